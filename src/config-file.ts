@@ -1,0 +1,128 @@
+import { readFileSync } from 'node:fs'
+import { resolve } from 'node:path'
+import { type ErrorCode, isMap, isNode, isScalar, isSeq, LineCounter, parseDocument, visit } from 'yaml'
+import type { Problem } from './config-problems.ts'
+import { type Path, pathText } from './config-settings.ts'
+
+export type ConfigFile = {
+  /** What the file sets; empty when it cannot be read. */
+  value: Record<string, unknown>
+  problems: Problem[]
+  /** Whether `value` is all the file says. */
+  readable: boolean
+  /** Where a setting stands, or the nearest one above it. The key's place if asked for or if the value spans lines. */
+  placeOf(path: Path, part?: 'key' | 'value'): Place | undefined
+}
+
+export type Place = { where: string; line: number; column: number; depth: number }
+
+type Document = ReturnType<typeof parseDocument>
+
+/** The parser's own messages quote the text, which may be a secret. */
+const SYNTAX: Partial<Record<ErrorCode, string>> = {
+  BAD_ALIAS: 'anchors and aliases are not used here; put a value that starts with * or & in quotes',
+  BAD_DQ_ESCAPE: 'an unknown escape in double quotes; use single quotes or double the backslash',
+  BAD_INDENT: 'wrong indentation',
+  BAD_SCALAR_START: 'this character cannot start a plain value; put the value in quotes',
+  BLOCK_AS_IMPLICIT_KEY: 'a mapping cannot start here; put a value that contains ": " in quotes',
+  DUPLICATE_KEY: 'appears twice',
+  MISSING_CHAR: 'a character is missing here, such as a closing quote, a bracket, a comma or a colon',
+  MULTILINE_IMPLICIT_KEY: 'a key must be on one line and end with a colon',
+  MULTIPLE_DOCS: 'only one document is read; remove this and what follows',
+  TAB_AS_INDENT: 'indent with spaces, not tabs',
+  TAG_RESOLVE_FAILED: 'an unknown tag; put a value that starts with ! in quotes',
+}
+
+/** Reads `name`, or nothing when it is absent and `required` is false. */
+export function readConfigFile(name: string, cwd: string, required: boolean): ConfigFile {
+  const nothing: ConfigFile = { value: {}, problems: [], readable: true, placeOf: () => undefined }
+  try {
+    return parseConfigFile(name, readFileSync(resolve(cwd, name), 'utf8'))
+  } catch (error) {
+    const { code, message } = error as NodeJS.ErrnoException
+    if (code === undefined) throw error
+    if (code === 'ENOENT' && !required) return nothing
+    return { ...nothing, readable: false, problems: [{ text: `${name}: cannot be read (${code}): ${message}` }] }
+  }
+}
+
+function parseConfigFile(name: string, text: string): ConfigFile {
+  const lines = new LineCounter()
+  const document = parseDocument(text, { lineCounter: lines, prettyErrors: false, stringKeys: true })
+  const place = (offset: number, depth = 0): Place => {
+    const { line, col } = lines.linePos(offset)
+    return { where: `${name}:${line}:${col}`, line, column: col, depth }
+  }
+  const problem = (offset: number, message: string): Problem => {
+    const at = place(offset)
+    return { ...at, text: `${at.where}: ${message}` }
+  }
+
+  const faults = [...document.errors, ...document.warnings, ...aliases(document)]
+  const problems = faults.map(({ code, pos: [offset] }) => {
+    const subject = code === 'DUPLICATE_KEY' ? `${pathText(pathAt(document, offset))}: ` : ''
+    return problem(offset, subject + (SYNTAX[code] ?? 'not valid YAML'))
+  })
+  // With a key said twice the rest can still be judged; anything else leaves the structure in doubt.
+  let readable = faults.every(({ code }) => code === 'DUPLICATE_KEY')
+  const isEmpty = document.contents === null || (isScalar(document.contents) && document.contents.value === null)
+  if (readable && !isEmpty && !isMap(document.contents)) {
+    problems.push(problem(0, 'must be a mapping of settings, such as "server:"'))
+    readable = false
+  }
+  return {
+    value: readable && !isEmpty ? (document.toJS() as Record<string, unknown>) : {},
+    problems,
+    readable,
+    placeOf: (path, part = 'value') => {
+      const found = find(document, path, part)
+      return found && place(found.offset, found.depth)
+    },
+  }
+}
+
+function find(document: Document, path: Path, part: 'key' | 'value'): { offset: number; depth: number } | undefined {
+  let node: unknown = document.contents
+  let found: { offset: number; depth: number } | undefined
+  for (const [index, key] of path.entries()) {
+    const parent = node
+    let keyNode: unknown
+    if (isMap(parent)) {
+      const pair = parent.items.find((item) => isScalar(item.key) && item.key.value === String(key))
+      if (pair === undefined) break
+      keyNode = pair.key
+      node = pair.value
+    } else if (isSeq(parent) && typeof key === 'number') {
+      node = parent.items[key]
+    } else break
+    const shown = part === 'value' && isScalar(node) && node.value !== null ? node : (keyNode ?? node)
+    if (!isNode(shown) || !shown.range) break
+    found = { offset: shown.range[0], depth: index + 1 }
+  }
+  return found
+}
+
+function pathAt(document: Document, offset: number): string[] {
+  let path: string[] = []
+  visit(document, {
+    Pair(_, pair, ancestors) {
+      if (!isScalar(pair.key) || pair.key.range?.[0] !== offset) return undefined
+      const keys = [...ancestors, pair].map((item) =>
+        'key' in item && isScalar(item.key) ? String(item.key.value) : '',
+      )
+      path = keys.filter((key) => key !== '')
+      return visit.BREAK
+    },
+  })
+  return path
+}
+
+function aliases(document: Document): { code: ErrorCode; pos: [number, number] }[] {
+  const found: { code: ErrorCode; pos: [number, number] }[] = []
+  visit(document, {
+    Alias(_, { range }) {
+      found.push({ code: 'BAD_ALIAS', pos: [range?.[0] ?? 0, range?.[1] ?? 0] })
+    },
+  })
+  return found
+}

@@ -1,0 +1,59 @@
+import type { z } from 'zod'
+import { nearest } from './lib/nearest.ts'
+
+/** One mistake, ready to print; line and column when it stands in the file. */
+export type Problem = { text: string; line?: number; column?: number }
+
+/** What to say about a value that does not fit. Never the value itself: it may be a secret. */
+export function plainMessage(issue: z.core.$ZodRawIssue): string | undefined {
+  if (issue.code !== 'unrecognized_keys' && issue.input === undefined) return 'is required'
+  if (issue.input === null) return 'is empty; give it a value or remove the key'
+  switch (issue.code) {
+    case 'invalid_type':
+      return `must be ${TYPE_NAMES[issue.expected] ?? issue.expected}`
+    case 'invalid_value':
+      return oneOf(issue.values.map(String), issue.input)
+    case 'invalid_union':
+      return oneOf(Array.isArray(issue.options) ? issue.options.map(String) : [], undefined)
+    case 'invalid_key':
+      return 'is not a valid name'
+    case 'too_small':
+      return isCounted(issue.origin) ? 'must not be empty' : `must be at least ${issue.minimum}`
+    case 'too_big':
+      return `must be at most ${issue.maximum}`
+    default:
+      return undefined
+  }
+}
+
+export function unknownKey(key: string, known: readonly string[]): string {
+  const meant = nearest(key, known)
+  return meant === undefined ? 'unknown setting' : `unknown setting; did you mean ${meant}?`
+}
+
+/** Those of the file first, as they stand in it. */
+export function inOrder(problems: readonly Problem[]): string[] {
+  const end = Number.POSITIVE_INFINITY
+  const sorted = problems.toSorted((a, b) => {
+    if ((a.line ?? end) !== (b.line ?? end)) return (a.line ?? end) - (b.line ?? end)
+    return (a.column ?? 0) - (b.column ?? 0)
+  })
+  return [...new Set(sorted.map(({ text }) => text))]
+}
+
+const TYPE_NAMES: Readonly<Record<string, string>> = {
+  string: 'text; put it in quotes',
+  number: 'a whole number',
+  int: 'a whole number',
+  boolean: 'true or false',
+  array: 'a list',
+  object: 'a mapping',
+  record: 'a mapping',
+}
+
+const isCounted = (origin: string) => origin === 'string' || origin === 'array'
+
+function oneOf(options: readonly string[], given: unknown): string {
+  const meant = typeof given === 'string' ? nearest(given, options) : undefined
+  return `must be one of ${options.join(', ')}${meant === undefined ? '' : `; did you mean ${meant}?`}`
+}

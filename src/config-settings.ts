@@ -1,0 +1,95 @@
+import type { z } from 'zod'
+
+export type Schema = z.core.JSONSchema.BaseSchema
+export type Path = readonly (string | number)[]
+
+/** One setting as the operator meets it. Those inside lists and records have no variable of their own. */
+export type Setting = {
+  path: readonly string[]
+  variable: string | undefined
+  kind: 'text' | 'integer' | 'boolean' | 'list' | 'json'
+  default: unknown
+  description: string
+  secret: boolean
+}
+
+/** Every setting of a configuration schema, in its order. */
+export function listSettings(schema: Schema, path: readonly string[] = [], inside = false): Setting[] {
+  const found = alternatives(schema).flatMap((option) =>
+    Object.entries(option.properties ?? {}).flatMap(([key, value]) => {
+      const child = value as Schema
+      const here = [...path, key]
+      return hasFixedKeys(child) ? listSettings(child, here, inside) : withInner(child, here, inside)
+    }),
+  )
+  // Alternatives share keys such as `type`: the first one describes it.
+  return found.filter((setting, index) => index === found.findIndex((other) => isSamePath(other.path, setting.path)))
+}
+
+/** The keys that may stand at a path. */
+export function keysAt(schema: Schema, path: Path): string[] {
+  return schemasAt(schema, path).flatMap((found) => Object.keys(found.properties ?? {}))
+}
+
+export function isSecretAt(schema: Schema, path: Path): boolean {
+  return schemasAt(schema, path).some((found) => found.writeOnly === true)
+}
+
+export function isSamePath(one: Path, other: Path): boolean {
+  return one.length === other.length && startsWith(one, other)
+}
+
+/** Whether `path` is `start` or lies below it. */
+export function startsWith(path: Path, start: Path): boolean {
+  return start.every((key, index) => path[index] === key)
+}
+
+/** `providers[0].baseUrl` */
+export function pathText(path: readonly PropertyKey[]): string {
+  return path.reduce<string>((text, key) => {
+    if (typeof key === 'number') return `${text}[${key}]`
+    return text === '' || key === '[]' ? text + String(key) : `${text}.${String(key)}`
+  }, '')
+}
+
+/** `webhooks.allowedCidrs` is MOORAGE_WEBHOOKS__ALLOWED_CIDRS. */
+export function variableOf(path: readonly string[]): string {
+  return `MOORAGE_${path.map((key) => key.replaceAll(/[A-Z]/g, '_$&').toUpperCase()).join('__')}`
+}
+
+function withInner(schema: Schema, path: readonly string[], inside: boolean): Setting[] {
+  const items = schema.items as Schema | undefined
+  const values = schema.additionalProperties as Schema | undefined
+  const setting: Setting = {
+    path,
+    variable: inside ? undefined : variableOf(path),
+    kind: kindOf(schema),
+    default: schema.default,
+    description: schema.description ?? '',
+    secret: schema.writeOnly === true,
+  }
+  if (items && hasFixedKeys(items)) return [setting, ...listSettings(items, [...path, '[]'], true)]
+  if (values && hasFixedKeys(values)) return [setting, ...listSettings(values, [...path, 'NAME'], true)]
+  return [setting]
+}
+
+function kindOf(schema: Schema): Setting['kind'] {
+  if (schema.type === 'array') return hasFixedKeys(schema.items as Schema) ? 'json' : 'list'
+  if (schema.type === 'object') return 'json'
+  return schema.type === 'integer' || schema.type === 'boolean' ? schema.type : 'text'
+}
+
+function schemasAt(schema: Schema, path: Path): Schema[] {
+  const [key, ...rest] = path
+  const options = alternatives(schema)
+  if (key === undefined) return options
+  return options.flatMap((option) => {
+    const named = Object.hasOwn(option.properties ?? {}, key) ? option.properties?.[key] : undefined
+    const child = named ?? option.items ?? option.additionalProperties
+    return typeof child === 'object' ? schemasAt(child as Schema, rest) : []
+  })
+}
+
+const alternatives = (schema: Schema): Schema[] => (schema.oneOf as Schema[] | undefined) ?? [schema]
+
+const hasFixedKeys = (schema: Schema) => alternatives(schema).every((option) => option.properties !== undefined)

@@ -1,0 +1,266 @@
+import { z } from 'zod'
+import { DURATION_PATTERN, parseDuration } from './lib/duration.ts'
+import { parseSize, SIZE_PATTERN } from './lib/size.ts'
+import { isWellFormedKey } from './security/key-format.ts'
+import { defaultRoles, Permission, type Roles } from './security/permissions.ts'
+import { AddressRange, AuthSettings, Secret, SecuritySettings, WebAddress } from './security/settings.ts'
+
+const DEFAULT_TIERS = {
+  free: { requestsPerMinute: 60, burst: 100 },
+  pro: { requestsPerMinute: 1000, burst: 2000 },
+  enterprise: { requestsPerMinute: 10_000, burst: 20_000 },
+}
+
+const SIZE_MESSAGE = 'must be a size such as 1MiB, 500kB or 65536'
+
+const Server = z.strictObject({
+  host: z
+    .string()
+    .regex(/^[A-Za-z0-9.:-]+$/, 'must be a host name or an IP address')
+    .default('127.0.0.1')
+    .describe('Address to listen on'),
+  port: z.int().min(0).max(65_535).default(8787).describe('Port to listen on; 0 takes a free one'),
+  trustedProxies: z
+    .array(AddressRange)
+    .default([])
+    .describe('Proxies whose `X-Forwarded-For` and `X-Forwarded-Proto` are believed'),
+  drainTimeout: duration('0s', '10m')
+    .prefault('10s')
+    .describe('How long running requests may finish after a stop signal'),
+  tls: z
+    .strictObject({
+      cert: z.string().min(1).describe('PEM file: certificate chain'),
+      key: z.string().min(1).describe('PEM file: private key'),
+      reload: z.boolean().default(true).describe('Read both files again when they change'),
+    })
+    .optional(),
+})
+
+const Database = z.strictObject({
+  url: Secret.regex(/^postgres(ql)?:\/\//, 'must start with postgres:// or postgresql://')
+    .optional()
+    .describe('PostgreSQL to use; without it SQLite in `data`'),
+  poolSize: z.int().min(1).max(1000).default(10).describe('PostgreSQL connections'),
+})
+
+const Redis = z.strictObject({
+  url: Secret.regex(/^rediss?:\/\//, 'must start with redis:// or rediss://')
+    .optional()
+    .describe('Redis that shares rate limits between nodes; without it each node counts alone'),
+})
+
+const Log = z.strictObject({
+  level: z
+    .enum(['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'])
+    .default('info')
+    .describe('Least severe level written: fatal, error, warn, info, debug, trace, silent'),
+  format: z
+    .enum(['auto', 'json', 'pretty'])
+    .default('auto')
+    .describe('`json`, `pretty`, or `auto`: pretty on a terminal'),
+  color: z.boolean().default(true).describe('Colours on a terminal; `NO_COLOR` turns them off'),
+})
+
+const Tier = z.strictObject({
+  requestsPerMinute: z.int().min(1).describe('Steady rate'),
+  burst: z.int().min(1).describe('Requests that may come at once'),
+})
+
+const Limits = z.strictObject({
+  defaultTier: z.string().default('free').describe('Tier of a key that names none'),
+  tiers: record(Tier)
+    .default({})
+    .transform((tiers): Record<string, z.output<typeof Tier>> => ({ ...DEFAULT_TIERS, ...tiers }))
+    .describe('Rate-limit tiers by name; changes or adds to free, pro and enterprise'),
+  body: z
+    .union([z.int(), z.string().regex(SIZE_PATTERN, SIZE_MESSAGE)], SIZE_MESSAGE)
+    .transform((size) => (typeof size === 'string' ? parseSize(size) : size))
+    .refine((bytes) => bytes >= 1024 && bytes <= parseSize('64MiB'), 'must be between 1KiB and 64MiB')
+    .prefault('1MiB')
+    .describe('Largest request body, 1KiB to 64MiB'),
+  invokeTimeout: duration('1s', '600s').prefault('120s').describe('How long an invocation may take, 1s to 600s'),
+  failedAuthPerMinute: z.int().min(1).default(30).describe('Failed authentications a minute from one address'),
+  backlog: z.int().min(1).default(10_000).describe('Rows waiting for the disk before requests get 503'),
+})
+
+const Webhooks = z.strictObject({
+  allowInsecure: z.boolean().default(false).describe('Let webhooks and tools use plain http'),
+  allowedCidrs: z.array(AddressRange).default([]).describe('Private ranges that webhooks and tools may reach'),
+  attemptTimeout: duration('100ms', '2m').prefault('15s').describe('How long one delivery attempt may take'),
+  maxInFlight: z.int().min(1).default(50).describe('Deliveries under way at once'),
+  maxPerEndpoint: z.int().min(1).default(5).describe('Deliveries under way at once to one webhook'),
+})
+
+const Retention = z.strictObject({
+  logs: retention('30d').describe('How long log entries are kept'),
+  invocations: retention('90d').describe('How long invocations are kept'),
+  metrics: retention('400d').describe('How long metrics are kept'),
+  deliveries: retention('30d').describe('How long webhook deliveries are kept'),
+  audit: retention('400d').describe('How long the audit log is kept'),
+})
+
+const Provider = z.strictObject({
+  name: z
+    .string()
+    .regex(/^[a-z0-9][a-z0-9-]{0,62}$/, 'must be lower-case letters, digits and hyphens')
+    .refine((name) => name !== 'builtin', 'is reserved for the built-in models')
+    .describe('First part of a model name, as in `name/model`'),
+  type: z
+    .enum(['openai-compatible', 'openai', 'anthropic'])
+    .default('openai-compatible')
+    .describe('Protocol: openai-compatible, openai, anthropic'),
+  baseUrl: WebAddress.optional().describe('Endpoint; required for openai-compatible'),
+  apiKey: Secret.optional().describe('Key sent to the endpoint'),
+})
+const Providers = z
+  .array(
+    Provider.refine(({ type, baseUrl }) => type !== 'openai-compatible' || baseUrl !== undefined, {
+      path: ['baseUrl'],
+      error: 'is required for openai-compatible',
+      when: ({ value }) => value instanceof Object,
+    }),
+  )
+  .superRefine(reportSameNames, { when: ({ value }) => Array.isArray(value) })
+
+const OperatorSecret = z.strictObject({
+  value: Secret.regex(/^\P{Cc}*$/u, 'must not contain line breaks or control characters').describe('The secret itself'),
+  hosts: z
+    .array(
+      z
+        .string()
+        .regex(/^(\[[0-9a-f:.]+\]|[a-z0-9.-]+)(:\d{1,5})?$/, 'must be a lower-case host such as api.example.com'),
+    )
+    .min(1)
+    .describe('Hosts it may be sent to'),
+})
+
+const Embedder = z.discriminatedUnion('type', [
+  z.strictObject({
+    type: z.literal('openai-compatible').describe('`openai-compatible`, or `local` for the model in this process'),
+    baseUrl: WebAddress.describe('openai-compatible: endpoint'),
+    model: z.string().min(1).describe('openai-compatible: model name'),
+    apiKey: Secret.optional().describe('openai-compatible: key sent to the endpoint'),
+    dimensions: z.int().min(1).max(4096).optional().describe('openai-compatible: vector length to ask for'),
+  }),
+  z.strictObject({ type: z.literal('local') }),
+])
+
+const Settings = z.strictObject({
+  data: z
+    .string()
+    .min(1)
+    .default('./data')
+    .describe('Directory for the embedded database and the generated master key'),
+  masterKey: Secret.regex(
+    /^([0-9a-fA-F]{64}|[A-Za-z0-9+/_-]{43}=?)$/,
+    'must be 32 bytes as 64 hex digits or base64, for example from `openssl rand -base64 32`',
+  )
+    .optional()
+    .describe('Encrypts stored secrets: 32 bytes as hex or base64; without it `master.key` in `data`'),
+  bootstrapKey: Secret.refine(isWellFormedKey, 'must be a well-formed API key (mrg_…)')
+    .optional()
+    .describe('The first admin key, instead of a generated one'),
+  server: Server.prefault({}),
+  database: Database.prefault({}),
+  redis: Redis.prefault({}),
+  log: Log.prefault({}),
+  limits: Limits.prefault({}),
+  webhooks: Webhooks.prefault({}),
+  retention: Retention.prefault({}),
+  providers: Providers.default([]).describe('Model providers'),
+  secrets: z
+    .record(z.string().regex(/^[A-Za-z_][A-Za-z0-9_]{0,63}$/), OperatorSecret)
+    .default({})
+    .describe('Secrets that tools use as `{{secret.NAME}}`'),
+  memory: z.strictObject({ embedder: Embedder.optional() }).prefault({}),
+  security: SecuritySettings.prefault({}),
+  auth: AuthSettings.optional(),
+  roles: record(z.array(Permission).min(1))
+    .default({})
+    .transform((roles): Roles => ({ ...defaultRoles, ...roles }))
+    .describe('Permissions by role; changes or adds to admin, developer and viewer'),
+})
+export type Config = z.output<typeof Settings>
+export type ConfigInput = z.input<typeof Settings>
+
+type Report = (path: string[], message: string) => void
+
+/** Checks across settings. Each runs when the settings it needs are sound, whatever else is wrong. */
+const RULES: { needs: string[]; check(config: Config, report: Report): void }[] = [
+  {
+    needs: ['security.enforceHttps', 'server.tls', 'server.trustedProxies'],
+    check({ security, server }, report) {
+      if (!security.enforceHttps || server.tls || server.trustedProxies.length > 0) return
+      report(['security', 'enforceHttps'], 'nobody could connect: set server.tls or server.trustedProxies as well')
+    },
+  },
+  {
+    needs: ['security.mtls.enabled', 'server.tls'],
+    check({ security, server }, report) {
+      if (security.mtls.enabled && !server.tls) report(['security', 'mtls', 'enabled'], 'needs server.tls')
+    },
+  },
+  {
+    needs: ['security.mtls.enabled', 'security.mtls.caCert'],
+    check({ security: { mtls } }, report) {
+      if (!mtls.enabled || mtls.caCert !== undefined) return
+      report(['security', 'mtls', 'caCert'], 'is required when mtls is enabled')
+    },
+  },
+  {
+    needs: ['limits.defaultTier', 'limits.tiers'],
+    check({ limits: { defaultTier, tiers } }, report) {
+      if (Object.hasOwn(tiers, defaultTier)) return
+      report(['limits', 'defaultTier'], `must be one of the tiers: ${Object.keys(tiers).join(', ')}`)
+    },
+  },
+]
+
+/** The one shape of the configuration: type, check, defaults and document. */
+export const ConfigShape = RULES.reduce(
+  (shape, { needs, check }) =>
+    shape.superRefine(
+      (config, { addIssue }) => check(config, (path, message) => addIssue({ code: 'custom', path, message })),
+      { when: ({ issues }) => !issues.some((issue) => needs.some((path) => concerns(issue, path))) },
+    ),
+  Settings,
+)
+
+/** JSON Schema of `moorage.yaml`, for editors. */
+export function configSchema(): z.core.JSONSchema.BaseSchema {
+  return { title: 'Moorage configuration', ...z.toJSONSchema(ConfigShape, { io: 'input' }) }
+}
+
+/** An unknown key leaves its neighbours sound; any other issue spoils what lies above and below it. */
+function concerns(issue: z.core.$ZodRawIssue, needed: string): boolean {
+  if (issue.code === 'unrecognized_keys') return false
+  const path = (issue.path ?? []).join('.')
+  return `${path}.`.startsWith(`${needed}.`) || `${needed}.`.startsWith(`${path}.`)
+}
+
+/** Entries may still be anything: this runs beside their own issues. */
+function reportSameNames(providers: readonly { name?: unknown }[], { addIssue }: z.RefinementCtx) {
+  const names = providers.map((provider) => provider?.name)
+  names.forEach((name, index) => {
+    const first = names.indexOf(name)
+    if (name === undefined || first === index) return
+    addIssue({ code: 'custom', path: [index, 'name'], message: `is already the name of providers[${first}]` })
+  })
+}
+
+function duration(min: string, max: string) {
+  const [least, most] = [parseDuration(min), parseDuration(max)]
+  return z
+    .string('must be a duration such as 15s')
+    .regex(DURATION_PATTERN, { error: 'must be a duration such as 250ms, 15s, 5m, 1h or 30d', abort: true })
+    .refine((text) => parseDuration(text) >= least && parseDuration(text) <= most, `must be between ${min} and ${max}`)
+    .transform(parseDuration)
+}
+
+function retention(fallback: string) {
+  return duration('1h', '36500d').prefault(fallback)
+}
+
+function record<T extends z.ZodType>(values: T) {
+  return z.record(z.string().regex(/^[a-z][a-z0-9_-]{0,31}$/), values)
+}

@@ -1,0 +1,97 @@
+import type { Entry, EnvironmentSettings } from './config-environment.ts'
+import type { ConfigFile } from './config-file.ts'
+import type { Problem } from './config-problems.ts'
+import { isSamePath, type Path, pathText, startsWith } from './config-settings.ts'
+
+/** What all sources say together, and which of them said it. */
+export type Sources = { input: Record<string, unknown>; entries: readonly Entry[]; file: ConfigFile }
+
+/** Later entries win over earlier ones, all of them over the file. */
+export function mergeSources(
+  file: ConfigFile,
+  given: readonly Entry[],
+  providers: EnvironmentSettings['providers'],
+): Sources {
+  const input = structuredClone(file.value)
+  const entries: Entry[] = []
+  for (const entry of given) {
+    if (put(input, entry.path, structuredClone(entry.value))) entries.unshift(entry)
+  }
+  entries.push(...addProviders(input, providers, entries))
+  return { input, entries, file }
+}
+
+/** `flag`, `environment NAME`, `file:line` or `default`. */
+export function originOf(path: Path, { input, entries, file }: Sources): string {
+  if (valueAt(input, path) === undefined) return 'default'
+  const entry = entryFor(path, entries)
+  return entry?.origin ?? file.placeOf(path, 'key')?.where.replace(/:\d+$/, '') ?? 'default'
+}
+
+/** Names the place to mend. Nothing when a file that cannot be read may well have said it right. */
+export function locate(path: Path, message: string, part: 'key' | 'value', sources: Sources): Problem[] {
+  const entry = entryFor(path, sources.entries)
+  if (entry && isSamePath(entry.path, path)) return [{ text: `${headOf(entry)}: ${message}` }]
+  const text = `${pathText(path)}: ${message}`
+  if (entry) return [{ text: `${headOf(entry)}: ${text}` }]
+  if (!sources.file.readable) return []
+  const place = sources.file.placeOf(path, part)
+  if (place) return [{ text: `${place.where}: ${text}`, line: place.line, column: place.column }]
+  const neighbour = sources.entries.find((other) => startsWith(other.path, path.slice(0, -1)))
+  return [{ text: neighbour ? `${headOf(neighbour)}: ${text}` : text }]
+}
+
+export function valueAt(value: unknown, path: Path): unknown {
+  return path.reduce<unknown>((parent, key) => {
+    if (typeof parent !== 'object' || parent === null || !Object.hasOwn(parent, key)) return undefined
+    return (parent as Record<string | number, unknown>)[key]
+  }, value)
+}
+
+export function isRecord(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
+
+/** The longest entry that covers the path: the key of one provider may come from elsewhere than the list. */
+function entryFor(path: Path, entries: readonly Entry[]): Entry | undefined {
+  const covering = entries.filter((entry) => startsWith(path, entry.path))
+  const longest = Math.max(...covering.map((entry) => entry.path.length))
+  return covering.find((entry) => entry.path.length === longest)
+}
+
+const headOf = ({ origin, path }: Entry) => (origin === 'flag' ? `flag ${pathText(path)}` : origin)
+
+/** Leaves a parent that is no mapping as it is, to be reported where it stands. */
+function put(input: Record<string, unknown>, path: Path, value: unknown): boolean {
+  const [key, ...rest] = path
+  if (key === undefined) return false
+  if (rest.length === 0) {
+    input[key] = value
+    return true
+  }
+  input[key] ??= {}
+  const child = input[key]
+  return isRecord(child) && put(child, rest, value)
+}
+
+function addProviders(
+  input: Record<string, unknown>,
+  variables: EnvironmentSettings['providers'],
+  entries: readonly Entry[],
+): Entry[] {
+  if (variables.length === 0) return []
+  input.providers ??= []
+  const list = input.providers
+  if (!Array.isArray(list)) return []
+  // The file gives way to the environment; a list that is itself a variable or a flag is more specific than these.
+  const isFromFile = entryFor(['providers'], entries) === undefined
+  return variables.flatMap(({ name, field, value, origin }): Entry[] => {
+    const known = list.findIndex((provider) => valueAt(provider, ['name']) === name)
+    const index = known < 0 ? list.push({ name, type: name }) - 1 : known
+    const provider = list[index] as Record<string, unknown>
+    if (!isFromFile && provider[field] !== undefined) return []
+    provider[field] = value
+    const entry: Entry = { path: ['providers', index, field], value, origin }
+    return known < 0 ? [entry, { path: ['providers', index], value: provider, origin }] : [entry]
+  })
+}

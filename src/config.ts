@@ -1,0 +1,133 @@
+import { readFileSync } from 'node:fs'
+import { resolve } from 'node:path'
+import { type Entry, type Environment, fromText, readEnvironment } from './config-environment.ts'
+import { readConfigFile } from './config-file.ts'
+import { inOrder, type Problem, plainMessage, unknownKey } from './config-problems.ts'
+import {
+  isSamePath,
+  isSecretAt,
+  keysAt,
+  listSettings,
+  type Path,
+  pathText,
+  type Schema,
+  type Setting,
+} from './config-settings.ts'
+import { type Config, type ConfigInput, ConfigShape, configSchema } from './config-shape.ts'
+import { isRecord, locate, mergeSources, originOf, type Sources, valueAt } from './config-sources.ts'
+
+export type { Config } from './config-shape.ts'
+
+/** Settings of the command line, at their place in the configuration. Text is read as in the environment. */
+export type Flags = { config?: string | undefined } & Partially<ConfigInput>
+
+type Partially<T> = T extends readonly unknown[]
+  ? T | string
+  : T extends object
+    ? { [Key in keyof T]?: Partially<T[Key]> | undefined }
+    : T | string
+
+/** A setting as `moorage config show` prints it. A secret is only ever `(set)`; what is not set has no value. */
+export type ShownSetting = { path: string; value: unknown; origin: string }
+
+export type LoadedConfig = { config: Config; settings: ShownSetting[] }
+
+/** Everything that is wrong with the configuration, one line each. */
+export class ConfigError extends Error {
+  readonly problems: string[]
+
+  constructor(problems: string[]) {
+    super(problems.join('\n'))
+    this.name = 'ConfigError'
+    this.problems = problems
+  }
+}
+
+const DEFAULT_FILE = 'moorage.yaml'
+
+const FILE_SETTINGS: readonly Path[] = [
+  ['server', 'tls', 'cert'],
+  ['server', 'tls', 'key'],
+  ['security', 'mtls', 'clientCert'],
+  ['security', 'mtls', 'clientKey'],
+  ['security', 'mtls', 'caCert'],
+]
+
+/** Flag before environment before file before default. Throws a ConfigError that names every mistake. */
+export function loadConfig(options: { flags?: Flags; env?: Environment; cwd?: string } = {}): LoadedConfig {
+  const { flags = {}, env = process.env, cwd = process.cwd() } = options
+  const { config: fileFlag, ...given } = flags
+  const schema = configSchema()
+  const settings = listSettings(schema)
+
+  const environment = readEnvironment(env, settings, cwd)
+  const chosen = fileFlag ?? environment.config_file
+  const file = readConfigFile(chosen ?? DEFAULT_FILE, cwd, chosen !== undefined)
+  const entries = [...environment.entries, ...flagEntries(given, settings)]
+  const sources = mergeSources(file, entries, environment.providers)
+
+  const parsed = ConfigShape.safeParse(sources.input, { error: plainMessage })
+  const misfits = (parsed.error?.issues ?? []).flatMap((issue): Problem[] => {
+    const path = issue.path as Path
+    if (issue.code !== 'unrecognized_keys') return locate(path, issue.message, 'value', sources)
+    return issue.keys.flatMap((key) => locate([...path, key], unknownKey(key, keysAt(schema, path)), 'key', sources))
+  })
+  const problems = inOrder([...file.problems, ...environment.problems, ...misfits, ...unreadableFiles(sources, cwd)])
+  if (!parsed.success || problems.length > 0) throw new ConfigError(problems)
+
+  const config = withAbsolutePaths(parsed.data, cwd)
+  return { config, settings: settings.flatMap((setting) => show(setting, config, sources, schema)) }
+}
+
+function flagEntries(flags: Record<string, unknown>, settings: readonly Setting[], above: Path = []): Entry[] {
+  return Object.entries(flags).flatMap(([key, value]): Entry[] => {
+    const path = [...above, key]
+    if (value === undefined) return []
+    const setting = settings.find((candidate) => isSamePath(candidate.path, path))
+    if (setting === undefined && isRecord(value)) return flagEntries(value, settings, path)
+    const isText = setting !== undefined && typeof value === 'string'
+    return [{ path, value: isText ? (fromText(value, setting.kind) ?? value) : value, origin: 'flag' }]
+  })
+}
+
+function unreadableFiles(sources: Sources, cwd: string): Problem[] {
+  const usesMtls = valueAt(sources.input, ['security', 'mtls', 'enabled']) === true
+  return FILE_SETTINGS.flatMap((path): Problem[] => {
+    const file = valueAt(sources.input, path)
+    if (typeof file !== 'string' || file === '' || (path[0] === 'security' && !usesMtls)) return []
+    try {
+      readFileSync(resolve(cwd, file))
+      return []
+    } catch (error) {
+      // The value stays unsaid: it may be the key itself where its path belongs.
+      return locate(path, `must name a readable file (${(error as NodeJS.ErrnoException).code})`, 'value', sources)
+    }
+  })
+}
+
+function withAbsolutePaths(config: Config, cwd: string): Config {
+  const absolute = structuredClone(config)
+  for (const path of [['data'], ...FILE_SETTINGS]) {
+    const parent = valueAt(absolute, path.slice(0, -1))
+    const key = path.at(-1) as string
+    if (isRecord(parent) && typeof parent[key] === 'string') parent[key] = resolve(cwd, parent[key])
+  }
+  return absolute
+}
+
+function show(setting: Setting, config: Config, sources: Sources, schema: Schema): ShownSetting[] {
+  const leaves = (value: unknown, path: Path): ShownSetting[] => {
+    const isGroup = isRecord(value) || (Array.isArray(value) && value.some(isRecord))
+    if (isGroup && Object.keys(value).length > 0) {
+      const keys = Array.isArray(value) ? [...value.keys()] : Object.keys(value)
+      return keys.flatMap((key) => leaves(valueAt(value, [key]), [...path, key]))
+    }
+    // Durations and sizes read better as they were written.
+    const written = valueAt(sources.input, path) ?? setting.default
+    const readable = typeof value === 'number' && typeof written === 'string' ? written : value
+    const isHidden = value !== undefined && isSecretAt(schema, path)
+    return [{ path: pathText(path), value: isHidden ? '(set)' : readable, origin: originOf(path, sources) }]
+  }
+  // Inner settings are met while walking the list or record that holds them.
+  return setting.variable === undefined ? [] : leaves(valueAt(config, setting.path), setting.path)
+}

@@ -1,0 +1,69 @@
+/** Every error a client may hear: SPEC's six codes and ours, with their statuses. */
+export const STATUS_OF = {
+  invalid_request: 400,
+  unauthorized: 401,
+  mfa_required: 401,
+  forbidden: 403,
+  https_required: 403,
+  not_found: 404,
+  method_not_allowed: 405,
+  request_timeout: 408,
+  conflict: 409,
+  agent_paused: 409,
+  idempotency_key_in_use: 409,
+  payload_too_large: 413,
+  unsupported_media_type: 415,
+  idempotency_key_reused: 422,
+  rate_limited: 429,
+  budget_exceeded: 429,
+  headers_too_large: 431,
+  server_error: 500,
+  unavailable: 503,
+  timeout: 504,
+} as const
+
+export type ErrorCode = keyof typeof STATUS_OF
+
+export type ErrorDetail = { field: string; error: string }
+
+type Extras = { details?: ErrorDetail[]; retry_after?: number; headers?: Record<string, string>; cause?: unknown }
+
+export class ApiError extends Error {
+  readonly code: ErrorCode
+  readonly status: number
+  readonly details: ErrorDetail[] | undefined
+  /** Whole seconds. */
+  readonly retry_after: number | undefined
+  readonly headers: Record<string, string>
+
+  constructor(code: ErrorCode, message: string, { details, retry_after, headers, cause }: Extras = {}) {
+    super(message, { cause })
+    this.code = code
+    this.status = STATUS_OF[code]
+    this.details = details
+    this.retry_after = retry_after
+    this.headers = retry_after === undefined ? { ...headers } : { ...headers, 'Retry-After': String(retry_after) }
+  }
+}
+
+/** One or several fields are wrong: `Validation failed`, with the fields in `details`. */
+export function invalid(...details: ErrorDetail[]): ApiError {
+  return new ApiError('invalid_request', 'Validation failed', { details })
+}
+
+export function notFound(kind: string, id: string): ApiError {
+  return new ApiError('not_found', `${kind} ${JSON.stringify(id.slice(0, 100))} not found`)
+}
+
+export function conflict(message: string): ApiError {
+  return new ApiError('conflict', message)
+}
+
+export function forbidden(message: string): ApiError {
+  return new ApiError('forbidden', message)
+}
+
+/** `retryAfterMs` is rounded up: a client that waits it out gets through. */
+export function unavailable(message: string, retryAfterMs = 1000, cause?: unknown): ApiError {
+  return new ApiError('unavailable', message, { retry_after: Math.max(1, Math.ceil(retryAfterMs / 1000)), cause })
+}

@@ -1,0 +1,40 @@
+import { randomFillSync } from 'node:crypto'
+
+export type IdPrefix = 'agt' | 'dep' | 'req' | 'evt' | 'dlv' | 'whk' | 'key' | 'mem' | 'aud' | 'job'
+
+const ALPHABET = '0123456789ABCDEFGHJKMNPQRSTVWXYZ'
+const RANDOM_CHARACTERS = 16
+
+/** Hands out `prefix_` + a ULID: ten characters of time, sixteen of randomness. Random bytes are drawn in bulk. */
+export function idSource(fill: (buffer: Uint8Array) => void = randomFillSync) {
+  const pool = new Uint8Array(RANDOM_CHARACTERS * 256)
+  let used = pool.length
+  let lastTime = -1
+  let lastTimePart = ''
+
+  return (prefix: IdPrefix, time: number): string => {
+    if (used === pool.length) {
+      fill(pool)
+      used = 0
+    }
+    if (time !== lastTime) {
+      lastTime = time
+      lastTimePart = encodeTime(time)
+    }
+    let random = ''
+    for (const end = used + RANDOM_CHARACTERS; used < end; used++) random += ALPHABET[(pool[used] as number) & 31]
+    return `${prefix}_${lastTimePart}${random}`
+  }
+}
+
+export type NewId = ReturnType<typeof idSource>
+
+function encodeTime(time: number): string {
+  let text = ''
+  let rest = time
+  for (let i = 0; i < 10; i++) {
+    text = ALPHABET[rest % 32] + text
+    rest = Math.floor(rest / 32)
+  }
+  return text
+}

@@ -1,0 +1,44 @@
+/** The candidate a reader most likely meant by `word`, if one is close enough to be worth a question. */
+export function nearest(word: string, candidates: Iterable<string>): string | undefined {
+  const wanted = plain(word)
+  let best: string | undefined
+  let bestDistance = Math.max(1, Math.floor(wanted.length / 3)) + 1
+  for (const candidate of candidates) {
+    const offered = plain(candidate)
+    const distance = isBeginning(wanted, offered) ? 1 : editDistance(wanted, offered)
+    if (distance < bestDistance) {
+      best = candidate
+      bestDistance = distance
+    }
+  }
+  return best
+}
+
+const plain = (word: string) => word.toLowerCase().replaceAll(/[_-]/g, '')
+
+/** `warn` and `warning`: one begins the other and is more than half of it. */
+function isBeginning(one: string, other: string): boolean {
+  const [short, long] = one.length < other.length ? [one, other] : [other, one]
+  return short !== long && long.startsWith(short) && short.length * 2 > long.length
+}
+
+/** Insertions, deletions, replacements and swapped neighbours that turn `from` into `to`. */
+function editDistance(from: string, to: string): number {
+  let beforeLast: number[] = []
+  let last = Array.from({ length: to.length + 1 }, (_, column) => column)
+  for (let row = 1; row <= from.length; row++) {
+    const current = [row]
+    for (let column = 1; column <= to.length; column++) {
+      const same = from[row - 1] === to[column - 1]
+      let cost = Math.min(at(last, column) + 1, at(current, column - 1) + 1, at(last, column - 1) + (same ? 0 : 1))
+      const swapped = from[row - 1] === to[column - 2] && from[row - 2] === to[column - 1]
+      if (swapped && row > 1 && column > 1) cost = Math.min(cost, at(beforeLast, column - 2) + 1)
+      current.push(cost)
+    }
+    beforeLast = last
+    last = current
+  }
+  return at(last, to.length)
+}
+
+const at = (row: readonly number[], column: number) => row[column] ?? Number.POSITIVE_INFINITY

@@ -1,0 +1,126 @@
+import type { z } from 'zod'
+import type { Config } from './config.ts'
+import { ApiError, type ErrorCode, forbidden } from './errors.ts'
+import type { NewId } from './lib/id.ts'
+import type { Logger } from './lib/log.ts'
+import type { Runtime } from './runtime/runtime.ts'
+import type { Permission } from './security/permissions.ts'
+import type { Keyring } from './security/secrets.ts'
+import type { Database, Storage } from './storage/database.ts'
+import type { Journal } from './storage/journal.ts'
+import type { Page } from './storage/page.ts'
+
+/** Who asks. `agent_id` is the scope: null means the whole service. */
+export type Actor = {
+  kind: 'key' | 'token' | 'local'
+  id: string
+  agent_id: string | null
+  permissions: readonly Permission[]
+  tier: string
+  /** What the actor creates may not outlive it. */
+  expires_at: number | null
+}
+
+/** What the house is built of; made once in app.ts. */
+export type Parts = {
+  config: Config
+  storage: Storage
+  journal: Journal
+  keyring: Keyring
+  runtime: Runtime
+  log: Logger
+  newId: NewId
+  now(): number
+}
+
+export type Context = Parts & {
+  /** The operation's transaction; for reads, and operations that declare `transaction: false`, the database. */
+  db: Database
+  actor: Actor
+  request_id: string
+}
+
+type Method = 'GET' | 'POST' | 'PATCH' | 'DELETE'
+
+type Empty = z.ZodObject<Record<never, never>>
+
+type Declaration<P extends z.ZodObject, Q extends z.ZodObject, B extends z.ZodType> = {
+  /** The operationId of the OpenAPI document; unique. */
+  id: string
+  method: Method
+  /** With parameters in braces; `{agent_id}` takes an id or a name, and reaches `run` as the id of an agent that exists. */
+  path: `/v1/${string}`
+  summary: string
+  description?: string
+  /** null: any valid key will do. */
+  permission: Permission | null
+  params?: P
+  query?: Q
+  body?: B
+  /** A request without a body is fine. */
+  bodyOptional?: boolean
+  success?: 200 | 201 | 202
+  /** Takes an Idempotency-Key. */
+  idempotent?: boolean
+  /** The reply shows a secret once: it is stored encrypted for replays. */
+  secret?: boolean
+  /** Mutations run in one transaction unless they say false. */
+  transaction?: boolean
+  /** What may go wrong besides what the pipeline itself answers. */
+  errors?: ErrorCode[]
+}
+
+type Input<P extends z.ZodObject, Q extends z.ZodObject, B extends z.ZodType> = {
+  params: z.output<P>
+  query: z.output<Q>
+  body: z.output<B>
+}
+
+type Answer<D extends z.ZodType, I extends z.ZodType> =
+  | { data: D; list?: never }
+  /** The shape of one item; `run` returns a page of them. */
+  | { list: I; data?: never }
+
+/** An operation once declared, as the pipeline, the OpenAPI document and the tests read it. */
+export type Operation = Declaration<z.ZodObject, z.ZodObject, z.ZodType> &
+  Answer<z.ZodType, z.ZodType> & {
+    run(input: { params: unknown; query: unknown; body: unknown }, context: Context): Promise<unknown>
+  }
+
+export function operation<
+  D extends z.ZodType,
+  P extends z.ZodObject = Empty,
+  Q extends z.ZodObject = Empty,
+  B extends z.ZodType = Empty,
+>(
+  declared: Declaration<P, Q, B> & { data: D; run(input: Input<P, Q, B>, context: Context): Promise<z.input<D>> },
+): typeof declared
+export function operation<
+  I extends z.ZodType,
+  P extends z.ZodObject = Empty,
+  Q extends z.ZodObject = Empty,
+  B extends z.ZodType = Empty,
+>(
+  declared: Declaration<P, Q, B> & { list: I; run(input: Input<P, Q, B>, context: Context): Promise<Page<z.input<I>>> },
+): typeof declared
+export function operation(declared: unknown): unknown {
+  return declared
+}
+
+/** Whether the operation changes something; then it runs in a transaction and takes an Idempotency-Key on POST and PATCH. */
+export function changes({ method }: { method: string }): boolean {
+  return method !== 'GET'
+}
+
+export function requirePermission({ permissions }: Actor, permission: Permission): void {
+  if (!permissions.includes(permission)) throw forbidden(`This key lacks the permission "${permission}"`)
+}
+
+/** The same words whether or not the agent exists: a scoped key learns nothing about others. */
+export function requireScope({ agent_id }: Actor, wanted: string | null): void {
+  if (agent_id !== null && agent_id !== wanted) throw outOfScope()
+}
+
+export function outOfScope(): ApiError {
+  return forbidden('This key is limited to another agent')
+}

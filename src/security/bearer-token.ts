@@ -1,0 +1,75 @@
+import { decodeProtectedHeader, errors, type ProtectedHeaderParameters } from 'jose'
+
+/** `forbidden` is a true token that may do nothing here, `unavailable` one nobody could check; all others are false. */
+export type TokenRefusal =
+  | 'malformed'
+  | 'unsupported'
+  | 'unknown_key'
+  | 'bad_signature'
+  | 'bad_claims'
+  | 'wrong_type'
+  | 'wrong_issuer'
+  | 'wrong_audience'
+  | 'not_yet_valid'
+  | 'expired'
+  | 'inactive'
+  | 'forbidden'
+  | 'unavailable'
+
+/** `detail` is for the log, never for the client. */
+export type RefusedToken = { ok: false; reason: TokenRefusal; detail?: string }
+
+/** Thrown where the identity provider cannot be asked. */
+export class Unavailable extends Error {}
+
+export const CLOCK_SKEW_SECONDS = 30
+const MAX_TOKEN_LENGTH = 8192
+const BEARER_FORM = /^[A-Za-z0-9\-._~+/]+=*$/
+const COMPACT_FORM = /^[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]*$/
+
+/** Headers that let a token bring or point to its own key, or demand what we do not implement. */
+const REFUSED_HEADERS = ['jwk', 'jku', 'x5u', 'x5c', 'crit']
+
+export function refuse(reason: TokenRefusal, detail?: string): RefusedToken {
+  return detail === undefined ? { ok: false, reason } : { ok: false, reason, detail }
+}
+
+export function isBearerToken(token: string): boolean {
+  return token.length <= MAX_TOKEN_LENGTH && BEARER_FORM.test(token)
+}
+
+/** The header of a compact JWS; undefined when the token is not one. */
+export function jwsHeader(token: string): ProtectedHeaderParameters | undefined {
+  if (token.length > MAX_TOKEN_LENGTH || !COMPACT_FORM.test(token)) return undefined
+  try {
+    return decodeProtectedHeader(token)
+  } catch {
+    return undefined
+  }
+}
+
+export function isAcceptableHeader(header: ProtectedHeaderParameters, algorithms: readonly string[]): boolean {
+  if (REFUSED_HEADERS.some((name) => Object.hasOwn(header, name))) return false
+  return typeof header.alg === 'string' && algorithms.includes(header.alg)
+}
+
+/** What a failed verification means; anything that is not about the token is thrown on. */
+export function refusalOf(error: unknown): RefusedToken {
+  if (error instanceof Unavailable) return refuse('unavailable', error.message)
+  if (error instanceof errors.JWTExpired) return refuse('expired')
+  if (error instanceof errors.JWTClaimValidationFailed) return refuse(CLAIM_REFUSALS[error.claim] ?? 'bad_claims')
+  if (error instanceof errors.JWSSignatureVerificationFailed) return refuse('bad_signature')
+  if (error instanceof errors.JWSInvalid || error instanceof errors.JWTInvalid) return refuse('malformed')
+  if (error instanceof errors.JWKSNoMatchingKey || error instanceof errors.JWKSMultipleMatchingKeys) {
+    return refuse('unknown_key')
+  }
+  // jose reports a published key that is too short or broken as a TypeError.
+  if (error instanceof errors.JOSEError || error instanceof TypeError) return refuse('unsupported', error.message)
+  throw error
+}
+
+const CLAIM_REFUSALS: Readonly<Record<string, TokenRefusal>> = {
+  iss: 'wrong_issuer',
+  aud: 'wrong_audience',
+  nbf: 'not_yet_valid',
+}

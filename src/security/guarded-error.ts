@@ -1,0 +1,47 @@
+export type GuardedFetchCode =
+  | 'invalid_url'
+  | 'invalid_request'
+  | 'blocked_address'
+  | 'dns_failed'
+  | 'connect_failed'
+  | 'tls_failed'
+  | 'invalid_response'
+  | 'reset'
+  | 'too_large'
+  | 'timeout'
+  | 'aborted'
+
+/** Why an outgoing call failed. The message may be shown to clients; the cause may not. */
+export class GuardedFetchError extends Error {
+  readonly code: GuardedFetchCode
+
+  constructor(code: GuardedFetchCode, message: string, options?: ErrorOptions) {
+    super(message, options)
+    this.code = code
+    // Libraries that take a fetch know these two by their platform names.
+    this.name = code === 'aborted' ? 'AbortError' : code === 'timeout' ? 'TimeoutError' : 'GuardedFetchError'
+  }
+}
+
+export type Phase = 'connect' | 'tls' | 'exchange'
+
+/** Reads a socket or parser error by how far the exchange had come, which says more than its code. */
+export function explain(cause: unknown, phase: Phase, host: string): GuardedFetchError {
+  if (cause instanceof GuardedFetchError) return cause
+  const code = cause instanceof Error && 'code' in cause ? String(cause.code) : 'unknown error'
+  if (phase === 'connect') {
+    return new GuardedFetchError('connect_failed', `could not connect to ${host} (${code})`, { cause })
+  }
+  if (phase === 'tls') return new GuardedFetchError('tls_failed', `TLS with ${host} failed (${code})`, { cause })
+  if (code.startsWith('HPE_')) {
+    return new GuardedFetchError('invalid_response', `${host} did not answer in valid HTTP (${code})`, { cause })
+  }
+  return new GuardedFetchError('reset', `${host} closed the connection before the answer was complete`, { cause })
+}
+
+export function abortError(reason: unknown): GuardedFetchError {
+  if (reason instanceof Error && reason.name === 'TimeoutError') {
+    return new GuardedFetchError('timeout', 'the call took too long', { cause: reason })
+  }
+  return new GuardedFetchError('aborted', 'the call was aborted', { cause: reason })
+}

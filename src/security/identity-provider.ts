@@ -1,0 +1,141 @@
+import { createLocalJWKSet, errors, type JWTVerifyGetKey } from 'jose'
+import { z } from 'zod'
+import { Unavailable } from './bearer-token.ts'
+import { remoteValue } from './remote-value.ts'
+
+export type ProviderRequest = {
+  method: 'GET' | 'POST'
+  headers: Record<string, string>
+  body?: string
+  redirect: 'manual'
+  signal: AbortSignal
+}
+
+export type ProviderFetch = (url: string, init: ProviderRequest) => Promise<Response>
+
+const Metadata = z.object({
+  issuer: z.string(),
+  jwks_uri: z.string().optional(),
+  introspection_endpoint: z.string().optional(),
+  introspection_endpoint_auth_methods_supported: z.array(z.string()).optional(),
+})
+export type Metadata = z.infer<typeof Metadata>
+
+const KeySet = z.object({ keys: z.array(z.looseObject({ kty: z.string() })).min(1) })
+
+export type IdentityProvider = {
+  /** Throws Unavailable. */
+  metadata(): Promise<Metadata>
+  /** The published key a token names. Throws Unavailable, or jose's JWKSNoMatchingKey. */
+  keyFor: JWTVerifyGetKey
+}
+
+const ANSWER_TIMEOUT_MS = 5_000
+const MAX_ANSWER_BYTES = 256 * 1024
+
+/** What an issuer publishes about itself: its metadata (OpenID Connect Discovery or RFC 8414) and its keys. */
+export function identityProvider(options: {
+  provider: string
+  fetch: ProviderFetch
+  now: () => number
+}): IdentityProvider {
+  const { provider, fetch, now } = options
+  const metadata = remoteValue({ now, load: () => discover(fetch, provider) })
+  const keys = remoteValue({
+    now,
+    async load() {
+      const uri = (await metadata.get())?.jwks_uri
+      if (uri === undefined) throw new Error(metadata.failure() ?? `${provider} publishes no jwks_uri`)
+      return createLocalJWKSet(await ask(fetch, uri, KeySet))
+    },
+  })
+
+  return {
+    async metadata() {
+      const known = await metadata.get()
+      if (!known) throw new Unavailable(metadata.failure())
+      return known
+    },
+
+    async keyFor(header, token) {
+      const set = await keys.get()
+      if (!set) throw new Unavailable(keys.failure())
+      try {
+        return await set(header, token)
+      } catch (error) {
+        if (!(error instanceof errors.JWKSNoMatchingKey)) throw error
+      }
+      const renewed = (await keys.renew()) ?? set
+      // An unknown key may be a new one; with the host down nobody can tell.
+      if (keys.failure() !== undefined) throw new Unavailable(keys.failure())
+      return renewed(header, token)
+    },
+  }
+}
+
+async function discover(fetch: ProviderFetch, provider: string): Promise<Metadata> {
+  const { protocol, origin, pathname } = new URL(provider)
+  const path = withoutSlash(pathname)
+  const metadata = await ask(fetch, `${origin}${path}/.well-known/openid-configuration`, Metadata).catch((error) => {
+    if (!(error instanceof Declined)) throw error
+    return ask(fetch, `${origin}/.well-known/oauth-authorization-server${path}`, Metadata)
+  })
+  if (withoutSlash(metadata.issuer) !== withoutSlash(provider)) {
+    throw new Error(`${provider} calls itself ${metadata.issuer}: configure the provider by that name`)
+  }
+  for (const url of [metadata.jwks_uri, metadata.introspection_endpoint]) {
+    // Over plain http anyone on the way could hand us keys or read our client secret.
+    if (url !== undefined && protocol === 'https:' && new URL(url).protocol !== 'https:') {
+      throw new Error(`${provider} names an address that is not https: ${url}`)
+    }
+  }
+  return metadata
+}
+
+/** The host answered, with another status than 200. */
+class Declined extends Error {}
+
+export async function ask<T>(
+  fetch: ProviderFetch,
+  url: string,
+  shape: z.ZodType<T>,
+  form?: { headers: Record<string, string>; body: string },
+): Promise<T> {
+  const request: ProviderRequest = {
+    method: form ? 'POST' : 'GET',
+    headers: { accept: 'application/json', ...form?.headers },
+    redirect: 'manual',
+    signal: AbortSignal.timeout(ANSWER_TIMEOUT_MS),
+  }
+  const response = await fetch(url, form ? { ...request, body: form.body } : request)
+  if (response.status !== 200) {
+    await response.body?.cancel()
+    throw new Declined(`${url} answered ${response.status}`)
+  }
+  const answer = shape.safeParse(parseJson(await readBody(response, url)))
+  if (!answer.success) throw new Error(`${url} did not answer what it should: ${z.prettifyError(answer.error)}`)
+  return answer.data
+}
+
+async function readBody(response: Response, url: string): Promise<string> {
+  const chunks: Uint8Array[] = []
+  let size = 0
+  for await (const chunk of response.body ?? []) {
+    size += chunk.length
+    if (size > MAX_ANSWER_BYTES) throw new Error(`${url} answered more than ${MAX_ANSWER_BYTES} bytes`)
+    chunks.push(chunk)
+  }
+  return Buffer.concat(chunks).toString('utf8')
+}
+
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
+}
+
+function withoutSlash(url: string): string {
+  return url.replace(/\/$/, '')
+}

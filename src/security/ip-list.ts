@@ -1,0 +1,49 @@
+import { inRange, parseAddress, parseRange } from './address.ts'
+
+export interface IpList {
+  allows(address: string): boolean
+}
+
+/** A list of addresses and CIDR ranges. An empty list allows nothing. */
+export function ipList(addresses: readonly string[]): IpList {
+  const ranges = addresses.map((entry) => {
+    const range = parseRange(entry)
+    if (range === undefined) throw new Error(`"${entry}" is not an IP address or CIDR range`)
+    return range
+  })
+  return {
+    allows(text) {
+      const address = parseAddress(text)
+      return address !== undefined && ranges.some((range) => inRange(address, range))
+    },
+  }
+}
+
+/**
+ * The address a request really comes from. `X-Forwarded-For` is read from the right and only as far as the hop that
+ * wrote an entry is trusted; what stands left of that is the client's own claim. Undefined: an entry that had to be
+ * believed is no address, so the request must be refused.
+ */
+export function clientAddress(
+  socketAddress: string,
+  forwardedFor: string | undefined,
+  trustedProxies: IpList,
+): string | undefined {
+  const hops = forwardedFor === undefined ? [] : forwardedFor.split(',')
+  let client = parseAddress(socketAddress)?.toString()
+  while (client !== undefined && trustedProxies.allows(client)) {
+    const hop = hops.pop()
+    if (hop === undefined) break
+    client = parseAddress(hop.trim())?.toString()
+  }
+  return client
+}
+
+/** The key of a per-address limiter. One IPv6 customer owns a whole /64, so it counts as one. */
+export function addressBucket(text: string): string {
+  const address = parseAddress(text)
+  if (address === undefined) return 'unknown'
+  if (!('parts' in address)) return address.toString()
+  const network = address.parts.slice(0, 4).map((part) => part.toString(16))
+  return `${network.join(':')}::/64`
+}

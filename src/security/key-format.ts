@@ -1,0 +1,28 @@
+import { crc32 } from 'node:zlib'
+
+const PREFIX = 'mrg_'
+const ALPHABET = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz'
+const RANDOM_BYTES = 32
+const RANDOM_CHARACTERS = 43
+const CHECKSUM_CHARACTERS = 6
+const FORM = /^mrg_[0-9A-Za-z]{49}$/
+
+/** A new API key: prefix, 256 random bits, checksum. */
+export function newKey(random: (size: number) => Uint8Array): string {
+  const bits = BigInt(`0x${Buffer.from(random(RANDOM_BYTES)).toString('hex')}`)
+  const body = PREFIX + base62(bits, RANDOM_CHARACTERS)
+  return body + checksum(body)
+}
+
+/** Spots a mistyped or truncated key without asking the store. Says nothing about whether the key exists. */
+export function isWellFormedKey(text: string): boolean {
+  return FORM.test(text) && text.endsWith(checksum(text.slice(0, -CHECKSUM_CHARACTERS)))
+}
+
+const checksum = (body: string) => base62(BigInt(crc32(body)), CHECKSUM_CHARACTERS)
+
+function base62(value: bigint, length: number): string {
+  let text = ''
+  for (let rest = value; rest > 0n; rest /= 62n) text = ALPHABET.charAt(Number(rest % 62n)) + text
+  return text.padStart(length, '0')
+}

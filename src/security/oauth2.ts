@@ -1,0 +1,95 @@
+import { decodeJwt, jwtVerify } from 'jose'
+import { AccessClaims, type AccessGrant, accessGrant, isTypedAccessToken, mayBeAccessToken } from './access-token.ts'
+import {
+  CLOCK_SKEW_SECONDS,
+  isAcceptableHeader,
+  isBearerToken,
+  jwsHeader,
+  type RefusedToken,
+  refusalOf,
+  refuse,
+} from './bearer-token.ts'
+import { identityProvider, type ProviderFetch } from './identity-provider.ts'
+import { introspector } from './introspection.ts'
+
+export type OAuth2Options = {
+  /** The issuer's identifier: its metadata are found below it. */
+  provider: string
+  clientId: string
+  clientSecret?: string | undefined
+  /** Scopes that every token must carry, whatever it is used for. */
+  scopes?: readonly string[] | undefined
+  /** A second audience beside clientId. */
+  resource?: string | undefined
+  /** Ask the provider about every token, not only about those its keys cannot check. */
+  introspection?: boolean | undefined
+  fetch: ProviderFetch
+  now: () => number
+}
+
+export type VerifyOAuth2 = (token: string) => Promise<AccessGrant | RefusedToken>
+
+const ALGORITHMS = ['RS256', 'PS256', 'ES256', 'EdDSA']
+
+/**
+ * We are a resource server: access tokens in, permissions out. With the provider's keys when the token is a JWT,
+ * by asking the provider (needs clientSecret) when it is opaque or `introspection` is set.
+ */
+export function oauth2Verifier(options: OAuth2Options): VerifyOAuth2 {
+  const { clientId, clientSecret, scopes: requiredScopes = [], introspection = false, fetch, now } = options
+  if (introspection && !clientSecret) throw new Error('introspection needs auth.clientSecret')
+  const audiences = options.resource === undefined ? [clientId] : [clientId, options.resource]
+  const provider = identityProvider({ provider: options.provider, fetch, now })
+  const introspect = clientSecret ? introspector({ provider, clientId, clientSecret, fetch, now }) : undefined
+
+  async function verifyWithKeys(token: string, typ: unknown): Promise<AccessGrant | RefusedToken> {
+    const { issuer } = await provider.metadata()
+    const { payload } = await jwtVerify(token, provider.keyFor, {
+      algorithms: ALGORITHMS,
+      issuer,
+      audience: audiences,
+      requiredClaims: ['exp'],
+      clockTolerance: CLOCK_SKEW_SECONDS,
+      currentDate: new Date(now()),
+    })
+    if (!mayBeAccessToken(payload, typ)) return refuse('wrong_type')
+    const claims = AccessClaims.safeParse(payload).data
+    if (!claims) return refuse('bad_claims')
+    // An ID token without a nonce looks like an untyped access token, but it never carries scopes.
+    if (!isTypedAccessToken(typ) && !claims.scope && !claims.scp) return refuse('wrong_type')
+    return accessGrant({ claims, issuer, requiredScopes, time: now() })
+  }
+
+  async function verifyByAsking(token: string): Promise<AccessGrant | RefusedToken> {
+    if (!introspect) return refuse('malformed')
+    const { active, ...answer } = await introspect(token)
+    if (!active) return refuse('inactive')
+    if (!mayBeAccessToken(answer, undefined)) return refuse('wrong_type')
+    const claims = AccessClaims.safeParse(answer).data
+    if (!claims) return refuse('bad_claims')
+
+    const { issuer } = await provider.metadata()
+    const { iss, aud, nbf, client_id } = claims
+    if (iss !== undefined && iss !== issuer) return refuse('wrong_issuer')
+    // RFC 7662 leaves `aud` optional; without it only a token issued to ourselves is known to be meant for us.
+    const meant = aud ? aud.some((one) => audiences.includes(one)) : client_id === clientId
+    if (!meant) return refuse('wrong_audience')
+    if (nbf !== undefined && nbf * 1000 > now() + CLOCK_SKEW_SECONDS * 1000) return refuse('not_yet_valid')
+    return accessGrant({ claims, issuer, requiredScopes, time: now() })
+  }
+
+  return async (token) => {
+    if (!isBearerToken(token)) return refuse('malformed')
+    const header = jwsHeader(token)
+    try {
+      if (!header) return await verifyByAsking(token)
+      if (introspection) {
+        return mayBeAccessToken(decodeJwt(token), header.typ) ? await verifyByAsking(token) : refuse('wrong_type')
+      }
+      if (!isAcceptableHeader(header, ALGORITHMS)) return refuse('unsupported')
+      return await verifyWithKeys(token, header.typ)
+    } catch (error) {
+      return refusalOf(error)
+    }
+  }
+}

@@ -1,0 +1,22 @@
+import { z } from 'zod'
+
+export const Permission = z.enum(['read', 'write', 'delete', 'manage'])
+export type Permission = z.infer<typeof Permission>
+
+export type Roles = Readonly<Record<string, readonly Permission[]>>
+
+export const defaultRoles = {
+  admin: ['read', 'write', 'delete', 'manage'],
+  developer: ['read', 'write'],
+  viewer: ['read'],
+} as const satisfies Roles
+
+/** An unknown role holds nothing; own properties only, so that no role is called `constructor`. */
+export function permissionsOf(role: string, roles: Roles = defaultRoles): readonly Permission[] {
+  return Object.hasOwn(roles, role) ? (roles[role] ?? []) : []
+}
+
+/** Permissions do not imply one another: `manage` alone may not read. */
+export function covers(held: readonly Permission[], wanted: Permission | readonly Permission[]): boolean {
+  return [wanted].flat().every((permission) => held.includes(permission))
+}

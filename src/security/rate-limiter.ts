@@ -1,0 +1,135 @@
+import type { Redis } from 'ioredis'
+
+/** Refills at `perMinute`, holds `burst`. */
+export type Rate = { perMinute: number; burst: number }
+
+export type Decision = {
+  allowed: boolean
+  /** Further requests that would pass now. */
+  remaining: number
+  /** Epoch milliseconds when the whole burst is there again. */
+  reset_at: number
+  /** How long to wait for the next one; 0 when allowed. */
+  retry_after_ms: number
+}
+
+export type RateLimiter = {
+  take(key: string, rate: Rate): Decision | Promise<Decision>
+  close(): Promise<void>
+}
+
+const MINUTE = 60_000
+const SWEEP_AT = 50_000
+
+/**
+ * GCRA. What is kept per key is the time at which it would be full again. That can never be later than a whole burst
+ * from now, so a clock that jumped back costs nobody an hour.
+ */
+export function localLimiter(now: () => number): RateLimiter {
+  const fullAt = new Map<string, number>()
+
+  const sweep = (time: number) => {
+    for (const [key, full] of fullAt) if (full <= time) fullAt.delete(key)
+  }
+
+  return {
+    take(key, { perMinute, burst }) {
+      const time = now()
+      const interval = MINUTE / perMinute
+      const start = Math.min(Math.max(fullAt.get(key) ?? 0, time), time + burst * interval)
+      const decision = decide({ start, time, interval, burst, index: 0 })
+      if (decision.allowed) {
+        if (fullAt.size >= SWEEP_AT) sweep(time)
+        fullAt.set(key, start + interval)
+      }
+      return decision
+    },
+    async close() {
+      fullAt.clear()
+    },
+  }
+}
+
+type Moment = {
+  start: number
+  time: number
+  interval: number
+  burst: number /** Requests decided before it. */
+  index: number
+}
+
+/** The decision on one of several requests that came at the same moment. */
+function decide({ start, time, interval, burst, index }: Moment): Decision {
+  // A hair of tolerance: 100 intervals of a burst must not lose one to rounding.
+  const room = Math.floor((time + burst * interval - start) / interval + 1e-6)
+  const allowed = index < room
+  const taken = Math.min(index + 1, room)
+  return {
+    allowed,
+    remaining: room - taken,
+    reset_at: Math.ceil(start + taken * interval),
+    retry_after_ms: allowed ? 0 : Math.max(1, Math.ceil(start + (room + 1) * interval - burst * interval - time)),
+  }
+}
+
+/** KEYS[1] the bucket; ARGV interval (µs), burst, cost. Returns where the bucket stood and Redis' own time, in µs. */
+const SCRIPT = `
+local clock = redis.call('TIME')
+local time = clock[1] * 1000000 + clock[2]
+local interval, burst, cost = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3])
+local start = math.max(tonumber(redis.call('GET', KEYS[1]) or 0), time)
+start = math.min(start, time + burst * interval)
+local granted = math.min(cost, math.floor((time + burst * interval - start) / interval + 0.000001))
+if granted > 0 then
+  local full = start + granted * interval
+  redis.call('SET', KEYS[1], string.format('%.0f', full), 'PX', math.ceil((full - time) / 1000))
+end
+return { string.format('%.0f', start), string.format('%.0f', time) }`
+
+type Asked = { rate: Rate; resolve: (decision: Decision) => void }
+
+/**
+ * One limit for all nodes. Requests of one key within a turn of the event loop share a call. When Redis does not
+ * answer, each node limits by itself until it does.
+ */
+export function sharedLimiter(redis: Redis, local: RateLimiter, onDegraded: (error: unknown) => void): RateLimiter {
+  let asked = new Map<string, Asked[]>()
+
+  const ask = async (key: string, waiting: Asked[]) => {
+    const { rate } = waiting[0] as Asked
+    const interval = MINUTE / rate.perMinute
+    try {
+      const reply = await redis.eval(SCRIPT, 1, `moorage:rate:${key}`, interval * 1000, rate.burst, waiting.length)
+      const [start, time] = (reply as [string, string]).map((microseconds) => Number(microseconds) / 1000) as [
+        number,
+        number,
+      ]
+      for (const [index, { resolve }] of waiting.entries()) {
+        resolve(decide({ start, time, interval, burst: rate.burst, index }))
+      }
+    } catch (error) {
+      onDegraded(error)
+      for (const { rate: own, resolve } of waiting) resolve(await local.take(key, own))
+    }
+  }
+
+  const askAll = () => {
+    const batch = asked
+    asked = new Map()
+    for (const [key, waiting] of batch) void ask(key, waiting)
+  }
+
+  return {
+    take: (key, rate) =>
+      new Promise((resolve) => {
+        if (asked.size === 0) setImmediate(askAll)
+        const waiting = asked.get(key)
+        if (waiting) waiting.push({ rate, resolve })
+        else asked.set(key, [{ rate, resolve }])
+      }),
+    async close() {
+      redis.disconnect()
+      await local.close()
+    },
+  }
+}

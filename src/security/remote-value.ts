@@ -1,0 +1,63 @@
+export type RemoteValue<T> = {
+  /** What is held, loaded or renewed first when it is due; undefined when there is nothing that may be used. */
+  get(): Promise<T | undefined>
+  /** Asks again before the time, though never sooner than 30 s after the last try. */
+  renew(): Promise<T | undefined>
+  /** Why the last try failed; undefined when it did not. */
+  failure(): string | undefined
+}
+
+const FRESH_MS = 10 * 60_000
+const USABLE_MS = 24 * 3_600_000
+const PAUSE_MS = 30_000
+const EMPTY_HANDED_PAUSE_MS = 5_000
+
+/**
+ * Something that another host publishes, held here. When that host is down the old value serves for a day, and is
+ * renewed in the background so that no caller waits for a dead host.
+ */
+export function remoteValue<T>({ load, now }: { load: () => Promise<T>; now: () => number }): RemoteValue<T> {
+  let held: { value: T; loaded_at: number } | undefined
+  let tried_at = Number.NEGATIVE_INFINITY
+  let failure: string | undefined
+  let loading: Promise<void> | undefined
+
+  function attempt(): Promise<void> {
+    loading ??= run().finally(() => {
+      loading = undefined
+    })
+    return loading
+  }
+
+  async function run(): Promise<void> {
+    tried_at = now()
+    try {
+      held = { value: await load(), loaded_at: now() }
+      failure = undefined
+    } catch (error) {
+      failure = error instanceof Error ? error.message : String(error)
+    }
+  }
+
+  // A clock that is set back must not stop renewals until it has caught up again.
+  const since = (time: number) => Math.abs(now() - time)
+  const usable = () => (held && since(held.loaded_at) < USABLE_MS ? held.value : undefined)
+
+  return {
+    async get() {
+      if (held && since(held.loaded_at) < FRESH_MS) return held.value
+      const pause = usable() === undefined ? EMPTY_HANDED_PAUSE_MS : PAUSE_MS
+      if (!loading && failure !== undefined && since(tried_at) < pause) return usable()
+      const attempted = attempt()
+      if (usable() === undefined || failure === undefined) await attempted
+      return usable()
+    },
+
+    async renew() {
+      if (loading || since(tried_at) >= PAUSE_MS) await attempt()
+      return usable()
+    },
+
+    failure: () => failure,
+  }
+}

@@ -1,0 +1,158 @@
+import { createCipheriv, createDecipheriv, createHash, hkdfSync, randomBytes, timingSafeEqual } from 'node:crypto'
+import {
+  closeSync,
+  fstatSync,
+  fsyncSync,
+  linkSync,
+  mkdirSync,
+  openSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs'
+import { join } from 'node:path'
+
+const VERSION = 'v1'
+const KEY_BYTES = 32
+const NONCE_BYTES = 12
+const TAG_BYTES = 16
+
+export type Keyring = {
+  encrypt(plain: string, purpose: string): string
+  decrypt(sealed: string, purpose: string): string
+}
+
+export function sha256(text: string): string {
+  return createHash('sha256').update(text).digest('hex')
+}
+
+/** Compares digests: timingSafeEqual wants equal lengths, and a length must not leak either. */
+export function constantTimeEqual(a: string, b: string): boolean {
+  return timingSafeEqual(createHash('sha256').update(a).digest(), createHash('sha256').update(b).digest())
+}
+
+/**
+ * Sealed text is `v1.` + base64url(nonce, tag, ciphertext). The purpose picks the subkey and is authenticated,
+ * so a value copied to another place does not open there.
+ */
+export function keyring(masterKey: Buffer): Keyring {
+  requireKeyLength(masterKey)
+  const subkey = (purpose: string) => derive(masterKey, `seal:${purpose}`, KEY_BYTES)
+
+  return {
+    encrypt(plain, purpose) {
+      const nonce = randomBytes(NONCE_BYTES)
+      const cipher = createCipheriv('aes-256-gcm', subkey(purpose), nonce, { authTagLength: TAG_BYTES })
+      cipher.setAAD(Buffer.from(`${VERSION}.${purpose}`))
+      const body = Buffer.concat([cipher.update(plain, 'utf8'), cipher.final()])
+      return `${VERSION}.${Buffer.concat([nonce, cipher.getAuthTag(), body]).toString('base64url')}`
+    },
+
+    decrypt(sealed, purpose) {
+      const { nonce, tag, body } = unpack(sealed, purpose)
+      const decipher = createDecipheriv('aes-256-gcm', subkey(purpose), nonce, { authTagLength: TAG_BYTES })
+      decipher.setAAD(Buffer.from(`${VERSION}.${purpose}`)).setAuthTag(tag)
+      try {
+        return Buffer.concat([decipher.update(body), decipher.final()]).toString('utf8')
+      } catch {
+        throw new Error(`cannot open a sealed value (${purpose}): wrong master key, other purpose or altered data`)
+      }
+    },
+  }
+}
+
+/** Names the master key without telling it: kept beside the data, so that a start with another key can be refused. */
+export function fingerprint(masterKey: Buffer): string {
+  requireKeyLength(masterKey)
+  return derive(masterKey, 'fingerprint', 4).toString('hex')
+}
+
+/**
+ * The configured key, else the file `master.key` in the data directory, which the first start makes. Nodes that share a
+ * database must share the key too; the database keeps its fingerprint and the app refuses another one.
+ */
+export function loadMasterKey(options: { masterKey?: string | undefined; dataDir: string }): Buffer {
+  if (options.masterKey !== undefined) return parseMasterKey(options.masterKey, 'the configured master key')
+  const path = join(options.dataDir, 'master.key')
+  const existing = readKeyFile(path)
+  if (existing) return existing
+  createKeyFile(options.dataDir, path)
+  const created = readKeyFile(path)
+  if (!created) throw new Error(`${path} disappeared while it was being created`)
+  return created
+}
+
+function parseMasterKey(text: string, origin: string): Buffer {
+  const trimmed = text.trim()
+  if (/^[0-9a-fA-F]{64}$/.test(trimmed)) return Buffer.from(trimmed, 'hex')
+  if (/^[A-Za-z0-9+/_-]{43}=?$/.test(trimmed)) return Buffer.from(trimmed, 'base64')
+  throw new Error(`${origin} must be 32 random bytes as base64 or hex, for example from \`openssl rand -base64 32\``)
+}
+
+function readKeyFile(path: string): Buffer | undefined {
+  let file: number
+  try {
+    file = openSync(path, 'r')
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined
+    throw error
+  }
+  try {
+    const mode = fstatSync(file).mode & 0o777
+    if (process.platform !== 'win32' && (mode & 0o077) !== 0) {
+      throw new Error(
+        `${path} has mode 0${mode.toString(8)}: others may read the master key. Set it with \`chmod 600 ${path}\`, and replace the key if anyone did`,
+      )
+    }
+    return parseMasterKey(readFileSync(file, 'utf8'), path)
+  } finally {
+    closeSync(file)
+  }
+}
+
+/** Written and synced under another name, then linked: whoever sees `master.key` sees all of it, and the first wins. */
+function createKeyFile(dataDir: string, path: string): void {
+  mkdirSync(dataDir, { recursive: true, mode: 0o700 })
+  const draft = `${path}.${randomBytes(6).toString('hex')}`
+  try {
+    writeFileSync(draft, `${randomBytes(KEY_BYTES).toString('base64')}\n`, { mode: 0o600, flag: 'wx', flush: true })
+    linkSync(draft, path)
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error
+  } finally {
+    rmSync(draft, { force: true })
+  }
+  syncDirectory(dataDir)
+}
+
+function syncDirectory(path: string): void {
+  if (process.platform === 'win32') return
+  const directory = openSync(path, 'r')
+  try {
+    fsyncSync(directory)
+  } finally {
+    closeSync(directory)
+  }
+}
+
+function unpack(sealed: string, purpose: string): { nonce: Buffer; tag: Buffer; body: Buffer } {
+  const text = sealed.slice(VERSION.length + 1)
+  const bytes = Buffer.from(text, 'base64url')
+  const wellFormed = sealed.startsWith(`${VERSION}.`) && bytes.toString('base64url') === text
+  if (!wellFormed || bytes.length < NONCE_BYTES + TAG_BYTES) {
+    throw new Error(`cannot open a sealed value (${purpose}): it is not in the ${VERSION} format`)
+  }
+  return {
+    nonce: bytes.subarray(0, NONCE_BYTES),
+    tag: bytes.subarray(NONCE_BYTES, NONCE_BYTES + TAG_BYTES),
+    body: bytes.subarray(NONCE_BYTES + TAG_BYTES),
+  }
+}
+
+function derive(masterKey: Buffer, info: string, length: number): Buffer {
+  return Buffer.from(hkdfSync('sha256', masterKey, 'moorage', info, length))
+}
+
+function requireKeyLength(masterKey: Buffer): void {
+  if (masterKey.length !== KEY_BYTES) throw new Error(`the master key must have 32 bytes, not ${masterKey.length}`)
+}

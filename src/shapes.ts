@@ -1,0 +1,43 @@
+import { z } from 'zod'
+import { formatTime, parseTime } from './lib/time.ts'
+
+/** Epoch milliseconds inside, RFC 3339 in UTC on the wire. */
+export const Time = z.number().transform(formatTime).pipe(z.iso.datetime())
+
+/** RFC 3339 with an offset on the wire, epoch milliseconds inside. */
+export const TimeInput = z
+  .string()
+  .transform((text, context) => {
+    const time = parseTime(text)
+    if (time !== undefined) return time
+    context.addIssue({ code: 'custom', message: 'must be an RFC 3339 timestamp with an offset' })
+    return z.NEVER
+  })
+  .meta({ format: 'date-time' })
+
+/** PostgreSQL cannot hold U+0000, and what one engine refuses the other must too; the transport refuses it everywhere. */
+export const Text = (max: number, min = 1) => z.string().min(min).max(max)
+
+/** A free-form object that belongs to the client. */
+export const Metadata = z
+  .record(z.string().max(256), z.json())
+  .refine((value) => JSON.stringify(value).length <= 65_536, {
+    message: 'must be at most 64 KiB of JSON',
+  })
+
+const DEFAULT_LIMIT = 10
+const MAX_LIMIT = 100
+
+/** `limit`, `offset`, `sort` over the allowed fields, and the list's filters. */
+export function listQuery<const Field extends string, Filters extends z.ZodRawShape>(
+  fields: readonly Field[],
+  filters: Filters,
+) {
+  const sorts = fields.flatMap((field) => [field, `-${field}`] as const)
+  return z.strictObject({
+    limit: z.int().min(1).max(MAX_LIMIT).default(DEFAULT_LIMIT),
+    offset: z.int().min(0).default(0),
+    sort: z.enum(sorts).default('-created_at' as never),
+    ...filters,
+  })
+}

@@ -1,0 +1,110 @@
+import type { Database } from './database.ts'
+
+/** The right to run a request that carries an Idempotency-Key, and later its answer. */
+export type Claim = { scope: string; key: string; owner: string }
+
+export type StoredReply = { status: number; headers: Record<string, string>; body: string }
+
+export type Claimed =
+  | { state: 'claimed' }
+  | { state: 'running' }
+  | { state: 'done'; reply: StoredReply }
+  /** The key belongs to another request. */
+  | { state: 'other' }
+
+const VALID_MS = 24 * 3_600_000
+export const LEASE_MS = 30_000
+
+/** One atomic insert decides who runs. A claim whose owner stopped renewing its lease, or older than a day, may be taken over. */
+export async function claim(
+  db: Database,
+  { scope, key, owner }: Claim,
+  fingerprint: string,
+  now: number,
+): Promise<Claimed> {
+  const fresh = {
+    fingerprint,
+    owner,
+    lease_until: now + LEASE_MS,
+    created_at: now,
+    status: null,
+    headers: null,
+    body: null,
+  }
+  for (;;) {
+    const inserted = await db
+      .insertInto('claims')
+      .values({ scope, key, ...fresh })
+      .onConflict((row) => row.columns(['scope', 'key']).doNothing())
+      .returning('owner')
+      .executeTakeFirst()
+    if (inserted) return { state: 'claimed' }
+
+    const held = await db
+      .selectFrom('claims')
+      .selectAll()
+      .where('scope', '=', scope)
+      .where('key', '=', key)
+      .executeTakeFirst()
+    if (!held) continue
+    const expired = held.created_at + VALID_MS <= now
+    const abandoned = held.status === null && held.lease_until <= now
+    if (expired || abandoned) {
+      const taken = await db
+        .updateTable('claims')
+        .set(fresh)
+        .where('scope', '=', scope)
+        .where('key', '=', key)
+        .where('owner', '=', held.owner)
+        .where('lease_until', '=', held.lease_until)
+        .executeTakeFirst()
+      if (taken.numUpdatedRows > 0n) return { state: 'claimed' }
+      continue
+    }
+    if (held.fingerprint !== fingerprint) return { state: 'other' }
+    if (held.status === null) return { state: 'running' }
+    const reply = { status: held.status, headers: JSON.parse(held.headers ?? '{}'), body: held.body ?? '' }
+    return { state: 'done', reply }
+  }
+}
+
+/** False when the claim was lost to another owner: then nothing of the run may be kept. */
+export async function complete(db: Database, claim: Claim, { status, headers, body }: StoredReply): Promise<boolean> {
+  const { numUpdatedRows } = await db
+    .updateTable('claims')
+    .set({ status, headers: JSON.stringify(headers), body })
+    .where('scope', '=', claim.scope)
+    .where('key', '=', claim.key)
+    .where('owner', '=', claim.owner)
+    .executeTakeFirst()
+  return numUpdatedRows > 0n
+}
+
+/** Frees the key after a failure, for the next try. */
+export async function release(db: Database, claim: Claim): Promise<void> {
+  await db
+    .deleteFrom('claims')
+    .where('scope', '=', claim.scope)
+    .where('key', '=', claim.key)
+    .where('owner', '=', claim.owner)
+    .where('status', 'is', null)
+    .execute()
+}
+
+export async function renew(db: Database, owners: string[], now: number): Promise<void> {
+  if (owners.length === 0) return
+  await db
+    .updateTable('claims')
+    .set({ lease_until: now + LEASE_MS })
+    .where('owner', 'in', owners)
+    .where('status', 'is', null)
+    .execute()
+}
+
+export async function removeExpired(db: Database, now: number): Promise<void> {
+  await db
+    .deleteFrom('claims')
+    .where('created_at', '<=', now - VALID_MS)
+    .where('lease_until', '<=', now)
+    .execute()
+}

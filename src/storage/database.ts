@@ -1,0 +1,104 @@
+import { chmodSync, mkdirSync } from 'node:fs'
+import { join } from 'node:path'
+import { Kysely, PostgresAdapter, sql } from 'kysely'
+import { migrate } from './migrate.ts'
+import { listen, notifyChannel, postgresDialect } from './postgres.ts'
+import { SqliteError, sqliteDialect } from './sqlite.ts'
+import type { Tables } from './tables.ts'
+
+/** The whole database or one transaction of it: a store's functions take either. */
+export type Database = Kysely<Tables>
+
+export type Engine = 'sqlite' | 'postgres'
+
+/** What nodes keep in memory and must forget when it changes. */
+export type Change = 'agents' | 'keys' | 'deployments' | 'webhooks'
+
+export type Storage = {
+  engine: Engine
+  db: Database
+  /** What must be true together. No network call and no use of `db` inside: on SQLite everybody else waits. */
+  transaction<T>(work: (db: Database) => Promise<T>): Promise<T>
+  /** Called after the commit of a transaction that announced the change, here or on another node. */
+  onChange(forget: (change: Change) => void): void
+  close(): Promise<void>
+}
+
+export type StorageOptions = { data: string; database: { url?: string | undefined; poolSize: number } }
+
+const ALL_CHANGES: Change[] = ['agents', 'keys', 'deployments', 'webhooks']
+const announced = new WeakMap<Database, Set<Change>>()
+
+export async function openStorage({ data, database: { url, poolSize } }: StorageOptions): Promise<Storage> {
+  const engine: Engine = url ? 'postgres' : 'sqlite'
+  const listeners: ((change: Change) => void)[] = []
+  const forget = (changes: Iterable<Change>) => {
+    for (const change of changes) for (const listener of listeners) listener(change)
+  }
+  const forgetAll = () => forget(ALL_CHANGES)
+
+  const dialect = url ? postgresDialect({ url, poolSize }) : sqliteDialect(privatePath(data), forgetAll)
+  const db = new Kysely<Tables>({ dialect })
+  const storage: Storage = {
+    engine,
+    db,
+    async transaction(work) {
+      const changes = new Set<Change>()
+      const result = await db.transaction().execute((transaction) => {
+        announced.set(transaction, changes)
+        return work(transaction)
+      })
+      forget(changes)
+      return result
+    },
+    onChange: (listener) => listeners.push(listener),
+    async close() {
+      await listener?.close()
+      await db.destroy()
+    },
+  }
+  const listener = url ? listen(url, (change) => forget([change as Change]), forgetAll) : undefined
+  try {
+    await migrate(storage)
+  } catch (error) {
+    await storage.close()
+    throw error
+  }
+  return storage
+}
+
+/** Makes every node forget what it remembers of this kind, once the transaction commits. */
+export async function announce(db: Database, change: Change): Promise<void> {
+  const changes = announced.get(db)
+  if (!changes) throw new Error(`announce(${change}) needs a transaction`)
+  changes.add(change)
+  if (engineOf(db) === 'postgres') await sql`select pg_notify(${notifyChannel}, ${change})`.execute(db)
+}
+
+export function engineOf(db: Database): Engine {
+  return db.getExecutor().adapter instanceof PostgresAdapter ? 'postgres' : 'sqlite'
+}
+
+const SQLITE_BUSY = 5
+const SQLITE_LOCKED = 6
+const SQLITE_IOERR = 10
+const SQLITE_FULL = 13
+const SQLITE_CANTOPEN = 14
+const SQLITE_PASSING = [SQLITE_BUSY, SQLITE_LOCKED, SQLITE_IOERR, SQLITE_FULL, SQLITE_CANTOPEN]
+const POSTGRES_PASSING = /^(08|53|57P|25006|40|55P03)/
+const SOCKET_PASSING = /^(ECONN|EPIPE|ETIMEDOUT|ENOTFOUND|EAI_AGAIN|EHOSTUNREACH)/
+
+/** Whether the database, not the request, is at fault and may come back by itself. */
+export function isPassing(error: unknown): boolean {
+  if (error instanceof SqliteError) return SQLITE_PASSING.includes((error.errcode ?? 0) & 0xff)
+  if (!(error instanceof Error)) return false
+  const code = (error as Error & { code?: unknown }).code
+  if (typeof code === 'string') return POSTGRES_PASSING.test(code) || SOCKET_PASSING.test(code)
+  return /Connection terminated|timeout exceeded when trying to connect|the database is closed/.test(error.message)
+}
+
+function privatePath(data: string): string {
+  mkdirSync(data, { recursive: true, mode: 0o700 })
+  chmodSync(data, 0o700)
+  return join(data, 'moorage.db')
+}

@@ -1,0 +1,112 @@
+import { type BulkTable, insertMany } from './bulk.ts'
+import { type Database, isPassing, type Storage } from './database.ts'
+
+/** One row on its way into a table. */
+export type Write = { into: BulkTable; row: Record<string, string | number | null> }
+
+export type Entry = {
+  writes: Write[]
+  /** Runs in the same transaction before the rows; on false nothing of this entry is written and `commit` says so. */
+  guard?: (db: Database) => Promise<boolean>
+}
+
+export type Journal = {
+  /** Resolves once the entry is on disk: true, or false when its guard refused. */
+  commit(entry: Entry): Promise<boolean>
+  /** Entries that wait for their commit. */
+  waiting(): number
+  /** Resolves when everything handed in before is committed. */
+  drain(): Promise<void>
+}
+
+export class BacklogFullError extends Error {}
+
+type Waiting = { entry: Entry; resolve: (written: boolean) => void; reject: (error: unknown) => void }
+
+const BATCH_SIZE = 512
+
+/**
+ * Group commit: what is waiting when the writer is free goes to disk in one transaction, so one fsync serves many
+ * requests. There is no timer: an idle service commits at once, a slow disk makes larger batches.
+ */
+export function openJournal(storage: Storage, { backlog }: { backlog: number }): Journal {
+  let queue: Waiting[] = []
+  let inBatch = 0
+  let running: Promise<void> | undefined
+
+  const pump = async () => {
+    while (queue.length > 0) {
+      const batch = queue.slice(0, BATCH_SIZE)
+      queue = queue.slice(BATCH_SIZE)
+      inBatch = batch.length
+      await flush(storage, batch)
+      inBatch = 0
+    }
+    running = undefined
+  }
+
+  return {
+    commit(entry) {
+      if (queue.length >= backlog) return Promise.reject(new BacklogFullError('too many writes are waiting'))
+      return new Promise((resolve, reject) => {
+        queue.push({ entry, resolve, reject })
+        // setImmediate: whatever else this turn of the event loop brings in joins the batch.
+        running ??= new Promise<void>((done) => setImmediate(done)).then(pump)
+      })
+    },
+    waiting: () => queue.length + inBatch,
+    async drain() {
+      while (running) await running
+    },
+  }
+}
+
+async function flush(storage: Storage, batch: Waiting[]): Promise<void> {
+  try {
+    const written = await storage.transaction((db) => writeAll(db, batch))
+    for (const waiting of batch) waiting.resolve(written.has(waiting))
+  } catch (error) {
+    // One bad entry (its agent was deleted meanwhile) must not fail its neighbours: each goes alone.
+    if (batch.length > 1 && !isPassing(error)) for (const waiting of batch) await flush(storage, [waiting])
+    else for (const { reject } of batch) reject(error)
+  }
+}
+
+async function writeAll(db: Database, batch: Waiting[]): Promise<Set<Waiting>> {
+  const written = new Set<Waiting>()
+  const rowsOf = new Map<BulkTable, Write['row'][]>()
+  for (const waiting of batch) {
+    if (waiting.entry.guard && !(await waiting.entry.guard(db))) continue
+    written.add(waiting)
+    for (const { into, row } of waiting.entry.writes) {
+      const rows = rowsOf.get(into)
+      if (rows) rows.push(row)
+      else rowsOf.set(into, [row])
+    }
+  }
+  for (const [into, rows] of rowsOf) {
+    const final = into.merge ? mergeRows(into.merge, rows) : rows
+    await insertMany(
+      db,
+      into,
+      final.map((row) => into.columns.map((column) => row[column] ?? null)),
+    )
+  }
+  return written
+}
+
+/** One row per key, in key order: PostgreSQL takes a key only once per statement, and equal order cannot deadlock nodes. */
+function mergeRows({ key, add, max }: NonNullable<BulkTable['merge']>, rows: Write['row'][]): Write['row'][] {
+  const merged = new Map<string, Write['row']>()
+  for (const row of rows) {
+    const id = JSON.stringify(key.map((column) => row[column]))
+    const sum = merged.get(id)
+    if (!sum) {
+      merged.set(id, { ...row })
+      continue
+    }
+    for (const column of add) sum[column] = Number(sum[column]) + Number(row[column])
+    for (const column of max) sum[column] = Math.max(Number(sum[column]), Number(row[column]))
+  }
+  return [...merged].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, row]) => row)
+}

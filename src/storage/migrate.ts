@@ -1,0 +1,33 @@
+import { type Kysely, sql } from 'kysely'
+import type { Engine, Storage } from './database.ts'
+import { foundation } from './migrations/0001-foundation.ts'
+
+export type Migration = (db: Kysely<unknown>, engine: Engine) => Promise<void>
+
+/** In order; what has been released is never edited, only followed. */
+const MIGRATIONS: Migration[] = [foundation]
+
+const LOCK = 7_766_837
+
+/** Brings the schema up to date in one transaction. Nodes that start together take turns; the second finds nothing to do. */
+export async function migrate({ engine, transaction }: Storage, migrations: Migration[] = MIGRATIONS): Promise<void> {
+  await transaction(async (database) => {
+    const db = database as unknown as Kysely<{ schema_version: { version: number } }>
+    if (engine === 'postgres') await sql`select pg_advisory_xact_lock(${sql.lit(LOCK)})`.execute(db)
+    await db.schema
+      .createTable('schema_version')
+      .ifNotExists()
+      .addColumn('version', 'integer', (column) => column.notNull())
+      .execute()
+    const current = (await db.selectFrom('schema_version').select('version').executeTakeFirst())?.version ?? 0
+    if (current > migrations.length) {
+      throw new Error(
+        `the database has schema version ${current}, this program knows ${migrations.length}: it was used by a newer Moorage. Start that version, or restore a backup`,
+      )
+    }
+    if (current === migrations.length) return
+    for (const migration of migrations.slice(current)) await migration(db as unknown as Kysely<unknown>, engine)
+    await db.deleteFrom('schema_version').execute()
+    await db.insertInto('schema_version').values({ version: migrations.length }).execute()
+  })
+}

@@ -1,0 +1,33 @@
+import type { SelectQueryBuilder } from 'kysely'
+import type { Database } from './database.ts'
+import type { Tables } from './tables.ts'
+
+export type PageQuery = { limit: number; offset: number; sort: string }
+
+export type Page<T> = { items: T[]; total: number }
+
+/**
+ * One page of a select over `table`, with the count of all that match. `sort` is a column, `-` before it for
+ * descending; `id` breaks ties in the same direction, so pages neither repeat nor skip.
+ */
+export async function page<TB extends keyof Tables, Row>(
+  db: Database,
+  select: SelectQueryBuilder<Tables, TB, Row>,
+  { limit, offset, sort }: PageQuery,
+): Promise<Page<Row>> {
+  const direction = sort.startsWith('-') ? 'desc' : 'asc'
+  const column = sort.replace(/^-/, '')
+  const [items, counted] = await Promise.all([
+    select
+      .orderBy(db.dynamic.ref(column), direction)
+      .orderBy(db.dynamic.ref('id'), direction)
+      .limit(limit)
+      .offset(offset)
+      .execute(),
+    select
+      .clearSelect()
+      .select((count) => count.fn.countAll<number>().as('total'))
+      .executeTakeFirstOrThrow(),
+  ])
+  return { items, total: counted.total }
+}

@@ -1,0 +1,14 @@
+import type { Database } from './database.ts'
+
+/** The value of a setting that is written once: `value` if nobody was first, else what is there. */
+export async function settle(db: Database, name: string, value: string): Promise<{ value: string; first: boolean }> {
+  const inserted = await db
+    .insertInto('settings')
+    .values({ name, value })
+    .onConflict((setting) => setting.column('name').doNothing())
+    .returning('value')
+    .executeTakeFirst()
+  if (inserted) return { value, first: true }
+  const setting = await db.selectFrom('settings').select('value').where('name', '=', name).executeTakeFirstOrThrow()
+  return { value: setting.value, first: false }
+}

@@ -1,0 +1,89 @@
+import { DatabaseSync, type SQLInputValue, type StatementSync } from 'node:sqlite'
+import { parentPort, workerData } from 'node:worker_threads'
+
+/** One connection in a thread of its own: a slow disk or a long scan never holds up the thread that answers HTTP. */
+export type SqliteWorkerData = { path: string; role: 'writer' | 'reader' }
+
+export type SqliteRequest = {
+  id: number
+  sql: string
+  /** One set of values, or with `many` a set for each run of the statement. */
+  values: SQLInputValue[] | SQLInputValue[][]
+  many?: boolean
+}
+
+export type SqliteReply =
+  | { id: number; rows: Record<string, unknown>[]; changes: number }
+  | { id: number; error: { message: string; errcode: number | undefined } }
+  | { changedElsewhere: true }
+
+const STATEMENTS_KEPT = 500
+const FOREIGN_CHANGE_CHECK_MS = 250
+
+if (parentPort) serve(parentPort, workerData as SqliteWorkerData)
+
+function serve(port: NonNullable<typeof parentPort>, { path, role }: SqliteWorkerData): void {
+  const connection = open(path, role)
+  const statements = new Map<string, StatementSync>()
+
+  const prepare = (sql: string): StatementSync => {
+    const known = statements.get(sql)
+    if (known) return known
+    const statement = connection.prepare(sql)
+    if (statements.size >= STATEMENTS_KEPT) statements.delete(statements.keys().next().value as string)
+    statements.set(sql, statement)
+    return statement
+  }
+
+  const execute = ({ sql, values, many }: SqliteRequest): { rows: Record<string, unknown>[]; changes: number } => {
+    const statement = prepare(sql)
+    if (many) {
+      for (const row of values as SQLInputValue[][]) statement.run(...row)
+      return { rows: [], changes: values.length }
+    }
+    if (statement.columns().length > 0) {
+      const rows = statement.all(...(values as SQLInputValue[]))
+      return { rows, changes: rows.length }
+    }
+    return { rows: [], changes: Number(statement.run(...(values as SQLInputValue[])).changes) }
+  }
+
+  port.on('message', (request: SqliteRequest | 'close') => {
+    if (request === 'close') {
+      connection.close()
+      port.close()
+      clearInterval(watch)
+      return
+    }
+    let reply: SqliteReply
+    try {
+      reply = { id: request.id, ...execute(request) }
+    } catch (error) {
+      const { message, errcode } = error as Error & { errcode?: number }
+      reply = { id: request.id, error: { message, errcode } }
+    }
+    port.postMessage(reply)
+  })
+
+  // data_version moves when another process (the command line on this host) commits, never for this connection's own.
+  const dataVersion = connection.prepare('pragma data_version')
+  const readVersion = () => dataVersion.get()?.data_version
+  let version = readVersion()
+  const watch = setInterval(
+    () => {
+      const current = readVersion()
+      if (current !== version) port.postMessage({ changedElsewhere: true } satisfies SqliteReply)
+      version = current
+    },
+    role === 'writer' ? FOREIGN_CHANGE_CHECK_MS : 2 ** 31 - 1,
+  )
+}
+
+function open(path: string, role: SqliteWorkerData['role']): DatabaseSync {
+  const connection = new DatabaseSync(path, { enableForeignKeyConstraints: true, timeout: 10_000 })
+  connection.exec('pragma journal_mode = wal')
+  connection.exec('pragma synchronous = full')
+  connection.exec('pragma temp_store = memory')
+  if (role === 'reader') connection.exec('pragma query_only = on')
+  return connection
+}

@@ -1,0 +1,224 @@
+import { Worker } from 'node:worker_threads'
+import {
+  type CompiledQuery,
+  type DatabaseConnection,
+  type Dialect,
+  type Driver,
+  type QueryResult,
+  SqliteAdapter,
+  SqliteIntrospector,
+  SqliteQueryCompiler,
+} from 'kysely'
+import type { SqliteReply, SqliteRequest, SqliteWorkerData } from './sqlite-worker.ts'
+
+/** As many transactions as one commit may carry; more wait for the next. */
+const GROUP_SIZE = 512
+
+export class SqliteError extends Error {
+  /** SQLite's result code, https://sqlite.org/rescode.html. */
+  readonly errcode: number | undefined
+
+  constructor({ message, errcode }: { message: string; errcode: number | undefined }) {
+    super(message)
+    this.errcode = errcode
+  }
+}
+
+/**
+ * SQLite behind the same asynchronous face as PostgreSQL: a writer thread and a reader thread. Transactions that wait
+ * while the writer is busy share its next commit, so one fsync serves them all; each is a savepoint of the group.
+ */
+export function sqliteDialect(path: string, onForeignChange: () => void): Dialect {
+  return {
+    createAdapter: () => new SqliteAdapter(),
+    createDriver: () => sqliteDriver(path, onForeignChange),
+    createIntrospector: (db) => new SqliteIntrospector(db),
+    createQueryCompiler: () => new SqliteQueryCompiler(),
+  }
+}
+
+export class SqliteConnection implements DatabaseConnection {
+  readonly #writer: Thread
+  readonly #reader: Thread
+  readonly #group: Group
+  /** Set while this connection's transaction has its turn. */
+  turn: Turn | undefined
+
+  constructor(writer: Thread, reader: Thread, group: Group) {
+    this.#writer = writer
+    this.#reader = reader
+    this.#group = group
+  }
+
+  async executeQuery<R>({ sql, parameters, query }: CompiledQuery): Promise<QueryResult<R>> {
+    const values = parameters as SqliteRequest['values']
+    if (this.turn) return this.#writer.run<R>(sql, values)
+    if (query.kind === 'SelectQueryNode' || (query.kind === 'RawNode' && /^\s*select/i.test(sql))) {
+      return this.#reader.run<R>(sql, values)
+    }
+    await this.begin()
+    try {
+      const result = await this.#writer.run<R>(sql, values)
+      await this.end('commit')
+      return result
+    } catch (error) {
+      await this.end('rollback')
+      throw error
+    }
+  }
+
+  /** Runs one statement for every row, in one message to the writer. Only inside a transaction. */
+  async executeMany(sql: string, rows: SqliteRequest['values']): Promise<void> {
+    if (!this.turn) throw new Error('executeMany needs a transaction')
+    await this.#writer.run(sql, rows, true)
+  }
+
+  async begin(): Promise<void> {
+    this.turn = await this.#group.join()
+  }
+
+  async end(outcome: 'commit' | 'rollback'): Promise<void> {
+    const turn = this.turn
+    this.turn = undefined
+    await turn?.end(outcome)
+  }
+
+  // oxlint-disable-next-line require-yield
+  async *streamQuery<R>(): AsyncIterableIterator<QueryResult<R>> {
+    throw new Error('streaming is not used: read pages')
+  }
+}
+
+function sqliteDriver(path: string, onForeignChange: () => void): Driver {
+  const writer = openThread({ path, role: 'writer' }, onForeignChange)
+  const reader = openThread({ path, role: 'reader' }, () => {})
+  const group = groupCommit(writer)
+  const own = (connection: DatabaseConnection) => connection as SqliteConnection
+  return {
+    async init() {},
+    acquireConnection: async () => new SqliteConnection(writer, reader, group),
+    beginTransaction: (connection) => own(connection).begin(),
+    commitTransaction: (connection) => own(connection).end('commit'),
+    rollbackTransaction: (connection) => own(connection).end('rollback'),
+    async releaseConnection() {},
+    async destroy() {
+      await Promise.all([writer.close(), reader.close()])
+    },
+  }
+}
+
+type Thread = {
+  run<R>(sql: string, values?: SqliteRequest['values'], many?: boolean): Promise<QueryResult<R>>
+  close(): Promise<void>
+}
+
+function openThread(workerData: SqliteWorkerData, onForeignChange: () => void): Thread {
+  const worker = new Worker(new URL('./sqlite-worker.ts', import.meta.url), { workerData })
+  const waiting = new Map<number, { resolve: (result: QueryResult<never>) => void; reject: (error: Error) => void }>()
+  let nextId = 1
+  let failure: Error | undefined
+
+  worker.on('message', (reply: SqliteReply) => {
+    if ('changedElsewhere' in reply) return onForeignChange()
+    const caller = waiting.get(reply.id)
+    waiting.delete(reply.id)
+    if ('error' in reply) caller?.reject(new SqliteError(reply.error))
+    else caller?.resolve({ rows: reply.rows as never[], numAffectedRows: BigInt(reply.changes) })
+  })
+  const failAll = (error: Error) => {
+    failure = error
+    for (const { reject } of waiting.values()) reject(error)
+    waiting.clear()
+  }
+  worker.on('error', failAll)
+  const exited = new Promise<void>((resolve) => worker.once('exit', () => resolve()))
+  exited.then(() => failAll(failure ?? new Error('the database is closed')))
+
+  return {
+    run: (sql, values = [], many = false) =>
+      new Promise((resolve, reject) => {
+        if (failure) return reject(failure)
+        const id = nextId++
+        waiting.set(id, { resolve, reject })
+        worker.postMessage({ id, sql, values, many } satisfies SqliteRequest)
+      }),
+    async close() {
+      worker.postMessage('close')
+      await exited
+    },
+  }
+}
+
+/** One transaction's place in a group. */
+type Turn = {
+  /** Resolves when the whole group is on disk. */
+  end(outcome: 'commit' | 'rollback'): Promise<void>
+}
+
+type Group = { join(): Promise<Turn> }
+
+type Member = { start: (turn: Turn) => void; refuse: (error: unknown) => void }
+
+function groupCommit(writer: Thread): Group {
+  const waiting: Member[] = []
+  let pumping = false
+
+  const pump = async () => {
+    while (waiting.length > 0) await commitGroup(writer, waiting.splice(0, GROUP_SIZE))
+    pumping = false
+  }
+
+  return {
+    join: () =>
+      new Promise((start, refuse) => {
+        waiting.push({ start, refuse })
+        if (pumping) return
+        pumping = true
+        // The rest of this turn of the event loop may join the same group.
+        queueMicrotask(pump)
+      }),
+  }
+}
+
+async function commitGroup(writer: Thread, members: Member[]): Promise<void> {
+  try {
+    await writer.run('begin immediate')
+  } catch (error) {
+    for (const member of members) member.refuse(error)
+    return
+  }
+  const group = Promise.withResolvers<void>()
+  group.promise.catch(() => {})
+  let outcome: 'commit' | 'rollback' = 'commit'
+  try {
+    const [alone, ...others] = members as [Member, ...Member[]]
+    if (others.length === 0) outcome = await takeTurn(alone, group.promise)
+    else for (const member of members) await takeTurnInSavepoint(writer, member, group.promise)
+    await writer.run(outcome)
+    group.resolve()
+  } catch (error) {
+    // SQLite may have rolled back by itself (disk full); then there is nothing left to undo.
+    await writer.run('rollback').catch(() => {})
+    group.reject(error)
+  }
+}
+
+function takeTurn(member: Member, committed: Promise<void>): Promise<'commit' | 'rollback'> {
+  return new Promise((resolve) => {
+    member.start({
+      end(outcome) {
+        resolve(outcome)
+        return committed
+      },
+    })
+  })
+}
+
+async function takeTurnInSavepoint(writer: Thread, member: Member, committed: Promise<void>): Promise<void> {
+  await writer.run('savepoint member').catch((error) => {
+    member.refuse(error)
+    throw error
+  })
+  if ((await takeTurn(member, committed)) === 'rollback') await writer.run('rollback to member')
+  await writer.run('release member')
+}
