@@ -1,0 +1,114 @@
+import { z } from 'zod'
+import { Limits, MemoryPolicy, Script, Tools } from '../runtime/spec.ts'
+import type { Keyring } from '../security/secrets.ts'
+import { AuthSettings, SecuritySettings } from '../security/settings.ts'
+import { Metadata, Text, Time } from '../shapes.ts'
+
+const DEFAULT_MODEL = 'builtin/echo'
+
+export const AgentStatus = z.enum(['running', 'paused'])
+
+/** `agt_` is kept for ids, so that a reference is never both a name and an id. */
+export const AgentName = z
+  .string()
+  .regex(/^(?!agt_)[a-z0-9][a-z0-9-]{0,62}$/, 'must be 1 to 63 of a-z, 0-9 and -, starting with a letter or digit')
+
+/** What an agent is made of; a version is a snapshot of this. */
+export const Definition = z.strictObject({
+  description: Text(2000, 0).nullable().default(null),
+  model: Text(200).default(DEFAULT_MODEL),
+  temperature: z.number().min(0).max(2).nullable().default(null),
+  instructions: Text(100_000, 0).nullable().default(null),
+  tools: Tools.default([]),
+  script: Script.nullable().default(null),
+  memory: MemoryPolicy.prefault({}),
+  limits: Limits.prefault({}),
+  metadata: Metadata.default({}),
+})
+export type Definition = z.output<typeof Definition>
+
+/** Who may reach the agent; takes effect at once, in every version. */
+const Access = z.strictObject({
+  security: SecuritySettings.nullable().default(null),
+  auth: AuthSettings.nullable().default(null),
+})
+
+export const CreateAgentBody = z
+  .strictObject({ name: AgentName, ...Definition.shape, ...Access.shape })
+  .meta({ id: 'CreateAgent' })
+
+/** No defaults here: what a PATCH does not name stays as it is. */
+export const UpdateAgentBody = z
+  .strictObject({
+    name: AgentName,
+    status: AgentStatus,
+    ...withoutDefaults(Definition.shape),
+    ...withoutDefaults(Access.shape),
+  })
+  .partial()
+  .refine((body) => Object.keys(body).length > 0, 'must name at least one field')
+  .meta({ id: 'UpdateAgent' })
+
+export const AgentParams = z.strictObject({ agent_id: z.string() })
+
+export const AgentSummary = z
+  .object({ id: z.string(), name: z.string(), status: AgentStatus, created_at: Time })
+  .meta({ id: 'AgentSummary' })
+
+export const AgentReply = z
+  .object({
+    ...AgentSummary.shape,
+    ...withoutDefaults(Definition.shape),
+    security: SecuritySettings.nullable(),
+    auth: z.record(z.string(), z.unknown()).nullable().describe('Secrets come back as a hint'),
+    updated_at: Time,
+  })
+  .meta({ id: 'Agent' })
+
+/** An agent as the service holds it. */
+export type Agent = Definition & {
+  seq: number
+  id: string
+  name: string
+  status: z.output<typeof AgentStatus>
+  security: z.output<typeof SecuritySettings> | null
+  /** Sealed: it holds secrets. */
+  auth: string | null
+  created_at: number
+  updated_at: number
+}
+
+const AUTH_PURPOSE = 'agent.auth'
+
+export function sealAuth(auth: z.output<typeof AuthSettings> | null, keyring: Keyring): string | null {
+  return auth === null ? null : keyring.encrypt(JSON.stringify(auth), AUTH_PURPOSE)
+}
+
+export function openAuth({ auth }: Pick<Agent, 'auth'>, keyring: Keyring): z.output<typeof AuthSettings> | null {
+  return auth === null ? null : JSON.parse(keyring.decrypt(auth, AUTH_PURPOSE))
+}
+
+/** The agent as a reader may see it. */
+export function presentAgent(agent: Agent, keyring: Keyring): z.input<typeof AgentReply> {
+  return { ...agent, auth: maskSecrets(openAuth(agent, keyring)) }
+}
+
+const SECRET_FIELDS = ['clientSecret', 'secret']
+
+function maskSecrets(settings: z.output<typeof AuthSettings> | null): Record<string, unknown> | null {
+  if (settings === null) return null
+  const masked = Object.entries(settings).map(([name, value]) =>
+    SECRET_FIELDS.includes(name) && typeof value === 'string' ? [name, `…${value.slice(-4)}`] : [name, value],
+  )
+  return Object.fromEntries(masked)
+}
+
+type Bare<T> = T extends z.ZodDefault<infer Inner> | z.ZodPrefault<infer Inner> ? Inner : T
+
+function withoutDefaults<S extends z.ZodRawShape>(shape: S): { [K in keyof S]: Bare<S[K]> } {
+  const bare = Object.entries(shape).map(([name, field]) => [
+    name,
+    field instanceof z.ZodDefault || field instanceof z.ZodPrefault ? field.unwrap() : field,
+  ])
+  return Object.fromEntries(bare)
+}

@@ -1,0 +1,36 @@
+import { operation, requirePermission, requireScope } from '../operation.ts'
+import { AgentReply, CreateAgentBody, presentAgent, sealAuth } from './agent.ts'
+import { checkDefinition } from './check-definition.ts'
+import * as agents from './store.ts'
+
+export const createAgent = operation({
+  id: 'createAgent',
+  method: 'POST',
+  path: '/v1/agents',
+  summary: 'Create an agent',
+  description:
+    'Only `name` is required: a new agent answers at once with the built-in echo model. `security` and `auth` need the permission `manage`.',
+  permission: 'write',
+  idempotent: true,
+  success: 201,
+  errors: ['conflict'],
+  body: CreateAgentBody,
+  data: AgentReply,
+
+  async run({ body }, { db, actor, keyring, runtime, newId, now }) {
+    requireScope(actor, null)
+    if (body.security !== null || body.auth !== null) requirePermission(actor, 'manage')
+    checkDefinition(body, runtime)
+
+    const time = now()
+    const agent = await agents.insert(db, {
+      ...body,
+      id: newId('agt', time),
+      status: 'running',
+      auth: sealAuth(body.auth, keyring),
+      created_at: time,
+      updated_at: time,
+    })
+    return presentAgent(agent, keyring)
+  },
+})

@@ -1,0 +1,101 @@
+import { conflict, notFound } from '../errors.ts'
+import { announce, type Database } from '../storage/database.ts'
+import { type Page, type PageQuery, page } from '../storage/page.ts'
+import { type Agent, Definition } from './agent.ts'
+
+const COLUMNS = ['seq', 'id', 'name', 'status', 'definition', 'security', 'auth', 'created_at', 'updated_at'] as const
+
+type AgentRow = {
+  seq: number
+  id: string
+  name: string
+  status: string
+  definition: string
+  security: string | null
+  auth: string | null
+  created_at: number
+  updated_at: number
+}
+
+/** By id or by name. */
+export async function find(db: Database, ref: string): Promise<Agent | undefined> {
+  const column = ref.startsWith('agt_') ? 'id' : 'name'
+  const row = await db.selectFrom('agents').select(COLUMNS).where(column, '=', ref).executeTakeFirst()
+  return row && fromRow(row)
+}
+
+export async function get(db: Database, ref: string): Promise<Agent> {
+  const agent = await find(db, ref)
+  if (!agent) throw notFound('Agent', ref)
+  return agent
+}
+
+/** `scope` is the only agent to show, or null for all. */
+export async function list(db: Database, query: PageQuery, scope: string | null): Promise<Page<Agent>> {
+  let select = db.selectFrom('agents').select(COLUMNS)
+  if (scope !== null) select = select.where('id', '=', scope)
+  const { items, total } = await page(db, select, query)
+  return { items: items.map(fromRow), total }
+}
+
+export async function count(db: Database): Promise<number> {
+  const { total } = await db
+    .selectFrom('agents')
+    .select((agents) => agents.fn.countAll<number>().as('total'))
+    .executeTakeFirstOrThrow()
+  return total
+}
+
+export async function insert(db: Database, agent: Omit<Agent, 'seq'>): Promise<Agent> {
+  const row = await db
+    .insertInto('agents')
+    .values(toRow(agent))
+    .onConflict((name) => name.column('name').doNothing())
+    .returning(COLUMNS)
+    .executeTakeFirst()
+  if (!row) throw nameTaken(agent.name)
+  await announce(db, 'agents')
+  return fromRow(row)
+}
+
+export async function update(db: Database, agent: Agent): Promise<void> {
+  const holder = await db.selectFrom('agents').select('id').where('name', '=', agent.name).executeTakeFirst()
+  if (holder && holder.id !== agent.id) throw nameTaken(agent.name)
+  await db.updateTable('agents').set(toRow(agent)).where('id', '=', agent.id).execute()
+  await announce(db, 'agents')
+}
+
+/** Its deployments, webhooks and scoped keys go with it, by their foreign keys. */
+export async function remove(db: Database, id: string): Promise<void> {
+  await db.deleteFrom('agents').where('id', '=', id).execute()
+  for (const change of ['agents', 'keys', 'deployments', 'webhooks'] as const) await announce(db, change)
+}
+
+function nameTaken(name: string) {
+  return conflict(`An agent named "${name}" exists already`)
+}
+
+function fromRow({ definition, security, status, ...row }: AgentRow): Agent {
+  return {
+    ...row,
+    ...(JSON.parse(definition) as Definition),
+    status: status as Agent['status'],
+    security: security === null ? null : JSON.parse(security),
+  }
+}
+
+function toRow({ id, name, status, security, auth, created_at, updated_at, ...rest }: Omit<Agent, 'seq'>) {
+  const definition = Object.fromEntries(
+    Object.keys(Definition.shape).map((field) => [field, rest[field as keyof typeof rest]]),
+  )
+  return {
+    id,
+    name,
+    status,
+    definition: JSON.stringify(definition),
+    security: security === null ? null : JSON.stringify(security),
+    auth,
+    created_at,
+    updated_at,
+  }
+}

@@ -1,0 +1,41 @@
+import { operation, requirePermission } from '../operation.ts'
+import { AgentParams, AgentReply, presentAgent, sealAuth, UpdateAgentBody } from './agent.ts'
+import { checkDefinition } from './check-definition.ts'
+import * as agents from './store.ts'
+
+export const updateAgent = operation({
+  id: 'updateAgent',
+  method: 'PATCH',
+  path: '/v1/agents/{agent_id}',
+  summary: 'Update an agent',
+  description:
+    'Changes the fields that are named; an object such as `limits` is replaced whole. `status: paused` cancels what runs and refuses new invocations. `security` and `auth` need the permission `manage`.',
+  permission: 'write',
+  idempotent: true,
+  errors: ['conflict'],
+  params: AgentParams,
+  body: UpdateAgentBody,
+  data: AgentReply,
+
+  async run({ params, body }, { db, actor, keyring, runtime, now }) {
+    const agent = await agents.get(db, params.agent_id)
+    const { auth, ...changes } = body
+    if (auth !== undefined || changes.security !== undefined) requirePermission(actor, 'manage')
+    checkDefinition(changes, runtime)
+
+    const updated = {
+      ...agent,
+      ...withoutUndefined(changes),
+      auth: auth === undefined ? agent.auth : sealAuth(auth, keyring),
+      updated_at: Math.max(now(), agent.updated_at),
+    }
+    await agents.update(db, updated)
+    return presentAgent(updated, keyring)
+  },
+})
+
+type Defined<T> = { [K in keyof T]: Exclude<T[K], undefined> }
+
+function withoutUndefined<T extends object>(value: T): Partial<Defined<T>> {
+  return Object.fromEntries(Object.entries(value).filter(([, inner]) => inner !== undefined)) as Partial<Defined<T>>
+}

@@ -1,0 +1,139 @@
+import { Redis } from 'ioredis'
+import * as agents from './agents/store.ts'
+import type { Config } from './config.ts'
+import { type FirstStart, firstStart } from './first-start.ts'
+import { idempotency } from './http/idempotency.ts'
+import { createServer } from './http/server.ts'
+import { keyVerifier } from './keys/verify-key.ts'
+import { cache } from './lib/cache.ts'
+import { idSource } from './lib/id.ts'
+import { createLog, type Logger } from './lib/log.ts'
+import type { Parts } from './operation.ts'
+import { operations } from './operations.ts'
+import { createRuntime } from './runtime/runtime.ts'
+import { guardedFetch } from './security/guarded-fetch.ts'
+import { localLimiter, type RateLimiter, sharedLimiter } from './security/rate-limiter.ts'
+import { fingerprint, keyring, loadMasterKey } from './security/secrets.ts'
+import * as claims from './storage/claims.ts'
+import { openStorage } from './storage/database.ts'
+import { openJournal } from './storage/journal.ts'
+import { settle } from './storage/settings.ts'
+
+export type App = FirstStart & {
+  url: string
+  engine: 'sqlite' | 'postgres'
+  parts: Parts
+  /** Ready → draining → what runs has finished → everything is closed. */
+  stop(): Promise<void>
+}
+
+/** A test hands in its own clock or log. */
+export type Overrides = { now?: () => number; log?: Logger }
+
+const HOUSEKEEPING_MS = 30_000
+
+/** Everything below HTTP: what the command line on the host needs too. */
+export async function buildParts(
+  config: Config,
+  overrides: Overrides = {},
+): Promise<{ parts: Parts; close(): Promise<void> }> {
+  const now = overrides.now ?? Date.now
+  const log = overrides.log ?? createLog(config.log)
+  const storage = await openStorage(config)
+  try {
+    const masterKey = loadMasterKey({ masterKey: config.masterKey, dataDir: config.data })
+    const known = await settle(storage.db, 'master_key', fingerprint(masterKey))
+    if (known.value !== fingerprint(masterKey)) {
+      throw new Error(
+        'this database was written with another master key: set MOORAGE_MASTER_KEY to that one, or put its master.key back into the data directory',
+      )
+    }
+    const journal = openJournal(storage, config.limits)
+    const runtime = createRuntime({
+      providers: config.providers,
+      secrets: config.secrets,
+      fetch: guardedFetch(config.webhooks),
+      now,
+      defaultTimeoutMs: config.limits.invokeTimeout,
+    })
+    const parts = { config, storage, journal, keyring: keyring(masterKey), runtime, log, newId: idSource(), now }
+    return {
+      parts,
+      async close() {
+        await journal.drain()
+        await runtime.close()
+        await storage.close()
+      },
+    }
+  } catch (error) {
+    await storage.close()
+    throw error
+  }
+}
+
+export async function startApp(config: Config, overrides: Overrides = {}): Promise<App> {
+  const { parts, close } = await buildParts(config, overrides)
+  const { storage, keyring, log, now } = parts
+  const limiter = openLimiter(config, now, log)
+  const keys = keyVerifier(storage, now)
+  const replays = idempotency({ storage, keyring, now, log })
+  const agentCache = cache((ref) => agents.find(storage.db, ref))
+  storage.onChange((change) => change === 'agents' && agentCache.clear())
+
+  const server = createServer(
+    { parts, operations, verify: keys.verify, findAgent: agentCache.get, limiter, idempotency: replays },
+    { ready: () => answers(storage.db) },
+  )
+  const housekeeping = setInterval(() => {
+    Promise.all([keys.flush(), claims.removeExpired(storage.db, now())]).catch((err) =>
+      log.warn({ err }, 'housekeeping failed'),
+    )
+  }, HOUSEKEEPING_MS)
+
+  const closeAll = async () => {
+    clearInterval(housekeeping)
+    await server.close(config.server.drainTimeout)
+    replays.close()
+    await keys.flush().catch((err) => log.warn({ err }, 'could not write when keys were last used'))
+    await limiter.close()
+    await close()
+  }
+  try {
+    const first = await firstStart(parts)
+    const url = await server.listen(config.server)
+    let stopping: Promise<void> | undefined
+    return { ...first, url, engine: storage.engine, parts, stop: () => (stopping ??= closeAll()) }
+  } catch (error) {
+    await closeAll()
+    throw error
+  }
+}
+
+function openLimiter({ redis }: Config, now: () => number, log: Logger): RateLimiter {
+  const local = localLimiter(now)
+  if (!redis.url) return local
+  const connection = new Redis(redis.url, {
+    enableOfflineQueue: false,
+    maxRetriesPerRequest: 0,
+    commandTimeout: 500,
+    connectTimeout: 2_000,
+    retryStrategy: (attempt) => Math.min(attempt * 200, 2_000),
+  })
+  let warned = 0
+  const degraded = (err: unknown) => {
+    if (Date.now() - warned < 10_000) return
+    warned = Date.now()
+    log.warn({ err }, 'Redis does not answer: this node limits rates by itself until it does')
+  }
+  connection.on('error', degraded)
+  return sharedLimiter(connection, local, degraded)
+}
+
+async function answers(db: Parts['storage']['db']): Promise<boolean> {
+  try {
+    await db.selectFrom('settings').select('name').limit(1).execute()
+    return true
+  } catch {
+    return false
+  }
+}

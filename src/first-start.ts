@@ -1,0 +1,70 @@
+import { randomBytes } from 'node:crypto'
+import { CreateAgentBody } from './agents/agent.ts'
+import * as agents from './agents/store.ts'
+import { hintOf } from './keys/key.ts'
+import * as keys from './keys/store.ts'
+import type { Parts } from './operation.ts'
+import { newKey } from './security/key-format.ts'
+import { defaultRoles } from './security/permissions.ts'
+import { sha256 } from './security/secrets.ts'
+import type { Database } from './storage/database.ts'
+import { settle } from './storage/settings.ts'
+
+export const DEMO_AGENT = 'hello'
+
+/** The key that nobody will see again, when this start made one. */
+export type FirstStart = { adminKey: string | undefined }
+
+/** A new store gets an admin key and an agent to talk to. Of several nodes that start together one does it. */
+export async function firstStart(parts: Parts): Promise<FirstStart> {
+  return parts.storage.transaction(async (db) => {
+    const { first } = await settle(db, 'first_start', String(parts.now()))
+    if (!first) return { adminKey: undefined }
+    await insertDemoAgent(db, parts)
+    if ((await keys.count(db)) > 0) return { adminKey: undefined }
+    const given = parts.config.bootstrapKey
+    const secret = given ?? newKey(randomBytes)
+    await insertAdminKey(db, parts, secret)
+    return { adminKey: given ? undefined : secret }
+  })
+}
+
+async function insertAdminKey(db: Database, { config, newId, now }: Parts, secret: string): Promise<void> {
+  const time = now()
+  const fastest = Object.entries(config.limits.tiers).toSorted(
+    ([, a], [, b]) => b.requestsPerMinute - a.requestsPerMinute,
+  )
+  await keys.insert(db, {
+    id: newId('key', time),
+    name: 'first admin key',
+    agent_id: null,
+    permissions: [...defaultRoles.admin],
+    role: 'admin',
+    tier: config.limits.tiers.enterprise ? 'enterprise' : (fastest[0]?.[0] ?? config.limits.defaultTier),
+    hint: hintOf(secret),
+    hash: sha256(secret),
+    previous_hash: null,
+    previous_secret_expires_at: null,
+    created_at: time,
+    created_by: 'local',
+    expires_at: null,
+    last_used_at: null,
+    revoked_at: null,
+  })
+}
+
+async function insertDemoAgent(db: Database, { newId, now }: Parts): Promise<void> {
+  const time = now()
+  const { auth: _, ...body } = CreateAgentBody.parse({
+    name: DEMO_AGENT,
+    description: 'A first agent to try the API with; delete it whenever you like.',
+  })
+  await agents.insert(db, {
+    ...body,
+    id: newId('agt', time),
+    status: 'running',
+    auth: null,
+    created_at: time,
+    updated_at: time,
+  })
+}

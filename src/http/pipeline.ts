@@ -1,0 +1,184 @@
+import type { Config } from '../config.ts'
+import { ApiError, notFound } from '../errors.ts'
+import {
+  type Actor,
+  type Context,
+  changes,
+  type Operation,
+  outOfScope,
+  type Parts,
+  requirePermission,
+} from '../operation.ts'
+import { clientAddress, ipList } from '../security/ip-list.ts'
+import type { RateLimiter } from '../security/rate-limiter.ts'
+import { authenticator, type Verify } from './authenticate.ts'
+import { parseJson } from './body.ts'
+import type { AgentGate, Exchange, Route } from './exchange.ts'
+import { fingerprint, type Held, type Idempotency, readIdempotencyKey } from './idempotency.ts'
+import { rateLimit } from './rate-limit.ts'
+import { type Rendered, render } from './respond.ts'
+import { validate } from './validate.ts'
+
+/** What the edge needs from the rest of the house; it knows no slice. */
+export type Edge = {
+  parts: Parts
+  operations: readonly Operation[]
+  verify: Verify
+  findAgent(ref: string): AgentGate | undefined | Promise<AgentGate | undefined>
+  limiter: RateLimiter
+  idempotency: Idempotency
+}
+
+type Step = (exchange: Exchange) => void | Promise<void>
+
+export type Pipeline = {
+  /** Before the body is read. */
+  admit(exchange: Exchange): Promise<void>
+  /** With the body: validate, once, run, render. */
+  run(exchange: Exchange, route: Route, body: Buffer | undefined): Promise<Rendered>
+}
+
+/** Every request takes these steps in this order; an operation cannot forget one. */
+export function pipeline(edge: Edge): Pipeline {
+  const { config } = edge.parts
+  const steps: Step[] = [
+    checkTransport,
+    findAddress(config),
+    authenticator(edge.verify, edge.limiter, config.limits.failedAuthPerMinute),
+    rateLimit(edge.limiter, config.limits),
+    requireRoute(edge.operations),
+    requireOperationPermission,
+    passAgentGate(edge.findAgent),
+  ]
+  return {
+    async admit(exchange) {
+      for (const step of steps) {
+        const pending = step(exchange)
+        if (pending) await pending
+      }
+    },
+    run: (exchange, route, body) => runOperation(edge, exchange, route, body),
+  }
+}
+
+const MAX_HEADERS = 100
+const KEY_IN_URL = /(?:^|&)(?:api_key|apikey|access_token|key|token|secret)=/i
+
+/** What no operation should ever see, and a key in the URL: it would end up in logs on the way here. */
+function checkTransport({ request, path, query }: Exchange): void {
+  if (request.raw.rawHeaders.length > MAX_HEADERS * 2) {
+    throw new ApiError('headers_too_large', `More than ${MAX_HEADERS} headers`)
+  }
+  if (!path.startsWith('/') || path.includes('%00') || query.includes('%00')) {
+    throw new ApiError('invalid_request', 'The request target is not a valid path')
+  }
+  if (query !== '' && KEY_IN_URL.test(query)) {
+    throw new ApiError('invalid_request', 'Never send a key in the URL: send it as Authorization: Bearer <key>')
+  }
+}
+
+function findAddress({ server }: Config): Step {
+  const trusted = ipList(server.trustedProxies)
+  return (exchange) => {
+    const forwarded = exchange.request.headers['x-forwarded-for']
+    const address = clientAddress(exchange.address, Array.isArray(forwarded) ? forwarded.join(',') : forwarded, trusted)
+    if (address === undefined) throw new ApiError('forbidden', 'X-Forwarded-For is malformed')
+    exchange.address = address
+  }
+}
+
+function requireRoute(operations: readonly Operation[]): Step {
+  const paths = operations.map(({ method, path }) => ({
+    method,
+    pattern: new RegExp(`^${path.replaceAll(/\{\w+\}/g, '[^/]+')}$`),
+  }))
+  return ({ route, path }) => {
+    if (route) return
+    const allowed = paths.filter(({ pattern }) => pattern.test(path)).map(({ method }) => method)
+    if (allowed.length > 0) {
+      const Allow = [...new Set(allowed)].join(', ')
+      throw new ApiError('method_not_allowed', `This path takes ${Allow}`, { headers: { Allow } })
+    }
+    const hint = path.startsWith('/v1/') ? '' : ': every path starts with /v1'
+    throw new ApiError('not_found', `No such path${hint}`)
+  }
+}
+
+function requireOperationPermission({ route, actor }: Exchange): void {
+  const permission = route?.operation.permission
+  if (permission) requirePermission(actor as Actor, permission)
+}
+
+function passAgentGate(findAgent: Edge['findAgent']): Step {
+  return async (exchange) => {
+    const params = exchange.request.params as { agent_id?: string }
+    if (params.agent_id === undefined || !exchange.route) return
+    const found = findAgent(params.agent_id)
+    const agent = found instanceof Promise ? await found : found
+    const scope = (exchange.actor as Actor).agent_id
+    if (scope !== null && agent?.id !== scope) throw outOfScope()
+    if (!agent) throw notFound('Agent', params.agent_id)
+    exchange.agent = agent
+  }
+}
+
+async function runOperation(
+  edge: Edge,
+  exchange: Exchange,
+  route: Route,
+  bytes: Buffer | undefined,
+): Promise<Rendered> {
+  const { operation } = route
+  const body = readBody(operation, bytes)
+  const given = exchange.request.params as Record<string, string>
+  const input = {
+    params: exchange.agent ? { ...given, agent_id: exchange.agent.id } : given,
+    query: route.readQuery(exchange.query),
+    body: operation.body ? validate(operation.body, body) : undefined,
+  }
+  const run = (held?: Held) => runAndRender(edge, exchange, operation, input, held)
+
+  const key = operation.idempotent ? readIdempotencyKey(exchange.request) : undefined
+  if (key === undefined) return run()
+  const request = {
+    scope: (exchange.actor as Actor).id,
+    key,
+    fingerprint: fingerprint(operation.method, exchange.path, exchange.query, body),
+    secret: operation.secret ?? false,
+  }
+  return edge.idempotency.once(request, run)
+}
+
+function readBody({ body, bodyOptional }: Operation, bytes: Buffer | undefined): unknown {
+  if (bytes === undefined || bytes.length === 0) {
+    if (!body || bodyOptional) return {}
+    throw new ApiError('invalid_request', 'The request needs a JSON body')
+  }
+  const value = parseJson(bytes)
+  if (!body) throw new ApiError('invalid_request', 'This request takes no body')
+  return value
+}
+
+type Input = { params: unknown; query: unknown; body: unknown }
+
+/** The effects and, for a request that may be repeated, its reply commit together. */
+async function runAndRender(
+  edge: Edge,
+  exchange: Exchange,
+  operation: Operation,
+  input: Input,
+  held?: Held,
+): Promise<Rendered> {
+  const { parts } = edge
+  const { path, request_id } = exchange
+  const finish = async (context: Context) => {
+    const reply = render(operation, await operation.run(input, context), { path, query: input.query })
+    if (held && !(await held.complete(context.db, reply))) {
+      throw new ApiError('idempotency_key_in_use', 'Another run took over this Idempotency-Key', { retry_after: 1 })
+    }
+    return reply
+  }
+  const context = { ...parts, actor: exchange.actor as Actor, request_id }
+  if (!changes(operation) || operation.transaction === false) return finish({ ...context, db: parts.storage.db })
+  return parts.storage.transaction((db) => finish({ ...context, db }))
+}

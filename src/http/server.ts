@@ -1,0 +1,192 @@
+import type { Socket } from 'node:net'
+import Fastify, { type FastifyError, type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
+import { z } from 'zod'
+import { ApiError, type ErrorCode } from '../errors.ts'
+import type { Operation } from '../operation.ts'
+import type { Exchange, Route } from './exchange.ts'
+import { openApiDocument } from './openapi.ts'
+import { type Edge, pipeline } from './pipeline.ts'
+import { queryReader } from './query.ts'
+import { renderError, send, standardHeaders, toApiError } from './respond.ts'
+
+export type Server = {
+  listen(options: { host: string; port: number }): Promise<string>
+  /** From now on not ready; what runs may finish, then the sockets close. */
+  close(drainTimeoutMs: number): Promise<void>
+}
+
+const HEADER_BYTES = 16_384
+const REQUEST_TIMEOUT_MS = 30_000
+
+type Health = { ready(): Promise<boolean> }
+
+export function createServer(edge: Edge, { ready }: Health): Server {
+  const { config, log, newId, now } = edge.parts
+  const { admit, run } = pipeline(edge)
+  let draining = false
+
+  const app = Fastify({
+    logger: false,
+    bodyLimit: config.limits.body,
+    exposeHeadRoutes: false,
+    return503OnClosing: false,
+    forceCloseConnections: 'idle',
+    requestTimeout: REQUEST_TIMEOUT_MS,
+    routerOptions: { maxParamLength: 1000, querystringParser: () => ({}) },
+    http: { maxHeaderSize: HEADER_BYTES, connectionsCheckingInterval: 1_000, headersTimeout: REQUEST_TIMEOUT_MS },
+    clientErrorHandler: (error, socket) => answerBrokenRequest(error, socket, newId('req', now())),
+    frameworkErrors: (error, request, reply) => fail(error, request as FastifyRequest, reply as FastifyReply),
+  })
+  app.server.maxHeadersCount = 0
+  app.server.on('connect', (_request, socket: Socket) => answerRaw(socket, methodNotAllowed(), newId('req', now())))
+  app.server.on('checkExpectation', (request, response) => app.server.emit('request', request, response))
+
+  // Bodies arrive as bytes; the pipeline parses them, strictly.
+  app.removeAllContentTypeParsers()
+  app.addContentTypeParser('application/json', { parseAs: 'buffer' }, (_request, body, done) => done(null, body))
+  app.decorateRequest('exchange')
+
+  const open = (request: FastifyRequest): Exchange => {
+    const target = request.raw.url ?? '/'
+    const mark = target.indexOf('?')
+    const request_id = newId('req', now())
+    return {
+      request,
+      request_id,
+      started: performance.now(),
+      path: mark < 0 ? target : target.slice(0, mark),
+      query: mark < 0 ? '' : target.slice(mark + 1),
+      route: request.routeOptions.config.route,
+      headers: standardHeaders(request_id),
+      address: request.socket.remoteAddress ?? '',
+      actor: undefined,
+      rate: undefined,
+      agent: undefined,
+    }
+  }
+
+  const fail = (error: unknown, request: FastifyRequest, reply: FastifyReply): void => {
+    request.exchange ??= open(request)
+    const { request_id, headers } = request.exchange
+    const rendered = renderError(toApiError(fromFastify(error), log, request_id), request_id)
+    if (draining) reply.header('Connection', 'close')
+    reply.headers(headers)
+    send(reply, rendered)
+  }
+  app.setErrorHandler(fail)
+
+  app.addHook('onRequest', async (request) => {
+    request.exchange = open(request)
+    if (request.routeOptions.config.open) return
+    await admit(request.exchange)
+    const encoding = request.headers['content-encoding']
+    if (encoding && encoding !== 'identity')
+      throw new ApiError('unsupported_media_type', 'Send the body without encoding')
+  })
+
+  app.addHook('onResponse', async (request, reply) => {
+    const { exchange } = request
+    const level = reply.statusCode >= 500 ? 'error' : 'info'
+    log[level](
+      {
+        request_id: exchange.request_id,
+        method: request.method,
+        path: exchange.route?.operation.path ?? exchange.path.slice(0, 200),
+        status: reply.statusCode,
+        ms: Math.round((performance.now() - exchange.started) * 10) / 10,
+        actor: exchange.actor?.id,
+        agent: exchange.agent?.id,
+      },
+      'request',
+    )
+  })
+
+  for (const operation of edge.operations) {
+    const route: Route = { operation, readQuery: queryReader(operation.query ?? z.strictObject({})) }
+    app.route({
+      method: operation.method,
+      url: operation.path.replaceAll(/\{(\w+)\}/g, ':$1'),
+      config: { route },
+      async handler(request, reply) {
+        const { exchange } = request
+        const rendered = await run(exchange, route, request.body as Buffer | undefined)
+        if (draining) reply.header('Connection', 'close')
+        return send(reply.headers(exchange.headers), rendered)
+      },
+    })
+  }
+  // The steps before the body end every request to an unknown path or method.
+  app.setNotFoundHandler(() => {
+    throw new ApiError('not_found', 'No such path')
+  })
+  addOpenRoutes(app, edge.operations, async () => !draining && (await ready()))
+
+  return {
+    listen: (options) => app.listen(options),
+    async close(drainTimeoutMs) {
+      draining = true
+      const force = setTimeout(() => app.server.closeAllConnections(), drainTimeoutMs)
+      await app.close()
+      clearTimeout(force)
+    },
+  }
+}
+
+function addOpenRoutes(app: FastifyInstance, operations: readonly Operation[], ready: () => Promise<boolean>): void {
+  const document = JSON.stringify(openApiDocument(operations))
+  const config = { open: true }
+  const answer = (request: FastifyRequest, reply: FastifyReply, status: number, body: string) =>
+    send(reply.headers(request.exchange.headers), { status, headers: {}, body })
+
+  // Liveness does not touch the database: restarting this process would not mend one that is gone.
+  app.get('/healthz', { config }, (request, reply) => answer(request, reply, 200, '{"status":"ok"}'))
+  app.get('/readyz', { config }, async (request, reply) => {
+    const isReady = await ready()
+    return answer(request, reply, isReady ? 200 : 503, JSON.stringify({ status: isReady ? 'ready' : 'not_ready' }))
+  })
+  app.get('/v1/openapi.json', { config }, (request, reply) => answer(request, reply, 200, document))
+}
+
+const FASTIFY_ERRORS: Record<string, [ErrorCode, string]> = {
+  FST_ERR_CTP_BODY_TOO_LARGE: ['payload_too_large', 'The body is too large'],
+  FST_ERR_CTP_INVALID_MEDIA_TYPE: ['unsupported_media_type', 'Send the body as application/json'],
+  FST_ERR_CTP_INVALID_CONTENT_LENGTH: ['invalid_request', 'The body does not match its Content-Length'],
+  FST_ERR_BAD_URL: ['invalid_request', 'The request target is not a valid path'],
+  FST_ERR_CTP_EMPTY_TYPE: ['unsupported_media_type', 'Send the body as application/json'],
+}
+
+function fromFastify(error: unknown): unknown {
+  const known = FASTIFY_ERRORS[(error as FastifyError).code]
+  return known ? new ApiError(...known) : error
+}
+
+const PARSER_ERRORS: Record<string, [ErrorCode, string]> = {
+  HPE_HEADER_OVERFLOW: ['headers_too_large', `The headers exceed ${HEADER_BYTES} bytes`],
+  ERR_HTTP_REQUEST_TIMEOUT: ['request_timeout', 'The request took too long to arrive'],
+}
+
+/** Below the router there is a socket and nothing else; the client gets our envelope all the same. */
+function answerBrokenRequest(error: Error & { code?: string }, socket: Socket, request_id: string): void {
+  if (error.code === 'ECONNRESET' || !socket.writable) {
+    socket.destroy()
+    return
+  }
+  const [code, message] = PARSER_ERRORS[error.code ?? ''] ?? ['invalid_request', 'The request is not valid HTTP']
+  answerRaw(socket, new ApiError(code, message), request_id)
+}
+
+function answerRaw(socket: Socket, error: ApiError, request_id: string): void {
+  const { status, headers, body } = renderError(error, request_id)
+  const all = {
+    ...standardHeaders(request_id),
+    ...headers,
+    'Content-Length': Buffer.byteLength(body),
+    Connection: 'close',
+  }
+  const lines = Object.entries(all).map(([name, value]) => `${name}: ${value}`)
+  socket.end(`HTTP/1.1 ${status} ${error.code}\r\n${lines.join('\r\n')}\r\n\r\n${body}`)
+}
+
+function methodNotAllowed(): ApiError {
+  return new ApiError('method_not_allowed', 'CONNECT is not served', { headers: { Allow: 'GET, POST, PATCH, DELETE' } })
+}

@@ -1,0 +1,73 @@
+import { randomBytes } from 'node:crypto'
+import * as agents from '../agents/store.ts'
+import type { Config } from '../config.ts'
+import { invalid } from '../errors.ts'
+import { operation, requireScope } from '../operation.ts'
+import { newKey } from '../security/key-format.ts'
+import { type Permission, permissionsOf } from '../security/permissions.ts'
+import { sha256 } from '../security/secrets.ts'
+import { requireNoEscalation } from './escalation.ts'
+import { CreateKeyBody, hintOf, KeyWithSecret, presentKey } from './key.ts'
+import * as keys from './store.ts'
+
+export const createKey = operation({
+  id: 'createKey',
+  method: 'POST',
+  path: '/v1/keys',
+  summary: 'Create an API key',
+  description:
+    'The secret is in this reply only. Nobody grants more than they hold: permissions, scope, tier and expiry.',
+  permission: 'manage',
+  idempotent: true,
+  secret: true,
+  success: 201,
+  body: CreateKeyBody,
+  data: KeyWithSecret,
+
+  async run({ body }, { db, actor, config, newId, now }) {
+    const agent_id = body.agent_id === null ? null : await scopeOf(body.agent_id)
+    requireScope(actor, agent_id)
+    const time = now()
+    const tier = body.tier ?? config.limits.defaultTier
+    const permissions = body.permissions ?? rolePermissions(body.role ?? '', config)
+    if (!Object.hasOwn(config.limits.tiers, tier)) throw invalid({ field: 'tier', error: `unknown tier "${tier}"` })
+    if (body.expires_at !== null && body.expires_at <= time) {
+      throw invalid({ field: 'expires_at', error: 'must be in the future' })
+    }
+    requireNoEscalation(actor, { permissions, tier, expires_at: body.expires_at }, config)
+
+    const secret = newKey(randomBytes)
+    const key = {
+      id: newId('key', time),
+      name: body.name,
+      agent_id,
+      permissions: [...permissions],
+      role: body.role ?? null,
+      tier,
+      hint: hintOf(secret),
+      hash: sha256(secret),
+      previous_hash: null,
+      previous_secret_expires_at: null,
+      created_at: time,
+      created_by: actor.id,
+      expires_at: body.expires_at,
+      last_used_at: null,
+      revoked_at: null,
+    }
+    await keys.insert(db, key)
+    return { ...presentKey(key, time), secret }
+
+    async function scopeOf(ref: string): Promise<string> {
+      const agent = await agents.find(db, ref)
+      requireScope(actor, agent?.id ?? null)
+      if (!agent) throw invalid({ field: 'agent_id', error: 'no such agent' })
+      return agent.id
+    }
+  },
+})
+
+function rolePermissions(role: string, { roles }: Config): readonly Permission[] {
+  const permissions = permissionsOf(role, roles)
+  if (permissions.length === 0) throw invalid({ field: 'role', error: `unknown role "${role}"` })
+  return permissions
+}

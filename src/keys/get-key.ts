@@ -1,0 +1,17 @@
+import { operation } from '../operation.ts'
+import { getInScope } from './in-scope.ts'
+import { KeyParams, KeyReply, presentKey } from './key.ts'
+
+export const getKey = operation({
+  id: 'getKey',
+  method: 'GET',
+  path: '/v1/keys/{key_id}',
+  summary: 'Get an API key',
+  permission: 'manage',
+  params: KeyParams,
+  data: KeyReply,
+
+  async run({ params }, { db, actor, now }) {
+    return presentKey(await getInScope(db, actor, params.key_id), now())
+  },
+})

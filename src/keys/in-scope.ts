@@ -1,0 +1,12 @@
+import { type Actor, outOfScope } from '../operation.ts'
+import type { Database } from '../storage/database.ts'
+import type { Key } from './key.ts'
+import * as keys from './store.ts'
+
+/** To a scoped actor a key of another scope and one that does not exist look alike. */
+export async function getInScope(db: Database, actor: Actor, id: string): Promise<Key> {
+  if (actor.agent_id === null) return keys.get(db, id)
+  const key = await keys.find(db, id)
+  if (key?.agent_id !== actor.agent_id) throw outOfScope()
+  return key
+}

@@ -1,0 +1,97 @@
+import { z } from 'zod'
+import type { Actor } from '../operation.ts'
+import { Permission } from '../security/permissions.ts'
+import { Text, Time, TimeInput } from '../shapes.ts'
+
+export const KeyStatus = z.enum(['active', 'expired', 'revoked'])
+
+export const KeyParams = z.strictObject({ key_id: z.string() })
+
+export const CreateKeyBody = z
+  .strictObject({
+    name: Text(200),
+    agent_id: z
+      .string()
+      .nullable()
+      .default(null)
+      .describe('Limits the key to one agent (id or name); null is the whole service'),
+    permissions: z
+      .array(Permission)
+      .min(1)
+      .refine((permissions) => new Set(permissions).size === permissions.length, 'must not repeat a permission')
+      .optional(),
+    role: Text(64).optional().describe('A role of the configuration, instead of `permissions`'),
+    tier: Text(64).optional().describe('A rate-limit tier of the configuration; `limits.defaultTier` when absent'),
+    expires_at: TimeInput.nullable().default(null),
+  })
+  .refine(({ permissions, role }) => (permissions === undefined) !== (role === undefined), {
+    message: 'give either permissions or role',
+    path: ['permissions'],
+  })
+  .meta({ id: 'CreateKey' })
+
+export const KeyReply = z
+  .object({
+    id: z.string(),
+    name: z.string(),
+    agent_id: z.string().nullable(),
+    permissions: z.array(Permission),
+    role: z.string().nullable(),
+    tier: z.string(),
+    hint: z.string(),
+    status: KeyStatus,
+    created_at: Time,
+    created_by: z.string(),
+    expires_at: Time.nullable(),
+    last_used_at: Time.nullable(),
+    previous_secret_expires_at: Time.nullable(),
+    revoked_at: Time.nullable(),
+  })
+  .meta({ id: 'Key' })
+
+export const KeyWithSecret = z
+  .object({ ...KeyReply.shape, secret: z.string().describe('Shown in this reply only') })
+  .meta({ id: 'KeyWithSecret' })
+
+/** A key as the service holds it: hashes, never the secret. */
+export type Key = {
+  id: string
+  name: string
+  agent_id: string | null
+  permissions: Permission[]
+  role: string | null
+  tier: string
+  hint: string
+  hash: string
+  previous_hash: string | null
+  previous_secret_expires_at: number | null
+  created_at: number
+  created_by: string
+  expires_at: number | null
+  last_used_at: number | null
+  revoked_at: number | null
+}
+
+export function statusOf(key: Pick<Key, 'revoked_at' | 'expires_at'>, now: number): z.output<typeof KeyStatus> {
+  if (key.revoked_at !== null) return 'revoked'
+  return key.expires_at !== null && key.expires_at <= now ? 'expired' : 'active'
+}
+
+export function presentKey(key: Key, now: number): z.input<typeof KeyReply> {
+  const inGrace = key.previous_secret_expires_at !== null && key.previous_secret_expires_at > now
+  return {
+    ...key,
+    status: statusOf(key, now),
+    previous_secret_expires_at: inGrace ? key.previous_secret_expires_at : null,
+  }
+}
+
+export function actorOf(key: Key): Actor {
+  const { id, agent_id, permissions, tier, expires_at } = key
+  return { kind: 'key', id, agent_id, permissions, tier, expires_at }
+}
+
+/** Enough to recognise a key by, far too little to guess it from. */
+export function hintOf(secret: string): string {
+  return `${secret.slice(0, 8)}…${secret.slice(-4)}`
+}

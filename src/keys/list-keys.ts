@@ -1,0 +1,28 @@
+import { z } from 'zod'
+import * as agents from '../agents/store.ts'
+import { operation, requireScope } from '../operation.ts'
+import { listQuery } from '../shapes.ts'
+import { KeyReply, KeyStatus, presentKey } from './key.ts'
+import * as keys from './store.ts'
+
+export const listKeys = operation({
+  id: 'listKeys',
+  method: 'GET',
+  path: '/v1/keys',
+  summary: 'List API keys',
+  description: 'Secrets are never shown. A key that is limited to one agent sees the keys of that agent only.',
+  permission: 'manage',
+  query: listQuery(['created_at', 'name', 'expires_at', 'last_used_at', 'id'], {
+    agent_id: z.string().optional(),
+    status: KeyStatus.optional(),
+  }),
+  list: KeyReply,
+
+  async run({ query }, { db, actor, now }) {
+    const { agent_id: ref, status, ...page } = query
+    const agent_id = ref === undefined ? undefined : ((await agents.find(db, ref))?.id ?? ref)
+    if (agent_id !== undefined) requireScope(actor, agent_id)
+    const { items, total } = await keys.list(db, page, { scope: actor.agent_id, agent_id, status }, now())
+    return { items: items.map((key) => presentKey(key, now())), total }
+  },
+})

@@ -1,0 +1,33 @@
+import { z } from 'zod'
+import { conflict } from '../errors.ts'
+import { operation } from '../operation.ts'
+import { Time } from '../shapes.ts'
+import { getInScope } from './in-scope.ts'
+import { KeyParams } from './key.ts'
+import * as keys from './store.ts'
+
+export const revokeKey = operation({
+  id: 'revokeKey',
+  method: 'DELETE',
+  path: '/v1/keys/{key_id}',
+  summary: 'Revoke an API key',
+  description:
+    'Takes effect at once, also for a secret in its grace period. Revoking again changes nothing. The last key that may manage the whole service cannot be revoked: 409.',
+  permission: 'manage',
+  errors: ['conflict'],
+  params: KeyParams,
+  data: z.object({ id: z.string(), revoked: z.literal(true), revoked_at: Time }),
+
+  async run({ params }, { db, actor, now }) {
+    const key = await getInScope(db, actor, params.key_id)
+    const revoked_at = key.revoked_at ?? now()
+    if (key.revoked_at === null) {
+      const isAdmin = key.agent_id === null && key.permissions.includes('manage')
+      if (isAdmin && (await keys.countOtherAdmins(db, key.id, now())) === 0) {
+        throw conflict('This is the last key that may manage the whole service: create another first')
+      }
+      await keys.update(db, key.id, { revoked_at })
+    }
+    return { id: key.id, revoked: true as const, revoked_at }
+  },
+})

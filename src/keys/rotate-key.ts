@@ -1,0 +1,54 @@
+import { randomBytes } from 'node:crypto'
+import { z } from 'zod'
+import { conflict } from '../errors.ts'
+import { operation } from '../operation.ts'
+import { newKey } from '../security/key-format.ts'
+import { sha256 } from '../security/secrets.ts'
+import { requireNoEscalation } from './escalation.ts'
+import { getInScope } from './in-scope.ts'
+import { hintOf, KeyParams, KeyWithSecret, presentKey, statusOf } from './key.ts'
+import * as keys from './store.ts'
+
+const DAY_SECONDS = 86_400
+
+export const rotateKey = operation({
+  id: 'rotateKey',
+  method: 'POST',
+  path: '/v1/keys/{key_id}/rotate',
+  summary: 'Rotate an API key',
+  description:
+    'Same id, new secret, shown in this reply only. The old secret works until the grace period ends; 0 ends it now.',
+  permission: 'manage',
+  idempotent: true,
+  secret: true,
+  errors: ['conflict'],
+  params: KeyParams,
+  body: z.strictObject({
+    grace_period_seconds: z
+      .int()
+      .min(0)
+      .max(7 * DAY_SECONDS)
+      .default(DAY_SECONDS),
+  }),
+  bodyOptional: true,
+  data: KeyWithSecret,
+
+  async run({ params, body }, { db, actor, config, now }) {
+    const key = await getInScope(db, actor, params.key_id)
+    requireNoEscalation(actor, key, config)
+    const time = now()
+    const status = statusOf(key, time)
+    if (status !== 'active') throw conflict(`This key is ${status}: create a new one`)
+
+    const secret = newKey(randomBytes)
+    const grace = body.grace_period_seconds
+    const changes = {
+      hash: sha256(secret),
+      hint: hintOf(secret),
+      previous_hash: grace > 0 ? key.hash : null,
+      previous_secret_expires_at: grace > 0 ? time + grace * 1000 : null,
+    }
+    await keys.update(db, key.id, changes)
+    return { ...presentKey({ ...key, ...changes }, time), secret }
+  },
+})

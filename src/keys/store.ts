@@ -1,0 +1,98 @@
+import { notFound } from '../errors.ts'
+import { announce, type Database, engineOf } from '../storage/database.ts'
+import { type Page, type PageQuery, page } from '../storage/page.ts'
+import type { Key } from './key.ts'
+
+type KeyRow = Omit<Key, 'permissions'> & { permissions: string }
+
+export type KeyFilter = {
+  /** The only agent whose keys to show, or null for all. */
+  scope: string | null
+  agent_id?: string | undefined
+  status?: 'active' | 'expired' | 'revoked' | undefined
+}
+
+/** By the hash of its secret, present or previous. */
+export async function findByHash(db: Database, hash: string): Promise<Key | undefined> {
+  const row = await db
+    .selectFrom('keys')
+    .selectAll()
+    .where((key) => key.or([key('hash', '=', hash), key('previous_hash', '=', hash)]))
+    .executeTakeFirst()
+  return row && fromRow(row)
+}
+
+export async function find(db: Database, id: string): Promise<Key | undefined> {
+  const row = await db.selectFrom('keys').selectAll().where('id', '=', id).executeTakeFirst()
+  return row && fromRow(row)
+}
+
+export async function get(db: Database, id: string): Promise<Key> {
+  const key = await find(db, id)
+  if (!key) throw notFound('Key', id)
+  return key
+}
+
+export async function list(db: Database, query: PageQuery, filter: KeyFilter, now: number): Promise<Page<Key>> {
+  let select = db.selectFrom('keys').selectAll()
+  if (filter.scope !== null) select = select.where('agent_id', '=', filter.scope)
+  if (filter.agent_id !== undefined) select = select.where('agent_id', '=', filter.agent_id)
+  if (filter.status === 'revoked') select = select.where('revoked_at', 'is not', null)
+  if (filter.status === 'expired') select = select.where('revoked_at', 'is', null).where('expires_at', '<=', now)
+  if (filter.status === 'active') {
+    select = select
+      .where('revoked_at', 'is', null)
+      .where((key) => key.or([key('expires_at', 'is', null), key('expires_at', '>', now)]))
+  }
+  const { items, total } = await page(db, select, query)
+  return { items: items.map(fromRow), total }
+}
+
+/** Unscoped keys that may manage and are in force, but for this one; locked, so that two cannot revoke each other at once. */
+export async function countOtherAdmins(db: Database, id: string, now: number): Promise<number> {
+  const admins = await db
+    .selectFrom('keys')
+    .select(['id', 'permissions'])
+    .where('agent_id', 'is', null)
+    .where('revoked_at', 'is', null)
+    .where((key) => key.or([key('expires_at', 'is', null), key('expires_at', '>', now)]))
+    .$if(engineOf(db) === 'postgres', (select) => select.orderBy('id').forUpdate())
+    .execute()
+  return admins.filter((key) => key.id !== id && (JSON.parse(key.permissions) as string[]).includes('manage')).length
+}
+
+export async function count(db: Database): Promise<number> {
+  const { total } = await db
+    .selectFrom('keys')
+    .select((keys) => keys.fn.countAll<number>().as('total'))
+    .executeTakeFirstOrThrow()
+  return total
+}
+
+export async function insert(db: Database, key: Key): Promise<void> {
+  await db
+    .insertInto('keys')
+    .values({ ...key, permissions: JSON.stringify(key.permissions) })
+    .execute()
+  await announce(db, 'keys')
+}
+
+export async function update(
+  db: Database,
+  id: string,
+  changes: Partial<Pick<Key, 'hash' | 'hint' | 'previous_hash' | 'previous_secret_expires_at' | 'revoked_at'>>,
+): Promise<void> {
+  await db.updateTable('keys').set(changes).where('id', '=', id).execute()
+  await announce(db, 'keys')
+}
+
+/** Not announced: nobody decides anything by it. */
+export async function updateLastUsed(db: Database, used: ReadonlyMap<string, number>): Promise<void> {
+  for (const [id, last_used_at] of used) {
+    await db.updateTable('keys').set({ last_used_at }).where('id', '=', id).execute()
+  }
+}
+
+function fromRow(row: KeyRow): Key {
+  return { ...row, permissions: JSON.parse(row.permissions) }
+}

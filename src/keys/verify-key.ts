@@ -1,0 +1,49 @@
+import { cache } from '../lib/cache.ts'
+import type { Actor } from '../operation.ts'
+import { isWellFormedKey } from '../security/key-format.ts'
+import { sha256 } from '../security/secrets.ts'
+import type { Storage } from '../storage/database.ts'
+import { actorOf, type Key, statusOf } from './key.ts'
+import * as keys from './store.ts'
+
+export type KeyVerifier = {
+  /** The actor behind a secret that is in force; undefined for every other text, whatever is wrong with it. */
+  verify(secret: string): Actor | undefined | Promise<Actor | undefined>
+  /** Writes down when keys were last used. */
+  flush(): Promise<void>
+}
+
+/** Keys in use are kept in memory; any change to any key, on any node, empties it. */
+export function keyVerifier(storage: Storage, now: () => number): KeyVerifier {
+  const byHash = cache<{ key: Key; actor: Actor }>(async (hash) => {
+    const key = await keys.findByHash(storage.db, hash)
+    return key && { key, actor: actorOf(key) }
+  })
+  storage.onChange((change) => {
+    if (change === 'keys') byHash.clear()
+  })
+  const used = new Map<string, number>()
+
+  const inForce = (found: { key: Key; actor: Actor } | undefined, hash: string): Actor | undefined => {
+    if (!found || statusOf(found.key, now()) !== 'active') return undefined
+    const { key, actor } = found
+    if (key.hash !== hash && (key.previous_secret_expires_at ?? 0) <= now()) return undefined
+    used.set(key.id, now())
+    return actor
+  }
+
+  return {
+    verify(secret) {
+      if (!isWellFormedKey(secret)) return undefined
+      const hash = sha256(secret)
+      const found = byHash.get(hash)
+      return found instanceof Promise ? found.then((key) => inForce(key, hash)) : inForce(found, hash)
+    },
+    async flush() {
+      if (used.size === 0) return
+      const batch = new Map(used)
+      used.clear()
+      await storage.transaction((db) => keys.updateLastUsed(db, batch))
+    },
+  }
+}

@@ -1,0 +1,61 @@
+import { parseArgs } from 'node:util'
+import { type App, startApp } from './app.ts'
+import { ConfigError, loadConfig } from './config.ts'
+import { DEMO_AGENT } from './first-start.ts'
+
+const EXIT_FAILED = 1
+const EXIT_USAGE = 2
+
+await start(process.argv.slice(2)).catch(fail)
+
+async function start(args: string[]): Promise<void> {
+  const { config: file, data, ...server } = parseFlags(args)
+  const { config } = loadConfig({ flags: { config: file, data, server } })
+  const app = await startApp(config)
+  console.log(banner(app, config.data))
+
+  const stop = (signal: string) => {
+    app.parts.log.info({ signal }, 'stopping: requests under way may finish')
+    app.stop().then(() => process.exit(0), fail)
+  }
+  process.once('SIGINT', stop)
+  process.once('SIGTERM', stop)
+}
+
+function parseFlags(args: string[]) {
+  const text = { type: 'string' } as const
+  try {
+    return parseArgs({ args, options: { config: text, host: text, port: text, data: text } }).values
+  } catch (error) {
+    throw new ConfigError([(error as Error).message])
+  }
+}
+
+function banner({ url, engine, adminKey }: App, data: string): string {
+  const lines = [
+    '',
+    '  Moorage — your agents behind one API',
+    '',
+    `  URL    ${url}`,
+    `  Data   ${engine === 'postgres' ? 'PostgreSQL' : `${data} (SQLite)`}`,
+  ]
+  if (adminKey) lines.push(`  Key    ${adminKey}   (admin; shown this once, keep it)`)
+  else lines.push('  Key    the one you have; lost it? npm run moorage -- keys create --name admin --role admin')
+  lines.push(
+    '',
+    '  Try it:',
+    '',
+    `  curl ${url}/v1/agents/${DEMO_AGENT} -H "Authorization: Bearer ${adminKey ?? '$MOORAGE_API_KEY'}"`,
+    '',
+  )
+  return lines.join('\n')
+}
+
+function fail(error: unknown): never {
+  if (error instanceof ConfigError) {
+    console.error(error.problems.join('\n'))
+    process.exit(EXIT_USAGE)
+  }
+  console.error(`moorage: ${error instanceof Error ? error.message : error}`)
+  process.exit(EXIT_FAILED)
+}

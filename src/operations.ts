@@ -1,0 +1,27 @@
+import { createAgent } from './agents/create-agent.ts'
+import { deleteAgent } from './agents/delete-agent.ts'
+import { getAgent } from './agents/get-agent.ts'
+import { listAgents } from './agents/list-agents.ts'
+import { updateAgent } from './agents/update-agent.ts'
+import { createKey } from './keys/create-key.ts'
+import { getKey } from './keys/get-key.ts'
+import { getSelf } from './keys/get-self.ts'
+import { listKeys } from './keys/list-keys.ts'
+import { revokeKey } from './keys/revoke-key.ts'
+import { rotateKey } from './keys/rotate-key.ts'
+import type { Operation } from './operation.ts'
+
+/** The API, in the order of its documentation. */
+export const operations = [
+  createAgent,
+  listAgents,
+  getAgent,
+  updateAgent,
+  deleteAgent,
+  createKey,
+  listKeys,
+  getSelf,
+  getKey,
+  rotateKey,
+  revokeKey,
+] as unknown as readonly Operation[]

@@ -1,0 +1,68 @@
+import type { RunInput } from '../outcome.ts'
+import { estimateTokens, type Model, type StepAnswer, type StepRequest } from './model.ts'
+
+/** Answers with the message itself. */
+export const echo: Model = {
+  step: (request) => speak(request, request.input.message),
+}
+
+/** Answers with what it was given from memory, else with what the session said about the same words. */
+export const recall: Model = {
+  step: (request) => speak(request, rememberedAnswer(request.input)),
+}
+
+/** Says a whole text word by word and accounts for it as a model would. */
+export function speak(request: StepRequest, text: string): StepAnswer {
+  const { max_output_tokens: maxTokens } = request.input.agent.limits
+  const cut = maxTokens !== null && text.length > maxTokens * 4
+  const said = cut ? text.slice(0, maxTokens * 4).toWellFormed() : text
+  if (request.streaming) for (const word of words(said)) request.say(word)
+  else if (said !== '') request.say(said)
+  return {
+    calls: [],
+    usage: { input_tokens: inputTokens(request), output_tokens: estimateTokens(said.length) },
+    finish: cut ? 'length' : 'stop',
+  }
+}
+
+export function inputTokens({ input, exchanges }: StepRequest): number {
+  let characters = input.message.length + (input.agent.instructions?.length ?? 0)
+  for (const turn of input.history) characters += turn.content.length
+  for (const memory of input.recalled) characters += memory.content.length
+  for (const exchange of exchanges) {
+    for (const result of exchange.results) characters += ('result' in result ? result.result : result.error).length
+  }
+  return estimateTokens(characters)
+}
+
+function words(text: string): string[] {
+  return text.match(/\S+\s*|\s+/g) ?? []
+}
+
+function rememberedAnswer({ agent, message, history, recalled }: RunInput): string {
+  const memories = recalled.slice(0, Math.min(3, agent.memory.recall)).map((memory) => memory.content)
+  const found = memories.length > 0 ? memories : relatedTurns(message, history)
+  if (found.length === 0) return 'I remember nothing about that.'
+  return `I remember:\n${found.map((content) => `- ${content}`).join('\n')}`
+}
+
+function relatedTurns(message: string, history: RunInput['history']): string[] {
+  const asked = significantWords(message)
+  return history
+    .map(({ content }, index) => ({ content, index, shared: overlap(asked, significantWords(content)) }))
+    .filter(({ shared }) => shared > 0)
+    .toSorted((a, b) => b.shared - a.shared || b.index - a.index)
+    .slice(0, 3)
+    .map(({ content }) => content)
+}
+
+/** Short words are mostly grammar; four letters keep names and things. */
+function significantWords(text: string): Set<string> {
+  return new Set(text.toLowerCase().match(/[\p{L}\p{N}]{4,}/gu) ?? [])
+}
+
+function overlap(a: Set<string>, b: Set<string>): number {
+  let shared = 0
+  for (const word of a) if (b.has(word)) shared += 1
+  return shared
+}

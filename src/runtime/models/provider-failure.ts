@@ -1,0 +1,53 @@
+import { ModelFailure } from './model.ts'
+import { retryAfter } from './retry.ts'
+
+export type FailureSource = { provider: string; now: () => number }
+
+/** An answer that ended before its end. */
+export class TruncatedAnswer extends Error {}
+
+const ADVICE: Record<number, string> = {
+  400: 'the request was refused; check model, temperature and tools',
+  401: 'the key was refused; check the API key in the service configuration',
+  403: 'access was refused; check the rights of the API key',
+  404: 'the model was not found',
+  413: 'the conversation is too long',
+  429: 'too many requests',
+}
+
+/** What the AI SDK threw, as a failure of ours. Text from the provider goes to the log, never to the client. */
+export function failureOf(error: unknown, { provider, now }: FailureSource, spoken: boolean): unknown {
+  if (!(error instanceof Error)) return new ModelFailure(`Model provider ${provider} reported an error`, detail(error))
+  if (error.name === 'AbortError' || error instanceof ModelFailure) return error
+
+  const { status, headers, isRetryable } = responseOf(error)
+  if (status === undefined || status < 400) {
+    const brokeOff = error instanceof TruncatedAnswer || error.name === 'AI_InvalidResponseDataError' || status
+    const unreachable = isRetryable || error instanceof TypeError
+    const what = brokeOff || spoken ? 'broke off its answer' : 'could not be reached'
+    if (!brokeOff && !unreachable) {
+      return new ModelFailure(`Model provider ${provider} sent something that is not an answer`, detail(error))
+    }
+    const retry = spoken ? undefined : { after_ms: undefined }
+    return new ModelFailure(`Model provider ${provider} ${what}`, detail(error), retry)
+  }
+
+  const advice = ADVICE[status] ?? (status >= 500 ? 'it has a problem' : 'the request was refused')
+  const passing = status === 408 || status === 429 || status >= 500
+  return new ModelFailure(
+    `Model provider ${provider} answered ${status}: ${advice}`,
+    { status, ...detail(error) },
+    passing && !spoken ? { after_ms: retryAfter(headers, now) } : undefined,
+  )
+}
+
+/** The SDK's errors are told by their fields: each provider package may carry its own copy of the class. */
+function responseOf(error: Error) {
+  const fields = error as { statusCode?: number; responseHeaders?: Record<string, string>; isRetryable?: boolean }
+  return { status: fields.statusCode, headers: fields.responseHeaders ?? {}, isRetryable: fields.isRetryable === true }
+}
+
+function detail(error: unknown) {
+  const message = error instanceof Error ? error.message : typeof error === 'string' ? error : JSON.stringify(error)
+  return { provider_message: message }
+}

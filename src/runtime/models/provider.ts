@@ -1,0 +1,175 @@
+import type { OpenAICompatibleProvider } from '@ai-sdk/openai-compatible'
+import { buildPrompt } from '../prompt.ts'
+import {
+  type Exchange,
+  estimateTokens,
+  type Model,
+  type StepAnswer,
+  type StepRequest,
+  type ToolCall,
+  type ToolDefinition,
+} from './model.ts'
+import { type FailureSource, failureOf, TruncatedAnswer } from './provider-failure.ts'
+import { withRetries } from './retry.ts'
+
+/** The AI SDK's own model type. We drive it directly: the loop, the retries and the registry are ours. */
+export type LanguageModel = ReturnType<OpenAICompatibleProvider['chatModel']>
+type CallOptions = Parameters<LanguageModel['doStream']>[0]
+type Prompt = CallOptions['prompt']
+type AssistantPart = Extract<Prompt[number], { role: 'assistant' }>['content'][number]
+type SpokenPart = Extract<AssistantPart, { type: 'text' } | { type: 'reasoning' }>
+type StreamPart =
+  Awaited<ReturnType<LanguageModel['doStream']>>['stream'] extends ReadableStream<infer Part> ? Part : never
+
+export function providerModel(language: LanguageModel, source: FailureSource, delayMs: number): Model {
+  return {
+    step(request) {
+      let spoken = false
+      const say = (text: string) => {
+        spoken = true
+        request.say(text)
+      }
+      const attempt = async () => {
+        try {
+          return await stream(language, { ...request, say })
+        } catch (error) {
+          throw failureOf(error, source, spoken)
+        }
+      }
+      return withRetries(attempt, { deadline: request.deadline, log: request.log, delayMs })
+    },
+  }
+}
+
+async function stream(language: LanguageModel, request: StepRequest): Promise<StepAnswer> {
+  const { agent } = request.input
+  const { stream: parts } = await language.doStream({
+    prompt: promptOf(request),
+    abortSignal: request.deadline.signal,
+    ...(request.tools.length > 0 ? { tools: request.tools.map(functionTool), toolChoice: { type: 'auto' } } : {}),
+    ...(agent.temperature === null ? {} : { temperature: agent.temperature }),
+    ...(agent.limits.max_output_tokens === null ? {} : { maxOutputTokens: agent.limits.max_output_tokens }),
+  })
+
+  const answer = newAnswer(request.say)
+  // Leaving the loop early cancels the stream, which closes the provider's socket.
+  for await (const part of parts) answer.take(part)
+  return answer.finish(request)
+}
+
+/** Collects the parts of one streamed answer. */
+function newAnswer(say: (text: string) => void) {
+  const calls: ToolCall[] = []
+  const native: AssistantPart[] = []
+  const clean = textCleaner()
+  let characters = 0
+  let finish: Extract<StreamPart, { type: 'finish' }> | undefined
+
+  function take(part: StreamPart) {
+    if (part.type === 'text-delta') {
+      const text = clean(part.delta)
+      if (text === '') return
+      characters += text.length
+      append(native, 'text', text, part.providerMetadata)
+      say(text)
+    } else if (part.type === 'reasoning-start' || part.type === 'reasoning-delta' || part.type === 'reasoning-end') {
+      append(native, 'reasoning', part.type === 'reasoning-delta' ? part.delta : '', part.providerMetadata, part.type)
+    } else if (part.type === 'tool-call' && !part.providerExecuted) {
+      calls.push({ id: part.toolCallId, name: part.toolName, arguments: part.input })
+      characters += part.input.length
+      native.push({
+        type: 'tool-call',
+        toolCallId: part.toolCallId,
+        toolName: part.toolName,
+        input: parsed(part.input),
+        ...(part.providerMetadata ? { providerOptions: part.providerMetadata } : {}),
+      })
+    } else if (part.type === 'error') {
+      throw part.error
+    } else if (part.type === 'finish') {
+      finish = part
+    }
+  }
+
+  return {
+    take,
+    finish(request: StepRequest): StepAnswer {
+      if (!finish || finish.finishReason.unified === 'error' || finish.finishReason.unified === 'interrupted') {
+        throw new TruncatedAnswer('The stream ended before the answer did')
+      }
+      const { inputTokens, outputTokens } = finish.usage
+      const reason = finish.finishReason.unified
+      return {
+        calls,
+        native,
+        finish: reason === 'length' ? 'length' : reason === 'content-filter' ? 'filtered' : 'stop',
+        usage: {
+          input_tokens: inputTokens.total ?? estimateTokens(JSON.stringify(promptOf(request)).length),
+          output_tokens: outputTokens.total ?? estimateTokens(characters),
+        },
+      }
+    },
+  }
+}
+
+function append(
+  native: AssistantPart[],
+  type: 'text' | 'reasoning',
+  text: string,
+  metadata: AssistantPart['providerOptions'],
+  event?: StreamPart['type'],
+) {
+  const last = native.findLast((part) => part.type === 'text' || part.type === 'reasoning')
+  const continues = last === native.at(-1) && last?.type === type && event !== 'reasoning-start'
+  const part: SpokenPart = continues ? last : { type, text: '' }
+  if (!continues) native.push(part)
+  part.text += text
+  // A signature over the reasoning comes with its last piece and must go back with the whole.
+  if (metadata) part.providerOptions = { ...part.providerOptions, ...metadata }
+}
+
+function promptOf({ input, exchanges }: StepRequest): Prompt {
+  const opening = buildPrompt(input).map(({ role, content }) =>
+    role === 'system' ? { role, content } : { role, content: [{ type: 'text' as const, text: content }] },
+  )
+  return [...opening, ...exchanges.flatMap(exchangeMessages)]
+}
+
+function exchangeMessages({ calls, results, native }: Exchange): Prompt {
+  const outputs = calls.map(({ id, name }, index) => {
+    const result = results[index] ?? { error: 'No result' }
+    const output =
+      'result' in result
+        ? { type: 'text' as const, value: result.result }
+        : { type: 'error-text' as const, value: result.error }
+    return { type: 'tool-result' as const, toolCallId: id, toolName: name, output }
+  })
+  return [
+    { role: 'assistant', content: native as AssistantPart[] },
+    { role: 'tool', content: outputs },
+  ]
+}
+
+function functionTool({ name, description, input_schema }: ToolDefinition) {
+  return { type: 'function' as const, name, description, inputSchema: input_schema }
+}
+
+/** Malformed arguments go back as none: chat templates insist on an object, the error result tells the rest. */
+function parsed(input: string): unknown {
+  try {
+    return JSON.parse(input)
+  } catch {
+    return {}
+  }
+}
+
+/** A pair of surrogates may be cut between two pieces, and PostgreSQL text holds no NUL. */
+function textCleaner() {
+  let half = ''
+  return (piece: string): string => {
+    const text = half + piece
+    const cut = /[\ud800-\udbff]$/.test(text)
+    half = cut ? text.slice(-1) : ''
+    return (cut ? text.slice(0, -1) : text).toWellFormed().replaceAll('\0', '\ufffd')
+  }
+}

@@ -1,0 +1,96 @@
+import { echo, recall } from './builtin.ts'
+import { type Model, ModelFailure } from './model.ts'
+import { type LanguageModel, providerModel } from './provider.ts'
+import { script } from './script.ts'
+
+export type Provider = {
+  name: string
+  type: 'openai-compatible' | 'openai' | 'anthropic'
+  baseUrl?: string | undefined
+  apiKey?: string | undefined
+}
+
+export type Models = {
+  /** What is wrong with a model's name, if anything. */
+  problem(model: string): string | undefined
+  get(model: string): Model | Promise<Model>
+}
+
+const BUILTIN: Readonly<Record<string, Model>> = { echo, recall, script }
+
+/** More names than this only come from churn; instances are cheap to make again. */
+const CACHED_MODELS = 256
+
+/** `<provider>/<model>` → Model. Only providers the operator configured exist; nothing falls back to a vendor. */
+export function createModels(providers: readonly Provider[], now: () => number, retryDelayMs: number): Models {
+  const byName = new Map(providers.map((provider) => [provider.name, provider]))
+  const cache = new Map<string, Promise<Model>>()
+
+  function problem(model: string): string | undefined {
+    const { provider, id } = split(model)
+    if (!provider || !/^[!-~]{1,200}$/.test(id)) return 'must be <provider>/<model>, for example builtin/echo'
+    if (provider === 'builtin') {
+      return Object.hasOwn(BUILTIN, id)
+        ? undefined
+        : `must be one of the built-in models: ${list(Object.keys(BUILTIN))}`
+    }
+    if (byName.has(provider)) return undefined
+    return `must name a configured provider: ${list(['builtin', ...byName.keys()])}`
+  }
+
+  function get(model: string): Model | Promise<Model> {
+    const { provider: name, id } = split(model)
+    const builtin = name === 'builtin' && Object.hasOwn(BUILTIN, id) ? BUILTIN[id] : undefined
+    if (builtin) return builtin
+
+    const known = cache.get(model)
+    if (known) return known
+    const provider = byName.get(name)
+    // A provider can leave the configuration while agents still name it.
+    if (!provider) throw new ModelFailure(`The model ${model} is not available: it ${problem(model)}`)
+    if (cache.size >= CACHED_MODELS) cache.clear()
+    const made = languageModel(provider, id).then((language) =>
+      providerModel(language, { provider: provider.name, now }, retryDelayMs),
+    )
+    cache.set(model, made)
+    return made
+  }
+
+  return { problem, get }
+}
+
+function split(model: string): { provider: string; id: string } {
+  const slash = model.indexOf('/')
+  return { provider: model.slice(0, Math.max(0, slash)), id: model.slice(slash + 1) }
+}
+
+function list(names: Iterable<string>): string {
+  return [...names].join(', ')
+}
+
+/** Packages load on first use. Address and key are always given: the SDK would else read them from the environment. */
+async function languageModel({ name, type, baseUrl, apiKey = '' }: Provider, id: string): Promise<LanguageModel> {
+  if (type === 'anthropic') {
+    const { createAnthropic } = await import('@ai-sdk/anthropic')
+    const baseURL = baseUrl ?? 'https://api.anthropic.com/v1'
+    return createAnthropic({ baseURL, apiKey, fetch: unredirectedFetch })(id)
+  }
+  if (type === 'openai') {
+    const { createOpenAI } = await import('@ai-sdk/openai')
+    const baseURL = baseUrl ?? 'https://api.openai.com/v1'
+    // Chat completions, not responses: nothing of the conversation stays with the provider.
+    return createOpenAI({ baseURL, apiKey, name, fetch: unredirectedFetch }).chat(id)
+  }
+  const { createOpenAICompatible } = await import('@ai-sdk/openai-compatible')
+  if (!baseUrl) throw new ModelFailure(`Model provider ${name} has no baseUrl in the service configuration`)
+  return createOpenAICompatible({
+    name,
+    baseURL: baseUrl,
+    includeUsage: true,
+    fetch: unredirectedFetch,
+    ...(apiKey === '' ? {} : { apiKey }),
+  }).chatModel(id)
+}
+
+/** A redirect would carry the key in `x-api-key` to wherever it points. */
+const unredirectedFetch: typeof fetch = (url, init) => fetch(url, { ...init, redirect: 'error' })

@@ -1,0 +1,37 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { Deadline } from '../deadline.ts'
+import type { Log } from '../outcome.ts'
+import { ModelFailure } from './model.ts'
+
+const RETRIES = 3
+
+/** Tries again after failures that pass by themselves, as long as the wait still fits before the deadline. */
+export async function withRetries<Result>(
+  attempt: () => Promise<Result>,
+  { deadline, log, delayMs }: { deadline: Deadline; log: Log; delayMs: number },
+): Promise<Result> {
+  for (let retry = 1; ; retry += 1) {
+    try {
+      return await attempt()
+    } catch (error) {
+      if (!(error instanceof ModelFailure) || !error.retry || retry > RETRIES || deadline.stopped) throw error
+      // Jitter keeps many waiting runs from coming back at the same moment.
+      const backoff = delayMs * 2 ** (retry - 1) * (0.75 + Math.random() / 2)
+      const wait = Math.max(error.retry.after_ms ?? 0, backoff)
+      if (wait >= deadline.remaining()) throw error
+      log('warn', `${error.message}; trying again`, { ...error.detail, retry, wait_ms: Math.round(wait) })
+      await sleep(wait, undefined, { signal: deadline.signal })
+    }
+  }
+}
+
+/** Milliseconds from `Retry-After` (seconds or a date) or its finer cousin `retry-after-ms`. */
+export function retryAfter(headers: Readonly<Record<string, string>>, now: () => number): number | undefined {
+  const milliseconds = Number(headers['retry-after-ms'] ?? Number.NaN)
+  if (milliseconds >= 0) return milliseconds
+  const value = headers['retry-after']
+  if (value === undefined) return undefined
+  if (/^\d+$/.test(value)) return Number(value) * 1000
+  const date = Date.parse(value)
+  return Number.isNaN(date) ? undefined : Math.max(0, date - now())
+}

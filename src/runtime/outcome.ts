@@ -1,0 +1,51 @@
+import type { AgentSpec } from './spec.ts'
+
+export type Turn = { role: 'user' | 'assistant'; content: string }
+
+/** A memory found for this user, best first. */
+export type Recalled = { content: string; role: 'user' | 'assistant' | null; created_at: number }
+
+export type InvocationContext = { user_id?: string; session_id?: string; [key: string]: unknown }
+
+/** Everything one run is about; models read it, nobody changes it. */
+export type RunInput = {
+  agent: AgentSpec
+  message: string
+  context: InvocationContext
+  history: readonly Turn[]
+  recalled: readonly Recalled[]
+}
+
+export type RunEvent =
+  | { type: 'delta'; text: string }
+  | { type: 'tool_call'; id: string; name: string; arguments: unknown }
+  | { type: 'tool_result'; id: string; name: string; result: string }
+  | { type: 'tool_result'; id: string; name: string; error: string }
+
+export type Usage = { input_tokens: number; output_tokens: number; total_tokens: number }
+
+/** One tool call as the receipt shows it. */
+export type ToolStep = { id: string; name: string; arguments: unknown; duration_ms: number } & ToolResult
+export type ToolResult = { result: string } | { error: string }
+
+export type LogLevel = 'debug' | 'info' | 'warn' | 'error'
+export type LogEntry = { timestamp: number; level: LogLevel; message: string; metadata: Record<string, unknown> }
+export type Log = (level: LogLevel, message: string, metadata?: Record<string, unknown>) => void
+
+type Account = { usage: Usage; steps: ToolStep[]; logs: LogEntry[] }
+
+export type Outcome =
+  | ({ status: 'completed'; response: string } & Account)
+  | ({ status: 'failed'; reason: 'error' | 'timeout'; message: string } & Account)
+  | ({ status: 'cancelled' } & Account)
+
+/** A failure whose message may be shown to clients; `detail` is for the agent's log only. */
+export class AgentFailure extends Error {
+  readonly detail: Record<string, unknown>
+
+  constructor(message: string, detail: Record<string, unknown> = {}) {
+    super(message)
+    this.name = 'AgentFailure'
+    this.detail = detail
+  }
+}

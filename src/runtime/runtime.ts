@@ -1,0 +1,109 @@
+import { type Conversation, converse, Stopped } from './conversation.ts'
+import { createDeadline, type Deadline } from './deadline.ts'
+import { createModels, type Provider } from './models/registry.ts'
+import { AgentFailure, type Log, type LogEntry, type Outcome, type RunEvent, type RunInput } from './outcome.ts'
+import { type Redact, redactor, type Secrets } from './secrets.ts'
+import type { Fetch } from './tools/tool.ts'
+import { NO_TOOLS, openToolbox } from './tools/toolbox.ts'
+
+export type RuntimeOptions = {
+  providers: readonly Provider[]
+  secrets: Secrets
+  /** The guarded client: agents choose where it goes. Providers are the operator's choice and are not guarded. */
+  fetch: Fetch
+  now: () => number
+  defaultTimeoutMs: number
+  /** The wait before a first retry of a model call. */
+  retryDelayMs?: number
+}
+
+export type Run = RunInput & { signal: AbortSignal; emit?: ((event: RunEvent) => void) | undefined }
+
+export type Runtime = {
+  /** What is wrong with a model's name, if anything. */
+  checkModel(model: string): string | undefined
+  /** Never rejects for what an agent, a model or a tool does; resolves once all of it has stopped. */
+  run(run: Run): Promise<Outcome>
+  /** Cancels what still runs and waits for it. */
+  close(): Promise<void>
+}
+
+export function createRuntime(options: RuntimeOptions): Runtime {
+  const { providers, secrets, fetch, now, defaultTimeoutMs, retryDelayMs = 500 } = options
+  const models = createModels(providers, now, retryDelayMs)
+  const redact = redactor(knownSecrets(providers, secrets))
+  const closing = new AbortController()
+  const idle = Promise.withResolvers<void>()
+  let active = 0
+
+  async function run({ signal, emit, ...input }: Run): Promise<Outcome> {
+    const deadline = createDeadline([signal, closing.signal], input.agent.limits.timeout_ms ?? defaultTimeoutMs)
+    const logs: LogEntry[] = []
+    const log = redactedLog(logs, redact, now)
+    const account = { usage: { input_tokens: 0, output_tokens: 0, total_tokens: 0 }, steps: [], logs }
+    let toolbox = NO_TOOLS
+    active += 1
+    try {
+      if (deadline.stopped) return { status: 'cancelled', ...account }
+      const model = await models.get(input.agent.model)
+      if (input.agent.tools.length > 0) {
+        toolbox = await openToolbox(input.agent.tools, { fetch, secrets, redact, deadline, log })
+        if (deadline.stopped) throw new Stopped()
+      }
+      const conversation: Conversation = { input, model, toolbox, deadline, emit, log, now, ...account }
+      return { status: 'completed', response: await converse(conversation), ...account }
+    } catch (error) {
+      return { ...ending(error, deadline, log, redact), ...account }
+    } finally {
+      if (toolbox !== NO_TOOLS) await toolbox.close()
+      deadline.release()
+      active -= 1
+      if (active === 0 && closing.signal.aborted) idle.resolve()
+    }
+  }
+
+  return {
+    checkModel: models.problem,
+    run,
+    async close() {
+      closing.abort()
+      if (active > 0) await idle.promise
+    },
+  }
+}
+
+/** How a run that did not answer ended. */
+function ending(error: unknown, deadline: Deadline, log: Log, redact: Redact) {
+  if (deadline.stopped === 'cancelled') {
+    log('info', 'The run was cancelled')
+    return { status: 'cancelled' as const }
+  }
+  const failed = { status: 'failed' as const, reason: 'error' as const }
+  if (deadline.stopped === 'timeout') {
+    const message = `The agent did not answer within ${deadline.timeout_ms} ms`
+    log('error', message)
+    return { ...failed, reason: 'timeout' as const, message }
+  }
+  if (error instanceof AgentFailure) {
+    log('error', error.message, error.detail)
+    return { ...failed, message: redact(error.message) }
+  }
+  log('error', 'The agent failed unexpectedly', { error: error instanceof Error ? error.message : String(error) })
+  return { ...failed, message: 'The agent failed unexpectedly' }
+}
+
+/** Nothing enters a log before its secrets have left it. */
+function redactedLog(entries: LogEntry[], redact: Redact, now: () => number): Log {
+  const clean = (value: unknown) => (typeof value === 'string' ? redact(value).slice(0, 2_000) : value)
+  return (level, message, metadata = {}) => {
+    const cleaned = Object.fromEntries(Object.entries(metadata).map(([key, value]) => [key, clean(value)]))
+    entries.push({ timestamp: now(), level, message: redact(message), metadata: cleaned })
+  }
+}
+
+function knownSecrets(providers: readonly Provider[], secrets: Secrets): Record<string, string> {
+  return {
+    ...Object.fromEntries(providers.map(({ name, apiKey = '' }) => [`${name} key`, apiKey])),
+    ...Object.fromEntries(Object.entries(secrets).map(([name, { value }]) => [name, value])),
+  }
+}

@@ -1,0 +1,58 @@
+export type Secret = { value: string; hosts: readonly string[] }
+export type Secrets = Readonly<Record<string, Secret>>
+
+const PLACEHOLDER = /\{\{\s*secret\.([A-Za-z0-9_.-]+)\s*\}\}/g
+
+/** Raised when a secret may not be used; the message names the secret, never its value. */
+export class SecretRefused extends Error {}
+
+/** Fills {{secret.NAME}} in headers for a request to `url`; refuses a host the operator did not list. */
+export function fillHeaders(headers: Readonly<Record<string, string>>, url: URL, secrets: Secrets) {
+  const filled: Record<string, string> = {}
+  for (const [name, value] of Object.entries(headers)) {
+    filled[name] = value.replace(PLACEHOLDER, (_whole, secretName: string) => {
+      const secret = Object.hasOwn(secrets, secretName) ? secrets[secretName] : undefined
+      if (!secret) throw new SecretRefused(`The secret ${secretName} is not configured`)
+      if (!secret.hosts.some((host) => isHost(host, url))) {
+        throw new SecretRefused(`The secret ${secretName} may not be sent to ${url.host}`)
+      }
+      return secret.value
+    })
+  }
+  return filled
+}
+
+/** `api.example.com` means any port, `api.example.com:8443` only that one. */
+function isHost(host: string, url: URL): boolean {
+  const wanted = host.toLowerCase()
+  const port = url.port || (url.protocol === 'https:' ? '443' : '80')
+  return wanted === url.hostname || wanted === `${url.hostname}:${port}`
+}
+
+export type Redact = (text: string) => string
+
+/** Replaces every secret by its name, also where a server sends it back encoded. */
+export function redactor(secrets: Readonly<Record<string, string>>): Redact {
+  const names = new Map<string, string>()
+  for (const [name, value] of Object.entries(secrets)) {
+    for (const form of forms(value)) names.set(form, name)
+  }
+  if (names.size === 0) return (text) => text
+  // Longest first, so that a secret that contains another is replaced whole.
+  const alternatives = [...names.keys()].toSorted((a, b) => b.length - a.length).map(RegExp.escape)
+  const pattern = new RegExp(alternatives.join('|'), 'g')
+  return (text) => text.replace(pattern, (form) => `[secret ${names.get(form)}]`)
+}
+
+function forms(value: string): string[] {
+  if (value === '') return []
+  const base64 = Buffer.from(value).toString('base64')
+  return [
+    value,
+    encodeURIComponent(value.toWellFormed()),
+    JSON.stringify(value).slice(1, -1),
+    base64,
+    base64.replace(/=+$/, ''),
+    Buffer.from(value).toString('base64url'),
+  ]
+}

@@ -1,0 +1,150 @@
+import { z } from 'zod'
+
+/** Headers that would let a tool speak for another host or break the framing of its own request. */
+const RESERVED_HEADERS = new Set([
+  'accept-encoding',
+  'connection',
+  'content-length',
+  'expect',
+  'host',
+  'keep-alive',
+  'te',
+  'trailer',
+  'transfer-encoding',
+  'upgrade',
+])
+
+const HeaderName = z
+  .string()
+  .regex(/^[!#$%&'*+.^_`|~0-9A-Za-z-]{1,128}$/, 'must be a header name')
+  .refine(
+    (name) => !RESERVED_HEADERS.has(name.toLowerCase()) && !name.toLowerCase().startsWith('proxy-'),
+    'may not be set by a tool',
+  )
+const HeaderValue = z
+  .string()
+  .max(4096)
+  .regex(/^[\t\x20-\x7e]*$/, 'must be visible ASCII characters')
+const Headers = z.record(HeaderName, HeaderValue)
+
+export const PARAMETER = /\{([A-Za-z_][A-Za-z0-9_]*)\}/g
+
+const UrlTemplate = z
+  .string()
+  .max(2048)
+  .superRefine((url, issue) => {
+    const problem = urlProblem(url)
+    if (problem) issue.addIssue({ code: 'custom', message: problem })
+  })
+
+const PlainUrl = UrlTemplate.refine((url) => !url.includes('{'), 'must not have parameters')
+
+const ToolTimeout = z.int().min(100).max(600_000).default(30_000)
+
+export const HttpTool = z.strictObject({
+  type: z.literal('http'),
+  name: z
+    .string()
+    .regex(/^[A-Za-z][A-Za-z0-9_-]{0,63}$/, 'must be 1 to 64 letters, digits, _ and -, starting with a letter'),
+  description: z.string().max(4096).default(''),
+  input_schema: z.looseObject({ type: z.literal('object') }).default({ type: 'object', properties: {} }),
+  method: z.enum(['GET', 'POST', 'PUT', 'PATCH', 'DELETE']).default('GET'),
+  url: UrlTemplate,
+  headers: Headers.default({}),
+  timeout_ms: ToolTimeout,
+})
+export type HttpTool = z.infer<typeof HttpTool>
+
+export const McpTool = z.strictObject({
+  type: z.literal('mcp'),
+  url: PlainUrl,
+  headers: Headers.default({}),
+  allow: z.array(z.string().min(1).max(128)).max(128).nullable().default(null),
+  timeout_ms: ToolTimeout,
+})
+export type McpTool = z.infer<typeof McpTool>
+
+export const Tool = z.discriminatedUnion('type', [HttpTool, McpTool])
+export type Tool = z.infer<typeof Tool>
+
+export const Tools = z
+  .array(Tool)
+  .max(32)
+  .superRefine((tools, issue) => {
+    const seen = new Set<string>()
+    for (const [index, tool] of tools.entries()) {
+      if (tool.type !== 'http') continue
+      if (seen.has(tool.name)) issue.addIssue({ code: 'custom', path: [index, 'name'], message: 'is used twice' })
+      seen.add(tool.name)
+    }
+  })
+
+export const Limits = z.strictObject({
+  /** Null: the service's own limit. */
+  timeout_ms: z.int().min(1_000).max(600_000).nullable().default(null),
+  max_steps: z.int().min(1).max(64).default(8),
+  max_output_tokens: z.int().min(1).max(1_000_000).nullable().default(null),
+  max_concurrency: z.int().min(1).max(10_000).nullable().default(null),
+})
+export type Limits = z.infer<typeof Limits>
+
+export const MemoryPolicy = z.strictObject({
+  /** Whether an exchange is remembered at all. */
+  remember: z.boolean().default(true),
+  /** How many of the session's latest turns the model is shown. */
+  history: z.int().min(0).max(200).default(20),
+  /** How many recalled memories the model is shown. */
+  recall: z.int().min(0).max(50).default(5),
+})
+export type MemoryPolicy = z.infer<typeof MemoryPolicy>
+
+const Text = z.string().max(20_000)
+
+const Match = z
+  .strictObject({ equals: Text.optional(), contains: Text.optional(), starts_with: Text.optional() })
+  .refine((match) => Object.keys(match).length === 1, 'must have exactly one of equals, contains, starts_with')
+
+export const ScriptRule = z
+  .strictObject({
+    /** Absent: the rule fits every message. */
+    match: Match.optional(),
+    call: z
+      .strictObject({ tool: z.string().min(1).max(128), arguments: z.record(z.string(), z.json()).default({}) })
+      .optional(),
+    reply: Text.optional(),
+    fail: z.string().min(1).max(1_000).optional(),
+    delay_ms: z.int().min(0).max(600_000).optional(),
+  })
+  .refine((rule) => rule.reply !== undefined || rule.call || rule.fail, 'must have a reply, a call or a fail')
+export type ScriptRule = z.infer<typeof ScriptRule>
+
+export const Script = z.strictObject({
+  rules: z.array(ScriptRule).max(200).default([]),
+  fallback: Text.default('I have no answer for that.'),
+})
+export type Script = z.infer<typeof Script>
+
+/** What the runtime needs to know of an agent; an agent's record and a deployed version both fit. */
+export type AgentSpec = {
+  name: string
+  model: string
+  temperature: number | null
+  instructions: string | null
+  tools: readonly Tool[]
+  script: Script | null
+  memory: Pick<MemoryPolicy, 'history' | 'recall'>
+  limits: Pick<Limits, 'timeout_ms' | 'max_steps' | 'max_output_tokens'>
+}
+
+/** Parameters may shape path and query only: a model must never choose the host it talks to. */
+function urlProblem(url: string): string | undefined {
+  if (!/^https?:\/\//i.test(url)) return 'must start with https:// or http://'
+  if (url.includes('#')) return 'must not have a fragment'
+  const origin = /^https?:\/\/([^/?\\]*)/i.exec(url)?.[1] ?? ''
+  if (/[{}]/.test(origin)) return 'must not have a parameter in the host'
+  if (origin.includes('@')) return 'must not hold a user name or password'
+  const filled = url.replace(PARAMETER, 'x')
+  if (/[{}]/.test(filled)) return 'must write parameters as {name}, with letters, digits and _'
+  if (!URL.canParse(filled)) return 'must be a URL'
+  return undefined
+}

@@ -1,0 +1,28 @@
+import type { Deadline } from '../deadline.ts'
+import type { ToolDefinition } from '../models/model.ts'
+import type { Log } from '../outcome.ts'
+import type { Redact, Secrets } from '../secrets.ts'
+
+/** WHATWG fetch as far as tools need it; the guarded client fits, and so does the global one. */
+export type Fetch = (url: string | URL | Request, init?: RequestInit) => Promise<Response>
+
+/** The outside world as a run's tools see it. */
+export type ToolWorld = { fetch: Fetch; secrets: Secrets; redact: Redact; deadline: Deadline; log: Log }
+
+export type RunTool = {
+  definition: ToolDefinition
+  /** The result as text for the model; throws ToolError for what the model should hear. */
+  call(args: Record<string, unknown>): Promise<string>
+}
+
+/** A tool call that failed; the message is for the model, the receipt and the log. */
+export class ToolError extends Error {}
+
+export const MAX_RESULT_BYTES = 256 * 1024
+
+/** What a failed request may be told as: the host and a code, never the resolved address. */
+export function requestError(error: unknown, url: URL): ToolError {
+  const { code, cause } = error as { code?: unknown; cause?: { code?: unknown } }
+  const known = [code, cause?.code].find((candidate) => typeof candidate === 'string')
+  return new ToolError(`The request to ${url.host} failed${known ? ` (${known})` : ''}`)
+}

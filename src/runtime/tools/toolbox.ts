@@ -1,0 +1,111 @@
+import type { ToolCall, ToolDefinition } from '../models/model.ts'
+import type { ToolResult } from '../outcome.ts'
+import type { McpTool, Tool } from '../spec.ts'
+import { argumentProblem, isTooDeep } from './check-arguments.ts'
+import { httpTool } from './http-tool.ts'
+import { connectMcp, type McpConnection } from './mcp-tool.ts'
+import { type RunTool, ToolError, type ToolWorld } from './tool.ts'
+
+export type Toolbox = {
+  definitions: readonly ToolDefinition[]
+  call(name: string, args: ToolArguments): Promise<ToolResult>
+  close(): Promise<void>
+}
+
+export type ToolArguments = { value: Record<string, unknown> } | { problem: string; raw: string }
+
+export const NO_TOOLS: Toolbox = {
+  definitions: [],
+  call: async (name) => ({ error: `There is no tool ${name}` }),
+  close: async () => {},
+}
+
+/** The limit of most providers. */
+const MAX_TOOLS = 128
+const MAX_ARGUMENT_CHARACTERS = 64 * 1024
+
+/** An agent's tools for one run. An MCP server that cannot be used is logged and its tools are missing. */
+export async function openToolbox(tools: readonly Tool[], world: ToolWorld): Promise<Toolbox> {
+  if (tools.length === 0) return NO_TOOLS
+  const servers = tools.filter((tool) => tool.type === 'mcp')
+  const connections = await Promise.all(servers.map((server) => connectOrWarn(server, world)))
+  const close = async () => {
+    await Promise.all(connections.map((connection) => connection?.close()))
+  }
+
+  const byName = new Map<string, RunTool>()
+  for (const tool of tools) if (tool.type === 'http') byName.set(tool.name, httpTool(tool, world))
+  for (const [name, tool] of mcpNames(connections, new Set(byName.keys()))) {
+    if (byName.has(name) || byName.size >= MAX_TOOLS) {
+      world.log('warn', `Tool ${name} left out: ${byName.has(name) ? 'its name is taken' : 'too many tools'}`)
+    } else byName.set(name, { ...tool, definition: { ...tool.definition, name } })
+  }
+
+  return {
+    definitions: [...byName.values()].map((tool) => tool.definition),
+    call: (name, args) => callTool(byName.get(name), name, args, world),
+    close,
+  }
+}
+
+async function connectOrWarn(server: McpTool, world: ToolWorld): Promise<McpConnection | undefined> {
+  try {
+    return await connectMcp(server, world)
+  } catch (error) {
+    // At the deadline the loop's next check ends the run; the other connections must still be closed.
+    if (error instanceof ToolError) {
+      world.log('warn', 'MCP server left out', { url: new URL(server.url).origin, error: world.redact(error.message) })
+    }
+    return undefined
+  }
+}
+
+/** A name that two servers, or a server and an HTTP tool, would share is told apart by the server's position. */
+function mcpNames(connections: readonly (McpConnection | undefined)[], taken: ReadonlySet<string>) {
+  const offered = connections.flatMap((connection, position) =>
+    (connection?.tools ?? []).map((tool) => ({ tool, position, name: providerName(tool.definition.name) })),
+  )
+  const servers = Map.groupBy(offered, ({ name }) => name)
+  return offered.map(({ tool, position, name }): [string, RunTool] => {
+    const shared = taken.has(name) || new Set(servers.get(name)?.map((other) => other.position)).size > 1
+    return [shared ? providerName(`mcp${position + 1}_${name}`) : name, tool]
+  })
+}
+
+/** The alphabet every provider accepts. */
+function providerName(name: string): string {
+  return name.replace(/[^A-Za-z0-9_-]/g, '_').slice(0, 64)
+}
+
+export function parseArguments({ arguments: raw }: ToolCall): ToolArguments {
+  const excerpt = raw.slice(0, 200)
+  if (raw.length > MAX_ARGUMENT_CHARACTERS) return { problem: 'The arguments are too long', raw: excerpt }
+  try {
+    const value: unknown = raw.trim() === '' ? {} : JSON.parse(raw)
+    if (typeof value !== 'object' || value === null || Array.isArray(value)) {
+      return { problem: 'The arguments must be a JSON object', raw: excerpt }
+    }
+    if (isTooDeep(value)) return { problem: 'The arguments are nested too deeply', raw: excerpt }
+    return { value: value as Record<string, unknown> }
+  } catch {
+    return { problem: 'The arguments are not valid JSON', raw: excerpt }
+  }
+}
+
+async function callTool(
+  tool: RunTool | undefined,
+  name: string,
+  args: ToolArguments,
+  world: ToolWorld,
+): Promise<ToolResult> {
+  if (!tool) return { error: `There is no tool ${name}` }
+  if ('problem' in args) return { error: `${args.problem}: ${args.raw}` }
+  const problem = argumentProblem(args.value, tool.definition.input_schema)
+  if (problem) return { error: `Invalid arguments: ${problem}` }
+  try {
+    return { result: await tool.call(args.value) }
+  } catch (error) {
+    if (error instanceof ToolError) return { error: world.redact(error.message) }
+    throw error
+  }
+}
