@@ -1,0 +1,57 @@
+import assert from 'node:assert/strict'
+import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js'
+import addFormats from 'ajv-formats'
+
+type Document = { paths: Record<string, Record<string, { responses: Record<string, unknown> }>> }
+
+type Checker = { document: Document; ajv: Ajv2020; compiled: Map<string, ValidateFunction> }
+
+const checkers = new Map<string, Promise<Checker>>()
+
+/** Fails unless the reply is one that the service's own OpenAPI document promises. Paths outside the document pass. */
+export async function checkReply(
+  base: string,
+  method: string,
+  path: string,
+  { status, headers, text, body }: { status: number; headers: Headers; text: string; body: unknown },
+): Promise<void> {
+  if (!(headers.get('content-type') ?? '').startsWith('application/json')) return
+  const checker = checkers.get(base) ?? load(base)
+  checkers.set(base, checker)
+  const { document, ajv, compiled } = await checker
+  const template = templateOf(document, path.split('?')[0] as string)
+  const operation = template && document.paths[template]?.[method.toLowerCase()]
+  if (!operation) return
+  assert.ok(operation.responses[status], `${method} ${template} does not document ${status}: ${text}`)
+
+  const pointer = [
+    'paths',
+    template,
+    method.toLowerCase(),
+    'responses',
+    String(status),
+    'content',
+    'application/json',
+    'schema',
+  ]
+  const ref = `api#/${pointer.map((part) => encodeURIComponent(part.replaceAll('~', '~0').replaceAll('/', '~1'))).join('/')}`
+  const check = compiled.get(ref) ?? ajv.compile({ $ref: ref })
+  compiled.set(ref, check)
+  assert.ok(check(body), `${method} ${path} ${status}: ${ajv.errorsText(check.errors)}\n${text}`)
+}
+
+async function load(base: string): Promise<Checker> {
+  const response = await fetch(`${base}/v1/openapi.json`)
+  const document = (await response.json()) as Document
+  const ajv = new Ajv2020({ strict: false, allErrors: true })
+  addFormats.default(ajv)
+  ajv.addSchema(document, 'api')
+  return { document, ajv, compiled: new Map() }
+}
+
+/** The path with most literal words wins: `/v1/keys/self` is not a key's id. */
+function templateOf(document: Document, path: string): string | undefined {
+  return Object.keys(document.paths)
+    .filter((template) => new RegExp(`^${template.replaceAll(/\{\w+\}/g, '[^/]+')}$`).test(path))
+    .toSorted((a, b) => a.split('{').length - b.split('{').length)[0]
+}

@@ -1,0 +1,132 @@
+import { randomBytes } from 'node:crypto'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { after, before, describe } from 'node:test'
+import { type App, startApp } from '../../src/app.ts'
+import { loadConfig } from '../../src/config.ts'
+import { newKey } from '../../src/security/key-format.ts'
+import { openStorage } from '../../src/storage/database.ts'
+import { checkReply } from './openapi.ts'
+import { testPostgres } from './postgres.ts'
+
+export type Engine = 'sqlite' | 'postgres'
+
+export type Reply = {
+  status: number
+  headers: Headers
+  text: string
+  // The shape is the test's to assert.
+  // oxlint-disable-next-line typescript/no-explicit-any
+  body: any
+}
+
+export type CallOptions = {
+  /** Another key than the admin's; null sends none. */
+  key?: string | null
+  body?: unknown
+  headers?: Record<string, string>
+}
+
+/** A whole service of its own: its store, its port, its clock. */
+export type Service = {
+  engine: Engine
+  url: string
+  admin: string
+  app: App
+  data: string
+  /** One request, its reply checked against the OpenAPI document. */
+  call(method: string, path: string, options?: CallOptions): Promise<Reply>
+  /** Moves the service's clock. */
+  advance(ms: number): void
+  /** Stops it and starts it again on the same store. */
+  restart(): Promise<void>
+  stop(): Promise<void>
+}
+
+/** Settings by their environment names, as an operator would give them. */
+export type Settings = Record<string, string>
+
+const migrate = async (url: string) => {
+  const storage = await openStorage({ data: '', database: { url, poolSize: 1 } })
+  await storage.close()
+}
+
+export async function startService(engine: Engine, settings: Settings = {}): Promise<Service> {
+  const data = await mkdtemp(join(tmpdir(), 'moorage-test-'))
+  const database = engine === 'postgres' ? await testPostgres(migrate) : undefined
+  const admin = newKey(randomBytes)
+  let offset = 0
+  const start = () => {
+    const env = {
+      MOORAGE_DATA: join(data, 'data'),
+      MOORAGE_BOOTSTRAP_KEY: admin,
+      PORT: '0',
+      LOG_LEVEL: 'silent',
+      ...(database && { DATABASE_URL: database.url }),
+      ...settings,
+    }
+    return startApp(loadConfig({ env, cwd: data }).config, { now: () => Date.now() + offset })
+  }
+  let app = await start()
+
+  const service: Service = {
+    engine,
+    url: app.url,
+    admin,
+    app,
+    data: join(data, 'data'),
+    async call(method, path, { key = admin, body, headers = {} } = {}) {
+      const response = await fetch(service.url + path, {
+        method,
+        headers: {
+          ...(key !== null && { Authorization: `Bearer ${key}` }),
+          ...(body !== undefined && { 'Content-Type': 'application/json' }),
+          ...headers,
+        },
+        ...(body !== undefined && { body: typeof body === 'string' ? body : JSON.stringify(body) }),
+      })
+      const text = await response.text()
+      const reply = { status: response.status, headers: response.headers, text, body: parse(text) }
+      await checkReply(service.url, method, path, reply)
+      return reply
+    },
+    advance(ms) {
+      offset += ms
+    },
+    async restart() {
+      await app.stop()
+      app = await start()
+      service.app = app
+      service.url = app.url
+    },
+    async stop() {
+      await app.stop()
+      await database?.drop()
+      await rm(data, { recursive: true, force: true })
+    },
+  }
+  return service
+}
+
+/** The same story on SQLite and on PostgreSQL; `service` is started before it and stopped after it. */
+export function onBothEngines(name: string, story: (service: () => Service) => void, settings: Settings = {}): void {
+  for (const engine of ['sqlite', 'postgres'] as const) {
+    describe(`${name} on ${engine}`, () => {
+      let service: Service
+      before(async () => {
+        service = await startService(engine, settings)
+      })
+      after(() => service.stop())
+      story(() => service)
+    })
+  }
+}
+
+function parse(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
+}
