@@ -104,6 +104,8 @@ async function resolveAllowed(host: string, lookup: Lookup, exceptions: IpList):
   return [...addresses]
 }
 
+type DialOptions = https.RequestOptions & Pick<TcpNetConnectOpts, 'autoSelectFamily' | 'autoSelectFamilyAttemptTimeout'>
+
 interface Exchange {
   url: URL
   message: Message
@@ -120,20 +122,19 @@ function exchange({ url, message, addresses, ca, max_bytes, stop }: Exchange): P
   // The hook hands over what was judged before, so the socket never resolves the name a second time.
   const judged: LookupFunction = (_name, _options, callback) => callback(null, addresses)
   // Said outright, because the environment could switch the check of certificates off.
-  const tls = { rejectUnauthorized: true, minVersion: 'TLSv1.2', servername: isIP(host) ? '' : host, ca } as const
-  const options: https.RequestOptions & Pick<TcpNetConnectOpts, 'autoSelectFamily' | 'autoSelectFamilyAttemptTimeout'> =
-    {
-      ...(secure && tls),
-      host,
-      port: url.port || (secure ? 443 : 80),
-      path: url.pathname + url.search,
-      method: message.method,
-      headers: Object.fromEntries(message.headers),
-      agent: false,
-      lookup: judged,
-      autoSelectFamily: true,
-      autoSelectFamilyAttemptTimeout: 1000,
-    }
+  const tls = { rejectUnauthorized: true, minVersion: 'TLSv1.2', ca } as const
+  const options: DialOptions = {
+    ...(secure && tls),
+    host,
+    port: url.port || (secure ? 443 : 80),
+    path: url.pathname + url.search,
+    method: message.method,
+    headers: Object.fromEntries(message.headers),
+    agent: false,
+    lookup: judged,
+    autoSelectFamily: true,
+    autoSelectFamilyAttemptTimeout: 1000,
+  }
   const request = (secure ? https : http).request(options)
 
   let phase: Phase = 'connect'

@@ -17,18 +17,10 @@ const FilePath = z.string().min(1)
 
 const Window = z
   .string()
-  .regex(DURATION_PATTERN, { error: 'must be a duration such as 1m', abort: true })
+  .regex(DURATION_PATTERN, 'must be a duration such as 1m')
   .refine(isWindow, 'must be between 1s and 1d')
 
-export const PROTECTED_OPERATIONS = [
-  'delete',
-  'update',
-  'deploy',
-  'rollback',
-  'clear_memory',
-  'webhooks',
-  'keys',
-] as const
+const PROTECTED_OPERATIONS = ['delete', 'update', 'deploy', 'rollback', 'clear_memory', 'webhooks', 'keys'] as const
 
 export const SecuritySettings = z.strictObject({
   ipWhitelist: z
@@ -116,7 +108,9 @@ function isWebAddress(text: string): boolean {
   return url.username === '' && url.password === '' && url.search === '' && url.hash === ''
 }
 
+/** The pattern reports what is no duration. */
 function isWindow(text: string): boolean {
+  if (!DURATION_PATTERN.test(text)) return true
   const length = parseDuration(text)
-  return length >= 1000 && length <= parseDuration('1d')
+  return length >= parseDuration('1s') && length <= parseDuration('1d')
 }

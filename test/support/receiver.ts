@@ -1,0 +1,52 @@
+import { once } from 'node:events'
+import { readFileSync } from 'node:fs'
+import * as http from 'node:http'
+import * as https from 'node:https'
+import { type AddressInfo, createServer, type Server, type Socket } from 'node:net'
+import type { TestContext } from 'node:test'
+
+export interface Receiver {
+  url: string
+  port: number
+  /** Every connection so far. */
+  sockets: Socket[]
+}
+
+/** A plain HTTP server on 127.0.0.1, gone when the test ends. */
+export function receive(t: TestContext, listener: http.RequestListener): Promise<Receiver> {
+  return listen(t, http.createServer(listener), 'http')
+}
+
+/** An HTTPS server with one of the certificates in fixtures/tls. */
+export function receiveTls(t: TestContext, certificate: string, listener: http.RequestListener): Promise<Receiver> {
+  const options = { cert: tlsFile(`${certificate}.pem`), key: tlsFile(`${certificate}-key.pem`) }
+  return listen(t, https.createServer(options, listener), 'https')
+}
+
+/** A server that speaks no protocol of its own: for receivers that misbehave. */
+export function receiveRaw(t: TestContext, listener: (socket: Socket) => void): Promise<Receiver> {
+  return listen(t, createServer(listener), 'http')
+}
+
+export function tlsFile(name: string): string {
+  return readFileSync(new URL(`../fixtures/tls/${name}`, import.meta.url), 'utf8')
+}
+
+async function listen(t: TestContext, server: Server, scheme: string): Promise<Receiver> {
+  const sockets: Socket[] = []
+  server.on('connection', (socket) => {
+    sockets.push(socket)
+    // Clients of these tests hang up in the middle of things.
+    socket.on('error', () => {})
+  })
+  server.on('tlsClientError', () => {})
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  t.after(async () => {
+    for (const socket of sockets) socket.destroy()
+    server.close()
+    await once(server, 'close')
+  })
+  const { port } = server.address() as AddressInfo
+  return { url: `${scheme}://127.0.0.1:${port}/`, port, sockets }
+}
