@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs'
 import { resolve } from 'node:path'
-import { type Entry, type Environment, fromText, readEnvironment } from './config-environment.ts'
-import { readConfigFile } from './config-file.ts'
-import { inOrder, type Problem, plainMessage, unknownKey } from './config-problems.ts'
+import { type Entry, type Environment, fromText, readEnvironment } from './config/environment.ts'
+import { readConfigFile } from './config/file.ts'
+import { inOrder, type Problem, plainMessage, unknownKey } from './config/problems.ts'
 import {
   isSamePath,
   isSecretAt,
@@ -12,11 +12,11 @@ import {
   pathText,
   type Schema,
   type Setting,
-} from './config-settings.ts'
-import { type Config, type ConfigInput, ConfigShape, configSchema } from './config-shape.ts'
-import { isRecord, locate, mergeSources, originOf, type Sources, valueAt } from './config-sources.ts'
+} from './config/settings.ts'
+import { type Config, type ConfigInput, ConfigShape, configSchema } from './config/shape.ts'
+import { isRecord, locate, mergeSources, originOf, type Sources, valueAt } from './config/sources.ts'
 
-export type { Config } from './config-shape.ts'
+export type { Config } from './config/shape.ts'
 
 /** Settings of the command line, at their place in the configuration. Text is read as in the environment. */
 export type Flags = { config?: string | undefined } & Partially<ConfigInput>

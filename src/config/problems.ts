@@ -1,5 +1,5 @@
 import type { z } from 'zod'
-import { nearest } from './lib/nearest.ts'
+import { nearest } from '../lib/nearest.ts'
 
 /** One mistake, ready to print; line and column when it stands in the file. */
 export type Problem = { text: string; line?: number; column?: number }

@@ -1,9 +1,9 @@
 import { z } from 'zod'
-import { DURATION_PATTERN, parseDuration } from './lib/duration.ts'
-import { parseSize, SIZE_PATTERN } from './lib/size.ts'
-import { isWellFormedKey } from './security/key-format.ts'
-import { defaultRoles, Permission, type Roles } from './security/permissions.ts'
-import { AddressRange, AuthSettings, Secret, SecuritySettings, WebAddress } from './security/settings.ts'
+import { DURATION_PATTERN, parseDuration } from '../lib/duration.ts'
+import { parseSize, SIZE_PATTERN } from '../lib/size.ts'
+import { isWellFormedKey } from '../security/key-format.ts'
+import { defaultRoles, Permission, type Roles } from '../security/permissions.ts'
+import { AddressRange, AuthSettings, Secret, SecuritySettings, WebAddress } from '../security/settings.ts'
 
 const DEFAULT_TIERS = {
   free: { requestsPerMinute: 60, burst: 100 },
@@ -217,13 +217,15 @@ const RULES: { needs: string[]; check(config: Config, report: Report): void }[] 
 ]
 
 /** The one shape of the configuration: type, check, defaults and document. */
-export const ConfigShape = RULES.reduce(
-  (shape, { needs, check }) =>
-    shape.superRefine(
-      (config, { addIssue }) => check(config, (path, message) => addIssue({ code: 'custom', path, message })),
-      { when: ({ issues }) => !issues.some((issue) => needs.some((path) => concerns(issue, path))) },
-    ),
-  Settings,
+export const ConfigShape = Settings.superRefine(
+  (config, context) => {
+    const issues = [...context.issues]
+    for (const { needs, check } of RULES) {
+      if (issues.some((issue) => needs.some((path) => concerns(issue, path)))) continue
+      check(config, (path, message) => context.addIssue({ code: 'custom', path, message }))
+    }
+  },
+  { when: () => true },
 )
 
 /** JSON Schema of `moorage.yaml`, for editors. */
@@ -249,11 +251,14 @@ function reportSameNames(providers: readonly { name?: unknown }[], { addIssue }:
 }
 
 function duration(min: string, max: string) {
-  const [least, most] = [parseDuration(min), parseDuration(max)]
+  const isWithin = (length: number) => length >= parseDuration(min) && length <= parseDuration(max)
   return z
     .string('must be a duration such as 15s')
-    .regex(DURATION_PATTERN, { error: 'must be a duration such as 250ms, 15s, 5m, 1h or 30d', abort: true })
-    .refine((text) => parseDuration(text) >= least && parseDuration(text) <= most, `must be between ${min} and ${max}`)
+    .regex(DURATION_PATTERN, 'must be a duration such as 250ms, 15s, 5m, 1h or 30d')
+    .refine(
+      (text) => !DURATION_PATTERN.test(text) || isWithin(parseDuration(text)),
+      `must be between ${min} and ${max}`,
+    )
     .transform(parseDuration)
 }
 

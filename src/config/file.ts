@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { type ErrorCode, isMap, isNode, isScalar, isSeq, LineCounter, parseDocument, visit } from 'yaml'
-import type { Problem } from './config-problems.ts'
-import { type Path, pathText } from './config-settings.ts'
+import type { Problem } from './problems.ts'
+import { type Path, pathText } from './settings.ts'
 
 export type ConfigFile = {
   /** What the file sets; empty when it cannot be read. */
@@ -14,7 +14,7 @@ export type ConfigFile = {
   placeOf(path: Path, part?: 'key' | 'value'): Place | undefined
 }
 
-export type Place = { where: string; line: number; column: number; depth: number }
+type Place = { where: string; line: number; column: number }
 
 type Document = ReturnType<typeof parseDocument>
 
@@ -22,7 +22,7 @@ type Document = ReturnType<typeof parseDocument>
 const SYNTAX: Partial<Record<ErrorCode, string>> = {
   BAD_ALIAS: 'anchors and aliases are not used here; put a value that starts with * or & in quotes',
   BAD_DQ_ESCAPE: 'an unknown escape in double quotes; use single quotes or double the backslash',
-  BAD_INDENT: 'wrong indentation',
+  BAD_INDENT: 'wrong indentation, or a bracket before this that is not closed',
   BAD_SCALAR_START: 'this character cannot start a plain value; put the value in quotes',
   BLOCK_AS_IMPLICIT_KEY: 'a mapping cannot start here; put a value that contains ": " in quotes',
   DUPLICATE_KEY: 'appears twice',
@@ -39,23 +39,23 @@ export function readConfigFile(name: string, cwd: string, required: boolean): Co
   try {
     return parseConfigFile(name, readFileSync(resolve(cwd, name), 'utf8'))
   } catch (error) {
-    const { code, message } = error as NodeJS.ErrnoException
+    const { code } = error as NodeJS.ErrnoException
     if (code === undefined) throw error
     if (code === 'ENOENT' && !required) return nothing
-    return { ...nothing, readable: false, problems: [{ text: `${name}: cannot be read (${code}): ${message}` }] }
+    return { ...nothing, readable: false, problems: [{ text: `${name}: cannot be read (${code})` }] }
   }
 }
 
 function parseConfigFile(name: string, text: string): ConfigFile {
   const lines = new LineCounter()
   const document = parseDocument(text, { lineCounter: lines, prettyErrors: false, stringKeys: true })
-  const place = (offset: number, depth = 0): Place => {
+  const place = (offset: number): Place => {
     const { line, col } = lines.linePos(offset)
-    return { where: `${name}:${line}:${col}`, line, column: col, depth }
+    return { where: `${name}:${line}:${col}`, line, column: col }
   }
   const problem = (offset: number, message: string): Problem => {
-    const at = place(offset)
-    return { ...at, text: `${at.where}: ${message}` }
+    const { where, line, column } = place(offset)
+    return { text: `${where}: ${message}`, line, column }
   }
 
   const faults = [...document.errors, ...document.warnings, ...aliases(document)]
@@ -75,31 +75,29 @@ function parseConfigFile(name: string, text: string): ConfigFile {
     problems,
     readable,
     placeOf: (path, part = 'value') => {
-      const found = find(document, path, part)
-      return found && place(found.offset, found.depth)
+      const offset = findOffset(document, path, part)
+      return offset === undefined ? undefined : place(offset)
     },
   }
 }
 
-function find(document: Document, path: Path, part: 'key' | 'value'): { offset: number; depth: number } | undefined {
+function findOffset(document: Document, path: Path, part: 'key' | 'value'): number | undefined {
   let node: unknown = document.contents
-  let found: { offset: number; depth: number } | undefined
-  for (const [index, key] of path.entries()) {
-    const parent = node
+  let offset: number | undefined
+  for (const key of path) {
     let keyNode: unknown
-    if (isMap(parent)) {
-      const pair = parent.items.find((item) => isScalar(item.key) && item.key.value === String(key))
-      if (pair === undefined) break
-      keyNode = pair.key
-      node = pair.value
-    } else if (isSeq(parent) && typeof key === 'number') {
-      node = parent.items[key]
-    } else break
+    if (isMap(node)) {
+      const pair = node.items.find((item) => isScalar(item.key) && item.key.value === String(key))
+      keyNode = pair?.key
+      node = pair?.value
+    } else {
+      node = isSeq(node) && typeof key === 'number' ? node.items[key] : undefined
+    }
     const shown = part === 'value' && isScalar(node) && node.value !== null ? node : (keyNode ?? node)
-    if (!isNode(shown) || !shown.range) break
-    found = { offset: shown.range[0], depth: index + 1 }
+    if (!isNode(shown)) break
+    offset = shown.range?.[0] ?? offset
   }
-  return found
+  return offset
 }
 
 function pathAt(document: Document, offset: number): string[] {

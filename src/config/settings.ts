@@ -10,7 +10,6 @@ export type Setting = {
   kind: 'text' | 'integer' | 'boolean' | 'list' | 'json'
   default: unknown
   description: string
-  secret: boolean
 }
 
 /** Every setting of a configuration schema, in its order. */
@@ -53,7 +52,7 @@ export function pathText(path: readonly PropertyKey[]): string {
 }
 
 /** `webhooks.allowedCidrs` is MOORAGE_WEBHOOKS__ALLOWED_CIDRS. */
-export function variableOf(path: readonly string[]): string {
+function variableOf(path: readonly string[]): string {
   return `MOORAGE_${path.map((key) => key.replaceAll(/[A-Z]/g, '_$&').toUpperCase()).join('__')}`
 }
 
@@ -66,7 +65,6 @@ function withInner(schema: Schema, path: readonly string[], inside: boolean): Se
     kind: kindOf(schema),
     default: schema.default,
     description: schema.description ?? '',
-    secret: schema.writeOnly === true,
   }
   if (items && hasFixedKeys(items)) return [setting, ...listSettings(items, [...path, '[]'], true)]
   if (values && hasFixedKeys(values)) return [setting, ...listSettings(values, [...path, 'NAME'], true)]

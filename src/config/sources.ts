@@ -1,7 +1,7 @@
-import type { Entry, EnvironmentSettings } from './config-environment.ts'
-import type { ConfigFile } from './config-file.ts'
-import type { Problem } from './config-problems.ts'
-import { isSamePath, type Path, pathText, startsWith } from './config-settings.ts'
+import type { Entry, EnvironmentSettings } from './environment.ts'
+import type { ConfigFile } from './file.ts'
+import type { Problem } from './problems.ts'
+import { isSamePath, type Path, pathText, startsWith } from './settings.ts'
 
 /** What all sources say together, and which of them said it. */
 export type Sources = { input: Record<string, unknown>; entries: readonly Entry[]; file: ConfigFile }

@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs'
 import { resolve } from 'node:path'
-import type { Problem } from './config-problems.ts'
-import type { Path, Setting } from './config-settings.ts'
-import { nearest } from './lib/nearest.ts'
+import { nearest } from '../lib/nearest.ts'
+import type { Problem } from './problems.ts'
+import type { Path, Setting } from './settings.ts'
 
 export type Environment = Readonly<Record<string, string | undefined>>
 

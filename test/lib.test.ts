@@ -1,0 +1,76 @@
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import { parseDuration } from '../src/lib/duration.ts'
+import { nearest } from '../src/lib/nearest.ts'
+import { parseSize } from '../src/lib/size.ts'
+
+describe('parseDuration', () => {
+  const durations = { '250ms': 250, '15s': 15_000, '1m': 60_000, '2h': 7_200_000, '30d': 2_592_000_000, '0s': 0 }
+  for (const [text, milliseconds] of Object.entries(durations)) {
+    test(`${text} is ${milliseconds} ms`, () => assert.equal(parseDuration(text), milliseconds))
+  }
+
+  test('the longest is still exact', () => assert.ok(Number.isSafeInteger(parseDuration('99999999d'))))
+
+  const others = [
+    '',
+    '1',
+    's',
+    '1 s',
+    ' 1s',
+    '1s ',
+    '1s\n',
+    '-1s',
+    '+1s',
+    '1.5h',
+    '01s',
+    '1e3s',
+    '1S',
+    '1w',
+    '1h30m',
+    '１s',
+  ]
+  for (const text of [...others, `${'9'.repeat(50_000)}s`]) {
+    test(`${JSON.stringify(text.slice(0, 12))} is refused`, () => assert.throws(() => parseDuration(text), RangeError))
+  }
+})
+
+describe('parseSize', () => {
+  const sizes = {
+    '0': 0,
+    '65536': 65_536,
+    '10B': 10,
+    '500kB': 500_000,
+    '1MB': 1e6,
+    '1GB': 1e9,
+    '1KiB': 1024,
+    '1MiB': 1_048_576,
+    '2GiB': 2 ** 31,
+  }
+  for (const [text, bytes] of Object.entries(sizes)) {
+    test(`${text} is ${bytes} bytes`, () => assert.equal(parseSize(text), bytes))
+  }
+
+  for (const text of ['', 'MiB', '1 MiB', '1.5MiB', '-1', '1mib', '1KB', '1M', '0x10', '1MiB\n']) {
+    test(`${JSON.stringify(text)} is refused`, () => assert.throws(() => parseSize(text), RangeError))
+  }
+})
+
+describe('nearest', () => {
+  const words = ['server', 'allowedCidrs', 'trustedProxies', 'warn', 'data']
+  const meant = {
+    sever: 'server',
+    serevr: 'server',
+    allowed_cidrs: 'allowedCidrs',
+    trustedProxy: 'trustedProxies',
+    warning: 'warn',
+  }
+  for (const [typed, word] of Object.entries(meant)) {
+    test(`${typed} means ${word}`, () => assert.equal(nearest(typed, words), word))
+  }
+
+  test('nothing is offered for a word that resembles none', () => {
+    assert.equal(nearest('telemetry', words), undefined)
+    assert.equal(nearest('database', words), undefined)
+  })
+})
