@@ -1,7 +1,9 @@
 import type { Deadline } from './deadline.ts'
 import type { Exchange, Model, StepAnswer, ToolCall } from './models/model.ts'
 import { AgentFailure, type Log, type RunEvent, type RunInput, type ToolStep, type Usage } from './outcome.ts'
-import { parseArguments, type Toolbox } from './tools/toolbox.ts'
+import { storable } from './text.ts'
+import { parseArguments } from './tools/check-arguments.ts'
+import type { Toolbox } from './tools/toolbox.ts'
 
 /** A run in progress: who answers, with what, and the account it leaves. */
 export type Conversation = {
@@ -58,7 +60,7 @@ export async function converse(conversation: Conversation): Promise<string> {
     if (step === maxSteps) break
 
     const results = await callTools(conversation, answer.calls)
-    exchanges.push({ text: response.slice(stepStart), calls: answer.calls, results, native: answer.native })
+    exchanges.push({ calls: answer.calls, results, native: answer.native })
   }
   throw new AgentFailure(`The agent did not finish within ${maxSteps} steps`, { max_steps: maxSteps })
 }
@@ -88,8 +90,9 @@ async function callTools(conversation: Conversation, calls: readonly ToolCall[])
 
 async function callOne(conversation: Conversation, call: ToolCall, index: number): Promise<ToolStep> {
   const { toolbox, emit, log, now } = conversation
-  const { id, name } = call
-  const args = parseArguments(call)
+  const { id } = call
+  const name = storable(call.name.slice(0, 128))
+  const args = parseArguments(call.arguments)
   const shown = 'value' in args ? args.value : args.raw
   const started = now()
   emit?.({ type: 'tool_call', id, name, arguments: shown })

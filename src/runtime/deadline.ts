@@ -1,5 +1,8 @@
 export type Deadline = {
-  /** Aborts at the deadline, on cancel and on close. The timer starts when this is first read: built-in models never wait, so they never pay for it. */
+  /**
+   * Aborts at the deadline, on cancel and on close. The timer starts when this is first read: built-in models never
+   * wait, so they never pay for it.
+   */
   readonly signal: AbortSignal
   readonly stopped: 'timeout' | 'cancelled' | undefined
   readonly timeout_ms: number

@@ -5,7 +5,11 @@ export type Turn = { role: 'user' | 'assistant'; content: string }
 /** A memory found for this user, best first. */
 export type Recalled = { content: string; role: 'user' | 'assistant' | null; created_at: number }
 
-export type InvocationContext = { user_id?: string; session_id?: string; [key: string]: unknown }
+export type InvocationContext = {
+  user_id?: string | undefined
+  session_id?: string | undefined
+  [key: string]: unknown
+}
 
 /** Everything one run is about; models read it, nobody changes it. */
 export type RunInput = {

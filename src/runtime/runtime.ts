@@ -3,6 +3,7 @@ import { createDeadline, type Deadline } from './deadline.ts'
 import { createModels, type Provider } from './models/registry.ts'
 import { AgentFailure, type Log, type LogEntry, type Outcome, type RunEvent, type RunInput } from './outcome.ts'
 import { type Redact, redactor, type Secrets } from './secrets.ts'
+import { storable } from './text.ts'
 import type { Fetch } from './tools/tool.ts'
 import { NO_TOOLS, openToolbox } from './tools/toolbox.ts'
 
@@ -94,10 +95,13 @@ function ending(error: unknown, deadline: Deadline, log: Log, redact: Redact) {
 
 /** Nothing enters a log before its secrets have left it. */
 function redactedLog(entries: LogEntry[], redact: Redact, now: () => number): Log {
-  const clean = (value: unknown) => (typeof value === 'string' ? redact(value).slice(0, 2_000) : value)
+  const clean = (text: string) => storable(redact(text).slice(0, 2_000))
   return (level, message, metadata = {}) => {
-    const cleaned = Object.fromEntries(Object.entries(metadata).map(([key, value]) => [key, clean(value)]))
-    entries.push({ timestamp: now(), level, message: redact(message), metadata: cleaned })
+    const cleaned = Object.entries(metadata).map(([key, value]) => [
+      key,
+      typeof value === 'string' ? clean(value) : value,
+    ])
+    entries.push({ timestamp: now(), level, message: clean(message), metadata: Object.fromEntries(cleaned) })
   }
 }
 

@@ -139,8 +139,11 @@ export type AgentSpec = {
 /** Parameters may shape path and query only: a model must never choose the host it talks to. */
 function urlProblem(url: string): string | undefined {
   if (!/^https?:\/\//i.test(url)) return 'must start with https:// or http://'
+  if (/[\s\\]/.test(url)) return 'must not have spaces or backslashes'
   if (url.includes('#')) return 'must not have a fragment'
-  const origin = /^https?:\/\/([^/?\\]*)/i.exec(url)?.[1] ?? ''
+  const origin = /^https?:\/\/([^/?]*)/i.exec(url)?.[1] ?? ''
+  // The URL parser skips further slashes: in https:///{x} the parameter would be the host.
+  if (origin === '') return 'must be a URL'
   if (/[{}]/.test(origin)) return 'must not have a parameter in the host'
   if (origin.includes('@')) return 'must not hold a user name or password'
   const filled = url.replace(PARAMETER, 'x')

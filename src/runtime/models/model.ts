@@ -6,9 +6,8 @@ export type ToolDefinition = { name: string; description: string; input_schema: 
 /** `arguments` is JSON as the model wrote it: it may be malformed. */
 export type ToolCall = { id: string; name: string; arguments: string }
 
-/** What one earlier step of this run said and called, and what came back. */
+/** What one earlier step of this run called, and what came back. */
 export type Exchange = {
-  text: string
   calls: readonly ToolCall[]
   results: readonly ToolResult[]
   /** The model's own form of its answer, handed back to it unread. */

@@ -1,3 +1,4 @@
+import { AgentFailure } from '../outcome.ts'
 import { ModelFailure } from './model.ts'
 import { retryAfter } from './retry.ts'
 
@@ -18,7 +19,7 @@ const ADVICE: Record<number, string> = {
 /** What the AI SDK threw, as a failure of ours. Text from the provider goes to the log, never to the client. */
 export function failureOf(error: unknown, { provider, now }: FailureSource, spoken: boolean): unknown {
   if (!(error instanceof Error)) return new ModelFailure(`Model provider ${provider} reported an error`, detail(error))
-  if (error.name === 'AbortError' || error instanceof ModelFailure) return error
+  if (error.name === 'AbortError' || error instanceof AgentFailure) return error
 
   const { status, headers, isRetryable } = responseOf(error)
   if (status === undefined || status < 400) {

@@ -1,5 +1,7 @@
 import type { OpenAICompatibleProvider } from '@ai-sdk/openai-compatible'
 import { buildPrompt } from '../prompt.ts'
+import { storable } from '../text.ts'
+import { parseArguments } from '../tools/check-arguments.ts'
 import {
   type Exchange,
   estimateTokens,
@@ -81,7 +83,7 @@ function newAnswer(say: (text: string) => void) {
         type: 'tool-call',
         toolCallId: part.toolCallId,
         toolName: part.toolName,
-        input: parsed(part.input),
+        input: acceptedArguments(part.input),
         ...(part.providerMetadata ? { providerOptions: part.providerMetadata } : {}),
       })
     } else if (part.type === 'error') {
@@ -154,22 +156,19 @@ function functionTool({ name, description, input_schema }: ToolDefinition) {
   return { type: 'function' as const, name, description, inputSchema: input_schema }
 }
 
-/** Malformed arguments go back as none: chat templates insist on an object, the error result tells the rest. */
-function parsed(input: string): unknown {
-  try {
-    return JSON.parse(input)
-  } catch {
-    return {}
-  }
+/** Arguments we refused go back as none: chat templates insist on an object, the error result tells the rest. */
+function acceptedArguments(input: string): unknown {
+  const args = parseArguments(input)
+  return 'value' in args ? args.value : {}
 }
 
-/** A pair of surrogates may be cut between two pieces, and PostgreSQL text holds no NUL. */
+/** A pair of surrogates may be cut between two pieces. */
 function textCleaner() {
   let half = ''
   return (piece: string): string => {
     const text = half + piece
     const cut = /[\ud800-\udbff]$/.test(text)
     half = cut ? text.slice(-1) : ''
-    return (cut ? text.slice(0, -1) : text).toWellFormed().replaceAll('\0', '\ufffd')
+    return storable(cut ? text.slice(0, -1) : text)
   }
 }

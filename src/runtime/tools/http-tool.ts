@@ -1,5 +1,6 @@
 import { fillHeaders, SecretRefused } from '../secrets.ts'
 import { type HttpTool, PARAMETER } from '../spec.ts'
+import { storable } from '../text.ts'
 import { MAX_RESULT_BYTES, type RunTool, requestError, ToolError, type ToolWorld } from './tool.ts'
 
 export function httpTool(tool: HttpTool, world: ToolWorld): RunTool {
@@ -92,5 +93,5 @@ async function readText(response: Response): Promise<string> {
     if (size > MAX_RESULT_BYTES) throw new ToolError(`The response is larger than ${MAX_RESULT_BYTES / 1024} KiB`)
     chunks.push(chunk)
   }
-  return new TextDecoder().decode(Buffer.concat(chunks)).replaceAll('\0', '\ufffd')
+  return storable(new TextDecoder().decode(Buffer.concat(chunks)))
 }

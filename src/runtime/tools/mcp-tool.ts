@@ -1,6 +1,7 @@
 import type { CallToolResult, MCPClient } from '@ai-sdk/mcp'
 import { fillHeaders, SecretRefused } from '../secrets.ts'
 import type { McpTool } from '../spec.ts'
+import { storable } from '../text.ts'
 import { type Fetch, MAX_RESULT_BYTES, type RunTool, requestError, ToolError, type ToolWorld } from './tool.ts'
 
 const CONNECT_TIMEOUT_MS = 10_000
@@ -80,7 +81,7 @@ async function callTool(
     const failure = mcpError(error, new URL(tool.url))
     throw new ToolError(world.redact(failure.message))
   }
-  const text = world.redact(resultText(result)).toWellFormed().replaceAll('\0', '\ufffd')
+  const text = world.redact(storable(resultText(result)))
   if (Buffer.byteLength(text) > MAX_RESULT_BYTES) {
     throw new ToolError(`The result is larger than ${MAX_RESULT_BYTES / 1024} KiB`)
   }
@@ -105,6 +106,7 @@ function partText(part: { type: string; text?: unknown; resource?: unknown; uri?
 
 /** A JSON-RPC error is the server's word to the model; of anything below it only host and status are told. */
 function mcpError(error: unknown, url: URL): ToolError {
+  if (error instanceof ToolError) return error
   const { code, statusCode, message } = error as { code?: unknown; statusCode?: unknown; message?: unknown }
   if (typeof code === 'number' && typeof message === 'string') return new ToolError(message.slice(0, 2_000))
   if (typeof statusCode === 'number') return new ToolError(`The MCP server ${url.host} answered HTTP ${statusCode}`)
@@ -114,11 +116,13 @@ function mcpError(error: unknown, url: URL): ToolError {
   return requestError(error, url)
 }
 
-/** The client sends its goodbye without a signal and keeps a stream open: every request here can be ended. */
+/** The client sends its goodbye without a signal; here every request can be ended. */
 function boundedWire({ fetch, deadline }: ToolWorld): { fetch: Fetch; close(client?: MCPClient): Promise<void> } {
   const open = new AbortController()
   return {
     async fetch(url, init) {
+      // The inbound stream would bring requests of the server to us, which nobody here answers.
+      if (init?.method === 'GET') return new Response(null, { status: 405 })
       const isGoodbye = init?.method === 'DELETE'
       const signals = [
         open.signal,
@@ -141,7 +145,8 @@ function capped(response: Response): Response {
   const counter = new TransformStream<Uint8Array, Uint8Array>({
     transform(chunk, controller) {
       size += chunk.byteLength
-      if (size > MAX_RESPONSE_BYTES) controller.error(new ToolError('The response is too large'))
+      if (size > MAX_RESPONSE_BYTES)
+        controller.error(new ToolError(`A response is larger than ${MAX_RESPONSE_BYTES / 1024} KiB`))
       else controller.enqueue(chunk)
     },
   })

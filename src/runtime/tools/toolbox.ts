@@ -1,7 +1,7 @@
-import type { ToolCall, ToolDefinition } from '../models/model.ts'
+import type { ToolDefinition } from '../models/model.ts'
 import type { ToolResult } from '../outcome.ts'
 import type { McpTool, Tool } from '../spec.ts'
-import { argumentProblem, isTooDeep } from './check-arguments.ts'
+import { argumentProblem, type ToolArguments } from './check-arguments.ts'
 import { httpTool } from './http-tool.ts'
 import { connectMcp, type McpConnection } from './mcp-tool.ts'
 import { type RunTool, ToolError, type ToolWorld } from './tool.ts'
@@ -12,8 +12,6 @@ export type Toolbox = {
   close(): Promise<void>
 }
 
-export type ToolArguments = { value: Record<string, unknown> } | { problem: string; raw: string }
-
 export const NO_TOOLS: Toolbox = {
   definitions: [],
   call: async (name) => ({ error: `There is no tool ${name}` }),
@@ -22,7 +20,6 @@ export const NO_TOOLS: Toolbox = {
 
 /** The limit of most providers. */
 const MAX_TOOLS = 128
-const MAX_ARGUMENT_CHARACTERS = 64 * 1024
 
 /** An agent's tools for one run. An MCP server that cannot be used is logged and its tools are missing. */
 export async function openToolbox(tools: readonly Tool[], world: ToolWorld): Promise<Toolbox> {
@@ -75,21 +72,6 @@ function mcpNames(connections: readonly (McpConnection | undefined)[], taken: Re
 /** The alphabet every provider accepts. */
 function providerName(name: string): string {
   return name.replace(/[^A-Za-z0-9_-]/g, '_').slice(0, 64)
-}
-
-export function parseArguments({ arguments: raw }: ToolCall): ToolArguments {
-  const excerpt = raw.slice(0, 200)
-  if (raw.length > MAX_ARGUMENT_CHARACTERS) return { problem: 'The arguments are too long', raw: excerpt }
-  try {
-    const value: unknown = raw.trim() === '' ? {} : JSON.parse(raw)
-    if (typeof value !== 'object' || value === null || Array.isArray(value)) {
-      return { problem: 'The arguments must be a JSON object', raw: excerpt }
-    }
-    if (isTooDeep(value)) return { problem: 'The arguments are nested too deeply', raw: excerpt }
-    return { value: value as Record<string, unknown> }
-  } catch {
-    return { problem: 'The arguments are not valid JSON', raw: excerpt }
-  }
 }
 
 async function callTool(

@@ -1,0 +1,197 @@
+import assert from 'node:assert/strict'
+import { after, before, beforeEach, describe, test } from 'node:test'
+import type { Runtime } from '../src/runtime/runtime.ts'
+import { HttpTool, McpTool, Script } from '../src/runtime/spec.ts'
+import { startLocalServer } from './support/local-server.ts'
+import { type McpServer, startMcpServer } from './support/mcp-server.ts'
+import { type ModelServer, startModelServer } from './support/model-server.ts'
+import { localRuntime, runOf } from './support/run-agent.ts'
+
+const SECRET = 'mcp-token-1234'
+
+let model: ModelServer
+let first: McpServer
+let second: McpServer
+let runtime: Runtime
+
+before(async () => {
+  model = await startModelServer()
+  first = await startMcpServer([
+    {
+      name: 'search',
+      description: 'Finds notes',
+      inputSchema: { type: 'object', properties: { query: { type: 'string' } }, required: ['query'] },
+      call: ({ query }) => `found ${query}`,
+    },
+    { name: 'notes.delete', call: () => 'deleted' },
+    { name: 'whoami', call: (_args, headers) => `you sent ${headers['x-token']}` },
+    {
+      name: 'fail',
+      call: () => {
+        throw new Error('no such note')
+      },
+    },
+    { name: 'hang', silent: true },
+    { name: 'huge', call: () => 'x'.repeat(256 * 1024 + 1) },
+    { name: 'flood', call: () => 'x'.repeat(1024 * 1024) },
+  ])
+  second = await startMcpServer([{ name: 'search', call: () => 'found elsewhere' }])
+  runtime = localRuntime({
+    providers: [{ name: 'local', type: 'openai-compatible', baseUrl: model.url }],
+    secrets: { TOKEN: { value: SECRET, hosts: [first.host] } },
+  })
+})
+after(async () => {
+  await runtime.close()
+  await Promise.all([model.close(), first.close(), second.close()])
+})
+beforeEach(() => {
+  model.reset()
+  first.seen.length = 0
+  second.seen.length = 0
+})
+
+const mcp = (server: { url: string }, more: Record<string, unknown> = {}) =>
+  McpTool.parse({ type: 'mcp', url: server.url, ...more })
+
+async function callOnce(name: string, args: Record<string, unknown>, tools = [mcp(first)]) {
+  const script = Script.parse({ rules: [{ call: { tool: name, arguments: args } }] })
+  const outcome = await runtime.run(runOf({ model: 'builtin/script', script, tools }))
+  const step = outcome.steps[0] ?? assert.fail(JSON.stringify(outcome))
+  return {
+    outcome,
+    result: 'result' in step ? step.result : undefined,
+    error: 'error' in step ? step.error : undefined,
+  }
+}
+
+async function offeredTools(tools: Parameters<typeof runOf>[0]['tools'] & {}) {
+  const outcome = await runtime.run(runOf({ model: 'local/tiny', tools }))
+  assert.equal(outcome.status, 'completed', JSON.stringify(outcome))
+  return { outcome, names: model.requests[0]?.body.tools?.map((tool) => tool.function.name) }
+}
+
+async function until(condition: () => boolean) {
+  const deadline = performance.now() + 5_000
+  while (!condition()) {
+    assert.ok(performance.now() < deadline, 'waited too long')
+    await new Promise(setImmediate)
+  }
+}
+
+describe('an MCP server', () => {
+  test("offers its tools to the model and answers the model's calls", async () => {
+    model.reply({ calls: [{ name: 'search', arguments: { query: 'cats' } }] }, { text: ['Here.'] })
+    const outcome = await runtime.run(runOf({ model: 'local/tiny', tools: [mcp(first, { allow: ['search'] })] }))
+    assert.equal(outcome.status === 'completed' && outcome.response, 'Here.')
+    assert.deepEqual(model.requests[0]?.body.tools, [
+      {
+        type: 'function',
+        function: {
+          name: 'search',
+          description: 'Finds notes',
+          parameters: { type: 'object', properties: { query: { type: 'string' } }, required: ['query'] },
+        },
+      },
+    ])
+    assert.equal(model.requests[1]?.body.messages.at(-1)?.content, 'found cats')
+  })
+
+  test('the session is ended and every connection closed after the run', async () => {
+    await callOnce('search', { query: 'x' })
+    assert.equal(first.seen.at(-1)?.method, 'DELETE')
+    await until(() => first.open() === 0)
+  })
+
+  test('names outside the common alphabet are rewritten', async () => {
+    const { result } = await callOnce('notes_delete', {})
+    assert.equal(result, 'deleted')
+  })
+
+  test('only allowed tools are offered or can be called', async () => {
+    const tools = [mcp(first, { allow: ['whoami', 'unknown'] })]
+    assert.deepEqual((await offeredTools(tools)).names, ['whoami'])
+    assert.equal((await callOnce('fail', {}, tools)).error, 'There is no tool fail')
+  })
+
+  test('a name that clashes carries the position of its server', async () => {
+    const both = [mcp(first, { allow: ['search', 'whoami'] }), mcp(second)]
+    assert.deepEqual((await offeredTools(both)).names, ['mcp1_search', 'whoami', 'mcp2_search'])
+    assert.equal((await callOnce('mcp2_search', {}, both)).result, 'found elsewhere')
+
+    model.reset()
+    const http = HttpTool.parse({ type: 'http', name: 'search', url: 'https://example.com/' })
+    assert.deepEqual((await offeredTools([http, mcp(second)])).names, ['search', 'mcp1_search'])
+  })
+
+  test('arguments are checked before they are sent', async () => {
+    assert.equal((await callOnce('search', {})).error, 'Invalid arguments: arguments.query is missing')
+    assert.equal(
+      first.seen.some(({ method }) => method === 'tools/call'),
+      false,
+    )
+  })
+
+  test('an error result is an error', async () => {
+    assert.equal((await callOnce('fail', {})).error, 'no such note')
+  })
+
+  test('a result over 256 KiB is an error, and so is a response over 1 MiB', async () => {
+    assert.equal((await callOnce('huge', {})).error, 'The result is larger than 256 KiB')
+    assert.equal((await callOnce('flood', {})).error, 'A response is larger than 1024 KiB')
+  })
+
+  test('a call that takes longer than timeout_ms is an error', async () => {
+    const { error } = await callOnce('hang', {}, [mcp(first, { timeout_ms: 100 })])
+    assert.equal(error, `The MCP server ${first.host} did not answer in time`)
+  })
+
+  test('cancel during a call ends the run and its connections', async () => {
+    const cancel = new AbortController()
+    const script = Script.parse({ rules: [{ call: { tool: 'hang' } }] })
+    const running = runtime.run(
+      runOf({ model: 'builtin/script', script, tools: [mcp(first)] }, { signal: cancel.signal }),
+    )
+    await until(() => first.seen.some(({ method }) => method === 'tools/call'))
+    cancel.abort()
+    assert.equal((await running).status, 'cancelled')
+    await until(() => first.open() === 0)
+  })
+
+  test('one that is down is a warning; the agent answers without its tools', async () => {
+    const gone = await startLocalServer(() => {})
+    await gone.close()
+    const { outcome, names } = await offeredTools([mcp(gone), mcp(second)])
+    assert.deepEqual(names, ['search'])
+    assert.equal(outcome.logs.length, 1)
+    assert.equal(outcome.logs[0]?.level, 'warn')
+    assert.equal(outcome.logs[0]?.message, 'MCP server left out')
+    assert.equal(outcome.logs[0]?.metadata.url, gone.url)
+  })
+
+  test('one that never answers does not outlive the deadline', async () => {
+    const silent = await startLocalServer(() => {})
+    const limits = { timeout_ms: 100, max_steps: 8, max_output_tokens: null }
+    const outcome = await runtime.run(runOf({ tools: [mcp(silent)], limits }))
+    assert.equal(outcome.status === 'failed' && outcome.reason, 'timeout')
+    await silent.close()
+  })
+})
+
+describe('secrets for an MCP server', () => {
+  const headers = { 'x-token': '{{secret.TOKEN}}' }
+
+  test('are sent with every request and redacted from results', async () => {
+    const { result, outcome } = await callOnce('whoami', {}, [mcp(first, { headers })])
+    assert.equal(result, 'you sent [secret TOKEN]')
+    assert.ok(first.seen.every((request) => request.headers['x-token'] === SECRET))
+    assert.equal(JSON.stringify(outcome).includes(SECRET), false)
+  })
+
+  test('never leave for another host: the server is left out', async () => {
+    const { outcome, names } = await offeredTools([mcp(second, { headers })])
+    assert.equal(names, undefined)
+    assert.equal(outcome.logs[0]?.metadata.error, `The secret TOKEN may not be sent to ${second.host}`)
+    assert.deepEqual(second.seen, [])
+  })
+})

@@ -1,0 +1,99 @@
+import type { IncomingHttpHeaders, ServerResponse } from 'node:http'
+import { readBody, startLocalServer } from './local-server.ts'
+
+export type McpServerTool = {
+  name: string
+  description?: string
+  inputSchema?: Record<string, unknown>
+  /** The text of the result; throw to answer with an error result. */
+  call?: (args: Record<string, unknown>, headers: IncomingHttpHeaders) => string
+  /** Never answers. */
+  silent?: boolean
+}
+
+type RpcMessage = {
+  id?: number | string
+  method: string
+  params?: { name?: string; arguments?: Record<string, unknown> }
+}
+
+export type McpServer = {
+  url: string
+  host: string
+  /** The methods that were called, in order; `DELETE` is the end of a session. */
+  seen: { method: string; headers: IncomingHttpHeaders }[]
+  /** Requests whose connection is still open. */
+  open(): number
+  close(): Promise<void>
+}
+
+const SESSION = 'session-1'
+
+/** A small MCP server over streamable HTTP, with sessions and an inbound stream. */
+export async function startMcpServer(tools: readonly McpServerTool[]): Promise<McpServer> {
+  const seen: McpServer['seen'] = []
+  let open = 0
+
+  const server = await startLocalServer(async (request, response) => {
+    open += 1
+    response.on('close', () => {
+      open -= 1
+    })
+    const { method = '', headers } = request
+    if (method === 'GET') {
+      response.writeHead(200, { 'content-type': 'text/event-stream' }).flushHeaders()
+      return
+    }
+    if (method === 'DELETE') {
+      seen.push({ method, headers })
+      response.writeHead(200).end()
+      return
+    }
+    const message = JSON.parse(await readBody(request)) as RpcMessage
+    seen.push({ method: message.method, headers })
+    respond(response, message, headers, tools)
+  })
+
+  return { url: `${server.url}/mcp`, host: server.host, seen, open: () => open, close: server.close }
+}
+
+function respond(
+  response: ServerResponse,
+  message: RpcMessage,
+  headers: IncomingHttpHeaders,
+  tools: readonly McpServerTool[],
+) {
+  if (message.id === undefined) {
+    response.writeHead(202).end()
+    return
+  }
+  const send = (body: object) => {
+    response.writeHead(200, { 'content-type': 'application/json', 'mcp-session-id': SESSION })
+    response.end(JSON.stringify({ jsonrpc: '2.0', id: message.id, ...body }))
+  }
+  if (message.method === 'initialize') send({ result: INITIALIZED })
+  else if (message.method === 'tools/list') send({ result: { tools: tools.map(definition) } })
+  else if (message.method === 'tools/call') {
+    const tool = tools.find(({ name }) => name === message.params?.name)
+    if (!tool) send({ error: { code: -32_602, message: 'No such tool' } })
+    else if (!tool.silent) send({ result: callResult(tool, message.params?.arguments ?? {}, headers) })
+  } else send({ error: { code: -32_601, message: 'Method not found' } })
+}
+
+const INITIALIZED = {
+  protocolVersion: '2025-11-25',
+  capabilities: { tools: {} },
+  serverInfo: { name: 'test', version: '1.0.0' },
+}
+
+function definition({ name, description = '', inputSchema = { type: 'object' } }: McpServerTool) {
+  return { name, description, inputSchema }
+}
+
+function callResult(tool: McpServerTool, args: Record<string, unknown>, headers: IncomingHttpHeaders) {
+  try {
+    return { content: [{ type: 'text', text: tool.call?.(args, headers) ?? '' }] }
+  } catch (error) {
+    return { content: [{ type: 'text', text: (error as Error).message }], isError: true }
+  }
+}

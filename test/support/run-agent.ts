@@ -1,0 +1,40 @@
+import type { Run, RuntimeOptions } from '../../src/runtime/runtime.ts'
+import { createRuntime } from '../../src/runtime/runtime.ts'
+import type { AgentSpec } from '../../src/runtime/spec.ts'
+import { guardedFetch } from '../../src/security/guarded-fetch.ts'
+
+export const BARE_AGENT: AgentSpec = {
+  name: 'front-desk',
+  model: 'builtin/echo',
+  temperature: null,
+  instructions: null,
+  tools: [],
+  script: null,
+  memory: { history: 20, recall: 5 },
+  limits: { timeout_ms: null, max_steps: 8, max_output_tokens: null },
+}
+
+/** A runtime whose tools may reach this machine and whose retries do not keep a test waiting. */
+export function localRuntime(options: Partial<RuntimeOptions> = {}) {
+  return createRuntime({
+    providers: [],
+    secrets: {},
+    fetch: guardedFetch({ allowInsecure: true, allowedCidrs: ['127.0.0.0/8'] }),
+    now: Date.now,
+    defaultTimeoutMs: 10_000,
+    retryDelayMs: 1,
+    ...options,
+  })
+}
+
+export function runOf(agent: Partial<AgentSpec>, run: Partial<Run> = {}): Run {
+  return {
+    agent: { ...BARE_AGENT, ...agent },
+    message: 'Hello there',
+    context: {},
+    history: [],
+    recalled: [],
+    signal: new AbortController().signal,
+    ...run,
+  }
+}
