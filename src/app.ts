@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto'
 import { Redis } from 'ioredis'
 import * as agents from './agents/store.ts'
 import type { Config } from './config.ts'
@@ -5,11 +6,11 @@ import { type FirstStart, firstStart } from './first-start.ts'
 import { idempotency } from './http/idempotency.ts'
 import { createServer } from './http/server.ts'
 import { keyVerifier } from './keys/verify-key.ts'
-import { cache } from './lib/cache.ts'
 import { idSource } from './lib/id.ts'
 import { createLog, type Logger } from './lib/log.ts'
 import type { Parts } from './operation.ts'
 import { operations } from './operations.ts'
+import { liveRuns } from './runtime/live-runs.ts'
 import { createRuntime } from './runtime/runtime.ts'
 import { guardedFetch } from './security/guarded-fetch.ts'
 import { localLimiter, type RateLimiter, sharedLimiter } from './security/rate-limiter.ts'
@@ -17,6 +18,7 @@ import { fingerprint, keyring, loadMasterKey } from './security/secrets.ts'
 import * as claims from './storage/claims.ts'
 import { openStorage } from './storage/database.ts'
 import { openJournal } from './storage/journal.ts'
+import { openMemo } from './storage/memo.ts'
 import { settle } from './storage/settings.ts'
 
 export type App = FirstStart & {
@@ -56,7 +58,20 @@ export async function buildParts(
       now,
       defaultTimeoutMs: config.limits.invokeTimeout,
     })
-    const parts = { config, storage, journal, keyring: keyring(masterKey), runtime, log, newId: idSource(), now }
+    const parts: Parts = {
+      config,
+      storage,
+      journal,
+      keyring: keyring(masterKey),
+      runtime,
+      live: liveRuns(),
+      events: { writes: () => [], emit: async () => {} },
+      memo: openMemo(storage),
+      log,
+      newId: idSource(),
+      now,
+      node: randomUUID(),
+    }
     return {
       parts,
       async close() {
@@ -73,15 +88,14 @@ export async function buildParts(
 
 export async function startApp(config: Config, overrides: Overrides = {}): Promise<App> {
   const { parts, close } = await buildParts(config, overrides)
-  const { storage, keyring, log, now } = parts
+  const { storage, keyring, log, memo, now } = parts
   const limiter = openLimiter(config, now, log)
-  const keys = keyVerifier(storage, now)
+  const keys = keyVerifier(parts)
   const replays = idempotency({ storage, keyring, now, log })
-  const agentCache = cache((ref) => agents.find(storage.db, ref))
-  storage.onChange((change) => change === 'agents' && agentCache.clear())
+  const findAgent = (ref: string) => memo('agents', ref, () => agents.find(storage.db, ref))
 
   const server = createServer(
-    { parts, operations, verify: keys.verify, findAgent: agentCache.get, limiter, idempotency: replays },
+    { parts, operations, verify: keys.verify, findAgent, limiter, idempotency: replays },
     { ready: () => answers(storage.db) },
   )
   const housekeeping = setInterval(() => {

@@ -3,11 +3,13 @@ import type { Config } from './config.ts'
 import { ApiError, type ErrorCode, forbidden } from './errors.ts'
 import type { NewId } from './lib/id.ts'
 import type { Logger } from './lib/log.ts'
+import type { LiveRuns, StreamEvent } from './runtime/live-runs.ts'
 import type { Runtime } from './runtime/runtime.ts'
 import type { Permission } from './security/permissions.ts'
 import type { Keyring } from './security/secrets.ts'
 import type { Database, Storage } from './storage/database.ts'
-import type { Journal } from './storage/journal.ts'
+import type { Entry, Journal, Write } from './storage/journal.ts'
+import type { Memo } from './storage/memo.ts'
 import type { Page } from './storage/page.ts'
 
 /** Who asks. `agent_id` is the scope: null means the whole service. */
@@ -28,16 +30,57 @@ export type Parts = {
   journal: Journal
   keyring: Keyring
   runtime: Runtime
+  live: LiveRuns
+  events: Events
+  memo: Memo
   log: Logger
   newId: NewId
   now(): number
+  /** This process among all that share the database. */
+  node: string
 }
+
+/** Something that webhooks may want to hear of. */
+export type Event = { type: string; agent_id: string; data: unknown; time: number }
+
+/** Events leave with what caused them: in the same commit or not at all. */
+export type Events = {
+  /** Rows for the journal; none when nobody listens. */
+  writes(event: Event): Write[] | Promise<Write[]>
+  /** The same inside the caller's transaction. */
+  emit(db: Database, event: Event): Promise<void>
+}
+
+/** How the client wants its answer. */
+export type Mode = 'reply' | 'stream' | 'background'
 
 export type Context = Parts & {
   /** The operation's transaction; for reads, and operations that declare `transaction: false`, the database. */
   db: Database
   actor: Actor
   request_id: string
+  mode: Mode
+  /** Aborts when nobody waits for the answer any more. */
+  signal: AbortSignal | undefined
+  /** There when the client reads a stream; the last event, `done`, is the reply itself. */
+  emit: ((event: StreamEvent) => void) | undefined
+  last_event_id: string | undefined
+  /**
+   * For operations without a transaction: writes what the run leaves and, when `data` is the reply to a request that
+   * may be repeated, that reply, in one commit. False: the entry's guard refused.
+   */
+  commit(entry: Entry, data?: unknown): Promise<boolean>
+}
+
+/** A reply of 202: the work goes on after it. */
+export class Accepted {
+  readonly data: unknown
+  readonly location: string
+
+  constructor(data: unknown, location: string) {
+    this.data = data
+    this.location = location
+  }
 }
 
 type Method = 'GET' | 'POST' | 'PATCH' | 'DELETE'
@@ -66,6 +109,10 @@ type Declaration<P extends z.ZodObject, Q extends z.ZodObject, B extends z.ZodTy
   secret?: boolean
   /** Mutations run in one transaction unless they say false. */
   transaction?: boolean
+  /** The shape of a 202 reply, for an operation that can go on in the background. */
+  accepted?: z.ZodType
+  /** Can answer as a stream of events: when asked to, or `always`. `replay` are the events of a reply that exists. */
+  streams?: { always: boolean; replay(data: never): StreamEvent[] }
   /** What may go wrong besides what the pipeline itself answers. */
   errors?: ErrorCode[]
 }
@@ -93,7 +140,10 @@ export function operation<
   Q extends z.ZodObject = Empty,
   B extends z.ZodType = Empty,
 >(
-  declared: Declaration<P, Q, B> & { data: D; run(input: Input<P, Q, B>, context: Context): Promise<z.input<D>> },
+  declared: Declaration<P, Q, B> & {
+    data: D
+    run(input: Input<P, Q, B>, context: Context): Promise<z.input<D> | Accepted>
+  },
 ): typeof declared
 export function operation<
   I extends z.ZodType,

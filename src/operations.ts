@@ -3,6 +3,10 @@ import { deleteAgent } from './agents/delete-agent.ts'
 import { getAgent } from './agents/get-agent.ts'
 import { listAgents } from './agents/list-agents.ts'
 import { updateAgent } from './agents/update-agent.ts'
+import { createDeployment } from './deployments/create-deployment.ts'
+import { getDeployment } from './deployments/get-deployment.ts'
+import { listDeployments } from './deployments/list-deployments.ts'
+import { rollbackDeployment } from './deployments/rollback-deployment.ts'
 import { createKey } from './keys/create-key.ts'
 import { getKey } from './keys/get-key.ts'
 import { getSelf } from './keys/get-self.ts'
@@ -18,6 +22,12 @@ export const operations = [
   getAgent,
   updateAgent,
   deleteAgent,
+
+  createDeployment,
+  listDeployments,
+  getDeployment,
+  rollbackDeployment,
+
   createKey,
   listKeys,
   getSelf,

@@ -1,5 +1,5 @@
 import { conflict, notFound } from '../errors.ts'
-import { announce, type Database } from '../storage/database.ts'
+import { announce, type Database, engineOf } from '../storage/database.ts'
 import { type Page, type PageQuery, page } from '../storage/page.ts'
 import { type Agent, Definition } from './agent.ts'
 
@@ -24,10 +24,27 @@ export async function find(db: Database, ref: string): Promise<Agent | undefined
   return row && fromRow(row)
 }
 
+export async function findBySeq(db: Database, seq: number): Promise<Agent | undefined> {
+  const row = await db.selectFrom('agents').select(COLUMNS).where('seq', '=', seq).executeTakeFirst()
+  return row && fromRow(row)
+}
+
 export async function get(db: Database, ref: string): Promise<Agent> {
   const agent = await find(db, ref)
   if (!agent) throw notFound('Agent', ref)
   return agent
+}
+
+/** The agent, held until the transaction ends: what depends on its order is decided one at a time. */
+export async function lock(db: Database, id: string): Promise<Agent> {
+  const row = await db
+    .selectFrom('agents')
+    .select(COLUMNS)
+    .where('id', '=', id)
+    .$if(engineOf(db) === 'postgres', (select) => select.forUpdate())
+    .executeTakeFirst()
+  if (!row) throw notFound('Agent', id)
+  return fromRow(row)
 }
 
 /** `scope` is the only agent to show, or null for all. */

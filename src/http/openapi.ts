@@ -49,6 +49,19 @@ function describe(operation: Operation, schemas: Record<string, Schema>): Schema
       content: { 'application/json': { schema: envelope(operation, schemas) } },
     },
   }
+  if (operation.streams) {
+    const { content } = responses[success] as { content: Schema }
+    content['text/event-stream'] = {
+      schema: { type: 'string', description: 'Server-sent events; `done` carries the reply' },
+    }
+  }
+  if (operation.accepted) {
+    const data = toSchema(operation.accepted, 'output', schemas)
+    responses[202] = {
+      description: 'Accepted: it runs in the background',
+      content: { 'application/json': { schema: successSchema(data) } },
+    }
+  }
   for (const [status, codes] of errorsOf(operation)) {
     responses[status] = {
       description: codes.map((code) => `\`${code}\``).join(', '),
@@ -84,11 +97,15 @@ function envelope(operation: Operation, schemas: Record<string, Schema>): Schema
       },
     }
   }
+  return successSchema(toSchema(operation.data, 'output', schemas))
+}
+
+function successSchema(data: Schema): Schema {
   return {
     type: 'object',
     required: ['success', 'data'],
     additionalProperties: false,
-    properties: { success: { const: true }, data: toSchema(operation.data, 'output', schemas) },
+    properties: { success: { const: true }, data },
   }
 }
 

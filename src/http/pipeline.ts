@@ -11,6 +11,7 @@ import {
 } from '../operation.ts'
 import { clientAddress, ipList } from '../security/ip-list.ts'
 import type { RateLimiter } from '../security/rate-limiter.ts'
+import type { Database } from '../storage/database.ts'
 import { authenticator, type Verify } from './authenticate.ts'
 import { parseJson } from './body.ts'
 import type { AgentGate, Exchange, Route } from './exchange.ts'
@@ -31,11 +32,14 @@ export type Edge = {
 
 type Step = (exchange: Exchange) => void | Promise<void>
 
+/** How the answer reaches the client. */
+export type Delivery = Pick<Context, 'mode' | 'signal' | 'emit' | 'last_event_id'>
+
 export type Pipeline = {
   /** Before the body is read. */
   admit(exchange: Exchange): Promise<void>
   /** With the body: validate, once, run, render. */
-  run(exchange: Exchange, route: Route, body: Buffer | undefined): Promise<Rendered>
+  run(exchange: Exchange, route: Route, body: Buffer | undefined, delivery: Delivery): Promise<Rendered>
 }
 
 /** Every request takes these steps in this order; an operation cannot forget one. */
@@ -57,7 +61,7 @@ export function pipeline(edge: Edge): Pipeline {
         if (pending) await pending
       }
     },
-    run: (exchange, route, body) => runOperation(edge, exchange, route, body),
+    run: (exchange, route, body, delivery) => runOperation(edge, { exchange, route, body, delivery }),
   }
 }
 
@@ -122,12 +126,9 @@ function passAgentGate(findAgent: Edge['findAgent']): Step {
   }
 }
 
-async function runOperation(
-  edge: Edge,
-  exchange: Exchange,
-  route: Route,
-  bytes: Buffer | undefined,
-): Promise<Rendered> {
+type Request = { exchange: Exchange; route: Route; body: Buffer | undefined; delivery: Delivery }
+
+async function runOperation(edge: Edge, { exchange, route, body: bytes, delivery }: Request): Promise<Rendered> {
   const { operation } = route
   const body = readBody(operation, bytes)
   const given = exchange.request.params as Record<string, string>
@@ -136,17 +137,20 @@ async function runOperation(
     query: route.readQuery(exchange.query),
     body: operation.body ? validate(operation.body, body) : undefined,
   }
-  const run = (held?: Held) => runAndRender(edge, exchange, operation, input, held)
 
   const key = operation.idempotent ? readIdempotencyKey(exchange.request) : undefined
-  if (key === undefined) return run()
+  if (key === undefined) return runAndRender(edge, { exchange, operation, input, delivery })
   const request = {
     scope: (exchange.actor as Actor).id,
     key,
     fingerprint: fingerprint(operation.method, exchange.path, exchange.query, body),
     secret: operation.secret ?? false,
   }
-  return edge.idempotency.once(request, run)
+  // Whoever sends a key will ask again: the run goes on without its client.
+  const unattended = { ...delivery, signal: undefined }
+  return edge.idempotency.once(request, (held) =>
+    runAndRender(edge, { exchange, operation, input, delivery: unattended, held }),
+  )
 }
 
 function readBody({ body, bodyOptional }: Operation, bytes: Buffer | undefined): unknown {
@@ -159,26 +163,44 @@ function readBody({ body, bodyOptional }: Operation, bytes: Buffer | undefined):
   return value
 }
 
-type Input = { params: unknown; query: unknown; body: unknown }
+type Run = {
+  exchange: Exchange
+  operation: Operation
+  input: { params: unknown; query: unknown; body: unknown }
+  delivery: Delivery
+  held?: Held
+}
 
 /** The effects and, for a request that may be repeated, its reply commit together. */
-async function runAndRender(
-  edge: Edge,
-  exchange: Exchange,
-  operation: Operation,
-  input: Input,
-  held?: Held,
-): Promise<Rendered> {
-  const { parts } = edge
+async function runAndRender({ parts }: Edge, { exchange, operation, input, delivery, held }: Run): Promise<Rendered> {
   const { path, request_id } = exchange
-  const finish = async (context: Context) => {
-    const reply = render(operation, await operation.run(input, context), { path, query: input.query })
-    if (held && !(await held.complete(context.db, reply))) {
-      throw new ApiError('idempotency_key_in_use', 'Another run took over this Idempotency-Key', { retry_after: 1 })
+  const toReply = (result: unknown) => render(operation, result, { path, query: input.query })
+  const context = { ...parts, ...delivery, actor: exchange.actor as Actor, request_id }
+
+  if (!changes(operation) || operation.transaction === false) {
+    let committed: Rendered | undefined
+    const commit: Context['commit'] = async ({ writes, guard }, data) => {
+      const reply = data === undefined ? undefined : toReply(data)
+      const accept = async (db: Database) =>
+        (!guard || (await guard(db))) && (!held || !reply || (await held.complete(db, reply)))
+      const kept = await parts.journal.commit(guard || (held && reply) ? { writes, guard: accept } : { writes })
+      if (kept) committed = reply
+      return kept
     }
+    const result = await operation.run(input, { ...context, db: parts.storage.db, commit })
+    const reply = committed ?? toReply(result)
+    if (held && !committed && !(await held.complete(parts.storage.db, reply))) throw takenOver()
     return reply
   }
-  const context = { ...parts, actor: exchange.actor as Actor, request_id }
-  if (!changes(operation) || operation.transaction === false) return finish({ ...context, db: parts.storage.db })
-  return parts.storage.transaction((db) => finish({ ...context, db }))
+
+  const commit = () => Promise.reject(new Error(`${operation.id} runs in a transaction: write to it`))
+  return parts.storage.transaction(async (db) => {
+    const reply = toReply(await operation.run(input, { ...context, db, commit }))
+    if (held && !(await held.complete(db, reply))) throw takenOver()
+    return reply
+  })
+}
+
+function takenOver(): ApiError {
+  return new ApiError('idempotency_key_in_use', 'Another run took over this Idempotency-Key', { retry_after: 1 })
 }

@@ -1,7 +1,7 @@
 import type { FastifyReply } from 'fastify'
 import { ApiError, unavailable } from '../errors.ts'
 import type { Logger } from '../lib/log.ts'
-import type { Operation } from '../operation.ts'
+import { Accepted, type Operation } from '../operation.ts'
 import { isPassing } from '../storage/database.ts'
 import { BacklogFullError } from '../storage/journal.ts'
 import type { Page, PageQuery } from '../storage/page.ts'
@@ -24,6 +24,14 @@ export function render(
   result: unknown,
   { path, query }: { path: string; query: unknown },
 ): Rendered {
+  if (result instanceof Accepted && operation.accepted) {
+    const headers = { Location: result.location, 'Preference-Applied': 'respond-async' }
+    return {
+      status: 202,
+      headers,
+      body: JSON.stringify({ success: true, data: operation.accepted.parse(result.data) }),
+    }
+  }
   const status = operation.success ?? 200
   if (operation.list) {
     const { items, total } = result as Page<unknown>

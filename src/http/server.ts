@@ -5,9 +5,10 @@ import { ApiError, type ErrorCode } from '../errors.ts'
 import type { Operation } from '../operation.ts'
 import type { Exchange, Route } from './exchange.ts'
 import { openApiDocument } from './openapi.ts'
-import { type Edge, pipeline } from './pipeline.ts'
+import { type Delivery, type Edge, pipeline } from './pipeline.ts'
 import { queryReader } from './query.ts'
 import { renderError, send, standardHeaders, toApiError } from './respond.ts'
+import { eventStream } from './stream.ts'
 
 export type Server = {
   listen(options: { host: string; port: number }): Promise<string>
@@ -101,6 +102,35 @@ export function createServer(edge: Edge, { ready }: Health): Server {
     )
   })
 
+  const deliverReply = async (exchange: Exchange, route: Route, reply: FastifyReply) => {
+    const mode = route.operation.accepted && prefersAsync(exchange.request) ? 'background' : 'reply'
+    const signal = route.operation.streams && mode === 'reply' ? hangUp(reply) : undefined
+    const body = exchange.request.body as Buffer | undefined
+    const rendered = await run(exchange, route, body, { mode, signal, emit: undefined, last_event_id: undefined })
+    send(reply.headers(exchange.headers), rendered)
+  }
+
+  const deliverStream = async (exchange: Exchange, route: Route, reply: FastifyReply) => {
+    const { request, request_id, headers } = exchange
+    const stream = eventStream(reply, headers)
+    const last_event_id = request.headers['last-event-id'] as string | undefined
+    const delivery: Delivery = { mode: 'stream', signal: hangUp(reply), emit: stream.send, last_event_id }
+    try {
+      const { body } = await run(exchange, route, request.body as Buffer | undefined, delivery)
+      // A repeated answer brings no events of its own.
+      if (!stream.opened) {
+        const { data } = JSON.parse(body) as { data: never }
+        for (const event of route.operation.streams?.replay(data) ?? []) stream.send(event)
+      }
+      stream.send({ id: 'done', event: 'done', data: body })
+    } catch (error) {
+      if (!stream.opened) throw error
+      const { body } = renderError(toApiError(error, log, request_id), request_id)
+      stream.send({ id: 'done', event: 'error', data: body })
+    }
+    stream.end()
+  }
+
   for (const operation of edge.operations) {
     const route: Route = { operation, readQuery: queryReader(operation.query ?? z.strictObject({})) }
     app.route({
@@ -109,9 +139,10 @@ export function createServer(edge: Edge, { ready }: Health): Server {
       config: { route },
       async handler(request, reply) {
         const { exchange } = request
-        const rendered = await run(exchange, route, request.body as Buffer | undefined)
         if (draining) reply.header('Connection', 'close')
-        return send(reply.headers(exchange.headers), rendered)
+        const deliver = wantsStream(route, request) ? deliverStream : deliverReply
+        await deliver(exchange, route, reply)
+        return reply
       },
     })
   }
@@ -130,6 +161,21 @@ export function createServer(edge: Edge, { ready }: Health): Server {
       clearTimeout(force)
     },
   }
+}
+
+function wantsStream({ operation: { streams } }: Route, { headers }: FastifyRequest): boolean {
+  return streams !== undefined && (streams.always || /\btext\/event-stream\b/i.test(headers.accept ?? ''))
+}
+
+/** RFC 7240. */
+function prefersAsync({ headers }: FastifyRequest): boolean {
+  return /(?:^|,)\s*respond-async\s*(?:$|[,;])/i.test(String(headers.prefer ?? ''))
+}
+
+function hangUp({ raw }: FastifyReply): AbortSignal {
+  const controller = new AbortController()
+  raw.once('close', () => raw.writableFinished || controller.abort())
+  return controller.signal
 }
 
 function addOpenRoutes(app: FastifyInstance, operations: readonly Operation[], ready: () => Promise<boolean>): void {

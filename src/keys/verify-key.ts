@@ -1,8 +1,6 @@
-import { cache } from '../lib/cache.ts'
-import type { Actor } from '../operation.ts'
+import type { Actor, Parts } from '../operation.ts'
 import { isWellFormedKey } from '../security/key-format.ts'
 import { sha256 } from '../security/secrets.ts'
-import type { Storage } from '../storage/database.ts'
 import { actorOf, type Key, statusOf } from './key.ts'
 import * as keys from './store.ts'
 
@@ -14,14 +12,11 @@ export type KeyVerifier = {
 }
 
 /** Keys in use are kept in memory; any change to any key, on any node, empties it. */
-export function keyVerifier(storage: Storage, now: () => number): KeyVerifier {
-  const byHash = cache<{ key: Key; actor: Actor }>(async (hash) => {
+export function keyVerifier({ memo, now, storage }: Parts): KeyVerifier {
+  const load = async (hash: string) => {
     const key = await keys.findByHash(storage.db, hash)
     return key && { key, actor: actorOf(key) }
-  })
-  storage.onChange((change) => {
-    if (change === 'keys') byHash.clear()
-  })
+  }
   const used = new Map<string, number>()
 
   const inForce = (found: { key: Key; actor: Actor } | undefined, hash: string): Actor | undefined => {
@@ -36,7 +31,7 @@ export function keyVerifier(storage: Storage, now: () => number): KeyVerifier {
     verify(secret) {
       if (!isWellFormedKey(secret)) return undefined
       const hash = sha256(secret)
-      const found = byHash.get(hash)
+      const found = memo('keys', hash, () => load(hash))
       return found instanceof Promise ? found.then((key) => inForce(key, hash)) : inForce(found, hash)
     },
     async flush() {

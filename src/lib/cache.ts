@@ -1,17 +1,17 @@
 export type Cache<T> = {
-  get(key: string): T | undefined | Promise<T | undefined>
+  get(key: string, load: (key: string) => Promise<T | undefined>): T | undefined | Promise<T | undefined>
   clear(): void
 }
 
 /**
- * Remembers what `load` found, until cleared. A load that was under way when the cache was cleared is answered but not
+ * Remembers what was loaded, until cleared. A load that was under way when the cache was cleared is answered but not
  * remembered: it may have read what the change replaced. What is not found is never remembered.
  */
-export function cache<T>(load: (key: string) => Promise<T | undefined>, size = 10_000): Cache<T> {
+export function cache<T>(size = 10_000): Cache<T> {
   const found = new Map<string, T>()
   let generation = 0
   return {
-    get(key) {
+    get(key, load) {
       const hit = found.get(key)
       if (hit !== undefined) return hit
       const started = generation

@@ -12,7 +12,7 @@ export type Database = Kysely<Tables>
 export type Engine = 'sqlite' | 'postgres'
 
 /** What nodes keep in memory and must forget when it changes. */
-export type Change = 'agents' | 'keys' | 'deployments' | 'webhooks'
+export type Change = 'agents' | 'keys' | 'deployments' | 'webhooks' | 'cancellations'
 
 export type Storage = {
   engine: Engine
@@ -26,7 +26,7 @@ export type Storage = {
 
 export type StorageOptions = { data: string; database: { url?: string | undefined; poolSize: number } }
 
-const ALL_CHANGES: Change[] = ['agents', 'keys', 'deployments', 'webhooks']
+const ALL_CHANGES: Change[] = ['agents', 'keys', 'deployments', 'webhooks', 'cancellations']
 const announced = new WeakMap<Database, Set<Change>>()
 
 export async function openStorage({ data, database: { url, poolSize } }: StorageOptions): Promise<Storage> {

@@ -6,6 +6,9 @@ export type Tables = {
   agents: AgentsTable
   keys: KeysTable
   claims: ClaimsTable
+  versions: VersionsTable
+  deployments: DeploymentsTable
+  invocations: InvocationsTable
 }
 
 /** What the installation must remember about itself. */
@@ -53,4 +56,55 @@ type ClaimsTable = {
   status: number | null
   headers: string | null
   body: string | null
+}
+
+type VersionsTable = {
+  agent_id: string
+  version: string
+  definition: string
+  digest: string
+  created_at: number
+}
+
+type DeploymentsTable = {
+  id: string
+  agent_id: string
+  environment: string
+  version: string
+  status: string
+  digest: string
+  message: string | null
+  created_by: string
+  created_at: number
+  replaces: string | null
+  rollback_of: string | null
+}
+
+type InvocationsTable = {
+  id: string
+  agent_seq: number
+  status: string
+  background: number
+  environment: string
+  version: string | null
+  deployment_id: string | null
+  message: string
+  context: string
+  user_id: string | null
+  session_id: string | null
+  response: string | null
+  error: string | null
+  input_tokens: number
+  output_tokens: number
+  tokens_used: number
+  duration_ms: number | null
+  steps: string
+  created_by: string
+  created_at: number
+  started_at: number | null
+  finished_at: number | null
+  /** The node that runs it, until `lease_until`. */
+  owner: string | null
+  lease_until: number | null
+  cancel_requested_at: number | null
 }

@@ -1,0 +1,73 @@
+import { z } from 'zod'
+import { Definition } from '../agents/agent.ts'
+import { canonicalJson } from '../lib/json.ts'
+import { sha256 } from '../security/secrets.ts'
+import { Text, Time } from '../shapes.ts'
+
+export const DEFAULT_ENVIRONMENT = 'production'
+
+export const Environment = z
+  .string()
+  .regex(/^[a-z0-9][a-z0-9-]{0,31}$/, 'must be 1 to 32 of a-z, 0-9 and -, starting with a letter or digit')
+
+export const Version = z
+  .string()
+  .regex(
+    /^[A-Za-z0-9][A-Za-z0-9._+-]{0,63}$/,
+    'must be 1 to 64 letters, digits, ., _, + or -, starting with a letter or digit',
+  )
+
+/** active → superseded (another was deployed) | rolled_back (it was undone); both are final. */
+export const DeploymentStatus = z.enum(['active', 'superseded', 'rolled_back'])
+
+export const DeploymentParams = z.strictObject({ agent_id: z.string(), deployment_id: z.string() })
+
+export const CreateDeploymentBody = z
+  .strictObject({ environment: Environment, version: Version, message: Text(1000, 0).nullable().default(null) })
+  .meta({ id: 'CreateDeployment' })
+
+export const DeploymentReply = z
+  .object({
+    id: z.string(),
+    agent_id: z.string(),
+    environment: z.string(),
+    version: z.string(),
+    status: DeploymentStatus,
+    digest: z.string().describe('SHA-256 of the snapshot: equal digests serve the same thing'),
+    message: z.string().nullable(),
+    created_by: z.string(),
+    created_at: Time,
+    replaces: z.string().nullable().describe('The deployment that was active before'),
+    rollback_of: z.string().nullable().describe('On a rollback: the deployment it undid'),
+  })
+  .meta({ id: 'Deployment' })
+
+const Side = z.object({ deployment_id: z.string(), version: z.string() })
+
+/** What a rollback would change. */
+export const RollbackPreview = z
+  .object({
+    dry_run: z.literal(true),
+    from: Side,
+    to: Side,
+    diff: z.array(z.object({ field: z.string(), from: z.unknown(), to: z.unknown() })),
+  })
+  .meta({ id: 'RollbackPreview' })
+
+export type Deployment = z.input<typeof DeploymentReply>
+
+/** A snapshot of an agent's definition under a label; it never changes. */
+export type Snapshot = { version: string; definition: Definition; digest: string }
+
+export function snapshot(agent: Definition, version: string): Snapshot {
+  const fields = Object.keys(Definition.shape) as (keyof Definition)[]
+  const definition = Object.fromEntries(fields.map((field) => [field, agent[field]])) as Definition
+  return { version, definition, digest: sha256(canonicalJson(definition)) }
+}
+
+export function diff(from: Definition, to: Definition): z.input<typeof RollbackPreview>['diff'] {
+  const fields = Object.keys(Definition.shape) as (keyof Definition)[]
+  return fields
+    .filter((field) => canonicalJson(from[field]) !== canonicalJson(to[field]))
+    .map((field) => ({ field, from: from[field], to: to[field] }))
+}

@@ -1,0 +1,24 @@
+import { AgentParams } from '../agents/agent.ts'
+import { operation } from '../operation.ts'
+import { listQuery } from '../shapes.ts'
+import { DeploymentReply, DeploymentStatus, Environment } from './deployment.ts'
+import * as deployments from './store.ts'
+
+export const listDeployments = operation({
+  id: 'listDeployments',
+  method: 'GET',
+  path: '/v1/agents/{agent_id}/deployments',
+  summary: 'List deployments',
+  permission: 'read',
+  params: AgentParams,
+  query: listQuery(['created_at', 'environment', 'version', 'status', 'id'], {
+    environment: Environment.optional(),
+    status: DeploymentStatus.optional(),
+  }),
+  list: DeploymentReply,
+
+  run({ params, query }, { db }) {
+    const { environment, status, ...page } = query
+    return deployments.list(db, params.agent_id, page, { environment, status })
+  },
+})

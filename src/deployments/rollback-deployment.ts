@@ -1,0 +1,64 @@
+import { z } from 'zod'
+import * as agents from '../agents/store.ts'
+import { conflict } from '../errors.ts'
+import { operation } from '../operation.ts'
+import { Text } from '../shapes.ts'
+import { type Deployment, DeploymentParams, DeploymentReply, diff, RollbackPreview } from './deployment.ts'
+import * as deployments from './store.ts'
+
+export const rollbackDeployment = operation({
+  id: 'rollbackDeployment',
+  method: 'POST',
+  path: '/v1/agents/{agent_id}/deployments/{deployment_id}/rollback',
+  summary: 'Roll back a deployment',
+  description:
+    'The id of the active deployment undoes it: its environment returns to what it replaced. The id of an earlier one returns to that. Appends a new active deployment. `dry_run: true` changes nothing and shows what would change.',
+  permission: 'write',
+  idempotent: true,
+  errors: ['conflict'],
+  params: DeploymentParams,
+  body: z.strictObject({ message: Text(1000, 0).nullable().default(null), dry_run: z.boolean().default(false) }),
+  bodyOptional: true,
+  data: z.union([DeploymentReply, RollbackPreview]),
+
+  async run({ params, body }, { db, actor, events, newId, now }) {
+    const agent = await agents.lock(db, params.agent_id)
+    const named = await deployments.get(db, agent.id, params.deployment_id)
+    const active = (await deployments.findActive(db, agent.id, named.environment)) as Deployment
+    const target = named.id === active.id ? await replacedBy(active) : named
+    if (target.version === active.version) {
+      throw conflict(`${named.environment} serves version "${active.version}" already`)
+    }
+    if (body.dry_run) {
+      const from = await deployments.getVersion(db, agent.id, active.version)
+      const to = await deployments.getVersion(db, agent.id, target.version)
+      return {
+        dry_run: true as const,
+        from: { deployment_id: active.id, version: active.version },
+        to: { deployment_id: target.id, version: target.version },
+        diff: diff(from.definition, to.definition),
+      }
+    }
+
+    const time = now()
+    const deployment = {
+      ...target,
+      id: newId('dep', time),
+      status: 'active' as const,
+      message: body.message,
+      created_by: actor.id,
+      created_at: time,
+      replaces: active.id,
+      rollback_of: active.id,
+    }
+    await deployments.activate(db, deployment, 'rolled_back')
+    const data = DeploymentReply.parse(deployment)
+    await events.emit(db, { type: 'deployment.rolled_back', agent_id: agent.id, data, time })
+    return deployment
+
+    async function replacedBy({ replaces, environment }: Deployment): Promise<Deployment> {
+      if (replaces === null) throw conflict(`There is nothing in ${environment} to return to`)
+      return deployments.get(db, agent.id, replaces)
+    }
+  },
+})

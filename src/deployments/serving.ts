@@ -1,0 +1,28 @@
+import type { Agent, Definition } from '../agents/agent.ts'
+import type { Parts } from '../operation.ts'
+import type { Database } from '../storage/database.ts'
+import * as deployments from './store.ts'
+
+/** What an environment answers with. Both labels are null while it serves the working copy. */
+export type Serving = { version: string | null; deployment_id: string | null; definition: Definition }
+
+type Active = { version: string; deployment_id: string; definition: Definition }
+
+/** An environment that was never deployed serves the agent's working copy. */
+export function serving(agent: Agent, environment: string, { memo, storage }: Parts): Serving | Promise<Serving> {
+  const active = memo('deployments', `${agent.id} ${environment}`, () => findActive(storage.db, agent.id, environment))
+  if (active instanceof Promise) return active.then((found) => found ?? workingCopy(agent))
+  return active ?? workingCopy(agent)
+}
+
+function workingCopy(agent: Agent): Serving {
+  return { version: null, deployment_id: null, definition: agent }
+}
+
+/** null is remembered: most environments are never deployed. */
+async function findActive(db: Database, agent_id: string, environment: string): Promise<Active | null> {
+  const deployment = await deployments.findActive(db, agent_id, environment)
+  if (!deployment) return null
+  const { definition } = await deployments.getVersion(db, agent_id, deployment.version)
+  return { version: deployment.version, deployment_id: deployment.id, definition }
+}

@@ -1,0 +1,90 @@
+import type { Definition } from '../agents/agent.ts'
+import { notFound } from '../errors.ts'
+import { announce, type Database } from '../storage/database.ts'
+import { type Page, type PageQuery, page } from '../storage/page.ts'
+import type { Deployment, Snapshot } from './deployment.ts'
+
+export async function find(db: Database, agent_id: string, id: string): Promise<Deployment | undefined> {
+  const row = await db
+    .selectFrom('deployments')
+    .selectAll()
+    .where('agent_id', '=', agent_id)
+    .where('id', '=', id)
+    .executeTakeFirst()
+  return row && fromRow(row)
+}
+
+/** A deployment of another agent is as good as none. */
+export async function get(db: Database, agent_id: string, id: string): Promise<Deployment> {
+  const deployment = await find(db, agent_id, id)
+  if (!deployment) throw notFound('Deployment', id)
+  return deployment
+}
+
+export async function findActive(db: Database, agent_id: string, environment: string): Promise<Deployment | undefined> {
+  const row = await db
+    .selectFrom('deployments')
+    .selectAll()
+    .where('agent_id', '=', agent_id)
+    .where('environment', '=', environment)
+    .where('status', '=', 'active')
+    .executeTakeFirst()
+  return row && fromRow(row)
+}
+
+type Filter = { environment?: string | undefined; status?: string | undefined }
+
+export async function list(
+  db: Database,
+  agent_id: string,
+  query: PageQuery,
+  filter: Filter,
+): Promise<Page<Deployment>> {
+  let select = db.selectFrom('deployments').selectAll().where('agent_id', '=', agent_id)
+  if (filter.environment !== undefined) select = select.where('environment', '=', filter.environment)
+  if (filter.status !== undefined) select = select.where('status', '=', filter.status)
+  const { items, total } = await page(db, select, query)
+  return { items: items.map(fromRow), total }
+}
+
+/** Puts the deployment in the place of the active one, which becomes `before`. History only grows. */
+export async function activate(
+  db: Database,
+  deployment: Deployment,
+  before: 'superseded' | 'rolled_back',
+): Promise<void> {
+  if (deployment.replaces !== null) {
+    await db.updateTable('deployments').set({ status: before }).where('id', '=', deployment.replaces).execute()
+  }
+  await db.insertInto('deployments').values(deployment).execute()
+  await announce(db, 'deployments')
+}
+
+/** The snapshot under this label, or undefined. */
+export async function findVersion(db: Database, agent_id: string, version: string): Promise<Snapshot | undefined> {
+  const row = await db
+    .selectFrom('versions')
+    .select(['version', 'definition', 'digest'])
+    .where('agent_id', '=', agent_id)
+    .where('version', '=', version)
+    .executeTakeFirst()
+  return row && { ...row, definition: JSON.parse(row.definition) as Definition }
+}
+
+export async function getVersion(db: Database, agent_id: string, version: string): Promise<Snapshot> {
+  const found = await findVersion(db, agent_id, version)
+  if (!found) throw notFound('Version', version)
+  return found
+}
+
+export async function insertVersion(db: Database, agent_id: string, snapshot: Snapshot, now: number): Promise<void> {
+  const { version, definition, digest } = snapshot
+  await db
+    .insertInto('versions')
+    .values({ agent_id, version, definition: JSON.stringify(definition), digest, created_at: now })
+    .execute()
+}
+
+function fromRow(row: Omit<Deployment, 'status'> & { status: string }): Deployment {
+  return { ...row, status: row.status as Deployment['status'] }
+}
