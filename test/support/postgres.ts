@@ -46,8 +46,8 @@ export async function testPostgres(migrate?: Migrate): Promise<TestDatabase> {
   return createDatabase(server, template)
 }
 
-/** A private server, for tests that take the database away. A stopped one keeps its data and its address. */
-export async function startPostgres(): Promise<PostgresServer> {
+/** A private server, for tests that take the database away; `durable` for measurements that must pay for the disk. A stopped one keeps its data and its address. */
+export async function startPostgres({ durable = false } = {}): Promise<PostgresServer> {
   const account = serverAccount()
   const home = await preparedHome(account)
   const daemon = await createDaemon('postgres', account)
@@ -61,8 +61,8 @@ export async function startPostgres(): Promise<PostgresServer> {
     listen_addresses: '127.0.0.1',
     unix_socket_directories: '',
     max_connections: '200',
-    fsync: 'off',
-    full_page_writes: 'off',
+    fsync: durable ? 'on' : 'off',
+    full_page_writes: durable ? 'on' : 'off',
     autovacuum: 'off',
   }
   const args = Object.entries(settings).flatMap(([name, value]) => ['-c', `${name}=${value}`])

@@ -1,0 +1,121 @@
+// npm run bench [-- seconds per measurement]: throughput as a share of a bare node:http server, measured side by side.
+// Absolute numbers depend on the machine and on what else it does; the ratios travel.
+import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
+import { randomBytes } from 'node:crypto'
+import { once } from 'node:events'
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { availableParallelism, tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { newKey } from '../src/security/key-format.ts'
+import { startPostgres } from '../test/support/postgres.ts'
+import { type Load, type Measured, measure } from './load.ts'
+
+const ROUNDS = 4
+const CONNECTIONS = 64
+const WARM_UP_MS = 1_500
+const seconds = Number(process.argv[2] ?? 3)
+
+type Subject = { name: string; server: Server; load: Load; results: (Measured & { cpu_us: number })[] }
+type Server = { process: ChildProcess; url: string }
+
+const pinned = availableParallelism() > 1 && spawnSync('taskset', ['--version']).status === 0
+const root = join(import.meta.dirname, '..')
+const folder = mkdtempSync(join(tmpdir(), 'moorage-bench-'))
+const key = newKey(randomBytes)
+const headers = { Authorization: `Bearer ${key}` }
+const message = 'What is the weather like in the harbour today, and will the ferry sail?'
+const unlimited = JSON.stringify({ enterprise: { requestsPerMinute: 1_000_000_000, burst: 1_000_000_000 } })
+
+if (pinned) spawnSync('taskset', ['-pc', '1', String(process.pid)])
+const postgres = await startPostgres({ durable: true })
+const bare = await start('bench/bare-server.ts', {})
+const embedded = await start('src/main.ts', { MOORAGE_DATA: join(folder, 'embedded') })
+const onPostgres = await start('src/main.ts', { MOORAGE_DATA: join(folder, 'postgres'), DATABASE_URL: postgres.url })
+
+const invoke = { method: 'POST', path: '/v1/agents/hello/invoke', headers, body: JSON.stringify({ message }) }
+const subjects: Subject[] = [
+  { name: 'bare node:http', server: bare, load: { ...invoke, url: bare.url }, results: [] },
+  { name: 'invoke, embedded', server: embedded, load: { ...invoke, url: embedded.url }, results: [] },
+  { name: 'invoke, PostgreSQL', server: onPostgres, load: { ...invoke, url: onPostgres.url }, results: [] },
+  {
+    name: 'get agent, embedded',
+    server: embedded,
+    load: { method: 'GET', path: '/v1/agents/hello', headers, url: embedded.url },
+    results: [],
+  },
+]
+
+try {
+  for (const { load } of subjects) await measure(load, CONNECTIONS, WARM_UP_MS)
+  for (let round = 0; round < ROUNDS; round++) {
+    for (const { server, load, results } of subjects) {
+      const before = cpuMicroseconds(server.process)
+      const measured = await measure(load, CONNECTIONS, seconds * 1000)
+      results.push({ ...measured, cpu_us: (cpuMicroseconds(server.process) - before) / measured.requests })
+    }
+  }
+  report()
+} finally {
+  for (const { server } of subjects) server.process.kill('SIGKILL')
+  await postgres.close()
+  rmSync(folder, { recursive: true, force: true })
+}
+
+async function start(entry: string, env: Record<string, string>): Promise<Server> {
+  const command = [process.execPath, join(root, entry)]
+  const [program, ...args] = pinned ? ['taskset', '-c', '0', ...command] : command
+  const child = spawn(program as string, args, {
+    cwd: folder,
+    env: {
+      PATH: process.env['PATH'],
+      PORT: '0',
+      LOG_LEVEL: 'warn',
+      MOORAGE_BOOTSTRAP_KEY: key,
+      MOORAGE_LIMITS__TIERS: unlimited,
+      ...env,
+    },
+    stdio: ['ignore', 'pipe', 'inherit'],
+  })
+  let output = ''
+  for (;;) {
+    const [chunk] = (await once(child.stdout as NodeJS.ReadableStream, 'data')) as [Buffer]
+    output += chunk.toString()
+    const url = /http:\/\/127\.0\.0\.1:\d+/.exec(output)?.[0]
+    if (url) return { process: child, url }
+  }
+}
+
+function cpuMicroseconds({ pid }: ChildProcess): number {
+  const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1]?.split(' ') ?? []
+  return (Number(fields[11]) + Number(fields[12])) * 10_000
+}
+
+function residentMegabytes({ pid }: ChildProcess): number {
+  return Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]) / 1024
+}
+
+function report(): void {
+  const middle = (values: number[]) => values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)] ?? 0
+  const rate = ({ results }: Subject) => middle(results.map(({ requests, seconds: took }) => requests / took))
+  const yardstick = rate(subjects[0] as Subject)
+  const rows = subjects.map((subject) => {
+    const { name, server, results } = subject
+    return {
+      '': name,
+      'of bare': (rate(subject) / yardstick).toFixed(2),
+      'per second': Math.round(rate(subject)),
+      'p50 ms': middle(results.map(({ p50_ms }) => p50_ms)).toFixed(1),
+      'p99 ms': middle(results.map(({ p99_ms }) => p99_ms)).toFixed(1),
+      'CPU µs': Math.round(middle(results.map(({ cpu_us }) => cpu_us))),
+      'RSS MB': Math.round(residentMegabytes(server.process)),
+      failed: results.reduce((sum, { failed }) => sum + failed, 0),
+    }
+  })
+  console.log(
+    `${CONNECTIONS} connections, ${ROUNDS} rounds of ${seconds} s each, every effect on disk before its reply`,
+  )
+  console.log(
+    pinned ? 'servers on one core, load (and PostgreSQL) on another' : 'not pinned to cores: taskset is missing',
+  )
+  console.table(Object.fromEntries(rows.map(({ '': name, ...row }) => [name, row])))
+}
