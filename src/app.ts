@@ -18,6 +18,7 @@ import * as claims from './storage/claims.ts'
 import { openStorage } from './storage/database.ts'
 import { openJournal } from './storage/journal.ts'
 import { settle } from './storage/settings.ts'
+import { openEvents } from './webhooks/events.ts'
 
 export type App = FirstStart & {
   url: string
@@ -56,7 +57,9 @@ export async function buildParts(
       now,
       defaultTimeoutMs: config.limits.invokeTimeout,
     })
-    const parts = { config, storage, journal, keyring: keyring(masterKey), runtime, log, newId: idSource(), now }
+    const newId = idSource()
+    const events = openEvents(storage, newId)
+    const parts = { config, storage, journal, events, keyring: keyring(masterKey), runtime, log, newId, now }
     return {
       parts,
       async close() {

@@ -1,6 +1,7 @@
 import type { z } from 'zod'
 import type { Config } from './config.ts'
 import { ApiError, type ErrorCode, forbidden } from './errors.ts'
+import type { Events } from './events.ts'
 import type { NewId } from './lib/id.ts'
 import type { Logger } from './lib/log.ts'
 import type { Runtime } from './runtime/runtime.ts'
@@ -26,6 +27,7 @@ export type Parts = {
   config: Config
   storage: Storage
   journal: Journal
+  events: Events
   keyring: Keyring
   runtime: Runtime
   log: Logger

@@ -11,8 +11,8 @@ export type Database = Kysely<Tables>
 
 export type Engine = 'sqlite' | 'postgres'
 
-/** What nodes keep in memory and must forget when it changes. */
-export type Change = 'agents' | 'keys' | 'deployments' | 'webhooks'
+/** What nodes keep in memory and must forget when it changes; and deliveries, to be sent at once. */
+export type Change = 'agents' | 'keys' | 'deployments' | 'webhooks' | 'deliveries'
 
 export type Storage = {
   engine: Engine
@@ -26,7 +26,7 @@ export type Storage = {
 
 export type StorageOptions = { data: string; database: { url?: string | undefined; poolSize: number } }
 
-const ALL_CHANGES: Change[] = ['agents', 'keys', 'deployments', 'webhooks']
+const ALL_CHANGES: Change[] = ['agents', 'keys', 'deployments', 'webhooks', 'deliveries']
 const announced = new WeakMap<Database, Set<Change>>()
 
 export async function openStorage({ data, database: { url, poolSize } }: StorageOptions): Promise<Storage> {
