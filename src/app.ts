@@ -20,6 +20,7 @@ import { openStorage } from './storage/database.ts'
 import { openJournal } from './storage/journal.ts'
 import { openMemo } from './storage/memo.ts'
 import { settle } from './storage/settings.ts'
+import { openEvents } from './webhooks/events.ts'
 
 export type App = FirstStart & {
   url: string
@@ -58,6 +59,7 @@ export async function buildParts(
       now,
       defaultTimeoutMs: config.limits.invokeTimeout,
     })
+    const newId = idSource()
     const parts: Parts = {
       config,
       storage,
@@ -65,10 +67,10 @@ export async function buildParts(
       keyring: keyring(masterKey),
       runtime,
       live: liveRuns(),
-      events: { writes: () => [], emit: async () => {} },
+      events: openEvents(storage, newId),
       memo: openMemo(storage),
       log,
-      newId: idSource(),
+      newId,
       now,
       node: randomUUID(),
     }

@@ -1,6 +1,7 @@
 import type { z } from 'zod'
 import type { Config } from './config.ts'
 import { ApiError, type ErrorCode, forbidden } from './errors.ts'
+import type { Events } from './events.ts'
 import type { NewId } from './lib/id.ts'
 import type { Logger } from './lib/log.ts'
 import type { LiveRuns, StreamEvent } from './runtime/live-runs.ts'
@@ -8,7 +9,7 @@ import type { Runtime } from './runtime/runtime.ts'
 import type { Permission } from './security/permissions.ts'
 import type { Keyring } from './security/secrets.ts'
 import type { Database, Storage } from './storage/database.ts'
-import type { Entry, Journal, Write } from './storage/journal.ts'
+import type { Entry, Journal } from './storage/journal.ts'
 import type { Memo } from './storage/memo.ts'
 import type { Page } from './storage/page.ts'
 
@@ -28,27 +29,16 @@ export type Parts = {
   config: Config
   storage: Storage
   journal: Journal
+  events: Events
   keyring: Keyring
   runtime: Runtime
   live: LiveRuns
-  events: Events
   memo: Memo
   log: Logger
   newId: NewId
   now(): number
   /** This process among all that share the database. */
   node: string
-}
-
-/** Something that webhooks may want to hear of. */
-export type Event = { type: string; agent_id: string; data: unknown; time: number }
-
-/** Events leave with what caused them: in the same commit or not at all. */
-export type Events = {
-  /** Rows for the journal; none when nobody listens. */
-  writes(event: Event): Write[] | Promise<Write[]>
-  /** The same inside the caller's transaction. */
-  emit(db: Database, event: Event): Promise<void>
 }
 
 /** How the client wants its answer. */

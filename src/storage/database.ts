@@ -11,8 +11,10 @@ export type Database = Kysely<Tables>
 
 export type Engine = 'sqlite' | 'postgres'
 
-/** What nodes keep in memory and must forget when it changes. */
-export type Change = 'agents' | 'keys' | 'deployments' | 'webhooks' | 'cancellations'
+const CHANGES = ['agents', 'keys', 'deployments', 'webhooks', 'deliveries', 'cancellations'] as const
+
+/** What nodes keep in memory and must forget when it changes, or must see to at once. */
+export type Change = (typeof CHANGES)[number]
 
 export type Storage = {
   engine: Engine
@@ -26,7 +28,6 @@ export type Storage = {
 
 export type StorageOptions = { data: string; database: { url?: string | undefined; poolSize: number } }
 
-const ALL_CHANGES: Change[] = ['agents', 'keys', 'deployments', 'webhooks', 'cancellations']
 const announced = new WeakMap<Database, Set<Change>>()
 
 export async function openStorage({ data, database: { url, poolSize } }: StorageOptions): Promise<Storage> {
@@ -35,7 +36,7 @@ export async function openStorage({ data, database: { url, poolSize } }: Storage
   const forget = (changes: Iterable<Change>) => {
     for (const change of changes) for (const listener of listeners) listener(change)
   }
-  const forgetAll = () => forget(ALL_CHANGES)
+  const forgetAll = () => forget(CHANGES)
 
   const dialect = url ? postgresDialect({ url, poolSize }) : sqliteDialect(privatePath(data), forgetAll)
   const db = new Kysely<Tables>({ dialect })
