@@ -1,18 +1,26 @@
 import { CompiledQuery, sql } from 'kysely'
-import { type Database, engineOf } from './database.ts'
+import { announce, type Change, type Database, engineOf } from './database.ts'
 import { SqliteConnection } from './sqlite.ts'
 import type { Tables } from './tables.ts'
 
 type Value = string | number | null
 
-/** What happens to a row whose key exists: the named columns grow by its values, or keep the larger. */
+/** What happens to a row whose key exists: the named columns grow by its values, or keep the larger; with none named it is left out. */
 export type Merge = { key: string[]; add: string[]; max: string[] }
 
-export type BulkTable = { table: keyof Tables & string; columns: readonly string[]; merge?: Merge }
+export type BulkTable = {
+  table: keyof Tables & string
+  columns: readonly string[]
+  merge?: Merge
+  /** What the nodes hear of once the rows are committed. */
+  announces?: Change
+}
 
 /** Inserts many rows with one statement: a prepared insert looped in the writer thread, or PostgreSQL's unnest. */
-export async function insertMany(db: Database, { table, columns, merge }: BulkTable, rows: Value[][]): Promise<void> {
+export async function insertMany(db: Database, bulk: BulkTable, rows: Value[][]): Promise<void> {
   if (rows.length === 0) return
+  const { table, columns, merge, announces } = bulk
+  if (announces) await announce(db, announces)
   const names = columns.map((column) => `"${column}"`).join(', ')
   const conflict = merge ? ` ${onConflict(table, merge)}` : ''
   if (engineOf(db) === 'sqlite') {
@@ -39,6 +47,7 @@ function onConflict(table: string, { key, add, max }: Merge): string {
         `"${column}" = case when excluded."${column}" > ${target(column)} then excluded."${column}" else ${target(column)} end`,
     ),
   ]
+  if (sets.length === 0) return 'on conflict do nothing'
   return `on conflict (${key.map((column) => `"${column}"`).join(', ')}) do update set ${sets.join(', ')}`
 }
 

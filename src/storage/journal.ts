@@ -84,7 +84,7 @@ async function writeAll(db: Database, batch: Waiting[]): Promise<Set<Waiting>> {
       else rowsOf.set(into, [row])
     }
   }
-  for (const [into, rows] of rowsOf) {
+  for (const [into, rows] of [...rowsOf].toSorted(([a], [b]) => mergeOrder(a, b))) {
     const final = into.merge ? mergeRows(into.merge, rows) : rows
     await insertMany(
       db,
@@ -93,6 +93,12 @@ async function writeAll(db: Database, batch: Waiting[]): Promise<Set<Waiting>> {
     )
   }
   return written
+}
+
+/** Merged tables come last and by name, so that nodes that meet in the same rows meet in the same order. */
+function mergeOrder(a: BulkTable, b: BulkTable): number {
+  if (!a.merge || !b.merge) return Number(a.merge !== undefined) - Number(b.merge !== undefined)
+  return a.table < b.table ? -1 : Number(a.table > b.table)
 }
 
 /** One row per key, in key order: PostgreSQL takes a key only once per statement, and equal order cannot deadlock nodes. */

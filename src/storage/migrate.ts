@@ -2,12 +2,13 @@ import { type Kysely, sql } from 'kysely'
 import type { Engine, Storage } from './database.ts'
 import { foundation } from './migrations/0001-foundation.ts'
 import { invocations } from './migrations/0002-invocations.ts'
+import { observability } from './migrations/0003-observability.ts'
 import { webhooks } from './migrations/0005-webhooks.ts'
 
 export type Migration = (db: Kysely<unknown>, engine: Engine) => Promise<void>
 
 /** In order; what has been released is never edited, only followed. */
-const MIGRATIONS: Migration[] = [foundation, invocations, webhooks]
+const MIGRATIONS: Migration[] = [foundation, invocations, observability, webhooks]
 
 const LOCK = 7_766_837
 

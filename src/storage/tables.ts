@@ -9,6 +9,7 @@ export type Tables = {
   versions: VersionsTable
   deployments: DeploymentsTable
   invocations: InvocationsTable
+  jobs: JobsTable
   webhooks: WebhooksTable
   events: EventsTable
   deliveries: DeliveriesTable
@@ -156,4 +157,20 @@ type DeliveriesTable = {
   lease: string | null
   created_at: number
   delivered_at: number | null
+}
+
+/** Work for later. Queued while it has no owner, running while it has one, failed once `failed_at` is set. */
+type JobsTable = {
+  id: string
+  kind: string
+  /** At most one job of a kind waits under a key. */
+  key: string | null
+  payload: string
+  /** Not before this time; of a running job, when its lease ends and another may take it. */
+  run_at: number
+  owner: string | null
+  attempts: number
+  /** What went wrong last. */
+  error: string | null
+  failed_at: number | null
 }

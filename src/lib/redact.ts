@@ -1,0 +1,41 @@
+const REDACTED = '[redacted]'
+
+/** Secrets that can be told by their form. What stands before the secret itself is captured, and kept. */
+const SECRETS = [
+  /\b(?:mrg|whsec|gh[opsur]|github_pat|glpat|xox[abeprs]|hf)[_-][\w+/=-]{16,}/,
+  /\b(?:sk|pk|rk)[_-][\w-]{16,}/,
+  /\bAKIA[0-9A-Z]{16}\b|\bAIza[\w-]{35}/,
+  /\beyJ[\w-]{8,}\.[\w-]{8,}\.[\w-]*/,
+  /-----BEGIN [A-Z ]{0,40}PRIVATE KEY-----[^]*?(?:-----END [A-Z ]{0,40}PRIVATE KEY-----|$)/,
+  /(?<url>\b[a-z][a-z0-9+.-]{0,20}:\/\/)[^\s/?#@]+@/,
+  /(?<header>\b(?:proxy-)?authorization\b["']?\s{0,4}[:=]\s{0,4}["']?(?:[a-z]+ +)?)[^\s"',;]+/,
+  /(?<scheme>\bbearer\s{1,4})(?:[\w.~+/-]{20,}|(?=[a-z_.~+/-]{0,20}\d)[\w.~+/-]{6,})=*/,
+  /(?<name>\b(?:x-)?(?:api[_-]?key|access[_-]?token|client[_-]?secret|secret|password)\b["']?\s{0,4}[:=]\s{0,4}["']?)[^\s"',;&]+/,
+]
+const PATTERN = new RegExp(SECRETS.map(({ source }) => source).join('|'), 'gi')
+
+/** The text without what looks like a key, a token or a password. */
+export function redact(text: string): string {
+  return text.replace(PATTERN, (...match) => {
+    const { url, header, scheme, name } = match.at(-1) as Record<string, string | undefined>
+    if (url !== undefined) return `${url}${REDACTED}@`
+    return (header ?? scheme ?? name ?? '') + REDACTED
+  })
+}
+
+/** Fields that hold nothing else; `tokens_used` is not one of them. */
+const SECRET_FIELD = /(?:^|[_-])(?:authorization|cookie|password|secret|token|api_?key)$/i
+const MAX_DEPTH = 16
+
+/** The same for every text inside a value, whatever its depth; a field named for a secret loses its text whole. */
+export function redactDeep(value: unknown, depth = 0): unknown {
+  if (typeof value === 'string') return redact(value)
+  if (value === null || typeof value !== 'object') return value
+  if (depth === MAX_DEPTH) return '[too deep]'
+  if (Array.isArray(value)) return value.map((inner) => redactDeep(inner, depth + 1))
+  const fields = Object.entries(value).map(([name, inner]) => [
+    redact(name),
+    typeof inner === 'string' && SECRET_FIELD.test(name) ? REDACTED : redactDeep(inner, depth + 1),
+  ])
+  return Object.fromEntries(fields)
+}

@@ -1,0 +1,23 @@
+import { type ChildProcess, fork } from 'node:child_process'
+import { once } from 'node:events'
+import { pino } from 'pino'
+import { openStorage, type StorageOptions } from '../../src/storage/database.ts'
+import { openJobs } from '../../src/storage/run-jobs.ts'
+
+type Task = { kind: string; lease_ms: number }
+
+/** A process that takes a job of the kind and never ends it. Resolves once it has the job. */
+export async function startJobChild(options: StorageOptions, task: Task): Promise<ChildProcess> {
+  const child = fork(import.meta.filename, [JSON.stringify({ options, task })])
+  await once(child, 'message')
+  return child
+}
+
+if (process.argv[1] === import.meta.filename) {
+  const { options, task } = JSON.parse(process.argv[2] as string) as { options: StorageOptions; task: Task }
+  const run = () => new Promise<void>(() => process.send?.('running'))
+  openJobs(
+    { storage: await openStorage(options), now: Date.now, log: pino({ level: 'silent' }) },
+    { [task.kind]: { concurrency: 1, lease_ms: task.lease_ms, run } },
+  )
+}
