@@ -8,7 +8,7 @@ describe('the HTTP layer', () => {
   let service: Service
   let auth: { Authorization: string }
   before(async () => {
-    service = await startService('sqlite')
+    service = await startService('sqlite', { MOORAGE_SERVER__REQUEST_TIMEOUT: '1s' })
     auth = { Authorization: `Bearer ${service.admin}` }
   })
   after(() => service.stop())
@@ -300,20 +300,27 @@ describe('the HTTP layer', () => {
       assert.equal(status, 201)
     })
 
-    test('408 for a body that does not arrive in time, and the connection closes', async () => {
-      const { status, headers, body } = await post(
-        { ...json, 'Content-Length': '100', Connection: 'keep-alive' },
-        '{"name"',
-      )
-      assert.equal(status, 408)
-      assert.equal(body.error.code, 'request_timeout')
-      assertStandardHeaders(headers)
+    test('408 for a body or headers that do not arrive in time, and the connection closes', async () => {
+      const slowBody = { ...json, 'Content-Length': '100', Connection: 'keep-alive' }
+      const replies = await Promise.all([
+        post(slowBody, '{"name"'),
+        sendOne('GET /v1/agents HTTP/1.1\r\nHost: localhost\r\nX-Slow'),
+      ])
+      for (const { status, headers, body } of replies) {
+        assert.equal(status, 408)
+        assert.deepEqual(body, {
+          success: false,
+          error: { code: 'request_timeout', message: 'The request took too long to arrive' },
+          request_id: headers.get('x-request-id'),
+        })
+        assertStandardHeaders(headers)
+      }
     })
 
-    test('408 for headers that do not arrive in time', async () => {
-      const { status, body } = await sendOne('GET /v1/agents HTTP/1.1\r\nHost: localhost\r\nX-Slow')
-      assert.equal(status, 408)
-      assert.equal(body.error.code, 'request_timeout')
+    test('a client that hangs up within a body leaves nothing behind', async () => {
+      const headers = { ...auth, ...json, 'Content-Length': '100' }
+      await sendRaw(service.url, `${head('POST /v1/agents', headers)}{"name":"cut-off"`, { hangUp: true })
+      assert.equal((await service.call('GET', '/v1/agents/cut-off')).status, 404)
     })
 
     for (const encoding of ['gzip', 'br', 'deflate', 'identity, gzip']) {
@@ -355,9 +362,10 @@ describe('the HTTP layer', () => {
     })
   })
 
-  test('it still answers after all of that', async () => {
+  test('it still answers after all of that, and took none of it for an error of its own', async () => {
     const { status } = await service.call('GET', '/v1/agents')
     assert.equal(status, 200)
+    assert.doesNotMatch(service.log(), /"level":"(error|fatal)".*/)
   })
 })
 

@@ -5,18 +5,19 @@ import type { Reply } from './service.ts'
 const CLOSES_WITHIN_MS = 10_000
 
 /** Sends the bytes as they are, whatever they are, and answers with every reply up to the server's closing the connection. */
-export async function sendRaw(url: string, bytes: string | Buffer): Promise<Reply[]> {
+export async function sendRaw(url: string, bytes: string | Buffer, { hangUp = false } = {}): Promise<Reply[]> {
   const { hostname, port } = new URL(url)
   const socket = connect(Number(port), hostname)
   const received: Buffer[] = []
   socket.on('data', (chunk) => received.push(chunk))
   // A server that has heard enough may reset the connection while we still write.
   socket.on('error', () => {})
-  socket.setTimeout(
-    CLOSES_WITHIN_MS,
-    () => received.push(Buffer.from('<the server does not close>')) && socket.destroy(),
-  )
+  socket.setTimeout(CLOSES_WITHIN_MS, () => {
+    received.push(Buffer.from('<the server does not close>'))
+    socket.destroy()
+  })
   socket.write(typeof bytes === 'string' ? Buffer.from(bytes, 'latin1') : bytes)
+  if (hangUp) socket.end()
   await once(socket, 'close')
   return [...readReplies(Buffer.concat(received).toString('utf8'))]
 }
