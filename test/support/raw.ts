@@ -9,7 +9,7 @@ export async function sendRaw(url: string, bytes: string | Buffer, { hangUp = fa
   const { hostname, port } = new URL(url)
   const socket = connect(Number(port), hostname)
   const received: Buffer[] = []
-  socket.on('data', (chunk) => received.push(chunk))
+  socket.on('data', (chunk: Buffer) => received.push(chunk))
   // A server that has heard enough may reset the connection while we still write.
   socket.on('error', () => {})
   socket.setTimeout(CLOSES_WITHIN_MS, () => {
