@@ -22,7 +22,7 @@ describe('configuration sources', () => {
     const { config, settings } = folder.load()
     assert.deepEqual(config, {
       data: join(folder.path, 'data'),
-      server: { host: '127.0.0.1', port: 8787, trustedProxies: [], drainTimeout: 10_000 },
+      server: { host: '127.0.0.1', port: 8787, trustedProxies: [], requestTimeout: 30_000, drainTimeout: 10_000 },
       database: { poolSize: 10 },
       redis: {},
       log: { level: 'info', format: 'auto', color: true },
@@ -65,7 +65,13 @@ describe('configuration sources', () => {
   test('flag before environment before file before default', (t) => {
     const folder = configFolder(t, { 'moorage.yaml': 'server:\n  host: 10.0.0.1\n  port: 1\n  drainTimeout: 1s\n' })
     const loaded = folder.load({ PORT: '2', HOST: '10.0.0.2' }, { server: { port: '3' } })
-    assert.deepEqual(loaded.config.server, { host: '10.0.0.2', port: 3, trustedProxies: [], drainTimeout: 1000 })
+    assert.deepEqual(loaded.config.server, {
+      host: '10.0.0.2',
+      port: 3,
+      trustedProxies: [],
+      requestTimeout: 30_000,
+      drainTimeout: 1000,
+    })
     assert.deepEqual(originsOf(loaded, 'server.port', 'server.host', 'server.drainTimeout', 'server.trustedProxies'), [
       'flag',
       'environment HOST',

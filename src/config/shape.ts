@@ -24,6 +24,7 @@ const Server = z.strictObject({
     .array(AddressRange)
     .default([])
     .describe('Proxies whose `X-Forwarded-For` and `X-Forwarded-Proto` are believed'),
+  requestTimeout: duration('1s', '10m').prefault('30s').describe('How long a request may take to arrive'),
   drainTimeout: duration('0s', '10m')
     .prefault('10s')
     .describe('How long running requests may finish after a stop signal'),

@@ -9,6 +9,7 @@ import { type Delivery, type Edge, pipeline } from './pipeline.ts'
 import { queryReader } from './query.ts'
 import { renderError, send, standardHeaders, toApiError } from './respond.ts'
 import { eventStream } from './stream.ts'
+import { checkBodyHeaders, checkTransport } from './transport.ts'
 
 export type Server = {
   listen(options: { host: string; port: number }): Promise<string>
@@ -17,7 +18,6 @@ export type Server = {
 }
 
 const HEADER_BYTES = 16_384
-const REQUEST_TIMEOUT_MS = 30_000
 
 type Health = { ready(): Promise<boolean> }
 
@@ -32,9 +32,15 @@ export function createServer(edge: Edge, { ready }: Health): Server {
     exposeHeadRoutes: false,
     return503OnClosing: false,
     forceCloseConnections: 'idle',
-    requestTimeout: REQUEST_TIMEOUT_MS,
-    routerOptions: { maxParamLength: 1000, querystringParser: () => ({}) },
-    http: { maxHeaderSize: HEADER_BYTES, connectionsCheckingInterval: 1_000, headersTimeout: REQUEST_TIMEOUT_MS },
+    requestTimeout: config.server.requestTimeout,
+    routerOptions: { maxParamLength: HEADER_BYTES, querystringParser: () => ({}) },
+    http: {
+      maxHeaderSize: HEADER_BYTES,
+      connectionsCheckingInterval: 1_000,
+      headersTimeout: config.server.requestTimeout,
+      // Node would answer in its own words; checkTransport does it in ours.
+      requireHostHeader: false,
+    },
     clientErrorHandler: (error, socket) => answerBrokenRequest(error, socket, newId('req', now())),
     frameworkErrors: (error, request, reply) => fail(error, request as FastifyRequest, reply as FastifyReply),
   })
@@ -69,7 +75,7 @@ export function createServer(edge: Edge, { ready }: Health): Server {
   const fail = (error: unknown, request: FastifyRequest, reply: FastifyReply): void => {
     request.exchange ??= open(request)
     const { request_id, headers } = request.exchange
-    const rendered = renderError(toApiError(fromFastify(error), log, request_id), request_id)
+    const rendered = renderError(toApiError(fromFastify(error, request), log, request_id), request_id)
     if (draining) reply.header('Connection', 'close')
     reply.headers(headers)
     send(reply, rendered)
@@ -78,11 +84,10 @@ export function createServer(edge: Edge, { ready }: Health): Server {
 
   app.addHook('onRequest', async (request) => {
     request.exchange = open(request)
+    checkTransport(request.exchange)
     if (request.routeOptions.config.open) return
     await admit(request.exchange)
-    const encoding = request.headers['content-encoding']
-    if (encoding && encoding !== 'identity')
-      throw new ApiError('unsupported_media_type', 'Send the body without encoding')
+    checkBodyHeaders(request.exchange)
   })
 
   app.addHook('onResponse', async (request, reply) => {
@@ -201,7 +206,9 @@ const FASTIFY_ERRORS: Record<string, [ErrorCode, string]> = {
   FST_ERR_CTP_EMPTY_TYPE: ['unsupported_media_type', 'Send the body as application/json'],
 }
 
-function fromFastify(error: unknown): unknown {
+function fromFastify(error: unknown, { raw }: FastifyRequest): unknown {
+  // Nobody hears it; it must not be taken for a broken connection of ours.
+  if (error === raw.errored) return new ApiError('request_timeout', 'The request was cut off')
   const known = FASTIFY_ERRORS[(error as FastifyError).code]
   return known ? new ApiError(...known) : error
 }

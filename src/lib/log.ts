@@ -1,14 +1,11 @@
 import { Writable } from 'node:stream'
-import { type Logger, pino } from 'pino'
+import { type DestinationStream, type Logger, pino } from 'pino'
 
 export type { Logger } from 'pino'
 
 type LogOptions = { level: string; format: 'auto' | 'json' | 'pretty' }
 
-/** Structured lines on stderr, so that stdout carries only what a person or a pipe asked for. */
-export function createLog({ level, format }: LogOptions): Logger {
-  const pretty = format === 'pretty' || (format === 'auto' && process.stderr.isTTY)
-  const destination = pretty ? prettyStream() : pino.destination({ dest: 2, sync: false, minLength: 4096 })
+export function createLog({ level, format }: LogOptions, destination = standardError(format)): Logger {
   return pino(
     {
       level,
@@ -23,6 +20,12 @@ export function createLog({ level, format }: LogOptions): Logger {
     },
     destination,
   )
+}
+
+/** Not stdout: that carries only what a person or a pipe asked for. */
+function standardError(format: LogOptions['format']): DestinationStream {
+  const pretty = format === 'pretty' || (format === 'auto' && process.stderr.isTTY)
+  return pretty ? prettyStream() : pino.destination({ dest: 2, sync: false, minLength: 4096 })
 }
 
 function prettyStream(): Writable {

@@ -5,12 +5,15 @@ import { join } from 'node:path'
 import { after, before, describe } from 'node:test'
 import { type App, startApp } from '../../src/app.ts'
 import { loadConfig } from '../../src/config.ts'
+import { createLog } from '../../src/lib/log.ts'
 import { newKey } from '../../src/security/key-format.ts'
 import { openStorage } from '../../src/storage/database.ts'
 import { checkReply } from './openapi.ts'
 import { testPostgres } from './postgres.ts'
 
 export type Engine = 'sqlite' | 'postgres'
+
+export const ENGINES: readonly Engine[] = ['sqlite', 'postgres']
 
 export type Reply = {
   status: number
@@ -37,10 +40,14 @@ export type Service = {
   data: string
   /** One request, its reply checked against the OpenAPI document. */
   call(method: string, path: string, options?: CallOptions): Promise<Reply>
+  /** Everything it has logged. */
+  log(): string
   /** Moves the service's clock. */
   advance(ms: number): void
   /** Stops it and starts it again on the same store. */
   restart(): Promise<void>
+  /** A second node on the same store, to be stopped before this one. */
+  beside(settings?: Settings): Promise<Service>
   stop(): Promise<void>
 }
 
@@ -53,20 +60,37 @@ const migrate = async (url: string) => {
 }
 
 export async function startService(engine: Engine, settings: Settings = {}): Promise<Service> {
-  const data = await mkdtemp(join(tmpdir(), 'moorage-test-'))
-  const database = engine === 'postgres' ? await testPostgres(migrate) : undefined
-  const admin = newKey(randomBytes)
+  const home = await mkdtemp(join(tmpdir(), 'moorage-test-'))
+  const database = engine === 'postgres' && !settings['DATABASE_URL'] ? await testPostgres(migrate) : undefined
+  const environment = {
+    MOORAGE_DATA: join(home, 'data'),
+    MOORAGE_BOOTSTRAP_KEY: newKey(randomBytes),
+    PORT: '0',
+    LOG_LEVEL: 'trace',
+    ...(database && { DATABASE_URL: database.url }),
+    ...settings,
+  }
+  return startNode(engine, environment, home, async () => {
+    await database?.drop()
+    await rm(home, { recursive: true, force: true })
+  })
+}
+
+async function startNode(
+  engine: Engine,
+  environment: Settings & { MOORAGE_DATA: string; MOORAGE_BOOTSTRAP_KEY: string },
+  home: string,
+  release: () => Promise<void>,
+): Promise<Service> {
+  const admin = environment.MOORAGE_BOOTSTRAP_KEY
   let offset = 0
+  let log = ''
   const start = () => {
-    const env = {
-      MOORAGE_DATA: join(data, 'data'),
-      MOORAGE_BOOTSTRAP_KEY: admin,
-      PORT: '0',
-      LOG_LEVEL: 'silent',
-      ...(database && { DATABASE_URL: database.url }),
-      ...settings,
+    const { config } = loadConfig({ env: environment, cwd: home })
+    const write = (line: string) => {
+      log += line
     }
-    return startApp(loadConfig({ env, cwd: data }).config, { now: () => Date.now() + offset })
+    return startApp(config, { now: () => Date.now() + offset, log: createLog(config.log, { write }) })
   }
   let app = await start()
 
@@ -75,7 +99,7 @@ export async function startService(engine: Engine, settings: Settings = {}): Pro
     url: app.url,
     admin,
     app,
-    data: join(data, 'data'),
+    data: environment.MOORAGE_DATA,
     async call(method, path, { key = admin, body, headers = {} } = {}) {
       const response = await fetch(service.url + path, {
         method,
@@ -91,6 +115,7 @@ export async function startService(engine: Engine, settings: Settings = {}): Pro
       await checkReply(service.url, method, path, reply)
       return reply
     },
+    log: () => log,
     advance(ms) {
       offset += ms
     },
@@ -100,10 +125,10 @@ export async function startService(engine: Engine, settings: Settings = {}): Pro
       service.app = app
       service.url = app.url
     },
+    beside: (settings) => startNode(engine, { ...environment, ...settings }, home, async () => {}),
     async stop() {
       await app.stop()
-      await database?.drop()
-      await rm(data, { recursive: true, force: true })
+      await release()
     },
   }
   return service
@@ -111,7 +136,7 @@ export async function startService(engine: Engine, settings: Settings = {}): Pro
 
 /** The same story on SQLite and on PostgreSQL; `service` is started before it and stopped after it. */
 export function onBothEngines(name: string, story: (service: () => Service) => void, settings: Settings = {}): void {
-  for (const engine of ['sqlite', 'postgres'] as const) {
+  for (const engine of ENGINES) {
     describe(`${name} on ${engine}`, () => {
       let service: Service
       before(async () => {

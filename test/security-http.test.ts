@@ -1,0 +1,377 @@
+import assert from 'node:assert/strict'
+import { after, before, describe, test } from 'node:test'
+import { head, sendRaw } from './support/raw.ts'
+import { type Reply, type Service, startService } from './support/service.ts'
+
+// What HTTP itself can be abused for. Nothing here reaches the store, so one engine stands for both.
+describe('the HTTP layer', () => {
+  let service: Service
+  let auth: { Authorization: string }
+  before(async () => {
+    service = await startService('sqlite', { MOORAGE_SERVER__REQUEST_TIMEOUT: '1s' })
+    auth = { Authorization: `Bearer ${service.admin}` }
+  })
+  after(() => service.stop())
+
+  const send = (bytes: string | Buffer) => sendRaw(service.url, bytes)
+  const sendOne = async (bytes: string | Buffer) => {
+    const replies = await send(bytes)
+    assert.equal(replies.length, 1, JSON.stringify(replies.map(({ text }) => text)))
+    return replies[0] as Reply
+  }
+
+  describe('request smuggling: one reply, then the connection closes', () => {
+    const smuggled = 'GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n'
+    const json = { 'Content-Type': 'application/json' }
+    const broken: Record<string, () => string> = {
+      'Content-Length beside Transfer-Encoding': () =>
+        `${head('POST /v1/agents', { ...auth, ...json, 'Content-Length': '5', 'Transfer-Encoding': 'chunked' })}0\r\n\r\n${smuggled}`,
+      'two different Content-Length': () =>
+        `POST /v1/agents HTTP/1.1\r\nHost: localhost\r\nContent-Length: 2\r\nContent-Length: 50\r\n\r\n{}${smuggled}`,
+      'two equal Content-Length': () =>
+        `POST /v1/agents HTTP/1.1\r\nHost: localhost\r\nContent-Length: 2\r\nContent-Length: 2\r\n\r\n{}${smuggled}`,
+      'a negative Content-Length': () =>
+        `${head('POST /v1/agents', { ...auth, ...json, 'Content-Length': '-2' })}{}${smuggled}`,
+      'a Transfer-Encoding that is only almost chunked': () =>
+        `${head('POST /v1/agents', { ...auth, ...json, 'Transfer-Encoding': 'xchunked' })}0\r\n\r\n${smuggled}`,
+      'a chunk size that is no number': () =>
+        `${head('POST /v1/agents', { ...auth, ...json, 'Transfer-Encoding': 'chunked' })}zz\r\n{}\r\n${smuggled}`,
+      'a chunk extension of 20 kB': () =>
+        `${head('POST /v1/agents', { ...auth, ...json, 'Transfer-Encoding': 'chunked' })}2;${'a'.repeat(20_000)}\r\n{}\r\n0\r\n\r\n${smuggled}`,
+      'a folded header': () => `GET /v1/agents HTTP/1.1\r\nHost: localhost\r\nX-One: a\r\n X-Two: b\r\n\r\n${smuggled}`,
+      'line feeds alone': () => `GET /v1/agents HTTP/1.1\nHost: localhost\n\n${smuggled}`,
+      'a line feed alone between headers': () =>
+        `GET /v1/agents HTTP/1.1\r\nHost: localhost\nX-One: a\r\n\r\n${smuggled}`,
+      'a space before the colon': () => `GET /v1/agents HTTP/1.1\r\nHost : localhost\r\n\r\n${smuggled}`,
+      'a body longer than its Content-Length': () =>
+        `POST /v1/agents HTTP/1.1\r\nHost: localhost\r\nContent-Length: 2\r\n\r\n{}trailing garbage\r\n\r\n${smuggled}`,
+      'a NUL in a header': () => `GET /v1/agents HTTP/1.1\r\nHost: localhost\r\nX-One: a\0b\r\n\r\n${smuggled}`,
+      'a carriage return in a header': () =>
+        `GET /v1/agents HTTP/1.1\r\nHost: localhost\r\nX-One: a\rb\r\n\r\n${smuggled}`,
+      'a method nobody knows': () => `SMUGGLE /v1/agents HTTP/1.1\r\nHost: localhost\r\n\r\n${smuggled}`,
+      'the preface of HTTP/2': () => 'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n',
+      'a TLS handshake': () => '\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03',
+    }
+    for (const [name, bytes] of Object.entries(broken)) {
+      test(`${name}: 400 in the envelope`, async () => {
+        const replies = await send(bytes())
+        // A body that ends early is a request of its own; what follows it is not.
+        const { status, headers, body } = replies.at(-1) as Reply
+        assert.equal(status, 400)
+        assert.ok(
+          replies.every((reply) => reply.status >= 400),
+          JSON.stringify(replies),
+        )
+        assert.deepEqual(body, {
+          success: false,
+          error: { code: 'invalid_request', message: 'The request is not valid HTTP' },
+          request_id: headers.get('x-request-id'),
+        })
+        assertStandardHeaders(headers)
+      })
+    }
+
+    test('pipelined requests get one reply each, in order', async () => {
+      const keepAlive = { ...auth, Connection: 'keep-alive' }
+      const replies = await send(
+        head('GET /v1/agents?limit=1', keepAlive) +
+          head('GET /v1/nowhere', keepAlive) +
+          `${head('PATCH /v1/agents/hello', { ...keepAlive, ...json, 'Content-Length': '2' })}{}` +
+          head('GET /healthz'),
+      )
+      assert.deepEqual(
+        replies.map(({ status }) => status),
+        [200, 404, 400, 200],
+      )
+    })
+
+    test('a body on GET is not taken for the next request', async () => {
+      const inner = 'GET /v1/keys/self HTTP/1.1\r\n\r\n'
+      const replies = await send(
+        head('GET /v1/agents', { ...auth, Connection: 'keep-alive', 'Content-Length': String(inner.length) }) +
+          inner +
+          head('GET /healthz'),
+      )
+      assert.deepEqual(
+        replies.map(({ status, body }) => body.status ?? status),
+        [200, 'ok'],
+      )
+    })
+  })
+
+  describe('request targets', () => {
+    for (const target of ['http://evil.example/v1/agents', 'http://evil.example/healthz', '*', '/v1/agents#x']) {
+      test(`400 for ${target}`, async () => {
+        const { status, body } = await sendOne(head(`GET ${target}`, auth))
+        assert.equal(status, 400)
+        assert.equal(body.error.message, 'The request target is not a valid path')
+      })
+    }
+
+    for (const target of ['/v1/agents/%zz', '/v1/agents/%ff', '/v1/agents/%c0%af', '/v1/agents/a%00b']) {
+      test(`400 for ${target}`, async () => {
+        const { status, body } = await sendOne(head(`GET ${target}`, auth))
+        assert.equal(status, 400)
+        assert.equal(body.error.code, 'invalid_request')
+      })
+    }
+
+    const unknown = [
+      '/v1//agents',
+      '//v1/agents',
+      '/v1/agents/',
+      '/v1/Agents',
+      '/v1/agents;x=1',
+      '/v1/agents/hello/',
+      '/v1',
+    ]
+    const climbing = ['/v1/agents/%2e%2e/keys', '/v1/agents/../keys', '/v1/agents/..%2fkeys/nothing', '/v1/./agents']
+    for (const target of [...unknown, ...climbing]) {
+      test(`404 for ${target}`, async () => {
+        const { status, body } = await sendOne(head(`GET ${target}`, auth))
+        assert.equal(status, 404)
+        assert.equal(body.error.code, 'not_found')
+        assert.match(body.error.message, /^No such path/)
+      })
+    }
+
+    for (const target of ['/agents', '/v2/agents', '/V1/agents', '/']) {
+      test(`404 for ${target}, naming /v1`, async () => {
+        const { status, headers, body } = await sendOne(head(`GET ${target}`, auth))
+        assert.equal(status, 404)
+        assert.deepEqual(body, {
+          success: false,
+          error: { code: 'not_found', message: 'No such path: every path starts with /v1' },
+          request_id: headers.get('x-request-id'),
+        })
+      })
+    }
+
+    test('404 for an agent whose name has 8000 characters', async () => {
+      const { status, body } = await sendOne(head(`GET /v1/agents/${'a'.repeat(8000)}`, auth))
+      assert.equal(status, 404)
+      assert.equal(body.error.code, 'not_found')
+    })
+  })
+
+  describe('headers', () => {
+    test('431 for more than 16 KiB', async () => {
+      const { status, headers, body } = await sendOne(head('GET /v1/agents', { ...auth, 'X-Long': 'a'.repeat(17_000) }))
+      assert.equal(status, 431)
+      assert.deepEqual(body, {
+        success: false,
+        error: { code: 'headers_too_large', message: 'The headers exceed 16384 bytes' },
+        request_id: headers.get('x-request-id'),
+      })
+      assertStandardHeaders(headers)
+    })
+
+    test('431 for 2000 of them', async () => {
+      const many = Object.fromEntries(Array.from({ length: 2000 }, (_, i) => [`X${i}`, '']))
+      const { status, body } = await sendOne(head('GET /v1/agents', { ...auth, ...many }))
+      assert.equal(status, 431)
+      assert.equal(body.error.code, 'headers_too_large')
+    })
+
+    test('400 without Host, in the envelope', async () => {
+      const { status, headers, body } = await sendOne('GET /v1/agents HTTP/1.1\r\nConnection: close\r\n\r\n')
+      assert.equal(status, 400)
+      assert.equal(body.error.message, 'The request needs one Host header')
+      assertStandardHeaders(headers)
+    })
+
+    for (const name of ['Host', 'Authorization', 'Content-Type']) {
+      test(`400 for ${name} sent twice: a proxy may have read the other one`, async () => {
+        const twice = head('GET /v1/agents', auth).replace('\r\n\r\n', `\r\n${name}: one\r\n${name}: two\r\n\r\n`)
+        const { status, body } = await sendOne(twice)
+        assert.equal(status, 400)
+        assert.equal(body.error.code, 'invalid_request')
+      })
+    }
+
+    test('a forged Host and X-Forwarded-Host change nothing that is said', async () => {
+      const body = '{"name":"forged-host"}'
+      const forged = { Host: 'evil.example', 'X-Forwarded-Host': 'evil.example', Forwarded: 'host=evil.example' }
+      const json = { 'Content-Type': 'application/json', 'Content-Length': String(body.length) }
+      const created = await sendOne(head('POST /v1/agents', { ...auth, ...forged, ...json }) + body)
+      assert.equal(created.status, 201)
+      assert.equal(created.headers.get('location'), `/v1/agents/${created.body.data.id}`)
+      const document = await sendOne(head('GET /v1/openapi.json', forged))
+      assert.ok(!JSON.stringify([created, document]).includes('evil.example'))
+    })
+
+    test('a page of another origin is granted nothing', async () => {
+      const asked = { Origin: 'https://evil.example', 'Access-Control-Request-Method': 'POST' }
+      for (const line of ['GET /v1/agents', 'OPTIONS /v1/agents', 'GET /healthz', 'GET /v1/openapi.json']) {
+        const { headers } = await sendOne(head(line, { ...asked, ...auth }))
+        assert.deepEqual(
+          [...headers.keys()].filter((name) => name.startsWith('access-control')),
+          [],
+          line,
+        )
+      }
+    })
+
+    test("a client's own request id is never taken over", async () => {
+      const { headers } = await sendOne(head('GET /v1/agents', { ...auth, 'X-Request-Id': 'req_mine' }))
+      assert.match(headers.get('x-request-id') ?? '', /^req_[0-9A-Z]{26}$/)
+    })
+
+    test('Upgrade is ignored, Expect: 100-continue honoured', async () => {
+      const upgraded = await sendOne(head('GET /v1/agents', { ...auth, Upgrade: 'h2c', Connection: 'upgrade, close' }))
+      assert.equal(upgraded.status, 200)
+      const json = { 'Content-Type': 'application/json', 'Content-Length': '2', Expect: '100-continue' }
+      const replies = await send(`${head('POST /v1/agents', { ...auth, ...json })}{}`)
+      assert.deepEqual(
+        replies.map(({ status }) => status),
+        [100, 400],
+      )
+    })
+  })
+
+  describe('methods', () => {
+    for (const method of ['TRACE', 'PROPFIND', 'PUT', 'OPTIONS', 'QUERY', 'DELETE']) {
+      test(`405 for ${method} on a known path, with what it takes`, async () => {
+        const { status, headers, body } = await sendOne(head(`${method} /v1/agents`, auth))
+        assert.equal(status, 405)
+        assert.equal(headers.get('allow'), 'POST, GET')
+        assert.deepEqual(body, {
+          success: false,
+          error: { code: 'method_not_allowed', message: 'This path takes POST, GET' },
+          request_id: headers.get('x-request-id'),
+        })
+      })
+    }
+
+    test('405 for HEAD, without a body', async () => {
+      const { status, headers, text } = await service.call('HEAD', '/v1/agents')
+      assert.equal(status, 405)
+      assert.equal(headers.get('allow'), 'POST, GET')
+      assert.equal(text, '')
+    })
+
+    test('405 for CONNECT, and no tunnel', async () => {
+      const { status, headers, body } = await sendOne(head('CONNECT evil.example:443', auth))
+      assert.equal(status, 405)
+      assert.equal(headers.get('allow'), 'GET, POST, PATCH, DELETE')
+      assert.equal(body.error.code, 'method_not_allowed')
+      assertStandardHeaders(headers)
+    })
+
+    test('404, not 405, for another method on an unknown path', async () => {
+      const { status } = await sendOne(head('PUT /v1/nowhere', auth))
+      assert.equal(status, 404)
+    })
+  })
+
+  describe('bodies on the wire', () => {
+    const json = { 'Content-Type': 'application/json' }
+    const post = (headers: Record<string, string>, body = '') =>
+      sendOne(head('POST /v1/agents', { ...auth, ...headers }) + body)
+
+    test('413 for a Content-Length of 1 MiB + 1, before a byte of it arrives', async () => {
+      const { status, headers, body } = await post({
+        ...json,
+        'Content-Length': String(1_048_577),
+        Connection: 'keep-alive',
+      })
+      assert.equal(status, 413)
+      assert.equal(headers.get('connection'), 'close')
+      assert.deepEqual(body, {
+        success: false,
+        error: { code: 'payload_too_large', message: 'The body is too large' },
+        request_id: headers.get('x-request-id'),
+      })
+    })
+
+    test('413 for chunks without end, and the connection closes', async () => {
+      const chunk = `10000\r\n${' '.repeat(65_536)}\r\n`
+      const { status } = await post(
+        { ...json, 'Transfer-Encoding': 'chunked', Connection: 'keep-alive' },
+        chunk.repeat(40),
+      )
+      assert.equal(status, 413)
+    })
+
+    test('1 MiB to the byte is read', async () => {
+      const text = JSON.stringify({ name: 'large', metadata: {} })
+      const body = text.padEnd(1_048_576, ' ')
+      const { status } = await post({ ...json, 'Content-Length': String(body.length) }, body)
+      assert.equal(status, 201)
+    })
+
+    test('408 for a body or headers that do not arrive in time, and the connection closes', async () => {
+      const slowBody = { ...json, 'Content-Length': '100', Connection: 'keep-alive' }
+      const replies = await Promise.all([
+        post(slowBody, '{"name"'),
+        sendOne('GET /v1/agents HTTP/1.1\r\nHost: localhost\r\nX-Slow'),
+      ])
+      for (const { status, headers, body } of replies) {
+        assert.equal(status, 408)
+        assert.deepEqual(body, {
+          success: false,
+          error: { code: 'request_timeout', message: 'The request took too long to arrive' },
+          request_id: headers.get('x-request-id'),
+        })
+        assertStandardHeaders(headers)
+      }
+    })
+
+    test('a client that hangs up within a body leaves nothing behind', async () => {
+      const headers = { ...auth, ...json, 'Content-Length': '100' }
+      await sendRaw(service.url, `${head('POST /v1/agents', headers)}{"name":"cut-off"`, { hangUp: true })
+      assert.equal((await service.call('GET', '/v1/agents/cut-off')).status, 404)
+    })
+
+    for (const encoding of ['gzip', 'br', 'deflate', 'identity, gzip']) {
+      test(`415 for Content-Encoding: ${encoding}: nothing is inflated`, async () => {
+        const { status, body } = await post({ ...json, 'Content-Encoding': encoding, 'Content-Length': '2' }, '{}')
+        assert.equal(status, 415)
+        assert.equal(body.error.code, 'unsupported_media_type')
+      })
+    }
+
+    const otherTypes = ['text/plain', 'application/x-www-form-urlencoded', 'multipart/form-data; boundary=x', ';;;']
+    for (const type of [...otherTypes, 'application/json; charset=latin1', 'application/jsonp']) {
+      test(`415 for ${type}`, async () => {
+        const { status, body } = await post({ 'Content-Type': type, 'Content-Length': '16' }, '{"name":"typed"}')
+        assert.equal(status, 415)
+        assert.equal(body.error.code, 'unsupported_media_type')
+      })
+    }
+
+    test('415 for a body without a Content-Type', async () => {
+      const { status } = await post({ 'Content-Length': '16' }, '{"name":"typed"}')
+      assert.equal(status, 415)
+    })
+
+    for (const [index, type] of ['application/json; charset=utf-8', 'APPLICATION/JSON;charset="UTF-8"'].entries()) {
+      test(`201 for ${type}`, async () => {
+        const body = `{"name":"typed-${index}"}`
+        const { status } = await post({ 'Content-Type': type, 'Content-Length': String(body.length) }, body)
+        assert.equal(status, 201)
+      })
+    }
+
+    test('DELETE takes a JSON content type without a body, and no body', async () => {
+      const empty = await sendOne(head('DELETE /v1/agents/nobody', { ...auth, ...json }))
+      assert.equal(empty.status, 404)
+      const full = await sendOne(`${head('DELETE /v1/agents/hello', { ...auth, ...json, 'Content-Length': '2' })}{}`)
+      assert.equal(full.status, 400)
+      assert.equal(full.body.error.message, 'This request takes no body')
+    })
+  })
+
+  test('it still answers after all of that, and took none of it for an error of its own', async () => {
+    const { status } = await service.call('GET', '/v1/agents')
+    assert.equal(status, 200)
+    assert.doesNotMatch(service.log(), /"level":"(error|fatal)".*/)
+  })
+})
+
+function assertStandardHeaders(headers: Headers): void {
+  assert.match(headers.get('x-request-id') ?? '', /^req_[0-9A-Z]{26}$/)
+  assert.equal(headers.get('cache-control'), 'no-store')
+  assert.equal(headers.get('x-content-type-options'), 'nosniff')
+  assert.equal(headers.get('content-type'), 'application/json; charset=utf-8')
+}
