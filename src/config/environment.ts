@@ -33,6 +33,8 @@ const PROVIDER_NAMES = {
 
 // Kubernetes and Docker links announce a service called moorage to its neighbours and to itself.
 const SERVICE_LINK = /_SERVICE_(HOST|PORT(_\w+)?)$|_PORT_\d+_(TCP|UDP|SCTP)(_(PROTO|PORT|ADDR))?$/
+// What the command line, a client of some service, is told; and the tests.
+const NOT_OURS = /^MOORAGE_(URL|API_KEY|PROFILE|TEST_\w+)$/
 const SERVICE_LINK_VALUE = /^(tcp|udp|sctp):\/\//
 
 /** Names a setting answers to, the most specific first. */
@@ -121,7 +123,7 @@ function readVariable(
 function unknownVariables(env: Environment, known: ReadonlySet<string>): string[] {
   return Object.keys(env).filter((name) => {
     const value = env[name]
-    if (!name.startsWith('MOORAGE_') || known.has(name) || !value) return false
+    if (!name.startsWith('MOORAGE_') || known.has(name) || NOT_OURS.test(name) || !value) return false
     return !SERVICE_LINK.test(name) && !(name.endsWith('_PORT') && SERVICE_LINK_VALUE.test(value))
   })
 }

@@ -1,0 +1,129 @@
+/** sdk/api.ts out of the OpenAPI document: every schema and operation as TypeScript, and where each operation lives. */
+export function renderSdkApi(document: OpenApi): string {
+  const operations = Object.entries(document.paths).flatMap(([path, methods]) =>
+    Object.entries(methods).map(([method, operation]) => ({ ...operation, path, method: method.toUpperCase() })),
+  )
+  const schemas = Object.entries(document.components.schemas).filter(([name]) => !isJson(name))
+  return [
+    '// Made from the OpenAPI document by `npm run sdk:types`; not to be edited.',
+    '',
+    'export type Json = null | boolean | number | string | Json[] | { [name: string]: Json }',
+    ...schemas.flatMap(([name, schema]) => ['', ...docComment(schema.description, ''), declare(name, schema)]),
+    '',
+    "export type ErrorCode = ErrorReply['error']['code']",
+    '',
+    'export type Operations = {',
+    ...operations.map(operationType),
+    '}',
+    '',
+    'export const routes = {',
+    ...operations.map(({ operationId, method, path }) => `  ${operationId}: { method: '${method}', path: '${path}' },`),
+    '} as const',
+    '',
+  ].join('\n')
+}
+
+type OpenApi = {
+  paths: Record<string, Record<string, OperationObject>>
+  components: { schemas: Record<string, Schema> }
+}
+
+type OperationObject = {
+  operationId: string
+  summary: string
+  parameters: { name: string; in: string; required: boolean; description?: string; schema: Schema }[]
+  requestBody?: { required: boolean; content: { 'application/json': { schema: Schema } } }
+  responses: Record<string, { content?: Record<string, { schema: Schema }> }>
+}
+
+type Schema = {
+  $ref?: string
+  type?: string | string[]
+  const?: unknown
+  enum?: unknown[]
+  anyOf?: Schema[]
+  oneOf?: Schema[]
+  allOf?: Schema[]
+  items?: Schema
+  properties?: Record<string, Schema>
+  required?: string[]
+  additionalProperties?: Schema | boolean
+  description?: string
+}
+
+/** `Error` is the language's own. */
+const nameOf = (name: string) => (name === 'Error' ? 'ErrorReply' : name)
+
+/** What zod calls a recursive schema without a name: any JSON value. */
+const isJson = (name: string) => name.startsWith('__schema')
+
+function declare(name: string, schema: Schema): string {
+  return `export type ${nameOf(name)} = ${typeOf(schema, '')}`
+}
+
+function operationType({ operationId, summary, parameters, requestBody, responses }: OperationObject): string {
+  const inPath = parameters.filter((parameter) => parameter.in === 'path')
+  const inQuery = parameters.filter((parameter) => parameter.in === 'query')
+  const success = Object.entries(responses).find(([status]) => status.startsWith('2'))?.[1]
+  const reply = success?.content?.['application/json']?.schema.properties ?? {}
+  const data = reply.data ?? {}
+  const lines = [
+    inPath.length > 0 && `params: ${object(inPath.map((parameter) => [parameter, parameter.schema]))}`,
+    inQuery.length > 0 && `query: ${object(inQuery.map((parameter) => [parameter, parameter.schema]))}`,
+    requestBody &&
+      `body${requestBody.required ? '' : '?'}: ${typeOf(requestBody.content['application/json'].schema, '    ')}`,
+    reply.pagination ? `item: ${typeOf(data.items ?? {}, '    ')}` : `data: ${typeOf(data, '    ')}`,
+  ].filter((line) => typeof line === 'string')
+  return [`  /** ${summary} */`, `  ${operationId}: {`, ...lines.map((line) => `    ${line}`), '  }'].join('\n')
+}
+
+function object(fields: [{ name: string; required: boolean }, Schema][]): string {
+  return `{ ${fields.map(([{ name, required }, schema]) => `${name}${optional(required)}: ${typeOf(schema, '    ')}${orUndefined(required)}`).join('; ')} }`
+}
+
+function typeOf(schema: Schema, indent: string): string {
+  if (schema.$ref) {
+    const name = schema.$ref.slice('#/components/schemas/'.length)
+    return isJson(name) ? 'Json' : nameOf(name)
+  }
+  if ('const' in schema) return literal(schema.const)
+  if (schema.enum) return schema.enum.map(literal).join(' | ')
+  const options = schema.anyOf ?? schema.oneOf
+  if (options) return [...new Set(options.map((option) => typeOf(option, indent)))].join(' | ')
+  if (schema.allOf) return schema.allOf.map((part) => typeOf(part, indent)).join(' & ')
+  if (Array.isArray(schema.type)) return schema.type.map((type) => typeOf({ ...schema, type }, indent)).join(' | ')
+  if (schema.type === 'array') return arrayOf(typeOf(schema.items ?? {}, indent))
+  if (schema.type === 'object') return objectType(schema, indent)
+  return PLAIN[schema.type ?? ''] ?? 'unknown'
+}
+
+const PLAIN: Record<string, string> = {
+  string: 'string',
+  integer: 'number',
+  number: 'number',
+  boolean: 'boolean',
+  null: 'null',
+}
+
+function objectType({ properties = {}, required = [], additionalProperties }: Schema, indent: string): string {
+  const fields = Object.entries(properties)
+  const others = typeof additionalProperties === 'object' ? typeOf(additionalProperties, indent) : undefined
+  if (fields.length === 0) return others ? `Record<string, ${others}>` : 'Record<string, never>'
+  const inner = `${indent}  `
+  const lines = fields.flatMap(([name, schema]) => [
+    ...docComment(schema.description, inner),
+    `${inner}${property(name)}${optional(required.includes(name))}: ${typeOf(schema, inner)}${orUndefined(required.includes(name))}`,
+  ])
+  if (others) lines.push(`${inner}[name: string]: unknown`)
+  return `{\n${lines.join('\n')}\n${indent}}`
+}
+
+const optional = (required: boolean) => (required ? '' : '?')
+const orUndefined = (required: boolean) => (required ? '' : ' | undefined')
+const literal = (value: unknown) => (typeof value === 'string' ? `'${value.replaceAll("'", "\\'")}'` : String(value))
+const property = (name: string) => (/^[A-Za-z_]\w*$/.test(name) ? name : literal(name))
+const arrayOf = (item: string) => (/^[\w]+$/.test(item) ? `${item}[]` : `(${item})[]`)
+
+function docComment(text: string | undefined, indent: string): string[] {
+  return text === undefined ? [] : [`${indent}/** ${text.replaceAll('*/', '* /')} */`]
+}

@@ -1,0 +1,513 @@
+// Made from the OpenAPI document by `npm run sdk:types`; not to be edited.
+
+export type Json = null | boolean | number | string | Json[] | { [name: string]: Json }
+
+export type ErrorReply = {
+  success: false
+  error: {
+    code: 'invalid_request' | 'unauthorized' | 'mfa_required' | 'forbidden' | 'https_required' | 'not_found' | 'method_not_allowed' | 'request_timeout' | 'conflict' | 'agent_paused' | 'idempotency_key_in_use' | 'payload_too_large' | 'unsupported_media_type' | 'idempotency_key_reused' | 'rate_limited' | 'budget_exceeded' | 'headers_too_large' | 'server_error' | 'unavailable' | 'timeout'
+    message: string
+    /** Seconds */
+    retry_after?: number | undefined
+    details?: ({
+      field: string
+      error: string
+    })[] | undefined
+  }
+  request_id: string
+}
+
+export type Pagination = {
+  limit: number
+  offset: number
+  total: number
+  has_more: boolean
+}
+
+export type Agent = {
+  id: string
+  name: string
+  status: 'running' | 'paused'
+  created_at: string
+  description: string | null
+  model: string
+  temperature: number | null
+  instructions: string | null
+  tools: ({
+    type: 'http'
+    name: string
+    description: string
+    input_schema: {
+      type: 'object'
+      [name: string]: unknown
+    }
+    method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
+    url: string
+    headers: Record<string, string>
+    timeout_ms: number
+  } | {
+    type: 'mcp'
+    url: string
+    headers: Record<string, string>
+    allow: string[] | null
+    timeout_ms: number
+  })[]
+  script: {
+    rules: ({
+      match?: {
+        equals?: string | undefined
+        contains?: string | undefined
+        starts_with?: string | undefined
+      } | undefined
+      call?: {
+        tool: string
+        arguments: Record<string, Json>
+      } | undefined
+      reply?: string | undefined
+      fail?: string | undefined
+      delay_ms?: number | undefined
+    })[]
+    fallback: string
+  } | null
+  memory: {
+    remember: boolean
+    history: number
+    recall: number
+  }
+  limits: {
+    timeout_ms: number | null
+    max_steps: number
+    max_output_tokens: number | null
+    max_concurrency: number | null
+  }
+  metadata: Record<string, Json>
+  security: {
+    ipWhitelist: {
+      /** Refuse every address that is not listed */
+      enabled: boolean
+      /** IP addresses and CIDR ranges; an empty list admits nobody */
+      addresses: string[]
+    }
+    mtls: {
+      /** Require a client certificate beside the key */
+      enabled: boolean
+      /** PEM file: the certificate clients on this host present */
+      clientCert?: string | undefined
+      /** PEM file: the key of that certificate */
+      clientKey?: string | undefined
+      /** PEM file: the authority that signs client certificates */
+      caCert?: string | undefined
+    }
+    /** Refuse plain HTTP with 403; never redirects */
+    enforceHttps: boolean
+    hsts: {
+      /** Send `Strict-Transport-Security` on TLS replies */
+      enabled: boolean
+      /** Its `max-age`, in seconds */
+      maxAge: number
+    }
+    rateLimit: {
+      /** Limit requests beside the tiers */
+      enabled: boolean
+      /** Requests admitted in one window */
+      requests: number
+      /** Length of the window, 1s to 1d */
+      window: string
+    }
+    mfa: {
+      /** Ask for a one-time code */
+      enabled: boolean
+      /** Operations that need the code: delete, update, deploy, rollback, clear_memory, webhooks, keys */
+      requiredFor: ('delete' | 'update' | 'deploy' | 'rollback' | 'clear_memory' | 'webhooks' | 'keys')[]
+    }
+  } | null
+  /** Secrets come back as a hint */
+  auth: Record<string, unknown> | null
+  updated_at: string
+}
+
+export type CreateAgent = {
+  name: string
+  description?: string | null | undefined
+  model?: string | undefined
+  temperature?: number | null | undefined
+  instructions?: string | null | undefined
+  tools?: ({
+    type: 'http'
+    name: string
+    description?: string | undefined
+    input_schema?: {
+      type: 'object'
+      [name: string]: unknown
+    } | undefined
+    method?: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE' | undefined
+    url: string
+    headers?: Record<string, string> | undefined
+    timeout_ms?: number | undefined
+  } | {
+    type: 'mcp'
+    url: string
+    headers?: Record<string, string> | undefined
+    allow?: string[] | null | undefined
+    timeout_ms?: number | undefined
+  })[] | undefined
+  script?: {
+    rules?: ({
+      match?: {
+        equals?: string | undefined
+        contains?: string | undefined
+        starts_with?: string | undefined
+      } | undefined
+      call?: {
+        tool: string
+        arguments?: Record<string, Json> | undefined
+      } | undefined
+      reply?: string | undefined
+      fail?: string | undefined
+      delay_ms?: number | undefined
+    })[] | undefined
+    fallback?: string | undefined
+  } | null | undefined
+  memory?: {
+    remember?: boolean | undefined
+    history?: number | undefined
+    recall?: number | undefined
+  } | undefined
+  limits?: {
+    timeout_ms?: number | null | undefined
+    max_steps?: number | undefined
+    max_output_tokens?: number | null | undefined
+    max_concurrency?: number | null | undefined
+  } | undefined
+  metadata?: Record<string, Json> | undefined
+  security?: {
+    ipWhitelist?: {
+      /** Refuse every address that is not listed */
+      enabled?: boolean | undefined
+      /** IP addresses and CIDR ranges; an empty list admits nobody */
+      addresses?: string[] | undefined
+    } | undefined
+    mtls?: {
+      /** Require a client certificate beside the key */
+      enabled?: boolean | undefined
+      /** PEM file: the certificate clients on this host present */
+      clientCert?: string | undefined
+      /** PEM file: the key of that certificate */
+      clientKey?: string | undefined
+      /** PEM file: the authority that signs client certificates */
+      caCert?: string | undefined
+    } | undefined
+    /** Refuse plain HTTP with 403; never redirects */
+    enforceHttps?: boolean | undefined
+    hsts?: {
+      /** Send `Strict-Transport-Security` on TLS replies */
+      enabled?: boolean | undefined
+      /** Its `max-age`, in seconds */
+      maxAge?: number | undefined
+    } | undefined
+    rateLimit?: {
+      /** Limit requests beside the tiers */
+      enabled?: boolean | undefined
+      /** Requests admitted in one window */
+      requests?: number | undefined
+      /** Length of the window, 1s to 1d */
+      window?: string | undefined
+    } | undefined
+    mfa?: {
+      /** Ask for a one-time code */
+      enabled?: boolean | undefined
+      /** Operations that need the code: delete, update, deploy, rollback, clear_memory, webhooks, keys */
+      requiredFor?: ('delete' | 'update' | 'deploy' | 'rollback' | 'clear_memory' | 'webhooks' | 'keys')[] | undefined
+    } | undefined
+  } | null | undefined
+  auth?: {
+    /** How bearer tokens other than API keys are verified: `oauth2` or `jwt` */
+    type: 'oauth2'
+    /** oauth2: issuer URL */
+    provider: string
+    /** oauth2: the client id tokens are issued for */
+    clientId: string
+    /** oauth2: the client secret, for introspection */
+    clientSecret?: string | undefined
+    /** oauth2: the scopes that count here; all when absent */
+    scopes?: string[] | undefined
+    /** oauth2: which tokens the provider is asked about (RFC 7662): `opaque`, or `always` all */
+    introspection?: 'opaque' | 'always' | undefined
+  } | {
+    type: 'jwt'
+    /** jwt: HS256 secret of 32 bytes or more */
+    secret: string
+    /** jwt: required `iss` claim */
+    issuer?: string | undefined
+    /** jwt: required `aud` claim */
+    audience?: string | undefined
+  } | null | undefined
+}
+
+export type AgentSummary = {
+  id: string
+  name: string
+  status: 'running' | 'paused'
+  created_at: string
+}
+
+export type UpdateAgent = {
+  name?: string | undefined
+  status?: 'running' | 'paused' | undefined
+  description?: string | null | undefined
+  model?: string | undefined
+  temperature?: number | null | undefined
+  instructions?: string | null | undefined
+  tools?: ({
+    type: 'http'
+    name: string
+    description?: string | undefined
+    input_schema?: {
+      type: 'object'
+      [name: string]: unknown
+    } | undefined
+    method?: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE' | undefined
+    url: string
+    headers?: Record<string, string> | undefined
+    timeout_ms?: number | undefined
+  } | {
+    type: 'mcp'
+    url: string
+    headers?: Record<string, string> | undefined
+    allow?: string[] | null | undefined
+    timeout_ms?: number | undefined
+  })[] | undefined
+  script?: {
+    rules?: ({
+      match?: {
+        equals?: string | undefined
+        contains?: string | undefined
+        starts_with?: string | undefined
+      } | undefined
+      call?: {
+        tool: string
+        arguments?: Record<string, Json> | undefined
+      } | undefined
+      reply?: string | undefined
+      fail?: string | undefined
+      delay_ms?: number | undefined
+    })[] | undefined
+    fallback?: string | undefined
+  } | null | undefined
+  memory?: {
+    remember?: boolean | undefined
+    history?: number | undefined
+    recall?: number | undefined
+  } | undefined
+  limits?: {
+    timeout_ms?: number | null | undefined
+    max_steps?: number | undefined
+    max_output_tokens?: number | null | undefined
+    max_concurrency?: number | null | undefined
+  } | undefined
+  metadata?: Record<string, Json> | undefined
+  security?: {
+    ipWhitelist?: {
+      /** Refuse every address that is not listed */
+      enabled?: boolean | undefined
+      /** IP addresses and CIDR ranges; an empty list admits nobody */
+      addresses?: string[] | undefined
+    } | undefined
+    mtls?: {
+      /** Require a client certificate beside the key */
+      enabled?: boolean | undefined
+      /** PEM file: the certificate clients on this host present */
+      clientCert?: string | undefined
+      /** PEM file: the key of that certificate */
+      clientKey?: string | undefined
+      /** PEM file: the authority that signs client certificates */
+      caCert?: string | undefined
+    } | undefined
+    /** Refuse plain HTTP with 403; never redirects */
+    enforceHttps?: boolean | undefined
+    hsts?: {
+      /** Send `Strict-Transport-Security` on TLS replies */
+      enabled?: boolean | undefined
+      /** Its `max-age`, in seconds */
+      maxAge?: number | undefined
+    } | undefined
+    rateLimit?: {
+      /** Limit requests beside the tiers */
+      enabled?: boolean | undefined
+      /** Requests admitted in one window */
+      requests?: number | undefined
+      /** Length of the window, 1s to 1d */
+      window?: string | undefined
+    } | undefined
+    mfa?: {
+      /** Ask for a one-time code */
+      enabled?: boolean | undefined
+      /** Operations that need the code: delete, update, deploy, rollback, clear_memory, webhooks, keys */
+      requiredFor?: ('delete' | 'update' | 'deploy' | 'rollback' | 'clear_memory' | 'webhooks' | 'keys')[] | undefined
+    } | undefined
+  } | null | undefined
+  auth?: {
+    /** How bearer tokens other than API keys are verified: `oauth2` or `jwt` */
+    type: 'oauth2'
+    /** oauth2: issuer URL */
+    provider: string
+    /** oauth2: the client id tokens are issued for */
+    clientId: string
+    /** oauth2: the client secret, for introspection */
+    clientSecret?: string | undefined
+    /** oauth2: the scopes that count here; all when absent */
+    scopes?: string[] | undefined
+    /** oauth2: which tokens the provider is asked about (RFC 7662): `opaque`, or `always` all */
+    introspection?: 'opaque' | 'always' | undefined
+  } | {
+    type: 'jwt'
+    /** jwt: HS256 secret of 32 bytes or more */
+    secret: string
+    /** jwt: required `iss` claim */
+    issuer?: string | undefined
+    /** jwt: required `aud` claim */
+    audience?: string | undefined
+  } | null | undefined
+}
+
+export type KeyWithSecret = {
+  id: string
+  name: string
+  agent_id: string | null
+  permissions: ('read' | 'write' | 'delete' | 'manage')[]
+  role: string | null
+  tier: string
+  hint: string
+  status: 'active' | 'expired' | 'revoked'
+  created_at: string
+  created_by: string
+  expires_at: string | null
+  last_used_at: string | null
+  previous_secret_expires_at: string | null
+  revoked_at: string | null
+  /** Shown in this reply only */
+  secret: string
+}
+
+export type CreateKey = {
+  name: string
+  /** Limits the key to one agent (id or name); null is the whole service */
+  agent_id?: string | null | undefined
+  permissions?: ('read' | 'write' | 'delete' | 'manage')[] | undefined
+  /** A role of the configuration, instead of `permissions` */
+  role?: string | undefined
+  /** A rate-limit tier of the configuration; `limits.defaultTier` when absent */
+  tier?: string | undefined
+  expires_at?: string | null | undefined
+}
+
+export type Key = {
+  id: string
+  name: string
+  agent_id: string | null
+  permissions: ('read' | 'write' | 'delete' | 'manage')[]
+  role: string | null
+  tier: string
+  hint: string
+  status: 'active' | 'expired' | 'revoked'
+  created_at: string
+  created_by: string
+  expires_at: string | null
+  last_used_at: string | null
+  previous_secret_expires_at: string | null
+  revoked_at: string | null
+}
+
+export type Self = {
+  id: string
+  kind: 'key' | 'token' | 'local'
+  name: string | null
+  agent_id: string | null
+  permissions: ('read' | 'write' | 'delete' | 'manage')[]
+  tier: string
+  expires_at: string | null
+}
+
+export type ErrorCode = ErrorReply['error']['code']
+
+export type Operations = {
+  /** Create an agent */
+  createAgent: {
+    body: CreateAgent
+    data: Agent
+  }
+  /** List agents */
+  listAgents: {
+    query: { limit?: number | undefined; offset?: number | undefined; sort?: 'created_at' | '-created_at' | 'updated_at' | '-updated_at' | 'name' | '-name' | 'status' | '-status' | 'id' | '-id' | undefined }
+    item: AgentSummary
+  }
+  /** Get an agent */
+  getAgent: {
+    params: { agent_id: string }
+    data: Agent
+  }
+  /** Update an agent */
+  updateAgent: {
+    params: { agent_id: string }
+    body: UpdateAgent
+    data: Agent
+  }
+  /** Delete an agent */
+  deleteAgent: {
+    params: { agent_id: string }
+    data: {
+      id: string
+      deleted: true
+    }
+  }
+  /** Create an API key */
+  createKey: {
+    body: CreateKey
+    data: KeyWithSecret
+  }
+  /** List API keys */
+  listKeys: {
+    query: { limit?: number | undefined; offset?: number | undefined; sort?: 'created_at' | '-created_at' | 'name' | '-name' | 'expires_at' | '-expires_at' | 'last_used_at' | '-last_used_at' | 'id' | '-id' | undefined; agent_id?: string | undefined; status?: 'active' | 'expired' | 'revoked' | undefined }
+    item: Key
+  }
+  /** Say what this key may do */
+  getSelf: {
+    data: Self
+  }
+  /** Get an API key */
+  getKey: {
+    params: { key_id: string }
+    data: Key
+  }
+  /** Revoke an API key */
+  revokeKey: {
+    params: { key_id: string }
+    data: {
+      id: string
+      revoked: true
+      revoked_at: string
+    }
+  }
+  /** Rotate an API key */
+  rotateKey: {
+    params: { key_id: string }
+    body?: {
+      grace_period_seconds?: number | undefined
+    }
+    data: KeyWithSecret
+  }
+}
+
+export const routes = {
+  createAgent: { method: 'POST', path: '/v1/agents' },
+  listAgents: { method: 'GET', path: '/v1/agents' },
+  getAgent: { method: 'GET', path: '/v1/agents/{agent_id}' },
+  updateAgent: { method: 'PATCH', path: '/v1/agents/{agent_id}' },
+  deleteAgent: { method: 'DELETE', path: '/v1/agents/{agent_id}' },
+  createKey: { method: 'POST', path: '/v1/keys' },
+  listKeys: { method: 'GET', path: '/v1/keys' },
+  getSelf: { method: 'GET', path: '/v1/keys/self' },
+  getKey: { method: 'GET', path: '/v1/keys/{key_id}' },
+  revokeKey: { method: 'DELETE', path: '/v1/keys/{key_id}' },
+  rotateKey: { method: 'POST', path: '/v1/keys/{key_id}/rotate' },
+} as const

@@ -1,0 +1,73 @@
+import type { ErrorCode } from './api.ts'
+
+export type ErrorDetail = { field: string; error: string }
+
+type Facts = {
+  status?: number | undefined
+  request_id?: string | undefined
+  details?: ErrorDetail[] | undefined
+  retry_after?: number | undefined
+  cause?: unknown
+}
+
+/** Everything that goes wrong between you and the service. `code` tells what; `status` is 0 when no reply came. */
+export class MoorageError extends Error {
+  readonly code: ErrorCode | 'unreachable' | 'invalid_reply'
+  readonly status: number
+  /** Quote it when you ask the operator: it is in the service's log. */
+  readonly request_id: string | undefined
+  /** The fields that are wrong, when the request was not valid. */
+  readonly details: readonly ErrorDetail[]
+  /** Whole seconds. */
+  readonly retry_after: number | undefined
+
+  constructor(code: MoorageError['code'], message: string, facts: Facts = {}) {
+    super(message, { cause: facts.cause })
+    this.name = 'MoorageError'
+    this.code = code
+    this.status = facts.status ?? 0
+    this.request_id = facts.request_id
+    this.details = facts.details ?? []
+    this.retry_after = facts.retry_after
+  }
+}
+
+/** The error a reply carries; a proxy on the way may answer in words of its own. */
+export function errorOf(status: number, headers: Headers, text: string): MoorageError {
+  const retryAfter = Number(headers.get('retry-after') ?? Number.NaN)
+  const facts: Facts = {
+    status,
+    request_id: headers.get('x-request-id') ?? undefined,
+    retry_after: Number.isFinite(retryAfter) ? retryAfter : undefined,
+  }
+  const error = bodyError(text)
+  if (!error) return new MoorageError(codeOf(status), `The service answered ${status}`, facts)
+  const { code, message, details, retry_after = facts.retry_after } = error
+  return new MoorageError(code, message, { ...facts, details, retry_after })
+}
+
+type BodyError = { code: ErrorCode; message: string; details?: ErrorDetail[]; retry_after?: number }
+
+function bodyError(text: string): BodyError | undefined {
+  try {
+    const { error } = JSON.parse(text) as { error?: BodyError }
+    return typeof error?.code === 'string' && typeof error.message === 'string' ? error : undefined
+  } catch {
+    return undefined
+  }
+}
+
+const CODES: Record<number, ErrorCode> = {
+  400: 'invalid_request',
+  401: 'unauthorized',
+  403: 'forbidden',
+  404: 'not_found',
+  413: 'payload_too_large',
+  429: 'rate_limited',
+  503: 'unavailable',
+  504: 'timeout',
+}
+
+function codeOf(status: number): MoorageError['code'] {
+  return CODES[status] ?? (status >= 500 ? 'server_error' : 'invalid_reply')
+}

@@ -1,0 +1,33 @@
+import type { Pagination } from './api.ts'
+
+export type Page<T> = { data: T[]; pagination: Pagination }
+
+/** Await it for one page, or iterate it for every item of every page. */
+export type Pages<T> = Promise<Page<T>> & AsyncIterable<T>
+
+type PageQuery = { limit?: number | undefined; offset?: number | undefined }
+
+const FOLLOWING_LIMIT = 100
+
+export function pages<T>(load: (query: PageQuery) => Promise<Page<T>>, query: PageQuery = {}): Pages<T> {
+  const first = load(query)
+  return Object.assign(first, {
+    async *[Symbol.asyncIterator]() {
+      let page = await first
+      let known = new Set<unknown>()
+      for (;;) {
+        // What was created meanwhile pushes items onto the next page: those of the last one are not told twice.
+        const fresh = page.data.filter((item) => !known.has(idOf(item)))
+        yield* fresh
+        if (!page.pagination.has_more || page.data.length === 0) return
+        known = new Set(page.data.map(idOf).filter((id) => id !== undefined))
+        const offset = page.pagination.offset + page.data.length
+        page = await load({ ...query, limit: query.limit ?? FOLLOWING_LIMIT, offset })
+      }
+    },
+  })
+}
+
+function idOf(item: unknown): unknown {
+  return (item as { id?: unknown }).id
+}

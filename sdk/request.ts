@@ -1,0 +1,147 @@
+import { errorOf, MoorageError } from './errors.ts'
+
+export type Fetch = (url: string, init: RequestInit) => Promise<Response>
+
+export type ClientOptions = {
+  /** Where the service is, such as `http://127.0.0.1:8787`. */
+  url: string
+  /** An API key or an access token. */
+  key?: string | undefined
+  fetch?: Fetch | undefined
+  /** How often a request that failed by no fault of its own is sent again. */
+  retries?: number | undefined
+  /** How long one try may take. */
+  timeoutMs?: number | undefined
+}
+
+export type RequestOptions = {
+  signal?: AbortSignal | undefined
+  /** Makes your own retries safe as well; without it each call gets one of its own. */
+  idempotencyKey?: string | undefined
+  /** A one-time code, for operations that ask for one. */
+  otp?: string | undefined
+  retries?: number | undefined
+  timeoutMs?: number | undefined
+}
+
+export type Query = Readonly<Record<string, string | number | boolean | undefined>>
+
+export type Call = {
+  method: string
+  path: string
+  query?: Query | undefined
+  body?: unknown
+  headers?: Record<string, string>
+}
+
+/** One call to the service, retried as long as that can help. Resolves with a reply of 2xx, its body unread. */
+export type Send = (call: Call, options?: RequestOptions) => Promise<Response>
+
+const RETRIES = 2
+const TIMEOUT_MS = 60_000
+const FIRST_PAUSE_MS = 500
+const LONGEST_PAUSE_MS = 60_000
+
+export function sender(client: ClientOptions): Send {
+  const base = client.url.replace(/\/+$/, '')
+  const fetch: Fetch = client.fetch ?? ((url, init) => globalThis.fetch(url, init))
+
+  return async (call, options = {}) => {
+    const { signal, retries = client.retries ?? RETRIES, timeoutMs = client.timeoutMs ?? TIMEOUT_MS } = options
+    const url = base + call.path + queryText(call.query)
+    const request: RequestInit = {
+      method: call.method,
+      headers: headersOf(call, client.key, options),
+      redirect: 'error',
+      ...(call.body !== undefined && { body: JSON.stringify(call.body) }),
+    }
+    for (let tries = 0; ; tries++) {
+      const outcome = await attempt(fetch, url, request, signal, timeoutMs)
+      if (outcome instanceof Response) return outcome
+      const pauseMs = pauseBefore(outcome, tries)
+      if (tries >= retries || pauseMs === undefined) throw outcome
+      await pause(pauseMs, signal)
+    }
+  }
+}
+
+/** Sends once; an error that the service or the network is the cause of is returned, not thrown. */
+async function attempt(
+  fetch: Fetch,
+  url: string,
+  request: RequestInit,
+  signal: AbortSignal | undefined,
+  timeoutMs: number,
+): Promise<Response | MoorageError> {
+  signal?.throwIfAborted()
+  // The limit is for the reply to begin: a stream may go on for as long as it likes.
+  const timer = new AbortController()
+  const timeout = setTimeout(() => timer.abort(), timeoutMs)
+  try {
+    const response = await fetch(url, {
+      ...request,
+      signal: signal ? AbortSignal.any([signal, timer.signal]) : timer.signal,
+    })
+    if (response.ok) return response
+    return errorOf(response.status, response.headers, await response.text())
+  } catch (error) {
+    signal?.throwIfAborted()
+    const reason = timer.signal.aborted ? `no reply within ${timeoutMs / 1000} s` : reasonOf(error)
+    return new MoorageError('unreachable', `Cannot reach ${new URL(url).origin}: ${reason}`, { cause: error })
+  } finally {
+    clearTimeout(timeout)
+  }
+}
+
+function headersOf(call: Call, key: string | undefined, options: RequestOptions): Record<string, string> {
+  const repeatable = call.method === 'POST' || call.method === 'PATCH'
+  return {
+    Accept: 'application/json',
+    ...(key !== undefined && { Authorization: `Bearer ${key}` }),
+    ...(call.body !== undefined && { 'Content-Type': 'application/json' }),
+    ...(repeatable && { 'Idempotency-Key': options.idempotencyKey ?? randomKey() }),
+    ...(options.otp !== undefined && { 'X-Service-OTP': options.otp }),
+    ...call.headers,
+  }
+}
+
+/** Not randomUUID: browsers have that on https only. */
+function randomKey(): string {
+  return Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16).padStart(2, '0')).join('')
+}
+
+/** Undefined when sending it again cannot help, or only after longer than anybody waits. */
+function pauseBefore({ code, status, retry_after }: MoorageError, tries: number): number | undefined {
+  // The agent took too long: another try would take as long again.
+  if (code === 'timeout') return undefined
+  const isPassing = status === 0 || status === 429 || status >= 500 || code === 'idempotency_key_in_use'
+  if (!isPassing) return undefined
+  if (retry_after !== undefined) return retry_after * 1000 <= LONGEST_PAUSE_MS ? retry_after * 1000 : undefined
+  return FIRST_PAUSE_MS * 2 ** tries * (0.5 + Math.random() / 2)
+}
+
+export function pause(ms: number, signal: AbortSignal | undefined): Promise<void> {
+  return new Promise((resolve, reject) => {
+    signal?.throwIfAborted()
+    const stop = () => {
+      clearTimeout(timer)
+      reject(signal?.reason)
+    }
+    const timer = setTimeout(() => {
+      signal?.removeEventListener('abort', stop)
+      resolve()
+    }, ms)
+    signal?.addEventListener('abort', stop, { once: true })
+  })
+}
+
+function queryText(query: Query = {}): string {
+  const given = Object.entries(query).flatMap(([name, value]) => (value === undefined ? [] : [[name, String(value)]]))
+  return given.length === 0 ? '' : `?${new URLSearchParams(given)}`
+}
+
+/** fetch itself says only "fetch failed"; what happened is in the cause. */
+function reasonOf(error: unknown): string {
+  const { cause, message } = error as Error & { cause?: { code?: string; message?: string } }
+  return cause?.code ?? cause?.message ?? message
+}

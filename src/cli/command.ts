@@ -1,0 +1,50 @@
+import { type Command, InvalidArgumentError, Option } from 'commander'
+
+/** Options of every command that talks to a service. */
+export function takesService(command: Command): Command {
+  return command
+    .optionsGroup('Service:')
+    .option('--url <url>', 'where the service is (MOORAGE_URL)')
+    .option('--profile <name>', 'which login to use (MOORAGE_PROFILE)')
+    .option('--otp <code>', 'one-time code, for operations that ask for one')
+    .optionsGroup('Options:')
+    .option('--json', 'print JSON')
+}
+
+/** Options of commands that work on the store itself when no key is configured. */
+export function takesStore(command: Command): Command {
+  return takesService(command)
+    .optionsGroup('Store:')
+    .option('--local', 'work on the store itself, even if a key is configured')
+    .addOption(configOption())
+    .addOption(dataOption())
+    .optionsGroup('Options:')
+}
+
+export function configOption(): Option {
+  return new Option('-c, --config <file>', 'configuration file (moorage.yaml)')
+}
+
+export function dataOption(): Option {
+  return new Option('--data <folder>', 'data directory (./data)')
+}
+
+export function yesOption(): Option {
+  return new Option('-y, --yes', 'do not ask')
+}
+
+export function integer(text: string): number {
+  if (!/^\d{1,15}$/.test(text)) throw new InvalidArgumentError('It must be a whole number.')
+  return Number(text)
+}
+
+export function number(text: string): number {
+  const value = Number(text)
+  if (text.trim() === '' || !Number.isFinite(value)) throw new InvalidArgumentError('It must be a number.')
+  return value
+}
+
+/** `a,b` and `a b` and repeated options: all the same list. */
+export function list(text: string, before: string[] = []): string[] {
+  return [...before, ...text.split(',').filter((item) => item !== '')]
+}

@@ -1,0 +1,64 @@
+import { MoorageError } from '../../sdk/client.ts'
+
+/** What a script can rely on; docs/cli.md explains them. */
+export const EXIT = {
+  ok: 0,
+  failed: 1,
+  usage: 2,
+  notFound: 3,
+  auth: 4,
+  declined: 5,
+  rateLimited: 6,
+  unreachable: 7,
+  interrupted: 130,
+} as const
+
+/** A command ends with words for a person and a code for a script. */
+export class Failure extends Error {
+  readonly exitCode: number
+  readonly hint: string | undefined
+
+  constructor(exitCode: number, message: string, hint?: string) {
+    super(message)
+    this.exitCode = exitCode
+    this.hint = hint
+  }
+}
+
+export function usage(message: string, hint?: string): Failure {
+  return new Failure(EXIT.usage, message, hint)
+}
+
+export function exitCodeOf(error: unknown): number {
+  if (error instanceof Failure) return error.exitCode
+  if (!(error instanceof MoorageError)) return EXIT.failed
+  const { status } = error
+  if (status === 0 || status === 503) return EXIT.unreachable
+  if (status === 401 || status === 403) return EXIT.auth
+  if (status === 404) return EXIT.notFound
+  if (status === 429) return EXIT.rateLimited
+  return [400, 413, 415, 422].includes(status) ? EXIT.usage : EXIT.failed
+}
+
+/** One line that says what went wrong, and lines below it that help. */
+export function explain(error: unknown): string {
+  if (error instanceof Failure) return lines(error.message, error.hint)
+  if (!(error instanceof MoorageError)) return error instanceof Error ? error.message : String(error)
+  const details = error.details.map(({ field, error: problem }) => `  ${field}: ${problem}`)
+  return lines(error.message, ...details, hintFor(error), error.request_id && `  request ${error.request_id}`)
+}
+
+function hintFor({ code, retry_after }: MoorageError): string | undefined {
+  if (code === 'unauthorized') {
+    return "  The key is wrong, revoked or expired: `moorage login`, or `moorage keys create --local` on the server's machine"
+  }
+  if (code === 'mfa_required') return '  Send the current code of your authenticator with --otp'
+  if (code === 'rate_limited' && retry_after) return `  Try again in ${retry_after} s`
+  if (code === 'unreachable')
+    return '  Is the service running? `moorage start`; `moorage whoami` shows where this looks'
+  return undefined
+}
+
+function lines(...parts: (string | undefined)[]): string {
+  return parts.filter((part) => part).join('\n')
+}

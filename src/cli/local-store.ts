@@ -1,0 +1,118 @@
+import { existsSync } from 'node:fs'
+import { join } from 'node:path'
+import type { Fetch } from '../../sdk/request.ts'
+import * as agents from '../agents/store.ts'
+import { buildParts } from '../app.ts'
+import { type Config, ConfigError, loadConfig } from '../config.ts'
+import { ApiError, notFound } from '../errors.ts'
+import { queryReader } from '../http/query.ts'
+import { render, renderError, toApiError } from '../http/respond.ts'
+import { validate } from '../http/validate.ts'
+import { createLog } from '../lib/log.ts'
+import { type Actor, changes, type Operation, type Parts } from '../operation.ts'
+import { operations } from '../operations.ts'
+import { defaultRoles } from '../security/permissions.ts'
+import { EXIT, Failure } from './failure.ts'
+import type { World } from './world.ts'
+
+export type LocalStore = {
+  name: string
+  parts: Parts
+  /** Runs operations in this process, as whoever sits at the host. */
+  fetch: Fetch
+  close(): Promise<void>
+}
+
+/** The store of the service on this machine, whether or not the service runs. */
+export async function openLocalStore(
+  world: World,
+  { config: file, data }: { config?: string; data?: string },
+): Promise<LocalStore> {
+  const config = readConfig(world, { config: file, data })
+  const name = config.database.url ? 'PostgreSQL' : join(config.data, 'moorage.db')
+  // Opening would make one: whoever is in the wrong folder should hear so instead.
+  if (!config.database.url && !existsSync(name)) {
+    throw new Failure(
+      EXIT.notFound,
+      `There is no store in ${config.data}`,
+      '  Run this where the service runs, or name its folder with --data; for a service elsewhere: `moorage login`',
+    )
+  }
+  const { parts, close } = await buildParts(config, { log: createLog({ level: 'warn', format: 'pretty' }) })
+  return { name, parts, fetch: localFetch(parts), close }
+}
+
+export function readConfig(
+  { env, cwd }: World,
+  flags: { config?: string | undefined; data?: string | undefined },
+): Config {
+  try {
+    return loadConfig({ flags, env, cwd }).config
+  } catch (error) {
+    if (error instanceof ConfigError) throw new Failure(EXIT.usage, error.problems.join('\n'))
+    throw error
+  }
+}
+
+function localFetch(parts: Parts): Fetch {
+  const actor = localActor(parts.config)
+  return async (url, { method = 'GET', body }) => {
+    const request_id = parts.newId('req', parts.now())
+    const { pathname, search } = new URL(url)
+    let reply: ReturnType<typeof render>
+    try {
+      reply = await run(parts, actor, request_id, { method, path: pathname, query: search.slice(1), body })
+    } catch (error) {
+      reply = renderError(toApiError(error, parts.log, request_id), request_id)
+    }
+    return new Response(reply.body, { status: reply.status, headers: reply.headers })
+  }
+}
+
+type LocalRequest = { method: string; path: string; query: string; body: unknown }
+
+async function run(parts: Parts, actor: Actor, request_id: string, { method, path, query, body }: LocalRequest) {
+  const [operation, params] = find(method, path)
+  const { storage } = parts
+  if (params.agent_id !== undefined) {
+    const agent = await agents.find(storage.db, params.agent_id)
+    if (!agent) throw notFound('Agent', params.agent_id)
+    params.agent_id = agent.id
+  }
+  const input = {
+    params,
+    query: operation.query ? queryReader(operation.query)(query) : {},
+    body: operation.body ? validate(operation.body, body === undefined ? {} : JSON.parse(String(body))) : undefined,
+  }
+  const finish = async (db: Parts['storage']['db']) =>
+    render(operation, await operation.run(input, { ...parts, db, actor, request_id }), { path, query: input.query })
+  const inTransaction = changes(operation) && operation.transaction !== false
+  return inTransaction ? storage.transaction(finish) : finish(storage.db)
+}
+
+function find(method: string, path: string): [Operation, Record<string, string>] {
+  // The path with most literal words wins: /v1/keys/self is not a key's id.
+  const byWords = operations.toSorted((a, b) => a.path.split('{').length - b.path.split('{').length)
+  for (const operation of byWords) {
+    const pattern = new RegExp(`^${operation.path.replaceAll(/\{(\w+)\}/g, '(?<$1>[^/]+)')}$`)
+    const match = operation.method === method && pattern.exec(path)
+    if (match) {
+      const params = Object.entries(match.groups ?? {}).map(([name, value]) => [name, decodeURIComponent(value)])
+      return [operation, Object.fromEntries(params)]
+    }
+  }
+  throw new ApiError('not_found', 'No such path')
+}
+
+/** Whoever may open the store may do everything. */
+function localActor({ limits }: Config): Actor {
+  const fastest = Object.entries(limits.tiers).toSorted(([, a], [, b]) => b.requestsPerMinute - a.requestsPerMinute)[0]
+  return {
+    kind: 'local',
+    id: 'local',
+    agent_id: null,
+    permissions: defaultRoles.admin,
+    tier: fastest?.[0] ?? limits.defaultTier,
+    expires_at: null,
+  }
+}

@@ -1,0 +1,17 @@
+import { run } from './run.ts'
+
+const interrupt = new AbortController()
+// The first Ctrl-C lets a command clean up; the second ends it.
+process.once('SIGINT', () => interrupt.abort())
+// `moorage logs | head` is no error.
+process.stdout.on('error', (error: NodeJS.ErrnoException) => process.exit(error.code === 'EPIPE' ? 0 : 1))
+
+const { env, stdin, stdout, stderr } = process
+process.exitCode = await run(process.argv.slice(2), {
+  env,
+  cwd: process.cwd(),
+  stdin,
+  stdout,
+  stderr,
+  signal: interrupt.signal,
+})

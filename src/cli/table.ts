@@ -1,0 +1,55 @@
+import { stripVTControlCharacters } from 'node:util'
+
+const GAP = 2
+const NARROWEST = 8
+
+/** Lines of a table, head first. With a `width` the widest columns give way until it fits. */
+export function renderTable(head: string[], rows: string[][], width?: number): string[] {
+  const cells = [head, ...rows.map((row) => row.map(singleLine))]
+  const widths = head.map((_, column) => Math.max(...cells.map((row) => displayWidth(row[column] ?? ''))))
+  if (width !== undefined) squeeze(widths, width)
+  return cells.map((row) =>
+    row
+      .map((text, column) => fit(text, widths[column] ?? 0))
+      .join(' '.repeat(GAP))
+      .trimEnd(),
+  )
+}
+
+function squeeze(widths: number[], width: number): void {
+  const total = () => widths.reduce((sum, each) => sum + each, GAP * (widths.length - 1))
+  while (total() > width) {
+    const widest = Math.max(...widths)
+    if (widest <= NARROWEST) return
+    widths[widths.indexOf(widest)] = widest - 1
+  }
+}
+
+function fit(text: string, width: number): string {
+  const shown = displayWidth(text)
+  if (shown <= width) return text + ' '.repeat(width - shown)
+  const characters = [...graphemes(text)]
+  let kept = ''
+  while (characters.length > 0 && displayWidth(kept + characters[0]) < width) kept += characters.shift()
+  return `${kept}…${' '.repeat(Math.max(0, width - displayWidth(kept) - 1))}`
+}
+
+function singleLine(text: string): string {
+  return text.replaceAll(/\s*\n\s*/g, ' ')
+}
+
+const segmenter = new Intl.Segmenter()
+
+function* graphemes(text: string): Iterable<string> {
+  for (const { segment } of segmenter.segment(text)) yield segment
+}
+
+/** East Asian characters and emoji take two places. */
+function displayWidth(text: string): number {
+  const plain = stripVTControlCharacters(text)
+  if (/^[\x20-\x7e]*$/.test(plain)) return plain.length
+  let width = 0
+  for (const grapheme of graphemes(plain))
+    width += /\p{Emoji_Presentation}|[ᄀ-ᅟ⺀-꓏가-힣豈-﫿︰-﹏＀-｠￠-￦]/u.test(grapheme) ? 2 : 1
+  return width
+}

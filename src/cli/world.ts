@@ -1,0 +1,20 @@
+import type { Readable, Writable } from 'node:stream'
+
+type Input = Readable & { isTTY?: boolean | undefined }
+type Output = Writable & { isTTY?: boolean | undefined; columns?: number | undefined }
+
+/** Everything a command touches outside itself; a test hands in its own. */
+export type World = {
+  env: Readonly<Record<string, string | undefined>>
+  cwd: string
+  stdin: Input
+  stdout: Output
+  stderr: Output
+  /** Aborted by Ctrl-C. */
+  signal: AbortSignal
+}
+
+/** Somebody sits there and can be asked. */
+export function isInteractive({ stdin, stderr, env }: World): boolean {
+  return stdin.isTTY === true && stderr.isTTY === true && !env.CI
+}
