@@ -62,6 +62,11 @@ export type Context = Parts & {
   commit(entry: Entry, data?: unknown): Promise<boolean>
 }
 
+/** How the answer reaches the client. */
+export type Delivery = Pick<Context, 'mode' | 'signal' | 'emit' | 'last_event_id'>
+
+export const PLAIN_REPLY: Delivery = { mode: 'reply', signal: undefined, emit: undefined, last_event_id: undefined }
+
 /** A reply of 202: the work goes on after it. */
 export class Accepted {
   readonly data: unknown

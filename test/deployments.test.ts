@@ -1,14 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
+import { newAgent } from './support/agents.ts'
 import { onBothEngines, type Service } from './support/service.ts'
-
-let made = 0
-
-async function newAgent(service: Service, fields = {}): Promise<string> {
-  made += 1
-  const { body } = await service.call('POST', '/v1/agents', { body: { name: `deployed-${made}`, ...fields } })
-  return body.data.id
-}
 
 async function deploy(service: Service, agent: string, version: string, environment = 'production') {
   const { status, body } = await service.call('POST', `/v1/agents/${agent}/deployments`, {

@@ -9,7 +9,7 @@ import { queryReader } from '../http/query.ts'
 import { render, renderError, toApiError } from '../http/respond.ts'
 import { validate } from '../http/validate.ts'
 import { createLog } from '../lib/log.ts'
-import { type Actor, changes, type Operation, type Parts } from '../operation.ts'
+import { type Actor, changes, type Operation, type Parts, PLAIN_REPLY } from '../operation.ts'
 import { operations } from '../operations.ts'
 import { defaultRoles } from '../security/permissions.ts'
 import { EXIT, Failure } from './failure.ts'
@@ -84,8 +84,9 @@ async function run(parts: Parts, actor: Actor, request_id: string, { method, pat
     query: operation.query ? queryReader(operation.query)(query) : {},
     body: operation.body ? validate(operation.body, body === undefined ? {} : JSON.parse(String(body))) : undefined,
   }
+  const context = { ...parts, ...PLAIN_REPLY, actor, request_id, commit: parts.journal.commit }
   const finish = async (db: Parts['storage']['db']) =>
-    render(operation, await operation.run(input, { ...parts, db, actor, request_id }), { path, query: input.query })
+    render(operation, await operation.run(input, { ...context, db }), { path, query: input.query })
   const inTransaction = changes(operation) && operation.transaction !== false
   return inTransaction ? storage.transaction(finish) : finish(storage.db)
 }

@@ -2,8 +2,9 @@ import type { Config } from '../config.ts'
 import { ApiError, notFound } from '../errors.ts'
 import {
   type Actor,
-  type Context,
   changes,
+  type Context,
+  type Delivery,
   type Operation,
   outOfScope,
   type Parts,
@@ -31,9 +32,6 @@ export type Edge = {
 }
 
 type Step = (exchange: Exchange) => void | Promise<void>
-
-/** How the answer reaches the client. */
-export type Delivery = Pick<Context, 'mode' | 'signal' | 'emit' | 'last_event_id'>
 
 export type Pipeline = {
   /** Before the body is read. */

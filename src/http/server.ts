@@ -2,10 +2,10 @@ import type { Socket } from 'node:net'
 import Fastify, { type FastifyError, type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
 import { z } from 'zod'
 import { ApiError, type ErrorCode } from '../errors.ts'
-import type { Operation } from '../operation.ts'
+import { type Delivery, type Operation, PLAIN_REPLY } from '../operation.ts'
 import type { Exchange, Route } from './exchange.ts'
 import { openApiDocument } from './openapi.ts'
-import { type Delivery, type Edge, pipeline } from './pipeline.ts'
+import { type Edge, pipeline } from './pipeline.ts'
 import { queryReader } from './query.ts'
 import { renderError, send, standardHeaders, toApiError } from './respond.ts'
 import { eventStream } from './stream.ts'
@@ -111,7 +111,7 @@ export function createServer(edge: Edge, { ready }: Health): Server {
     const mode = route.operation.accepted && prefersAsync(exchange.request) ? 'background' : 'reply'
     const signal = route.operation.streams && mode === 'reply' ? hangUp(reply) : undefined
     const body = exchange.request.body as Buffer | undefined
-    const rendered = await run(exchange, route, body, { mode, signal, emit: undefined, last_event_id: undefined })
+    const rendered = await run(exchange, route, body, { ...PLAIN_REPLY, mode, signal })
     send(reply.headers(exchange.headers), rendered)
   }
 
