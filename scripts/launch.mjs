@@ -3,6 +3,7 @@
 import { createHash } from 'node:crypto'
 import {
   existsSync,
+  lstatSync,
   mkdirSync,
   readdirSync,
   readFileSync,
@@ -89,6 +90,11 @@ function markInstalled() {
 }
 
 async function install() {
+  // npm ci empties the folder before it installs, also the one that a link leads to, and others may use that.
+  if (lstatSync(modules, { throwIfNoEntry: false })?.isSymbolicLink()) {
+    console.error(`node_modules is a link and not what package-lock.json names: install in ${realpathSync(modules)}`)
+    return
+  }
   const release = await acquireInstallLock()
   const problem = await installLocked().finally(release)
   if (problem) fail(problem)

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { copyFile, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { copyFile, mkdir, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { delimiter, join } from 'node:path'
 import { text } from 'node:stream/consumers'
@@ -127,6 +127,22 @@ describe('scripts/launch.mjs on a fresh clone', () => {
     await writeFile(join(folder, 'node_modules/.package-lock.json'), lock)
     const { code, errors } = await finished(launch(folder, ['0']))
     assert.deepEqual([code, errors, await npmCalls(folder)], [0, '', 2])
+  })
+})
+
+describe('scripts/launch.mjs where node_modules is a link', () => {
+  test('never installs: npm would empty the folder that others use', async () => {
+    const [folder, shared] = [await newCheckout(), await newCheckout()]
+    await writeFile(join(folder, 'package-lock.json'), '{"packages":{"":{},"node_modules/a":{"version":"1.0.0"}}}')
+    await writeProgram(join(folder, 'tools/npm'), '#!/bin/sh\nrm -rf node_modules/*\n')
+    await writeFile(join(shared, 'kept'), '')
+    await symlink(shared, join(folder, 'node_modules'))
+
+    const { code, output, errors } = await finished(launch(folder, ['0']))
+    assert.deepEqual({ code, output }, { code: 0, output: '["0"]\n' })
+    assert.match(errors, /node_modules is a link/)
+    assert.equal(await readFile(join(shared, 'kept'), 'utf8'), '')
+    await Promise.all([rm(folder, { recursive: true }), rm(shared, { recursive: true })])
   })
 })
 

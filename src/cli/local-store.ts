@@ -5,11 +5,12 @@ import * as agents from '../agents/store.ts'
 import { buildParts } from '../app.ts'
 import { type Config, ConfigError, loadConfig } from '../config.ts'
 import { ApiError, notFound } from '../errors.ts'
+import { runAndRender } from '../http/pipeline.ts'
 import { queryReader } from '../http/query.ts'
-import { render, renderError, toApiError } from '../http/respond.ts'
+import { type Rendered, renderError, toApiError } from '../http/respond.ts'
 import { validate } from '../http/validate.ts'
 import { createLog } from '../lib/log.ts'
-import { type Actor, changes, type Operation, type Parts, PLAIN_REPLY } from '../operation.ts'
+import { type Actor, type Operation, type Parts, PLAIN_REPLY } from '../operation.ts'
 import { operations } from '../operations.ts'
 import { defaultRoles } from '../security/permissions.ts'
 import { EXIT, Failure } from './failure.ts'
@@ -59,7 +60,7 @@ function localFetch(parts: Parts): Fetch {
   return async (url, { method = 'GET', body }) => {
     const request_id = parts.newId('req', parts.now())
     const { pathname, search } = new URL(url)
-    let reply: ReturnType<typeof render>
+    let reply: Rendered
     try {
       reply = await run(parts, actor, request_id, { method, path: pathname, query: search.slice(1), body })
     } catch (error) {
@@ -73,9 +74,8 @@ type LocalRequest = { method: string; path: string; query: string; body: unknown
 
 async function run(parts: Parts, actor: Actor, request_id: string, { method, path, query, body }: LocalRequest) {
   const [operation, params] = find(method, path)
-  const { storage } = parts
   if (params.agent_id !== undefined) {
-    const agent = await agents.find(storage.db, params.agent_id)
+    const agent = await agents.find(parts.storage.db, params.agent_id)
     if (!agent) throw notFound('Agent', params.agent_id)
     params.agent_id = agent.id
   }
@@ -84,11 +84,8 @@ async function run(parts: Parts, actor: Actor, request_id: string, { method, pat
     query: operation.query ? queryReader(operation.query)(query) : {},
     body: operation.body ? validate(operation.body, body === undefined ? {} : JSON.parse(String(body))) : undefined,
   }
-  const context = { ...parts, ...PLAIN_REPLY, actor, request_id, commit: parts.journal.commit }
-  const finish = async (db: Parts['storage']['db']) =>
-    render(operation, await operation.run(input, { ...context, db }), { path, query: input.query })
-  const inTransaction = changes(operation) && operation.transaction !== false
-  return inTransaction ? storage.transaction(finish) : finish(storage.db)
+  const exchange = { path, request_id, actor }
+  return runAndRender({ parts }, { exchange, operation, input, delivery: PLAIN_REPLY })
 }
 
 function find(method: string, path: string): [Operation, Record<string, string>] {

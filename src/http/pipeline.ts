@@ -146,7 +146,7 @@ function readBody({ body, bodyOptional }: Operation, bytes: Buffer | undefined):
 }
 
 type Run = {
-  exchange: Exchange
+  exchange: Pick<Exchange, 'path' | 'request_id' | 'actor'>
   operation: Operation
   input: { params: unknown; query: unknown; body: unknown }
   delivery: Delivery
@@ -154,7 +154,10 @@ type Run = {
 }
 
 /** The effects and, for a request that may be repeated, its reply commit together. */
-async function runAndRender({ parts }: Edge, { exchange, operation, input, delivery, held }: Run): Promise<Rendered> {
+export async function runAndRender(
+  { parts }: Pick<Edge, 'parts'>,
+  { exchange, operation, input, delivery, held }: Run,
+): Promise<Rendered> {
   const { path, request_id } = exchange
   const toReply = (result: unknown) => render(operation, result, { path, query: input.query })
   const context = { ...parts, ...delivery, actor: exchange.actor as Actor, request_id }
