@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { Redis } from 'ioredis'
 import * as agents from './agents/store.ts'
+import { startBackground } from './background.ts'
 import type { Config } from './config.ts'
 import { type FirstStart, firstStart } from './first-start.ts'
 import { idempotency } from './http/idempotency.ts'
@@ -106,9 +107,11 @@ export async function startApp(config: Config, overrides: Overrides = {}): Promi
     )
   }, HOUSEKEEPING_MS)
 
+  const background = startBackground(parts)
+
   const closeAll = async () => {
     clearInterval(housekeeping)
-    await server.close(config.server.drainTimeout)
+    await Promise.all([server.close(config.server.drainTimeout), background.close(config.server.drainTimeout)])
     replays.close()
     await keys.flush().catch((err) => log.warn({ err }, 'could not write when keys were last used'))
     await limiter.close()

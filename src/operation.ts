@@ -106,8 +106,8 @@ type Declaration<P extends z.ZodObject, Q extends z.ZodObject, B extends z.ZodTy
   transaction?: boolean
   /** The shape of a 202 reply, for an operation that can go on in the background. */
   accepted?: z.ZodType
-  /** Can answer as a stream of events: when asked to, or `always`. `replay` are the events of a reply that exists. */
-  streams?: { always: boolean; replay(data: never): StreamEvent[] }
+  /** Can answer as a stream of events: when asked to, or `always`. `replay` gives the events of a reply that is repeated. */
+  streams?: { always?: boolean; replay?(data: never): StreamEvent[] }
   /** What may go wrong besides what the pipeline itself answers. */
   errors?: ErrorCode[]
 }

@@ -7,6 +7,11 @@ import { createDeployment } from './deployments/create-deployment.ts'
 import { getDeployment } from './deployments/get-deployment.ts'
 import { listDeployments } from './deployments/list-deployments.ts'
 import { rollbackDeployment } from './deployments/rollback-deployment.ts'
+import { cancelInvocation } from './invocations/cancel-invocation.ts'
+import { getInvocation } from './invocations/get-invocation.ts'
+import { invokeAgent } from './invocations/invoke-agent.ts'
+import { listInvocations } from './invocations/list-invocations.ts'
+import { streamInvocation } from './invocations/stream-invocation.ts'
 import { createKey } from './keys/create-key.ts'
 import { getKey } from './keys/get-key.ts'
 import { getSelf } from './keys/get-self.ts'
@@ -17,6 +22,12 @@ import type { Operation } from './operation.ts'
 
 /** The API, in the order of its documentation. */
 export const operations = [
+  invokeAgent,
+  listInvocations,
+  getInvocation,
+  streamInvocation,
+  cancelInvocation,
+
   createAgent,
   listAgents,
   getAgent,

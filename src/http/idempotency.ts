@@ -11,6 +11,7 @@ import type { Rendered } from './respond.ts'
 const WAIT_MS = 30_000
 const POLL_MS = 100
 const PURPOSE = 'idempotency'
+const REPLAYED = 'Idempotent-Replayed'
 const KEY = /^[\x21-\x7e]{1,255}$/
 
 /** A request that may be sent again. `secret` replies are stored encrypted. */
@@ -75,7 +76,7 @@ export function idempotency({ storage, keyring, now, log, waitMs = WAIT_MS }: Op
         if (claimed.state === 'other') throw keyReused()
         if (claimed.state === 'done') {
           const { status, headers, body } = claimed.reply
-          return { status, headers: { ...headers, 'Idempotent-Replayed': 'true' }, body: open(body, secret) }
+          return { status, headers: { ...headers, [REPLAYED]: 'true' }, body: open(body, secret) }
         }
         if (performance.now() >= deadline) throw keyInUse()
         const here = running.get(`${scope} ${key}`)?.ended
@@ -99,6 +100,10 @@ export function readIdempotencyKey(request: FastifyRequest): string | undefined 
   const key = (values[0] as string).replace(/^"(.*)"$/, '$1')
   if (!KEY.test(key)) throw invalid({ field, error: 'must be 1 to 255 visible ASCII characters' })
   return key
+}
+
+export function isReplay(headers: Record<string, string>): boolean {
+  return REPLAYED in headers
 }
 
 export function fingerprint(method: string, path: string, query: string, body: unknown): string {

@@ -2,8 +2,8 @@ import type { Config } from '../config.ts'
 import { ApiError, notFound } from '../errors.ts'
 import {
   type Actor,
-  changes,
   type Context,
+  changes,
   type Delivery,
   type Operation,
   outOfScope,

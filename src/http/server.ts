@@ -4,6 +4,7 @@ import { z } from 'zod'
 import { ApiError, type ErrorCode } from '../errors.ts'
 import { type Delivery, type Operation, PLAIN_REPLY } from '../operation.ts'
 import type { Exchange, Route } from './exchange.ts'
+import { isReplay } from './idempotency.ts'
 import { openApiDocument } from './openapi.ts'
 import { type Edge, pipeline } from './pipeline.ts'
 import { queryReader } from './query.ts'
@@ -121,11 +122,11 @@ export function createServer(edge: Edge, { ready }: Health): Server {
     const last_event_id = request.headers['last-event-id'] as string | undefined
     const delivery: Delivery = { mode: 'stream', signal: hangUp(reply), emit: stream.send, last_event_id }
     try {
-      const { body } = await run(exchange, route, request.body as Buffer | undefined, delivery)
+      const { headers: sent, body } = await run(exchange, route, request.body as Buffer | undefined, delivery)
       // A repeated answer brings no events of its own.
-      if (!stream.opened) {
+      if (isReplay(sent)) {
         const { data } = JSON.parse(body) as { data: never }
-        for (const event of route.operation.streams?.replay(data) ?? []) stream.send(event)
+        for (const event of route.operation.streams?.replay?.(data) ?? []) stream.send(event)
       }
       stream.send({ id: 'done', event: 'done', data: body })
     } catch (error) {

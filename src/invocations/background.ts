@@ -1,0 +1,67 @@
+import * as agents from '../agents/store.ts'
+import { getVersion } from '../deployments/store.ts'
+import type { Parts } from '../operation.ts'
+import { endWith, type Invocation, isFinal } from './invocation.ts'
+import { effects, LEASE_MS, runInvocation } from './run-invocation.ts'
+import * as invocations from './store.ts'
+
+const SWEEP = 100
+
+const INTERRUPTED = { code: 'server_error', message: 'The service stopped while the agent was answering' } as const
+
+/**
+ * The job behind `Prefer: respond-async`. Cut short by a crash or a stop of the service, the invocation waits for its
+ * job to be taken up again, here or on another node, and starts over.
+ */
+export async function runQueued(payload: { agent_id: string; request_id: string }, stop: AbortSignal, parts: Parts) {
+  const { agent_id, request_id } = payload
+  const { journal, live, node, now, storage } = parts
+  const agent = await agents.find(storage.db, agent_id)
+  const queued = agent && (await invocations.find(storage.db, agent.seq, request_id))
+  if (!queued || isFinal(queued)) return
+  const lease = { owner: node, lease_until: now() + LEASE_MS }
+  if (!(await invocations.begin(storage.db, request_id, lease, now()))) {
+    throw new Error(`invocation ${request_id} is leased to a node that may have died`)
+  }
+  const { version } = queued
+  const definition = version === null ? agent : (await getVersion(storage.db, agent.id, version)).definition
+  const invocation: Invocation = { ...queued, status: 'running', started_at: now() }
+  const run = live.start({ request_id, agent_id, signal: stop })
+  try {
+    if (agent.status === 'paused') run.cancel()
+    const started = { invocation, agent, definition, run, owner: node, stored: true, streaming: true }
+    const ended = await runInvocation(started, parts)
+    if (stop.aborted && ended.invocation.status === 'cancelled') {
+      await invocations.requeue(storage.db, request_id, node)
+      throw new Error(`invocation ${request_id} was cut short by the stop of the service`)
+    }
+    await journal.commit(ended.entry)
+  } finally {
+    run.end()
+  }
+}
+
+/** Keeps this node's word about what it runs, and ends what nodes that died were running. */
+export async function tendRuns(parts: Parts): Promise<void> {
+  const { journal, live, node, now, storage } = parts
+  await invocations.renew(storage.db, live.ids(), { owner: node, lease_until: now() + LEASE_MS })
+  for (const interrupted of await invocations.listInterrupted(storage.db, now(), SWEEP)) {
+    const agent = await agents.findBySeq(storage.db, interrupted.agent_seq)
+    const failed = endWith(interrupted, 'failed', INTERRUPTED, now())
+    const writes = agent ? await effects(failed, agent, agent, [], parts) : []
+    await journal.commit({ writes, guard: (db) => invocations.endUnowned(db, failed, now()) })
+  }
+}
+
+/** The red button: what a paused or deleted agent runs here stops. */
+export async function stopUnwanted({ live, storage }: Parts): Promise<void> {
+  for (const agent_id of live.agents()) {
+    const agent = await agents.find(storage.db, agent_id)
+    if (agent?.status !== 'running') for (const run of live.ofAgent(agent_id)) run.cancel()
+  }
+}
+
+export async function stopCancelled({ live, node, storage }: Parts): Promise<void> {
+  if (live.ids().length === 0) return
+  for (const id of await invocations.listCancelRequested(storage.db, node)) live.find(id)?.cancel()
+}

@@ -1,0 +1,58 @@
+import * as agents from '../agents/store.ts'
+import { conflict, unavailable } from '../errors.ts'
+import { operation } from '../operation.ts'
+import {
+  CANCELLED,
+  type EndedInvocation,
+  endWith,
+  InvocationParams,
+  isFinal,
+  presentInvocation,
+  Receipt,
+} from './invocation.ts'
+import { effects } from './run-invocation.ts'
+import * as invocations from './store.ts'
+
+const PATIENCE_MS = 30_000
+const LOOK_AGAIN_MS = 100
+
+export const cancelInvocation = operation({
+  id: 'cancelInvocation',
+  method: 'POST',
+  path: '/v1/agents/{agent_id}/invocations/{request_id}/cancel',
+  summary: 'Cancel an invocation',
+  description: 'Answers with the receipt once the work has really stopped. One that has ended otherwise is 409.',
+  permission: 'write',
+  idempotent: true,
+  transaction: false,
+  errors: ['conflict'],
+  params: InvocationParams,
+  data: Receipt,
+
+  async run({ params }, context) {
+    const { db, journal, live, now, storage } = context
+    const agent = await agents.get(db, params.agent_id)
+    const here = live.find(params.request_id)
+    if (here?.agent_id === agent.id) {
+      here.cancel()
+      await here.ended
+    }
+
+    const deadline = performance.now() + PATIENCE_MS
+    for (;;) {
+      const invocation = await invocations.get(db, agent.seq, params.request_id)
+      if (invocation.status === 'cancelled') return presentInvocation(invocation, agent.id)
+      if (isFinal(invocation)) throw conflict(`The invocation has ${invocation.status} already`)
+      const cancelled = endWith(invocation, 'cancelled', CANCELLED, now())
+      if (await endIfUnowned(cancelled)) continue
+      await storage.transaction((trx) => invocations.requestCancel(trx, invocation.id, now()))
+      if (performance.now() > deadline) throw unavailable('The node that runs this invocation does not answer')
+      await new Promise((resolve) => setTimeout(resolve, LOOK_AGAIN_MS))
+    }
+
+    async function endIfUnowned(cancelled: EndedInvocation): Promise<boolean> {
+      const writes = await effects(cancelled, agent, agent, [], context)
+      return journal.commit({ writes, guard: (trx) => invocations.endUnowned(trx, cancelled, now()) })
+    }
+  },
+})

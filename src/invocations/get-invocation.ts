@@ -1,0 +1,20 @@
+import * as agents from '../agents/store.ts'
+import { operation } from '../operation.ts'
+import { InvocationParams, presentInvocation, Receipt } from './invocation.ts'
+import * as invocations from './store.ts'
+
+export const getInvocation = operation({
+  id: 'getInvocation',
+  method: 'GET',
+  path: '/v1/agents/{agent_id}/invocations/{request_id}',
+  summary: 'Get an invocation',
+  description: 'The receipt: what was asked, which version answered, with which tools, at what cost, and how it ended.',
+  permission: 'read',
+  params: InvocationParams,
+  data: Receipt,
+
+  async run({ params }, { db }) {
+    const agent = await agents.get(db, params.agent_id)
+    return presentInvocation(await invocations.get(db, agent.seq, params.request_id), agent.id)
+  },
+})

@@ -1,0 +1,30 @@
+import { z } from 'zod'
+import { AgentParams } from '../agents/agent.ts'
+import * as agents from '../agents/store.ts'
+import { operation } from '../operation.ts'
+import { listQuery } from '../shapes.ts'
+import { InvocationStatus, presentInvocation, Receipt } from './invocation.ts'
+import * as invocations from './store.ts'
+
+export const listInvocations = operation({
+  id: 'listInvocations',
+  method: 'GET',
+  path: '/v1/agents/{agent_id}/invocations',
+  summary: 'List invocations',
+  description: 'A run shorter than a quarter of a second appears when it ends.',
+  permission: 'read',
+  params: AgentParams,
+  query: listQuery(['created_at', 'finished_at', 'duration_ms', 'tokens_used', 'status', 'id'], {
+    status: InvocationStatus.optional(),
+    session_id: z.string().max(256).optional(),
+    user_id: z.string().max(256).optional(),
+  }),
+  list: Receipt,
+
+  async run({ params, query }, { db }) {
+    const agent = await agents.get(db, params.agent_id)
+    const { status, session_id, user_id, ...page } = query
+    const { items, total } = await invocations.list(db, agent.seq, page, { status, session_id, user_id })
+    return { items: items.map((invocation) => presentInvocation(invocation, agent.id)), total }
+  },
+})

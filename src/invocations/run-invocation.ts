@@ -1,0 +1,158 @@
+import type { Agent, Definition } from '../agents/agent.ts'
+import { logWrites } from '../logs/store.ts'
+import * as memory from '../memory/store.ts'
+import { metricWrites } from '../metrics/store.ts'
+import type { Parts } from '../operation.ts'
+import type { LiveRun } from '../runtime/live-runs.ts'
+import type { LogEntry, Outcome } from '../runtime/outcome.ts'
+import type { Entry, Write } from '../storage/journal.ts'
+import { CANCELLED, type EndedInvocation, type Invocation } from './invocation.ts'
+import * as invocations from './store.ts'
+
+/** How long a node's word that it runs something is good for. */
+export const LEASE_MS = 30_000
+/** Shorter runs are stored once, when they end. */
+const STORED_AFTER_MS = 250
+const MAX_EVENT_RESPONSE = 32 * 1024
+
+/** A run that may begin: `invocation` says running and when it started. */
+export type Started = {
+  invocation: Invocation
+  agent: Agent
+  definition: Definition
+  run: LiveRun
+  /** The node's name in the leases. */
+  owner: string
+  /** Whether the invocation is in the store already. */
+  stored: boolean
+  /** Whether what is said is recorded for followers. */
+  streaming: boolean
+}
+
+export type Ended = { invocation: EndedInvocation; entry: Entry }
+
+/** Message to outcome. What the run leaves is returned, not written: its reply must commit with it. */
+export async function runInvocation(started: Started, parts: Parts): Promise<Ended> {
+  const { agent, definition, run, streaming } = started
+  const { message, context } = started.invocation
+  let { stored } = started
+  let storing: Promise<unknown> | undefined
+  const storeSoon = stored ? undefined : setTimeout(() => (storing = storeRunning()), STORED_AFTER_MS)
+
+  const storeRunning = async () => {
+    const lease = { owner: started.owner, lease_until: parts.now() + LEASE_MS }
+    stored = await parts.journal.commit({ writes: [invocations.insertion(started.invocation, lease)] }).catch((err) => {
+      parts.log.warn({ err, request_id: started.invocation.id }, 'could not store a running invocation')
+      return false
+    })
+  }
+
+  const remembered = await remember(started, parts)
+  const outcome = await parts.runtime.run({
+    agent: { ...definition, name: agent.name },
+    message,
+    context,
+    ...remembered,
+    signal: run.signal,
+    emit: streaming ? run.record : undefined,
+  })
+  clearTimeout(storeSoon)
+  await storing
+
+  const invocation = settle(started.invocation, outcome, parts.now())
+  const writes = await effects(invocation, agent, definition, outcome.logs, parts)
+  if (!stored) return { invocation, entry: { writes: [invocations.insertion(invocation), ...writes] } }
+  return { invocation, entry: { writes, guard: (db) => invocations.finish(db, invocation, started.owner) } }
+}
+
+/** The session so far, and what else is known of this user. Without ids an invocation is stateless. */
+async function remember({ agent, definition, invocation }: Started, { storage, ...parts }: Parts) {
+  const { user_id = null, session_id = null } = invocation.context
+  if (user_id === null && session_id === null) return { history: [], recalled: [] }
+  const scope = { agent_seq: agent.seq, user_id, session_id }
+  const [history, recalled] = await Promise.all([
+    memory.history(storage.db, scope, definition.memory.history),
+    memory.recall(storage.db, scope, invocation.message, definition.memory.recall, parts),
+  ])
+  return { history, recalled }
+}
+
+function settle(invocation: Invocation, outcome: Outcome, now: number): EndedInvocation {
+  const { input_tokens, output_tokens, total_tokens } = outcome.usage
+  return {
+    ...invocation,
+    status: outcome.status,
+    response: outcome.status === 'completed' ? outcome.response : null,
+    error: errorOf(outcome),
+    input_tokens,
+    output_tokens,
+    tokens_used: total_tokens,
+    steps: outcome.steps,
+    duration_ms: Math.max(0, now - (invocation.started_at ?? now)),
+    finished_at: now,
+  }
+}
+
+function errorOf(outcome: Outcome): Invocation['error'] {
+  if (outcome.status === 'completed') return null
+  if (outcome.status === 'cancelled') return CANCELLED
+  return { code: outcome.reason === 'timeout' ? 'timeout' : 'server_error', message: outcome.message }
+}
+
+/** Everything that an ended invocation leaves besides its own row: logs, metrics, memory, the event. */
+export async function effects(
+  invocation: EndedInvocation,
+  agent: Agent,
+  { memory: policy }: Definition,
+  logs: LogEntry[],
+  { events, newId }: Parts,
+): Promise<Write[]> {
+  const { id: request_id, status, context, finished_at: time, duration_ms } = invocation
+  const { user_id = null, session_id = null } = context
+  const writes = [
+    ...logWrites({ agent_seq: agent.seq, request_id, entries: [...logs, summary(invocation)] }),
+    ...metricWrites({ agent_seq: agent.seq, time, duration_ms, outcome: status }),
+  ]
+  if (status === 'completed' && policy.remember) {
+    const { message, response } = invocation
+    const exchange = { agent_seq: agent.seq, user_id, session_id, request_id, message, response: response ?? '' }
+    writes.push(...memory.turnWrites({ ...exchange, created_at: time, newId }))
+  }
+  const found = events.writes({ type: `agent.${status}`, agent_id: agent.id, data: eventData(invocation), time })
+  writes.push(...(found instanceof Promise ? await found : found))
+  return writes
+}
+
+const LEVEL_OF = { completed: 'info', failed: 'error', cancelled: 'warn' } as const
+
+function summary(invocation: EndedInvocation): LogEntry {
+  const { status, error, duration_ms, tokens_used, version, environment, finished_at } = invocation
+  const message = error && status === 'failed' ? `Invocation failed: ${error.message}` : `Invocation ${status}`
+  const metadata = { duration_ms, tokens_used, environment, version }
+  return { timestamp: finished_at, level: LEVEL_OF[status], message, metadata }
+}
+
+function eventData({
+  id,
+  status,
+  environment,
+  version,
+  tokens_used,
+  duration_ms,
+  response,
+  error,
+  context,
+}: Invocation) {
+  const { user_id, session_id } = context
+  return {
+    request_id: id,
+    status,
+    environment,
+    version,
+    tokens_used,
+    duration_ms,
+    ...(response !== null && { response: response.slice(0, MAX_EVENT_RESPONSE) }),
+    ...(error && { error }),
+    context: { user_id: user_id ?? null, session_id: session_id ?? null },
+  }
+}

@@ -1,0 +1,222 @@
+import { notFound } from '../errors.ts'
+import type { BulkTable } from '../storage/bulk.ts'
+import { announce, type Database } from '../storage/database.ts'
+import type { Write } from '../storage/journal.ts'
+import { type Page, type PageQuery, page } from '../storage/page.ts'
+import type { Tables } from '../storage/tables.ts'
+import type { Invocation } from './invocation.ts'
+
+type InvocationRow = Tables['invocations']
+
+export type Lease = { owner: string; lease_until: number }
+
+const COLUMNS = [
+  'id',
+  'agent_seq',
+  'status',
+  'background',
+  'environment',
+  'version',
+  'deployment_id',
+  'message',
+  'context',
+  'user_id',
+  'session_id',
+  'response',
+  'error',
+  'input_tokens',
+  'output_tokens',
+  'tokens_used',
+  'duration_ms',
+  'steps',
+  'created_by',
+  'created_at',
+  'started_at',
+  'finished_at',
+  'owner',
+  'lease_until',
+  'cancel_requested_at',
+] as const
+
+const into: BulkTable = { table: 'invocations', columns: COLUMNS }
+
+/** A row for the journal. `lease` belongs to an invocation that is running. */
+export function insertion(invocation: Invocation, lease?: Lease): Write {
+  return { into, row: toRow(invocation, lease) }
+}
+
+/** Writes the end of an invocation that was stored as running; false when it is no longer this owner's to end. */
+export async function finish(db: Database, invocation: Invocation, owner: string): Promise<boolean> {
+  const { id, ...row } = toRow(invocation)
+  const { numUpdatedRows } = await db
+    .updateTable('invocations')
+    .set(row)
+    .where('id', '=', id)
+    .where('owner', '=', owner)
+    .where('status', '=', 'running')
+    .executeTakeFirst()
+  return numUpdatedRows > 0n
+}
+
+/** A queued invocation, or one whose run died, becomes this owner's. */
+export async function begin(db: Database, id: string, lease: Lease, now: number): Promise<boolean> {
+  const { numUpdatedRows } = await db
+    .updateTable('invocations')
+    .set({ status: 'running', started_at: now, ...lease })
+    .where('id', '=', id)
+    .where((row) =>
+      row.or([row('status', '=', 'queued'), row.and([row('status', '=', 'running'), row('lease_until', '<=', now)])]),
+    )
+    .executeTakeFirst()
+  return numUpdatedRows > 0n
+}
+
+/** Gives a background run back, to be started over. */
+export async function requeue(db: Database, id: string, owner: string): Promise<void> {
+  await db
+    .updateTable('invocations')
+    .set({ status: 'queued', started_at: null, owner: null, lease_until: null })
+    .where('id', '=', id)
+    .where('owner', '=', owner)
+    .where('status', '=', 'running')
+    .execute()
+}
+
+export async function renew(db: Database, ids: string[], { owner, lease_until }: Lease): Promise<void> {
+  if (ids.length === 0) return
+  await db.updateTable('invocations').set({ lease_until }).where('id', 'in', ids).where('owner', '=', owner).execute()
+}
+
+/** Ends an invocation that nobody runs: queued, or its owner is gone. False when somebody does after all. */
+export async function endUnowned(db: Database, invocation: Invocation, now: number): Promise<boolean> {
+  const { id, ...row } = toRow(invocation)
+  const { numUpdatedRows } = await db
+    .updateTable('invocations')
+    .set(row)
+    .where('id', '=', id)
+    .where((was) =>
+      was.or([was('status', '=', 'queued'), was.and([was('status', '=', 'running'), was('lease_until', '<=', now)])]),
+    )
+    .executeTakeFirst()
+  return numUpdatedRows > 0n
+}
+
+export async function requestCancel(db: Database, id: string, now: number): Promise<void> {
+  await db
+    .updateTable('invocations')
+    .set({ cancel_requested_at: now })
+    .where('id', '=', id)
+    .where('status', '=', 'running')
+    .execute()
+  await announce(db, 'cancellations')
+}
+
+/** Which of these somebody wants stopped. */
+export async function listCancelRequested(db: Database, owner: string): Promise<string[]> {
+  const rows = await db
+    .selectFrom('invocations')
+    .select('id')
+    .where('status', '=', 'running')
+    .where('owner', '=', owner)
+    .where('cancel_requested_at', 'is not', null)
+    .execute()
+  return rows.map(({ id }) => id)
+}
+
+/** Synchronous runs whose node is gone. Background ones are their job's to take up again. */
+export async function listInterrupted(db: Database, now: number, limit: number): Promise<Invocation[]> {
+  const rows = await db
+    .selectFrom('invocations')
+    .selectAll()
+    .where('status', '=', 'running')
+    .where('background', '=', 0)
+    .where('lease_until', '<=', now)
+    .limit(limit)
+    .execute()
+  return rows.map(fromRow)
+}
+
+export async function find(db: Database, agent_seq: number, id: string): Promise<Invocation | undefined> {
+  const row = await db
+    .selectFrom('invocations')
+    .selectAll()
+    .where('id', '=', id)
+    .where('agent_seq', '=', agent_seq)
+    .executeTakeFirst()
+  return row && fromRow(row)
+}
+
+export async function get(db: Database, agent_seq: number, id: string): Promise<Invocation> {
+  const invocation = await find(db, agent_seq, id)
+  if (!invocation) throw notFound('Invocation', id)
+  return invocation
+}
+
+type Filter = { status?: string | undefined; user_id?: string | undefined; session_id?: string | undefined }
+
+export async function list(
+  db: Database,
+  agent_seq: number,
+  query: PageQuery,
+  filter: Filter,
+): Promise<Page<Invocation>> {
+  let select = db.selectFrom('invocations').selectAll().where('agent_seq', '=', agent_seq)
+  for (const column of ['status', 'user_id', 'session_id'] as const) {
+    const value = filter[column]
+    if (value !== undefined) select = select.where(column, '=', value)
+  }
+  const { items, total } = await page(db, select, query)
+  return { items: items.map(fromRow), total }
+}
+
+/** For retention: finished ones only, a batch at a time. */
+export async function removeOlder(db: Database, before: number, limit: number): Promise<number> {
+  const old = db
+    .selectFrom('invocations')
+    .select('id')
+    .where('created_at', '<', before)
+    .where('status', 'not in', ['queued', 'running'])
+    .limit(limit)
+  const { numDeletedRows } = await db.deleteFrom('invocations').where('id', 'in', old).executeTakeFirst()
+  return Number(numDeletedRows)
+}
+
+/** What deleted agents left behind. */
+export async function removeOfMissingAgents(db: Database, limit: number): Promise<number> {
+  const left = db
+    .selectFrom('invocations')
+    .select('id')
+    .where('agent_seq', 'not in', db.selectFrom('agents').select('seq'))
+    .limit(limit)
+  const { numDeletedRows } = await db.deleteFrom('invocations').where('id', 'in', left).executeTakeFirst()
+  return Number(numDeletedRows)
+}
+
+function toRow(invocation: Invocation, lease?: Lease) {
+  const { context, error, steps, background, ...rest } = invocation
+  return {
+    ...rest,
+    background: background ? 1 : 0,
+    context: JSON.stringify(context),
+    user_id: context.user_id ?? null,
+    session_id: context.session_id ?? null,
+    error: error === null ? null : JSON.stringify(error),
+    steps: JSON.stringify(steps),
+    owner: lease?.owner ?? null,
+    lease_until: lease?.lease_until ?? null,
+    cancel_requested_at: null,
+  }
+}
+
+function fromRow(row: InvocationRow): Invocation {
+  const { context, error, steps, background, status, user_id: _user, session_id: _session, ...rest } = row
+  const { owner: _owner, lease_until: _lease, cancel_requested_at: _cancel, ...fields } = rest
+  return {
+    ...fields,
+    status: status as Invocation['status'],
+    background: background === 1,
+    context: JSON.parse(context),
+    error: error === null ? null : JSON.parse(error),
+    steps: JSON.parse(steps),
+  }
+}
