@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { Redis } from 'ioredis'
 import * as agents from './agents/store.ts'
+import { background } from './background.ts'
 import type { Config } from './config.ts'
 import { type FirstStart, firstStart } from './first-start.ts'
 import { idempotency } from './http/idempotency.ts'
@@ -15,10 +16,10 @@ import { createRuntime } from './runtime/runtime.ts'
 import { guardedFetch } from './security/guarded-fetch.ts'
 import { localLimiter, type RateLimiter, sharedLimiter } from './security/rate-limiter.ts'
 import { fingerprint, keyring, loadMasterKey } from './security/secrets.ts'
-import * as claims from './storage/claims.ts'
 import { openStorage } from './storage/database.ts'
 import { openJournal } from './storage/journal.ts'
 import { openMemo } from './storage/memo.ts'
+import { type Jobs, openJobs } from './storage/run-jobs.ts'
 import { settle } from './storage/settings.ts'
 import { openEvents } from './webhooks/events.ts'
 
@@ -26,6 +27,7 @@ export type App = FirstStart & {
   url: string
   engine: 'sqlite' | 'postgres'
   parts: Parts
+  jobs: Jobs
   /** Ready → draining → what runs has finished → everything is closed. */
   stop(): Promise<void>
 }
@@ -100,15 +102,14 @@ export async function startApp(config: Config, overrides: Overrides = {}): Promi
     { parts, operations, verify: keys.verify, findAgent, limiter, idempotency: replays },
     { ready: () => answers(storage.db) },
   )
+  const jobs = openJobs(parts, background(parts))
   const housekeeping = setInterval(() => {
-    Promise.all([keys.flush(), claims.removeExpired(storage.db, now())]).catch((err) =>
-      log.warn({ err }, 'housekeeping failed'),
-    )
+    keys.flush().catch((err) => log.warn({ err }, 'could not write when keys were last used'))
   }, HOUSEKEEPING_MS)
 
   const closeAll = async () => {
     clearInterval(housekeeping)
-    await server.close(config.server.drainTimeout)
+    await Promise.all([server.close(config.server.drainTimeout), jobs.close()])
     replays.close()
     await keys.flush().catch((err) => log.warn({ err }, 'could not write when keys were last used'))
     await limiter.close()
@@ -118,7 +119,7 @@ export async function startApp(config: Config, overrides: Overrides = {}): Promi
     const first = await firstStart(parts)
     const url = await server.listen(config.server)
     let stopping: Promise<void> | undefined
-    return { ...first, url, engine: storage.engine, parts, stop: () => (stopping ??= closeAll()) }
+    return { ...first, url, engine: storage.engine, parts, jobs, stop: () => (stopping ??= closeAll()) }
   } catch (error) {
     await closeAll()
     throw error
