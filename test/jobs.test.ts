@@ -63,9 +63,10 @@ onBothStores('jobs', (store) => {
     assert.deepEqual(seen, [{ payload: { text: 'a', list: [1, null] }, attempts: 1 }])
   })
 
-  test('jobs that wait from before a start run', async () => {
+  test('jobs that wait from before a start run, the longest due first', async () => {
     const kind = 'from-before'
-    for (const payload of [1, 2, 3]) await add({ kind, payload })
+    const time = now()
+    for (const payload of [2, 3, 1]) await add({ kind, payload, run_at: time - 10 + payload })
     const { run, seen, reached } = calls(3)
     start({ run, concurrency: 1 }, kind)
     await reached
@@ -294,10 +295,13 @@ onBothStores('jobs', (store) => {
     const second = calls(2)
     start({ run: second.run, concurrency: 1 }, kind)
     await second.reached
-    assert.deepEqual(second.seen, [
-      { payload: 'half done', attempts: 1 },
-      { payload: 'not while closed', attempts: 1 },
-    ])
+    assert.deepEqual(
+      second.seen.toSorted((a, b) => (String(a.payload) < String(b.payload) ? -1 : 1)),
+      [
+        { payload: 'half done', attempts: 1 },
+        { payload: 'not while closed', attempts: 1 },
+      ],
+    )
   })
 
   test('recurring work exists once for all nodes, comes back after its pause and is never given up', async () => {
