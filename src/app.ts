@@ -16,10 +16,10 @@ import { createRuntime } from './runtime/runtime.ts'
 import { guardedFetch } from './security/guarded-fetch.ts'
 import { localLimiter, type RateLimiter, sharedLimiter } from './security/rate-limiter.ts'
 import { fingerprint, keyring, loadMasterKey } from './security/secrets.ts'
-import * as claims from './storage/claims.ts'
 import { openStorage } from './storage/database.ts'
 import { openJournal } from './storage/journal.ts'
 import { openMemo } from './storage/memo.ts'
+import type { Jobs } from './storage/run-jobs.ts'
 import { settle } from './storage/settings.ts'
 import { openEvents } from './webhooks/events.ts'
 
@@ -27,6 +27,7 @@ export type App = FirstStart & {
   url: string
   engine: 'sqlite' | 'postgres'
   parts: Parts
+  jobs: Jobs
   /** Ready → draining → what runs has finished → everything is closed. */
   stop(): Promise<void>
 }
@@ -102,16 +103,14 @@ export async function startApp(config: Config, overrides: Overrides = {}): Promi
     { ready: () => answers(storage.db) },
   )
   const housekeeping = setInterval(() => {
-    Promise.all([keys.flush(), claims.removeExpired(storage.db, now())]).catch((err) =>
-      log.warn({ err }, 'housekeeping failed'),
-    )
+    keys.flush().catch((err) => log.warn({ err }, 'could not write when keys were last used'))
   }, HOUSEKEEPING_MS)
 
   const background = startBackground(parts)
 
   const closeAll = async () => {
     clearInterval(housekeeping)
-    await Promise.all([server.close(config.server.drainTimeout), background.close(config.server.drainTimeout)])
+    await Promise.all([server.close(config.server.drainTimeout), background.close()])
     replays.close()
     await keys.flush().catch((err) => log.warn({ err }, 'could not write when keys were last used'))
     await limiter.close()
@@ -121,7 +120,14 @@ export async function startApp(config: Config, overrides: Overrides = {}): Promi
     const first = await firstStart(parts)
     const url = await server.listen(config.server)
     let stopping: Promise<void> | undefined
-    return { ...first, url, engine: storage.engine, parts, stop: () => (stopping ??= closeAll()) }
+    return {
+      ...first,
+      url,
+      engine: storage.engine,
+      parts,
+      jobs: background.jobs,
+      stop: () => (stopping ??= closeAll()),
+    }
   } catch (error) {
     await closeAll()
     throw error

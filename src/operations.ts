@@ -18,6 +18,8 @@ import { getSelf } from './keys/get-self.ts'
 import { listKeys } from './keys/list-keys.ts'
 import { revokeKey } from './keys/revoke-key.ts'
 import { rotateKey } from './keys/rotate-key.ts'
+import { getLogs } from './logs/get-logs.ts'
+import { getMetrics } from './metrics/get-metrics.ts'
 import type { Operation } from './operation.ts'
 
 /** The API, in the order of its documentation. */
@@ -38,6 +40,9 @@ export const operations = [
   listDeployments,
   getDeployment,
   rollbackDeployment,
+
+  getLogs,
+  getMetrics,
 
   createKey,
   listKeys,

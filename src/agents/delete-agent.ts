@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { operation } from '../operation.ts'
+import { enqueue } from '../storage/jobs.ts'
 import { AgentParams } from './agent.ts'
 import * as agents from './store.ts'
 
@@ -14,9 +15,11 @@ export const deleteAgent = operation({
   params: AgentParams,
   data: z.object({ id: z.string(), deleted: z.literal(true) }),
 
-  async run({ params }, { db }) {
+  async run({ params }, { db, newId, now }) {
     await agents.get(db, params.agent_id)
     await agents.remove(db, params.agent_id)
+    // Nobody can reach its logs, metrics and memory any more; there may be many, so they go in the background.
+    await enqueue(db, { id: newId('job', now()), kind: 'purge', key: 'deleted agents', payload: null, run_at: now() })
     return { id: params.agent_id, deleted: true as const }
   },
 })

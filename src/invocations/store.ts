@@ -2,6 +2,7 @@ import { notFound } from '../errors.ts'
 import type { BulkTable } from '../storage/bulk.ts'
 import { announce, type Database } from '../storage/database.ts'
 import type { Write } from '../storage/journal.ts'
+import { missingAgents } from '../storage/missing-agents.ts'
 import { type Page, type PageQuery, page } from '../storage/page.ts'
 import type { Tables } from '../storage/tables.ts'
 import type { Invocation } from './invocation.ts'
@@ -170,7 +171,7 @@ export async function list(
 }
 
 /** For retention: finished ones only, a batch at a time. */
-export async function removeOlder(db: Database, before: number, limit: number): Promise<number> {
+export async function remove(db: Database, before: number, limit: number): Promise<number> {
   const old = db
     .selectFrom('invocations')
     .select('id')
@@ -183,11 +184,9 @@ export async function removeOlder(db: Database, before: number, limit: number): 
 
 /** What deleted agents left behind. */
 export async function removeOfMissingAgents(db: Database, limit: number): Promise<number> {
-  const left = db
-    .selectFrom('invocations')
-    .select('id')
-    .where('agent_seq', 'not in', db.selectFrom('agents').select('seq'))
-    .limit(limit)
+  const agents = await missingAgents(db, 'invocations')
+  if (agents.length === 0) return 0
+  const left = db.selectFrom('invocations').select('id').where('agent_seq', 'in', agents).limit(limit)
   const { numDeletedRows } = await db.deleteFrom('invocations').where('id', 'in', left).executeTakeFirst()
   return Number(numDeletedRows)
 }

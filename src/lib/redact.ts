@@ -2,8 +2,8 @@ const REDACTED = '[redacted]'
 
 /** Secrets that can be told by their form. What stands before the secret itself is captured, and kept. */
 const SECRETS = [
-  /\b(?:mrg|whsec|gh[opsur]|github_pat|glpat|xox[abeprs]|hf)[_-][\w+/=-]{16,}/,
-  /\b(?:sk|pk|rk)[_-][\w-]{16,}/,
+  /(?:mrg|whsec)_[\w+/=-]{16,}/,
+  /\b(?:sk|pk|rk|gh[opsur]|github_pat|glpat|xox[abeprs]|hf)[_-][\w-]{16,}/,
   /\bAKIA[0-9A-Z]{16}\b|\bAIza[\w-]{35}/,
   /\beyJ[\w-]{8,}\.[\w-]{8,}\.[\w-]*/,
   /-----BEGIN [A-Z ]{0,40}PRIVATE KEY-----[^]*?(?:-----END [A-Z ]{0,40}PRIVATE KEY-----|$)/,

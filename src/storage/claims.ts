@@ -101,10 +101,18 @@ export async function renew(db: Database, owners: string[], now: number): Promis
     .execute()
 }
 
-export async function removeExpired(db: Database, now: number): Promise<void> {
-  await db
-    .deleteFrom('claims')
+/** At most `limit`; returns how many went. */
+export async function removeExpired(db: Database, now: number, limit: number): Promise<number> {
+  const expired = db
+    .selectFrom('claims')
+    .select(['scope', 'key'])
     .where('created_at', '<=', now - VALID_MS)
     .where('lease_until', '<=', now)
-    .execute()
+    .limit(limit)
+    .$asTuple('scope', 'key')
+  const { numDeletedRows } = await db
+    .deleteFrom('claims')
+    .where((claims) => claims(claims.refTuple('scope', 'key'), 'in', expired))
+    .executeTakeFirst()
+  return Number(numDeletedRows)
 }

@@ -35,8 +35,8 @@ export type JobHandler = {
 export type Jobs = {
   /** Looks for work now, as after a change of the clock. New jobs are noticed without it. */
   wake(): void
-  /** Takes no more work, waits for what runs, then aborts it and puts it back into the queue. */
-  close(graceMs: number): Promise<void>
+  /** Takes no more work and aborts what runs, which goes back into the queue unless it is done within moments. */
+  close(): Promise<void>
 }
 
 type Options = { storage: Storage; now: () => number; log: Logger }
@@ -44,7 +44,7 @@ type Options = { storage: Storage; now: () => number; log: Logger }
 const MAX_ATTEMPTS = 10
 /** An idle lane looks at the clock this often while something is due later. */
 const POLL_MS = 1_000
-/** How long a handler may take to end after its signal. */
+/** How long a handler may take to end after its signal; one that does not keeps its lease until it runs out. */
 const STOP_MS = 5_000
 const ERROR_LENGTH = 2_000
 
@@ -59,8 +59,8 @@ export function openJobs(options: Options, handlers: Record<string, JobHandler>)
     wake() {
       for (const lane of lanes) lane.wake()
     },
-    async close(graceMs) {
-      await Promise.all(lanes.map((lane) => lane.close(graceMs)))
+    async close() {
+      await Promise.all(lanes.map((lane) => lane.close()))
     },
   }
 }
@@ -129,12 +129,11 @@ function openLane(options: Options, kind: string, handler: JobHandler): Jobs {
 
   return {
     wake,
-    async close(graceMs) {
+    async close() {
       closed = true
       clearTimeout(timer)
       await looking
       const ended = Promise.all([...running.values()].map((run) => run.ended))
-      await within(ended, graceMs)
       for (const { stop } of running.values()) stop.abort(new Error('the service stops'))
       await within(ended, STOP_MS)
       clearInterval(leases)

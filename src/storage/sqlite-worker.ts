@@ -18,6 +18,8 @@ export type SqliteReply =
   | { changedElsewhere: true }
 
 const STATEMENTS_KEPT = 500
+const BUSY_MS = 10_000
+const SQLITE_BUSY = 5
 const FOREIGN_CHANGE_CHECK_MS = 250
 
 if (parentPort) serve(parentPort, workerData as SqliteWorkerData)
@@ -80,10 +82,24 @@ function serve(port: NonNullable<typeof parentPort>, { path, role }: SqliteWorke
 }
 
 function open(path: string, role: SqliteWorkerData['role']): DatabaseSync {
-  const connection = new DatabaseSync(path, { enableForeignKeyConstraints: true, timeout: 10_000 })
-  connection.exec('pragma journal_mode = wal')
+  const connection = new DatabaseSync(path, { enableForeignKeyConstraints: true, timeout: BUSY_MS })
+  useWal(connection)
   connection.exec('pragma synchronous = full')
   connection.exec('pragma temp_store = memory')
   if (role === 'reader') connection.exec('pragma query_only = on')
   return connection
+}
+
+/** SQLite does not wait for a lock to change the mode, and whoever opens a new file at the same time holds one. */
+function useWal(connection: DatabaseSync): void {
+  const deadline = performance.now() + BUSY_MS
+  for (;;) {
+    try {
+      connection.exec('pragma journal_mode = wal')
+      return
+    } catch (error) {
+      if ((error as { errcode?: number }).errcode !== SQLITE_BUSY || performance.now() > deadline) throw error
+      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 5)
+    }
+  }
 }

@@ -10,6 +10,9 @@ export type Tables = {
   deployments: DeploymentsTable
   invocations: InvocationsTable
   jobs: JobsTable
+  logs: LogsTable
+  metrics: MetricsTable
+  metric_buckets: MetricBucketsTable
   webhooks: WebhooksTable
   events: EventsTable
   deliveries: DeliveriesTable
@@ -174,3 +177,29 @@ type JobsTable = {
   error: string | null
   failed_at: number | null
 }
+
+type LogsTable = {
+  id: Generated<number>
+  agent_seq: number
+  timestamp: number
+  /** 0 debug, 1 info, 2 warn, 3 error. */
+  level: number
+  request_id: string
+  message: string
+  /** JSON, without the request's id. */
+  metadata: string
+}
+
+/** What an agent's invocations came to in `minutes` minutes (1 or 60) from `start` on, in minutes since the epoch. */
+type MetricsTable = {
+  agent_seq: number
+  minutes: number
+  start: number
+  count: number
+  errors: number
+  sum_ms: number
+  max_ms: number
+}
+
+/** How many of them took about as long: their histogram. */
+type MetricBucketsTable = { agent_seq: number; minutes: number; start: number; bucket: number; count: number }

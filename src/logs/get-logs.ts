@@ -1,0 +1,22 @@
+import { AgentParams } from '../agents/agent.ts'
+import * as agents from '../agents/store.ts'
+import { operation } from '../operation.ts'
+import { LogEntryReply, LogsQuery } from './log-entry.ts'
+import * as logs from './store.ts'
+
+export const getLogs = operation({
+  id: 'getLogs',
+  method: 'GET',
+  path: '/v1/agents/{agent_id}/logs',
+  summary: "Get an agent's log entries",
+  description: 'What the runtime and the tools reported, newest first. Secrets are redacted before an entry is stored.',
+  permission: 'read',
+  params: AgentParams,
+  query: LogsQuery,
+  list: LogEntryReply,
+
+  async run({ params, query }, { db }) {
+    const { seq } = await agents.get(db, params.agent_id)
+    return logs.list(db, seq, query)
+  },
+})

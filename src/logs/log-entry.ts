@@ -1,0 +1,44 @@
+import { z } from 'zod'
+import type { LogLevel } from '../runtime/outcome.ts'
+import { Text, Time, TimeInput } from '../shapes.ts'
+
+/** From least to most severe; a level is stored as its place in this list. */
+export const LEVELS = ['debug', 'info', 'warn', 'error'] as const satisfies readonly LogLevel[]
+
+export const LogEntryReply = z
+  .object({
+    timestamp: Time,
+    level: z.enum(LEVELS),
+    message: z.string(),
+    metadata: z.looseObject({ request_id: z.string() }),
+  })
+  .meta({ id: 'LogEntry' })
+
+/** As it is kept: every entry belongs to an invocation. */
+export type StoredEntry = z.input<typeof LogEntryReply>
+
+const ONE_LEVEL = `(?:${LEVELS.join('|')})`
+const LevelList = z
+  .string()
+  .regex(
+    new RegExp(`^${ONE_LEVEL}(?:,${ONE_LEVEL})*$`),
+    `must be one or more of ${LEVELS.join(', ')}, with commas between`,
+  )
+  .transform((list) => list.split(',') as LogLevel[])
+
+export const LogsQuery = z
+  .strictObject({
+    limit: z.int().min(1).max(1000).default(100),
+    offset: z.int().min(0).default(0),
+    sort: z.enum(['timestamp', '-timestamp']).default('-timestamp'),
+    level: LevelList.optional().describe('One level or several, as in `warn,error`'),
+    start_time: TimeInput.optional().describe('Entries from this time on'),
+    end_time: TimeInput.optional().describe('Entries before this time'),
+    request_id: Text(100).optional().describe('Entries of one invocation'),
+    search: Text(200).optional().describe('Entries whose message or metadata contain this text, whatever its case'),
+  })
+  .refine(({ start_time = -Infinity, end_time = Infinity }) => start_time < end_time, {
+    path: ['end_time'],
+    message: 'must be later than start_time',
+  })
+export type LogsQuery = z.output<typeof LogsQuery>

@@ -1,0 +1,95 @@
+import { sql } from 'kysely'
+import { redact, redactDeep } from '../lib/redact.ts'
+import type { LogEntry } from '../runtime/outcome.ts'
+import type { BulkTable } from '../storage/bulk.ts'
+import { contains } from '../storage/contains.ts'
+import type { Database } from '../storage/database.ts'
+import type { Write } from '../storage/journal.ts'
+import { missingAgents } from '../storage/missing-agents.ts'
+import { type Page, page } from '../storage/page.ts'
+import { LEVELS, type LogsQuery, type StoredEntry } from './log-entry.ts'
+
+const LOGS: BulkTable = {
+  table: 'logs',
+  columns: ['agent_seq', 'timestamp', 'level', 'request_id', 'message', 'metadata'],
+}
+const MESSAGE_CHARACTERS = 10_000
+const METADATA_CHARACTERS = 20_000
+
+type Logged = { agent_seq: number; request_id: string; entries: readonly LogEntry[] }
+
+/** What an invocation reported, for the journal. Secrets stay behind. */
+export function logWrites({ agent_seq, request_id, entries }: Logged): Write[] {
+  return entries.map(({ timestamp, level, message, metadata }) => ({
+    into: LOGS,
+    row: {
+      agent_seq,
+      timestamp,
+      level: LEVELS.indexOf(level),
+      request_id,
+      message: storable(redact(message)),
+      metadata: shortJson(redactDeep(metadata)),
+    },
+  }))
+}
+
+/** Whatever a model or a tool said: PostgreSQL takes neither NUL nor half a surrogate pair. */
+function storable(text: string): string {
+  const short = text.length > MESSAGE_CHARACTERS ? `${text.slice(0, MESSAGE_CHARACTERS)}…` : text
+  return short.toWellFormed().replaceAll('\0', '\u{FFFD}')
+}
+
+function shortJson(metadata: unknown): string {
+  const json = JSON.stringify(metadata)
+  return json.length > METADATA_CHARACTERS ? JSON.stringify({ left_out: `${json.length} characters` }) : json
+}
+
+/** Newest first unless the query says otherwise; entries of the same millisecond keep the order they were written in. */
+export async function list(db: Database, agent_seq: number, query: LogsQuery): Promise<Page<StoredEntry>> {
+  const { level, start_time, end_time, request_id, search } = query
+  let select = db
+    .selectFrom('logs')
+    .select(['timestamp', 'level', 'request_id', 'message', 'metadata'])
+    .where('agent_seq', '=', agent_seq)
+  if (level) {
+    const levels = level.map((name) => LEVELS.indexOf(name))
+    select = select.where('level', 'in', levels)
+  }
+  if (start_time !== undefined) select = select.where('timestamp', '>=', start_time)
+  if (end_time !== undefined) select = select.where('timestamp', '<', end_time)
+  if (request_id !== undefined) select = select.where('request_id', '=', request_id)
+  if (search !== undefined) {
+    const inMetadata = JSON.stringify(search).slice(1, -1)
+    select = select.where((entry) =>
+      entry.or([contains(db, sql.ref('message'), search), contains(db, sql.ref('metadata'), inMetadata)]),
+    )
+  }
+  const { items, total } = await page(db, select, query)
+  return { items: items.map(fromRow), total }
+}
+
+/** Older than the given time, at most `limit` of them. Returns how many went. */
+export async function remove(db: Database, before: number, limit: number): Promise<number> {
+  const old = db.selectFrom('logs').select('id').where('timestamp', '<', before).limit(limit)
+  const { numDeletedRows } = await db.deleteFrom('logs').where('id', 'in', old).executeTakeFirst()
+  return Number(numDeletedRows)
+}
+
+export async function removeOfMissingAgents(db: Database, limit: number): Promise<number> {
+  const agents = await missingAgents(db, 'logs')
+  if (agents.length === 0) return 0
+  const left = db.selectFrom('logs').select('id').where('agent_seq', 'in', agents).limit(limit)
+  const { numDeletedRows } = await db.deleteFrom('logs').where('id', 'in', left).executeTakeFirst()
+  return Number(numDeletedRows)
+}
+
+type LogRow = { timestamp: number; level: number; request_id: string; message: string; metadata: string }
+
+function fromRow({ timestamp, level, request_id, message, metadata }: LogRow): StoredEntry {
+  return {
+    timestamp,
+    level: LEVELS[level] as StoredEntry['level'],
+    message,
+    metadata: { ...JSON.parse(metadata), request_id },
+  }
+}

@@ -1,0 +1,44 @@
+import { z } from 'zod'
+import { Time, TimeInput } from '../shapes.ts'
+
+export const Metric = z.enum(['response_time', 'throughput', 'error_rate'])
+export type Metric = z.output<typeof Metric>
+
+export const UNIT_OF = {
+  response_time: 'ms',
+  throughput: 'requests_per_minute',
+  error_rate: 'percent',
+} as const satisfies Record<Metric, string>
+
+/** In minutes. */
+export const GRANULARITIES = { '1m': 1, '5m': 5, '1h': 60, '1d': 1440 } as const
+const Granularity = z.enum(['1m', '5m', '1h', '1d'])
+export type Granularity = z.output<typeof Granularity>
+
+const Aggregation = z.enum(['avg', 'p50', 'p95', 'p99', 'max'])
+export type Aggregation = z.output<typeof Aggregation>
+
+export const MetricsQuery = z
+  .strictObject({
+    metric: Metric,
+    start_time: TimeInput.optional().describe('Default: an hour before end_time'),
+    end_time: TimeInput.optional().describe('Default: now'),
+    granularity: Granularity.optional().describe('Default: by the length of the range'),
+    aggregation: Aggregation.optional().describe('Of `response_time` only; default avg'),
+  })
+  .refine(({ metric, aggregation }) => aggregation === undefined || metric === 'response_time', {
+    path: ['aggregation'],
+    message: 'is for the metric response_time only',
+  })
+
+export const MetricSeries = z
+  .object({
+    metric: Metric,
+    granularity: Granularity,
+    aggregation: Aggregation.optional(),
+    values: z.array(z.object({ timestamp: Time, value: z.number(), unit: z.enum(Object.values(UNIT_OF)) })),
+  })
+  .meta({ id: 'MetricSeries' })
+
+/** What a bucket of time came to. */
+export type Totals = { count: number; errors: number; sum_ms: number; max_ms: number }

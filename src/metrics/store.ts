@@ -1,0 +1,119 @@
+import { type RawBuilder, type SqlBool, sql } from 'kysely'
+import type { BulkTable, Merge } from '../storage/bulk.ts'
+import type { Database } from '../storage/database.ts'
+import type { Write } from '../storage/journal.ts'
+import { missingAgents } from '../storage/missing-agents.ts'
+import { bucketOf, type Histogram } from './histogram.ts'
+import type { Totals } from './metric.ts'
+
+type MetricTable = BulkTable & { table: 'metrics' | 'metric_buckets'; merge: Merge }
+
+const METRICS: MetricTable = {
+  table: 'metrics',
+  columns: ['agent_seq', 'minutes', 'start', 'count', 'errors', 'sum_ms', 'max_ms'],
+  merge: { key: ['agent_seq', 'minutes', 'start'], add: ['count', 'errors', 'sum_ms'], max: ['max_ms'] },
+}
+const BUCKETS: MetricTable = {
+  table: 'metric_buckets',
+  columns: ['agent_seq', 'minutes', 'start', 'bucket', 'count'],
+  merge: { key: ['agent_seq', 'minutes', 'start', 'bucket'], add: ['count'], max: [] },
+}
+const MINUTE_MS = 60_000
+/** Everything is summed up twice, so that a year in days need not be added up from its minutes. */
+const SPANS = [1, 60]
+
+type Sample = {
+  agent_seq: number
+  /** When the invocation ended. */
+  time: number
+  duration_ms: number
+  outcome: 'completed' | 'failed' | 'cancelled'
+}
+
+/** What an invocation adds to its agent's metrics, for the journal. One that was cancelled adds nothing: nobody waited for its answer. */
+export function metricWrites({ agent_seq, time, duration_ms, outcome }: Sample): Write[] {
+  if (outcome === 'cancelled') return []
+  const ms = Math.max(0, Math.round(duration_ms))
+  const errors = outcome === 'failed' ? 1 : 0
+  const minute = Math.floor(time / MINUTE_MS)
+  return SPANS.flatMap((minutes) => {
+    const key = { agent_seq, minutes, start: minute - (minute % minutes) }
+    return [
+      { into: METRICS, row: { ...key, count: 1, errors, sum_ms: ms, max_ms: ms } },
+      { into: BUCKETS, row: { ...key, bucket: bucketOf(ms), count: 1 } },
+    ]
+  })
+}
+
+/** Minutes since the epoch, `to` not included; both are multiples of `step`. */
+export type Range = { from: number; to: number; step: number }
+
+/** By the minute each step starts with; steps without an invocation are absent. */
+export async function totals(db: Database, agent_seq: number, range: Range): Promise<Map<number, Totals>> {
+  const step = stepOf(range)
+  const rows = await db
+    .selectFrom('metrics')
+    .select((row) => [
+      step.as('from'),
+      row.fn.sum<number>('count').as('count'),
+      row.fn.sum<number>('errors').as('errors'),
+      row.fn.sum<number>('sum_ms').as('sum_ms'),
+      row.fn.max('max_ms').as('max_ms'),
+    ])
+    .where('agent_seq', '=', agent_seq)
+    .where('minutes', '=', spanOf(range))
+    .where('start', '>=', range.from)
+    .where('start', '<', range.to)
+    .groupBy(step)
+    .execute()
+  return new Map(rows.map(({ from, ...sums }) => [from, sums]))
+}
+
+export async function histograms(db: Database, agent_seq: number, range: Range): Promise<Map<number, Histogram>> {
+  const step = stepOf(range)
+  const rows = await db
+    .selectFrom('metric_buckets')
+    .select((row) => [step.as('from'), 'bucket', row.fn.sum<number>('count').as('count')])
+    .where('agent_seq', '=', agent_seq)
+    .where('minutes', '=', spanOf(range))
+    .where('start', '>=', range.from)
+    .where('start', '<', range.to)
+    .groupBy([step, 'bucket'])
+    .orderBy('bucket')
+    .execute()
+  return Map.groupBy(rows, ({ from }) => from)
+}
+
+/** Older than the given time, at most `limit` of each table. Returns how many went. */
+export async function remove(db: Database, before: number, limit: number): Promise<number> {
+  const minute = Math.floor(before / MINUTE_MS)
+  const old = sql<SqlBool>`start < ${minute}`
+  return (await removeRows(db, BUCKETS, old, limit)) + (await removeRows(db, METRICS, old, limit))
+}
+
+export async function removeOfMissingAgents(db: Database, limit: number): Promise<number> {
+  let removed = 0
+  for (const bulk of [BUCKETS, METRICS]) {
+    const agents = await missingAgents(db, bulk.table)
+    if (agents.length > 0) removed += await removeRows(db, bulk, sql`agent_seq in (${sql.join(agents)})`, limit)
+  }
+  return removed
+}
+
+async function removeRows(db: Database, { table, merge }: MetricTable, which: RawBuilder<SqlBool>, limit: number) {
+  const key = sql.join(merge.key.map((column) => sql.ref(column)))
+  const { numAffectedRows } = await sql`
+    delete from ${sql.table(table)} where (${key}) in (
+      select ${key} from ${sql.table(table)} where ${which} limit ${limit}
+    )`.execute(db)
+  return Number(numAffectedRows)
+}
+
+/** The step a row falls into. Written into the statement: PostgreSQL takes two parameters for two different steps. */
+function stepOf({ step }: Range): RawBuilder<number> {
+  return sql<number>`start - start % ${sql.lit(step)}`
+}
+
+function spanOf({ step }: Range): number {
+  return Math.max(...SPANS.filter((minutes) => step % minutes === 0))
+}
