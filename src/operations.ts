@@ -13,6 +13,9 @@ import { getSelf } from './keys/get-self.ts'
 import { listKeys } from './keys/list-keys.ts'
 import { revokeKey } from './keys/revoke-key.ts'
 import { rotateKey } from './keys/rotate-key.ts'
+import { clearMemory } from './memory/clear-memory.ts'
+import { searchMemory } from './memory/search-memory.ts'
+import { writeMemory } from './memory/write-memory.ts'
 import type { Operation } from './operation.ts'
 
 /** The API, in the order of its documentation. */
@@ -27,6 +30,10 @@ export const operations = [
   listDeployments,
   getDeployment,
   rollbackDeployment,
+
+  searchMemory,
+  writeMemory,
+  clearMemory,
 
   createKey,
   listKeys,
