@@ -12,6 +12,7 @@ import { createLog, type Logger } from './lib/log.ts'
 import type { Parts } from './operation.ts'
 import { operations } from './operations.ts'
 import { liveRuns } from './runtime/live-runs.ts'
+import { openEmbedder } from './runtime/models/embedder.ts'
 import { createRuntime } from './runtime/runtime.ts'
 import { guardedFetch } from './security/guarded-fetch.ts'
 import { localLimiter, type RateLimiter, sharedLimiter } from './security/rate-limiter.ts'
@@ -61,6 +62,7 @@ export async function buildParts(
       now,
       defaultTimeoutMs: config.limits.invokeTimeout,
     })
+    const embedder = config.memory.embedder && openEmbedder(config.memory.embedder, { log, now })
     const newId = idSource()
     const parts: Parts = {
       config,
@@ -68,6 +70,7 @@ export async function buildParts(
       journal,
       keyring: keyring(masterKey),
       runtime,
+      embedder,
       live: liveRuns(),
       events: openEvents(storage, newId),
       memo: openMemo(storage),
@@ -81,6 +84,7 @@ export async function buildParts(
       async close() {
         await journal.drain()
         await runtime.close()
+        await embedder?.close()
         await storage.close()
       },
     }

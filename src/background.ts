@@ -2,6 +2,7 @@ import { runQueued, stopCancelled, stopUnwanted, tendRuns } from './invocations/
 import { INVOCATION_JOB } from './invocations/invoke-agent.ts'
 import * as invocations from './invocations/store.ts'
 import * as logs from './logs/store.ts'
+import * as memory from './memory/store.ts'
 import * as metrics from './metrics/store.ts'
 import type { Parts } from './operation.ts'
 import * as claims from './storage/claims.ts'
@@ -53,6 +54,7 @@ function jobHandlers(parts: Parts): Record<string, JobHandler> {
   const ofDeletedAgents: Sweepable[] = [
     { name: 'logs of deleted agents', remove: logs.removeOfMissingAgents },
     { name: 'metrics of deleted agents', remove: metrics.removeOfMissingAgents },
+    { name: 'memories of deleted agents', remove: memory.removeOfMissingAgents },
     { name: 'invocations of deleted agents', remove: invocations.removeOfMissingAgents },
   ].map(({ name, remove }) => ({ name, keep_ms: 0, remove: (db, _before, limit) => remove(db, limit) }))
 

@@ -5,6 +5,7 @@ import type { Events } from './events.ts'
 import type { NewId } from './lib/id.ts'
 import type { Logger } from './lib/log.ts'
 import type { LiveRuns, StreamEvent } from './runtime/live-runs.ts'
+import type { Embedder } from './runtime/models/embedder.ts'
 import type { Runtime } from './runtime/runtime.ts'
 import type { Permission } from './security/permissions.ts'
 import type { Keyring } from './security/secrets.ts'
@@ -32,6 +33,8 @@ export type Parts = {
   events: Events
   keyring: Keyring
   runtime: Runtime
+  /** Undefined unless configured: then memory is searched by words alone. */
+  embedder: Embedder | undefined
   live: LiveRuns
   memo: Memo
   log: Logger

@@ -19,6 +19,9 @@ import { listKeys } from './keys/list-keys.ts'
 import { revokeKey } from './keys/revoke-key.ts'
 import { rotateKey } from './keys/rotate-key.ts'
 import { getLogs } from './logs/get-logs.ts'
+import { clearMemory } from './memory/clear-memory.ts'
+import { searchMemory } from './memory/search-memory.ts'
+import { writeMemory } from './memory/write-memory.ts'
 import { getMetrics } from './metrics/get-metrics.ts'
 import type { Operation } from './operation.ts'
 
@@ -43,6 +46,9 @@ export const operations = [
 
   getLogs,
   getMetrics,
+  searchMemory,
+  writeMemory,
+  clearMemory,
 
   createKey,
   listKeys,

@@ -159,7 +159,9 @@ export async function runAndRender(
   { exchange, operation, input, delivery, held }: Run,
 ): Promise<Rendered> {
   const { path, request_id } = exchange
-  const toReply = (result: unknown) => render(operation, result, { path, query: input.query })
+  // A search has its page in the body.
+  const paging = operation.method === 'GET' ? input.query : input.body
+  const toReply = (result: unknown) => render(operation, result, { path, paging })
   const context = { ...parts, ...delivery, actor: exchange.actor as Actor, request_id }
 
   if (!changes(operation) || operation.transaction === false) {

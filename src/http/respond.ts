@@ -22,7 +22,7 @@ export function standardHeaders(request_id: string): Record<string, string> {
 export function render(
   operation: Operation,
   result: unknown,
-  { path, query }: { path: string; query: unknown },
+  { path, paging }: { path: string; paging: unknown },
 ): Rendered {
   if (result instanceof Accepted && operation.accepted) {
     const headers = { Location: result.location, 'Preference-Applied': 'respond-async' }
@@ -35,7 +35,7 @@ export function render(
   const status = operation.success ?? 200
   if (operation.list) {
     const { items, total } = result as Page<unknown>
-    const { limit, offset } = query as PageQuery
+    const { limit, offset } = paging as PageQuery
     const data = items.map((item) => operation.list.parse(item))
     const pagination = { limit, offset, total, has_more: offset + items.length < total }
     return { status, headers: {}, body: JSON.stringify({ data, pagination }) }

@@ -14,13 +14,19 @@ export type BulkTable = {
   merge?: Merge
   /** What the nodes hear of once the rows are committed. */
   announces?: Change
+  /** Completes the insert of so many rows, in its transaction. */
+  after?(db: Database, count: number): Promise<void>
 }
 
 /** Inserts many rows with one statement: a prepared insert looped in the writer thread, or PostgreSQL's unnest. */
 export async function insertMany(db: Database, bulk: BulkTable, rows: Value[][]): Promise<void> {
   if (rows.length === 0) return
-  const { table, columns, merge, announces } = bulk
-  if (announces) await announce(db, announces)
+  if (bulk.announces) await announce(db, bulk.announces)
+  await insertRows(db, bulk, rows)
+  await bulk.after?.(db, rows.length)
+}
+
+async function insertRows(db: Database, { table, columns, merge }: BulkTable, rows: Value[][]): Promise<void> {
   const names = columns.map((column) => `"${column}"`).join(', ')
   const conflict = merge ? ` ${onConflict(table, merge)}` : ''
   if (engineOf(db) === 'sqlite') {

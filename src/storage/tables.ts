@@ -13,6 +13,8 @@ export type Tables = {
   logs: LogsTable
   metrics: MetricsTable
   metric_buckets: MetricBucketsTable
+  memories: MemoriesTable
+  memory_vectors: MemoryVectorsTable
   webhooks: WebhooksTable
   events: EventsTable
   deliveries: DeliveriesTable
@@ -203,3 +205,27 @@ type MetricsTable = {
 
 /** How many of them took about as long: their histogram. */
 type MetricBucketsTable = { agent_seq: number; minutes: number; start: number; bucket: number; count: number }
+/** SQLite indexes it in `memory_index`, PostgreSQL in its column `lexemes`. */
+type MemoriesTable = {
+  seq: Generated<number>
+  id: string
+  agent_seq: number
+  kind: string
+  role: string | null
+  /** Empty for none, as is `session_id`: nothing that is not null must be equal to it. */
+  user_id: string
+  session_id: string
+  content: string
+  metadata: string
+  /** What it is found by, parted by spaces, and how many there are. */
+  terms: string
+  length: number
+  created_at: number
+}
+
+type MemoryVectorsTable = {
+  memory_seq: number
+  model: string
+  /** Base64 of 32-bit floats, little-endian, of unit length. */
+  vector: string
+}

@@ -1,0 +1,36 @@
+import { z } from 'zod'
+import { AgentParams } from '../agents/agent.ts'
+import * as agents from '../agents/store.ts'
+import { operation } from '../operation.ts'
+import { TimeInput } from '../shapes.ts'
+import { MemoryContext } from './memory.ts'
+import * as memories from './store.ts'
+
+/** Others may write between two batches. */
+const BATCH_SIZE = 500
+
+export const clearMemory = operation({
+  id: 'clearMemory',
+  method: 'DELETE',
+  path: '/v1/agents/{agent_id}/memory',
+  summary: 'Clear memory',
+  description:
+    'Forgets what the agent remembered until now: all of it, or what one user, one session or the time before a moment has. If it is interrupted, send it again.',
+  permission: 'delete',
+  transaction: false,
+  params: AgentParams,
+  query: MemoryContext.extend({ before: TimeInput.optional().describe('Only what is older') }),
+  data: z.object({ deleted: z.int() }),
+
+  async run({ params, query }, { db, storage }) {
+    const { seq: agent_seq } = await agents.get(db, params.agent_id)
+    const { before, ...context } = query
+    const which = { scope: { agent_seq, ...context }, before, through: await memories.newestSeq(db) }
+    let deleted = 0
+    for (;;) {
+      const seqs = await memories.listSeqs(db, which, BATCH_SIZE)
+      if (seqs.length === 0) return { deleted }
+      deleted += await storage.transaction((transaction) => memories.remove(transaction, seqs))
+    }
+  },
+})

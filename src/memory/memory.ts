@@ -1,0 +1,63 @@
+import { z } from 'zod'
+import { Metadata, Text, Time, TimeInput } from '../shapes.ts'
+
+const MAX_ITEMS = 100
+const MAX_CONTENT = 100_000
+const MAX_QUERY = 10_000
+
+export const MemoryKind = z.enum(['turn', 'fact', 'note'])
+
+export const MemoryRole = z.enum(['user', 'assistant'])
+
+/** Whose memory, and of which conversation. */
+export const MemoryContext = z.strictObject({ user_id: Text(256).optional(), session_id: Text(256).optional() })
+
+export const SearchMemoryBody = z
+  .strictObject({
+    query: Text(MAX_QUERY),
+    limit: z.int().min(1).max(100).default(10),
+    offset: z.int().min(0).default(0),
+    context: MemoryContext.default({}).describe('Only memories of this user, of this session'),
+    min_score: z.number().min(0).max(1).default(0),
+  })
+  .meta({ id: 'SearchMemory' })
+
+const Item = z
+  .strictObject({
+    content: Text(MAX_CONTENT),
+    kind: MemoryKind.default('note'),
+    role: MemoryRole.nullable().default(null).describe('Who said it; required for a turn'),
+    context: MemoryContext.default({}),
+    metadata: Metadata.default({}),
+    created_at: TimeInput.optional().describe('When it was said; now if absent'),
+  })
+  .refine(({ kind, role }) => kind !== 'turn' || role !== null, { message: 'is required for a turn', path: ['role'] })
+
+export const WriteMemoryBody = z
+  .strictObject({ items: z.array(Item).min(1).max(MAX_ITEMS) })
+  .meta({ id: 'WriteMemory' })
+
+const Said = { id: z.string(), content: z.string(), kind: MemoryKind, role: MemoryRole.nullable() }
+const Origin = {
+  user_id: z.string().nullable(),
+  session_id: z.string().nullable(),
+  created_at: Time,
+  metadata: z.record(z.string(), z.json()),
+}
+
+export const MemoryReply = z.object({ ...Said, ...Origin }).meta({ id: 'Memory' })
+
+export const FoundMemory = z
+  .object({ ...MemoryReply.shape, score: z.number().min(0).max(1) })
+  .meta({ id: 'FoundMemory' })
+
+export type Memory = z.input<typeof MemoryReply>
+
+/** What may be read: undefined is any user or session, null those memories that have none. */
+export type Scope = { agent_seq: number; user_id?: string | null | undefined; session_id?: string | null | undefined }
+
+/** One conversation of one user with one agent; without a user it is of nobody else's. */
+export type Conversation = { agent_seq: number; user_id: string | null; session_id: string | null }
+
+/** What was said in a conversation. */
+export type Turn = { role: z.output<typeof MemoryRole>; content: string }

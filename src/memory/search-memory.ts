@@ -1,0 +1,26 @@
+import { AgentParams } from '../agents/agent.ts'
+import * as agents from '../agents/store.ts'
+import { operation } from '../operation.ts'
+import { FoundMemory, SearchMemoryBody } from './memory.ts'
+import * as memories from './store.ts'
+
+export const searchMemory = operation({
+  id: 'searchMemory',
+  method: 'POST',
+  path: '/v1/agents/{agent_id}/memory/search',
+  summary: 'Search memory',
+  description:
+    'Best first. `context` limits the search to one user, one session or both; without it everything the agent remembers is searched.',
+  permission: 'read',
+  idempotent: true,
+  transaction: false,
+  params: AgentParams,
+  body: SearchMemoryBody,
+  list: FoundMemory,
+
+  async run({ params, body }, { db, embedder }) {
+    const { seq: agent_seq } = await agents.get(db, params.agent_id)
+    const { query, context, limit, offset, min_score } = body
+    return memories.search(db, { agent_seq, ...context }, query, { limit, offset, min_score, embedder })
+  },
+})

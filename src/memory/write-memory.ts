@@ -1,0 +1,35 @@
+import { z } from 'zod'
+import { AgentParams } from '../agents/agent.ts'
+import * as agents from '../agents/store.ts'
+import { operation } from '../operation.ts'
+import { MemoryReply, WriteMemoryBody } from './memory.ts'
+import * as memories from './store.ts'
+
+export const writeMemory = operation({
+  id: 'writeMemory',
+  method: 'POST',
+  path: '/v1/agents/{agent_id}/memory',
+  summary: 'Write memories',
+  description:
+    'Notes and facts for the agent to recall, or turns of conversations held elsewhere. All items are written or none.',
+  permission: 'write',
+  idempotent: true,
+  success: 201,
+  params: AgentParams,
+  body: WriteMemoryBody,
+  data: z.object({ items: z.array(MemoryReply) }),
+
+  async run({ params, body }, { db, newId, now }) {
+    const agent = await agents.get(db, params.agent_id)
+    const time = now()
+    const items = body.items.map(({ context, created_at = time, ...item }) => ({
+      ...item,
+      id: newId('mem', time),
+      user_id: context.user_id ?? null,
+      session_id: context.session_id ?? null,
+      created_at,
+    }))
+    await memories.insert(db, agent.seq, items)
+    return { items }
+  },
+})

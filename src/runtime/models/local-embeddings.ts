@@ -1,0 +1,85 @@
+import { Worker } from 'node:worker_threads'
+import type { Embeddings } from './embedder.ts'
+import { type EmbedReply, type EmbedRequest, PACKAGES } from './local-embeddings-worker.ts'
+
+const MODEL = 'local/universal-sentence-encoder-lite'
+const VERSION = '0.2.0'
+
+/**
+ * The English model that npm brings, in a thread of its own: a text takes it tens of milliseconds. The thread starts with
+ * the first text.
+ */
+export function localEmbeddings(): Embeddings {
+  requireInstalled()
+  let thread: Thread | undefined
+  return {
+    model: MODEL,
+    embed(texts, signal) {
+      thread = thread?.alive() ? thread : startThread()
+      return thread.embed(texts, signal)
+    },
+    async close() {
+      await thread?.close()
+    },
+  }
+}
+
+/** A missing package stops the start, not the first search. */
+function requireInstalled(): void {
+  try {
+    for (const name of PACKAGES) import.meta.resolve(name)
+  } catch (cause) {
+    const install = PACKAGES.map((name) => `${name}@${VERSION}`).join(' ')
+    throw new Error(`memory.embedder.type is local, but its model is not installed: npm install ${install}`, { cause })
+  }
+}
+
+type Thread = { embed: Embeddings['embed']; alive(): boolean; close(): Promise<unknown> }
+
+type Caller = { resolve: (vectors: number[][]) => void; reject: (error: unknown) => void }
+
+function startThread(): Thread {
+  const worker = new Worker(new URL('./local-embeddings-worker.ts', import.meta.url))
+  const waiting = new Map<number, Caller>()
+  let nextId = 1
+  let failure: Error | undefined
+
+  worker.on('message', (reply: EmbedReply) => {
+    const caller = waiting.get(reply.id)
+    waiting.delete(reply.id)
+    if ('error' in reply) caller?.reject(new Error(`the local embedding model failed: ${reply.error}`))
+    else caller?.resolve(reply.vectors)
+  })
+  const failAll = (error: Error) => {
+    failure ??= error
+    for (const { reject } of waiting.values()) reject(failure)
+    waiting.clear()
+  }
+  worker.on('error', failAll)
+  worker.on('exit', () => failAll(new Error('the local embedding model has stopped')))
+
+  return {
+    embed(texts, signal) {
+      return new Promise((resolve, reject) => {
+        if (failure) return reject(failure)
+        signal.throwIfAborted()
+        const id = nextId++
+        const stop = () => {
+          waiting.delete(id)
+          reject(signal.reason)
+        }
+        signal.addEventListener('abort', stop, { once: true })
+        const settled = <T>(settle: (value: T) => void) => {
+          return (value: T) => {
+            signal.removeEventListener('abort', stop)
+            settle(value)
+          }
+        }
+        waiting.set(id, { resolve: settled(resolve), reject: settled(reject) })
+        worker.postMessage({ id, texts } satisfies EmbedRequest)
+      })
+    },
+    alive: () => failure === undefined,
+    close: () => worker.terminate(),
+  }
+}
