@@ -12,7 +12,7 @@ import type { Parts } from './operation.ts'
 import { operations } from './operations.ts'
 import { liveRuns } from './runtime/live-runs.ts'
 import { createRuntime } from './runtime/runtime.ts'
-import { guardedFetch } from './security/guarded-fetch.ts'
+import { guardedFetch, type OutgoingPolicy } from './security/guarded-fetch.ts'
 import { localLimiter, type RateLimiter, sharedLimiter } from './security/rate-limiter.ts'
 import { fingerprint, keyring, loadMasterKey } from './security/secrets.ts'
 import * as claims from './storage/claims.ts'
@@ -20,6 +20,8 @@ import { openStorage } from './storage/database.ts'
 import { openJournal } from './storage/journal.ts'
 import { openMemo } from './storage/memo.ts'
 import { settle } from './storage/settings.ts'
+import { startDispatcher } from './webhooks/deliver.ts'
+import * as deliveries from './webhooks/delivery-store.ts'
 import { openEvents } from './webhooks/events.ts'
 
 export type App = FirstStart & {
@@ -30,10 +32,11 @@ export type App = FirstStart & {
   stop(): Promise<void>
 }
 
-/** A test hands in its own clock or log. */
-export type Overrides = { now?: () => number; log?: Logger }
+/** A test hands in its own clock or log, and its own world to call out to. */
+export type Overrides = { now?: () => number; log?: Logger; outgoing?: Pick<OutgoingPolicy, 'lookup' | 'ca'> }
 
 const HOUSEKEEPING_MS = 30_000
+const SWEEP_SIZE = 1_000
 
 /** Everything below HTTP: what the command line on the host needs too. */
 export async function buildParts(
@@ -52,10 +55,11 @@ export async function buildParts(
       )
     }
     const journal = openJournal(storage, config.limits)
+    const fetch = guardedFetch({ ...config.webhooks, ...overrides.outgoing })
     const runtime = createRuntime({
       providers: config.providers,
       secrets: config.secrets,
-      fetch: guardedFetch(config.webhooks),
+      fetch,
       now,
       defaultTimeoutMs: config.limits.invokeTimeout,
     })
@@ -66,6 +70,7 @@ export async function buildParts(
       journal,
       keyring: keyring(masterKey),
       runtime,
+      fetch,
       live: liveRuns(),
       events: openEvents(storage, newId),
       memo: openMemo(storage),
@@ -100,15 +105,18 @@ export async function startApp(config: Config, overrides: Overrides = {}): Promi
     { parts, operations, verify: keys.verify, findAgent, limiter, idempotency: replays },
     { ready: () => answers(storage.db) },
   )
+  const dispatcher = startDispatcher(parts)
   const housekeeping = setInterval(() => {
-    Promise.all([keys.flush(), claims.removeExpired(storage.db, now())]).catch((err) =>
-      log.warn({ err }, 'housekeeping failed'),
-    )
+    Promise.all([
+      keys.flush(),
+      claims.removeExpired(storage.db, now()),
+      deliveries.removeOrphans(storage.db, SWEEP_SIZE),
+    ]).catch((err) => log.warn({ err }, 'housekeeping failed'))
   }, HOUSEKEEPING_MS)
 
   const closeAll = async () => {
     clearInterval(housekeeping)
-    await server.close(config.server.drainTimeout)
+    await Promise.all([server.close(config.server.drainTimeout), dispatcher.stop(config.server.drainTimeout)])
     replays.close()
     await keys.flush().catch((err) => log.warn({ err }, 'could not write when keys were last used'))
     await limiter.close()

@@ -6,6 +6,7 @@ import type { NewId } from './lib/id.ts'
 import type { Logger } from './lib/log.ts'
 import type { LiveRuns, StreamEvent } from './runtime/live-runs.ts'
 import type { Runtime } from './runtime/runtime.ts'
+import type { GuardedFetch } from './security/guarded-fetch.ts'
 import type { Permission } from './security/permissions.ts'
 import type { Keyring } from './security/secrets.ts'
 import type { Database, Storage } from './storage/database.ts'
@@ -32,6 +33,8 @@ export type Parts = {
   events: Events
   keyring: Keyring
   runtime: Runtime
+  /** For addresses that somebody else chose. */
+  fetch: GuardedFetch
   live: LiveRuns
   memo: Memo
   log: Logger

@@ -14,6 +14,16 @@ import { listKeys } from './keys/list-keys.ts'
 import { revokeKey } from './keys/revoke-key.ts'
 import { rotateKey } from './keys/rotate-key.ts'
 import type { Operation } from './operation.ts'
+import { createWebhook } from './webhooks/create-webhook.ts'
+import { deleteWebhook } from './webhooks/delete-webhook.ts'
+import { getDelivery } from './webhooks/get-delivery.ts'
+import { getWebhook } from './webhooks/get-webhook.ts'
+import { listDeliveries } from './webhooks/list-deliveries.ts'
+import { listWebhooks } from './webhooks/list-webhooks.ts'
+import { redeliver } from './webhooks/redeliver.ts'
+import { rotateWebhookSecret } from './webhooks/rotate-secret.ts'
+import { testWebhook } from './webhooks/test-webhook.ts'
+import { updateWebhook } from './webhooks/update-webhook.ts'
 
 /** The API, in the order of its documentation. */
 export const operations = [
@@ -27,6 +37,17 @@ export const operations = [
   listDeployments,
   getDeployment,
   rollbackDeployment,
+
+  createWebhook,
+  listWebhooks,
+  getWebhook,
+  updateWebhook,
+  deleteWebhook,
+  rotateWebhookSecret,
+  testWebhook,
+  listDeliveries,
+  getDelivery,
+  redeliver,
 
   createKey,
   listKeys,
