@@ -14,7 +14,7 @@ import { operations } from './operations.ts'
 import { liveRuns } from './runtime/live-runs.ts'
 import { openEmbedder } from './runtime/models/embedder.ts'
 import { createRuntime } from './runtime/runtime.ts'
-import { guardedFetch } from './security/guarded-fetch.ts'
+import { guardedFetch, type OutgoingPolicy } from './security/guarded-fetch.ts'
 import { localLimiter, type RateLimiter, sharedLimiter } from './security/rate-limiter.ts'
 import { fingerprint, keyring, loadMasterKey } from './security/secrets.ts'
 import { openStorage } from './storage/database.ts'
@@ -22,6 +22,7 @@ import { openJournal } from './storage/journal.ts'
 import { openMemo } from './storage/memo.ts'
 import type { Jobs } from './storage/run-jobs.ts'
 import { settle } from './storage/settings.ts'
+import { startDispatcher } from './webhooks/deliver.ts'
 import { openEvents } from './webhooks/events.ts'
 
 export type App = FirstStart & {
@@ -33,8 +34,8 @@ export type App = FirstStart & {
   stop(): Promise<void>
 }
 
-/** A test hands in its own clock or log. */
-export type Overrides = { now?: () => number; log?: Logger }
+/** A test hands in its own clock or log, and its own world to call out to. */
+export type Overrides = { now?: () => number; log?: Logger; outgoing?: Pick<OutgoingPolicy, 'lookup' | 'ca'> }
 
 const HOUSEKEEPING_MS = 30_000
 
@@ -54,16 +55,18 @@ export async function buildParts(
         'this database was written with another master key: set MOORAGE_MASTER_KEY to that one, or put its master.key back into the data directory',
       )
     }
-    const journal = openJournal(storage, config.limits)
+    const newId = idSource()
+    const events = openEvents(storage, newId)
+    const journal = openJournal(storage, { backlog: config.limits.backlog, onWritten: events.wake })
+    const fetch = guardedFetch({ ...config.webhooks, ...overrides.outgoing })
     const runtime = createRuntime({
       providers: config.providers,
       secrets: config.secrets,
-      fetch: guardedFetch(config.webhooks),
+      fetch,
       now,
       defaultTimeoutMs: config.limits.invokeTimeout,
     })
     const embedder = config.memory.embedder && openEmbedder(config.memory.embedder, { log, now })
-    const newId = idSource()
     const parts: Parts = {
       config,
       storage,
@@ -71,8 +74,9 @@ export async function buildParts(
       keyring: keyring(masterKey),
       runtime,
       embedder,
+      fetch,
       live: liveRuns(),
-      events: openEvents(storage, newId),
+      events,
       memo: openMemo(storage),
       log,
       newId,
@@ -106,6 +110,7 @@ export async function startApp(config: Config, overrides: Overrides = {}): Promi
     { parts, operations, verify: keys.verify, findAgent, limiter, idempotency: replays },
     { ready: () => answers(storage.db) },
   )
+  const dispatcher = startDispatcher(parts)
   const housekeeping = setInterval(() => {
     keys.flush().catch((err) => log.warn({ err }, 'could not write when keys were last used'))
   }, HOUSEKEEPING_MS)
@@ -114,7 +119,11 @@ export async function startApp(config: Config, overrides: Overrides = {}): Promi
 
   const closeAll = async () => {
     clearInterval(housekeeping)
-    await Promise.all([server.close(config.server.drainTimeout), background.close()])
+    await Promise.all([
+      server.close(config.server.drainTimeout),
+      background.close(),
+      dispatcher.stop(config.server.drainTimeout),
+    ])
     replays.close()
     await keys.flush().catch((err) => log.warn({ err }, 'could not write when keys were last used'))
     await limiter.close()

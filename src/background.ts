@@ -9,6 +9,7 @@ import * as claims from './storage/claims.ts'
 import * as jobs from './storage/jobs.ts'
 import { type JobHandler, type Jobs, openJobs } from './storage/run-jobs.ts'
 import { type Sweepable, sweep } from './storage/sweep.ts'
+import * as deliveries from './webhooks/delivery-store.ts'
 
 const HOUR_MS = 3_600_000
 const FAILED_JOBS_KEPT_MS = 30 * 24 * HOUR_MS
@@ -48,6 +49,7 @@ function jobHandlers(parts: Parts): Record<string, JobHandler> {
     { name: 'logs', keep_ms: retention.logs, remove: logs.remove },
     { name: 'metrics', keep_ms: retention.metrics, remove: metrics.remove },
     { name: 'invocations', keep_ms: retention.invocations, remove: invocations.remove },
+    { name: 'deliveries', keep_ms: retention.deliveries, remove: deliveries.removeOlder },
     { name: 'idempotency keys', keep_ms: 0, remove: claims.removeExpired },
     { name: 'failed jobs', keep_ms: FAILED_JOBS_KEPT_MS, remove: jobs.removeFailed },
   ]
@@ -56,6 +58,7 @@ function jobHandlers(parts: Parts): Record<string, JobHandler> {
     { name: 'metrics of deleted agents', remove: metrics.removeOfMissingAgents },
     { name: 'memories of deleted agents', remove: memory.removeOfMissingAgents },
     { name: 'invocations of deleted agents', remove: invocations.removeOfMissingAgents },
+    { name: 'deliveries of deleted webhooks', remove: deliveries.removeOrphans },
   ].map(({ name, remove }) => ({ name, keep_ms: 0, remove: (db, _before, limit) => remove(db, limit) }))
 
   return {

@@ -20,8 +20,8 @@ export type NewEvent = { type: EventType; agent_id: string | null; data: object;
 export type Events = {
   /** Rows for the journal, so that the event commits with what caused it; none when no webhook asked for it. */
   writes(event: NewEvent): Write[] | Promise<Write[]>
-  /** To be called once these rows are committed: what they announce is then sent at once. */
-  wake(writes: readonly Write[]): void
+  /** To be called once these rows are committed: what they announce is then sent at once. Without rows: whatever is due. */
+  wake(writes?: readonly Write[]): void
   /** The same inside the caller's transaction, whose commit wakes by itself. */
   emit(db: Database, event: NewEvent): Promise<void>
   /** Hears which webhooks have something to send; undefined means any of them may have. */

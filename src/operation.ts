@@ -7,6 +7,7 @@ import type { Logger } from './lib/log.ts'
 import type { LiveRuns, StreamEvent } from './runtime/live-runs.ts'
 import type { Embedder } from './runtime/models/embedder.ts'
 import type { Runtime } from './runtime/runtime.ts'
+import type { GuardedFetch } from './security/guarded-fetch.ts'
 import type { Permission } from './security/permissions.ts'
 import type { Keyring } from './security/secrets.ts'
 import type { Database, Storage } from './storage/database.ts'
@@ -35,6 +36,8 @@ export type Parts = {
   runtime: Runtime
   /** Undefined unless configured: then memory is searched by words alone. */
   embedder: Embedder | undefined
+  /** For addresses that somebody else chose. */
+  fetch: GuardedFetch
   live: LiveRuns
   memo: Memo
   log: Logger

@@ -24,6 +24,16 @@ import { searchMemory } from './memory/search-memory.ts'
 import { writeMemory } from './memory/write-memory.ts'
 import { getMetrics } from './metrics/get-metrics.ts'
 import type { Operation } from './operation.ts'
+import { createWebhook } from './webhooks/create-webhook.ts'
+import { deleteWebhook } from './webhooks/delete-webhook.ts'
+import { getDelivery } from './webhooks/get-delivery.ts'
+import { getWebhook } from './webhooks/get-webhook.ts'
+import { listDeliveries } from './webhooks/list-deliveries.ts'
+import { listWebhooks } from './webhooks/list-webhooks.ts'
+import { redeliver } from './webhooks/redeliver.ts'
+import { rotateWebhookSecret } from './webhooks/rotate-secret.ts'
+import { testWebhook } from './webhooks/test-webhook.ts'
+import { updateWebhook } from './webhooks/update-webhook.ts'
 
 /** The API, in the order of its documentation. */
 export const operations = [
@@ -49,6 +59,16 @@ export const operations = [
   searchMemory,
   writeMemory,
   clearMemory,
+  createWebhook,
+  listWebhooks,
+  getWebhook,
+  updateWebhook,
+  deleteWebhook,
+  rotateWebhookSecret,
+  testWebhook,
+  listDeliveries,
+  getDelivery,
+  redeliver,
 
   createKey,
   listKeys,

@@ -66,13 +66,14 @@ export async function runInvocation(started: Started, parts: Parts): Promise<End
 }
 
 /** The session so far, and what else is known of this user. Without ids an invocation is stateless. */
-async function remember({ agent, definition, invocation }: Started, { storage }: Parts) {
+async function remember({ agent, definition, invocation }: Started, { embedder, storage }: Parts) {
+  const { history: shown, recall } = definition.memory
   const { user_id = null, session_id = null } = invocation.context
   if (user_id === null && session_id === null) return { history: [], recalled: [] }
   const scope = { agent_seq: agent.seq, user_id, session_id }
   const [history, recalled] = await Promise.all([
-    memory.history(storage.db, scope, definition.memory.history),
-    memory.recall(storage.db, scope, invocation.message, definition.memory.recall),
+    memory.history(storage.db, scope, shown),
+    memory.recall(storage.db, scope, invocation.message, { limit: recall, history: shown, embedder }),
   ])
   return { history, recalled }
 }

@@ -25,11 +25,14 @@ type Waiting = { entry: Entry; resolve: (written: boolean) => void; reject: (err
 
 const BATCH_SIZE = 512
 
+/** `onWritten` hears of rows once they are on disk. */
+type JournalOptions = { backlog: number; onWritten?: (writes: readonly Write[]) => void }
+
 /**
  * Group commit: what is waiting when the writer is free goes to disk in one transaction, so one fsync serves many
  * requests. There is no timer: an idle service commits at once, a slow disk makes larger batches.
  */
-export function openJournal(storage: Storage, { backlog }: { backlog: number }): Journal {
+export function openJournal(storage: Storage, { backlog, onWritten }: JournalOptions): Journal {
   let queue: Waiting[] = []
   let inBatch = 0
   let running: Promise<void> | undefined
@@ -39,7 +42,7 @@ export function openJournal(storage: Storage, { backlog }: { backlog: number }):
       const batch = queue.slice(0, BATCH_SIZE)
       queue = queue.slice(BATCH_SIZE)
       inBatch = batch.length
-      await flush(storage, batch)
+      await flush(storage, batch, onWritten)
       inBatch = 0
     }
     running = undefined
@@ -61,13 +64,16 @@ export function openJournal(storage: Storage, { backlog }: { backlog: number }):
   }
 }
 
-async function flush(storage: Storage, batch: Waiting[]): Promise<void> {
+async function flush(storage: Storage, batch: Waiting[], onWritten: JournalOptions['onWritten']): Promise<void> {
   try {
     const written = await storage.transaction((db) => writeAll(db, batch))
-    for (const waiting of batch) waiting.resolve(written.has(waiting))
+    for (const waiting of batch) {
+      waiting.resolve(written.has(waiting))
+      if (written.has(waiting)) onWritten?.(waiting.entry.writes)
+    }
   } catch (error) {
     // One bad entry (its agent was deleted meanwhile) must not fail its neighbours: each goes alone.
-    if (batch.length > 1 && !isPassing(error)) for (const waiting of batch) await flush(storage, [waiting])
+    if (batch.length > 1 && !isPassing(error)) for (const waiting of batch) await flush(storage, [waiting], onWritten)
     else for (const { reject } of batch) reject(error)
   }
 }

@@ -141,7 +141,6 @@ type WebhooksTable = {
 /** Kept as long as one of its deliveries. */
 type EventsTable = {
   id: string
-  type: string
   /** What is sent, to the byte. */
   body: string
 }

@@ -1,6 +1,13 @@
+import { sql } from 'kysely'
+import { notFound } from '../errors.ts'
 import type { BulkTable } from '../storage/bulk.ts'
+import { announce, type Database, engineOf } from '../storage/database.ts'
+import { type Page, type PageQuery, page } from '../storage/page.ts'
+import type { Delivery } from './delivery.ts'
+import { fromRow as webhookFromRow } from './store.ts'
+import type { Webhook } from './webhook.ts'
 
-export const EVENTS: BulkTable = { table: 'events', columns: ['id', 'type', 'body'] }
+export const EVENTS: BulkTable = { table: 'events', columns: ['id', 'body'] }
 
 export const DELIVERIES: BulkTable = {
   table: 'deliveries',
@@ -16,4 +23,275 @@ export const DELIVERIES: BulkTable = {
     'next_attempt_at',
     'created_at',
   ],
+}
+
+// Written out, not bound: only then do the engines see that the index of pending deliveries serves the query.
+const PENDING = sql.lit('pending')
+
+export async function get(db: Database, webhook_id: string, id: string): Promise<Delivery> {
+  const row = await db
+    .selectFrom('deliveries')
+    .selectAll()
+    .where('webhook_id', '=', webhook_id)
+    .where('id', '=', id)
+    .executeTakeFirst()
+  if (!row) throw notFound('Delivery', id)
+  return fromRow(row)
+}
+
+export async function getBody(db: Database, event_id: string): Promise<string> {
+  const { body } = await db
+    .selectFrom('events')
+    .select('body')
+    .where('id', '=', event_id)
+    .executeTakeFirstOrThrow(() => notFound('Event', event_id))
+  return body
+}
+
+type Filter = { status?: Delivery['status'] | undefined; event?: Delivery['event'] | undefined }
+
+export async function list(
+  db: Database,
+  webhook_id: string,
+  query: PageQuery,
+  { status, event }: Filter,
+): Promise<Page<Delivery>> {
+  let select = db.selectFrom('deliveries').selectAll().where('webhook_id', '=', webhook_id)
+  if (status !== undefined) select = select.where('status', '=', status)
+  if (event !== undefined) select = select.where('event', '=', event)
+  const { items, total } = await page(db, select, query)
+  return { items: items.map(fromRow), total }
+}
+
+/** The webhooks that have something to send, and when the first of it is due. It costs a look-up a webhook, however much waits. */
+export async function survey(db: Database): Promise<{ webhook_id: string; due_at: number }[]> {
+  const { rows } = await sql<{ webhook_id: string; due_at: number }>`
+    select webhook_id, due_at from (
+      with recursive lane(webhook_id) as (
+        select min(webhook_id) from deliveries where status = 'pending'
+        union all
+        select (select min(d.webhook_id) from deliveries d where d.status = 'pending' and d.webhook_id > lane.webhook_id)
+        from lane where lane.webhook_id is not null
+      )
+      select lane.webhook_id,
+        (select min(d.next_attempt_at) from deliveries d where d.status = 'pending' and d.webhook_id = lane.webhook_id)
+          as due_at
+      from lane join webhooks on webhooks.id = lane.webhook_id and webhooks.status = 'enabled'
+    ) lanes`.execute(db)
+  return rows
+}
+
+/** A delivery that is ours until the lease ends, with what it sends. */
+export type Claimed = Delivery & { lease: string; body: string }
+
+export type Claim =
+  /** `next_at`: when this webhook has to be looked at again; null when nothing is left. */
+  | { state: 'claimed'; webhook: Webhook; deliveries: Claimed[]; next_at: number | null }
+  /** Other nodes are at it, as many as may be. */
+  | { state: 'busy' }
+  /** Disabled or deleted. */
+  | { state: 'closed' }
+
+type ClaimOptions = {
+  webhook_id: string
+  limit: number
+  /** How many of the webhook's deliveries may be under way at once, on all nodes together. */
+  maxPerEndpoint: number
+  lease: string
+  lease_until: number
+  now: number
+}
+
+/**
+ * Takes what is due, longest due first; in a transaction. The webhook's row is the lock, so the count of what is under
+ * way holds on every node; nobody waits for it. A lease that ends unsettled makes its delivery due again.
+ */
+export async function claim(db: Database, options: ClaimOptions): Promise<Claim> {
+  const { webhook_id, limit, maxPerEndpoint, lease, lease_until, now } = options
+  const locked = await db
+    .selectFrom('webhooks')
+    .selectAll()
+    .where('id', '=', webhook_id)
+    .$if(engineOf(db) === 'postgres', (select) => select.forUpdate().skipLocked())
+    .executeTakeFirst()
+  if (!locked) return { state: (await isEnabled(db, webhook_id)) ? 'busy' : 'closed' }
+  if (locked.status !== 'enabled') return { state: 'closed' }
+
+  const { under_way } = await db
+    .selectFrom('deliveries')
+    .select((row) => row.fn.countAll<number>().as('under_way'))
+    .where('webhook_id', '=', webhook_id)
+    .where('lease', 'is not', null)
+    .where('next_attempt_at', '>', now)
+    .executeTakeFirstOrThrow()
+  if (under_way >= maxPerEndpoint) return { state: 'busy' }
+  const due = await db
+    .selectFrom('deliveries')
+    .innerJoin('events', 'events.id', 'deliveries.event_id')
+    .selectAll('deliveries')
+    .select('events.body')
+    .where('webhook_id', '=', webhook_id)
+    .where('status', '=', PENDING)
+    .where('next_attempt_at', '<=', now)
+    .orderBy('next_attempt_at')
+    .orderBy('deliveries.id')
+    .limit(Math.min(limit, maxPerEndpoint - under_way))
+    .execute()
+  if (due.length > 0) {
+    await db
+      .updateTable('deliveries')
+      .set({ lease, next_attempt_at: lease_until })
+      .where(
+        'id',
+        'in',
+        due.map(({ id }) => id),
+      )
+      .execute()
+  }
+  const { next_at } = await db
+    .selectFrom('deliveries')
+    .select((row) => row.fn.min<number | null>('next_attempt_at').as('next_at'))
+    .where('webhook_id', '=', webhook_id)
+    .where('status', '=', PENDING)
+    .executeTakeFirstOrThrow()
+  const deliveries = due.map(({ body, ...row }) => Object.assign(fromRow(row), { lease, body }))
+  return { state: 'claimed', webhook: webhookFromRow(locked), deliveries, next_at }
+}
+
+async function isEnabled(db: Database, webhook_id: string): Promise<boolean> {
+  const webhook = await db.selectFrom('webhooks').select('status').where('id', '=', webhook_id).executeTakeFirst()
+  return webhook?.status === 'enabled'
+}
+
+export type Settled = Pick<
+  Delivery,
+  'status' | 'tries' | 'attempt_count' | 'attempts' | 'next_attempt_at' | 'delivered_at'
+>
+
+/** False when the lease was lost: then somebody else has sent it again, and theirs counts. */
+export async function settle(
+  db: Database,
+  { id, lease }: Pick<Claimed, 'id' | 'lease'>,
+  { attempts, ...settled }: Settled,
+): Promise<boolean> {
+  const { numUpdatedRows } = await db
+    .updateTable('deliveries')
+    .set({ ...settled, attempts: JSON.stringify(attempts), lease: null })
+    .where('id', '=', id)
+    .where('lease', '=', lease)
+    .executeTakeFirst()
+  return numUpdatedRows > 0n
+}
+
+/** Gives a delivery back unsent. */
+export async function release(db: Database, { id, lease }: Pick<Claimed, 'id' | 'lease'>, now: number): Promise<void> {
+  await db
+    .updateTable('deliveries')
+    .set({ lease: null, next_attempt_at: now })
+    .where('id', '=', id)
+    .where('lease', '=', lease)
+    .execute()
+}
+
+/** Ends every lease. Only where one process serves the database: there they belong to one that died. */
+export async function releaseAll(db: Database, now: number): Promise<void> {
+  await db.updateTable('deliveries').set({ lease: null, next_attempt_at: now }).where('lease', 'is not', null).execute()
+}
+
+/** Due at once, with all its attempts before it. False while it is being sent. */
+export async function restart(db: Database, id: string, now: number): Promise<boolean> {
+  const { numUpdatedRows } = await db
+    .updateTable('deliveries')
+    .set({ status: 'pending', tries: 0, next_attempt_at: now })
+    .where('id', '=', id)
+    .where('lease', 'is', null)
+    .executeTakeFirst()
+  if (numUpdatedRows > 0n) await announce(db, 'deliveries')
+  return numUpdatedRows > 0n
+}
+
+/** Removes at most `limit` deliveries that are older; how many it were. Sortable ids make the primary key the index. */
+export function removeOlder(db: Database, before: number, limit: number): Promise<number> {
+  return together(db, async (transaction) => {
+    const oldest = await transaction
+      .selectFrom('deliveries')
+      .select(['id', 'created_at'])
+      .orderBy('id')
+      .limit(limit)
+      .$if(engineOf(db) === 'postgres', (select) => select.forUpdate().skipLocked())
+      .execute()
+    return removeByIds(
+      transaction,
+      oldest.filter(({ created_at }) => created_at < before).map(({ id }) => id),
+    )
+  })
+}
+
+/** Removes at most `limit` deliveries of some webhook that was deleted; how many it were. */
+export async function removeOrphans(db: Database, limit: number): Promise<number> {
+  const [webhook_id] = await listOrphaned(db)
+  if (webhook_id === undefined) return 0
+  return together(db, async (transaction) => {
+    const left = await transaction
+      .selectFrom('deliveries')
+      .select('id')
+      .where('webhook_id', '=', webhook_id)
+      .orderBy('created_at')
+      .orderBy('id')
+      .limit(limit)
+      .$if(engineOf(db) === 'postgres', (select) => select.forUpdate().skipLocked())
+      .execute()
+    return removeByIds(
+      transaction,
+      left.map(({ id }) => id),
+    )
+  })
+}
+
+async function listOrphaned(db: Database): Promise<string[]> {
+  const { rows } = await sql<{ webhook_id: string }>`
+    select webhook_id from (
+      with recursive owner(webhook_id) as (
+        select min(webhook_id) from deliveries
+        union all
+        select (select min(d.webhook_id) from deliveries d where d.webhook_id > owner.webhook_id)
+        from owner where owner.webhook_id is not null
+      )
+      select owner.webhook_id from owner left join webhooks on webhooks.id = owner.webhook_id
+      where owner.webhook_id is not null and webhooks.id is null
+    ) orphaned`.execute(db)
+  return rows.map(({ webhook_id }) => webhook_id)
+}
+
+/** An event goes with the last of its deliveries. */
+async function removeByIds(db: Database, ids: string[]): Promise<number> {
+  if (ids.length === 0) return 0
+  const removed = await db.deleteFrom('deliveries').where('id', 'in', ids).returning('event_id').execute()
+  await db
+    .deleteFrom('events')
+    .where('id', 'in', [...new Set(removed.map(({ event_id }) => event_id))])
+    .where((event) =>
+      event.not(
+        event.exists(
+          event.selectFrom('deliveries').select('deliveries.id').whereRef('deliveries.event_id', '=', 'events.id'),
+        ),
+      ),
+    )
+    .execute()
+  return removed.length
+}
+
+function together<T>(db: Database, work: (transaction: Database) => Promise<T>): Promise<T> {
+  return db.isTransaction ? work(db) : db.transaction().execute(work)
+}
+
+type DeliveryRow = Omit<Delivery, 'event' | 'status' | 'attempts'> & { event: string; status: string; attempts: string }
+
+function fromRow({ event, status, attempts, ...row }: DeliveryRow): Delivery {
+  return {
+    ...row,
+    event: event as Delivery['event'],
+    status: status as Delivery['status'],
+    attempts: JSON.parse(attempts),
+  }
 }

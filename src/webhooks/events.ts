@@ -48,6 +48,7 @@ export function openEvents(storage: Storage, newId: NewId): Events {
       return (loading ?? load()).then((subscribers) => write(event, subscribers))
     },
     wake(writes) {
+      if (!writes) return wake(undefined)
       const webhook_ids = writes.filter(({ into }) => into === DELIVERIES).map(({ row }) => String(row['webhook_id']))
       if (webhook_ids.length > 0) wake(new Set(webhook_ids))
     },
@@ -99,7 +100,7 @@ function rowsOf({ type, agent_id, data, time }: NewEvent, webhook_ids: string[],
       created_at: time,
     },
   }))
-  return [{ into: EVENTS, row: { id: event_id, type, body } }, ...deliveries]
+  return [{ into: EVENTS, row: { id: event_id, body } }, ...deliveries]
 }
 
 /** Serialised once: every attempt sends, and signs, these very bytes. */

@@ -1,7 +1,18 @@
+import { notFound } from '../errors.ts'
 import type { EventType } from '../events.ts'
-import type { Database } from '../storage/database.ts'
+import { announce, type Database } from '../storage/database.ts'
+import { type Page, type PageQuery, page } from '../storage/page.ts'
+import type { Webhook } from './webhook.ts'
 
-export type Subscriber = { id: string; agent_id: string | null; events: (EventType | '*')[] }
+export type Subscriber = Pick<Webhook, 'id' | 'agent_id' | 'events'>
+
+export type WebhookFilter = {
+  /** The only agent whose webhooks to show, or null for all. */
+  scope: string | null
+  agent_id?: string | undefined
+  event?: EventType | undefined
+  status?: Webhook['status'] | undefined
+}
 
 /** What decides who hears of an event: the webhooks that are enabled. */
 export async function listSubscribers(db: Database): Promise<Subscriber[]> {
@@ -10,5 +21,112 @@ export async function listSubscribers(db: Database): Promise<Subscriber[]> {
     .select(['id', 'agent_id', 'events'])
     .where('status', '=', 'enabled')
     .execute()
-  return rows.map((row) => ({ ...row, events: JSON.parse(row.events) }))
+  return rows.map(({ id, agent_id, events }) => ({ id, agent_id, events: JSON.parse(events) }))
+}
+
+export async function find(db: Database, id: string): Promise<Webhook | undefined> {
+  const row = await db.selectFrom('webhooks').selectAll().where('id', '=', id).executeTakeFirst()
+  return row && fromRow(row)
+}
+
+export async function get(db: Database, id: string): Promise<Webhook> {
+  const webhook = await find(db, id)
+  if (!webhook) throw notFound('Webhook', id)
+  return webhook
+}
+
+export async function list(db: Database, query: PageQuery, filter: WebhookFilter): Promise<Page<Webhook>> {
+  let select = db.selectFrom('webhooks').selectAll()
+  if (filter.scope !== null) select = select.where('agent_id', '=', filter.scope)
+  if (filter.agent_id !== undefined) select = select.where('agent_id', '=', filter.agent_id)
+  if (filter.status !== undefined) select = select.where('status', '=', filter.status)
+  if (filter.event !== undefined) {
+    // Names come from a closed list and hold no wildcard.
+    const named = [`%"${filter.event}"%`, '%"*"%']
+    select = select.where((webhook) => webhook.or(named.map((pattern) => webhook('events', 'like', pattern))))
+  }
+  const { items, total } = await page(db, select, query)
+  return { items: items.map(fromRow), total }
+}
+
+export async function insert(db: Database, webhook: Webhook): Promise<void> {
+  await db
+    .insertInto('webhooks')
+    .values({ ...webhook, events: JSON.stringify(webhook.events) })
+    .execute()
+  await announce(db, 'webhooks')
+}
+
+export async function update(
+  db: Database,
+  id: string,
+  { events, ...changes }: Partial<Omit<Webhook, 'id' | 'agent_id' | 'created_at'>>,
+): Promise<void> {
+  await db
+    .updateTable('webhooks')
+    .set({ ...changes, ...(events && { events: JSON.stringify(events) }) })
+    .where('id', '=', id)
+    .execute()
+  await announce(db, 'webhooks')
+}
+
+/** The receiver took something: it is not failing. Not announced: only the sender decides by it, and it looks. */
+export async function recordSuccess(db: Database, id: string): Promise<void> {
+  await db
+    .updateTable('webhooks')
+    .set({ failing_since: null })
+    .where('id', '=', id)
+    .where('failing_since', 'is not', null)
+    .execute()
+}
+
+/** Since when the receiver has done nothing but fail, this failure included. */
+export async function recordFailure(db: Database, id: string, at: number): Promise<number> {
+  await db
+    .updateTable('webhooks')
+    .set({ failing_since: at })
+    .where('id', '=', id)
+    .where('failing_since', 'is', null)
+    .execute()
+  const webhook = await db.selectFrom('webhooks').select('failing_since').where('id', '=', id).executeTakeFirst()
+  return webhook?.failing_since ?? at
+}
+
+/** False when it was not enabled, or is gone. */
+export async function disable(
+  db: Database,
+  id: string,
+  disabled_reason: NonNullable<Webhook['disabled_reason']>,
+  now: number,
+): Promise<boolean> {
+  const { numUpdatedRows } = await db
+    .updateTable('webhooks')
+    .set({ status: 'disabled', disabled_reason, updated_at: now })
+    .where('id', '=', id)
+    .where('status', '=', 'enabled')
+    .executeTakeFirst()
+  if (numUpdatedRows === 0n) return false
+  await announce(db, 'webhooks')
+  return true
+}
+
+/** Its deliveries are swept up later, in portions: there may be very many. */
+export async function remove(db: Database, id: string): Promise<void> {
+  await db.deleteFrom('webhooks').where('id', '=', id).execute()
+  await announce(db, 'webhooks')
+}
+
+type WebhookRow = Omit<Webhook, 'events' | 'status' | 'disabled_reason'> & {
+  events: string
+  status: string
+  disabled_reason: string | null
+}
+
+export function fromRow({ events, status, disabled_reason, ...row }: WebhookRow): Webhook {
+  return {
+    ...row,
+    events: JSON.parse(events),
+    status: status as Webhook['status'],
+    disabled_reason: disabled_reason as Webhook['disabled_reason'],
+  }
 }

@@ -3,7 +3,7 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, describe } from 'node:test'
-import { type App, startApp } from '../../src/app.ts'
+import { type App, type Overrides, startApp } from '../../src/app.ts'
 import { loadConfig } from '../../src/config.ts'
 import { createLog } from '../../src/lib/log.ts'
 import { newKey } from '../../src/security/key-format.ts'
@@ -59,7 +59,10 @@ const migrate = async (url: string) => {
   await storage.close()
 }
 
-export async function startService(engine: Engine, settings: Settings = {}): Promise<Service> {
+/** The world that the service calls out to: names that resolve as a test says, authorities it trusts. */
+export type Outgoing = NonNullable<Overrides['outgoing']>
+
+export async function startService(engine: Engine, settings: Settings = {}, outgoing: Outgoing = {}): Promise<Service> {
   const home = await mkdtemp(join(tmpdir(), 'moorage-test-'))
   const database = engine === 'postgres' && !settings['DATABASE_URL'] ? await testPostgres(migrate) : undefined
   const environment = {
@@ -70,7 +73,7 @@ export async function startService(engine: Engine, settings: Settings = {}): Pro
     ...(database && { DATABASE_URL: database.url }),
     ...settings,
   }
-  return startNode(engine, environment, home, async () => {
+  return startNode(engine, environment, home, outgoing, async () => {
     await database?.drop()
     await rm(home, { recursive: true, force: true })
   })
@@ -80,6 +83,7 @@ async function startNode(
   engine: Engine,
   environment: Settings & { MOORAGE_DATA: string; MOORAGE_BOOTSTRAP_KEY: string },
   home: string,
+  outgoing: Outgoing,
   release: () => Promise<void>,
 ): Promise<Service> {
   const admin = environment.MOORAGE_BOOTSTRAP_KEY
@@ -90,7 +94,7 @@ async function startNode(
     const write = (line: string) => {
       log += line
     }
-    return startApp(config, { now: () => Date.now() + offset, log: createLog(config.log, { write }) })
+    return startApp(config, { now: () => Date.now() + offset, log: createLog(config.log, { write }), outgoing })
   }
   let app = await start()
 
@@ -125,7 +129,7 @@ async function startNode(
       service.app = app
       service.url = app.url
     },
-    beside: (settings) => startNode(engine, { ...environment, ...settings }, home, async () => {}),
+    beside: (settings) => startNode(engine, { ...environment, ...settings }, home, outgoing, async () => {}),
     async stop() {
       await app.stop()
       await release()
@@ -135,12 +139,17 @@ async function startNode(
 }
 
 /** The same story on SQLite and on PostgreSQL; `service` is started before it and stopped after it. */
-export function onBothEngines(name: string, story: (service: () => Service) => void, settings: Settings = {}): void {
+export function onBothEngines(
+  name: string,
+  story: (service: () => Service) => void,
+  settings: Settings = {},
+  outgoing: Outgoing = {},
+): void {
   for (const engine of ENGINES) {
     describe(`${name} on ${engine}`, () => {
       let service: Service
       before(async () => {
-        service = await startService(engine, settings)
+        service = await startService(engine, settings, outgoing)
       })
       after(() => service.stop())
       story(() => service)

@@ -27,7 +27,6 @@ export const webhooks: Migration = async (db, engine) => {
   await db.schema
     .createTable('events')
     .addColumn('id', text, (column) => column.primaryKey())
-    .addColumn('type', text, (column) => column.notNull())
     .addColumn('body', text, (column) => column.notNull())
     .execute()
 

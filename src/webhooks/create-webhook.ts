@@ -1,0 +1,47 @@
+import { randomBytes } from 'node:crypto'
+import * as agents from '../agents/store.ts'
+import { invalid } from '../errors.ts'
+import { operation, requireScope } from '../operation.ts'
+import { newWebhookSecret } from './signature.ts'
+import * as webhooks from './store.ts'
+import { CreateWebhookBody, presentWebhook, requireUrl, sealSecret, WebhookWithSecret } from './webhook.ts'
+
+export const createWebhook = operation({
+  id: 'createWebhook',
+  method: 'POST',
+  path: '/v1/webhooks',
+  summary: 'Create a webhook',
+  description:
+    'Events are posted to `url`, signed with the secret that is in this reply only. A key that is limited to one agent must name that agent.',
+  permission: 'write',
+  idempotent: true,
+  secret: true,
+  success: 201,
+  body: CreateWebhookBody,
+  data: WebhookWithSecret,
+
+  async run({ body }, { db, actor, config, keyring, newId, now }) {
+    const agent = body.agent_id === null ? undefined : await agents.find(db, body.agent_id)
+    requireScope(actor, agent?.id ?? null)
+    if (body.agent_id !== null && !agent) throw invalid({ field: 'agent_id', error: 'no such agent' })
+    requireUrl(body.url, config.webhooks)
+
+    const secret = newWebhookSecret(randomBytes)
+    const time = now()
+    const webhook = {
+      ...body,
+      ...sealSecret(secret, keyring),
+      id: newId('whk', time),
+      agent_id: agent?.id ?? null,
+      status: 'enabled' as const,
+      disabled_reason: null,
+      previous_secret: null,
+      previous_secret_expires_at: null,
+      failing_since: null,
+      created_at: time,
+      updated_at: time,
+    }
+    await webhooks.insert(db, webhook)
+    return { ...presentWebhook(webhook, time), secret }
+  },
+})

@@ -1,0 +1,17 @@
+import { operation } from '../operation.ts'
+import { getInScope } from './in-scope.ts'
+import { presentWebhook, WebhookParams, WebhookReply } from './webhook.ts'
+
+export const getWebhook = operation({
+  id: 'getWebhook',
+  method: 'GET',
+  path: '/v1/webhooks/{webhook_id}',
+  summary: 'Get a webhook',
+  permission: 'read',
+  params: WebhookParams,
+  data: WebhookReply,
+
+  async run({ params }, { db, actor, now }) {
+    return presentWebhook(await getInScope(db, actor, params.webhook_id), now())
+  },
+})

@@ -1,0 +1,29 @@
+import { z } from 'zod'
+import * as agents from '../agents/store.ts'
+import { operation, requireScope } from '../operation.ts'
+import { listQuery } from '../shapes.ts'
+import * as webhooks from './store.ts'
+import { EventName, presentWebhook, WebhookReply, WebhookStatus } from './webhook.ts'
+
+export const listWebhooks = operation({
+  id: 'listWebhooks',
+  method: 'GET',
+  path: '/v1/webhooks',
+  summary: 'List webhooks',
+  description: 'Secrets are never shown. A key that is limited to one agent sees the webhooks of that agent only.',
+  permission: 'read',
+  query: listQuery(['created_at', 'updated_at', 'url', 'status', 'id'], {
+    agent_id: z.string().optional(),
+    event: EventName.optional().describe('Those that receive this event'),
+    status: WebhookStatus.optional(),
+  }),
+  list: WebhookReply,
+
+  async run({ query }, { db, actor, now }) {
+    const { agent_id: ref, event, status, ...page } = query
+    const agent_id = ref === undefined ? undefined : ((await agents.find(db, ref))?.id ?? ref)
+    if (agent_id !== undefined) requireScope(actor, agent_id)
+    const { items, total } = await webhooks.list(db, page, { scope: actor.agent_id, agent_id, event, status })
+    return { items: items.map((webhook) => presentWebhook(webhook, now())), total }
+  },
+})

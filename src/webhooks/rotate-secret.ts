@@ -1,0 +1,46 @@
+import { randomBytes } from 'node:crypto'
+import { z } from 'zod'
+import { operation } from '../operation.ts'
+import { getInScope } from './in-scope.ts'
+import { newWebhookSecret } from './signature.ts'
+import * as webhooks from './store.ts'
+import { presentWebhook, sealSecret, WebhookParams, WebhookWithSecret } from './webhook.ts'
+
+const DAY_SECONDS = 86_400
+
+export const rotateWebhookSecret = operation({
+  id: 'rotateWebhookSecret',
+  method: 'POST',
+  path: '/v1/webhooks/{webhook_id}/rotate-secret',
+  summary: "Rotate a webhook's secret",
+  description:
+    'The new secret is in this reply only. Until the grace period ends `webhook-signature` carries a signature with each secret; `X-Service-Signature` has room for one and uses the new secret at once.',
+  permission: 'write',
+  idempotent: true,
+  secret: true,
+  params: WebhookParams,
+  body: z.strictObject({
+    grace_period_seconds: z
+      .int()
+      .min(0)
+      .max(7 * DAY_SECONDS)
+      .default(DAY_SECONDS),
+  }),
+  bodyOptional: true,
+  data: WebhookWithSecret,
+
+  async run({ params, body }, { db, actor, keyring, now }) {
+    const webhook = await getInScope(db, actor, params.webhook_id)
+    const secret = newWebhookSecret(randomBytes)
+    const time = now()
+    const grace = body.grace_period_seconds
+    const changes = {
+      ...sealSecret(secret, keyring),
+      previous_secret: grace > 0 ? webhook.secret : null,
+      previous_secret_expires_at: grace > 0 ? time + grace * 1000 : null,
+      updated_at: Math.max(time, webhook.updated_at),
+    }
+    await webhooks.update(db, webhook.id, changes)
+    return { ...presentWebhook({ ...webhook, ...changes }, time), secret }
+  },
+})

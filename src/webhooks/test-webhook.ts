@@ -1,0 +1,39 @@
+import { z } from 'zod'
+import { operation } from '../operation.ts'
+import { attempt } from './attempt.ts'
+import { Attempt } from './delivery.ts'
+import { eventBody } from './events.ts'
+import { getInScope } from './in-scope.ts'
+import { signingSecrets, WebhookParams } from './webhook.ts'
+
+const { response_status, error, duration_ms } = Attempt.shape
+
+export const testWebhook = operation({
+  id: 'testWebhook',
+  method: 'POST',
+  path: '/v1/webhooks/{webhook_id}/test',
+  summary: 'Send a test event',
+  description:
+    'Sends a signed `ping` now, also to a disabled webhook, and says how it went. It is tried once and leaves no delivery.',
+  permission: 'write',
+  idempotent: true,
+  // It waits for the receiver.
+  transaction: false,
+  params: WebhookParams,
+  data: z
+    .object({ event_id: z.string(), delivered: z.boolean(), response_status, error, duration_ms })
+    .meta({ id: 'WebhookTest' }),
+
+  async run({ params }, { db, actor, config, keyring, fetch, newId, now }) {
+    const webhook = await getInScope(db, actor, params.webhook_id)
+    const { id: webhook_id, url, agent_id } = webhook
+    const time = now()
+    const event_id = newId('evt', time)
+    const body = eventBody({ id: event_id, type: 'ping', agent_id, data: { webhook_id }, time })
+    const message = { url, event_id, event: 'ping', body, attempt: 1, secrets: signingSecrets(webhook, keyring, time) }
+
+    const { attemptTimeout: timeout_ms } = config.webhooks
+    const outcome = await attempt(fetch, message, { timeout_ms, now })
+    return { event_id, delivered: outcome.error === null, ...outcome }
+  },
+})

@@ -1,0 +1,37 @@
+import { operation } from '../operation.ts'
+import { getInScope } from './in-scope.ts'
+import * as webhooks from './store.ts'
+import { presentWebhook, requireUrl, UpdateWebhookBody, WebhookParams, WebhookReply } from './webhook.ts'
+
+export const updateWebhook = operation({
+  id: 'updateWebhook',
+  method: 'PATCH',
+  path: '/v1/webhooks/{webhook_id}',
+  summary: 'Update a webhook',
+  description:
+    'Changes the fields that are named. While it is disabled, nothing is sent and new events pass it by; what was waiting is sent once it is enabled again.',
+  permission: 'write',
+  idempotent: true,
+  params: WebhookParams,
+  body: UpdateWebhookBody,
+  data: WebhookReply,
+
+  async run({ params, body }, { db, actor, config, now }) {
+    const webhook = await getInScope(db, actor, params.webhook_id)
+    if (body.url !== undefined) requireUrl(body.url, config.webhooks)
+    const status = body.status ?? webhook.status
+    // A new address, or a new start, is judged by what it does from now on.
+    const isFresh = (body.url ?? webhook.url) !== webhook.url || status !== webhook.status
+    const changes = {
+      url: body.url ?? webhook.url,
+      events: body.events ?? webhook.events,
+      description: body.description === undefined ? webhook.description : body.description,
+      status,
+      disabled_reason: status === 'enabled' ? null : (webhook.disabled_reason ?? ('requested' as const)),
+      failing_since: isFresh ? null : webhook.failing_since,
+      updated_at: Math.max(now(), webhook.updated_at),
+    }
+    await webhooks.update(db, webhook.id, changes)
+    return presentWebhook({ ...webhook, ...changes }, now())
+  },
+})

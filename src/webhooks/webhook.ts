@@ -1,0 +1,114 @@
+import { z } from 'zod'
+import { invalid } from '../errors.ts'
+import { EVENT_TYPES, type EventType } from '../events.ts'
+import { checkUrl, type UrlPolicy } from '../security/guarded-url.ts'
+import type { Keyring } from '../security/secrets.ts'
+import { Text, Time } from '../shapes.ts'
+
+/** enabled ⇄ disabled; disabled by its owner, by a receiver that is gone, or after days of nothing but failure. */
+export const WebhookStatus = z.enum(['enabled', 'disabled'])
+
+export const DisabledReason = z.enum(['requested', 'gone', 'failing'])
+
+export const EventName = z.enum(EVENT_TYPES)
+
+const Url = Text(2048).describe('Public https address; the operator may allow others')
+
+const Events = z
+  .array(z.enum([...EVENT_TYPES, '*']))
+  .min(1)
+  .max(20)
+  .refine((events) => new Set(events).size === events.length, 'must not repeat an event')
+  .describe('`*` is every event')
+
+const Description = Text(500, 0).nullable()
+
+export const WebhookParams = z.strictObject({ webhook_id: z.string() })
+
+export const CreateWebhookBody = z
+  .strictObject({
+    agent_id: z
+      .string()
+      .nullable()
+      .default(null)
+      .describe('Only events of this agent (id or name); null is all agents'),
+    url: Url,
+    events: Events,
+    description: Description.default(null),
+  })
+  .meta({ id: 'CreateWebhook' })
+
+export const UpdateWebhookBody = z
+  .strictObject({ url: Url, events: Events, description: Description, status: WebhookStatus })
+  .partial()
+  .refine((body) => Object.keys(body).length > 0, 'must name at least one field')
+  .meta({ id: 'UpdateWebhook' })
+
+export const WebhookReply = z
+  .object({
+    id: z.string(),
+    agent_id: z.string().nullable(),
+    url: z.string(),
+    events: z.array(z.string()),
+    status: WebhookStatus,
+    disabled_reason: DisabledReason.nullable(),
+    description: z.string().nullable(),
+    secret_hint: z.string(),
+    previous_secret_expires_at: Time.nullable().describe('Until then deliveries are signed with the old secret too'),
+    failing_since: Time.nullable().describe('The first failed attempt since the last success'),
+    created_at: Time,
+    updated_at: Time,
+  })
+  .meta({ id: 'Webhook' })
+
+export const WebhookWithSecret = z
+  .object({ ...WebhookReply.shape, secret: z.string().describe('Shown in this reply only') })
+  .meta({ id: 'WebhookWithSecret' })
+
+/** A webhook as the service holds it; both secrets are sealed. */
+export type Webhook = {
+  id: string
+  agent_id: string | null
+  url: string
+  events: (EventType | '*')[]
+  status: z.output<typeof WebhookStatus>
+  disabled_reason: z.output<typeof DisabledReason> | null
+  description: string | null
+  secret: string
+  secret_hint: string
+  previous_secret: string | null
+  previous_secret_expires_at: number | null
+  failing_since: number | null
+  created_at: number
+  updated_at: number
+}
+
+export function requireUrl(url: string, policy: UrlPolicy): void {
+  const problem = checkUrl(url, policy)
+  if (problem) throw invalid({ field: 'url', error: problem.message })
+}
+
+const SECRET_PURPOSE = 'webhook.secret'
+
+export function sealSecret(secret: string, keyring: Keyring): Pick<Webhook, 'secret' | 'secret_hint'> {
+  // The last character of the encoding is only padding.
+  return { secret: keyring.encrypt(secret, SECRET_PURPOSE), secret_hint: `whsec_…${secret.slice(-5)}` }
+}
+
+/** What a delivery is signed with: the newest first, and in a rotation's grace the one before it. */
+export function signingSecrets(webhook: Webhook, keyring: Keyring, now: number): string[] {
+  const sealed = [webhook.secret]
+  if (webhook.previous_secret !== null && isInGrace(webhook, now)) sealed.push(webhook.previous_secret)
+  return sealed.map((secret) => keyring.decrypt(secret, SECRET_PURPOSE))
+}
+
+export function presentWebhook(webhook: Webhook, now: number): z.input<typeof WebhookReply> {
+  return {
+    ...webhook,
+    previous_secret_expires_at: isInGrace(webhook, now) ? webhook.previous_secret_expires_at : null,
+  }
+}
+
+function isInGrace({ previous_secret_expires_at: end }: Pick<Webhook, 'previous_secret_expires_at'>, now: number) {
+  return end !== null && end > now
+}

@@ -1,0 +1,14 @@
+import { setTimeout as delay } from 'node:timers/promises'
+
+const WITHIN_MS = 20_000
+
+/** What `look` finds, asked again and again until it is there. Fails with what was waited for. */
+export async function until<T>(what: string, look: () => T | Promise<T>, within = WITHIN_MS): Promise<NonNullable<T>> {
+  const deadline = performance.now() + within
+  for (;;) {
+    const found = await look()
+    if (found) return found
+    if (performance.now() > deadline) throw new Error(`${what} did not come about within ${within} ms`)
+    await delay(5)
+  }
+}
