@@ -106,7 +106,7 @@ function headersOf(call: Call, key: string | undefined, options: RequestOptions)
 }
 
 /** Not randomUUID: browsers have that on https only. */
-function randomKey(): string {
+export function randomKey(): string {
   return Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16).padStart(2, '0')).join('')
 }
 
