@@ -39,7 +39,7 @@ export type Send = (call: Call, options?: RequestOptions) => Promise<Response>
 
 const RETRIES = 2
 const TIMEOUT_MS = 60_000
-const FIRST_PAUSE_MS = 500
+const FIRST_PAUSE_MS = 250
 const LONGEST_PAUSE_MS = 60_000
 
 export function sender(client: ClientOptions): Send {
