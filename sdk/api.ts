@@ -370,6 +370,46 @@ export type UpdateAgent = {
   } | null | undefined
 }
 
+export type Deployment = {
+  id: string
+  agent_id: string
+  environment: string
+  version: string
+  status: 'active' | 'superseded' | 'rolled_back'
+  /** SHA-256 of the snapshot: equal digests serve the same thing */
+  digest: string
+  message: string | null
+  created_by: string
+  created_at: string
+  /** The deployment that was active before */
+  replaces: string | null
+  /** On a rollback: the deployment it undid */
+  rollback_of: string | null
+}
+
+export type CreateDeployment = {
+  environment: string
+  version: string
+  message?: string | null | undefined
+}
+
+export type RollbackPreview = {
+  dry_run: true
+  from: {
+    deployment_id: string
+    version: string
+  }
+  to: {
+    deployment_id: string
+    version: string
+  }
+  diff: ({
+    field: string
+    from: unknown
+    to: unknown
+  })[]
+}
+
 export type KeyWithSecret = {
   id: string
   name: string
@@ -460,6 +500,32 @@ export type Operations = {
       deleted: true
     }
   }
+  /** Deploy a version to an environment */
+  createDeployment: {
+    params: { agent_id: string }
+    body: CreateDeployment
+    data: Deployment
+  }
+  /** List deployments */
+  listDeployments: {
+    params: { agent_id: string }
+    query: { limit?: number | undefined; offset?: number | undefined; sort?: 'created_at' | '-created_at' | 'environment' | '-environment' | 'version' | '-version' | 'status' | '-status' | 'id' | '-id' | undefined; environment?: string | undefined; status?: 'active' | 'superseded' | 'rolled_back' | undefined }
+    item: Deployment
+  }
+  /** Get a deployment */
+  getDeployment: {
+    params: { agent_id: string; deployment_id: string }
+    data: Deployment
+  }
+  /** Roll back a deployment */
+  rollbackDeployment: {
+    params: { agent_id: string; deployment_id: string }
+    body?: {
+      message?: string | null | undefined
+      dry_run?: boolean | undefined
+    }
+    data: Deployment | RollbackPreview
+  }
   /** Create an API key */
   createKey: {
     body: CreateKey
@@ -504,6 +570,10 @@ export const routes = {
   getAgent: { method: 'GET', path: '/v1/agents/{agent_id}' },
   updateAgent: { method: 'PATCH', path: '/v1/agents/{agent_id}' },
   deleteAgent: { method: 'DELETE', path: '/v1/agents/{agent_id}' },
+  createDeployment: { method: 'POST', path: '/v1/agents/{agent_id}/deployments' },
+  listDeployments: { method: 'GET', path: '/v1/agents/{agent_id}/deployments' },
+  getDeployment: { method: 'GET', path: '/v1/agents/{agent_id}/deployments/{deployment_id}' },
+  rollbackDeployment: { method: 'POST', path: '/v1/agents/{agent_id}/deployments/{deployment_id}/rollback' },
   createKey: { method: 'POST', path: '/v1/keys' },
   listKeys: { method: 'GET', path: '/v1/keys' },
   getSelf: { method: 'GET', path: '/v1/keys/self' },

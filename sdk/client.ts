@@ -24,6 +24,16 @@ export function createClient(options: ClientOptions) {
         call('updateAgent', { params: { agent_id }, body }, o),
       delete: (agent_id: string, o?: Options) => call('deleteAgent', { params: { agent_id } }, o),
     },
+    deployments: {
+      create: (agent_id: string, body: Body<'createDeployment'>, o?: Options) =>
+        call('createDeployment', { params: { agent_id }, body }, o),
+      list: (agent_id: string, query?: ListQuery<'listDeployments'>, o?: Options) =>
+        list('listDeployments', { params: { agent_id }, query }, o),
+      get: (agent_id: string, deployment_id: string, o?: Options) =>
+        call('getDeployment', { params: { agent_id, deployment_id } }, o),
+      rollback: (agent_id: string, deployment_id: string, body: Body<'rollbackDeployment'> = {}, o?: Options) =>
+        call('rollbackDeployment', { params: { agent_id, deployment_id }, body }, o),
+    },
     keys: {
       create: (body: Body<'createKey'>, o?: Options) => call('createKey', { body }, o),
       list: (query?: ListQuery<'listKeys'>, o?: Options) => list('listKeys', { query }, o),

@@ -46,6 +46,13 @@ export function errorOf(status: number, headers: Headers, text: string): Moorage
   return new MoorageError(code, message, { ...facts, details, retry_after })
 }
 
+/** An error body that came without a status of its own: the last event of a stream. */
+export function errorFrom(body: unknown, request_id: string | undefined): MoorageError {
+  const { error } = body as { error: BodyError }
+  const { code, message, details, retry_after } = error
+  return new MoorageError(code, message, { status: STATUS_OF[code] ?? 500, request_id, details, retry_after })
+}
+
 type BodyError = { code: ErrorCode; message: string; details?: ErrorDetail[]; retry_after?: number }
 
 function bodyError(text: string): BodyError | undefined {
@@ -57,17 +64,32 @@ function bodyError(text: string): BodyError | undefined {
   }
 }
 
-const CODES: Record<number, ErrorCode> = {
-  400: 'invalid_request',
-  401: 'unauthorized',
-  403: 'forbidden',
-  404: 'not_found',
-  413: 'payload_too_large',
-  429: 'rate_limited',
-  503: 'unavailable',
-  504: 'timeout',
+const STATUS_OF: Record<ErrorCode, number> = {
+  invalid_request: 400,
+  unauthorized: 401,
+  mfa_required: 401,
+  forbidden: 403,
+  https_required: 403,
+  not_found: 404,
+  method_not_allowed: 405,
+  request_timeout: 408,
+  conflict: 409,
+  agent_paused: 409,
+  idempotency_key_in_use: 409,
+  payload_too_large: 413,
+  unsupported_media_type: 415,
+  idempotency_key_reused: 422,
+  rate_limited: 429,
+  budget_exceeded: 429,
+  headers_too_large: 431,
+  server_error: 500,
+  unavailable: 503,
+  timeout: 504,
 }
 
+/** The code that a status stands for; of several the first. */
 function codeOf(status: number): MoorageError['code'] {
-  return CODES[status] ?? (status >= 500 ? 'server_error' : 'invalid_reply')
+  const known = Object.entries(STATUS_OF).find(([, value]) => value === status)
+  if (known) return known[0] as ErrorCode
+  return status >= 500 ? 'server_error' : 'invalid_reply'
 }

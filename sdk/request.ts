@@ -39,7 +39,7 @@ export type Send = (call: Call, options?: RequestOptions) => Promise<Response>
 
 const RETRIES = 2
 const TIMEOUT_MS = 60_000
-const FIRST_PAUSE_MS = 500
+const FIRST_PAUSE_MS = 250
 const LONGEST_PAUSE_MS = 60_000
 
 export function sender(client: ClientOptions): Send {
@@ -106,7 +106,7 @@ function headersOf(call: Call, key: string | undefined, options: RequestOptions)
 }
 
 /** Not randomUUID: browsers have that on https only. */
-function randomKey(): string {
+export function randomKey(): string {
   return Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16).padStart(2, '0')).join('')
 }
 

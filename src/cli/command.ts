@@ -3,12 +3,14 @@ import { type Command, InvalidArgumentError, Option } from 'commander'
 /** Options of every command that talks to a service. */
 export function takesService(command: Command): Command {
   return command
+    .optionsGroup('Options:')
+    .option('--json', 'print JSON')
+    .helpOption('-h, --help', 'show this')
     .optionsGroup('Service:')
     .option('--url <url>', 'where the service is (MOORAGE_URL)')
     .option('--profile <name>', 'which login to use (MOORAGE_PROFILE)')
     .option('--otp <code>', 'one-time code, for operations that ask for one')
     .optionsGroup('Options:')
-    .option('--json', 'print JSON')
 }
 
 /** Options of commands that work on the store itself when no key is configured. */

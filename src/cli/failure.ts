@@ -1,4 +1,4 @@
-import { MoorageError } from '../../sdk/client.ts'
+import { MoorageError } from '../../sdk/errors.ts'
 
 /** What a script can rely on; docs/cli.md explains them. */
 export const EXIT = {

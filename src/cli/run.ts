@@ -1,15 +1,17 @@
-import { Command, CommanderError } from 'commander'
-import { addKeys } from './commands/keys.ts'
-import { addStart } from './commands/start.ts'
+import { CommanderError } from 'commander'
+import { buildProgram } from './commands.ts'
 import { EXIT, exitCodeOf, explain } from './failure.ts'
-import { note, paint } from './output.ts'
+import { note, paint, print } from './output.ts'
 import type { World } from './world.ts'
+
+/** What completion scripts ask; not for people. */
+const COMPLETE = '__complete'
 
 /** One run of the command line; resolves with its exit code. */
 export async function run(args: string[], world: World): Promise<number> {
-  const program = buildProgram(world)
   try {
-    await program.parseAsync(args, { from: 'user' })
+    if (args[0] === COMPLETE) await complete(args.slice(1), world)
+    else await execute(args, world)
     return EXIT.ok
   } catch (error) {
     if (error instanceof CommanderError) return error.exitCode === 0 ? EXIT.ok : EXIT.usage
@@ -19,19 +21,19 @@ export async function run(args: string[], world: World): Promise<number> {
   }
 }
 
-export function buildProgram(world: World): Command {
-  const program = new Command('moorage')
-    .description('Your agents behind one API: run the service, deploy agents, talk to them')
-    .enablePositionalOptions()
-    .exitOverride()
-    .configureOutput({
-      writeOut: (text) => world.stdout.write(text),
-      writeErr: (text) => world.stderr.write(text),
-      getOutHelpWidth: () => world.stdout.columns ?? 100,
-      getErrHelpWidth: () => world.stderr.columns ?? 100,
-    })
-    .showHelpAfterError('(--help shows what there is)')
-  addStart(program)
-  addKeys(program, world)
-  return program
+async function execute(args: string[], world: World): Promise<void> {
+  const [first] = args
+  if (first === '--version' || first === '-V') {
+    const { default: project } = await import('../../package.json', { with: { type: 'json' } })
+    return print(world, project.version)
+  }
+  const program = await buildProgram(world, (name) => name === first)
+  if (first === undefined) return program.outputHelp()
+  await program.parseAsync(args, { from: 'user' })
+}
+
+async function complete(words: string[], world: World): Promise<void> {
+  const { candidates } = await import('./commands/completion.ts')
+  const program = await buildProgram(world, (name) => name === words[0])
+  for (const candidate of candidates(program, words)) print(world, candidate)
 }

@@ -28,9 +28,7 @@ type CreateOptions = Common & {
   expires?: string
 }
 
-export function addKeys(program: Command, world: World): void {
-  const keys = program.command('keys').description('API keys: who may do what')
-
+export function keys(keys: Command, world: World): void {
   takesStore(keys.command('create'))
     .description('Create a key. Its secret, shown once, is all that goes to stdout')
     .argument('[name]', 'what the key is for')

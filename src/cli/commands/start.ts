@@ -3,10 +3,8 @@ import { configOption, dataOption } from '../command.ts'
 
 type StartOptions = { config?: string; data?: string; host?: string; port?: string }
 
-export function addStart(program: Command): void {
-  program
-    .command('start')
-    .description('Start the service in this terminal; Ctrl-C stops it')
+export function start(command: Command): void {
+  command
     .option('--host <address>', 'address to listen on (127.0.0.1)')
     .option('--port <port>', 'port to listen on (8787)')
     .addOption(configOption())

@@ -1,0 +1,2 @@
+/** Where an agent lives unless said otherwise. */
+export const AGENT_FILE = 'agent.yaml'

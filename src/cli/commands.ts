@@ -1,0 +1,130 @@
+import { Command } from 'commander'
+import type { World } from './world.ts'
+
+type Setup = (command: Command, world: World) => void
+
+type Entry = { group: string; name: string; summary: string; load(): Promise<Setup> }
+
+/**
+ * Every command. What one does is loaded when it is called: --help stays quick, and nothing here imports the server.
+ */
+export const COMMANDS: readonly Entry[] = [
+  {
+    group: 'Agents',
+    name: 'init',
+    summary: 'Write an agent.yaml to start from',
+    load: async () => (await import('./commands/init.ts')).init,
+  },
+  {
+    group: 'Agents',
+    name: 'deploy',
+    summary: 'Create or update the agent that agent.yaml describes, and deploy it',
+    load: async () => (await import('./commands/deploy.ts')).deploy,
+  },
+  {
+    group: 'Agents',
+    name: 'deployments',
+    summary: 'What each environment serves, and served before',
+    load: async () => (await import('./commands/deployments.ts')).deployments,
+  },
+  {
+    group: 'Agents',
+    name: 'rollback',
+    summary: 'Return to what was served before, or to an earlier deployment',
+    load: async () => (await import('./commands/deployments.ts')).rollback,
+  },
+  {
+    group: 'Agents',
+    name: 'agents',
+    summary: 'List, change and delete agents',
+    load: async () => (await import('./commands/agents.ts')).agents,
+  },
+  {
+    group: 'Access',
+    name: 'keys',
+    summary: 'API keys: who may do what',
+    load: async () => (await import('./commands/keys.ts')).keys,
+  },
+  {
+    group: 'Access',
+    name: 'login',
+    summary: 'Remember where a service is and your key for it',
+    load: async () => (await import('./commands/login.ts')).login,
+  },
+  {
+    group: 'Access',
+    name: 'logout',
+    summary: 'Forget a login; the key itself stays valid',
+    load: async () => (await import('./commands/login.ts')).logout,
+  },
+  {
+    group: 'Access',
+    name: 'whoami',
+    summary: 'Which service is used, with which key, and what it may do',
+    load: async () => (await import('./commands/login.ts')).whoami,
+  },
+  {
+    group: 'Access',
+    name: 'profile',
+    summary: 'Logins: list them, choose one',
+    load: async () => (await import('./commands/login.ts')).profile,
+  },
+  {
+    group: 'Service',
+    name: 'start',
+    summary: 'Start the service in this terminal; Ctrl-C stops it',
+    load: async () => (await import('./commands/start.ts')).start,
+  },
+  {
+    group: 'Service',
+    name: 'config',
+    summary: "The service's configuration on this machine",
+    load: async () => (await import('./commands/config.ts')).config,
+  },
+  {
+    group: 'Service',
+    name: 'open',
+    summary: "Open the service's API reference in the browser",
+    load: async () => (await import('./commands/open.ts')).open,
+  },
+  {
+    group: 'Service',
+    name: 'api',
+    summary: 'Send any request to the API and print the whole reply',
+    load: async () => (await import('./commands/api.ts')).api,
+  },
+  {
+    group: 'Service',
+    name: 'completion',
+    summary: 'Print a completion script for your shell',
+    load: async () => (await import('./commands/completion.ts')).completion,
+  },
+]
+
+/** The program with the named commands ready to run; the others are known by name and summary only. */
+export async function buildProgram(world: World, wanted: (name: string) => boolean): Promise<Command> {
+  const program = new Command('moorage')
+    .description('Your agents behind one API: run the service, deploy agents, talk to them')
+    .enablePositionalOptions()
+    .exitOverride()
+    .configureHelp({ subcommandTerm: (command) => command.name() })
+    .configureOutput({
+      writeOut: (text) => world.stdout.write(text),
+      writeErr: (text) => world.stderr.write(text),
+      getOutHelpWidth: () => world.stdout.columns ?? 100,
+      getErrHelpWidth: () => world.stderr.columns ?? 100,
+      getOutHasColors: () => false,
+      getErrHasColors: () => false,
+    })
+    .showHelpAfterError('(--help shows what there is)')
+    .helpCommand(false)
+    .helpOption('-h, --help', 'show this; also after a command')
+    .option('-V, --version', 'show the version')
+  for (const { group, name, summary, load } of COMMANDS) {
+    const command = program.commandsGroup(`${group}:`).command(name).description(summary)
+    if (!wanted(name)) continue
+    const setUp = await load()
+    setUp(command, world)
+  }
+  return program
+}
