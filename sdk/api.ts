@@ -24,6 +24,66 @@ export type Pagination = {
   has_more: boolean
 }
 
+export type InvocationResult = {
+  response: string
+  request_id: string
+  tokens_used: number
+  duration_ms: number
+}
+
+export type InvocationQueued = {
+  request_id: string
+  status: 'queued'
+}
+
+export type Invoke = {
+  message: string
+  context?: {
+    user_id?: string | undefined
+    session_id?: string | undefined
+    [name: string]: unknown
+  } | undefined
+  environment?: string | undefined
+}
+
+export type Invocation = {
+  request_id: string
+  agent_id: string
+  status: 'queued' | 'running' | 'completed' | 'failed' | 'cancelled'
+  background: boolean
+  environment: string
+  /** null: the working copy */
+  version: string | null
+  deployment_id: string | null
+  message: string
+  context: Record<string, unknown>
+  response: string | null
+  error: {
+    code: 'invalid_request' | 'unauthorized' | 'mfa_required' | 'forbidden' | 'https_required' | 'not_found' | 'method_not_allowed' | 'request_timeout' | 'conflict' | 'agent_paused' | 'idempotency_key_in_use' | 'payload_too_large' | 'unsupported_media_type' | 'idempotency_key_reused' | 'rate_limited' | 'budget_exceeded' | 'headers_too_large' | 'server_error' | 'unavailable' | 'timeout'
+    message: string
+  } | null
+  tokens_used: number
+  usage: {
+    input_tokens: number
+    output_tokens: number
+    total_tokens: number
+  }
+  /** The tools it called */
+  steps: ({
+    id: string
+    name: string
+    arguments: unknown
+    duration_ms: number
+    result?: string | undefined
+    error?: string | undefined
+  })[]
+  duration_ms: number | null
+  created_by: string
+  created_at: string
+  started_at: string | null
+  finished_at: string | null
+}
+
 export type Agent = {
   id: string
   name: string
@@ -410,6 +470,186 @@ export type RollbackPreview = {
   })[]
 }
 
+export type LogEntry = {
+  timestamp: string
+  level: 'debug' | 'info' | 'warn' | 'error'
+  message: string
+  metadata: {
+    request_id: string
+    [name: string]: unknown
+  }
+}
+
+export type MetricSeries = {
+  metric: 'response_time' | 'throughput' | 'error_rate'
+  granularity: '1m' | '5m' | '1h' | '1d'
+  aggregation?: 'avg' | 'p50' | 'p95' | 'p99' | 'max' | undefined
+  values: ({
+    timestamp: string
+    value: number
+    unit: 'ms' | 'requests_per_minute' | 'percent'
+  })[]
+}
+
+export type FoundMemory = {
+  id: string
+  content: string
+  kind: 'turn' | 'fact' | 'note'
+  role: 'user' | 'assistant' | null
+  user_id: string | null
+  session_id: string | null
+  created_at: string
+  metadata: Record<string, Json>
+  score: number
+}
+
+export type SearchMemory = {
+  query: string
+  limit?: number | undefined
+  offset?: number | undefined
+  /** Only memories of this user, of this session */
+  context?: {
+    user_id?: string | undefined
+    session_id?: string | undefined
+  } | undefined
+  min_score?: number | undefined
+}
+
+export type Memory = {
+  id: string
+  content: string
+  kind: 'turn' | 'fact' | 'note'
+  role: 'user' | 'assistant' | null
+  user_id: string | null
+  session_id: string | null
+  created_at: string
+  metadata: Record<string, Json>
+}
+
+export type WriteMemory = {
+  items: ({
+    content: string
+    kind?: 'turn' | 'fact' | 'note' | undefined
+    /** Who said it; required for a turn */
+    role?: 'user' | 'assistant' | null | undefined
+    context?: {
+      user_id?: string | undefined
+      session_id?: string | undefined
+    } | undefined
+    metadata?: Record<string, Json> | undefined
+    /** When it was said; now if absent */
+    created_at?: string | undefined
+  })[]
+}
+
+export type WebhookWithSecret = {
+  id: string
+  agent_id: string | null
+  url: string
+  events: string[]
+  status: 'enabled' | 'disabled'
+  disabled_reason: 'requested' | 'gone' | 'failing' | null
+  description: string | null
+  secret_hint: string
+  /** Until then deliveries are signed with the old secret too */
+  previous_secret_expires_at: string | null
+  /** The first failed attempt since the last success */
+  failing_since: string | null
+  created_at: string
+  updated_at: string
+  /** Shown in this reply only */
+  secret: string
+}
+
+export type CreateWebhook = {
+  /** Only events of this agent (id or name); null is all agents */
+  agent_id?: string | null | undefined
+  /** Public https address; the operator may allow others */
+  url: string
+  /** `*` is every event */
+  events: ('agent.completed' | 'agent.failed' | 'agent.cancelled' | 'deployment.created' | 'deployment.rolled_back' | 'webhook.disabled' | 'ping' | '*')[]
+  description?: string | null | undefined
+}
+
+export type Webhook = {
+  id: string
+  agent_id: string | null
+  url: string
+  events: string[]
+  status: 'enabled' | 'disabled'
+  disabled_reason: 'requested' | 'gone' | 'failing' | null
+  description: string | null
+  secret_hint: string
+  /** Until then deliveries are signed with the old secret too */
+  previous_secret_expires_at: string | null
+  /** The first failed attempt since the last success */
+  failing_since: string | null
+  created_at: string
+  updated_at: string
+}
+
+export type UpdateWebhook = {
+  /** Public https address; the operator may allow others */
+  url?: string | undefined
+  /** `*` is every event */
+  events?: ('agent.completed' | 'agent.failed' | 'agent.cancelled' | 'deployment.created' | 'deployment.rolled_back' | 'webhook.disabled' | 'ping' | '*')[] | undefined
+  description?: string | null | undefined
+  status?: 'enabled' | 'disabled' | undefined
+}
+
+export type WebhookTest = {
+  event_id: string
+  delivered: boolean
+  response_status: number | null
+  /** null: the receiver took it */
+  error: 'http_error' | 'redirect' | 'timeout' | 'dns_failed' | 'connect_failed' | 'tls_failed' | 'reset' | 'invalid_response' | 'too_large' | 'blocked_address' | 'invalid_url' | 'internal' | null
+  duration_ms: number
+}
+
+export type Delivery = {
+  id: string
+  webhook_id: string
+  /** The `webhook-id` of every attempt */
+  event_id: string
+  event: 'agent.completed' | 'agent.failed' | 'agent.cancelled' | 'deployment.created' | 'deployment.rolled_back' | 'webhook.disabled' | 'ping'
+  status: 'pending' | 'delivered' | 'failed'
+  attempt_count: number
+  /** The latest, oldest first */
+  attempts: DeliveryAttempt[]
+  /** null: none is planned, or one is under way */
+  next_attempt_at: string | null
+  created_at: string
+  delivered_at: string | null
+}
+
+export type DeliveryAttempt = {
+  /** Counts from 1, as in `X-Service-Attempt` */
+  attempt: number
+  at: string
+  duration_ms: number
+  response_status: number | null
+  /** null: the receiver took it */
+  error: 'http_error' | 'redirect' | 'timeout' | 'dns_failed' | 'connect_failed' | 'tls_failed' | 'reset' | 'invalid_response' | 'too_large' | 'blocked_address' | 'invalid_url' | 'internal' | null
+}
+
+export type DeliveryWithBody = {
+  id: string
+  webhook_id: string
+  /** The `webhook-id` of every attempt */
+  event_id: string
+  event: 'agent.completed' | 'agent.failed' | 'agent.cancelled' | 'deployment.created' | 'deployment.rolled_back' | 'webhook.disabled' | 'ping'
+  status: 'pending' | 'delivered' | 'failed'
+  attempt_count: number
+  /** The latest, oldest first */
+  attempts: DeliveryAttempt[]
+  /** null: none is planned, or one is under way */
+  next_attempt_at: string | null
+  created_at: string
+  delivered_at: string | null
+  /** What is sent, to the byte */
+  body: string
+}
+
 export type KeyWithSecret = {
   id: string
   name: string
@@ -471,6 +711,33 @@ export type Self = {
 export type ErrorCode = ErrorReply['error']['code']
 
 export type Operations = {
+  /** Invoke an agent */
+  invokeAgent: {
+    params: { agent_id: string }
+    body: Invoke
+    data: InvocationResult
+  }
+  /** List invocations */
+  listInvocations: {
+    params: { agent_id: string }
+    query: { limit?: number | undefined; offset?: number | undefined; sort?: 'created_at' | '-created_at' | 'finished_at' | '-finished_at' | 'duration_ms' | '-duration_ms' | 'tokens_used' | '-tokens_used' | 'status' | '-status' | 'id' | '-id' | undefined; status?: 'queued' | 'running' | 'completed' | 'failed' | 'cancelled' | undefined; session_id?: string | undefined; user_id?: string | undefined }
+    item: Invocation
+  }
+  /** Get an invocation */
+  getInvocation: {
+    params: { agent_id: string; request_id: string }
+    data: Invocation
+  }
+  /** Follow an invocation */
+  streamInvocation: {
+    params: { agent_id: string; request_id: string }
+    data: InvocationResult
+  }
+  /** Cancel an invocation */
+  cancelInvocation: {
+    params: { agent_id: string; request_id: string }
+    data: Invocation
+  }
   /** Create an agent */
   createAgent: {
     body: CreateAgent
@@ -526,6 +793,98 @@ export type Operations = {
     }
     data: Deployment | RollbackPreview
   }
+  /** Get an agent's log entries */
+  getLogs: {
+    params: { agent_id: string }
+    query: { limit?: number | undefined; offset?: number | undefined; sort?: 'timestamp' | '-timestamp' | undefined; level?: string | undefined; start_time?: string | undefined; end_time?: string | undefined; request_id?: string | undefined; search?: string | undefined }
+    item: LogEntry
+  }
+  /** Get a metric of an agent over time */
+  getMetrics: {
+    params: { agent_id: string }
+    query: { metric: 'response_time' | 'throughput' | 'error_rate'; start_time?: string | undefined; end_time?: string | undefined; granularity?: '1m' | '5m' | '1h' | '1d' | undefined; aggregation?: 'avg' | 'p50' | 'p95' | 'p99' | 'max' | undefined }
+    data: MetricSeries
+  }
+  /** Search memory */
+  searchMemory: {
+    params: { agent_id: string }
+    body: SearchMemory
+    item: FoundMemory
+  }
+  /** Write memories */
+  writeMemory: {
+    params: { agent_id: string }
+    body: WriteMemory
+    data: {
+      items: Memory[]
+    }
+  }
+  /** Clear memory */
+  clearMemory: {
+    params: { agent_id: string }
+    query: { user_id?: string | undefined; session_id?: string | undefined; before?: string | undefined }
+    data: {
+      deleted: number
+    }
+  }
+  /** Create a webhook */
+  createWebhook: {
+    body: CreateWebhook
+    data: WebhookWithSecret
+  }
+  /** List webhooks */
+  listWebhooks: {
+    query: { limit?: number | undefined; offset?: number | undefined; sort?: 'created_at' | '-created_at' | 'updated_at' | '-updated_at' | 'url' | '-url' | 'status' | '-status' | 'id' | '-id' | undefined; agent_id?: string | undefined; event?: 'agent.completed' | 'agent.failed' | 'agent.cancelled' | 'deployment.created' | 'deployment.rolled_back' | 'webhook.disabled' | 'ping' | undefined; status?: 'enabled' | 'disabled' | undefined }
+    item: Webhook
+  }
+  /** Get a webhook */
+  getWebhook: {
+    params: { webhook_id: string }
+    data: Webhook
+  }
+  /** Update a webhook */
+  updateWebhook: {
+    params: { webhook_id: string }
+    body: UpdateWebhook
+    data: Webhook
+  }
+  /** Delete a webhook */
+  deleteWebhook: {
+    params: { webhook_id: string }
+    data: {
+      id: string
+      deleted: true
+    }
+  }
+  /** Rotate a webhook's secret */
+  rotateWebhookSecret: {
+    params: { webhook_id: string }
+    body?: {
+      grace_period_seconds?: number | undefined
+    }
+    data: WebhookWithSecret
+  }
+  /** Send a test event */
+  testWebhook: {
+    params: { webhook_id: string }
+    data: WebhookTest
+  }
+  /** List a webhook's deliveries */
+  listDeliveries: {
+    params: { webhook_id: string }
+    query: { limit?: number | undefined; offset?: number | undefined; sort?: 'created_at' | '-created_at' | 'id' | '-id' | undefined; status?: 'pending' | 'delivered' | 'failed' | undefined; event?: 'agent.completed' | 'agent.failed' | 'agent.cancelled' | 'deployment.created' | 'deployment.rolled_back' | 'webhook.disabled' | 'ping' | undefined }
+    item: Delivery
+  }
+  /** Get a delivery */
+  getDelivery: {
+    params: { webhook_id: string; delivery_id: string }
+    data: DeliveryWithBody
+  }
+  /** Deliver again */
+  redeliver: {
+    params: { webhook_id: string; delivery_id: string }
+    data: Delivery
+  }
   /** Create an API key */
   createKey: {
     body: CreateKey
@@ -565,6 +924,11 @@ export type Operations = {
 }
 
 export const routes = {
+  invokeAgent: { method: 'POST', path: '/v1/agents/{agent_id}/invoke' },
+  listInvocations: { method: 'GET', path: '/v1/agents/{agent_id}/invocations' },
+  getInvocation: { method: 'GET', path: '/v1/agents/{agent_id}/invocations/{request_id}' },
+  streamInvocation: { method: 'GET', path: '/v1/agents/{agent_id}/invocations/{request_id}/stream' },
+  cancelInvocation: { method: 'POST', path: '/v1/agents/{agent_id}/invocations/{request_id}/cancel' },
   createAgent: { method: 'POST', path: '/v1/agents' },
   listAgents: { method: 'GET', path: '/v1/agents' },
   getAgent: { method: 'GET', path: '/v1/agents/{agent_id}' },
@@ -574,6 +938,21 @@ export const routes = {
   listDeployments: { method: 'GET', path: '/v1/agents/{agent_id}/deployments' },
   getDeployment: { method: 'GET', path: '/v1/agents/{agent_id}/deployments/{deployment_id}' },
   rollbackDeployment: { method: 'POST', path: '/v1/agents/{agent_id}/deployments/{deployment_id}/rollback' },
+  getLogs: { method: 'GET', path: '/v1/agents/{agent_id}/logs' },
+  getMetrics: { method: 'GET', path: '/v1/agents/{agent_id}/metrics' },
+  searchMemory: { method: 'POST', path: '/v1/agents/{agent_id}/memory/search' },
+  writeMemory: { method: 'POST', path: '/v1/agents/{agent_id}/memory' },
+  clearMemory: { method: 'DELETE', path: '/v1/agents/{agent_id}/memory' },
+  createWebhook: { method: 'POST', path: '/v1/webhooks' },
+  listWebhooks: { method: 'GET', path: '/v1/webhooks' },
+  getWebhook: { method: 'GET', path: '/v1/webhooks/{webhook_id}' },
+  updateWebhook: { method: 'PATCH', path: '/v1/webhooks/{webhook_id}' },
+  deleteWebhook: { method: 'DELETE', path: '/v1/webhooks/{webhook_id}' },
+  rotateWebhookSecret: { method: 'POST', path: '/v1/webhooks/{webhook_id}/rotate-secret' },
+  testWebhook: { method: 'POST', path: '/v1/webhooks/{webhook_id}/test' },
+  listDeliveries: { method: 'GET', path: '/v1/webhooks/{webhook_id}/deliveries' },
+  getDelivery: { method: 'GET', path: '/v1/webhooks/{webhook_id}/deliveries/{delivery_id}' },
+  redeliver: { method: 'POST', path: '/v1/webhooks/{webhook_id}/deliveries/{delivery_id}/redeliver' },
   createKey: { method: 'POST', path: '/v1/keys' },
   listKeys: { method: 'GET', path: '/v1/keys' },
   getSelf: { method: 'GET', path: '/v1/keys/self' },
