@@ -56,8 +56,8 @@ export type Context = Parts & {
   actor: Actor
   request_id: string
   mode: Mode
-  /** Aborts when nobody waits for the answer any more. */
-  signal: AbortSignal | undefined
+  /** Calls back when nobody waits for the answer any more; undefined when the work is to go on regardless. */
+  onHangUp: ((listener: () => void) => void) | undefined
   /** There when the client reads a stream; the last event, `done`, is the reply itself. */
   emit: ((event: StreamEvent) => void) | undefined
   last_event_id: string | undefined
@@ -69,9 +69,9 @@ export type Context = Parts & {
 }
 
 /** How the answer reaches the client. */
-export type Delivery = Pick<Context, 'mode' | 'signal' | 'emit' | 'last_event_id'>
+export type Delivery = Pick<Context, 'mode' | 'onHangUp' | 'emit' | 'last_event_id'>
 
-export const PLAIN_REPLY: Delivery = { mode: 'reply', signal: undefined, emit: undefined, last_event_id: undefined }
+export const PLAIN_REPLY: Delivery = { mode: 'reply', onHangUp: undefined, emit: undefined, last_event_id: undefined }
 
 /** A reply of 202: the work goes on after it. */
 export class Accepted {

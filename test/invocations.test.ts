@@ -4,6 +4,7 @@ import { describe, test } from 'node:test'
 import { newAgent } from './support/agents.ts'
 import { onBothEngines, type Service } from './support/service.ts'
 import { allEvents } from './support/sse.ts'
+import { until } from './support/until.ts'
 
 const SLOW = { model: 'builtin/script', script: { rules: [{ reply: 'late', delay_ms: 60_000 }] } }
 
@@ -38,21 +39,13 @@ async function startSlowRun(service: Service): Promise<{ agent: string; request_
     headers: { Prefer: 'respond-async' },
   })
   const { request_id } = body.data
-  await until(async () => (await receipt(service, agent, request_id)).status === 'running')
+  await until('the run', async () => (await receipt(service, agent, request_id)).status === 'running')
   return { agent, request_id }
 }
 
 async function receipt(service: Service, agent: string, request_id: string) {
   const { body } = await service.call('GET', `/v1/agents/${agent}/invocations/${request_id}`)
   return body.data
-}
-
-async function until(check: () => Promise<boolean>): Promise<void> {
-  const deadline = Date.now() + 20_000
-  while (!(await check())) {
-    assert.ok(Date.now() < deadline, 'waited in vain')
-    await new Promise((resolve) => setTimeout(resolve, 20))
-  }
 }
 
 onBothEngines('invocations', (service) => {
@@ -163,7 +156,7 @@ onBothEngines('invocations', (service) => {
     test('409 while the agent is paused; pausing cancels what runs', async () => {
       const { agent, request_id } = await startSlowRun(service())
       await service().call('PATCH', `/v1/agents/${agent}`, { body: { status: 'paused' } })
-      await until(async () => (await receipt(service(), agent, request_id)).status === 'cancelled')
+      await until('the cancelled run', async () => (await receipt(service(), agent, request_id)).status === 'cancelled')
       const { status, body } = await service().call('POST', `/v1/agents/${agent}/invoke`, { body: { message: 'go' } })
       assert.equal(status, 409)
       assert.equal(body.error.code, 'agent_paused')
@@ -178,7 +171,7 @@ onBothEngines('invocations', (service) => {
         body: '{"message":"go"}',
         signal: hangUp.signal,
       })
-      await until(async () => service().app.parts.live.count(agent) === 1)
+      await until('the run', async () => service().app.parts.live.count(agent) === 1)
       const { status, body, headers } = await service().call('POST', `/v1/agents/${agent}/invoke`, {
         body: { message: 'go' },
       })
@@ -201,10 +194,10 @@ onBothEngines('invocations', (service) => {
           body: '{"message":"go"}',
           signal: hangUp.signal,
         })
-        await until(async () => service().app.parts.live.count(agent) === 1)
+        await until('the run', async () => service().app.parts.live.count(agent) === 1)
         hangUp.abort()
         await assert.rejects(reply)
-        await until(async () => service().app.parts.live.count(agent) === 0)
+        await until('its end', async () => service().app.parts.live.count(agent) === 0)
         const { body } = await service().call('GET', `/v1/agents/${agent}/invocations?limit=1`)
         return body.data[0].status
       }
@@ -354,7 +347,7 @@ onBothEngines('invocations', (service) => {
       assert.equal(status, 202)
       assert.equal(body.data.status, 'queued')
       const location = headers.get('location') as string
-      await until(async () => (await service().call('GET', location)).body.data.status === 'completed')
+      await until('the answer', async () => (await service().call('GET', location)).body.data.status === 'completed')
       const { body: done } = await service().call('GET', location)
       assert.equal(done.data.response, 'later')
       assert.equal(done.data.background, true)
@@ -370,7 +363,10 @@ onBothEngines('invocations', (service) => {
         headers: { Prefer: 'respond-async' },
       })
       await service().restart()
-      await until(async () => (await receipt(service(), agent, body.data.request_id)).status === 'completed')
+      await until(
+        'the answer',
+        async () => (await receipt(service(), agent, body.data.request_id)).status === 'completed',
+      )
     })
   })
 
@@ -419,7 +415,7 @@ onBothEngines('invocations', (service) => {
   test('deleting an agent cancels what it runs', async () => {
     const { agent, request_id } = await startSlowRun(service())
     assert.equal((await service().call('DELETE', `/v1/agents/${agent}`)).status, 200)
-    await until(async () => service().app.parts.live.find(request_id) === undefined)
+    await until('the end of the run', async () => service().app.parts.live.find(request_id) === undefined)
     assert.equal((await service().call('GET', `/v1/agents/${agent}/invocations/${request_id}`)).status, 404)
   })
 })

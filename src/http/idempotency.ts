@@ -93,8 +93,8 @@ function pause(ms: number): Promise<void> {
 
 /** The header's key, undefined when absent. Quotes around it (the IETF draft's form) do not make another key. */
 export function readIdempotencyKey(request: FastifyRequest): string | undefined {
-  const values = request.raw.headersDistinct['idempotency-key']
-  if (values === undefined) return undefined
+  if (request.headers['idempotency-key'] === undefined) return undefined
+  const values = request.raw.headersDistinct['idempotency-key'] ?? []
   const field = 'Idempotency-Key'
   if (values.length > 1) throw invalid({ field, error: 'is given more than once' })
   const key = (values[0] as string).replace(/^"(.*)"$/, '$1')

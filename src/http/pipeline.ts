@@ -129,7 +129,7 @@ async function runOperation(edge: Edge, { exchange, route, body: bytes, delivery
     secret: operation.secret ?? false,
   }
   // Whoever sends a key will ask again: the run goes on without its client.
-  const unattended = { ...delivery, signal: undefined }
+  const unattended = { ...delivery, onHangUp: undefined }
   return edge.idempotency.once(request, (held) =>
     runAndRender(edge, { exchange, operation, input, delivery: unattended, held }),
   )

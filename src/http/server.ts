@@ -110,9 +110,9 @@ export function createServer(edge: Edge, { ready }: Health): Server {
 
   const deliverReply = async (exchange: Exchange, route: Route, reply: FastifyReply) => {
     const mode = route.operation.accepted && prefersAsync(exchange.request) ? 'background' : 'reply'
-    const signal = route.operation.streams && mode === 'reply' ? hangUp(reply) : undefined
+    const onHangUp = route.operation.streams && mode === 'reply' ? hangUpOf(reply) : undefined
     const body = exchange.request.body as Buffer | undefined
-    const rendered = await run(exchange, route, body, { ...PLAIN_REPLY, mode, signal })
+    const rendered = await run(exchange, route, body, { ...PLAIN_REPLY, mode, onHangUp })
     send(reply.headers(exchange.headers), rendered)
   }
 
@@ -120,7 +120,7 @@ export function createServer(edge: Edge, { ready }: Health): Server {
     const { request, request_id, headers } = exchange
     const stream = eventStream(reply, headers)
     const last_event_id = request.headers['last-event-id'] as string | undefined
-    const delivery: Delivery = { mode: 'stream', signal: hangUp(reply), emit: stream.send, last_event_id }
+    const delivery: Delivery = { mode: 'stream', onHangUp: hangUpOf(reply), emit: stream.send, last_event_id }
     try {
       const { headers: sent, body } = await run(exchange, route, request.body as Buffer | undefined, delivery)
       // A repeated answer brings no events of its own.
@@ -178,10 +178,8 @@ function prefersAsync({ headers }: FastifyRequest): boolean {
   return /(?:^|,)\s*respond-async\s*(?:$|[,;])/i.test(String(headers.prefer ?? ''))
 }
 
-function hangUp({ raw }: FastifyReply): AbortSignal {
-  const controller = new AbortController()
-  raw.once('close', () => raw.writableFinished || controller.abort())
-  return controller.signal
+function hangUpOf({ raw }: FastifyReply): Delivery['onHangUp'] {
+  return (listener) => raw.once('close', () => raw.writableFinished || listener())
 }
 
 function addOpenRoutes(app: FastifyInstance, operations: readonly Operation[], ready: () => Promise<boolean>): void {

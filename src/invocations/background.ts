@@ -26,7 +26,8 @@ export async function runQueued(payload: { agent_id: string; request_id: string 
   const { version } = queued
   const definition = version === null ? agent : (await getVersion(storage.db, agent.id, version)).definition
   const invocation: Invocation = { ...queued, status: 'running', started_at: now() }
-  const run = live.start({ request_id, agent_id, signal: stop })
+  const run = live.start(request_id, agent_id)
+  stop.addEventListener('abort', run.cancel, { once: true })
   try {
     if (agent.status === 'paused') run.cancel()
     const started = { invocation, agent, definition, run, owner: node, stored: true, streaming: true }

@@ -74,7 +74,8 @@ export const invokeAgent = operation({
       return reply
     }
 
-    const run = live.start({ request_id, agent_id: agent.id, signal: context.signal })
+    const run = live.start(request_id, agent.id)
+    context.onHangUp?.(run.cancel)
     const { emit } = context
     const unfollow = emit && run.follow(undefined, emit)
     try {

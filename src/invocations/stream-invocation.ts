@@ -48,18 +48,22 @@ export const streamInvocation = operation({
 })
 
 /** It runs on another node, or waits in the queue: the receipt tells when it has ended. */
-async function untilFinal(agent_seq: number, id: string, { db, signal, live }: Context): Promise<Invocation> {
+async function untilFinal(agent_seq: number, id: string, { db, onHangUp, live }: Context): Promise<Invocation> {
+  let gone = false
+  onHangUp?.(() => {
+    gone = true
+  })
   for (;;) {
     const invocation = await invocations.get(db, agent_seq, id)
-    if (isFinal(invocation) || signal?.aborted) return invocation
+    if (isFinal(invocation) || gone) return invocation
     await Promise.race(
       [live.find(id)?.ended, new Promise((resolve) => setTimeout(resolve, LOOK_AGAIN_MS))].filter(Boolean),
     )
   }
 }
 
-function hungUp({ signal }: Context): Promise<void> {
-  return new Promise((resolve) => signal?.addEventListener('abort', () => resolve(), { once: true }))
+function hungUp({ onHangUp }: Context): Promise<void> {
+  return new Promise((resolve) => onHangUp?.(resolve))
 }
 
 function resultOrError(invocation: Invocation) {

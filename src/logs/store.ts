@@ -1,5 +1,6 @@
 import { sql } from 'kysely'
 import { redact, redactDeep } from '../lib/redact.ts'
+import { storable } from '../lib/text.ts'
 import type { LogEntry } from '../runtime/outcome.ts'
 import type { BulkTable } from '../storage/bulk.ts'
 import { contains } from '../storage/contains.ts'
@@ -27,16 +28,14 @@ export function logWrites({ agent_seq, request_id, entries }: Logged): Write[] {
       timestamp,
       level: LEVELS.indexOf(level),
       request_id,
-      message: storable(redact(message)),
+      message: shortText(redact(message)),
       metadata: shortJson(redactDeep(metadata)),
     },
   }))
 }
 
-/** Whatever a model or a tool said: PostgreSQL takes neither NUL nor half a surrogate pair. */
-function storable(text: string): string {
-  const short = text.length > MESSAGE_CHARACTERS ? `${text.slice(0, MESSAGE_CHARACTERS)}…` : text
-  return short.toWellFormed().replaceAll('\0', '\u{FFFD}')
+function shortText(text: string): string {
+  return storable(text.length > MESSAGE_CHARACTERS ? `${text.slice(0, MESSAGE_CHARACTERS)}…` : text)
 }
 
 function shortJson(metadata: unknown): string {

@@ -1,7 +1,7 @@
+import { storable } from '../lib/text.ts'
 import type { Deadline } from './deadline.ts'
 import type { Exchange, Model, StepAnswer, ToolCall } from './models/model.ts'
 import { AgentFailure, type Log, type RunEvent, type RunInput, type ToolStep, type Usage } from './outcome.ts'
-import { storable } from './text.ts'
 import { parseArguments } from './tools/check-arguments.ts'
 import type { Toolbox } from './tools/toolbox.ts'
 

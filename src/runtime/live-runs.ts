@@ -18,7 +18,7 @@ export type LiveRun = {
 }
 
 export type LiveRuns = {
-  start(run: { request_id: string; agent_id: string; signal?: AbortSignal | undefined }): LiveRun
+  start(request_id: string, agent_id: string): LiveRun
   find(request_id: string): LiveRun | undefined
   ofAgent(agent_id: string): LiveRun[]
   count(agent_id: string): number
@@ -31,8 +31,8 @@ export function liveRuns(): LiveRuns {
   const perAgent = new Map<string, Set<LiveRun>>()
 
   return {
-    start({ request_id, agent_id, signal }) {
-      const run = startRun(request_id, agent_id, signal, () => {
+    start(request_id, agent_id) {
+      const run = startRun(request_id, agent_id, () => {
         runs.delete(request_id)
         const others = perAgent.get(agent_id)
         others?.delete(run)
@@ -52,13 +52,11 @@ export function liveRuns(): LiveRuns {
   }
 }
 
-function startRun(request_id: string, agent_id: string, hangUp: AbortSignal | undefined, forget: () => void): LiveRun {
+function startRun(request_id: string, agent_id: string, forget: () => void): LiveRun {
   const controller = new AbortController()
   const ended = Promise.withResolvers<void>()
   const transcript = newTranscript()
   const followers = new Set<(event: StreamEvent) => void>()
-  const cancel = () => controller.abort()
-  hangUp?.addEventListener('abort', cancel, { once: true })
 
   return {
     request_id,
@@ -74,9 +72,8 @@ function startRun(request_id: string, agent_id: string, hangUp: AbortSignal | un
       followers.add(emit)
       return () => followers.delete(emit)
     },
-    cancel,
+    cancel: () => controller.abort(),
     end() {
-      hangUp?.removeEventListener('abort', cancel)
       forget()
       ended.resolve()
     },

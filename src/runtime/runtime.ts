@@ -1,9 +1,9 @@
+import { storable } from '../lib/text.ts'
 import { type Conversation, converse, Stopped } from './conversation.ts'
 import { createDeadline, type Deadline } from './deadline.ts'
 import { createModels, type Provider } from './models/registry.ts'
 import { AgentFailure, type Log, type LogEntry, type Outcome, type RunEvent, type RunInput } from './outcome.ts'
 import { type Redact, redactor, type Secrets } from './secrets.ts'
-import { storable } from './text.ts'
 import type { Fetch } from './tools/tool.ts'
 import { NO_TOOLS, openToolbox } from './tools/toolbox.ts'
 

@@ -1,6 +1,6 @@
 import type { OpenAICompatibleProvider } from '@ai-sdk/openai-compatible'
+import { storable } from '../../lib/text.ts'
 import { buildPrompt } from '../prompt.ts'
-import { storable } from '../text.ts'
 import { parseArguments } from '../tools/check-arguments.ts'
 import {
   type Exchange,

@@ -1,7 +1,7 @@
 import type { CallToolResult, MCPClient } from '@ai-sdk/mcp'
+import { storable } from '../../lib/text.ts'
 import { fillHeaders, SecretRefused } from '../secrets.ts'
 import type { McpTool } from '../spec.ts'
-import { storable } from '../text.ts'
 import { type Fetch, MAX_RESULT_BYTES, type RunTool, requestError, ToolError, type ToolWorld } from './tool.ts'
 
 const CONNECT_TIMEOUT_MS = 10_000
