@@ -187,14 +187,15 @@ export async function remove(db: Database, seqs: number[]): Promise<number> {
 export async function removeOfMissingAgents(db: Database, limit: number): Promise<number> {
   // One step of the index for each agent that has memories, instead of one for each memory.
   const { rows } = await sql<{ seq: number }>`
-    with recursive owners(agent_seq) as (
-      select min(agent_seq) from memories
-      union all
-      select (select min(agent_seq) from memories where memories.agent_seq > owners.agent_seq)
-      from owners where owners.agent_seq is not null
-    )
-    select memories.seq from owners join memories on memories.agent_seq = owners.agent_seq
-    where owners.agent_seq not in (select seq from agents) limit ${limit}`.execute(db)
+    select memories.seq from (
+      with recursive owners(agent_seq) as (
+        select min(agent_seq) from memories
+        union all
+        select (select min(agent_seq) from memories where memories.agent_seq > owners.agent_seq)
+        from owners where owners.agent_seq is not null
+      )
+      select agent_seq from owners where agent_seq not in (select seq from agents)
+    ) as gone join memories on memories.agent_seq = gone.agent_seq limit ${limit}`.execute(db)
   return remove(
     db,
     rows.map(({ seq }) => seq),
