@@ -42,7 +42,7 @@ export function rank(
   const weights = { turn: weigh(query, statistics.turn), note: weigh(query, statistics.note) }
   const found = new Map<number, number[]>()
   for (const document of documents.values()) {
-    found.set(document.seq, frequencies(query, document, statistics[document.collection]))
+    found.set(document.seq, frequenciesIn(document, query, statistics[document.collection]))
   }
   const scored = [...documents.values()].map((document) => {
     const sum = [...(found.get(document.seq) as number[])]
@@ -59,7 +59,7 @@ export function rank(
   })
   return scored
     .filter((hit) => hit.score > 0)
-    .sort((a, b) => b.score - a.score || b.created_at - a.created_at || b.seq - a.seq)
+    .toSorted((a, b) => b.score - a.score || b.created_at - a.created_at || b.seq - a.seq)
     .map((hit) => ({ seq: hit.seq, score: hit.score }))
 }
 
@@ -74,7 +74,7 @@ function weigh(query: readonly string[], { count, having }: Statistics): number[
 }
 
 /** How often each term of the query is in the document, judged by its length. */
-function frequencies(query: readonly string[], document: Document, { count, length }: Statistics): number[] {
+function frequenciesIn(document: Document, query: readonly string[], { count, length }: Statistics): number[] {
   const counts = new Map<string, number>(query.map((term) => [term, 0]))
   for (const term of document.terms.split(' ')) {
     const n = counts.get(term)

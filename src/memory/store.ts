@@ -100,14 +100,15 @@ export async function recall(
   db: Database,
   conversation: Conversation,
   query: string,
-  { limit, history, embedder }: { limit: number; history: number; embedder?: Embedder | undefined },
+  options: { limit: number; history: number; embedder?: Embedder | undefined },
 ): Promise<Found[]> {
   const { agent_seq, user_id, session_id } = conversation
+  const { limit, embedder } = options
   if (limit === 0 || (user_id === null && session_id === null)) return []
   const scope = user_id === null ? conversation : { agent_seq, user_id }
   const ranked = await rankAll(db, scope, query, { cap: RECALLED_FROM, embedder })
   if (ranked.length === 0) return []
-  const shown = session_id === null ? [] : await latestTurns(db, conversation, history).select('seq').execute()
+  const shown = session_id === null ? [] : await latestTurns(db, conversation, options.history).select('seq').execute()
   const known = new Set(shown.map(({ seq }) => seq))
   return read(db, scope, ranked.filter(({ seq }) => !known.has(seq)).slice(0, limit))
 }
