@@ -2,6 +2,7 @@ import { runQueued, stopCancelled, stopUnwanted, tendRuns } from './invocations/
 import { INVOCATION_JOB } from './invocations/invoke-agent.ts'
 import * as invocations from './invocations/store.ts'
 import * as logs from './logs/store.ts'
+import { embedMemories } from './memory/embed-memories.ts'
 import * as memory from './memory/store.ts'
 import * as metrics from './metrics/store.ts'
 import type { Parts } from './operation.ts'
@@ -67,6 +68,7 @@ function jobHandlers(parts: Parts): Record<string, JobHandler> {
       lease_ms: JOB_LEASE_MS,
       run: (payload, { signal }) => runQueued(payload as { agent_id: string; request_id: string }, signal, parts),
     },
+    ...(parts.embedder && { embeddings: embedMemories(parts.embedder, parts) }),
     /** Comes with every deleted agent. */
     purge: sweep(parts, ofDeletedAgents),
     /** Also finds what an invocation wrote after its agent had gone. */

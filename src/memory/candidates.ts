@@ -31,12 +31,8 @@ export async function findCandidates(db: Database, scope: Scope, terms: string[]
     const room = cap - documents.size
     if (room > 0) await addDocuments(db, scope, documents, fitting(db, scope, clauses, room))
   }
-  await addListed(
-    db,
-    scope,
-    documents,
-    [...documents.values()].flatMap(({ neighbours }) => neighbours),
-  )
+  // As far as a turn reaches in the ranking.
+  for (let distance = 0; distance < 2; distance++) await addListed(db, scope, documents, neighboursOf(documents))
   return { documents, statistics }
 }
 
@@ -44,6 +40,10 @@ export async function findCandidates(db: Database, scope: Scope, terms: string[]
 export async function addListed(db: Database, scope: Scope, documents: Documents, seqs: number[]): Promise<void> {
   const missing = [...new Set(seqs)].filter((seq) => !documents.has(seq))
   if (missing.length > 0) await addDocuments(db, scope, documents, listed(db, missing))
+}
+
+function neighboursOf(documents: Documents): number[] {
+  return [...documents.values()].flatMap(({ before, after }) => [before, after]).filter((seq) => seq !== null)
 }
 
 async function measure(db: Database, scope: Scope): Promise<Record<Collection, Statistics>> {
@@ -89,12 +89,8 @@ async function addDocuments(
     .select(['memories.seq', 'memories.kind', 'memories.terms', 'memories.length', 'memories.created_at'])
     .select([neighbour('<', 'desc').as('before'), neighbour('>', 'asc').as('after')])
     .execute()
-  for (const { kind, before, after, ...row } of rows) {
-    documents.set(row.seq, {
-      ...row,
-      collection: kind === 'turn' ? 'turn' : 'note',
-      neighbours: [before, after].filter((seq) => seq !== null),
-    })
+  for (const { kind, ...row } of rows) {
+    documents.set(row.seq, { ...row, collection: kind === 'turn' ? 'turn' : 'note' })
   }
 }
 

@@ -3,6 +3,8 @@ import type { Storage } from '../storage/database.ts'
 import type { JobHandler } from '../storage/run-jobs.ts'
 import { insertVectors, listUnembedded } from './vectors.ts'
 
+type Options = { storage: Storage; now: () => number }
+
 const EVERY_MS = 5_000
 const SCANNED = 200
 const EMBEDDED_AT_ONCE = 16
@@ -14,7 +16,7 @@ const FULL_PASS_MS = 3_600_000
  * Recurring: gives every memory that has none a vector of the present model. What is missing is read off the memories
  * themselves, so nothing is lost by a crash, and a new embedder catches up with all that was remembered before it.
  */
-export function embedMemories(embedder: Embedder, storage: Storage, now: () => number): JobHandler {
+export function embedMemories(embedder: Embedder, { storage, now }: Options): JobHandler {
   let reached = 0
   let fullPassAt = now()
 

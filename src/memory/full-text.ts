@@ -14,7 +14,7 @@ const PAIRED_TERMS = 8
  * with two of them before those with one.
  */
 export function tiersOf(having: ReadonlyMap<string, number>, cap: number): Clauses[] {
-  const byRarity = [...having].filter(([, n]) => n > 0).sort(([a, n], [b, m]) => n - m || (a < b ? -1 : 1))
+  const byRarity = [...having].filter(([, n]) => n > 0).toSorted(([a, n], [b, m]) => n - m || (a < b ? -1 : 1))
   const rare: string[] = []
   let room = cap
   for (const [term, n] of byRarity) {

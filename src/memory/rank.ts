@@ -12,21 +12,25 @@ export type Document = {
   length: number
   created_at: number
   /** The turns right before and after it in its session. */
-  neighbours: number[]
+  before: number | null
+  after: number | null
 }
 
 export type Ranked = { seq: number; score: number }
 
 const SATURATION = 1.2
 const LENGTH_WEIGHT = 0.75
-const NEIGHBOUR_WEIGHT = 0.3
+/** What a term counts in the turns next to a memory, and in those next to them: the same speaker's. */
+const NEIGHBOUR_WEIGHTS = [0.3, 0.15]
+/** A handful of memories says little about how rare a word is. */
+const LEAST_COUNT = 100
 /** The BM25 at which a hit scores one half. */
 const HALF = 8
 const LEXICAL_WEIGHT = 0.7
 
 /**
- * Best first, scores above 0 only, at most 1. Words are weighed by BM25: a term counts in the memory itself and, lighter,
- * in the turns beside it, because an answer rarely repeats the words of its question. `similarity` is the cosine to the
+ * Best first, with scores above 0 and up to 1. Words are weighed by BM25: a term counts in the memory itself and, lighter,
+ * in the turns around it, because an answer rarely repeats the words of its question. `similarity` is the cosine to the
  * query, if an embedder is in use.
  */
 export function rank(
@@ -36,13 +40,17 @@ export function rank(
   similarity?: ReadonlyMap<number, number>,
 ): Ranked[] {
   const weights = { turn: weigh(query, statistics.turn), note: weigh(query, statistics.note) }
-  const own = new Map<number, number[]>()
+  const found = new Map<number, number[]>()
   for (const document of documents.values()) {
-    own.set(document.seq, frequencies(query, document, statistics[document.collection]))
+    found.set(document.seq, frequenciesIn(document, query, statistics[document.collection]))
   }
   const scored = [...documents.values()].map((document) => {
-    const beside = document.neighbours.flatMap((seq) => own.get(seq) ?? [])
-    const bm25 = score(weights[document.collection], own.get(document.seq) as number[], beside)
+    const sum = [...(found.get(document.seq) as number[])]
+    for (const { seq, weight } of around(document, documents)) {
+      for (const [i, frequency] of (found.get(seq) as number[]).entries())
+        sum[i] = (sum[i] as number) + weight * frequency
+    }
+    const bm25 = score(weights[document.collection], sum)
     const lexical = bm25 / (bm25 + HALF)
     const blended = similarity
       ? LEXICAL_WEIGHT * lexical + (1 - LEXICAL_WEIGHT) * Math.max(0, similarity.get(document.seq) ?? 0)
@@ -51,14 +59,14 @@ export function rank(
   })
   return scored
     .filter((hit) => hit.score > 0)
-    .sort((a, b) => b.score - a.score || b.created_at - a.created_at || b.seq - a.seq)
+    .toSorted((a, b) => b.score - a.score || b.created_at - a.created_at || b.seq - a.seq)
     .map((hit) => ({ seq: hit.seq, score: hit.score }))
 }
 
 /** The rarer a term, the more it says. */
 function weigh(query: readonly string[], { count, having }: Statistics): number[] {
-  // The count may be of a sample, see the store.
-  const all = Math.max(count, ...having.values())
+  // The count may be that of a sample.
+  const all = Math.max(count, LEAST_COUNT, ...having.values())
   return query.map((term) => {
     const n = having.get(term) ?? 0
     return Math.log(1 + (all - n + 0.5) / (n + 0.5))
@@ -66,7 +74,7 @@ function weigh(query: readonly string[], { count, having }: Statistics): number[
 }
 
 /** How often each term of the query is in the document, judged by its length. */
-function frequencies(query: readonly string[], document: Document, { count, length }: Statistics): number[] {
+function frequenciesIn(document: Document, query: readonly string[], { count, length }: Statistics): number[] {
   const counts = new Map<string, number>(query.map((term) => [term, 0]))
   for (const term of document.terms.split(' ')) {
     const n = counts.get(term)
@@ -77,12 +85,25 @@ function frequencies(query: readonly string[], document: Document, { count, leng
   return query.map((term) => (counts.get(term) as number) / norm)
 }
 
-function score(weights: number[], own: number[], beside: number[]): number {
+/** The turns around one, as far as they are among the documents: others share no term with the query. */
+function around(document: Document, documents: ReadonlyMap<number, Document>): { seq: number; weight: number }[] {
+  return (['before', 'after'] as const).flatMap((side) => {
+    const turns: { seq: number; weight: number }[] = []
+    let next: Document | undefined = document
+    for (const weight of NEIGHBOUR_WEIGHTS) {
+      const seq: number | null = next[side]
+      next = seq === null ? undefined : documents.get(seq)
+      if (!next) break
+      turns.push({ seq: next.seq, weight })
+    }
+    return turns
+  })
+}
+
+function score(weights: number[], frequencies: number[]): number {
   let sum = 0
   for (const [i, weight] of weights.entries()) {
-    let frequency = own[i] as number
-    // `beside` is the neighbours' frequencies one after the other.
-    for (let j = i; j < beside.length; j += weights.length) frequency += NEIGHBOUR_WEIGHT * (beside[j] as number)
+    const frequency = frequencies[i] as number
     if (frequency > 0) sum += (weight * frequency * (SATURATION + 1)) / (frequency + SATURATION)
   }
   return sum

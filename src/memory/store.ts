@@ -100,14 +100,15 @@ export async function recall(
   db: Database,
   conversation: Conversation,
   query: string,
-  { limit, history, embedder }: { limit: number; history: number; embedder?: Embedder | undefined },
+  options: { limit: number; history: number; embedder?: Embedder | undefined },
 ): Promise<Found[]> {
   const { agent_seq, user_id, session_id } = conversation
+  const { limit, embedder } = options
   if (limit === 0 || (user_id === null && session_id === null)) return []
   const scope = user_id === null ? conversation : { agent_seq, user_id }
   const ranked = await rankAll(db, scope, query, { cap: RECALLED_FROM, embedder })
   if (ranked.length === 0) return []
-  const shown = session_id === null ? [] : await latestTurns(db, conversation, history).select('seq').execute()
+  const shown = session_id === null ? [] : await latestTurns(db, conversation, options.history).select('seq').execute()
   const known = new Set(shown.map(({ seq }) => seq))
   return read(db, scope, ranked.filter(({ seq }) => !known.has(seq)).slice(0, limit))
 }
@@ -187,14 +188,15 @@ export async function remove(db: Database, seqs: number[]): Promise<number> {
 export async function removeOfMissingAgents(db: Database, limit: number): Promise<number> {
   // One step of the index for each agent that has memories, instead of one for each memory.
   const { rows } = await sql<{ seq: number }>`
-    with recursive owners(agent_seq) as (
-      select min(agent_seq) from memories
-      union all
-      select (select min(agent_seq) from memories where memories.agent_seq > owners.agent_seq)
-      from owners where owners.agent_seq is not null
-    )
-    select memories.seq from owners join memories on memories.agent_seq = owners.agent_seq
-    where owners.agent_seq not in (select seq from agents) limit ${limit}`.execute(db)
+    select memories.seq from (
+      with recursive owners(agent_seq) as (
+        select min(agent_seq) from memories
+        union all
+        select (select min(agent_seq) from memories where memories.agent_seq > owners.agent_seq)
+        from owners where owners.agent_seq is not null
+      )
+      select agent_seq from owners where agent_seq not in (select seq from agents)
+    ) as gone join memories on memories.agent_seq = gone.agent_seq limit ${limit}`.execute(db)
   return remove(
     db,
     rows.map(({ seq }) => seq),

