@@ -3,6 +3,7 @@ import { randomBytes } from 'node:crypto'
 import { after, before, describe, test } from 'node:test'
 import { newKey } from '../src/security/key-format.ts'
 import { head, sendRaw } from './support/raw.ts'
+import { createKey, later } from './support/resources.ts'
 import { onBothEngines, type Reply, type Service, startService } from './support/service.ts'
 
 const MINUTE = 60_000
@@ -43,7 +44,7 @@ onBothEngines(
       })
 
       test('a revoked key, from the next request on', async () => {
-        const { id, secret } = await createKey(service())
+        const { id, secret } = await createKey(service(), { role: 'viewer' })
         assert.equal((await service().call('GET', '/v1/agents', { key: secret })).status, 200)
         assert.equal((await service().call('DELETE', `/v1/keys/${id}`)).status, 200)
         assertUnauthorized(await service().call('GET', '/v1/agents', { key: secret }))
@@ -51,23 +52,17 @@ onBothEngines(
 
       test('an expired key, from its last millisecond on', async () => {
         const expires_at = new Date(Date.now() + MINUTE).toISOString()
-        const { secret } = await createKey(service(), { expires_at })
+        const { secret } = await createKey(service(), { role: 'viewer', expires_at })
         assert.equal((await service().call('GET', '/v1/agents', { key: secret })).status, 200)
-        service().advance(MINUTE)
-        const late = await service().call('GET', '/v1/agents', { key: secret })
-        service().advance(-MINUTE)
-        assertUnauthorized(late)
+        assertUnauthorized(await later(service(), MINUTE, () => service().call('GET', '/v1/agents', { key: secret })))
       })
 
       test('an old secret after its grace period', async () => {
-        const { id, secret } = await createKey(service())
+        const { id, secret } = await createKey(service(), { role: 'viewer' })
         const body = { grace_period_seconds: 60 }
         assert.equal((await service().call('POST', `/v1/keys/${id}/rotate`, { body })).status, 200)
         assert.equal((await service().call('GET', '/v1/agents', { key: secret })).status, 200)
-        service().advance(MINUTE)
-        const late = await service().call('GET', '/v1/agents', { key: secret })
-        service().advance(-MINUTE)
-        assertUnauthorized(late)
+        assertUnauthorized(await later(service(), MINUTE, () => service().call('GET', '/v1/agents', { key: secret })))
       })
 
       test('on a path that does not exist, and with a method that is not served', async () => {
@@ -196,11 +191,6 @@ function assertUnauthorized({ status, headers, body }: Reply): void {
   })
   assert.equal(headers.get('www-authenticate'), 'Bearer realm="moorage"')
   assert.equal(headers.get('x-ratelimit-limit'), null)
-}
-
-async function createKey(service: Service, more: object = {}): Promise<{ id: string; secret: string }> {
-  const body = { name: 'a key', role: 'viewer', ...more }
-  return (await service.call('POST', '/v1/keys', { body })).body.data
 }
 
 /** The same key with one character in its middle changed. */

@@ -1,5 +1,9 @@
 const RFC_3339 = /^(\d{4})-(\d\d)-(\d\d)[Tt](\d\d):(\d\d):(\d\d)(?:\.(\d{1,9}))?(?:[Zz]|([+-])(\d\d):(\d\d))$/
 
+/** What four digits can say: a time beyond, reached by its offset, could be read but not written again. */
+const YEAR_0 = -62_167_219_200_000
+const YEAR_10000 = 253_402_300_800_000
+
 /** Epoch milliseconds of a strict RFC 3339 timestamp with an offset; undefined for anything else (`new Date` takes 30 February). */
 export function parseTime(text: string): number | undefined {
   const match = RFC_3339.exec(text)
@@ -25,7 +29,8 @@ export function parseTime(text: string): number | undefined {
   const date = new Date(0)
   date.setUTCFullYear(year, month - 1, day)
   date.setUTCHours(hour, minute, second, milliseconds)
-  return date.getTime() - offset
+  const time = date.getTime() - offset
+  return time >= YEAR_0 && time < YEAR_10000 ? time : undefined
 }
 
 function isLeapYear(year: number): boolean {

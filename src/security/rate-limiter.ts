@@ -21,10 +21,10 @@ export type RateLimiter = {
 const MINUTE = 60_000
 const SWEEP_AT = 50_000
 
-/**
- * GCRA. What is kept per key is the time at which it would be full again. That can never be later than a whole burst
- * from now, so a clock that jumped back costs nobody an hour.
- */
+/** A bucket that is full again later than a whole burst and this from now was written before the clock jumped back. */
+const CLOCK_JUMP = 10_000
+
+/** GCRA. What is kept per key is the time at which it would be full again. */
 export function localLimiter(now: () => number): RateLimiter {
   const fullAt = new Map<string, number>()
 
@@ -36,7 +36,9 @@ export function localLimiter(now: () => number): RateLimiter {
     take(key, { perMinute, burst }) {
       const time = now()
       const interval = MINUTE / perMinute
-      const start = Math.min(Math.max(fullAt.get(key) ?? 0, time), time + burst * interval)
+      const latest = time + burst * interval
+      const stored = fullAt.get(key) ?? 0
+      const start = stored > latest + CLOCK_JUMP ? time : Math.min(Math.max(stored, time), latest)
       const decision = decide({ start, time, interval, burst, index: 0 })
       if (decision.allowed) {
         if (fullAt.size >= SWEEP_AT) sweep(time)

@@ -8,7 +8,8 @@ export type Page<T> = { items: T[]; total: number }
 
 /**
  * One page of a select over `table`, with the count of all that match. `sort` is a column, `-` before it for
- * descending; `id` breaks ties in the same direction, so pages neither repeat nor skip.
+ * descending; `id` breaks ties in the same direction, so pages neither repeat nor skip. What is absent counts as last of
+ * all, as PostgreSQL's indexes have it; SQLite must be told.
  */
 export async function page<TB extends keyof Tables, Row>(
   db: Database,
@@ -19,7 +20,9 @@ export async function page<TB extends keyof Tables, Row>(
   const column = sort.replace(/^-/, '')
   const [items, counted] = await Promise.all([
     select
-      .orderBy(db.dynamic.ref(column), direction)
+      .orderBy(db.dynamic.ref(column), (order) =>
+        direction === 'asc' ? order.asc().nullsLast() : order.desc().nullsFirst(),
+      )
       .orderBy(db.dynamic.ref('id'), direction)
       .limit(limit)
       .offset(offset)

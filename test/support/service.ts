@@ -138,6 +138,16 @@ async function startNode(
   return service
 }
 
+/** For a story that changes its service for good. */
+export async function withService(engine: Engine, story: (service: Service) => Promise<void>, settings: Settings = {}) {
+  const service = await startService(engine, settings)
+  try {
+    await story(service)
+  } finally {
+    await service.stop()
+  }
+}
+
 /** The same story on SQLite and on PostgreSQL; `service` is started before it and stopped after it. */
 export function onBothEngines(
   name: string,
