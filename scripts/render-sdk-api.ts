@@ -1,8 +1,8 @@
+import { type OpenApi, type OperationObject, operationsOf, type Schema } from '../src/http/openapi-document.ts'
+
 /** sdk/api.ts out of the OpenAPI document: every schema and operation as TypeScript, and where each operation lives. */
-export function renderSdkApi(document: OpenApi): string {
-  const operations = Object.entries(document.paths).flatMap(([path, methods]) =>
-    Object.entries(methods).map(([method, operation]) => ({ ...operation, path, method: method.toUpperCase() })),
-  )
+export function renderSdkApi(document: Pick<OpenApi, 'paths' | 'components'>): string {
+  const operations = operationsOf(document)
   const schemas = Object.entries(document.components.schemas).filter(([name]) => !isJson(name))
   return [
     '// Made from the OpenAPI document by `npm run sdk:types`; not to be edited.',
@@ -21,34 +21,6 @@ export function renderSdkApi(document: OpenApi): string {
     '} as const',
     '',
   ].join('\n')
-}
-
-type OpenApi = {
-  paths: Record<string, Record<string, OperationObject>>
-  components: { schemas: Record<string, Schema> }
-}
-
-type OperationObject = {
-  operationId: string
-  summary: string
-  parameters: { name: string; in: string; required: boolean; description?: string; schema: Schema }[]
-  requestBody?: { required: boolean; content: { 'application/json': { schema: Schema } } }
-  responses: Record<string, { content?: Record<string, { schema: Schema }> }>
-}
-
-type Schema = {
-  $ref?: string
-  type?: string | string[]
-  const?: unknown
-  enum?: unknown[]
-  anyOf?: Schema[]
-  oneOf?: Schema[]
-  allOf?: Schema[]
-  items?: Schema
-  properties?: Record<string, Schema>
-  required?: string[]
-  additionalProperties?: Schema | boolean
-  description?: string
 }
 
 /** `Error` is the language's own. */

@@ -11,7 +11,7 @@ type Part<Id extends OperationId, Name extends string> =
 /** What an operation must and may be given. */
 export type Input<Id extends OperationId> = Part<Id, 'params'> &
   Part<Id, 'body'> &
-  (Operations[Id] extends { body?: infer Body } ? { body?: Body } : unknown) &
+  (Operations[Id] extends { body?: infer Given } ? { body?: Given } : unknown) &
   (Operations[Id] extends { query: infer Q } ? { query?: Q | undefined } : unknown)
 
 export type Body<Id extends OperationId> = Operations[Id] extends { body?: infer Given } ? NonNullable<Given> : never

@@ -79,8 +79,15 @@ describe('the SDK and a service', () => {
   })
 })
 
+type Answer = (request: IncomingMessage, response: ServerResponse) => void
+
+const status =
+  (code: number, body = '', headers: Record<string, string> = {}): Answer =>
+  (_request, response) =>
+    response.writeHead(code, headers).end(body)
+const hangUp: Answer = (request) => request.socket.destroy()
+
 describe('the SDK and a service that is not well', () => {
-  type Answer = (request: IncomingMessage, response: ServerResponse) => void
   let server: LocalServer
   let client: Client
   let answers: Answer[]
@@ -100,12 +107,6 @@ describe('the SDK and a service that is not well', () => {
     answers = list
     requests = []
   }
-  const status =
-    (code: number, body = '', headers: Record<string, string> = {}): Answer =>
-    (_request, response) =>
-      response.writeHead(code, headers).end(body)
-  const hangUp: Answer = (request) => request.socket.destroy()
-
   test('503, 502 and a broken connection are tried again, with the same key', async () => {
     given(status(503), hangUp)
     await client.agents.create({ name: 'x' })

@@ -5,9 +5,9 @@ import { isInteractive, type World } from './world.ts'
 export async function confirm(world: World, question: string, { yes }: { yes?: boolean }): Promise<void> {
   if (yes) return
   if (!isInteractive(world)) throw usage(`${question} Nobody can be asked here: say --yes`)
-  const { confirm: ask, isCancel } = await import('@clack/prompts')
-  const answer = await ask({ ...streams(world), message: question, initialValue: false })
-  if (isCancel(answer)) throw interrupted()
+  const prompts = await import('@clack/prompts')
+  const answer = await prompts.confirm({ ...streams(world), message: question, initialValue: false })
+  if (prompts.isCancel(answer)) throw interrupted()
   if (!answer) throw new Failure(EXIT.declined, 'Nothing was changed')
 }
 

@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { type ErrorCode, STATUS_OF } from '../errors.ts'
 import { changes, type Operation } from '../operation.ts'
+import type { OpenApi } from './openapi-document.ts'
 
 type Schema = Record<string, unknown>
 
@@ -12,15 +13,15 @@ const BODY_ERRORS: ErrorCode[] = ['payload_too_large', 'unsupported_media_type']
 const IDEMPOTENCY_ERRORS: ErrorCode[] = ['idempotency_key_in_use', 'idempotency_key_reused']
 
 /** OpenAPI 3.1, read off the declarations. */
-export function openApiDocument(operations: readonly Operation[]) {
+export function openApiDocument(operations: readonly Operation[]): OpenApi {
   const schemas: Record<string, Schema> = { Error: errorSchema(), Pagination: paginationSchema() }
-  const paths: Record<string, Record<string, unknown>> = {}
+  const paths: OpenApi['paths'] = {}
   for (const operation of operations) {
     paths[operation.path] ??= {}
     Object.assign(paths[operation.path] as object, { [operation.method.toLowerCase()]: describe(operation, schemas) })
   }
   const tags = [...new Set(operations.map(tagOf))].map((name) => ({ name }))
-  return {
+  const document = {
     openapi: '3.1.0',
     info: {
       title: 'Moorage',
@@ -38,6 +39,7 @@ export function openApiDocument(operations: readonly Operation[]) {
       securitySchemes: { key: { type: 'http', scheme: 'bearer', description: 'An API key (`mrg_…`)' } },
     },
   }
+  return document
 }
 
 function describe(operation: Operation, schemas: Record<string, Schema>): Schema {

@@ -1,11 +1,11 @@
 import type { Socket } from 'node:net'
-import Fastify, { type FastifyError, type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
+import Fastify, { type FastifyError, type FastifyReply, type FastifyRequest } from 'fastify'
 import { z } from 'zod'
 import { ApiError, type ErrorCode } from '../errors.ts'
-import { type Delivery, type Operation, PLAIN_REPLY } from '../operation.ts'
+import { type Delivery, PLAIN_REPLY } from '../operation.ts'
 import type { Exchange, Route } from './exchange.ts'
 import { isReplay } from './idempotency.ts'
-import { openApiDocument } from './openapi.ts'
+import { addOpenRoutes } from './open-routes.ts'
 import { type Edge, pipeline } from './pipeline.ts'
 import { queryReader } from './query.ts'
 import { renderError, send, standardHeaders, toApiError } from './respond.ts'
@@ -180,21 +180,6 @@ function prefersAsync({ headers }: FastifyRequest): boolean {
 
 function hangUpOf({ raw }: FastifyReply): Delivery['onHangUp'] {
   return (listener) => raw.once('close', () => raw.writableFinished || listener())
-}
-
-function addOpenRoutes(app: FastifyInstance, operations: readonly Operation[], ready: () => Promise<boolean>): void {
-  const document = JSON.stringify(openApiDocument(operations))
-  const config = { open: true }
-  const answer = (request: FastifyRequest, reply: FastifyReply, status: number, body: string) =>
-    send(reply.headers(request.exchange.headers), { status, headers: {}, body })
-
-  // Liveness does not touch the database: restarting this process would not mend one that is gone.
-  app.get('/healthz', { config }, (request, reply) => answer(request, reply, 200, '{"status":"ok"}'))
-  app.get('/readyz', { config }, async (request, reply) => {
-    const isReady = await ready()
-    return answer(request, reply, isReady ? 200 : 503, JSON.stringify({ status: isReady ? 'ready' : 'not_ready' }))
-  })
-  app.get('/v1/openapi.json', { config }, (request, reply) => answer(request, reply, 200, document))
 }
 
 const FASTIFY_ERRORS: Record<string, [ErrorCode, string]> = {

@@ -17,8 +17,8 @@ const COLUMNS: Column<AgentSummary>[] = [
 
 type Fields = { model?: string; instructions?: string; description?: string; temperature?: number; file?: string }
 
-export function agents(agents: Command, world: World): void {
-  takesService(agents.command('list'))
+export function agents(command: Command, world: World): void {
+  takesService(command.command('list'))
     .alias('ls')
     .description('List agents')
     .addOption(limitOption())
@@ -31,14 +31,14 @@ export function agents(agents: Command, world: World): void {
       printRows(world, found, COLUMNS, options)
     })
 
-  takesService(agents.command('get'))
+  takesService(command.command('get'))
     .description('Show an agent')
     .argument('<agent>', 'id or name')
     .action(async (agent: string, options: Common) => {
       printRecord(world, await withClient(world, options, (client) => client.agents.get(agent)), options)
     })
 
-  takesFields(takesService(agents.command('create')))
+  takesFields(takesService(command.command('create')))
     .description('Create an agent')
     .argument('[name]', 'unless the file says it')
     .action(async (name: string | undefined, options: Common & Fields) => {
@@ -51,7 +51,7 @@ export function agents(agents: Command, world: World): void {
       told(world, agent, options, 'Created')
     })
 
-  takesFields(takesService(agents.command('update')))
+  takesFields(takesService(command.command('update')))
     .description("Change an agent's working copy; what is deployed stays as it is")
     .argument('<agent>', 'id or name')
     .option('--name <name>', 'a new name')
@@ -68,7 +68,7 @@ export function agents(agents: Command, world: World): void {
       )
     })
 
-  takesService(agents.command('delete'))
+  takesService(command.command('delete'))
     .alias('rm')
     .description('Delete an agent with its deployments, memory, logs, webhooks and scoped keys')
     .argument('<agent>', 'id or name')

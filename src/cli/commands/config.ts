@@ -13,8 +13,8 @@ const COLUMNS: Column<Shown>[] = [
   { title: 'FROM', of: (setting) => setting.origin },
 ]
 
-export function config(config: Command, world: World): void {
-  takesConfig(config.command('validate'))
+export function config(command: Command, world: World): void {
+  takesConfig(command.command('validate'))
     .description('Check it; every mistake at once, exit code 2')
     .action(async (options: ConfigOptions) => {
       const settings = await load(world, options)
@@ -22,11 +22,11 @@ export function config(config: Command, world: World): void {
       success(world, `The configuration is sound (${settings.length} settings)`)
     })
 
-  takesConfig(config.command('show'))
+  takesConfig(command.command('show'))
     .description('Show every setting and where it came from; secrets appear as (set)')
     .action(async (options: ConfigOptions) => printRows(world, await load(world, options), COLUMNS, options))
 
-  config
+  command
     .command('schema')
     .description('Print the JSON Schema of moorage.yaml, or of agent.yaml, for editors')
     .argument('[what]', 'config or agent', 'config')
@@ -37,10 +37,10 @@ function takesConfig(command: Command): Command {
   return command.addOption(configOption()).addOption(dataOption()).option('--json', 'print JSON')
 }
 
-async function load({ env, cwd }: World, { config, data }: ConfigOptions): Promise<Shown[]> {
+async function load({ env, cwd }: World, { config: file, data }: ConfigOptions): Promise<Shown[]> {
   const { ConfigError, loadConfig } = await import('../../config.ts')
   try {
-    return loadConfig({ flags: { config, data }, env, cwd }).settings
+    return loadConfig({ flags: { config: file, data }, env, cwd }).settings
   } catch (error) {
     if (error instanceof ConfigError) throw new Failure(EXIT.usage, error.problems.join('\n'))
     throw error

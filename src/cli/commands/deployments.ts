@@ -16,8 +16,8 @@ const COLUMNS: Column<Deployment>[] = [
   { title: 'MESSAGE', of: (deployment) => deployment.message },
 ]
 
-export function deployments(deployments: Command, world: World): void {
-  takesService(deployments.command('list'))
+export function deployments(command: Command, world: World): void {
+  takesService(command.command('list'))
     .alias('ls')
     .description('List deployments, the newest first')
     .argument('<agent>', 'id or name')
@@ -34,7 +34,7 @@ export function deployments(deployments: Command, world: World): void {
       },
     )
 
-  takesService(deployments.command('get'))
+  takesService(command.command('get'))
     .description('Show a deployment')
     .argument('<agent>', 'id or name')
     .argument('<deployment_id>')
@@ -42,7 +42,7 @@ export function deployments(deployments: Command, world: World): void {
       printRecord(world, await withClient(world, options, (client) => client.deployments.get(agent, id)), options)
     })
 
-  takesService(deployments.command('create'))
+  takesService(command.command('create'))
     .description("Deploy the agent's working copy, or a version that exists, without a file")
     .argument('<agent>', 'id or name')
     .argument('<version>', 'label of the snapshot')

@@ -28,8 +28,8 @@ type CreateOptions = Common & {
   expires?: string
 }
 
-export function keys(keys: Command, world: World): void {
-  takesStore(keys.command('create'))
+export function keys(command: Command, world: World): void {
+  takesStore(command.command('create'))
     .description('Create a key. Its secret, shown once, is all that goes to stdout')
     .argument('[name]', 'what the key is for')
     .option('--name <name>', 'the same as an option')
@@ -58,7 +58,7 @@ export function keys(keys: Command, world: World): void {
       showSecret(world, key, options, `Created ${key.id} "${key.name}" (${key.permissions.join(', ')})`)
     })
 
-  takesStore(keys.command('list'))
+  takesStore(command.command('list'))
     .alias('ls')
     .description('List keys')
     .addOption(limitOption())
@@ -72,7 +72,7 @@ export function keys(keys: Command, world: World): void {
       printRows(world, found, COLUMNS, options)
     })
 
-  takesStore(keys.command('get'))
+  takesStore(command.command('get'))
     .description('Show a key')
     .argument('<key_id>')
     .action(async (id: string, options: Common) => {
@@ -80,7 +80,7 @@ export function keys(keys: Command, world: World): void {
       printRecord(world, key, options)
     })
 
-  takesStore(keys.command('rotate'))
+  takesStore(command.command('rotate'))
     .description('Give a key a new secret, which is all that goes to stdout')
     .argument('<key_id>')
     .option('--grace <seconds>', 'how long the old secret still works (86400; 0: not at all)', integer)
@@ -92,7 +92,7 @@ export function keys(keys: Command, world: World): void {
       showSecret(world, key, options, `Rotated ${key.id} "${key.name}": ${old}`)
     })
 
-  takesStore(keys.command('revoke'))
+  takesStore(command.command('revoke'))
     .description('End a key at once')
     .argument('<key_id>')
     .addOption(yesOption())

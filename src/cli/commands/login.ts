@@ -54,8 +54,8 @@ async function logIn(world: World, givenUrl: string | undefined, name: string): 
   note(world, `  kept in ${profilesPath(world)}, readable by you only`)
 }
 
-export function profile(profile: Command, world: World): void {
-  profile
+export function profile(command: Command, world: World): void {
+  command
     .command('list', { isDefault: true })
     .description('List logins')
     .option('--json', 'print JSON')
@@ -75,7 +75,7 @@ export function profile(profile: Command, world: World): void {
       )
     })
 
-  profile
+  command
     .command('use')
     .description('Choose the login that is used from now on')
     .argument('<name>')

@@ -16,8 +16,8 @@ export function open(command: Command, world: World): void {
     if (options.json) printJson(world, { url })
     else print(world, url)
     if (!isInteractive(world)) return
-    const [command, ...args] = OPENERS[process.platform] ?? ['xdg-open']
-    const child = spawn(command, [...args, url], { stdio: 'ignore', detached: true })
+    const [opener, ...args] = OPENERS[process.platform] ?? ['xdg-open']
+    const child = spawn(opener, [...args, url], { stdio: 'ignore', detached: true })
     const opened = await new Promise<boolean>((resolve) => {
       child.once('spawn', () => resolve(true))
       child.once('error', () => resolve(false))

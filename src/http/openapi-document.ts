@@ -1,0 +1,55 @@
+/** As much of OpenAPI 3.1 as we write, for those who read it: the reference page, the SDK's types, tests. */
+export type OpenApi = {
+  openapi: string
+  info: { title: string; version: string; summary: string; description: string }
+  tags: { name: string }[]
+  paths: Record<string, Record<string, OperationObject>>
+  components: { schemas: Record<string, Schema> }
+}
+
+export type OperationObject = {
+  operationId: string
+  summary: string
+  description?: string
+  tags: string[]
+  'x-permission'?: string
+  parameters: Parameter[]
+  requestBody?: { required: boolean; content: { 'application/json': { schema: Schema } } }
+  responses: Record<string, { description: string; content?: Record<string, { schema: Schema }> }>
+}
+
+export type Parameter = { name: string; in: string; required: boolean; description?: string; schema: Schema }
+
+export type Schema = {
+  $ref?: string
+  type?: string | string[]
+  const?: unknown
+  enum?: unknown[]
+  default?: unknown
+  examples?: unknown[]
+  anyOf?: Schema[]
+  oneOf?: Schema[]
+  allOf?: Schema[]
+  items?: Schema
+  properties?: Record<string, Schema>
+  required?: string[]
+  additionalProperties?: Schema | boolean
+  description?: string
+  format?: string
+  pattern?: string
+  minimum?: number
+  maximum?: number
+  minLength?: number
+  maxLength?: number
+  minItems?: number
+  maxItems?: number
+}
+
+/** An operation with its place in the document. */
+export type PlacedOperation = OperationObject & { method: string; path: string }
+
+export function operationsOf({ paths }: Pick<OpenApi, 'paths'>): PlacedOperation[] {
+  return Object.entries(paths).flatMap(([path, methods]) =>
+    Object.entries(methods).map(([method, operation]) => ({ ...operation, path, method: method.toUpperCase() })),
+  )
+}

@@ -1,0 +1,32 @@
+import { type OpenApi, operationsOf } from '../openapi-document.ts'
+
+/** The API in a page of plain text, for whoever reads with a model: https://llmstxt.org */
+export function llmsText(document: OpenApi): string {
+  const operations = operationsOf(document)
+  const groups = document.tags.map(({ name }) => {
+    const lines = operations
+      .filter(({ tags }) => tags.includes(name))
+      .map(({ operationId, method, path, summary, description, ...rest }) => {
+        const permission = rest['x-permission'] ? ` Permission: ${rest['x-permission']}.` : ''
+        return `- [${method} ${path}](/docs#${operationId}): ${summary}.${description ? ` ${description}` : ''}${permission}`
+      })
+    return `## ${name}\n\n${lines.join('\n')}`
+  })
+  return `# ${document.info.title}
+
+> ${document.info.summary}. Self-hosted; REST, JSON over HTTP. All paths are relative to this service.
+
+- Authentication: \`Authorization: Bearer <key>\`, a key or token; never in the URL.
+- One thing is \`{"success": true, "data": {}}\`; a list is \`{"data": [], "pagination": {"limit", "offset", "total", "has_more"}}\`.
+- Errors are \`{"success": false, "error": {"code", "message", "details", "retry_after"}, "request_id"}\`; retry_after is in seconds.
+- POST and PATCH take \`Idempotency-Key\`: the same request within 24 hours runs once.
+- \`{agent_id}\` takes an agent's id or its name. Times are RFC 3339. Unknown fields and parameters are refused.
+
+${groups.join('\n\n')}
+
+## Documents
+
+- [OpenAPI 3.1](/v1/openapi.json): every field, parameter and error
+- [Reference](/docs): the same for people, with curl samples
+`
+}

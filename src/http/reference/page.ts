@@ -1,0 +1,111 @@
+import { type OpenApi, operationsOf, type PlacedOperation, type Schema } from '../openapi-document.ts'
+import { fieldList, parameterList } from './fields.ts'
+import { type Html, html, prose } from './html.ts'
+import { curl, sampleReply } from './samples.ts'
+
+/** The API reference as one page; it reads without scripts, which only add search, copying and the theme switch. */
+export function referencePage(document: OpenApi): string {
+  const operations = operationsOf(document)
+  const groups = document.tags.map(({ name }) => ({
+    name,
+    operations: operations.filter(({ tags }) => tags.includes(name)),
+  }))
+  const page = html`<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
+<title>${document.info.title} API</title>
+<link rel="icon" href="data:,">
+<link rel="stylesheet" href="/docs/reference.css">
+<script src="/docs/reference.js" defer></script>
+</head>
+<body>
+<a class="skip" href="#content">Skip to the content</a>
+<aside>
+  <header><a class="brand" href="#top">${document.info.title}</a><button type="button" id="theme" hidden aria-label="Light or dark">◐</button></header>
+  <input type="search" id="search" placeholder="Search  ( / )" aria-label="Search operations" autocomplete="off" hidden>
+  <nav aria-label="Operations">
+    <a href="#top">Start here</a>
+    ${groups.map(navigation)}
+  </nav>
+</aside>
+<main id="content">
+${introduction(document)}
+${groups.map(
+  (group) => html`<section class="group"><h2 id="${group.name}">${title(group.name)}</h2>
+${group.operations.map((operation) => operationArticle(operation, document))}</section>`,
+)}
+<p id="nothing" hidden>No operation fits.</p>
+</main>
+</body>
+</html>
+`
+  return page.text
+}
+
+function navigation({ name, operations }: { name: string; operations: PlacedOperation[] }): Html {
+  return html`<section><h3>${title(name)}</h3>
+    ${operations.map(
+      ({ operationId, method, path, summary }) =>
+        html`<a href="#${operationId}" data-find="${`${operationId} ${method} ${path} ${summary}`.toLowerCase()}"><span>${summary}</span><b class="method ${method}">${method}</b></a>`,
+    )}</section>`
+}
+
+function introduction({ info }: OpenApi): Html {
+  return html`<section class="introduction" id="top">
+<h1>${info.title} API</h1>
+<p class="lead">${info.summary}. <a href="/v1/openapi.json">OpenAPI document</a> · <a href="/llms.txt">llms.txt</a></p>
+<div class="cards">
+<div><h3>Authentication</h3><p>Every path under <code>/v1</code> takes <code>Authorization: Bearer &lt;key&gt;</code>. A key holds some of the permissions <code>read</code>, <code>write</code>, <code>delete</code>, <code>manage</code>, and may be limited to one agent.</p></div>
+<div><h3>Replies</h3><p>One thing: <code>{"success": true, "data": {…}}</code>. A list: <code>{"data": […], "pagination": {…}}</code>, with <code>limit</code>, <code>offset</code> and <code>sort</code>. Every reply carries <code>X-Request-Id</code>.</p></div>
+<div><h3>Errors</h3><p><code>{"success": false, "error": {"code", "message"}, "request_id"}</code>. <code>details</code> names each field that is wrong; <code>retry_after</code> is in seconds.</p></div>
+<div><h3>Safe retries</h3><p>Send <code>Idempotency-Key</code> with POST and PATCH: the same request within 24 hours runs once and is answered alike.</p></div>
+</div>
+<pre class="sample"><code>export MOORAGE_URL=<span data-origin>http://127.0.0.1:8787</span>
+export MOORAGE_API_KEY=mrg_…</code></pre>
+</section>`
+}
+
+function operationArticle(operation: PlacedOperation, document: OpenApi): Html {
+  const { operationId, method, path, summary, description, parameters, requestBody, responses } = operation
+  const [status, reply] = Object.entries(responses).find(([code]) => code.startsWith('2')) ?? ['200', undefined]
+  const replySchema = reply?.content?.['application/json']?.schema ?? {}
+  const body = requestBody?.content['application/json'].schema
+  return html`<article id="${operationId}">
+<div class="words">
+  <h3><a href="#${operationId}">${summary}</a></h3>
+  <p class="route"><b class="method ${method}">${method}</b> <code>${path}</code></p>
+  ${description && html`<p>${prose(description)}</p>`}
+  <p class="permission">${permissionText(operation)}</p>
+  ${parameters.length > 0 && html`<h4>Parameters</h4>${parameterList(parameters, document)}`}
+  ${body && html`<h4>Body${requestBody?.required ? '' : ' (optional)'}</h4>${fieldList(body, document)}`}
+  <details class="reply"><summary>Reply ${status}</summary>${fieldList(dataOf(replySchema), document)}</details>
+  <p class="errors">${errorStatuses(operation)}</p>
+</div>
+<div class="samples">
+  <pre class="sample" data-copy><code>${curl(operation, document)}</code></pre>
+  <pre class="sample answer"><code>${JSON.stringify(sampleReply(operation, document), null, 2)}</code></pre>
+</div>
+</article>`
+}
+
+function permissionText({ 'x-permission': permission }: PlacedOperation): Html {
+  return permission ? html`Needs the permission <code>${permission}</code>` : html`Any valid key will do`
+}
+
+function errorStatuses({ responses }: PlacedOperation): Html {
+  const errors = Object.entries(responses).filter(([status]) => !status.startsWith('2'))
+  return html`${errors.map(([status, { description }]) => html`<span title="${description}">${status}</span>`)}`
+}
+
+/** Inside the envelope: what the operation is about. */
+function dataOf({ properties }: Schema): Schema {
+  const data = properties?.data ?? {}
+  return data.type === 'array' ? (data.items ?? {}) : data
+}
+
+function title(tag: string): string {
+  return tag.charAt(0).toUpperCase() + tag.slice(1).replaceAll('-', ' ')
+}

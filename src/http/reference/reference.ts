@@ -1,0 +1,46 @@
+import { readFileSync } from 'node:fs'
+import type { OpenApi } from '../openapi-document.ts'
+import { llmsText } from './llms.ts'
+import { referencePage } from './page.ts'
+
+/** A page that anybody may read. */
+export type OpenPage = { path: string; headers: Record<string, string>; body: () => string }
+
+/** Everything comes from this service: a browser that holds to it asks nobody else for anything. */
+const CONTENT_SECURITY_POLICY = [
+  "default-src 'none'",
+  "script-src 'self'",
+  "style-src 'self'",
+  'img-src data:',
+  "base-uri 'none'",
+  "form-action 'none'",
+  "frame-ancestors 'none'",
+].join('; ')
+
+const asset = (name: string) => readFileSync(new URL(name, import.meta.url), 'utf8')
+
+/** The API reference and what belongs to it. */
+export function referencePages(document: OpenApi): OpenPage[] {
+  return [
+    {
+      path: '/docs',
+      headers: {
+        'Content-Type': 'text/html; charset=utf-8',
+        'Content-Security-Policy': CONTENT_SECURITY_POLICY,
+        'Referrer-Policy': 'no-referrer',
+      },
+      body: () => referencePage(document),
+    },
+    {
+      path: '/docs/reference.css',
+      headers: { 'Content-Type': 'text/css; charset=utf-8' },
+      body: () => asset('./reference.css'),
+    },
+    {
+      path: '/docs/reference.js',
+      headers: { 'Content-Type': 'text/javascript; charset=utf-8' },
+      body: () => asset('./reference.js'),
+    },
+    { path: '/llms.txt', headers: { 'Content-Type': 'text/plain; charset=utf-8' }, body: () => llmsText(document) },
+  ]
+}

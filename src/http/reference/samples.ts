@@ -1,0 +1,131 @@
+import type { OpenApi, PlacedOperation, Schema } from '../openapi-document.ts'
+
+/** Values that read well, by the name of the field; shapes without one get something plain of their type. */
+const BY_NAME: Readonly<Record<string, unknown>> = {
+  agent_id: 'hello',
+  name: 'support',
+  message: 'Hello, who are you?',
+  response: 'Hello, who are you?',
+  url: 'https://example.com/hook',
+  events: ['agent.completed', 'agent.failed'],
+  environment: 'production',
+  version: 'v1',
+  query: 'refund',
+  content: 'Prefers answers in French',
+  role: 'developer',
+  permissions: ['read', 'write'],
+  model: 'builtin/echo',
+  tier: 'free',
+  metric: 'response_time',
+  tokens_used: 12,
+  duration_ms: 3,
+  total: 1,
+  limit: 10,
+  offset: 0,
+  has_more: false,
+  hint: 'mrg_Bo3Q…f61n',
+  secret: 'mrg_…',
+  unit: 'ms',
+  code: '123456',
+}
+
+const ID_PREFIX: Readonly<Record<string, string>> = {
+  agent_id: 'agt',
+  key_id: 'key',
+  deployment_id: 'dep',
+  webhook_id: 'whk',
+  delivery_id: 'dlv',
+  request_id: 'req',
+}
+
+/** What the id of a thing starts with, by the tag of its operations. */
+const TAG_PREFIX: Readonly<Record<string, string>> = {
+  agents: 'agt',
+  deployments: 'dep',
+  invocations: 'req',
+  keys: 'key',
+  memory: 'mem',
+  webhooks: 'whk',
+  deliveries: 'dlv',
+  'audit-log': 'aud',
+}
+
+const TIME = '2026-11-15T03:11:00.000Z'
+const ID = '01M7EKHS5R1MFQ8XKKKRCY15K3'
+const DEEPEST = 6
+
+export type Io = 'input' | 'output'
+
+/** A value that fits the schema: all of a reply, only what a request must say. `id` is what such things are called. */
+export function sample(schema: Schema, { components }: Pick<OpenApi, 'components'>, io: Io, id = ID): unknown {
+  const resolve = ({ $ref }: Schema) => components.schemas[($ref ?? '').slice('#/components/schemas/'.length)] ?? {}
+
+  const valueOf = (shape: Schema, name: string, depth: number): unknown => {
+    if (depth > DEEPEST) return null
+    if (shape.$ref) return valueOf(resolve(shape), name, depth + 1)
+    if (shape.examples?.[0] !== undefined) return shape.examples[0]
+    if ('const' in shape) return shape.const
+    if (io === 'output' && shape.default !== undefined) return shape.default
+    const options = shape.anyOf ?? shape.oneOf
+    if (options) {
+      const isPlain = io === 'output' && BY_NAME[name] === undefined && options.some(({ type }) => type === 'null')
+      return isPlain ? null : valueOf(options.find(({ type }) => type !== 'null') ?? {}, name, depth + 1)
+    }
+    if (shape.enum) return shape.enum.includes(BY_NAME[name]) ? BY_NAME[name] : shape.enum[0]
+    if (shape.type === 'object') return objectOf(shape, depth)
+    if (shape.type === 'array') return arrayOf(shape, name, depth)
+    return name === 'id' ? id : plainOf(shape, name)
+  }
+
+  const objectOf = ({ properties = {}, required = [] }: Schema, depth: number) => {
+    const names = Object.keys(properties)
+    const shown = io === 'output' ? names : required.length > 0 ? required : names.slice(0, depth === 0 ? 1 : 0)
+    return Object.fromEntries(shown.map((name) => [name, valueOf(properties[name] ?? {}, name, depth + 1)]))
+  }
+
+  const arrayOf = ({ items = {} }: Schema, name: string, depth: number) => {
+    if (Array.isArray(BY_NAME[name])) return BY_NAME[name]
+    const isDetail = io === 'output' && name !== 'data' && name !== 'values'
+    return isDetail ? [] : [valueOf(items, name.replace(/s$/, ''), depth + 1)]
+  }
+
+  return valueOf(schema, '', 0)
+}
+
+function plainOf({ type, format, minimum }: Schema, name: string): unknown {
+  if (type === 'string' && (format === 'date-time' || name.endsWith('_at') || name.endsWith('_time'))) return TIME
+  if (type === 'string' && ID_PREFIX[name] && name !== 'agent_id') return `${ID_PREFIX[name]}_${ID}`
+  const known = BY_NAME[name]
+  if (type === 'string') return typeof known === 'string' ? known : 'text'
+  if (type === 'integer' || type === 'number') return typeof known === 'number' ? known : (minimum ?? 1)
+  if (type === 'boolean') return true
+  return null
+}
+
+/** The reply of an operation, as it could be. */
+export function sampleReply({ tags, responses }: PlacedOperation, document: OpenApi): unknown {
+  const [, reply] = Object.entries(responses).find(([status]) => status.startsWith('2')) ?? []
+  const prefix = TAG_PREFIX[tags[0] ?? '']
+  return sample(reply?.content?.['application/json']?.schema ?? {}, document, 'output', prefix && `${prefix}_${ID}`)
+}
+
+/** A command that works once the key is in MOORAGE_API_KEY and the ids are yours. */
+export function curl(operation: PlacedOperation, document: OpenApi): string {
+  const { method, path, parameters, requestBody } = operation
+  const filled = path.replaceAll(/\{(\w+)\}/g, (_, name: string) =>
+    name === 'agent_id' ? String(BY_NAME.agent_id) : `${ID_PREFIX[name] ?? name}_…`,
+  )
+  const query = parameters
+    .filter((parameter) => parameter.in === 'query' && parameter.required)
+    .map(({ name, schema }) => `${name}=${encodeURIComponent(String(sample(schema, document, 'input')))}`)
+  const url = `$MOORAGE_URL${filled}${query.length > 0 ? `?${query.join('&')}` : ''}`
+  const lines = [
+    `curl ${method === 'GET' ? '' : `-X ${method} `}"${url}"`,
+    '-H "Authorization: Bearer $MOORAGE_API_KEY"',
+  ]
+  if (requestBody) {
+    const body = sample(requestBody.content['application/json'].schema, document, 'input')
+    lines.push('-H "Content-Type: application/json"', `-d '${JSON.stringify(body).replaceAll("'", "'\\''")}'`)
+  }
+  return lines.join(' \\\n  ')
+}
