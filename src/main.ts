@@ -45,7 +45,9 @@ function banner({ url, engine, adminKey }: App, data: string): string {
     '',
     '  Try it:',
     '',
-    `  curl ${url}/v1/agents/${DEMO_AGENT} -H "Authorization: Bearer ${adminKey ?? '$MOORAGE_API_KEY'}"`,
+    `  curl ${url}/v1/agents/${DEMO_AGENT}/invoke \\`,
+    `    -H "Authorization: Bearer ${adminKey ?? '$MOORAGE_API_KEY'}" \\`,
+    `    -H "Content-Type: application/json" -d '{"message": "Ahoy!"}'`,
     '',
   )
   return lines.join('\n')
