@@ -100,10 +100,10 @@ export async function buildParts(
 
 export async function startApp(config: Config, overrides: Overrides = {}): Promise<App> {
   const { parts, close } = await buildParts(config, overrides)
-  const { storage, keyring, log, memo, now } = parts
+  const { storage, log, memo, now } = parts
   const limiter = openLimiter(config, now, log)
   const keys = keyVerifier(parts)
-  const replays = idempotency({ storage, keyring, now, log })
+  const replays = idempotency(parts)
   const findAgent = (ref: string) => memo('agents', ref, () => agents.find(storage.db, ref))
 
   const server = createServer(

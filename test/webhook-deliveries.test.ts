@@ -114,7 +114,7 @@ onBothEngines(
           .select('webhooks.url')
           .where('event_id', '=', headersOf(arrivals[0] as Arrival)['webhook-id'] as string)
           .execute()
-        assert.deepEqual(rows.map(({ url }) => url).sort(), [at('all'), at('named'), at('star')])
+        assert.deepEqual(rows.map(({ url }) => url).toSorted(), [at('all'), at('named'), at('star')])
         await service().call('DELETE', `/v1/webhooks/${all.id}`)
       })
 

@@ -83,7 +83,7 @@ describe('lanes', () => {
             for (const turn of lanes.turns(0)) {
               const started = Math.round(event.share * turn.places)
               lanes.looked(turn, started)
-              running.push(...new Array<string>(started).fill(turn.webhook_id))
+              running.push(...Array.from({ length: started }, () => turn.webhook_id))
             }
           }
           if (event.kind === 'end' && running.length > 0) {

@@ -93,12 +93,12 @@ export function presentAgent(agent: Agent, keyring: Keyring): z.input<typeof Age
   return { ...agent, auth: maskSecrets(openAuth(agent, keyring)) }
 }
 
-const SECRET_FIELDS = ['clientSecret', 'secret']
+const SECRET_FIELDS = new Set(['clientSecret', 'secret'])
 
 function maskSecrets(settings: z.output<typeof AuthSettings> | null): Record<string, unknown> | null {
   if (settings === null) return null
   const masked = Object.entries(settings).map(([name, value]) =>
-    SECRET_FIELDS.includes(name) && typeof value === 'string' ? [name, `…${value.slice(-4)}`] : [name, value],
+    SECRET_FIELDS.has(name) && typeof value === 'string' ? [name, `…${value.slice(-4)}`] : [name, value],
   )
   return Object.fromEntries(masked)
 }

@@ -67,11 +67,11 @@ export function idempotency({ storage, keyring, now, log, waitMs = WAIT_MS }: Op
   }
 
   return {
-    async once({ scope, key, fingerprint, secret }, run) {
+    async once({ scope, key, fingerprint: print, secret }, run) {
       const deadline = performance.now() + waitMs
       for (;;) {
         const claim = { scope, key, owner: randomUUID() }
-        const claimed = await claims.claim(storage.db, claim, fingerprint, now())
+        const claimed = await claims.claim(storage.db, claim, print, now())
         if (claimed.state === 'claimed') return runClaimed(claim, secret, run)
         if (claimed.state === 'other') throw keyReused()
         if (claimed.state === 'done') {

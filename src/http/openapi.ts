@@ -150,7 +150,7 @@ function errorsOf(operation: Operation): Map<number, ErrorCode[]> {
     ...(operation.errors ?? []),
   ]
   const byStatus = Map.groupBy([...new Set(codes)], (code) => STATUS_OF[code])
-  return new Map([...byStatus].sort(([a], [b]) => a - b))
+  return new Map([...byStatus].toSorted(([a], [b]) => a - b))
 }
 
 function replyHeaders(operation: Operation): Schema {

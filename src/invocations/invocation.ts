@@ -145,7 +145,7 @@ export function replayEvents(
   last_event_id?: string,
 ): StreamEvent[] {
   const from = readEventId(last_event_id)
-  const tools = steps.flatMap(({ id, name, arguments: given, duration_ms: _, ...result }) => [
+  const tools = steps.flatMap(({ id, name, arguments: given, duration_ms: _duration, ...result }) => [
     { event: 'tool_call', data: { id, name, arguments: given } },
     { event: 'tool_result', data: { id, name, ...result } },
   ])

@@ -69,24 +69,24 @@ export async function claim(
 }
 
 /** False when the claim was lost to another owner: then nothing of the run may be kept. */
-export async function complete(db: Database, claim: Claim, { status, headers, body }: StoredReply): Promise<boolean> {
+export async function complete(db: Database, held: Claim, { status, headers, body }: StoredReply): Promise<boolean> {
   const { numUpdatedRows } = await db
     .updateTable('claims')
     .set({ status, headers: JSON.stringify(headers), body })
-    .where('scope', '=', claim.scope)
-    .where('key', '=', claim.key)
-    .where('owner', '=', claim.owner)
+    .where('scope', '=', held.scope)
+    .where('key', '=', held.key)
+    .where('owner', '=', held.owner)
     .executeTakeFirst()
   return numUpdatedRows > 0n
 }
 
 /** Frees the key after a failure, for the next try. */
-export async function release(db: Database, claim: Claim): Promise<void> {
+export async function release(db: Database, held: Claim): Promise<void> {
   await db
     .deleteFrom('claims')
-    .where('scope', '=', claim.scope)
-    .where('key', '=', claim.key)
-    .where('owner', '=', claim.owner)
+    .where('scope', '=', held.scope)
+    .where('key', '=', held.key)
+    .where('owner', '=', held.owner)
     .where('status', 'is', null)
     .execute()
 }

@@ -85,13 +85,13 @@ const SQLITE_LOCKED = 6
 const SQLITE_IOERR = 10
 const SQLITE_FULL = 13
 const SQLITE_CANTOPEN = 14
-const SQLITE_PASSING = [SQLITE_BUSY, SQLITE_LOCKED, SQLITE_IOERR, SQLITE_FULL, SQLITE_CANTOPEN]
+const SQLITE_PASSING = new Set([SQLITE_BUSY, SQLITE_LOCKED, SQLITE_IOERR, SQLITE_FULL, SQLITE_CANTOPEN])
 const POSTGRES_PASSING = /^(08|53|57P|25006|40|55P03)/
 const SOCKET_PASSING = /^(ECONN|EPIPE|ETIMEDOUT|ENOTFOUND|EAI_AGAIN|EHOSTUNREACH)/
 
 /** Whether the database, not the request, is at fault and may come back by itself. */
 export function isPassing(error: unknown): boolean {
-  if (error instanceof SqliteError) return SQLITE_PASSING.includes((error.errcode ?? 0) & 0xff)
+  if (error instanceof SqliteError) return SQLITE_PASSING.has((error.errcode ?? 0) & 0xff)
   if (!(error instanceof Error)) return false
   const code = (error as Error & { code?: unknown }).code
   if (typeof code === 'string') return POSTGRES_PASSING.test(code) || SOCKET_PASSING.test(code)

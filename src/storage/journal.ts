@@ -120,5 +120,5 @@ function mergeRows({ key, add, max }: NonNullable<BulkTable['merge']>, rows: Wri
     for (const column of add) sum[column] = Number(sum[column]) + Number(row[column])
     for (const column of max) sum[column] = Math.max(Number(sum[column]), Number(row[column]))
   }
-  return [...merged].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, row]) => row)
+  return [...merged].toSorted(([a], [b]) => (a < b ? -1 : 1)).map(([, row]) => row)
 }
