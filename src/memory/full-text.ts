@@ -1,5 +1,5 @@
 import { type RawBuilder, type SqlBool, sql } from 'kysely'
-import { type Database, engineOf } from '../storage/database.ts'
+import { type Database, type Engine, engineOf } from '../storage/database.ts'
 import type { Scope } from './memory.ts'
 import type { Collection } from './rank.ts'
 
@@ -104,13 +104,14 @@ const SCOPE_WORDS = ['a', 'u', 's'].map((letter) => {
 })
 
 /** Belongs behind every insert of `count` memories. PostgreSQL needs nothing: its vectors are a generated column. */
-export async function indexNewest(db: Database, count: number): Promise<void> {
-  if (engineOf(db) === 'postgres') return
+export function indexNewest(engine: Engine, count: number) {
+  if (engine === 'postgres') return undefined
   // Not a trigger: that would make FTS5 write out its index after every row, at three times the price.
-  await sql`insert into memory_index (rowid, terms)
-    select seq, terms || ${sql.raw(SCOPE_WORDS.join(' || '))} from memories order by seq desc limit ${count}`.execute(
-    db,
-  )
+  return {
+    sql: `insert into memory_index (rowid, terms)
+      select seq, terms || ${SCOPE_WORDS.join(' || ')} from memories order by seq desc limit ?`,
+    values: [count],
+  }
 }
 
 /** Belongs before the removal of memories. */

@@ -10,7 +10,7 @@ const FORM = /^mrg_[0-9A-Za-z]{49}$/
 /** A new API key: prefix, 256 random bits, checksum. */
 export function newKey(random: (size: number) => Uint8Array): string {
   const bits = BigInt(`0x${Buffer.from(random(RANDOM_BYTES)).toString('hex')}`)
-  const body = PREFIX + base62(bits, RANDOM_CHARACTERS)
+  const body = PREFIX + base62(bits)
   return body + checksum(body)
 }
 
@@ -19,10 +19,15 @@ export function isWellFormedKey(text: string): boolean {
   return FORM.test(text) && text.endsWith(checksum(text.slice(0, -CHECKSUM_CHARACTERS)))
 }
 
-const checksum = (body: string) => base62(BigInt(crc32(body)), CHECKSUM_CHARACTERS)
+/** In plain numbers, unlike the key itself: it is worked out for every request. */
+function checksum(body: string): string {
+  let text = ''
+  for (let rest = crc32(body); rest > 0; rest = Math.floor(rest / 62)) text = ALPHABET.charAt(rest % 62) + text
+  return text.padStart(CHECKSUM_CHARACTERS, '0')
+}
 
-function base62(value: bigint, length: number): string {
+function base62(value: bigint): string {
   let text = ''
   for (let rest = value; rest > 0n; rest /= 62n) text = ALPHABET.charAt(Number(rest % 62n)) + text
-  return text.padStart(length, '0')
+  return text.padStart(RANDOM_CHARACTERS, '0')
 }

@@ -1,6 +1,8 @@
 import { CompiledQuery, sql } from 'kysely'
-import { announce, type Change, type Database, engineOf } from './database.ts'
+import { announce, type Change, type Database, type Engine, engineOf } from './database.ts'
+import { notifyChannel } from './postgres.ts'
 import { SqliteConnection } from './sqlite.ts'
+import type { SqliteStatement } from './sqlite-worker.ts'
 import type { Tables } from './tables.ts'
 
 type Value = string | number | null
@@ -14,47 +16,97 @@ export type BulkTable = {
   merge?: Merge
   /** What the nodes hear of once the rows are committed. */
   announces?: Change
-  /** Completes the insert of so many rows, in its transaction. */
-  after?(db: Database, count: number): Promise<void>
+  /** A statement that completes the insert of so many rows, where the engine needs one. */
+  after?(engine: Engine, count: number): SqliteStatement | undefined
 }
 
-/** Inserts many rows with one statement: a prepared insert looped in the writer thread, or PostgreSQL's unnest. */
-export async function insertMany(db: Database, bulk: BulkTable, rows: Value[][]): Promise<void> {
+export type Insert = { into: BulkTable; rows: Value[][] }
+
+/** Inserts many rows with one statement, inside the caller's transaction. */
+export async function insertMany(db: Database, into: BulkTable, rows: Value[][]): Promise<void> {
   if (rows.length === 0) return
-  if (bulk.announces) await announce(db, bulk.announces)
-  await insertRows(db, bulk, rows)
-  await bulk.after?.(db, rows.length)
-}
-
-async function insertRows(db: Database, { table, columns, merge }: BulkTable, rows: Value[][]): Promise<void> {
-  const names = columns.map((column) => `"${column}"`).join(', ')
-  const conflict = merge ? ` ${onConflict(table, merge)}` : ''
-  if (engineOf(db) === 'sqlite') {
-    const marks = columns.map(() => '?').join(', ')
-    await db.getExecutor().provideConnection(async (connection) => {
-      if (!(connection instanceof SqliteConnection)) throw new Error('not a SQLite connection')
-      await connection.executeMany(`insert into "${table}" (${names}) values (${marks})${conflict}`, rows)
-    })
+  if (into.announces) await announce(db, into.announces)
+  if (engineOf(db) === 'postgres') {
+    const { text, parameters } = await unnested(db, { into, rows }, 0)
+    await db.executeQuery(CompiledQuery.raw(text, parameters))
     return
   }
-  const types = await columnTypes(db, table)
-  const arrays = columns.map((column, i) => `$${i + 1}::${types.get(column)}[]`).join(', ')
-  const statement = `insert into "${table}" (${names}) select * from unnest(${arrays})${conflict}`
-  const parameters = columns.map((_, i) => rows.map((row) => row[i] ?? null))
-  await db.executeQuery(CompiledQuery.raw(statement, parameters))
+  await onSqlite(db, async (connection) => {
+    for (const statement of statementsFor({ into, rows })) await connection.execute(statement)
+  })
 }
 
-function onConflict(table: string, { key, add, max }: Merge): string {
+/**
+ * A transaction of nothing but inserts, at the price of one trip: to SQLite's writer a prepared insert for each table,
+ * run for every row; to PostgreSQL a single statement. Returns what the caller must announce on this node.
+ */
+export async function insertAll(db: Database, inserts: Insert[]): Promise<Change[]> {
+  if (inserts.length === 0) return []
+  const changes = [...new Set(inserts.flatMap(({ into: { announces } }) => announces ?? []))]
+  if (engineOf(db) === 'sqlite') {
+    const statements = inserts.flatMap(statementsFor)
+    await onSqlite(db, (connection) => connection.executeTransaction(statements))
+    return changes
+  }
+  const parts: string[] = []
+  const parameters: unknown[] = []
+  for (const insert of inserts) {
+    const { text, parameters: more } = await unnested(db, insert, parameters.length)
+    parts.push(`t${parts.length} as (${text})`)
+    parameters.push(...more)
+  }
+  const notes = changes.map((change) => `pg_notify('${notifyChannel}', '${change}')`)
+  await db.executeQuery(CompiledQuery.raw(`with ${parts.join(', ')} select ${['1', ...notes].join(', ')}`, parameters))
+  return changes
+}
+
+function statementsFor({ into, rows }: Insert): SqliteStatement[] {
+  const marks = into.columns.map(() => '?').join(', ')
+  const insert = {
+    sql: `insert into "${into.table}" (${namesOf(into)}) values (${marks})${conflictOf(into)}`,
+    values: rows,
+    many: true,
+  }
+  const after = into.after?.('sqlite', rows.length)
+  return after ? [insert, after] : [insert]
+}
+
+async function unnested(
+  db: Database,
+  { into, rows }: Insert,
+  offset: number,
+): Promise<{ text: string; parameters: unknown[] }> {
+  const types = await columnTypes(db, into.table)
+  const arrays = into.columns.map((column, i) => `$${offset + i + 1}::${types.get(column)}[]`).join(', ')
+  return {
+    text: `insert into "${into.table}" (${namesOf(into)}) select * from unnest(${arrays})${conflictOf(into)}`,
+    parameters: into.columns.map((_, i) => rows.map((row) => row[i] ?? null)),
+  }
+}
+
+async function onSqlite(db: Database, work: (connection: SqliteConnection) => Promise<void>): Promise<void> {
+  await db.getExecutor().provideConnection(async (connection) => {
+    if (!(connection instanceof SqliteConnection)) throw new Error('not a SQLite connection')
+    await work(connection)
+  })
+}
+
+function namesOf({ columns }: BulkTable): string {
+  return columns.map((column) => `"${column}"`).join(', ')
+}
+
+function conflictOf({ table, merge }: BulkTable): string {
+  if (!merge) return ''
   const target = (column: string) => `"${table}"."${column}"`
   const sets = [
-    ...add.map((column) => `"${column}" = ${target(column)} + excluded."${column}"`),
-    ...max.map(
+    ...merge.add.map((column) => `"${column}" = ${target(column)} + excluded."${column}"`),
+    ...merge.max.map(
       (column) =>
         `"${column}" = case when excluded."${column}" > ${target(column)} then excluded."${column}" else ${target(column)} end`,
     ),
   ]
-  if (sets.length === 0) return 'on conflict do nothing'
-  return `on conflict (${key.map((column) => `"${column}"`).join(', ')}) do update set ${sets.join(', ')}`
+  if (sets.length === 0) return ' on conflict do nothing'
+  return ` on conflict (${merge.key.map((column) => `"${column}"`).join(', ')}) do update set ${sets.join(', ')}`
 }
 
 /** unnest wants the arrays' types spelled out; the catalogue knows them, and they do not change while a node runs. */

@@ -23,6 +23,8 @@ export type Storage = {
   transaction<T>(work: (db: Database) => Promise<T>): Promise<T>
   /** Called after the commit of a transaction that announced the change, here or on another node. */
   onChange(forget: (change: Change) => void): void
+  /** Says on this node that something changed; the other nodes have heard it from the database. */
+  forget(changes: Iterable<Change>): void
   close(): Promise<void>
 }
 
@@ -53,6 +55,7 @@ export async function openStorage({ data, database: { url, poolSize } }: Storage
       return result
     },
     onChange: (listener) => listeners.push(listener),
+    forget,
     async close() {
       await listener?.close()
       await db.destroy()

@@ -1,4 +1,4 @@
-import { type BulkTable, insertMany } from './bulk.ts'
+import { type BulkTable, type Insert, insertAll, insertMany } from './bulk.ts'
 import { type Database, isPassing, type Storage } from './database.ts'
 
 /** One row on its way into a table. */
@@ -66,39 +66,48 @@ export function openJournal(storage: Storage, { backlog, onWritten }: JournalOpt
 
 async function flush(storage: Storage, batch: Waiting[], onWritten: JournalOptions['onWritten']): Promise<void> {
   try {
-    const written = await storage.transaction((db) => writeAll(db, batch))
+    const written = await writeAll(storage, batch)
     for (const waiting of batch) {
       waiting.resolve(written.has(waiting))
       if (written.has(waiting)) onWritten?.(waiting.entry.writes)
     }
   } catch (error) {
-    // One bad entry (its agent was deleted meanwhile) must not fail its neighbours: each goes alone.
+    // One bad entry must not fail its neighbours: each goes alone.
     if (batch.length > 1 && !isPassing(error)) for (const waiting of batch) await flush(storage, [waiting], onWritten)
     else for (const { reject } of batch) reject(error)
   }
 }
 
-async function writeAll(db: Database, batch: Waiting[]): Promise<Set<Waiting>> {
-  const written = new Set<Waiting>()
+async function writeAll(storage: Storage, batch: Waiting[]): Promise<Set<Waiting>> {
+  if (batch.every(({ entry }) => !entry.guard)) {
+    const changes = await insertAll(storage.db, insertsOf(batch))
+    storage.forget(changes)
+    return new Set(batch)
+  }
+  return storage.transaction(async (db) => {
+    const written = new Set<Waiting>()
+    for (const waiting of batch) {
+      if (!waiting.entry.guard || (await waiting.entry.guard(db))) written.add(waiting)
+    }
+    for (const { into, rows } of insertsOf(written)) await insertMany(db, into, rows)
+    return written
+  })
+}
+
+function insertsOf(batch: Iterable<Waiting>): Insert[] {
   const rowsOf = new Map<BulkTable, Write['row'][]>()
-  for (const waiting of batch) {
-    if (waiting.entry.guard && !(await waiting.entry.guard(db))) continue
-    written.add(waiting)
-    for (const { into, row } of waiting.entry.writes) {
+  for (const { entry } of batch) {
+    for (const { into, row } of entry.writes) {
       const rows = rowsOf.get(into)
       if (rows) rows.push(row)
       else rowsOf.set(into, [row])
     }
   }
-  for (const [into, rows] of [...rowsOf].toSorted(([a], [b]) => mergeOrder(a, b))) {
+  const ordered = [...rowsOf].toSorted(([a], [b]) => mergeOrder(a, b))
+  return ordered.map(([into, rows]) => {
     const final = into.merge ? mergeRows(into.merge, rows) : rows
-    await insertMany(
-      db,
-      into,
-      final.map((row) => into.columns.map((column) => row[column] ?? null)),
-    )
-  }
-  return written
+    return { into, rows: final.map((row) => into.columns.map((column) => row[column] ?? null)) }
+  })
 }
 
 /** Merged tables come last and by name, so that nodes that meet in the same rows meet in the same order. */

@@ -4,13 +4,17 @@ import { parentPort, workerData } from 'node:worker_threads'
 /** One connection in a thread of its own: a slow disk or a long scan never holds up the thread that answers HTTP. */
 export type SqliteWorkerData = { path: string; role: 'writer' | 'reader' }
 
-export type SqliteRequest = {
-  id: number
+export type SqliteStatement = {
   sql: string
   /** One set of values, or with `many` a set for each run of the statement. */
   values: SQLInputValue[] | SQLInputValue[][]
   many?: boolean
 }
+
+/** A statement, or several that make a transaction. */
+export type SqliteRequest = { id: number } & (SqliteStatement | { transaction: SqliteStatement[] })
+
+type Result = { rows: Record<string, unknown>[]; changes: number }
 
 export type SqliteReply =
   | { id: number; rows: Record<string, unknown>[]; changes: number }
@@ -39,7 +43,7 @@ function serve(port: NonNullable<typeof parentPort>, { path, role }: SqliteWorke
     return statement
   }
 
-  const execute = ({ sql, values, many }: SqliteRequest): { rows: Record<string, unknown>[]; changes: number } => {
+  const execute = ({ sql, values, many }: SqliteStatement): Result => {
     const statement = prepare(sql)
     if (many) {
       for (const row of values as SQLInputValue[][]) statement.run(...row)
@@ -52,6 +56,19 @@ function serve(port: NonNullable<typeof parentPort>, { path, role }: SqliteWorke
     return { rows: [], changes: Number(statement.run(...(values as SQLInputValue[])).changes) }
   }
 
+  const executeTransaction = (statements: SqliteStatement[]): Result => {
+    connection.exec('begin immediate')
+    try {
+      for (const statement of statements) execute(statement)
+      connection.exec('commit')
+    } catch (error) {
+      // SQLite may have rolled back by itself (disk full).
+      if (connection.isTransaction) connection.exec('rollback')
+      throw error
+    }
+    return { rows: [], changes: 0 }
+  }
+
   port.on('message', (request: SqliteRequest | 'close') => {
     if (request === 'close') {
       connection.close()
@@ -61,7 +78,10 @@ function serve(port: NonNullable<typeof parentPort>, { path, role }: SqliteWorke
     }
     let reply: SqliteReply
     try {
-      reply = { id: request.id, ...execute(request) }
+      reply = {
+        id: request.id,
+        ...('transaction' in request ? executeTransaction(request.transaction) : execute(request)),
+      }
     } catch (error) {
       const { message, errcode } = error as Error & { errcode?: number }
       reply = { id: request.id, error: { message, errcode } }

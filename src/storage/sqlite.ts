@@ -9,7 +9,7 @@ import {
   SqliteIntrospector,
   SqliteQueryCompiler,
 } from 'kysely'
-import type { SqliteReply, SqliteRequest, SqliteWorkerData } from './sqlite-worker.ts'
+import type { SqliteReply, SqliteRequest, SqliteStatement, SqliteWorkerData } from './sqlite-worker.ts'
 
 /** As many transactions as one commit may carry; more wait for the next. */
 const GROUP_SIZE = 512
@@ -51,7 +51,7 @@ export class SqliteConnection implements DatabaseConnection {
   }
 
   async executeQuery<R>({ sql, parameters, query }: CompiledQuery): Promise<QueryResult<R>> {
-    const values = parameters as SqliteRequest['values']
+    const values = parameters as SqliteStatement['values']
     if (this.turn) return this.#writer.run<R>(sql, values)
     if (query.kind === 'SelectQueryNode' || (query.kind === 'RawNode' && /^\s*select/i.test(sql))) {
       return this.#reader.run<R>(sql, values)
@@ -67,10 +67,15 @@ export class SqliteConnection implements DatabaseConnection {
     }
   }
 
-  /** Runs one statement for every row, in one message to the writer. Only inside a transaction. */
-  async executeMany(sql: string, rows: SqliteRequest['values']): Promise<void> {
-    if (!this.turn) throw new Error('executeMany needs a transaction')
-    await this.#writer.run(sql, rows, true)
+  /** A statement, perhaps run for many rows, in one message to the writer. Only inside a transaction. */
+  async execute({ sql, values, many }: SqliteStatement): Promise<void> {
+    if (!this.turn) throw new Error(`a transaction is needed for: ${sql}`)
+    await this.#writer.run(sql, values, many)
+  }
+
+  /** A whole transaction in one message. Only outside of one. */
+  executeTransaction(statements: SqliteStatement[]): Promise<void> {
+    return this.#group.transact(statements)
   }
 
   async begin(): Promise<void> {
@@ -108,7 +113,8 @@ function sqliteDriver(path: string, onForeignChange: () => void): Driver {
 }
 
 type Thread = {
-  run<R>(sql: string, values?: SqliteRequest['values'], many?: boolean): Promise<QueryResult<R>>
+  run<R>(sql: string, values?: SqliteStatement['values'], many?: boolean): Promise<QueryResult<R>>
+  transact(statements: SqliteStatement[]): Promise<unknown>
   close(): Promise<void>
 }
 
@@ -134,14 +140,17 @@ function openThread(workerData: SqliteWorkerData, onForeignChange: () => void): 
   const exited = new Promise<void>((resolve) => worker.once('exit', () => resolve()))
   exited.then(() => failAll(failure ?? new Error('the database is closed')))
 
+  const ask = <R>(request: SqliteStatement | { transaction: SqliteStatement[] }): Promise<QueryResult<R>> =>
+    new Promise((resolve, reject) => {
+      if (failure) return reject(failure)
+      const id = nextId++
+      waiting.set(id, { resolve, reject })
+      worker.postMessage({ id, ...request } satisfies SqliteRequest)
+    })
+
   return {
-    run: (sql, values = [], many = false) =>
-      new Promise((resolve, reject) => {
-        if (failure) return reject(failure)
-        const id = nextId++
-        waiting.set(id, { resolve, reject })
-        worker.postMessage({ id, sql, values, many } satisfies SqliteRequest)
-      }),
+    run: (sql, values = [], many = false) => ask({ sql, values, many }),
+    transact: (transaction) => ask({ transaction }),
     async close() {
       worker.postMessage('close')
       await exited
@@ -155,9 +164,17 @@ type Turn = {
   end(outcome: 'commit' | 'rollback'): Promise<void>
 }
 
-type Group = { join(): Promise<Turn> }
+type Group = {
+  join(): Promise<Turn>
+  /** Statements that are known beforehand: alone in their group they are one message, with others a turn like any. */
+  transact(statements: SqliteStatement[]): Promise<void>
+}
 
-type Member = { start: (turn: Turn) => void; refuse: (error: unknown) => void }
+type Member = {
+  start: (turn: Turn) => void
+  refuse: (error: unknown) => void
+  known?: { statements: SqliteStatement[]; done: () => void }
+}
 
 function groupCommit(writer: Thread): Group {
   const waiting: Member[] = []
@@ -168,19 +185,39 @@ function groupCommit(writer: Thread): Group {
     pumping = false
   }
 
+  const enter = (member: Member) => {
+    waiting.push(member)
+    if (pumping) return
+    pumping = true
+    // The rest of this turn of the event loop may join the same group.
+    queueMicrotask(pump)
+  }
+
   return {
-    join: () =>
-      new Promise((start, refuse) => {
-        waiting.push({ start, refuse })
-        if (pumping) return
-        pumping = true
-        // The rest of this turn of the event loop may join the same group.
-        queueMicrotask(pump)
+    join: () => new Promise((start, refuse) => enter({ start, refuse })),
+    transact: (statements) =>
+      new Promise((done, refuse) => {
+        const start = async (turn: Turn) => {
+          try {
+            for (const { sql, values, many } of statements) await writer.run(sql, values, many)
+            await turn.end('commit')
+            done()
+          } catch (error) {
+            await turn.end('rollback').catch(() => {})
+            refuse(error)
+          }
+        }
+        enter({ start, refuse, known: { statements, done } })
       }),
   }
 }
 
 async function commitGroup(writer: Thread, members: Member[]): Promise<void> {
+  const [first, ...rest] = members as [Member, ...Member[]]
+  if (first.known && rest.length === 0) {
+    await writer.transact(first.known.statements).then(first.known.done, first.refuse)
+    return
+  }
   try {
     await writer.run('begin immediate')
   } catch (error) {
@@ -191,8 +228,7 @@ async function commitGroup(writer: Thread, members: Member[]): Promise<void> {
   group.promise.catch(() => {})
   let outcome: 'commit' | 'rollback' = 'commit'
   try {
-    const [alone, ...others] = members as [Member, ...Member[]]
-    if (others.length === 0) outcome = await takeTurn(alone, group.promise)
+    if (rest.length === 0) outcome = await takeTurn(first, group.promise)
     else for (const member of members) await takeTurnInSavepoint(writer, member, group.promise)
     await writer.run(outcome)
     group.resolve()
@@ -200,6 +236,8 @@ async function commitGroup(writer: Thread, members: Member[]): Promise<void> {
     // SQLite may have rolled back by itself (disk full); then there is nothing left to undo.
     await writer.run('rollback').catch(() => {})
     group.reject(error)
+    // Whoever had no turn yet will not get one.
+    for (const member of members) member.refuse(error)
   }
 }
 
