@@ -19,6 +19,7 @@ export type Client = ReturnType<typeof createClient>
 export function createClient(options: ClientOptions) {
   const send = sender(options)
   const { call, list } = caller(send)
+  const whileStreaming = { timeoutMs: LONGEST_RUN_MS, signal: options.signal }
   type Options = RequestOptions
 
   return {
@@ -35,7 +36,7 @@ export function createClient(options: ClientOptions) {
         call('invokeAgent', { params: { agent_id }, body }, { timeoutMs: LONGEST_RUN_MS, ...o }),
       /** The answer as it comes. A connection that breaks is taken up again; leaving the loop cancels the run. */
       stream: (agent_id: string, body: Body<'invokeAgent'>, o?: Options) =>
-        streamInvoke<InvocationResult>(send, agent_id, body, { timeoutMs: LONGEST_RUN_MS, ...o }),
+        streamInvoke<InvocationResult>(send, agent_id, body, { ...whileStreaming, ...o }),
       /** Runs in the background; `invocations.get` tells how it went. */
       async start(agent_id: string, body: Body<'invokeAgent'>, o?: Options): Promise<InvocationQueued> {
         const { method, path } = routes.invokeAgent
@@ -51,7 +52,7 @@ export function createClient(options: ClientOptions) {
         call('getInvocation', { params: { agent_id, request_id } }, o),
       /** What a run has said, from the beginning, and what it says until it ends. */
       follow: (agent_id: string, request_id: string, o?: StreamOptions) =>
-        followInvocation<InvocationResult>(send, agent_id, request_id, { timeoutMs: LONGEST_RUN_MS, ...o }),
+        followInvocation<InvocationResult>(send, agent_id, request_id, { ...whileStreaming, ...o }),
       /** Resolves once the work has really stopped. */
       cancel: (agent_id: string, request_id: string, o?: Options) =>
         call('cancelInvocation', { params: { agent_id, request_id } }, o),
