@@ -9,11 +9,11 @@ import { confirm } from '../prompts.ts'
 import type { World } from '../world.ts'
 
 const COLUMNS: Column<FoundMemory>[] = [
-  { title: 'SCORE', of: (memory) => memory.score.toFixed(2) },
-  { title: 'KIND', of: (memory) => memory.role ?? memory.kind },
-  { title: 'USER', of: (memory) => memory.user_id },
-  { title: 'CREATED', of: (memory) => memory.created_at },
-  { title: 'CONTENT', of: (memory) => memory.content },
+  { title: 'SCORE', of: (found) => found.score.toFixed(2) },
+  { title: 'KIND', of: (found) => found.role ?? found.kind },
+  { title: 'USER', of: (found) => found.user_id },
+  { title: 'CREATED', of: (found) => found.created_at },
+  { title: 'CONTENT', of: (found) => found.content },
 ]
 
 type Scope = { user?: string; session?: string }
