@@ -19,7 +19,11 @@ export type ListQuery<Id extends OperationId> = Operations[Id] extends { query: 
 export type Data<Id extends OperationId> = Operations[Id] extends { data: infer Given } ? Given : never
 export type Item<Id extends OperationId> = Operations[Id] extends { item: infer Given } ? Given : never
 
-type AnyInput = { params?: Record<string, string>; query?: Query; body?: unknown }
+type AnyInput = {
+  params?: Record<string, string> | undefined
+  query?: Query | undefined
+  body?: Record<string, unknown> | undefined
+}
 
 /** Calls operations by their id, with the types that the service declares for them. */
 export type Caller = {
@@ -38,9 +42,13 @@ export function caller(send: Send): Caller {
       return data
     },
     list(id, input, options) {
-      const { query, ...rest } = input as AnyInput
-      const load = (page: Query) => read(id, { ...rest, query: { ...query, ...page } }, options)
-      return pages((page) => load(page) as Promise<Page<Item<typeof id>>>, query)
+      const { params, query, body } = input as AnyInput
+      // A search says in its body what other lists say in their query.
+      const load = (page: Query) =>
+        body === undefined
+          ? read(id, { params, query: { ...query, ...page } }, options)
+          : read(id, { params, body: { ...body, ...page } }, options)
+      return pages((page) => load(page) as Promise<Page<Item<typeof id>>>, body ?? query)
     },
   }
 }

@@ -1,11 +1,17 @@
-import { type Body, caller, type ListQuery, readJson } from './call.ts'
+import { type InvocationQueued, type InvocationResult, routes } from './api.ts'
+import { type Body, caller, fill, type ListQuery, readJson } from './call.ts'
 import { type Call, type ClientOptions, type RequestOptions, sender } from './request.ts'
+import { followInvocation, type StreamOptions, streamInvoke } from './stream.ts'
 
 export type * from './api.ts'
 export { MoorageError } from './errors.ts'
 export type { Page, Pages } from './pages.ts'
 export type { ClientOptions, RequestOptions } from './request.ts'
+export type { InvocationEvent, StreamOptions } from './stream.ts'
 export * from './webhook.ts'
+
+/** An agent may take ten minutes. */
+const LONGEST_RUN_MS = 610_000
 
 export type Client = ReturnType<typeof createClient>
 
@@ -13,6 +19,7 @@ export type Client = ReturnType<typeof createClient>
 export function createClient(options: ClientOptions) {
   const send = sender(options)
   const { call, list } = caller(send)
+  const whileStreaming = { timeoutMs: LONGEST_RUN_MS, signal: options.signal }
   type Options = RequestOptions
 
   return {
@@ -23,6 +30,32 @@ export function createClient(options: ClientOptions) {
       update: (agent_id: string, body: Body<'updateAgent'>, o?: Options) =>
         call('updateAgent', { params: { agent_id }, body }, o),
       delete: (agent_id: string, o?: Options) => call('deleteAgent', { params: { agent_id } }, o),
+
+      /** Resolves with the answer. It goes on if you stop waiting: what should end with you is `stream`. */
+      invoke: (agent_id: string, body: Body<'invokeAgent'>, o?: Options) =>
+        call('invokeAgent', { params: { agent_id }, body }, { timeoutMs: LONGEST_RUN_MS, ...o }),
+      /** The answer as it comes. A connection that breaks is taken up again; leaving the loop cancels the run. */
+      stream: (agent_id: string, body: Body<'invokeAgent'>, o?: Options) =>
+        streamInvoke<InvocationResult>(send, agent_id, body, { ...whileStreaming, ...o }),
+      /** Runs in the background; `invocations.get` tells how it went. */
+      async start(agent_id: string, body: Body<'invokeAgent'>, o?: Options): Promise<InvocationQueued> {
+        const { method, path } = routes.invokeAgent
+        const headers = { Prefer: 'respond-async' }
+        const response = await send({ method, path: fill(path, { agent_id }), body, headers }, o)
+        return ((await readJson(response)) as { data: InvocationQueued }).data
+      },
+    },
+    invocations: {
+      list: (agent_id: string, query?: ListQuery<'listInvocations'>, o?: Options) =>
+        list('listInvocations', { params: { agent_id }, query }, o),
+      get: (agent_id: string, request_id: string, o?: Options) =>
+        call('getInvocation', { params: { agent_id, request_id } }, o),
+      /** What a run has said, from the beginning, and what it says until it ends. */
+      follow: (agent_id: string, request_id: string, o?: StreamOptions) =>
+        followInvocation<InvocationResult>(send, agent_id, request_id, { ...whileStreaming, ...o }),
+      /** Resolves once the work has really stopped. */
+      cancel: (agent_id: string, request_id: string, o?: Options) =>
+        call('cancelInvocation', { params: { agent_id, request_id } }, o),
     },
     deployments: {
       create: (agent_id: string, body: Body<'createDeployment'>, o?: Options) =>
@@ -33,6 +66,40 @@ export function createClient(options: ClientOptions) {
         call('getDeployment', { params: { agent_id, deployment_id } }, o),
       rollback: (agent_id: string, deployment_id: string, body: Body<'rollbackDeployment'> = {}, o?: Options) =>
         call('rollbackDeployment', { params: { agent_id, deployment_id }, body }, o),
+    },
+    logs: {
+      list: (agent_id: string, query?: ListQuery<'getLogs'>, o?: Options) =>
+        list('getLogs', { params: { agent_id }, query }, o),
+    },
+    metrics: {
+      get: (agent_id: string, query: ListQuery<'getMetrics'>, o?: Options) =>
+        call('getMetrics', { params: { agent_id }, query }, o),
+    },
+    memory: {
+      search: (agent_id: string, body: Body<'searchMemory'>, o?: Options) =>
+        list('searchMemory', { params: { agent_id }, body }, o),
+      write: (agent_id: string, body: Body<'writeMemory'>, o?: Options) =>
+        call('writeMemory', { params: { agent_id }, body }, o),
+      clear: (agent_id: string, query?: ListQuery<'clearMemory'>, o?: Options) =>
+        call('clearMemory', { params: { agent_id }, query }, o),
+    },
+    webhooks: {
+      create: (body: Body<'createWebhook'>, o?: Options) => call('createWebhook', { body }, o),
+      list: (query?: ListQuery<'listWebhooks'>, o?: Options) => list('listWebhooks', { query }, o),
+      get: (webhook_id: string, o?: Options) => call('getWebhook', { params: { webhook_id } }, o),
+      update: (webhook_id: string, body: Body<'updateWebhook'>, o?: Options) =>
+        call('updateWebhook', { params: { webhook_id }, body }, o),
+      delete: (webhook_id: string, o?: Options) => call('deleteWebhook', { params: { webhook_id } }, o),
+      rotateSecret: (webhook_id: string, body: Body<'rotateWebhookSecret'> = {}, o?: Options) =>
+        call('rotateWebhookSecret', { params: { webhook_id }, body }, o),
+      /** Sends a `ping` and tells how it was received. */
+      test: (webhook_id: string, o?: Options) => call('testWebhook', { params: { webhook_id } }, o),
+      deliveries: (webhook_id: string, query?: ListQuery<'listDeliveries'>, o?: Options) =>
+        list('listDeliveries', { params: { webhook_id }, query }, o),
+      delivery: (webhook_id: string, delivery_id: string, o?: Options) =>
+        call('getDelivery', { params: { webhook_id, delivery_id } }, o),
+      redeliver: (webhook_id: string, delivery_id: string, o?: Options) =>
+        call('redeliver', { params: { webhook_id, delivery_id } }, o),
     },
     keys: {
       create: (body: Body<'createKey'>, o?: Options) => call('createKey', { body }, o),

@@ -12,6 +12,8 @@ export type ClientOptions = {
   retries?: number | undefined
   /** How long one try may take. */
   timeoutMs?: number | undefined
+  /** Ends every request that brings no signal of its own. */
+  signal?: AbortSignal | undefined
 }
 
 export type RequestOptions = {
@@ -47,7 +49,8 @@ export function sender(client: ClientOptions): Send {
   const fetch: Fetch = client.fetch ?? ((url, init) => globalThis.fetch(url, init))
 
   return async (call, options = {}) => {
-    const { signal, retries = client.retries ?? RETRIES, timeoutMs = client.timeoutMs ?? TIMEOUT_MS } = options
+    const { signal = client.signal, retries = client.retries ?? RETRIES } = options
+    const { timeoutMs = client.timeoutMs ?? TIMEOUT_MS } = options
     const url = base + call.path + queryText(call.query)
     const request: RequestInit = {
       method: call.method,

@@ -48,7 +48,8 @@ export async function* streamInvoke<Result>(
   } finally {
     if (!isOver && request_id) {
       const path = fill(CANCEL, { agent_id, request_id })
-      await send({ method: 'POST', path }, { retries: 0 }).catch(() => undefined)
+      // Also after an abort, so under a signal of its own.
+      await send({ method: 'POST', path }, { retries: 0, signal: new AbortController().signal }).catch(() => undefined)
     }
   }
 }

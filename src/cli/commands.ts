@@ -23,9 +23,9 @@ export const COMMANDS: readonly Entry[] = [
   },
   {
     group: 'Agents',
-    name: 'deployments',
-    summary: 'What each environment serves, and served before',
-    load: async () => (await import('./commands/deployments.ts')).deployments,
+    name: 'dev',
+    summary: 'Deploy on every save and follow the logs',
+    load: async () => (await import('./commands/dev.ts')).dev,
   },
   {
     group: 'Agents',
@@ -35,9 +35,57 @@ export const COMMANDS: readonly Entry[] = [
   },
   {
     group: 'Agents',
+    name: 'deployments',
+    summary: 'What each environment serves, and served before',
+    load: async () => (await import('./commands/deployments.ts')).deployments,
+  },
+  {
+    group: 'Agents',
     name: 'agents',
     summary: 'List, change and delete agents',
     load: async () => (await import('./commands/agents.ts')).agents,
+  },
+  {
+    group: 'Talk',
+    name: 'invoke',
+    summary: 'Say something to an agent and print its answer',
+    load: async () => (await import('./commands/invoke.ts')).invoke,
+  },
+  {
+    group: 'Talk',
+    name: 'chat',
+    summary: 'Have a conversation with an agent',
+    load: async () => (await import('./commands/chat.ts')).chat,
+  },
+  {
+    group: 'Talk',
+    name: 'invocations',
+    summary: 'What was asked and answered; follow or cancel it',
+    load: async () => (await import('./commands/invocations.ts')).invocations,
+  },
+  {
+    group: 'Talk',
+    name: 'memory',
+    summary: 'What an agent remembers: search, add, clear',
+    load: async () => (await import('./commands/memory.ts')).memory,
+  },
+  {
+    group: 'Watch',
+    name: 'logs',
+    summary: 'What an agent reports; -f goes on',
+    load: async () => (await import('./commands/logs.ts')).logs,
+  },
+  {
+    group: 'Watch',
+    name: 'metrics',
+    summary: 'Throughput, response times and errors of an agent',
+    load: async () => (await import('./commands/metrics.ts')).metrics,
+  },
+  {
+    group: 'Watch',
+    name: 'webhooks',
+    summary: 'Have events sent to you, and see what was sent',
+    load: async () => (await import('./commands/webhooks.ts')).webhooks,
   },
   {
     group: 'Access',

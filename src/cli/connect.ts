@@ -42,7 +42,7 @@ export async function withClient<T>(world: World, options: Common, work: (client
   if (key === undefined) {
     throw new Failure(EXIT.auth, `No key for ${url}`, '  Log in with `moorage login`, or set MOORAGE_API_KEY')
   }
-  return work(createClient({ url, key, fetch: abortable(world) }))
+  return work(createClient({ url, key, signal: world.signal }))
 }
 
 /** The same on the server's own machine without any key: then `work` goes to the store itself. */
@@ -62,12 +62,6 @@ export async function withClientOrStore<T>(
   } finally {
     await store.close()
   }
-}
-
-/** Ctrl-C ends a request that is under way. */
-function abortable({ signal }: World) {
-  return (url: string, init: RequestInit) =>
-    fetch(url, { ...init, signal: init.signal ? AbortSignal.any([signal, init.signal]) : signal })
 }
 
 function sameOrigin(a: string, b: string): boolean {

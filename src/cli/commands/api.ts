@@ -1,10 +1,8 @@
-import { readFileSync } from 'node:fs'
-import { resolve } from 'node:path'
-import { text } from 'node:stream/consumers'
 import type { Command } from 'commander'
 import { takesService } from '../command.ts'
 import { type Common, withClient } from '../connect.ts'
-import { EXIT, Failure, usage } from '../failure.ts'
+import { usage } from '../failure.ts'
+import { parseJson, readHeader, readText } from '../input.ts'
 import { printJson } from '../output.ts'
 import type { World } from '../world.ts'
 
@@ -32,27 +30,6 @@ export function api(command: Command, world: World): void {
     })
 }
 
-async function readBody({ stdin, cwd }: World, given: string | undefined): Promise<unknown> {
-  if (given === undefined) return undefined
-  const isFile = given.startsWith('@')
-  const content = given === '-' ? await text(stdin) : isFile ? readFile(resolve(cwd, given.slice(1))) : given
-  try {
-    return JSON.parse(content)
-  } catch {
-    throw usage('The body is not valid JSON')
-  }
-}
-
-function readFile(path: string): string {
-  try {
-    return readFileSync(path, 'utf8')
-  } catch (error) {
-    throw new Failure(EXIT.usage, `${path} cannot be read (${(error as NodeJS.ErrnoException).code})`)
-  }
-}
-
-function readHeader(header: string): [string, string] {
-  const [, name, value] = /^([^\s:]+):\s*(.*)$/.exec(header) ?? []
-  if (name === undefined || value === undefined) throw usage(`"${header}" is no header: write Name: value`)
-  return [name, value]
+async function readBody(world: World, given: string | undefined): Promise<unknown> {
+  return given === undefined ? undefined : parseJson(await readText(world, given), 'The body')
 }

@@ -1,0 +1,72 @@
+import { watch } from 'node:fs'
+import { basename, dirname, resolve } from 'node:path'
+import type { Command } from 'commander'
+import type { Client } from '../../../sdk/client.ts'
+import { AGENT_FILE } from '../agent-file-name.ts'
+import { takesService } from '../command.ts'
+import { type Common, withClient } from '../connect.ts'
+import { explain } from '../failure.ts'
+import { note, paint } from '../output.ts'
+import type { World } from '../world.ts'
+import { deployFile } from './deploy.ts'
+import { followLogs, recentLogs } from './logs.ts'
+
+type DevOptions = Common & { file: string; environment: string }
+
+/** Editors save in several steps. */
+const SETTLE_MS = 100
+
+export function dev(command: Command, world: World): void {
+  takesService(command)
+    .option('-f, --file <file>', 'the agent', AGENT_FILE)
+    .option('-e, --environment <name>', 'where to', 'dev')
+    .action((options: DevOptions) =>
+      withClient(world, options, async (client) => {
+        const { name } = await redeploy(world, client, options)
+        note(
+          world,
+          paint(
+            world,
+            'stderr',
+            'dim',
+            `Watching ${options.file}. Try: moorage chat ${name} -e ${options.environment}`,
+          ),
+        )
+        const known = await recentLogs(client, name, options)
+        const stopWatching = onSave(resolve(world.cwd, options.file), () =>
+          redeploy(world, client, options).catch((error: unknown) =>
+            note(world, `${paint(world, 'stderr', 'red', 'error')} ${explain(error)}`),
+          ),
+        )
+        try {
+          await followLogs(world, client, name, options, known)
+        } finally {
+          stopWatching()
+        }
+      }),
+    )
+}
+
+async function redeploy(world: World, client: Client, { file, environment }: DevOptions): Promise<{ name: string }> {
+  const { readAgentFile } = await import('../agent-file.ts')
+  const agent = readAgentFile(world, file)
+  await deployFile(world, client, agent, { environment })
+  return agent.body
+}
+
+/** The folder is watched: an editor may put a new file in the place of the old. One run at a time, the last save wins. */
+function onSave(file: string, run: () => Promise<unknown>): () => void {
+  let timer: NodeJS.Timeout | undefined
+  let running = Promise.resolve<unknown>(undefined)
+  const watcher = watch(dirname(file), (_event, name) => {
+    if (name !== basename(file)) return
+    clearTimeout(timer)
+    timer = setTimeout(() => {
+      running = running.then(run)
+    }, SETTLE_MS)
+  })
+  return () => {
+    clearTimeout(timer)
+    watcher.close()
+  }
+}

@@ -1,0 +1,166 @@
+import assert from 'node:assert/strict'
+import { request as httpRequest } from 'node:http'
+import { after, before, describe, test } from 'node:test'
+import { type Client, createClient, type InvocationEvent, type InvocationResult } from '../sdk/client.ts'
+import { startLocalServer } from './support/local-server.ts'
+import { type Service, startService } from './support/service.ts'
+import { until } from './support/until.ts'
+
+type Event = InvocationEvent<InvocationResult>
+
+const SENTENCE = 'one two three four five six seven eight nine ten'
+
+describe('the SDK and an agent that talks', () => {
+  let service: Service
+  let client: Client
+  before(async () => {
+    service = await startService('sqlite')
+    client = createClient({ url: service.url, key: service.admin })
+    const script = {
+      rules: [
+        { match: { equals: 'wait' }, reply: 'late', delay_ms: 60_000 },
+        { match: { equals: 'fail' }, fail: 'on purpose' },
+        { reply: SENTENCE, delay_ms: 300 },
+      ],
+    }
+    await client.agents.create({ name: 'talker', model: 'builtin/script', script })
+  })
+  after(() => service.stop())
+  const statusOf = async (request_id: string) => (await client.invocations.get('talker', request_id)).status
+  const countRuns = async () => (await client.invocations.list('talker')).pagination.total
+
+  test('invoke resolves with the answer', async () => {
+    const { response, request_id, tokens_used } = await client.agents.invoke('hello', { message: 'hi' })
+    assert.equal(response, 'hi')
+    assert.ok(tokens_used > 0)
+    assert.equal((await client.invocations.get('hello', request_id)).status, 'completed')
+  })
+
+  test('start runs in the background; follow tells it from the beginning', async () => {
+    const { request_id, status } = await client.agents.start('talker', { message: 'go' })
+    assert.equal(status, 'queued')
+    const events = await collect(client.invocations.follow('talker', request_id))
+    assert.equal(textOf(events), SENTENCE)
+    assert.deepEqual([events[0]?.type, events.at(-1)?.type], ['start', 'done'])
+    const listed = await client.invocations.list('talker', { status: 'completed' })
+    assert.ok(listed.data.some((invocation) => invocation.request_id === request_id))
+  })
+
+  test('stream tells the answer as it comes, and the result', async () => {
+    const events = await collect(client.agents.stream('talker', { message: 'go' }))
+    assert.equal(textOf(events), SENTENCE)
+    const last = events.at(-1)
+    assert.ok(last?.type === 'done' && last.data.response === SENTENCE && last.data.tokens_used > 0)
+    assert.ok(events.filter(({ type }) => type === 'delta').length > 1)
+  })
+
+  test('an agent that fails, and one that is not there, throw', async () => {
+    await assert.rejects(collect(client.agents.stream('talker', { message: 'fail' })), {
+      code: 'server_error',
+      status: 500,
+    })
+    await assert.rejects(collect(client.agents.stream('nobody', { message: 'x' })), { code: 'not_found', status: 404 })
+  })
+
+  test('leaving the loop cancels the run', async () => {
+    let request_id = ''
+    for await (const event of client.agents.stream('talker', { message: 'wait' })) {
+      if (event.type === 'start') request_id = event.request_id
+      break
+    }
+    assert.equal(await statusOf(request_id), 'cancelled')
+  })
+
+  test('an abort cancels the run', async () => {
+    const abort = new AbortController()
+    let request_id = ''
+    const reading = (async () => {
+      for await (const event of client.agents.stream('talker', { message: 'wait' }, { signal: abort.signal })) {
+        if (event.type === 'start') request_id = event.request_id
+        abort.abort()
+      }
+    })()
+    await assert.rejects(reading, { name: 'AbortError' })
+    await until('the cancelled run', async () => (await statusOf(request_id)) === 'cancelled')
+  })
+
+  test('leaving a stream that is only followed does not touch the run', async () => {
+    const { request_id } = await client.agents.start('talker', { message: 'wait' })
+    await until('the running run', async () => (await statusOf(request_id)) === 'running')
+    for await (const event of client.invocations.follow('talker', request_id)) {
+      assert.equal(event.type, 'start')
+      break
+    }
+    assert.equal(await statusOf(request_id), 'running')
+    assert.equal((await client.invocations.cancel('talker', request_id)).status, 'cancelled')
+  })
+
+  test('a connection that breaks, before or in the middle of the answer, loses and repeats nothing', async () => {
+    const runsBefore = await countRuns()
+    for (const cut of ['event: start', 'event: delta', 'event: done'] as const) {
+      const proxy = await breakingProxy(service.url, cut)
+      const through = createClient({ url: proxy.url, key: service.admin })
+      const events = await collect(through.agents.stream('talker', { message: 'go' }))
+      assert.equal(textOf(events), SENTENCE, cut)
+      assert.equal(events.filter(({ type }) => type === 'done').length, 1)
+      assert.ok(proxy.connections() >= 2, cut)
+      await proxy.close()
+    }
+    assert.equal(await countRuns(), runsBefore + 3)
+  })
+
+  test('memory, logs and metrics of what was said', async () => {
+    const context = { user_id: 'u1', session_id: 's1' }
+    await client.agents.invoke('hello', { message: 'my cat is called Tom', context })
+    await client.memory.write('hello', { items: [{ content: 'likes fish', context: { user_id: 'u1' } }] })
+    const found: string[] = []
+    for await (const memory of client.memory.search('hello', {
+      query: 'cat Tom',
+      context: { user_id: 'u1' },
+      limit: 1,
+    })) {
+      found.push(memory.content)
+    }
+    assert.ok(
+      found.some((content) => content.includes('my cat is called Tom')),
+      found.join(),
+    )
+    assert.ok((await client.logs.list('hello', { level: 'info,warn,error,debug' })).pagination.total >= 0)
+    const { values } = await client.metrics.get('hello', { metric: 'throughput' })
+    assert.ok(values.some(({ value }) => value > 0))
+    assert.ok((await client.memory.clear('hello', { user_id: 'u1' })).deleted >= 2)
+  })
+})
+
+async function collect(events: AsyncIterable<Event>): Promise<Event[]> {
+  const all: Event[] = []
+  for await (const event of events) all.push(event)
+  return all
+}
+
+function textOf(events: Event[]): string {
+  return events.map((event) => (event.type === 'delta' ? event.text : '')).join('')
+}
+
+/** Passes everything on, but cuts the first stream where `cut` comes up, in the middle of an event. */
+async function breakingProxy(target: string, cut: string) {
+  let connections = 0
+  const server = await startLocalServer((incoming, outgoing) => {
+    connections++
+    let isCutting = connections === 1
+    const { method, url = '/', headers } = incoming
+    const forward = httpRequest(new URL(url, target), { method, headers }, (reply) => {
+      outgoing.writeHead(reply.statusCode ?? 502, reply.headers)
+      reply.on('data', (chunk: Buffer) => {
+        const at = isCutting ? chunk.indexOf(cut) : -1
+        if (at < 0) return outgoing.write(chunk)
+        isCutting = false
+        outgoing.write(chunk.subarray(0, at + 3), () => outgoing.destroy())
+      })
+      reply.on('end', () => outgoing.end())
+    })
+    forward.on('error', () => outgoing.destroy())
+    incoming.pipe(forward)
+  })
+  return { ...server, connections: () => connections }
+}

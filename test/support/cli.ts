@@ -1,0 +1,56 @@
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { Readable, Writable } from 'node:stream'
+import { run } from '../../src/cli/run.ts'
+import type { Service } from './service.ts'
+
+export type CliRun = { code: number; stdout: string; stderr: string }
+
+export type RunOptions = {
+  stdin?: string
+  env?: Record<string, string>
+  /** Presses Ctrl-C as soon as what was printed so far fits. */
+  stopWhen?: (stdout: string) => boolean
+}
+
+export type Shell = {
+  folder: string
+  /** One command, without a terminal. */
+  moorage(args: string[], options?: RunOptions): Promise<CliRun>
+  remove(): void
+}
+
+/** An empty folder and home to run commands in; with a service they are its admin's. */
+export function newShell(service?: Pick<Service, 'url' | 'admin'>): Shell {
+  const folder = mkdtempSync(join(tmpdir(), 'moorage-cli-'))
+  const base = {
+    HOME: join(folder, 'home'),
+    ...(service && { MOORAGE_URL: service.url, MOORAGE_API_KEY: service.admin }),
+  }
+  return {
+    folder,
+    async moorage(args, { stdin = '', env = {}, stopWhen } = {}) {
+      const interrupt = new AbortController()
+      const stderr = collector()
+      const stdout = collector((text) => stopWhen?.(text) && interrupt.abort())
+      const streams = { stdin: Readable.from([stdin]), stdout, stderr }
+      const code = await run(args, { env: { ...base, ...env }, cwd: folder, signal: interrupt.signal, ...streams })
+      return { code, stdout: stdout.text(), stderr: stderr.text() }
+    },
+    remove: () => rmSync(folder, { recursive: true, force: true }),
+  }
+}
+
+function collector(onText?: (text: string) => void) {
+  let text = ''
+  const stream = new Writable({
+    decodeStrings: false,
+    write(chunk: Buffer | string, _encoding, done) {
+      text += chunk.toString()
+      onText?.(text)
+      done()
+    },
+  })
+  return Object.assign(stream, { text: () => text })
+}
