@@ -1,49 +1,36 @@
 import { type RawBuilder, sql } from 'kysely'
 import type { Database } from '../storage/database.ts'
-import { countHaving, fitting, listed, tiersOf, within } from './full-text.ts'
+import { type Clauses, countHaving, fitting, tiersOf, within } from './full-text.ts'
 import type { Scope } from './memory.ts'
 import type { Collection, Document, Statistics } from './rank.ts'
 
-export type Documents = Map<number, Document>
-
-export type Candidates = { documents: Documents; statistics: Record<Collection, Statistics> }
+export type Candidates = { documents: Document[]; statistics: Record<Collection, Statistics> }
 
 /** Enough to tell how many memories there are and how long they are; reading more would only cost time. */
 const SAMPLE_SIZE = 20_000
 
 /**
- * The memories worth ranking: up to `cap` that share a term with the query, and the turns beside them. Everything comes
- * from the scope alone, statistics included: what others have remembered shows in no result and in no score.
+ * The memories worth ranking: up to `cap` that share a term with the query. Everything comes from the scope alone,
+ * statistics included: what others have remembered shows in no result and in no score.
  */
 export async function findCandidates(db: Database, scope: Scope, terms: string[], cap: number): Promise<Candidates> {
-  const documents: Documents = new Map()
   const statistics = await measure(db, scope)
-  if (terms.length === 0 || statistics.turn.count + statistics.note.count === 0) return { documents, statistics }
+  if (terms.length === 0 || statistics.turn.count + statistics.note.count === 0) return { documents: [], statistics }
 
+  const having = new Map<string, number>()
   for (const { term, turns, notes } of await countHaving(db, scope, terms)) {
     statistics.turn.having.set(term, turns)
     statistics.note.having.set(term, notes)
+    having.set(term, turns + notes)
   }
-  const having = new Map(
-    terms.map((term) => [term, (statistics.turn.having.get(term) ?? 0) + (statistics.note.having.get(term) ?? 0)]),
-  )
+  const documents = new Map<number, Document>()
   for (const clauses of tiersOf(having, cap)) {
     const room = cap - documents.size
-    if (room > 0) await addDocuments(db, scope, documents, fitting(db, scope, clauses, room))
+    if (room === 0) break
+    for (const document of await listFitting(db, scope, clauses, room)) documents.set(document.seq, document)
   }
-  // As far as a turn reaches in the ranking.
-  for (let distance = 0; distance < 2; distance++) await addListed(db, scope, documents, neighboursOf(documents))
-  return { documents, statistics }
-}
-
-/** Adds those of the memories that are in the scope. */
-export async function addListed(db: Database, scope: Scope, documents: Documents, seqs: number[]): Promise<void> {
-  const missing = [...new Set(seqs)].filter((seq) => !documents.has(seq))
-  if (missing.length > 0) await addDocuments(db, scope, documents, listed(db, missing))
-}
-
-function neighboursOf(documents: Documents): number[] {
-  return [...documents.values()].flatMap(({ before, after }) => [before, after]).filter((seq) => seq !== null)
+  // Sums of floats depend on their order: both engines must add alike.
+  return { documents: [...documents.values()].toSorted((a, b) => a.seq - b.seq), statistics }
 }
 
 async function measure(db: Database, scope: Scope): Promise<Record<Collection, Statistics>> {
@@ -74,33 +61,42 @@ async function measure(db: Database, scope: Scope): Promise<Record<Collection, S
   return { turn: of('turn'), note: of('note') }
 }
 
-async function addDocuments(
-  db: Database,
-  scope: Scope,
-  documents: Documents,
-  seqs: RawBuilder<{ seq: number }>,
-): Promise<void> {
-  // A cross join, so that SQLite begins with the few it is given and not with the whole scope.
+async function listFitting(db: Database, scope: Scope, clauses: Clauses, limit: number): Promise<Document[]> {
+  // A cross join, so that SQLite begins with the few that fit and not with the whole scope.
   const rows = await db
-    .selectFrom(seqs.as('given'))
+    .selectFrom(fitting(db, scope, clauses, limit).as('fit'))
     .crossJoin('memories')
-    .whereRef('memories.seq', '=', 'given.seq')
+    .whereRef('memories.seq', '=', 'fit.seq')
     .where(within(scope))
-    .select(['memories.seq', 'memories.kind', 'memories.terms', 'memories.length', 'memories.created_at'])
-    .select([neighbour('<', 'desc').as('before'), neighbour('>', 'asc').as('after')])
+    .select(['memories.seq', 'memories.kind', 'memories.terms', 'memories.length'])
+    .select([turnBefore(1).as('before'), turnBefore(2).as('long_before')])
+    .select([turnAfter(1).as('after'), turnAfter(2).as('long_after')])
     .execute()
-  for (const { kind, ...row } of rows) {
-    documents.set(row.seq, { ...row, collection: kind === 'turn' ? 'turn' : 'note' })
-  }
+  const isTurn = (seq: number | null) => seq !== null
+  return rows.map(({ seq, kind, terms, length, before, after, long_before, long_after }) => ({
+    seq,
+    collection: kind === 'turn' ? 'turn' : 'note',
+    terms,
+    length,
+    near: [before, after].filter(isTurn),
+    further: [long_before, long_after].filter(isTurn),
+  }))
 }
 
-/** The turn next to a turn. Without a session only the two turns of one exchange belong together: they share their time. */
-function neighbour(side: '<' | '>', direction: 'asc' | 'desc'): RawBuilder<number | null> {
+const turnBefore = (distance: number) => turnBeside(sql`<`, sql`desc`, distance)
+const turnAfter = (distance: number) => turnBeside(sql`>`, sql`asc`, distance)
+
+/** Of the same session. Without a session only the two turns of one exchange belong together: they share their time. */
+function turnBeside(
+  side: RawBuilder<unknown>,
+  order: RawBuilder<unknown>,
+  distance: number,
+): RawBuilder<number | null> {
   return sql`case when memories.kind = 'turn' then (
-    select case when near.session_id <> '' or near.created_at = memories.created_at then near.seq end
-    from memories as near
-    where near.agent_seq = memories.agent_seq and near.user_id = memories.user_id
-      and near.session_id = memories.session_id and near.kind = 'turn'
-      and (near.created_at, near.seq) ${sql.raw(side)} (memories.created_at, memories.seq)
-    order by near.created_at ${sql.raw(direction)}, near.seq ${sql.raw(direction)} limit 1) end`
+    select case when beside.session_id <> '' or beside.created_at = memories.created_at then beside.seq end
+    from memories as beside
+    where beside.agent_seq = memories.agent_seq and beside.user_id = memories.user_id
+      and beside.session_id = memories.session_id and beside.kind = 'turn'
+      and (beside.created_at, beside.seq) ${side} (memories.created_at, memories.seq)
+    order by beside.created_at ${order}, beside.seq ${order} limit 1 offset ${sql.lit(distance - 1)}) end`
 }

@@ -4,63 +4,74 @@ export type Collection = 'turn' | 'note'
 /** What BM25 must know of a collection: how many memories, how many terms in all, and how many memories have a term. */
 export type Statistics = { count: number; length: number; having: Map<string, number> }
 
+/** A memory that shares a term with the query. */
 export type Document = {
   seq: number
   collection: Collection
   /** Parted by spaces. */
   terms: string
   length: number
-  created_at: number
-  /** The turns right before and after it in its session. */
-  before: number | null
-  after: number | null
+  /** Of a turn: those right before and after it in its session, and those next to them. */
+  near: number[]
+  further: number[]
 }
 
 export type Ranked = { seq: number; score: number }
 
 const SATURATION = 1.2
 const LENGTH_WEIGHT = 0.75
-/** What a term counts in the turns next to a memory, and in those next to them: the same speaker's. */
-const NEIGHBOUR_WEIGHTS = [0.3, 0.15]
+/** What a term counts for the turns next to the one that has it, and for those next to them: the same speaker's. */
+const NEAR_WEIGHT = 0.3
+const FURTHER_WEIGHT = 0.15
 /** A handful of memories says little about how rare a word is. */
 const LEAST_COUNT = 100
-/** The BM25 at which a hit scores one half. */
+/** The BM25 at which words alone score one half. */
 const HALF = 8
-const LEXICAL_WEIGHT = 0.7
+const WORDS_WEIGHT = 0.7
 
 /**
- * Best first, with scores above 0 and up to 1. Words are weighed by BM25: a term counts in the memory itself and, lighter,
- * in the turns around it, because an answer rarely repeats the words of its question. `similarity` is the cosine to the
- * query, if an embedder is in use.
+ * BM25 by seq. A term counts for the memory that has it and, lighter, for the turns around it, because an answer rarely
+ * repeats the words of its question: memories that are not among the documents can score too.
  */
-export function rank(
+export function scoreWords(
   query: readonly string[],
-  documents: ReadonlyMap<number, Document>,
+  documents: readonly Document[],
   statistics: Readonly<Record<Collection, Statistics>>,
-  similarity?: ReadonlyMap<number, number>,
-): Ranked[] {
-  const weights = { turn: weigh(query, statistics.turn), note: weigh(query, statistics.note) }
-  const found = new Map<number, number[]>()
-  for (const document of documents.values()) {
-    found.set(document.seq, frequenciesIn(document, query, statistics[document.collection]))
+): Map<number, number> {
+  const found = new Map<number, { collection: Collection; frequencies: number[] }>()
+  const add = (seq: number, collection: Collection, frequencies: number[], weight: number) => {
+    const known = found.get(seq)
+    const sum = known?.frequencies ?? frequencies.map(() => 0)
+    for (let i = 0; i < sum.length; i++) sum[i] = (sum[i] as number) + weight * (frequencies[i] as number)
+    if (!known) found.set(seq, { collection, frequencies: sum })
   }
-  const scored = [...documents.values()].map((document) => {
-    const sum = [...(found.get(document.seq) as number[])]
-    for (const { seq, weight } of around(document, documents)) {
-      for (const [i, frequency] of (found.get(seq) as number[]).entries())
-        sum[i] = (sum[i] as number) + weight * frequency
-    }
-    const bm25 = score(weights[document.collection], sum)
-    const lexical = bm25 / (bm25 + HALF)
-    const blended = similarity
-      ? LEXICAL_WEIGHT * lexical + (1 - LEXICAL_WEIGHT) * Math.max(0, similarity.get(document.seq) ?? 0)
-      : lexical
-    return { seq: document.seq, created_at: document.created_at, score: Math.round(blended * 1e6) / 1e6 }
-  })
-  return scored
+  for (const document of documents) {
+    const { seq, collection, near, further } = document
+    const frequencies = frequenciesIn(document, query, statistics[collection])
+    add(seq, collection, frequencies, 1)
+    for (const turn of near) add(turn, 'turn', frequencies, NEAR_WEIGHT)
+    for (const turn of further) add(turn, 'turn', frequencies, FURTHER_WEIGHT)
+  }
+  const weights = { turn: weigh(query, statistics.turn), note: weigh(query, statistics.note) }
+  return new Map([...found].map(([seq, { collection, frequencies }]) => [seq, bm25(weights[collection], frequencies)]))
+}
+
+/**
+ * Best first, the newer of equals before the older. Scores are above 0 and at most 1. `similarity` is the cosine to the
+ * query, where an embedder is in use.
+ */
+export function rank(words: ReadonlyMap<number, number>, similarity?: ReadonlyMap<number, number>): Ranked[] {
+  const score = (seq: number) => {
+    const bm25 = words.get(seq) ?? 0
+    const byWords = bm25 / (bm25 + HALF)
+    if (!similarity) return byWords
+    return WORDS_WEIGHT * byWords + (1 - WORDS_WEIGHT) * Math.max(0, similarity.get(seq) ?? 0)
+  }
+  const seqs = new Set([...words.keys(), ...(similarity?.keys() ?? [])])
+  return [...seqs]
+    .map((seq) => ({ seq, score: Math.round(score(seq) * 1e6) / 1e6 }))
     .filter((hit) => hit.score > 0)
-    .toSorted((a, b) => b.score - a.score || b.created_at - a.created_at || b.seq - a.seq)
-    .map((hit) => ({ seq: hit.seq, score: hit.score }))
+    .toSorted((a, b) => b.score - a.score || b.seq - a.seq)
 }
 
 /** The rarer a term, the more it says. */
@@ -85,22 +96,7 @@ function frequenciesIn(document: Document, query: readonly string[], { count, le
   return query.map((term) => (counts.get(term) as number) / norm)
 }
 
-/** The turns around one, as far as they are among the documents: others share no term with the query. */
-function around(document: Document, documents: ReadonlyMap<number, Document>): { seq: number; weight: number }[] {
-  return (['before', 'after'] as const).flatMap((side) => {
-    const turns: { seq: number; weight: number }[] = []
-    let next: Document | undefined = document
-    for (const weight of NEIGHBOUR_WEIGHTS) {
-      const seq: number | null = next[side]
-      next = seq === null ? undefined : documents.get(seq)
-      if (!next) break
-      turns.push({ seq: next.seq, weight })
-    }
-    return turns
-  })
-}
-
-function score(weights: number[], frequencies: number[]): number {
+function bm25(weights: number[], frequencies: number[]): number {
   let sum = 0
   for (const [i, weight] of weights.entries()) {
     const frequency = frequencies[i] as number

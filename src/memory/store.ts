@@ -5,10 +5,10 @@ import { type BulkTable, insertMany } from '../storage/bulk.ts'
 import type { Database } from '../storage/database.ts'
 import type { Write } from '../storage/journal.ts'
 import type { Page } from '../storage/page.ts'
-import { addListed, findCandidates } from './candidates.ts'
+import { findCandidates } from './candidates.ts'
 import { indexNewest, listed, removeFromIndex, within } from './full-text.ts'
 import type { Conversation, Memory, Scope, Turn } from './memory.ts'
-import { rank } from './rank.ts'
+import { type Ranked, rank, scoreWords } from './rank.ts'
 import { termsOf } from './terms.ts'
 import { findSimilar } from './vectors.ts'
 
@@ -32,7 +32,7 @@ const MEMORIES: BulkTable = { table: 'memories', columns: COLUMNS, after: indexN
 const MAX_QUERY_TERMS = 48
 const SEARCHED = 500
 /** Recall stands in the way of an answer: it looks at fewer. */
-const RECALLED_FROM = 200
+const RECALLED_FROM = 100
 
 type Exchange = Conversation & {
   request_id: string
@@ -118,20 +118,19 @@ async function rankAll(
   scope: Scope,
   query: string,
   { cap, embedder }: { cap: number; embedder: Embedder | undefined },
-) {
+): Promise<Ranked[]> {
   const terms = [...new Set(termsOf(query))].slice(0, MAX_QUERY_TERMS)
   const [{ documents, statistics }, vector] = await Promise.all([
     findCandidates(db, scope, terms, cap),
     embedder?.query(query),
   ])
-  if (!embedder || !vector) return rank(terms, documents, statistics)
-  const { similarity, nearest } = await findSimilar(db, scope, { model: embedder.model, vector }, [...documents.keys()])
-  await addListed(db, scope, documents, nearest)
-  return rank(terms, documents, statistics, similarity)
+  const words = scoreWords(terms, documents, statistics)
+  if (!embedder || !vector) return rank(words)
+  return rank(words, await findSimilar(db, scope, { model: embedder.model, vector }, [...words.keys()]))
 }
 
 /** The hits in full; one that was removed meanwhile is left out. */
-async function read(db: Database, scope: Scope, hits: { seq: number; score: number }[]): Promise<Found[]> {
+async function read(db: Database, scope: Scope, hits: Ranked[]): Promise<Found[]> {
   if (hits.length === 0) return []
   const seqs = hits.map(({ seq }) => seq)
   const rows = await db

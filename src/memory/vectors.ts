@@ -1,5 +1,5 @@
 import type { Database } from '../storage/database.ts'
-import { listed, within } from './full-text.ts'
+import { within } from './full-text.ts'
 import type { Scope } from './memory.ts'
 
 /** A query as the embedder sees it. */
@@ -7,37 +7,32 @@ type QueryVector = { model: string; vector: Float32Array }
 
 /** So many of the scope's newest memories are compared with the query one by one. */
 const COMPARED = 2000
-/** So many of them are ranked without sharing a word with it. */
+/** So many of them rank without sharing a word with it. */
 const NEAREST = 100
 
-/** The cosine to the query of the scope's newest memories and of the given ones, and the seqs of those nearest to it. */
+/** The cosine to the query, by seq, of the given memories and of the nearest among the scope's newest. */
 export async function findSimilar(
   db: Database,
   scope: Scope,
   query: QueryVector,
   given: number[],
-): Promise<{ similarity: Map<number, number>; nearest: number[] }> {
+): Promise<Map<number, number>> {
   const stored = db
     .selectFrom('memory_vectors')
     .innerJoin('memories', 'memories.seq', 'memory_vectors.memory_seq')
-    .select(['memory_vectors.memory_seq', 'memory_vectors.vector'])
+    .select(['memories.seq', 'memory_vectors.vector'])
     .where(within(scope))
     .where('memory_vectors.model', '=', query.model)
-  const [newest, others] = await Promise.all([
-    stored.orderBy('memories.seq', 'desc').limit(COMPARED).execute(),
-    given.length === 0
-      ? []
-      : stored.where('memories.seq', 'in', db.selectFrom(listed(db, given).as('given')).select('seq')).execute(),
-  ])
-  const similarity = new Map(
-    [...newest, ...others].map(({ memory_seq, vector }) => [memory_seq, dot(query.vector, toVector(vector))]),
-  )
-  const nearest = newest
-    .map(({ memory_seq }) => memory_seq)
-    .filter((seq) => (similarity.get(seq) as number) > 0)
-    .toSorted((a, b) => (similarity.get(b) as number) - (similarity.get(a) as number) || b - a)
-    .slice(0, NEAREST)
-  return { similarity, nearest }
+  const similarTo = (rows: { seq: number; vector: string }[]) =>
+    rows.map(({ seq, vector }) => [seq, dot(query.vector, toVector(vector))] as const)
+
+  const newest = similarTo(await stored.orderBy('memories.seq', 'desc').limit(COMPARED).execute())
+  const nearest = newest.toSorted(([a, x], [b, y]) => y - x || b - a).slice(0, NEAREST)
+  const compared = new Set(newest.map(([seq]) => seq))
+  const others = given.filter((seq) => !compared.has(seq))
+  const older = others.length === 0 ? [] : similarTo(await stored.where('memories.seq', 'in', others).execute())
+  const wanted = new Set(given)
+  return new Map([...nearest, ...newest.filter(([seq]) => wanted.has(seq)), ...older])
 }
 
 export type Embeddable = { seq: number; content: string }

@@ -1,0 +1,208 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import fc from 'fast-check'
+import { idSource } from '../src/lib/id.ts'
+import { embedMemories } from '../src/memory/embed-memories.ts'
+import type { Memory, Scope } from '../src/memory/memory.ts'
+import { type Collection, type Document, rank, type Statistics, scoreWords } from '../src/memory/rank.ts'
+import * as memories from '../src/memory/store.ts'
+import { termsOf } from '../src/memory/terms.ts'
+import type { Embedder } from '../src/runtime/models/embedder.ts'
+import type { Storage } from '../src/storage/database.ts'
+import { onBothStores } from './support/store.ts'
+
+const newId = idSource()
+const words = ['river', 'stone', 'apple', 'coffee', 'ladder', 'winter', 'paper', 'green']
+const query = 'river stone apple coffee'
+
+/** Two that are not the same user however alike they look. */
+const pairsOfUsers: [string | null, string | null][] = [
+  ['anna', 'ben'],
+  ['anna', null],
+  ['anna', 'Anna'],
+  ['anna', 'anna '],
+  ['a', '61'],
+  ['%', '_'],
+  ["x' or '1'='1", 'x'],
+  ['caf\u00e9', 'cafe\u0301'],
+  ['🙂', '🙃'],
+]
+
+const said = fc.record({
+  by: fc.constantFrom(0, 1),
+  session_id: fc.constantFrom('s1', 's2', null),
+  kind: fc.constantFrom('turn' as const, 'turn' as const, 'note' as const, 'fact' as const),
+  role: fc.constantFrom('user' as const, 'assistant' as const),
+  content: fc.array(fc.constantFrom(...words), { minLength: 1, maxLength: 5 }).map((chosen) => chosen.join(' ')),
+  created_at: fc.integer({ min: 1, max: 5 }),
+})
+type Said = Omit<Memory, 'id' | 'user_id' | 'metadata'> & { by: number }
+
+const stories = fc.record({
+  users: fc.constantFrom(...pairsOfUsers),
+  items: fc.array(said, { minLength: 1, maxLength: 15 }),
+})
+
+/** Counts letters: what it makes of a text depends on nothing else. */
+const letters: Embedder = {
+  model: 'letters',
+  embed: async (texts) => texts.map(countLetters),
+  query: async (text) => countLetters(text),
+  close: async () => {},
+}
+
+function countLetters(text: string): Float32Array {
+  const counts = new Float32Array(26)
+  for (const letter of text) {
+    const i = letter.charCodeAt(0) - 97
+    if (i >= 0 && i < 26) counts[i] = (counts[i] as number) + 1
+  }
+  const length = Math.hypot(...counts)
+  return counts.map((count) => count / length)
+}
+
+let agents = 0
+
+/** A new agent that remembers these; its seq. */
+async function remember(storage: Storage, users: (string | null)[], items: Said[]): Promise<number> {
+  agents += 1
+  const agent_seq = agents
+  await storage.transaction((db) =>
+    memories.insert(
+      db,
+      agent_seq,
+      items.map(({ by, ...item }) => ({
+        ...item,
+        id: newId('mem', item.created_at),
+        user_id: users[by] as string | null,
+        metadata: { by },
+      })),
+    ),
+  )
+  return agent_seq
+}
+
+/** Everything that memory tells about one user, ids left out. */
+async function known(storage: Storage, agent_seq: number, user_id: string | null, embedder?: Embedder) {
+  const { db } = storage
+  const plain = ({ id: _, ...rest }: memories.Found) => rest
+  const searches = [{}, { session_id: 's1' }, { session_id: null }].map((session) =>
+    memories.search(db, { agent_seq, user_id, ...session }, query, { limit: 100, embedder }),
+  )
+  const sessions = ['s1', 's2', null].filter((session) => user_id !== null || session !== null)
+  const recalls = sessions.map((session_id) =>
+    memories.recall(db, { agent_seq, user_id, session_id }, query, { limit: 50, history: 2, embedder }),
+  )
+  const histories = sessions.map((session_id) => memories.history(db, { agent_seq, user_id, session_id }, 50))
+  return {
+    searches: (await Promise.all(searches)).map(({ items, total }) => ({ total, items: items.map(plain) })),
+    recalls: (await Promise.all(recalls)).map((found) => found.map(plain)),
+    histories: await Promise.all(histories),
+  }
+}
+
+onBothStores('the scope of memory', (store) => {
+  const tellsNothingOfTheOther = async (embedder?: Embedder) => {
+    const { storage } = store()
+    const embed = async () => {
+      if (!embedder) return
+      const { run } = embedMemories(embedder, { storage, now: () => 0 })
+      await run(null, { signal: new AbortController().signal, attempts: 1, finish: async () => true })
+    }
+    const property = fc.asyncProperty(stories, async ({ users, items }) => {
+      const together = await remember(storage, users, items)
+      const alone = [
+        await remember(
+          storage,
+          users,
+          items.filter(({ by }) => by === 0),
+        ),
+        await remember(
+          storage,
+          users,
+          items.filter(({ by }) => by === 1),
+        ),
+      ]
+      await embed()
+      for (const [by, user_id] of users.entries()) {
+        const seen = await known(storage, together, user_id, embedder)
+        for (const { items: hits } of seen.searches) {
+          for (const hit of hits) assert.deepEqual([hit.user_id, hit.metadata], [user_id, { by }])
+        }
+        // The same hits, in the same order, with the same scores as if the other user did not exist.
+        assert.deepEqual(seen, await known(storage, alone[by] as number, user_id, embedder))
+      }
+    })
+    await fc.assert(property, { numRuns: embedder ? 8 : 20 })
+  }
+
+  test('a user sees nothing of another, not even in a score', () => tellsNothingOfTheOther())
+
+  test('nor with an embedder', () => tellsNothingOfTheOther(letters))
+
+  test('the index finds and scores exactly what ranking every memory of the scope does', async () => {
+    const { storage } = store()
+    await fc.assert(
+      fc.asyncProperty(stories, async ({ users, items }) => {
+        const agent_seq = await remember(storage, users, items)
+        for (const scope of [{ agent_seq }, { agent_seq, session_id: 's1' }, { agent_seq, user_id: users[0] }]) {
+          const { items: hits, total } = await memories.search(storage.db, scope, query, { limit: 100 })
+          assert.deepEqual(
+            hits.map(({ id, score }) => ({ id, score })),
+            await rankEverything(storage, scope),
+          )
+          assert.equal(total, hits.length)
+        }
+      }),
+      { numRuns: 15 },
+    )
+  })
+})
+
+/** The same ranking without an index: every row of the scope is read. */
+async function rankEverything(storage: Storage, scope: Scope) {
+  const rows = await storage.db
+    .selectFrom('memories')
+    .selectAll()
+    .where('agent_seq', '=', scope.agent_seq)
+    .orderBy('created_at')
+    .orderBy('seq')
+    .execute()
+  const inScope = rows.filter(
+    ({ user_id, session_id }) =>
+      (scope.user_id === undefined || user_id === (scope.user_id ?? '')) &&
+      (scope.session_id === undefined || session_id === (scope.session_id ?? '')),
+  )
+  const terms = termsOf(query)
+  const documents = inScope.map((row): Document => {
+    const turns = inScope.filter(
+      ({ kind, user_id, session_id }) => kind === 'turn' && user_id === row.user_id && session_id === row.session_id,
+    )
+    const at = turns.indexOf(row)
+    const beside = (distance: number) =>
+      [turns[at - distance], turns[at + distance]]
+        .filter((turn) => turn !== undefined)
+        .filter(({ created_at }) => row.session_id !== '' || created_at === row.created_at)
+        .map(({ seq }) => seq)
+    return {
+      seq: row.seq,
+      collection: row.kind === 'turn' ? 'turn' : 'note',
+      terms: row.terms,
+      length: row.length,
+      near: at < 0 ? [] : beside(1),
+      further: at < 0 ? [] : beside(2),
+    }
+  })
+  const statisticsOf = (collection: Collection): Statistics => {
+    const all = documents.filter((document) => document.collection === collection)
+    const having = (term: string) => all.filter((document) => document.terms.split(' ').includes(term)).length
+    return {
+      count: all.length,
+      length: all.reduce((sum, { length }) => sum + length, 0),
+      having: new Map(terms.map((term) => [term, having(term)])),
+    }
+  }
+  const words = scoreWords(terms, documents, { turn: statisticsOf('turn'), note: statisticsOf('note') })
+  const ids = new Map(rows.map(({ seq, id }) => [seq, id]))
+  return rank(words).map(({ seq, score }) => ({ id: ids.get(seq), score }))
+}
