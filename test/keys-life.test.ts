@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import pg from 'pg'
 import { eventually } from './support/eventually.ts'
+import { meanwhile } from './support/meanwhile.ts'
 import { createAgent, createKey, later } from './support/resources.ts'
 import { ENGINES, onBothEngines, type Service, withService } from './support/service.ts'
 import { everythingStored } from './support/stored.ts'
@@ -193,13 +193,13 @@ for (const engine of ENGINES) {
         const admin = await idOf(service, service.admin)
         const other = await createKey(service, { role: 'admin' })
         assert.equal(await idOf(service, other.secret), other.id, 'both keys are known to the node')
-        const release = await holdKeys(service)
-        const replies = Promise.all([
-          service.call('DELETE', `/v1/keys/${other.id}`),
-          service.call('DELETE', `/v1/keys/${admin}`, { key: other.secret }),
-        ])
-        await release()
-        const statuses = (await replies).map(({ status }) => status)
+        const replies = await meanwhile(
+          service,
+          'select id from keys for update',
+          () => service.call('DELETE', `/v1/keys/${other.id}`),
+          () => service.call('DELETE', `/v1/keys/${admin}`, { key: other.secret }),
+        )
+        const statuses = replies.map(({ status }) => status)
         assert.deepEqual(statuses.toSorted(), [200, 409])
       }))
   })
@@ -207,22 +207,4 @@ for (const engine of ENGINES) {
 
 async function idOf(service: Service, key: string): Promise<string> {
   return (await service.call('GET', '/v1/keys/self', { key })).body.data.id
-}
-
-/** On PostgreSQL keeps every key's row locked until both revocations stand in line; SQLite has one line anyway. */
-async function holdKeys({ engine, app }: Service): Promise<() => Promise<void>> {
-  if (engine === 'sqlite') return async () => {}
-  const client = new pg.Client({ connectionString: app.parts.config.database.url })
-  await client.connect()
-  await client.query('begin')
-  await client.query('select id from keys for update')
-  const bothWait = async () => {
-    // Within a transaction PostgreSQL shows what it showed first.
-    await client.query('select pg_stat_clear_snapshot()')
-    const { rowCount } = await client.query(
-      `select 1 from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`,
-    )
-    return rowCount === 2
-  }
-  return () => eventually('both revocations wait', bothWait).finally(() => client.end())
 }

@@ -16,7 +16,7 @@ export const deleteAgent = operation({
   data: z.object({ id: z.string(), deleted: z.literal(true) }),
 
   async run({ params }, { db, newId, now }) {
-    await agents.get(db, params.agent_id)
+    await agents.lock(db, params.agent_id)
     await agents.remove(db, params.agent_id)
     // Nobody can reach its logs, metrics and memory any more; there may be many, so they go in the background.
     await enqueue(db, { id: newId('job', now()), kind: 'purge', key: 'deleted agents', payload: null, run_at: now() })

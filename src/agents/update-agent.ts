@@ -18,7 +18,7 @@ export const updateAgent = operation({
   data: AgentReply,
 
   async run({ params, body }, { db, actor, keyring, runtime, now }) {
-    const agent = await agents.get(db, params.agent_id)
+    const agent = await agents.lock(db, params.agent_id)
     const { auth, ...changes } = body
     if (auth !== undefined || changes.security !== undefined) requirePermission(actor, 'manage')
     checkDefinition(changes, runtime)

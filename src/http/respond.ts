@@ -2,7 +2,7 @@ import type { FastifyReply } from 'fastify'
 import { ApiError, unavailable } from '../errors.ts'
 import type { Logger } from '../lib/log.ts'
 import { Accepted, type Operation } from '../operation.ts'
-import { isPassing } from '../storage/database.ts'
+import { isOvertaken, isPassing } from '../storage/database.ts'
 import { BacklogFullError } from '../storage/journal.ts'
 import type { Page, PageQuery } from '../storage/page.ts'
 
@@ -66,6 +66,10 @@ export function toApiError(error: unknown, log: Logger, request_id: string): Api
   if (isPassing(error)) {
     log.error({ request_id, err: error }, 'the database is not available')
     return unavailable('The database is not available, try again shortly', 1000, error)
+  }
+  if (isOvertaken(error)) {
+    log.warn({ request_id, err: error }, 'a request was overtaken by another')
+    return unavailable('Something this request needs was changed at the same moment, try again', 1000, error)
   }
   log.error({ request_id, err: error }, 'a request failed')
   return new ApiError('server_error', 'Internal server error')

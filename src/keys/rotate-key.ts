@@ -34,6 +34,7 @@ export const rotateKey = operation({
   data: KeyWithSecret,
 
   async run({ params, body }, { db, actor, config, now }) {
+    await keys.lock(db, params.key_id)
     const key = await getInScope(db, actor, params.key_id)
     requireNoEscalation(actor, key, config)
     const time = now()

@@ -33,6 +33,12 @@ export async function get(db: Database, id: string): Promise<Key> {
   return key
 }
 
+/** Held until the transaction ends, if it exists: what replaces its secret happens one at a time. */
+export async function lock(db: Database, id: string): Promise<void> {
+  if (engineOf(db) !== 'postgres') return
+  await db.selectFrom('keys').select('id').where('id', '=', id).forUpdate().execute()
+}
+
 export async function list(db: Database, query: PageQuery, filter: KeyFilter, now: number): Promise<Page<Key>> {
   let select = db.selectFrom('keys').selectAll()
   if (filter.scope !== null) select = select.where('agent_id', '=', filter.scope)
@@ -88,7 +94,8 @@ export async function update(
 
 /** Not announced: nobody decides anything by it. */
 export async function updateLastUsed(db: Database, used: ReadonlyMap<string, number>): Promise<void> {
-  for (const [id, last_used_at] of used) {
+  // In one order everywhere, or two nodes could wait for each other.
+  for (const [id, last_used_at] of [...used].toSorted(([a], [b]) => (a < b ? -1 : 1))) {
     await db.updateTable('keys').set({ last_used_at }).where('id', '=', id).execute()
   }
 }

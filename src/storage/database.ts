@@ -101,6 +101,15 @@ export function isPassing(error: unknown): boolean {
   return /Connection terminated|timeout exceeded when trying to connect|the database is closed/.test(error.message)
 }
 
+const FOREIGN_KEY_VIOLATION = '23503'
+const UNIQUE_VIOLATION = '23505'
+
+/** Whether another node took away, or took first, what this transaction had found in order; a new try will see it. */
+export function isOvertaken(error: unknown): boolean {
+  const code = error instanceof Error ? (error as Error & { code?: unknown }).code : undefined
+  return code === FOREIGN_KEY_VIOLATION || code === UNIQUE_VIOLATION
+}
+
 function privatePath(data: string): string {
   mkdirSync(data, { recursive: true, mode: 0o700 })
   chmodSync(data, 0o700)

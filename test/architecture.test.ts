@@ -1,0 +1,171 @@
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import { fileURLToPath } from 'node:url'
+import { ROOMS, roomOf, wrongArrows } from './support/house-rules.ts'
+import { cyclesOf, loadedBy, readImports, readSources, type SourceFile } from './support/imports.ts'
+
+const sources = readSources(fileURLToPath(new URL('../src', import.meta.url)))
+
+/** Longer than the rest, and why. */
+const LONG_FILES: Record<string, string> = {}
+const LONGEST = 300
+
+describe('the house', () => {
+  test('arrows go down only', () => {
+    assert.deepEqual(wrongArrows(sources), [])
+  })
+
+  test('every file stands in a room that has its place', () => {
+    const homeless = sources.map(({ file }) => file).filter((file) => !ROOMS.includes(roomOf(file)))
+    assert.deepEqual(homeless, [], 'give the new room its place in test/support/house-rules.ts')
+  })
+
+  test('no module loads itself in a circle', () => {
+    assert.deepEqual(cyclesOf(sources), [])
+  })
+
+  test('the command line starts without the server', () => {
+    const loaded = [...loadedBy('cli/main.ts', sources)]
+    assert.ok(loaded.includes('commander') && loaded.length > 5, 'looked at the right file')
+    const ofServer = loaded.filter((file) => ['http', 'storage', 'app', 'main', 'operations'].includes(roomOf(file)))
+    assert.deepEqual([...ofServer, ...loaded.filter((file) => file === 'fastify' || file === 'pg')], [])
+  })
+
+  test('the environment is read in the configuration only', () => {
+    const readers = sources.filter(({ text }) => /\bprocess\s*(\?\.|\.)\s*env\b|node:process/.test(text))
+    assert.deepEqual(
+      readers.map(({ file }) => file).filter((file) => roomOf(file) !== 'config'),
+      [],
+    )
+    assert.ok(readers.length > 0, 'looked for the right words')
+  })
+
+  test('no variable lives outside of a function', () => {
+    const found = sources.filter(({ text }) => /^(export )?(let|var) /m.test(text))
+    assert.deepEqual(
+      found.map(({ file }) => file),
+      [],
+    )
+  })
+
+  test('files are named for what they hold', () => {
+    const files = sources.map(({ file }) => file)
+    const bad = files.filter((file) => !/^([a-z0-9]+(-[a-z0-9]+)*\/)*[a-z0-9]+(-[a-z0-9]+)*\.tsx?$/.test(file))
+    const empty = /(^|\/|-)(index|manager|helpers?|utils?|service|base|impl|common|misc|types)\.ts$/
+    assert.deepEqual([...bad, ...files.filter((file) => empty.test(file))], [])
+  })
+
+  test(`no file is longer than ${LONGEST} lines without a reason`, () => {
+    const long = sources.filter(({ text }) => text.split('\n').length > LONGEST).map(({ file }) => file)
+    assert.deepEqual(long.toSorted(), Object.keys(LONG_FILES).toSorted())
+  })
+})
+
+describe('the guards of the house', () => {
+  test('see every way to import', () => {
+    const text = `
+      import 'bare'
+import 'side-effect'
+import whole from 'default'
+import * as all from "star"
+import type { T } from './types-only.ts'
+import { type A, type B } from './inline-types.ts'
+import { type A, b } from './mixed.ts'
+import {
+  one,
+  type Two,
+} from './many-lines.ts'
+export { again } from './exported.ts'
+export * from './star-exported.ts'
+export type { Again } from './type-exported.ts'
+const later = await import('./later.ts')
+type Inner = import('./inner.ts').Inner
+const worker = new Worker(new URL('./worker.ts', import.meta.url))
+const text = "import x from './in-a-string.ts'"
+`
+    assert.deepEqual(
+      readImports(text)
+        .map(({ to, kind }) => `${kind} ${to}`)
+        .toSorted(),
+      [
+        'value side-effect',
+        'value default',
+        'value star',
+        'type ./types-only.ts',
+        'type ./inline-types.ts',
+        'value ./mixed.ts',
+        'value ./many-lines.ts',
+        'value ./exported.ts',
+        'value ./star-exported.ts',
+        'type ./type-exported.ts',
+        'dynamic ./later.ts',
+        'dynamic ./inner.ts',
+        'dynamic ./worker.ts',
+      ].toSorted(),
+    )
+  })
+
+  test('see the imports of this very house', () => {
+    const count = (kind: string) =>
+      sources.flatMap(({ imports }) => imports).filter((found) => found.kind === kind).length
+    assert.ok(sources.length > 100 && count('value') > 300 && count('type') > 100 && count('dynamic') > 0)
+    const seen = sources.find(({ file }) => file === 'http/pipeline.ts')?.imports.map(({ to }) => to) ?? []
+    for (const to of ['config.ts', 'errors.ts', 'http/body.ts', 'security/rate-limiter.ts'])
+      assert.ok(seen.includes(to), to)
+  })
+
+  const planted: Record<string, [file: string, to: string]> = {
+    'a slice uses HTTP': ['agents/create-agent.ts', 'http/respond.ts'],
+    'HTTP knows a slice': ['http/pipeline.ts', 'agents/store.ts'],
+    'HTTP knows the list of operations': ['http/server.ts', 'operations.ts'],
+    'the lowest slice uses another': ['agents/store.ts', 'keys/store.ts'],
+    'neighbours use each other': ['keys/create-key.ts', 'webhooks/store.ts'],
+    'somebody uses the topmost slice': ['deployments/store.ts', 'invocations/invocation.ts'],
+    "another slice's operation": ['keys/create-key.ts', 'agents/get-agent.ts'],
+    'storage throws HTTP errors': ['storage/page.ts', 'errors.ts'],
+    'the runtime reaches the database': ['runtime/runtime.ts', 'storage/database.ts'],
+    'security reads the configuration': ['security/jwt.ts', 'config.ts'],
+    'a library uses the house': ['lib/id.ts', 'operation.ts'],
+    'a slice builds the app': ['keys/create-key.ts', 'app.ts'],
+    'a slice speaks the web framework': ['agents/create-agent.ts', 'fastify'],
+    'a store drives PostgreSQL': ['agents/store.ts', 'pg'],
+    'a store drives SQLite': ['keys/store.ts', 'node:sqlite'],
+    'a slice has its own Redis': ['logs/store.ts', 'ioredis'],
+    'a slice calls a model': ['invocations/invoke-agent.ts', '@ai-sdk/openai'],
+    'the server uses the client': ['http/server.ts', '../sdk/client.ts'],
+    'a new room without a place': ['agents/store.ts', 'helpers/strings.ts'],
+  }
+  for (const [name, [file, to]] of Object.entries(planted)) {
+    test(`catch it when ${name}`, () => {
+      for (const kind of ['value', 'type', 'dynamic'] as const) {
+        assert.deepEqual(wrongArrows([{ file, imports: [{ to, kind }] }]), [`${file} → ${to}`])
+      }
+    })
+  }
+
+  test('let right arrows pass', () => {
+    const right: [string, string][] = [
+      ['invocations/invoke-agent.ts', 'agents/store.ts'],
+      ['keys/create-key.ts', 'agents/agent.ts'],
+      ['agents/store.ts', 'storage/database.ts'],
+      ['http/server.ts', 'fastify'],
+      ['storage/postgres.ts', 'pg'],
+      ['cli/main.ts', '../sdk/client.ts'],
+      ['lib/id.ts', 'node:crypto'],
+    ]
+    const files = right.map(([file, to]) => ({ file, imports: [{ to, kind: 'value' as const }] }))
+    assert.deepEqual(wrongArrows(files), [])
+  })
+
+  test('find a circle, and none where a type or a later import closes it', () => {
+    const file = (name: string, to: string, kind: 'value' | 'type' | 'dynamic'): SourceFile => ({
+      file: name,
+      text: '',
+      imports: [{ to, kind }],
+    })
+    const open = [file('a.ts', 'b.ts', 'value'), file('b.ts', 'c.ts', 'value')]
+    assert.deepEqual(cyclesOf([...open, file('c.ts', 'a.ts', 'value')]), ['a.ts → b.ts → c.ts → a.ts'])
+    assert.deepEqual(cyclesOf([...open, file('c.ts', 'a.ts', 'type')]), [])
+    assert.deepEqual(cyclesOf([...open, file('c.ts', 'a.ts', 'dynamic')]), [])
+  })
+})

@@ -1,0 +1,197 @@
+import assert from 'node:assert/strict'
+import { randomBytes } from 'node:crypto'
+import { METHODS } from 'node:http'
+import { before, describe, test } from 'node:test'
+import type { Operation } from '../src/operation.ts'
+import { operations } from '../src/operations.ts'
+import { newKey } from '../src/security/key-format.ts'
+import { Permission } from '../src/security/permissions.ts'
+import { head, sendRaw } from './support/raw.ts'
+import { pathOf, SAMPLE_SETTINGS, sampleBody, sampleRequest } from './support/requests.ts'
+import { createKey } from './support/resources.ts'
+import { onBothEngines, type Reply } from './support/service.ts'
+
+// What holds for every operation, read off the list of them. Every reply is also held against the OpenAPI document.
+onBothEngines(
+  'every operation',
+  (service) => {
+    /** A key for each permission, that holds all the others. */
+    const without = new Map<Permission, string>()
+    before(async () => {
+      for (const permission of Permission.options) {
+        const permissions = Permission.options.filter((other) => other !== permission)
+        without.set(permission, (await createKey(service(), { permissions, tier: 'enterprise' })).secret)
+      }
+    })
+    const send = (operation: Operation, options: { key?: string | null; body?: unknown; query?: string } = {}) => {
+      const { query = '', ...rest } = { body: sampleBody(operation), ...options }
+      return service().call(operation.method, pathOf(operation) + query, rest)
+    }
+
+    for (const operation of operations) {
+      const { id, method, path, permission, body } = operation
+      describe(`${method} ${path} (${id})`, () => {
+        test('401 without a key and with a wrong one, in the same words', async () => {
+          const replies = [await send(operation, { key: null }), await send(operation, { key: newKey(randomBytes) })]
+          for (const reply of replies) {
+            assertError(reply, 401, 'unauthorized')
+            assert.equal(reply.headers.get('www-authenticate'), 'Bearer realm="moorage"')
+          }
+          assert.deepEqual(replies[0]?.body.error, replies[1]?.body.error)
+        })
+
+        if (permission !== null) {
+          test(`403 for a key that may do everything but ${permission}`, async () => {
+            const reply = await send(operation, { key: without.get(permission) as string })
+            assertError(reply, 403, 'forbidden')
+            assert.equal(reply.body.error.message, `This key lacks the permission "${permission}"`)
+            assertRateLimitHeaders(reply)
+          })
+        }
+
+        test('400 for an unknown query parameter, naming it', async () => {
+          const reply = await send(operation, { query: '?surprise=1' })
+          assertError(reply, 400, 'invalid_request')
+          const fields = reply.body.error.details.map(({ field }: { field: string }) => field)
+          assert.ok(fields.includes('surprise'), reply.text)
+        })
+
+        test(body ? '400 for an unknown field, naming it' : '400 for a body it does not take', async () => {
+          const reply = await send(operation, {
+            body: { ...sampleBody(operation), surprise: 1 },
+            ...(method === 'GET' && { body: undefined, query: '?surprise=1' }),
+          })
+          assertError(reply, 400, 'invalid_request')
+          if (body) assert.deepEqual(reply.body.error.details, [{ field: 'surprise', error: 'unknown field' }])
+        })
+
+        test(`its success is ${operation.success ?? 200} in the envelope`, async () => {
+          const { path: target, body: sample } = await sampleRequest(service(), operation)
+          const reply = await service().call(method, target, { body: sample })
+          // A declared conflict is as far as some get without a longer story.
+          if (reply.status === 409 && operation.errors?.includes('conflict')) return assertError(reply, 409, 'conflict')
+          assert.equal(reply.status, operation.success ?? 200, reply.text)
+          assertStandardHeaders(reply)
+          assertRateLimitHeaders(reply)
+          if (operation.streams?.always) return
+          assert.deepEqual(Object.keys(reply.body), operation.list ? ['data', 'pagination'] : ['success', 'data'])
+          const { id: made } = reply.body.data
+          if (operation.success !== 201 || !made) return
+          assert.equal(reply.headers.get('location'), `${target}/${made}`)
+          assert.equal((await service().call('GET', `${target}/${made}`)).status, 200, 'Location leads to it')
+        })
+      })
+    }
+
+    const templates = [...new Set(operations.map(({ path }) => path))]
+    for (const template of templates) {
+      test(`405 for every other method on ${template}`, async () => {
+        const target = pathOf({ path: template } as Operation)
+        const allowed = operations.filter(({ path }) => matches(path, target)).map(({ method }) => method)
+        const others = METHODS.filter((method) => method !== 'CONNECT' && !allowed.includes(method as never))
+        const auth = { Authorization: `Bearer ${service().admin}`, Connection: 'keep-alive' }
+        const replies = await sendRaw(
+          service().url,
+          others
+            .filter((method) => method !== 'HEAD')
+            .map((method) => head(`${method} ${target}`, auth))
+            .join('') + head('GET /healthz'),
+        )
+        assert.equal(replies.pop()?.body.status, 'ok')
+        assert.equal(replies.length, others.length - 1)
+        for (const reply of replies) {
+          assertError(reply, 405, 'method_not_allowed')
+          assert.equal(reply.headers.get('allow'), [...new Set(allowed)].join(', '))
+        }
+      })
+    }
+  },
+  { ...SAMPLE_SETTINGS, MOORAGE_LIMITS__FAILED_AUTH_PER_MINUTE: '100000' },
+)
+
+describe('the list of operations', () => {
+  test('ids, summaries and routes are said once', () => {
+    for (const of of [
+      ({ id }: Operation) => id,
+      ({ summary }: Operation) => summary,
+      ({ method, path }: Operation) => `${method} ${path.replaceAll(/\{\w+\}/g, '{}')}`,
+    ]) {
+      const values = operations.map(of)
+      assert.deepEqual(values, [...new Set(values)])
+    }
+  })
+
+  test('every POST and PATCH takes an Idempotency-Key, and nothing else does', () => {
+    const takes = operations.filter(({ idempotent }) => idempotent).map(({ id }) => id)
+    const should = operations.filter(({ method }) => method === 'POST' || method === 'PATCH').map(({ id }) => id)
+    assert.deepEqual(takes, should)
+  })
+
+  test('what reads needs read, what deletes needs delete; keys need manage', () => {
+    for (const { id, method, path, permission } of operations) {
+      if (id === 'getSelf') assert.equal(permission, null)
+      else if (path.startsWith('/v1/keys') || path.startsWith('/v1/audit')) assert.equal(permission, 'manage', id)
+      else if (method === 'GET' || id === 'searchMemory') assert.equal(permission, 'read', id)
+      else if (method === 'DELETE') assert.equal(permission, 'delete', id)
+      else assert.equal(permission, 'write', id)
+    }
+  })
+
+  test("it holds the eighteen of the service's specification, where the specification has them", () => {
+    const routes = new Set(operations.map(({ method, path }) => `${method} ${path}`))
+    const missing = SPECIFIED.filter((route) => !routes.has(route as never))
+    assert.deepEqual(missing, [])
+  })
+})
+
+const SPECIFIED = [
+  'POST /v1/agents/{agent_id}/invoke',
+  'GET /v1/agents',
+  'GET /v1/agents/{agent_id}',
+  'PATCH /v1/agents/{agent_id}',
+  'DELETE /v1/agents/{agent_id}',
+  'POST /v1/agents/{agent_id}/deployments',
+  'GET /v1/agents/{agent_id}/deployments',
+  'POST /v1/agents/{agent_id}/deployments/{deployment_id}/rollback',
+  'GET /v1/agents/{agent_id}/logs',
+  'GET /v1/agents/{agent_id}/metrics',
+  'POST /v1/agents/{agent_id}/memory/search',
+  'DELETE /v1/agents/{agent_id}/memory',
+  'POST /v1/webhooks',
+  'GET /v1/webhooks',
+  'DELETE /v1/webhooks/{webhook_id}',
+  'POST /v1/keys',
+  'GET /v1/keys',
+  'DELETE /v1/keys/{key_id}',
+]
+
+function matches(template: string, path: string): boolean {
+  return new RegExp(`^${template.replaceAll(/\{\w+\}/g, '[^/]+')}$`).test(path)
+}
+
+function assertError(reply: Reply, status: number, code: string): void {
+  assert.equal(reply.status, status, reply.text)
+  const { details: _, message, retry_after: __, ...rest } = reply.body.error
+  assert.equal(typeof message, 'string')
+  assert.deepEqual(
+    { ...reply.body, error: rest },
+    { success: false, error: { code }, request_id: reply.headers.get('x-request-id') },
+  )
+  assertStandardHeaders(reply)
+  if (status !== 401) assertRateLimitHeaders(reply)
+}
+
+function assertStandardHeaders({ headers }: Reply): void {
+  assert.match(headers.get('x-request-id') ?? '', /^req_[0-9A-Z]{26}$/)
+  assert.equal(headers.get('cache-control'), 'no-store')
+  assert.equal(headers.get('x-content-type-options'), 'nosniff')
+}
+
+function assertRateLimitHeaders({ headers }: Reply): void {
+  const [limit, remaining, reset] = ['limit', 'remaining', 'reset'].map((name) =>
+    Number(headers.get(`x-ratelimit-${name}`) ?? Number.NaN),
+  ) as [number, number, number]
+  assert.equal(limit, 10_000)
+  assert.ok(Number.isInteger(remaining) && remaining > 0 && remaining <= limit, String(remaining))
+  assert.ok(Number.isInteger(reset) && Math.abs(reset - Date.now() / 1000) < 60, String(reset))
+}

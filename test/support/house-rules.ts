@@ -1,0 +1,98 @@
+import type { SourceFile } from './imports.ts'
+
+type Arrows = Pick<SourceFile, 'file' | 'imports'>
+
+const GROUND = ['security', 'runtime', 'storage', 'lib']
+
+/** The rooms of the house and what each may reach: always downwards. */
+const MAY_REACH: Record<string, string[]> = {
+  main: ['app', 'config', 'first-start'],
+  cli: ['main', 'app', 'http', 'operations', 'slice', 'operation', 'errors', 'config', 'security', 'lib'],
+  app: ['background', 'first-start', 'http', 'operations', 'slice', 'operation', 'config', ...GROUND],
+  background: ['slice', 'operation', 'storage'],
+  'first-start': ['slice', 'operation', 'security', 'storage'],
+  http: ['operation', 'errors', 'config', ...GROUND],
+  operations: ['slice', 'operation'],
+  slice: ['operation', 'errors', 'events', 'shapes', 'config', ...GROUND],
+  operation: ['errors', 'events', 'config', ...GROUND],
+  config: ['security', 'lib'],
+  events: ['storage'],
+  errors: [],
+  shapes: ['lib'],
+  security: ['lib'],
+  runtime: ['lib'],
+  storage: ['lib'],
+  lib: [],
+}
+
+/** From the top: a slice may use only those that stand lower, and of them only what is named here. */
+const SLICES: { level: number; name: string; face: string[] }[] = [
+  { level: 4, name: 'invocations', face: [] },
+  { level: 3, name: 'deployments', face: ['deployment.ts', 'serving.ts', 'store.ts'] },
+  { level: 2, name: 'memory', face: ['memory.ts', 'store.ts'] },
+  { level: 2, name: 'logs', face: ['log-entry.ts', 'store.ts'] },
+  { level: 2, name: 'metrics', face: ['metric.ts', 'store.ts'] },
+  { level: 2, name: 'webhooks', face: ['webhook.ts', 'store.ts'] },
+  { level: 2, name: 'keys', face: ['key.ts', 'store.ts'] },
+  { level: 2, name: 'audit', face: ['audit-entry.ts', 'store.ts'] },
+  { level: 1, name: 'agents', face: ['agent.ts', 'store.ts'] },
+]
+
+/** One door for each outside thing. */
+const DOORS: Record<string, RegExp> = {
+  fastify: /^http\//,
+  pg: /^storage\/postgres\.ts$/,
+  'node:sqlite': /^storage\/sqlite-worker\.ts$/,
+  ioredis: /^(app|security\/rate-limiter)\.ts$/,
+  pino: /^lib\/log\.ts$/,
+  ai: /^runtime\//,
+  '@ai-sdk/': /^runtime\//,
+  jose: /^security\//,
+  otpauth: /^security\//,
+  'ipaddr.js': /^security\//,
+  commander: /^cli\//,
+  '@clack/prompts': /^cli\//,
+}
+
+/** Every import that goes where the house has no door, as `from → to`. */
+export function wrongArrows(files: readonly Arrows[]): string[] {
+  return files.flatMap(({ file, imports }) =>
+    imports.filter(({ to }) => !isAllowed(file, to)).map(({ to }) => `${file} → ${to}`),
+  )
+}
+
+function isAllowed(from: string, to: string): boolean {
+  if (!to.endsWith('.ts') || to.startsWith('..')) return isOutsideAllowed(from, to)
+  const [fromRoom, toRoom] = [roomOf(from), roomOf(to)]
+  if (fromRoom === 'slice' && toRoom === 'slice') return isSliceAllowed(from, to)
+  return fromRoom === toRoom || (MAY_REACH[fromRoom] ?? []).includes(toRoom)
+}
+
+function isSliceAllowed(from: string, to: string): boolean {
+  const [user, used] = [sliceOf(from), sliceOf(to)]
+  if (user === used) return true
+  return user !== undefined && used !== undefined && used.level < user.level && used.face.includes(nameOf(to))
+}
+
+function isOutsideAllowed(from: string, to: string): boolean {
+  // The client is a package of its own; only the command line, a client itself, may use it.
+  if (to.startsWith('../')) return roomOf(from) === 'cli'
+  const doors = Object.entries(DOORS).filter(([name]) => to === name || (name.endsWith('/') && to.startsWith(name)))
+  return doors.every(([, door]) => door.test(from))
+}
+
+/** `slice` for a folder of the API, else the folder, or the name of a file at the top. */
+export function roomOf(file: string): string {
+  const first = file.split('/')[0]?.replace(/\.ts$/, '') ?? ''
+  return SLICES.some(({ name }) => name === first) ? 'slice' : first
+}
+
+export const ROOMS = Object.keys(MAY_REACH)
+
+function sliceOf(file: string) {
+  return SLICES.find(({ name }) => name === file.split('/')[0])
+}
+
+function nameOf(file: string): string {
+  return file.split('/').slice(1).join('/')
+}

@@ -1,0 +1,149 @@
+import assert from 'node:assert/strict'
+import { openApiDocument } from '../../src/http/openapi.ts'
+import type { Operation } from '../../src/operation.ts'
+import { operations } from '../../src/operations.ts'
+import { eventually } from './eventually.ts'
+import { createAgent, createKey, idsOf } from './resources.ts'
+import type { Service, Settings } from './service.ts'
+
+export type Schema = Record<string, unknown>
+
+export type SampleRequest = { method: string; path: string; body: Record<string, unknown> | undefined }
+
+/** Webhooks may point at this machine, where nobody listens on the port that they are given. */
+export const SAMPLE_SETTINGS: Settings = {
+  MOORAGE_WEBHOOKS__ALLOWED_CIDRS: '127.0.0.0/8',
+  MOORAGE_WEBHOOKS__ALLOW_INSECURE: 'true',
+}
+
+const document = openApiDocument(operations)
+const components = document.components.schemas as Record<string, Schema>
+let made = 0
+
+/** Values that a schema alone does not tell. */
+const FIELDS: Record<string, () => unknown> = {
+  name: () => `sample-${++made}`,
+  version: () => `v${++made}`,
+  url: () => 'http://127.0.0.1:59999/hook',
+  events: () => ['agent.completed'],
+}
+
+/** What an operation wants of its fields together. */
+const TOGETHER: Record<string, Record<string, unknown>> = {
+  createKey: { role: 'viewer' },
+  updateAgent: { temperature: 1 },
+  updateWebhook: { description: 'changed' },
+}
+
+type Params = Record<string, string>
+
+/** How to come by what a path names; each may use what stands before it in the path. */
+const MAKERS: Record<string, (service: Service, params: Params) => Promise<string>> = {
+  agent_id: (service) => createAgent(service, `sample-${++made}`),
+  key_id: async (service) => (await createKey(service, { role: 'viewer' })).id,
+  webhook_id: async (service) => (await create(service, '/v1/webhooks', 'createWebhook')).id as string,
+  deployment_id: async (service, { agent_id }) =>
+    (await create(service, `/v1/agents/${agent_id}/deployments`, 'createDeployment')).id as string,
+  request_id: async (service, { agent_id }) => (await invoke(service, agent_id)).request_id as string,
+  async delivery_id(service, { webhook_id }) {
+    await invoke(service, 'hello')
+    let ids: string[] = []
+    await eventually('the event of the invocation is on its way', async () => {
+      ids = idsOf(await service.call('GET', `/v1/webhooks/${webhook_id}/deliveries`))
+      return ids.length > 0
+    })
+    return ids[0] as string
+  },
+}
+
+/** A request to the operation that should succeed: what its path names is made first, what its shapes require is given. */
+export async function sampleRequest(service: Service, operation: Operation): Promise<SampleRequest> {
+  const params: Params = {}
+  for (const name of namesIn(operation.path)) {
+    const make = MAKERS[name]
+    assert.ok(make, `test/support/requests.ts does not know how to make a {${name}}`)
+    params[name] = await make(service, params)
+  }
+  return {
+    method: operation.method,
+    path: pathOf(operation, params) + sampleQuery(operation),
+    body: sampleBody(operation),
+  }
+}
+
+/** The operation's path; every parameter that is not given names something that does not exist, but for the demo agent. */
+export function pathOf({ path }: Operation, params: Params = { agent_id: 'hello' }): string {
+  return path.replaceAll(/\{(\w+)\}/g, (_, name: string) => params[name] ?? `${name}_that_does_not_exist`)
+}
+
+export function sampleBody({ id, method, path }: Operation): Record<string, unknown> | undefined {
+  const schema = bodySchema({ method, path })
+  return schema && { ...(sampleOf(schema, id) as Record<string, unknown>), ...TOGETHER[id] }
+}
+
+/** The JSON Schema of an operation's body, if it takes one. */
+export function bodySchema({ method, path }: Pick<Operation, 'method' | 'path'>): Schema | undefined {
+  const { requestBody } = documented({ method, path })
+  return requestBody && resolve(requestBody.content['application/json'].schema)
+}
+
+export function querySchemas({ method, path }: Pick<Operation, 'method' | 'path'>) {
+  return documented({ method, path }).parameters.filter((parameter) => parameter.in === 'query')
+}
+
+/** A schema in place of a reference to it. */
+export function resolve(schema: Schema): Schema {
+  const name = typeof schema.$ref === 'string' ? schema.$ref.split('/').at(-1) : undefined
+  return name === undefined ? schema : resolve(components[name] as Schema)
+}
+
+type Documented = {
+  parameters: { name: string; in: string; required: boolean; schema: Schema }[]
+  requestBody?: { content: { 'application/json': { schema: Schema } } }
+}
+
+function documented({ method, path }: Pick<Operation, 'method' | 'path'>): Documented {
+  return document.paths[path]?.[method.toLowerCase()] as Documented
+}
+
+function sampleQuery(operation: Operation): string {
+  const required = querySchemas(operation).filter((parameter) => parameter.required)
+  const values = required.map(({ name, schema }) => `${name}=${encodeURIComponent(String(sampleOf(schema, name)))}`)
+  return values.length > 0 ? `?${values.join('&')}` : ''
+}
+
+function sampleOf(given: Schema, field: string): unknown {
+  const schema = resolve(given)
+  const known = FIELDS[field]
+  if (known) return known()
+  if ('const' in schema) return schema.const
+  if ('default' in schema) return schema.default
+  if (Array.isArray(schema.enum)) return schema.enum[0]
+  const variants = (schema.anyOf ?? schema.oneOf) as Schema[] | undefined
+  if (variants) return sampleOf(variants[0] as Schema, field)
+  if (schema.type === 'object') {
+    const properties = (schema.properties ?? {}) as Record<string, Schema>
+    const required = (schema.required ?? []) as string[]
+    return Object.fromEntries(required.map((name) => [name, sampleOf(properties[name] as Schema, name)]))
+  }
+  if (schema.type === 'array') return schema.minItems ? [sampleOf(schema.items as Schema, field)] : []
+  if (schema.type === 'integer' || schema.type === 'number') return schema.minimum ?? 1
+  return schema.type === 'boolean' ? true : 'sample'
+}
+
+function namesIn(path: string): string[] {
+  return [...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => name as string)
+}
+
+async function create(service: Service, path: string, id: string): Promise<Record<string, unknown>> {
+  const operation = operations.find((candidate) => candidate.id === id) as Operation
+  const reply = await service.call('POST', path, { body: sampleBody(operation) })
+  assert.equal(reply.status, 201, reply.text)
+  return reply.body.data
+}
+
+async function invoke(service: Service, agent: string | undefined): Promise<Record<string, unknown>> {
+  const reply = await service.call('POST', `/v1/agents/${agent}/invoke`, { body: { message: 'sample' } })
+  assert.equal(reply.status, 200, reply.text)
+  return reply.body.data
+}
