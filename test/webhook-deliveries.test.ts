@@ -42,6 +42,18 @@ async function subscribe(service: Service, url: string, fields = {}) {
   return { agent_id, ...(await createWebhook(service, { agent_id, url, ...fields })) }
 }
 
+/** Whether the standard header carries a signature under this secret, whatever the time. */
+const verifies = ({ body: sent, headers }: Arrival, key: string) =>
+  (headers['webhook-signature'] as string)
+    .split(' ')
+    .includes(
+      new Webhook(key).sign(
+        headers['webhook-id'] as string,
+        new Date(Number(headers['webhook-timestamp']) * 1000),
+        sent,
+      ),
+    )
+
 const getWebhook = async (service: Service, id: string) => (await service.call('GET', `/v1/webhooks/${id}`)).body.data
 
 onBothEngines(
@@ -249,7 +261,7 @@ onBothEngines(
           status,
         ])
         assert.deepEqual(
-          results.sort(([a], [b]) => a - b),
+          results.toSorted(([a], [b]) => a - b),
           [
             [201, null, 'delivered'],
             [202, null, 'delivered'],
@@ -411,16 +423,6 @@ onBothEngines(
       const { secret, secret_hint, previous_secret_expires_at } = body.data
       assert.notEqual(secret, old)
       assert.equal(secret_hint, `whsec_…${secret.slice(-5)}`)
-      const verifies = ({ body: sent, headers }: Arrival, key: string) =>
-        (headers['webhook-signature'] as string)
-          .split(' ')
-          .includes(
-            new Webhook(key).sign(
-              headers['webhook-id'] as string,
-              new Date(Number(headers['webhook-timestamp']) * 1000),
-              sent,
-            ),
-          )
       await happen(service(), { agent_id })
       const [inside] = (await inbox.first(1)) as [Arrival]
       assert.deepEqual([verifies(inside, secret), verifies(inside, old)], [true, true])

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import fc from 'fast-check'
+import * as fc from 'fast-check'
 import { createLanes, type Turn } from '../src/webhooks/lanes.ts'
 
 const limits = { maxInFlight: 10, maxPerEndpoint: 3 }
@@ -24,7 +24,14 @@ describe('lanes', () => {
     ])
     assert.deepEqual(start(lanes, ['a', 'b', 'c', 'd', 'e']), [])
     lanes.ended('a')
-    assert.deepEqual(start(lanes, ['a']), [{ webhook_id: 'e', places: 1 }], 'who had no turn comes before who had one')
+    assert.deepEqual(
+      start(lanes, ['a']),
+      [
+        { webhook_id: 'e', places: 1 },
+        { webhook_id: 'a', places: 0 },
+      ],
+      'the place is for who has none, the turn to report for who has ended',
+    )
   })
 
   test('one place while the receiver fails, and half of all for those who fail', () => {
@@ -42,9 +49,11 @@ describe('lanes', () => {
       { webhook_id: 'healthy', places: 3 },
       { webhook_id: 'well', places: 2 },
     ])
-    lanes.judge('a', false)
     lanes.ended('b')
-    assert.deepEqual(start(lanes, ['a']), [{ webhook_id: 'f', places: 1 }])
+    assert.deepEqual(start(lanes, ['b']), [
+      { webhook_id: 'f', places: 1 },
+      { webhook_id: 'b', places: 0 },
+    ])
   })
 
   test('a wake-up while somebody looks is not lost', () => {
@@ -62,8 +71,17 @@ describe('lanes', () => {
     const lanes = createLanes(limits)
     start(lanes, ['a'])
     for (let i = 0; i < 3; i++) lanes.ended('a')
+    assert.deepEqual(start(lanes, []), [{ webhook_id: 'a', places: 0 }])
     assert.equal(lanes.nextTurn(-1), Number.POSITIVE_INFINITY)
     assert.deepEqual(lanes.turns(1e9), [])
+  })
+
+  test('once closed, turns are for reports only', () => {
+    const lanes = createLanes(limits)
+    start(lanes, ['a'])
+    lanes.ended('a')
+    lanes.close()
+    assert.deepEqual(start(lanes, ['a', 'b']), [{ webhook_id: 'a', places: 0 }])
   })
 
   test('whatever happens: limits hold, no place is lost, and who is due gets a turn', () => {
@@ -83,7 +101,7 @@ describe('lanes', () => {
             for (const turn of lanes.turns(0)) {
               const started = Math.round(event.share * turn.places)
               lanes.looked(turn, started)
-              running.push(...Array.from({ length: started }, () => turn.webhook_id))
+              for (let i = 0; i < started; i++) running.push(turn.webhook_id)
             }
           }
           if (event.kind === 'end' && running.length > 0) {
@@ -98,6 +116,7 @@ describe('lanes', () => {
           lanes.judge(webhook_id, false)
           lanes.ended(webhook_id)
         }
+        for (const turn of lanes.turns(-1)) lanes.looked(turn, 0)
         const served = start(lanes, ['x', 'y', 'z', 'u'])
         const places = served.reduce((sum, turn) => sum + turn.places, 0)
         assert.equal(places, limits.maxInFlight, 'every place is free again')

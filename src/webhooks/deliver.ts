@@ -2,7 +2,7 @@ import type { Parts } from '../operation.ts'
 import { attempt, type Outcome } from './attempt.ts'
 import * as deliveries from './delivery-store.ts'
 import { createLanes, type Turn } from './lanes.ts'
-import { settle } from './settle.ts'
+import { type Report, settle } from './settle.ts'
 import { signingSecrets, type Webhook } from './webhook.ts'
 
 /** Sends what the outbox holds, until it is stopped. */
@@ -28,6 +28,7 @@ const SURVEY_MS = 15_000
 export function startDispatcher(house: House, random: () => number = Math.random): Dispatcher {
   const { config, storage, events, now, log } = house
   const lanes = createLanes(config.webhooks)
+  const reports = new Map<string, Report[]>()
   const working = new Set<Promise<void>>()
   const abort = new AbortController()
   let stopped = false
@@ -40,52 +41,60 @@ export function startDispatcher(house: House, random: () => number = Math.random
   }
 
   const look = () => {
-    if (!stopped) soon ??= setImmediate(takeTurns)
+    soon ??= setImmediate(takeTurns)
   }
 
   const takeTurns = () => {
-    soon = undefined
+    clearImmediate(soon)
     clearTimeout(timer)
+    soon = undefined
     const time = now()
     for (const turn of lanes.turns(time)) track(serve(turn))
     const wait = lanes.nextTurn(time) - time
-    if (wait < SURVEY_MS) timer = setTimeout(look, wait)
+    if (wait < SURVEY_MS && !stopped) timer = setTimeout(look, wait)
   }
 
+  /** One transaction hands in what has ended and takes what may start. */
   const serve = async (turn: Turn) => {
     const { webhook_id } = turn
+    const ended = reports.get(webhook_id) ?? []
+    reports.delete(webhook_id)
     let started = 0
     try {
-      const claim = await claimDue(house, turn)
-      if (claim.state === 'busy') lanes.bringForward(webhook_id, now() + BUSY_MS)
-      if (claim.state === 'claimed') {
-        const { webhook, next_at } = claim
+      const { due_at, claim } = await storage.transaction(async (db) => {
+        const times: (number | null)[] = []
+        for (const report of ended) times.push(await settle(db, report, { events, now, random }))
+        return { due_at: times, claim: turn.places > 0 ? await claimDue(db, turn) : undefined }
+      })
+      for (const time of due_at) if (time !== null) lanes.bringForward(webhook_id, time)
+      if (claim?.state === 'busy') lanes.bringForward(webhook_id, now() + BUSY_MS)
+      if (claim?.state === 'claimed') {
         started = claim.deliveries.length
-        lanes.judge(webhook_id, webhook.failing_since !== null)
-        if (next_at !== null) lanes.bringForward(webhook_id, next_at)
-        for (const delivery of claim.deliveries) track(send(webhook, delivery))
+        if (claim.next_at !== null) lanes.bringForward(webhook_id, claim.next_at)
+        lanes.judge(webhook_id, claim.webhook.failing_since !== null)
+        for (const delivery of claim.deliveries) track(send(claim.webhook, delivery))
       }
     } catch (err) {
-      log.warn({ err, webhook_id }, 'could not claim webhook deliveries')
+      // What could not be handed in is sent again when its lease ends.
+      log.warn({ err, webhook_id }, 'could not settle or claim webhook deliveries')
       lanes.bringForward(webhook_id, now() + TROUBLE_MS)
     }
     lanes.looked(turn, started)
     look()
   }
 
+  const claimDue = (db: Parts['storage']['db'], { webhook_id, places }: Turn) => {
+    const { maxPerEndpoint, attemptTimeout } = config.webhooks
+    const time = now()
+    const lease_until = time + attemptTimeout + LEASE_MARGIN_MS
+    const lease = house.newId('job', time)
+    return deliveries.claim(db, { webhook_id, limit: places, maxPerEndpoint, lease, lease_until, now: time })
+  }
+
   const send = async (webhook: Webhook, delivery: deliveries.Claimed) => {
-    try {
-      const outcome = await tryOnce(house, webhook, delivery, abort.signal)
-      if (outcome) {
-        lanes.judge(webhook.id, outcome.error !== null)
-        const next_at = await settle(house, webhook, delivery, outcome, random)
-        if (next_at !== null) lanes.bringForward(webhook.id, next_at)
-      } else {
-        await deliveries.release(storage.db, delivery, now())
-      }
-    } catch (err) {
-      log.warn({ err, webhook_id: webhook.id, delivery_id: delivery.id }, 'could not settle a webhook delivery')
-    }
+    const outcome = await tryOnce(house, webhook, delivery, abort.signal)
+    if (outcome) lanes.judge(webhook.id, outcome.error !== null)
+    reports.set(webhook.id, [...(reports.get(webhook.id) ?? []), { webhook, delivery, outcome }])
     lanes.ended(webhook.id)
     look()
   }
@@ -100,12 +109,16 @@ export function startDispatcher(house: House, random: () => number = Math.random
   }
 
   const begin = async () => {
-    // One process serves a SQLite database: a lease in it belongs to one that died.
-    if (storage.engine === 'sqlite') await deliveries.releaseAll(storage.db, now())
+    try {
+      // One process serves a SQLite database: a lease in it belongs to one that died.
+      if (storage.engine === 'sqlite') await deliveries.releaseAll(storage.db, now())
+    } catch (err) {
+      log.warn({ err }, 'could not release the webhook deliveries of the last run')
+    }
     await survey()
   }
 
-  track(begin().catch((err) => log.warn({ err }, 'could not take up the webhook deliveries of the last run')))
+  track(begin())
   const surveying = setInterval(() => track(survey()), SURVEY_MS)
   events.onWake((webhook_ids) => {
     if (stopped) return
@@ -117,28 +130,17 @@ export function startDispatcher(house: House, random: () => number = Math.random
   return {
     async stop(grace_ms) {
       stopped = true
+      lanes.close()
       clearInterval(surveying)
-      clearImmediate(soon)
-      clearTimeout(timer)
       const patience = setTimeout(() => abort.abort(), grace_ms)
-      while (working.size > 0) await Promise.all(working)
+      do {
+        takeTurns()
+        await Promise.all(working)
+      } while (working.size + reports.size > 0)
       clearTimeout(patience)
+      clearImmediate(soon)
     },
   }
-}
-
-function claimDue({ config, storage, newId, now }: House, { webhook_id, places }: Turn): Promise<deliveries.Claim> {
-  const { maxPerEndpoint, attemptTimeout } = config.webhooks
-  const time = now()
-  const options = {
-    webhook_id,
-    limit: places,
-    maxPerEndpoint,
-    lease: newId('job', time),
-    lease_until: time + attemptTimeout + LEASE_MARGIN_MS,
-    now: time,
-  }
-  return storage.transaction((db) => deliveries.claim(db, options))
 }
 
 /** One attempt, whatever comes of it; undefined when the stop of the service ended it. */

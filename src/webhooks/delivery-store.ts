@@ -85,7 +85,7 @@ export async function survey(db: Database): Promise<{ webhook_id: string; due_at
 export type Claimed = Delivery & { lease: string; body: string }
 
 export type Claim =
-  /** `next_at`: when this webhook has to be looked at again; null when nothing is left. */
+  /** `next_at`: when this webhook is to be looked at again; null when nothing is left. */
   | { state: 'claimed'; webhook: Webhook; deliveries: Claimed[]; next_at: number | null }
   /** Other nodes are at it, as many as may be. */
   | { state: 'busy' }
@@ -125,37 +125,42 @@ export async function claim(db: Database, options: ClaimOptions): Promise<Claim>
     .where('next_attempt_at', '>', now)
     .executeTakeFirstOrThrow()
   if (under_way >= maxPerEndpoint) return { state: 'busy' }
-  const due = await db
-    .selectFrom('deliveries')
-    .innerJoin('events', 'events.id', 'deliveries.event_id')
-    .selectAll('deliveries')
-    .select('events.body')
-    .where('webhook_id', '=', webhook_id)
-    .where('status', '=', PENDING)
-    .where('next_attempt_at', '<=', now)
-    .orderBy('next_attempt_at')
-    .orderBy('deliveries.id')
-    .limit(Math.min(limit, maxPerEndpoint - under_way))
+  const room = Math.min(limit, maxPerEndpoint - under_way)
+  const claimed = await db
+    .with(
+      (due) => due('due').materialized(),
+      (cte) =>
+        cte
+          .selectFrom('deliveries')
+          .select('id')
+          .where('webhook_id', '=', webhook_id)
+          .where('status', '=', PENDING)
+          .where('next_attempt_at', '<=', now)
+          .orderBy('next_attempt_at')
+          .orderBy('id')
+          .limit(room),
+    )
+    .updateTable('deliveries')
+    .set({ lease, next_attempt_at: lease_until })
+    .where('id', 'in', (due) => due.selectFrom('due').select('due.id'))
+    .returningAll()
+    .returning((row) =>
+      row.selectFrom('events').select('events.body').whereRef('events.id', '=', 'deliveries.event_id').as('body'),
+    )
     .execute()
-  if (due.length > 0) {
-    await db
-      .updateTable('deliveries')
-      .set({ lease, next_attempt_at: lease_until })
-      .where(
-        'id',
-        'in',
-        due.map(({ id }) => id),
-      )
-      .execute()
+  const webhook = webhookFromRow(locked)
+  const taken = claimed.map(({ body, ...row }) => Object.assign(fromRow(row), { lease, body: body as string }))
+  return { state: 'claimed', webhook, deliveries: taken, next_at: taken.length === room ? now : await nextDue() }
+
+  async function nextDue(): Promise<number | null> {
+    const { next_at } = await db
+      .selectFrom('deliveries')
+      .select((row) => row.fn.min<number | null>('next_attempt_at').as('next_at'))
+      .where('webhook_id', '=', webhook_id)
+      .where('status', '=', PENDING)
+      .executeTakeFirstOrThrow()
+    return next_at
   }
-  const { next_at } = await db
-    .selectFrom('deliveries')
-    .select((row) => row.fn.min<number | null>('next_attempt_at').as('next_at'))
-    .where('webhook_id', '=', webhook_id)
-    .where('status', '=', PENDING)
-    .executeTakeFirstOrThrow()
-  const deliveries = due.map(({ body, ...row }) => Object.assign(fromRow(row), { lease, body }))
-  return { state: 'claimed', webhook: webhookFromRow(locked), deliveries, next_at }
 }
 
 async function isEnabled(db: Database, webhook_id: string): Promise<boolean> {

@@ -5,10 +5,12 @@ type Lane = {
   /** Somebody looks at this moment. */
   looking: boolean
   under_way: number
+  /** Deliveries have ended, and how is still to be written down. */
+  reporting: boolean
   failing: boolean
 }
 
-/** A webhook to look at now, and how many of its deliveries may start. */
+/** A webhook to look at now, and how many of its deliveries may start; none if it only has to report. */
 export type Turn = { webhook_id: string; places: number }
 
 export type Lanes = {
@@ -18,12 +20,14 @@ export type Lanes = {
   turns(now: number): Turn[]
   /** Ends a turn: so many deliveries have started. */
   looked(turn: Turn, started: number): void
+  /** One delivery that had started is over; the webhook gets a turn to report it. */
+  ended(webhook_id: string): void
   /** Whether the receiver's last attempt failed. */
   judge(webhook_id: string, failing: boolean): void
-  /** One delivery that had started is over. */
-  ended(webhook_id: string): void
   /** When the next turn comes by time alone; Infinity when only an event can bring one. */
   nextTurn(now: number): number
+  /** From now on turns are for reports only. */
+  close(): void
 }
 
 const NEVER = Number.POSITIVE_INFINITY
@@ -35,17 +39,20 @@ const NEVER = Number.POSITIVE_INFINITY
 export function createLanes({ maxInFlight, maxPerEndpoint }: { maxInFlight: number; maxPerEndpoint: number }): Lanes {
   const lanes = new Map<string, Lane>()
   let free = maxInFlight
+  let closed = false
 
   const laneOf = (webhook_id: string): Lane => {
     const known = lanes.get(webhook_id)
     if (known) return known
-    const lane = { due_at: NEVER, looking: false, under_way: 0, failing: false }
+    const lane = { due_at: NEVER, looking: false, under_way: 0, reporting: false, failing: false }
     lanes.set(webhook_id, lane)
     return lane
   }
 
-  const forgetIdle = (webhook_id: string, { due_at, looking, under_way }: Lane) => {
-    if (due_at === NEVER && !looking && under_way === 0) lanes.delete(webhook_id)
+  const placesFor = ({ due_at, under_way, failing }: Lane, now: number, forFailing: number): number => {
+    if (closed || due_at > now) return 0
+    const own = (failing ? 1 : maxPerEndpoint) - under_way
+    return Math.max(0, Math.min(own, free, failing ? forFailing : free))
   }
 
   return {
@@ -58,23 +65,19 @@ export function createLanes({ maxInFlight, maxPerEndpoint }: { maxInFlight: numb
       const turns: Turn[] = []
       let forFailing = Math.ceil(maxInFlight / 2)
       for (const { failing, under_way } of lanes.values()) if (failing) forFailing -= under_way
-      for (const [webhook_id, lane] of lanes) {
-        if (free === 0) break
-        if (lane.due_at > now || lane.looking) continue
-        const own = (lane.failing ? 1 : maxPerEndpoint) - lane.under_way
-        const places = Math.min(own, free, lane.failing ? forFailing : free)
-        if (places <= 0) continue
+      // Who has least under way comes first, and among equals who has waited longest.
+      const waiting = [...lanes].filter(([, lane]) => !lane.looking && (lane.reporting || lane.due_at <= now))
+      for (const [webhook_id, lane] of waiting.toSorted(([, a], [, b]) => a.under_way - b.under_way)) {
+        const places = placesFor(lane, now, forFailing)
+        if (places === 0 && !lane.reporting) continue
         free -= places
         if (lane.failing) forFailing -= places
+        if (places > 0) lane.due_at = NEVER
         lane.looking = true
-        lane.due_at = NEVER
-        turns.push({ webhook_id, places })
-      }
-      // To the end of the line: when places are short, everybody gets a turn.
-      for (const { webhook_id } of turns) {
-        const lane = laneOf(webhook_id)
+        lane.reporting = false
         lanes.delete(webhook_id)
         lanes.set(webhook_id, lane)
+        turns.push({ webhook_id, places })
       }
       return turns
     },
@@ -84,24 +87,28 @@ export function createLanes({ maxInFlight, maxPerEndpoint }: { maxInFlight: numb
       free += places - started
       lane.looking = false
       lane.under_way += started
-      forgetIdle(webhook_id, lane)
-    },
-
-    judge(webhook_id, failing) {
-      laneOf(webhook_id).failing = failing
+      if (lane.due_at === NEVER && lane.under_way === 0 && !lane.reporting) lanes.delete(webhook_id)
     },
 
     ended(webhook_id) {
       const lane = laneOf(webhook_id)
       free++
       lane.under_way--
-      forgetIdle(webhook_id, lane)
+      lane.reporting = true
+    },
+
+    judge(webhook_id, failing) {
+      laneOf(webhook_id).failing = failing
     },
 
     nextTurn(now) {
       let next = NEVER
       for (const { due_at } of lanes.values()) if (due_at > now && due_at < next) next = due_at
       return next
+    },
+
+    close() {
+      closed = true
     },
   }
 }

@@ -1,39 +1,42 @@
 import type { Parts } from '../operation.ts'
+import type { Database } from '../storage/database.ts'
 import type { Outcome } from './attempt.ts'
 import { type Attempt, type Delivery, hasFailedTooLong, retryAt } from './delivery.ts'
 import * as deliveries from './delivery-store.ts'
 import * as webhooks from './store.ts'
 import type { Webhook } from './webhook.ts'
 
+/** How an attempt ended; undefined when it was cut short and does not count. */
+export type Report = { webhook: Webhook; delivery: deliveries.Claimed; outcome: Outcome | undefined }
+
 const ATTEMPTS_KEPT = 30
 const GONE = 410
 
-/** Writes down how an attempt ended and what follows from it, all at once; says when the next one is, or null. */
-export function settle(
-  { storage, events, now }: Pick<Parts, 'storage' | 'events' | 'now'>,
-  { id: webhook_id, agent_id }: Webhook,
-  delivery: deliveries.Claimed,
-  outcome: Outcome,
-  random: () => number,
+/** Writes down how an attempt ended and what follows from it; says when the delivery is due again, or null. */
+export async function settle(
+  db: Database,
+  { webhook: { id: webhook_id, agent_id }, delivery, outcome }: Report,
+  { events, now, random }: Pick<Parts, 'events' | 'now'> & { random: () => number },
 ): Promise<number | null> {
   const time = now()
+  if (!outcome) {
+    await deliveries.release(db, delivery, time)
+    return time
+  }
   const settled = after(delivery, outcome, time, random)
-
-  return storage.transaction(async (db) => {
-    const isOurs = await deliveries.settle(db, delivery, settled)
-    if (!isOurs) return null
-    if (settled.status === 'delivered') {
-      await webhooks.recordSuccess(db, webhook_id)
-      return null
-    }
-    const failing_since = await webhooks.recordFailure(db, webhook_id, outcome.at)
-    const isGone = outcome.response_status === GONE
-    const reason = isGone ? 'gone' : hasFailedTooLong(failing_since, time) ? 'failing' : undefined
-    if (reason && (await webhooks.disable(db, webhook_id, reason, time))) {
-      await events.emit(db, { type: 'webhook.disabled', agent_id, data: { webhook_id, reason }, time })
-    }
-    return settled.next_attempt_at
-  })
+  const isOurs = await deliveries.settle(db, delivery, settled)
+  if (!isOurs) return null
+  if (settled.status === 'delivered') {
+    await webhooks.recordSuccess(db, webhook_id)
+    return null
+  }
+  const failing_since = await webhooks.recordFailure(db, webhook_id, outcome.at)
+  const isGone = outcome.response_status === GONE
+  const reason = isGone ? 'gone' : hasFailedTooLong(failing_since, time) ? 'failing' : undefined
+  if (reason && (await webhooks.disable(db, webhook_id, reason, time))) {
+    await events.emit(db, { type: 'webhook.disabled', agent_id, data: { webhook_id, reason }, time })
+  }
+  return settled.next_attempt_at
 }
 
 /** The delivery after one more attempt. A receiver that is gone is not asked again. */

@@ -14,7 +14,7 @@ export const LOCAL_RECEIVERS = {
   MOORAGE_WEBHOOKS__ALLOWED_CIDRS: '127.0.0.1',
 }
 
-export type Arrival = { headers: IncomingHttpHeaders; body: string }
+export type Arrival = { path: string; headers: IncomingHttpHeaders; body: string }
 
 export type Inbox = {
   url: string
@@ -30,7 +30,8 @@ export async function openInbox(
 ): Promise<Inbox> {
   const arrivals: Arrival[] = []
   const { url } = await receive(t, async (request, response) => {
-    const arrival = { headers: request.headers, body: (await buffer(request)).toString() }
+    const body = (await buffer(request)).toString()
+    const arrival = { path: request.url ?? '', headers: request.headers, body }
     arrivals.push(arrival)
     await answer(arrival, request, response)
     if (!response.writableEnded) response.end()

@@ -1,0 +1,124 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
+import { Webhook } from 'standardwebhooks'
+import { verifyBody } from '../src/webhooks/signature.ts'
+import { startLocalServer } from './support/local-server.ts'
+import { onBothEngines, type Service } from './support/service.ts'
+import { until } from './support/until.ts'
+import {
+  type Arrival,
+  createAgent,
+  createWebhook,
+  happen,
+  LOCAL_RECEIVERS,
+  openInbox,
+  pass,
+} from './support/webhooks.ts'
+
+const DAY = 24 * 3_600_000
+
+const getWebhook = async (service: Service, id: string) => (await service.call('GET', `/v1/webhooks/${id}`)).body.data
+
+const countPending = async (service: Service, id: string) => {
+  const { body } = await service.call('GET', `/v1/webhooks/${id}/deliveries?status=pending&limit=1`)
+  return body.pagination.total as number
+}
+
+/** As many at once as the journal takes in one go. */
+async function happenMany(service: Service, agent_id: string, count: number): Promise<void> {
+  const batch = 500
+  for (let n = 0; n < count; n += batch) {
+    const some = Array.from({ length: Math.min(batch, count - n) }, (_, i) => ({ agent_id, data: { n: n + i } }))
+    await Promise.all(some.map((event) => happen(service, event)))
+  }
+}
+
+onBothEngines(
+  'webhooks under load',
+  (service) => {
+    test('1,000 events while the receiver fails for a while: each arrives, signed, and none of another agent', async (t) => {
+      let refused = 0
+      const taken = new Map<string, Arrival>()
+      const inbox = await openInbox(t, (arrival, _request, response) => {
+        if (refused < 100) {
+          refused++
+          response.statusCode = 500
+        } else taken.set(arrival.headers['webhook-id'] as string, arrival)
+      })
+      const [own, other] = [await createAgent(service()), await createAgent(service())]
+      const { id, secret } = await createWebhook(service(), { agent_id: own, url: inbox.url })
+      await Promise.all([happenMany(service(), own, 1_000), happenMany(service(), other, 100)])
+      await until('every event to be tried', () => inbox.arrivals.length >= 1_000)
+      await until('every event to be delivered', async () => {
+        pass(service(), 6_000)
+        return (await countPending(service(), id)) === 0
+      })
+      assert.equal(refused, 100)
+      const numbers = [...taken.values()].map(({ body }) => JSON.parse(body).data.n)
+      assert.deepEqual(
+        numbers.toSorted((a, b) => a - b),
+        Array.from({ length: 1_000 }, (_, n) => n),
+      )
+      const outside = new Webhook(secret)
+      for (const { body, headers } of inbox.arrivals) {
+        assert.equal(JSON.parse(body).agent_id, own)
+        assert.equal(verifyBody(body, headers['x-service-signature'] as string, [secret]), true)
+        // The clock of the service runs ahead, and the package knows only the real one: sign as it would.
+        const at = new Date(Number(headers['webhook-timestamp']) * 1000)
+        assert.equal(headers['webhook-signature'], outside.sign(headers['webhook-id'] as string, at, body))
+      }
+    })
+
+    test('10,000 events to a dead endpoint delay nobody else, and cost neither memory nor an idle processor', async (t) => {
+      const inbox = await openInbox(t)
+      const [doomed, healthy] = [await createAgent(service()), await createAgent(service())]
+      const dead = await createWebhook(service(), { agent_id: doomed, url: await deadUrl() })
+      await createWebhook(service(), { agent_id: healthy, url: inbox.url })
+      await happen(service(), { agent_id: healthy })
+      await inbox.first(1)
+      const before = usedMemory()
+      await happenMany(service(), doomed, 10_000)
+
+      const waits: number[] = []
+      for (let n = 2; n <= 41; n++) {
+        const started = performance.now()
+        await happen(service(), { agent_id: healthy })
+        await inbox.first(n)
+        waits.push(performance.now() - started)
+      }
+      const median = waits.toSorted((a, b) => a - b)[20] as number
+      t.diagnostic(`median ${Math.round(median)} ms, longest ${Math.round(Math.max(...waits))} ms`)
+      assert.ok(median < 250, `${median} ms`)
+      assert.ok(Math.max(...waits) < 2_000, `${Math.max(...waits)} ms`)
+
+      const grown = usedMemory() - before
+      t.diagnostic(`${Math.round(grown / 1024)} KiB more in use`)
+      assert.ok(grown < 4 * 1024 * 1024, `${grown} bytes`)
+
+      // A dead receiver is not asked for ever: five days, and the queue stands still.
+      await until('a first failure', async () => (await getWebhook(service(), dead.id)).failing_since)
+      pass(service(), 5 * DAY)
+      await until('it to be disabled', async () => (await getWebhook(service(), dead.id)).status === 'disabled')
+      const pending = await countPending(service(), dead.id)
+      assert.ok(pending > 9_000, `${pending}`)
+    })
+  },
+  LOCAL_RECEIVERS,
+)
+
+/** What is really held, garbage left out. */
+function usedMemory(): number {
+  setFlagsFromString('--expose_gc')
+  const collect: () => void = runInNewContext('gc')
+  collect()
+  return process.memoryUsage().heapUsed
+}
+
+/** Where nobody listens. */
+async function deadUrl(): Promise<string> {
+  const { url, close } = await startLocalServer(() => {})
+  await close()
+  return url
+}
