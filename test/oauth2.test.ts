@@ -84,13 +84,26 @@ describe('an access token checked with the keys of the provider', () => {
   })
 
   test('is forbidden, not unauthorized, when a scope is missing', async () => {
-    const reading = await signToken(claims({ scope: 'read:agents' }), key)
     const foreign = await signToken(claims({ scope: 'openid email READ:AGENTS read:agentsx' }), key)
     const none = await signToken(claims({ scope: undefined }), key)
     assert.equal(reasonOf(await verifier()(foreign)), 'forbidden')
     assert.equal(reasonOf(await verifier()(none)), 'forbidden')
-    assert.equal(reasonOf(await verifier({ scopes: ['read:agents'] })(reading)), 'accepted')
-    assert.equal(reasonOf(await verifier({ scopes: ['read:agents', 'write:agents'] })(reading)), 'forbidden')
+  })
+
+  test('may do what its scopes and the configured ones allow, if it carries every other scope that is configured', async () => {
+    const both = ['read:agents', 'write:agents']
+    const mine = ['read:agents', 'moorage']
+    const cases: [string[], string, string[] | 'forbidden'][] = [
+      [both, 'read:agents', ['read']],
+      [both, 'read:agents manage:agents', ['read']],
+      [both, 'manage:agents', 'forbidden'],
+      [mine, 'read:agents', 'forbidden'],
+      [mine, 'read:agents moorage', ['read']],
+    ]
+    for (const [scopes, scope, expected] of cases) {
+      const result = await verifier({ scopes })(await signToken(claims({ scope }), key))
+      assert.deepEqual(result.ok ? result.permissions : result.reason, expected, `${scopes} / ${scope}`)
+    }
   })
 
   test('may be meant for the configured resource, and belong to a client without a user', async () => {
