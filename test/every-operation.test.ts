@@ -70,6 +70,7 @@ onBothEngines(
           const reply = await service().call(method, target, { body: sample })
           // A declared conflict is as far as some get without a longer story.
           if (reply.status === 409 && operation.errors?.includes('conflict')) return assertError(reply, 409, 'conflict')
+          if (operation.mfa === 'always') return assertError(reply, 401, 'mfa_required')
           assert.equal(reply.status, operation.success ?? 200, reply.text)
           assertStandardHeaders(reply)
           assertRateLimitHeaders(reply)
@@ -129,7 +130,8 @@ describe('the list of operations', () => {
 
   test('what reads needs read, what deletes needs delete; keys need manage', () => {
     for (const { id, method, path, permission } of operations) {
-      if (id === 'getSelf') assert.equal(permission, null)
+      // These look at who asks themselves.
+      if (id === 'getSelf' || id === 'confirmFactor') assert.equal(permission, null)
       else if (path.startsWith('/v1/keys') || path.startsWith('/v1/audit')) assert.equal(permission, 'manage', id)
       else if (method === 'GET' || id === 'searchMemory') assert.equal(permission, 'read', id)
       else if (method === 'DELETE') assert.equal(permission, 'delete', id)

@@ -134,10 +134,14 @@ onBothEngines(
       await service().call('DELETE', `/v1/agents/${doomed}`)
 
       const { db } = service().app.parts.storage
-      await deliveries.removeOrphans(db, 1)
-      const rows = await db.selectFrom('deliveries').select(['webhook_id', 'event_id']).execute()
-      const left = (id: string) => rows.filter(({ webhook_id }) => webhook_id === id).length
-      assert.deepEqual([left(kept.id), left(deleted.id), left(ofAgent.id)], [1, 0, 0])
+      const left = async (id: string) =>
+        (await db.selectFrom('deliveries').select('id').where('webhook_id', '=', id).execute()).length
+      // The purge that comes with a deleted agent is at it too, and may hold the last rows.
+      await until('the removal of what they left', async () => {
+        await deliveries.removeOrphans(db, 1)
+        return (await left(deleted.id)) + (await left(ofAgent.id)) === 0
+      })
+      assert.equal(await left(kept.id), 1)
       const bodies = await db.selectFrom('events').select(['id', 'body']).execute()
       assert.ok(bodies.some(({ body }) => body.includes(agent_id)))
       assert.ok(!bodies.some(({ body }) => body.includes(doomed)))

@@ -26,6 +26,7 @@ const FIELDS: Record<string, () => unknown> = {
   version: () => `v${++made}`,
   url: () => 'http://127.0.0.1:59999/hook',
   events: () => ['agent.completed'],
+  code: () => '000000',
 }
 
 /** What an operation wants of its fields together. */
