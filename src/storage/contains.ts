@@ -7,7 +7,8 @@ export function contains(db: Database, text: Expression<string>, wanted: string)
   const forms = [...wanted].map(caseForms)
   // lower() knows the case of ASCII letters alone, on both engines. It is several times as fast as a pattern.
   if (forms.every(([letter = '', ...others]) => letter < '\x80' || others.length === 0)) {
-    return sql<SqlBool>`${sql.raw(sqlite ? 'instr' : 'strpos')}(lower(${text}), ${wanted.toLowerCase()}) > 0`
+    const lower = wanted.replaceAll(/[A-Z]+/g, (letters) => letters.toLowerCase())
+    return sql<SqlBool>`${sql.raw(sqlite ? 'instr' : 'strpos')}(lower(${text}), ${lower}) > 0`
   }
   if (sqlite) return sql<SqlBool>`${text} glob ${`*${forms.map(globOf).join('')}*`}`
   return sql<SqlBool>`${text} ~ ${forms.map(regexOf).join('')}`
