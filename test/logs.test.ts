@@ -138,6 +138,7 @@ onBothEngines('logs', (service) => {
         const agent = await agentWith(
           [0, 'info', 'Übergröße in MÜNCHEN'],
           [1, 'info', 'ΟΔΥΣΣΕΥΣ'],
+          [1, 'info', 'İstanbul'],
           [2, 'info', 'other', { error: 'said "No" to C:\\Temp', deep: { list: ['Привет'] } }],
         )
         const hits: [string, string[]][] = [
@@ -147,6 +148,7 @@ onBothEngines('logs', (service) => {
           ['SAID "no"', ['other']],
           ['c:\\temp', ['other']],
           ['ПРИВЕТ', ['other']],
+          ['İSTAN', ['İstanbul']],
           ['nothing like it', []],
         ]
         for (const [search, expected] of hits) assert.deepEqual(await messages(agent.id, { search }), expected, search)

@@ -1,20 +1,23 @@
 import { type Expression, type RawBuilder, type SqlBool, sql } from 'kysely'
 import { type Database, engineOf } from './database.ts'
 
-/**
- * Whether a text contains another, whatever the case of its letters. LIKE would know the case of ASCII letters only,
- * and each engine's LIKE that of others differently: so every letter is asked for in all its forms.
- */
+/** Whether a text contains another, whatever the case of its letters; no character has a meaning of its own. */
 export function contains(db: Database, text: Expression<string>, wanted: string): RawBuilder<SqlBool> {
+  const sqlite = engineOf(db) === 'sqlite'
   const forms = [...wanted].map(caseForms)
-  if (engineOf(db) === 'sqlite') return sql<SqlBool>`${text} glob ${`*${forms.map(globOf).join('')}*`}`
+  // lower() knows the case of ASCII letters alone, on both engines. It is several times as fast as a pattern.
+  if (forms.every(([letter = '', ...others]) => letter < '\x80' || others.length === 0)) {
+    const lower = wanted.replaceAll(/[A-Z]+/g, (letters) => letters.toLowerCase())
+    return sql<SqlBool>`${sql.raw(sqlite ? 'instr' : 'strpos')}(lower(${text}), ${lower}) > 0`
+  }
+  if (sqlite) return sql<SqlBool>`${text} glob ${`*${forms.map(globOf).join('')}*`}`
   return sql<SqlBool>`${text} ~ ${forms.map(regexOf).join('')}`
 }
 
+/** A letter in lower and upper case. A form that is spelled with several letters (ß and SS) is another text. */
 function caseForms(letter: string): string[] {
   const [lower, upper] = [letter.toLowerCase(), letter.toUpperCase()]
   const forms = [letter, lower, upper, upper.toLowerCase(), lower.toUpperCase()]
-  // One that is spelled with several letters (ß and SS) is another text.
   return [...new Set(forms)].filter((form) => [...form].length === 1)
 }
 

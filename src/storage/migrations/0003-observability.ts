@@ -44,7 +44,11 @@ export const observability: Migration = async (db, engine) => {
     .addColumn('metadata', text, (column) => column.notNull())
     .execute()
   await db.schema.createIndex('logs_by_agent').on('logs').columns(['agent_seq', 'timestamp', 'id', 'level']).execute()
-  await db.schema.createIndex('logs_by_request').on('logs').column('request_id').execute()
+  await db.schema
+    .createIndex('logs_by_request')
+    .on('logs')
+    .columns(['agent_seq', 'request_id', 'timestamp', 'id'])
+    .execute()
   await db.schema.createIndex('logs_by_timestamp').on('logs').column('timestamp').execute()
 
   // A row is reached by its whole key and never by another: SQLite need not number it as well.
