@@ -12,7 +12,7 @@ import type { Storage } from '../src/storage/database.ts'
 import { onBothStores } from './support/store.ts'
 
 const newId = idSource()
-const words = ['river', 'stone', 'apple', 'coffee', 'ladder', 'winter', 'paper', 'green']
+const vocabulary = ['river', 'stone', 'apple', 'coffee', 'ladder', 'winter', 'paper', 'green']
 const query = 'river stone apple coffee'
 
 /** Two that are not the same user however alike they look. */
@@ -33,7 +33,7 @@ const said = fc.record({
   session_id: fc.constantFrom('s1', 's2', null),
   kind: fc.constantFrom('turn' as const, 'turn' as const, 'note' as const, 'fact' as const),
   role: fc.constantFrom('user' as const, 'assistant' as const),
-  content: fc.array(fc.constantFrom(...words), { minLength: 1, maxLength: 5 }).map((chosen) => chosen.join(' ')),
+  content: fc.array(fc.constantFrom(...vocabulary), { minLength: 1, maxLength: 5 }).map((chosen) => chosen.join(' ')),
   created_at: fc.integer({ min: 1, max: 5 }),
 })
 type Said = Omit<Memory, 'id' | 'user_id' | 'metadata'> & { by: number }
@@ -85,7 +85,7 @@ async function remember(storage: Storage, users: (string | null)[], items: Said[
 /** Everything that memory tells about one user, ids left out. */
 async function known(storage: Storage, agent_seq: number, user_id: string | null, embedder?: Embedder) {
   const { db } = storage
-  const plain = ({ id: _, ...rest }: memories.Found) => rest
+  const plain = (hit: memories.Found) => ({ ...hit, id: undefined })
   const searches = [{}, { session_id: 's1' }, { session_id: null }].map((session) =>
     memories.search(db, { agent_seq, user_id, ...session }, query, { limit: 100, embedder }),
   )

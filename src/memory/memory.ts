@@ -48,7 +48,7 @@ const Origin = {
 export const MemoryReply = z.object({ ...Said, ...Origin }).meta({ id: 'Memory' })
 
 export const FoundMemory = z
-  .object({ ...MemoryReply.shape, score: z.number().min(0).max(1) })
+  .object({ ...Said, score: z.number().min(0).max(1), ...Origin })
   .meta({ id: 'FoundMemory' })
 
 export type Memory = z.input<typeof MemoryReply>

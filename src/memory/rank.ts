@@ -53,7 +53,7 @@ export function scoreWords(
     for (const turn of further) add(turn, 'turn', frequencies, FURTHER_WEIGHT)
   }
   const weights = { turn: weigh(query, statistics.turn), note: weigh(query, statistics.note) }
-  return new Map([...found].map(([seq, { collection, frequencies }]) => [seq, bm25(weights[collection], frequencies)]))
+  return new Map([...found].map(([seq, { collection, frequencies }]) => [seq, sumOf(weights[collection], frequencies)]))
 }
 
 /**
@@ -96,7 +96,7 @@ function frequenciesIn(document: Document, query: readonly string[], { count, le
   return query.map((term) => (counts.get(term) as number) / norm)
 }
 
-function bm25(weights: number[], frequencies: number[]): number {
+function sumOf(weights: number[], frequencies: number[]): number {
   let sum = 0
   for (const [i, weight] of weights.entries()) {
     const frequency = frequencies[i] as number

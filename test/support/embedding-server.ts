@@ -1,0 +1,47 @@
+import type { IncomingHttpHeaders, ServerResponse } from 'node:http'
+import { readBody, startLocalServer } from './local-server.ts'
+
+type EmbeddingRequest = { model: string; input: string[]; encoding_format: string; dimensions?: number }
+
+export type EmbeddingServer = {
+  /** The base URL of an OpenAI-compatible endpoint. */
+  url: string
+  requests: { path: string; headers: IncomingHttpHeaders; body: EmbeddingRequest }[]
+  /** Answers in the server's place from now on; undefined ends that. */
+  instead(answer: ((response: ServerResponse) => void) | undefined): void
+  close(): Promise<void>
+}
+
+/** Words of one line mean the same. */
+const CONCEPTS = ['dog dogs puppy hound', 'car automobile vehicle', 'doctor physician', 'rain rainy wet'].map(
+  (line) => new Set(line.split(' ')),
+)
+
+/** A small OpenAI-compatible embedding server with a sense for a few synonyms. Its vectors are not of unit length. */
+export async function startEmbeddingServer(): Promise<EmbeddingServer> {
+  const requests: EmbeddingServer['requests'] = []
+  let override: ((response: ServerResponse) => void) | undefined
+  const server = await startLocalServer(async (request, response) => {
+    const body = JSON.parse(await readBody(request)) as EmbeddingRequest
+    requests.push({ path: request.url ?? '', headers: request.headers, body })
+    if (override) return override(response)
+    const data = body.input.map((text, index) => ({ object: 'embedding', index, embedding: conceptsIn(text) }))
+    response.setHeader('Content-Type', 'application/json')
+    // Out of order: the index tells which is which.
+    response.end(JSON.stringify({ object: 'list', model: body.model, data: data.toReversed() }))
+  })
+  return {
+    url: `${server.url}/v1`,
+    requests,
+    instead(answer) {
+      override = answer
+    },
+    close: server.close,
+  }
+}
+
+/** How often each concept is in the text, and last a little for everything else. */
+export function conceptsIn(text: string): number[] {
+  const words = text.toLowerCase().match(/[a-z]+/g) ?? []
+  return [...CONCEPTS.map((concept) => 3 * words.filter((word) => concept.has(word)).length), 0.3]
+}
