@@ -71,7 +71,7 @@ function jobHandlers(parts: Parts): Record<string, JobHandler> {
       run: (payload, { signal }) => runQueued(payload as { agent_id: string; request_id: string }, signal, parts),
     },
     ...(parts.embedder && { embeddings: embedMemories(parts.embedder, parts) }),
-    /** Comes with every deleted agent. */
+    /** Comes with every deleted agent and webhook. */
     purge: sweep(parts, ofDeletedAgents),
     /** Also finds what an invocation wrote after its agent had gone. */
     retention: { ...sweep(parts, [...old, ...ofDeletedAgents]), every_ms: HOUR_MS },

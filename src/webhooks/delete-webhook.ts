@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { operation } from '../operation.ts'
+import { enqueue } from '../storage/jobs.ts'
 import { concernedAgent, getInScope } from './in-scope.ts'
 import * as webhooks from './store.ts'
 import { WebhookParams } from './webhook.ts'
@@ -16,9 +17,11 @@ export const deleteWebhook = operation({
   concerns: concernedAgent,
   data: z.object({ id: z.string(), deleted: z.literal(true) }),
 
-  async run({ params }, { db, actor }) {
+  async run({ params }, { db, actor, newId, now }) {
     const { id } = await getInScope(db, actor, params.webhook_id)
     await webhooks.remove(db, id)
+    // Nobody can reach its deliveries any more; there may be many, so they go in the background.
+    await enqueue(db, { id: newId('job', now()), kind: 'purge', key: 'deleted webhooks', payload: null, run_at: now() })
     return { id, deleted: true as const }
   },
 })

@@ -110,7 +110,7 @@ export async function disable(
   return true
 }
 
-/** Its deliveries are swept up later, in portions: there may be very many. */
+/** Its deliveries stay until they are swept up. */
 export async function remove(db: Database, id: string): Promise<void> {
   await db.deleteFrom('webhooks').where('id', '=', id).execute()
   await announce(db, 'webhooks')

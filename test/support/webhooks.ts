@@ -73,7 +73,6 @@ export async function happen(service: Service, ...happened: (Partial<NewEvent> &
       ...event,
     })
     assert.equal(await journal.commit({ writes }), true)
-    events.wake(writes)
   }
 }
 

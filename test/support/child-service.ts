@@ -1,0 +1,94 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { randomBytes } from 'node:crypto'
+import { once } from 'node:events'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import type { TestContext } from 'node:test'
+import { newKey } from '../../src/security/key-format.ts'
+import { testPostgres } from './postgres.ts'
+import type { Engine, Settings } from './service.ts'
+
+/** A service in a process of its own, as an operator starts it: for tests that kill it. */
+export type ChildService = {
+  admin: string
+  pid(): number
+  // The shape is the test's to assert.
+  // oxlint-disable-next-line typescript/no-explicit-any
+  call(method: string, path: string, body?: unknown, headers?: Record<string, string>): Promise<any>
+  /** kill -9, without a word of warning. */
+  kill(): Promise<void>
+  /** Starts it again on the same store. */
+  start(): Promise<void>
+}
+
+const MAIN = join(import.meta.dirname, '../../src/main.ts')
+
+/** Gone when the test ends, with its store. */
+export async function startChildService(
+  t: TestContext,
+  engine: Engine,
+  settings: Settings = {},
+): Promise<ChildService> {
+  const home = await mkdtemp(join(tmpdir(), 'moorage-child-'))
+  const database = engine === 'postgres' ? await testPostgres() : undefined
+  const admin = newKey(randomBytes)
+  const env = {
+    PATH: process.env['PATH'] ?? '',
+    MOORAGE_DATA: join(home, 'data'),
+    MOORAGE_BOOTSTRAP_KEY: admin,
+    PORT: '0',
+    LOG_LEVEL: 'error',
+    ...(database && { DATABASE_URL: database.url }),
+    ...settings,
+  }
+  let child: ChildProcess | undefined
+  let url = ''
+
+  const service: ChildService = {
+    admin,
+    pid: () => child?.pid ?? 0,
+    async call(method, path, body, headers = {}) {
+      const response = await fetch(url + path, {
+        method,
+        headers: { Authorization: `Bearer ${admin}`, 'Content-Type': 'application/json', ...headers },
+        ...(body !== undefined && { body: JSON.stringify(body) }),
+      })
+      const text = await response.text()
+      if (!response.ok) throw new Error(`${method} ${path} answered ${response.status}: ${text}`)
+      return JSON.parse(text)
+    },
+    async kill() {
+      if (!child || child.exitCode !== null || child.signalCode !== null) return
+      const ended = once(child, 'exit')
+      child.kill('SIGKILL')
+      await ended
+    },
+    async start() {
+      child = spawn(process.execPath, [MAIN], { cwd: home, env, stdio: ['ignore', 'pipe', 'pipe'] })
+      url = await saidUrl(child)
+    },
+  }
+  t.after(async () => {
+    await service.kill()
+    await database?.drop()
+    await rm(home, { recursive: true, force: true })
+  })
+  await service.start()
+  return service
+}
+
+/** What the service says it listens on. */
+function saidUrl(child: ChildProcess): Promise<string> {
+  return new Promise((resolve, reject) => {
+    let said = ''
+    const hear = (chunk: Buffer) => {
+      said += chunk
+      const url = /URL\s+(http\S+)/.exec(said)?.[1]
+      if (url) resolve(url)
+    }
+    child.stdout?.on('data', hear)
+    child.stderr?.on('data', hear)
+    child.once('exit', (code, signal) => reject(new Error(`the service ended with ${signal ?? code}:\n${said}`)))
+  })
+}
