@@ -1,11 +1,13 @@
 import { randomUUID } from 'node:crypto'
 import { Redis } from 'ioredis'
-import * as agents from './agents/store.ts'
+import { openAccess } from './access.ts'
+import { type OpenTrail, openTrail } from './audit/trail.ts'
 import { startBackground } from './background.ts'
 import type { Config } from './config.ts'
 import { type FirstStart, firstStart } from './first-start.ts'
 import { idempotency } from './http/idempotency.ts'
 import { createServer } from './http/server.ts'
+import { spendCode } from './keys/spend-code.ts'
 import { keyVerifier } from './keys/verify-key.ts'
 import { idSource } from './lib/id.ts'
 import { createLog, type Logger } from './lib/log.ts'
@@ -43,7 +45,7 @@ const HOUSEKEEPING_MS = 30_000
 export async function buildParts(
   config: Config,
   overrides: Overrides = {},
-): Promise<{ parts: Parts; close(): Promise<void> }> {
+): Promise<{ parts: Parts & { audit: OpenTrail }; close(): Promise<void> }> {
   const now = overrides.now ?? Date.now
   const log = overrides.log ?? createLog(config.log)
   const storage = await openStorage(config)
@@ -67,7 +69,8 @@ export async function buildParts(
       defaultTimeoutMs: config.limits.invokeTimeout,
     })
     const embedder = config.memory.embedder && openEmbedder(config.memory.embedder, { log, now })
-    const parts: Parts = {
+    const audit = openTrail({ storage, journal, newId, now, log })
+    const parts = {
       config,
       storage,
       journal,
@@ -78,6 +81,7 @@ export async function buildParts(
       live: liveRuns(),
       events,
       memo: openMemo(storage),
+      audit,
       log,
       newId,
       now,
@@ -86,6 +90,7 @@ export async function buildParts(
     return {
       parts,
       async close() {
+        await audit.close()
         await journal.drain()
         await runtime.close()
         await embedder?.close()
@@ -100,20 +105,33 @@ export async function buildParts(
 
 export async function startApp(config: Config, overrides: Overrides = {}): Promise<App> {
   const { parts, close } = await buildParts(config, overrides)
-  const { storage, log, memo, now } = parts
+  const { storage, keyring, audit, log, now } = parts
   const limiter = openLimiter(config, now, log)
   const keys = keyVerifier(parts)
   const replays = idempotency(parts)
-  const findAgent = (ref: string) => memo('agents', ref, () => agents.find(storage.db, ref))
+  const { gate, verifyToken, findAgent, close: closeAccess } = openAccess(parts)
+  const spend = (key_id: string, code: string) => spendCode(storage.db, keyring, { key_id, code, now: now() })
 
   const server = createServer(
-    { parts, operations, verify: keys.verify, findAgent, limiter, idempotency: replays },
+    {
+      parts,
+      operations,
+      gate,
+      verifyKey: keys.verify,
+      verifyToken,
+      findAgent,
+      spendCode: spend,
+      limiter,
+      idempotency: replays,
+    },
     { ready: () => answers(storage.db) },
   )
   const dispatcher = startDispatcher(parts)
-  const housekeeping = setInterval(() => {
-    keys.flush().catch((err) => log.warn({ err }, 'could not write when keys were last used'))
-  }, HOUSEKEEPING_MS)
+  const keepHouse = () => {
+    Promise.all([keys.flush(), audit.tidy()]).catch((err) => log.warn({ err }, 'housekeeping failed'))
+  }
+  keepHouse()
+  const housekeeping = setInterval(keepHouse, HOUSEKEEPING_MS)
 
   const background = startBackground(parts)
 
@@ -125,6 +143,7 @@ export async function startApp(config: Config, overrides: Overrides = {}): Promi
       dispatcher.stop(config.server.drainTimeout),
     ])
     replays.close()
+    closeAccess()
     await keys.flush().catch((err) => log.warn({ err }, 'could not write when keys were last used'))
     await limiter.close()
     await close()

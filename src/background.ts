@@ -1,3 +1,4 @@
+import { removeOldEntries } from './audit/chain.ts'
 import { runQueued, stopCancelled, stopUnwanted, tendRuns } from './invocations/background.ts'
 import { INVOCATION_JOB } from './invocations/invoke-agent.ts'
 import * as invocations from './invocations/store.ts'
@@ -51,6 +52,7 @@ function jobHandlers(parts: Parts): Record<string, JobHandler> {
     { name: 'metrics', keep_ms: retention.metrics, remove: metrics.remove },
     { name: 'invocations', keep_ms: retention.invocations, remove: invocations.remove },
     { name: 'deliveries', keep_ms: retention.deliveries, remove: deliveries.removeOlder },
+    { name: 'audit log', keep_ms: retention.audit, remove: removeOldEntries },
     { name: 'idempotency keys', keep_ms: 0, remove: claims.removeExpired },
     { name: 'failed jobs', keep_ms: FAILED_JOBS_KEPT_MS, remove: jobs.removeFailed },
   ]

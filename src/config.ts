@@ -53,6 +53,8 @@ const FILE_SETTINGS: readonly Path[] = [
   ['security', 'mtls', 'caCert'],
 ]
 
+const PATH_SETTINGS: readonly Path[] = [['data'], ['server', 'tls', 'clientCaDir'], ...FILE_SETTINGS]
+
 /** Flag before environment before file before default. Throws a ConfigError that names every mistake. */
 export function loadConfig(options: { flags?: Flags; env?: Environment; cwd?: string } = {}): LoadedConfig {
   const { flags = {}, env = process.env, cwd = process.cwd() } = options
@@ -107,7 +109,7 @@ function unreadableFiles(sources: Sources, cwd: string): Problem[] {
 
 function withAbsolutePaths(config: Config, cwd: string): Config {
   const absolute = structuredClone(config)
-  for (const path of [['data'], ...FILE_SETTINGS]) {
+  for (const path of PATH_SETTINGS) {
     const parent = valueAt(absolute, path.slice(0, -1))
     const key = path.at(-1) as string
     if (isRecord(parent) && typeof parent[key] === 'string') parent[key] = resolve(cwd, parent[key])

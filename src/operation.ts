@@ -10,6 +10,7 @@ import type { Runtime } from './runtime/runtime.ts'
 import type { GuardedFetch } from './security/guarded-fetch.ts'
 import type { Permission } from './security/permissions.ts'
 import type { Keyring } from './security/secrets.ts'
+import type { ProtectedName } from './security/settings.ts'
 import type { Database, Storage } from './storage/database.ts'
 import type { Entry, Journal } from './storage/journal.ts'
 import type { Memo } from './storage/memo.ts'
@@ -24,6 +25,29 @@ export type Actor = {
   tier: string
   /** What the actor creates may not outlive it. */
   expires_at: number | null
+  /** The one user for whom a JWT speaks; what the actor does is done for that user and no other. */
+  user_id?: string
+}
+
+/** What somebody did, or was not let do. */
+export type AuditEvent = {
+  /** Null before anybody was recognised. */
+  actor: Pick<Actor, 'kind' | 'id'> | null
+  /** The operation's id; null on a path that is no operation's. */
+  action: string | null
+  agent_id: string | null
+  /** The id of what was changed. */
+  target: string | null
+  request_id: string
+  /** Null on the host itself. */
+  address: string | null
+}
+
+export type AuditTrail = {
+  /** Belongs into the transaction of the change. `fields` are names, never values. */
+  record(db: Database, event: AuditEvent & { fields: string[] }): Promise<void>
+  /** Never holds up the reply, and a flood of refusals becomes few entries. */
+  refuse(event: AuditEvent & { code: ErrorCode }): void
 }
 
 /** What the house is built of; made once in app.ts. */
@@ -40,6 +64,7 @@ export type Parts = {
   fetch: GuardedFetch
   live: LiveRuns
   memo: Memo
+  audit: AuditTrail
   log: Logger
   newId: NewId
   now(): number
@@ -110,6 +135,17 @@ type Declaration<P extends z.ZodObject, Q extends z.ZodObject, B extends z.ZodTy
   secret?: boolean
   /** Mutations run in one transaction unless they say false. */
   transaction?: boolean
+  /** Mutations are audited unless they say false: invocations leave receipts instead. */
+  audit?: false
+  /**
+   * The name by which `security.mfa.requiredFor` protects it, beside `delete` for every DELETE and `update` for every
+   * PATCH; `always` asks for a code whatever the policy says.
+   */
+  mfa?: ProtectedName | 'always'
+  /** Body fields that say who may do what: to name one takes a code under every policy. */
+  accessFields?: readonly string[]
+  /** The agent (id or name) that it touches without being under its path; that agent's own security holds then too. */
+  concerns?(input: Pick<Input<P, Q, B>, 'params' | 'body'>, db: Database): Promise<string | null>
   /** The shape of a 202 reply, for an operation that can go on in the background. */
   accepted?: z.ZodType
   /** Can answer as a stream of events: when asked to, or `always`. `replay` gives the events of a reply that is repeated. */
@@ -161,6 +197,24 @@ export function operation(declared: unknown): unknown {
 /** Whether the operation changes something; then it runs in a transaction and takes an Idempotency-Key on POST and PATCH. */
 export function changes({ method }: { method: string }): boolean {
   return method !== 'GET'
+}
+
+/** Whether a change is written to the audit log. */
+export function isAudited({ method, permission, audit }: Pick<Operation, 'method' | 'permission' | 'audit'>): boolean {
+  return changes({ method }) && permission !== 'read' && audit !== false
+}
+
+/** The names by which a policy may ask for a one-time code. */
+export function protectedNames({ method, mfa }: Pick<Operation, 'method' | 'mfa'>): string[] {
+  const byMethod = { DELETE: ['delete'], PATCH: ['update'], POST: [], GET: [] }[method]
+  return mfa === undefined ? byMethod : [...byMethod, mfa]
+}
+
+/** For whom the actor acts: a token that speaks for one user cannot speak for another. */
+export function requireUser({ user_id }: Actor, wanted: string | undefined): string | undefined {
+  if (user_id === undefined) return wanted
+  if (wanted !== undefined && wanted !== user_id) throw forbidden('This token speaks for another user')
+  return user_id
 }
 
 export function requirePermission({ permissions }: Actor, permission: Permission): void {

@@ -3,6 +3,8 @@ import { deleteAgent } from './agents/delete-agent.ts'
 import { getAgent } from './agents/get-agent.ts'
 import { listAgents } from './agents/list-agents.ts'
 import { updateAgent } from './agents/update-agent.ts'
+import { getAuditHead } from './audit/get-audit-head.ts'
+import { listAuditLog } from './audit/list-audit-log.ts'
 import { createDeployment } from './deployments/create-deployment.ts'
 import { getDeployment } from './deployments/get-deployment.ts'
 import { listDeployments } from './deployments/list-deployments.ts'
@@ -12,10 +14,14 @@ import { getInvocation } from './invocations/get-invocation.ts'
 import { invokeAgent } from './invocations/invoke-agent.ts'
 import { listInvocations } from './invocations/list-invocations.ts'
 import { streamInvocation } from './invocations/stream-invocation.ts'
+import { confirmFactor } from './keys/confirm-factor.ts'
 import { createKey } from './keys/create-key.ts'
+import { enrolFactor } from './keys/enrol-factor.ts'
+import { getFactor } from './keys/get-factor.ts'
 import { getKey } from './keys/get-key.ts'
 import { getSelf } from './keys/get-self.ts'
 import { listKeys } from './keys/list-keys.ts'
+import { removeFactor } from './keys/remove-factor.ts'
 import { revokeKey } from './keys/revoke-key.ts'
 import { rotateKey } from './keys/rotate-key.ts'
 import { getLogs } from './logs/get-logs.ts'
@@ -76,4 +82,11 @@ export const operations = [
   getKey,
   rotateKey,
   revokeKey,
+  enrolFactor,
+  confirmFactor,
+  getFactor,
+  removeFactor,
+
+  listAuditLog,
+  getAuditHead,
 ] as unknown as readonly Operation[]

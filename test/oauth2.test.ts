@@ -84,13 +84,23 @@ describe('an access token checked with the keys of the provider', () => {
   })
 
   test('is forbidden, not unauthorized, when a scope is missing', async () => {
-    const reading = await signToken(claims({ scope: 'read:agents' }), key)
     const foreign = await signToken(claims({ scope: 'openid email READ:AGENTS read:agentsx' }), key)
     const none = await signToken(claims({ scope: undefined }), key)
     assert.equal(reasonOf(await verifier()(foreign)), 'forbidden')
     assert.equal(reasonOf(await verifier()(none)), 'forbidden')
-    assert.equal(reasonOf(await verifier({ scopes: ['read:agents'] })(reading)), 'accepted')
-    assert.equal(reasonOf(await verifier({ scopes: ['read:agents', 'write:agents'] })(reading)), 'forbidden')
+  })
+
+  test('may do what its scopes and the configured ones allow, if it carries every other scope that is configured', async () => {
+    const permissions = async (scopes: string[], scope: string) => {
+      const result = await verifier({ scopes })(await signToken(claims({ scope }), key))
+      return result.ok ? result.permissions : result.reason
+    }
+    const both = ['read:agents', 'write:agents']
+    assert.deepEqual(await permissions(both, 'read:agents'), ['read'])
+    assert.deepEqual(await permissions(both, 'read:agents manage:agents'), ['read'])
+    assert.equal(await permissions(both, 'manage:agents'), 'forbidden')
+    assert.equal(await permissions(['read:agents', 'moorage'], 'read:agents'), 'forbidden')
+    assert.deepEqual(await permissions(['read:agents', 'moorage'], 'read:agents moorage'), ['read'])
   })
 
   test('may be meant for the configured resource, and belong to a client without a user', async () => {

@@ -98,9 +98,20 @@ const SECRET_FIELDS = new Set(['clientSecret', 'secret'])
 function maskSecrets(settings: z.output<typeof AuthSettings> | null): Record<string, unknown> | null {
   if (settings === null) return null
   const masked = Object.entries(settings).map(([name, value]) =>
-    SECRET_FIELDS.has(name) && typeof value === 'string' ? [name, `…${value.slice(-4)}`] : [name, value],
+    SECRET_FIELDS.has(name) && typeof value === 'string' ? [name, hintOf(value)] : [name, value],
   )
   return Object.fromEntries(masked)
+}
+
+const HINTED_LENGTH = 16
+
+/** Four characters of a long secret give nothing away; of a short one they would. */
+function hintOf(secret: string): string {
+  return secret.length < HINTED_LENGTH ? '…' : `…${secret.slice(-4)}`
+}
+
+export function isHint(text: string): boolean {
+  return text.startsWith('…')
 }
 
 type Bare<T> = T extends z.ZodDefault<infer Inner> | z.ZodPrefault<infer Inner> ? Inner : T

@@ -1,5 +1,6 @@
-import { operation, requirePermission, requireScope } from '../operation.ts'
+import { operation, requireScope } from '../operation.ts'
 import { AgentReply, CreateAgentBody, presentAgent, sealAuth } from './agent.ts'
+import { checkAccess } from './check-access.ts'
 import { checkDefinition } from './check-definition.ts'
 import * as agents from './store.ts'
 
@@ -17,9 +18,9 @@ export const createAgent = operation({
   body: CreateAgentBody,
   data: AgentReply,
 
-  async run({ body }, { db, actor, keyring, runtime, newId, now }) {
+  async run({ body }, { db, actor, config, keyring, runtime, newId, now }) {
     requireScope(actor, null)
-    if (body.security !== null || body.auth !== null) requirePermission(actor, 'manage')
+    checkAccess({ security: body.security ?? undefined, auth: body.auth ?? undefined }, actor, config)
     checkDefinition(body, runtime)
 
     const time = now()

@@ -1,5 +1,6 @@
-import { operation, requirePermission } from '../operation.ts'
+import { operation } from '../operation.ts'
 import { AgentParams, AgentReply, presentAgent, sealAuth, UpdateAgentBody } from './agent.ts'
+import { checkAccess } from './check-access.ts'
 import { checkDefinition } from './check-definition.ts'
 import * as agents from './store.ts'
 
@@ -11,16 +12,17 @@ export const updateAgent = operation({
   description:
     'Changes the fields that are named; an object such as `limits` is replaced whole. `status: paused` cancels what runs and refuses new invocations. `security` and `auth` need the permission `manage`.',
   permission: 'write',
+  accessFields: ['security', 'auth'],
   idempotent: true,
   errors: ['conflict'],
   params: AgentParams,
   body: UpdateAgentBody,
   data: AgentReply,
 
-  async run({ params, body }, { db, actor, keyring, runtime, now }) {
+  async run({ params, body }, { db, actor, config, keyring, runtime, now }) {
     const agent = await agents.lock(db, params.agent_id)
     const { auth, ...changes } = body
-    if (auth !== undefined || changes.security !== undefined) requirePermission(actor, 'manage')
+    checkAccess(body, actor, config)
     checkDefinition(changes, runtime)
 
     const updated = {

@@ -5,9 +5,9 @@ import * as agents from '../agents/store.ts'
 import { buildParts } from '../app.ts'
 import { type Config, ConfigError, loadConfig } from '../config.ts'
 import { ApiError, notFound } from '../errors.ts'
-import { runAndRender } from '../http/pipeline.ts'
 import { queryReader } from '../http/query.ts'
 import { type Rendered, renderError, toApiError } from '../http/respond.ts'
+import { runAndRender } from '../http/run-and-render.ts'
 import { validate } from '../http/validate.ts'
 import { createLog } from '../lib/log.ts'
 import { type Actor, type Operation, type Parts, PLAIN_REPLY } from '../operation.ts'
@@ -74,18 +74,19 @@ type LocalRequest = { method: string; path: string; query: string; body: unknown
 
 async function run(parts: Parts, actor: Actor, request_id: string, { method, path, query, body }: LocalRequest) {
   const [operation, params] = find(method, path)
+  const agent = params.agent_id === undefined ? undefined : await agents.find(parts.storage.db, params.agent_id)
   if (params.agent_id !== undefined) {
-    const agent = await agents.find(parts.storage.db, params.agent_id)
     if (!agent) throw notFound('Agent', params.agent_id)
     params.agent_id = agent.id
   }
+  const sent = body === undefined ? {} : JSON.parse(String(body))
   const input = {
     params,
     query: operation.query ? queryReader(operation.query)(query) : {},
-    body: operation.body ? validate(operation.body, body === undefined ? {} : JSON.parse(String(body))) : undefined,
+    body: operation.body ? validate(operation.body, sent) : undefined,
   }
-  const exchange = { path, request_id, actor }
-  return runAndRender({ parts }, { exchange, operation, input, delivery: PLAIN_REPLY })
+  const exchange = { path, request_id, actor, agent, address: null }
+  return runAndRender({ parts }, { exchange, operation, input, fields: Object.keys(sent), delivery: PLAIN_REPLY })
 }
 
 function find(method: string, path: string): [Operation, Record<string, string>] {

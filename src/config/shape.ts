@@ -32,7 +32,12 @@ const Server = z.strictObject({
     .strictObject({
       cert: z.string().min(1).describe('PEM file: certificate chain'),
       key: z.string().min(1).describe('PEM file: private key'),
-      reload: z.boolean().default(true).describe('Read both files again when they change'),
+      reload: z.boolean().default(true).describe('Read the files again when they change'),
+      clientCaDir: z
+        .string()
+        .min(1)
+        .optional()
+        .describe('Directory whose PEM files agents may name in `security.mtls.caCert`'),
     })
     .optional(),
 })

@@ -12,6 +12,7 @@ export const createDeployment = operation({
   description:
     'Takes a snapshot of the agent under the label `version` and makes it what `environment` serves. A label never changes: one that exists is deployed as it was. Invocations under way finish on the version they started with.',
   permission: 'write',
+  mfa: 'deploy',
   idempotent: true,
   success: 201,
   params: AgentParams,

@@ -14,6 +14,7 @@ export const rollbackDeployment = operation({
   description:
     'The id of the active deployment undoes it: its environment returns to what it replaced. The id of an earlier one returns to that. Appends a new active deployment. `dry_run: true` changes nothing and shows what would change.',
   permission: 'write',
+  mfa: 'rollback',
   idempotent: true,
   errors: ['conflict'],
   params: DeploymentParams,

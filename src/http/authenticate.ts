@@ -1,31 +1,77 @@
-import { ApiError } from '../errors.ts'
+import { ApiError, forbidden, unavailable } from '../errors.ts'
+import type { Logger } from '../lib/log.ts'
 import type { Actor } from '../operation.ts'
+import { type RefusedToken, refuse } from '../security/bearer-token.ts'
 import { addressBucket } from '../security/ip-list.ts'
-import type { RateLimiter } from '../security/rate-limiter.ts'
-import type { Exchange } from './exchange.ts'
+import type { TokenGrant, VerifyToken } from '../security/token-verifier.ts'
+import type { AgentGate, Exchange } from './exchange.ts'
+import type { FailureLimit } from './failure-limit.ts'
 
-export type Verify = (token: string) => Actor | undefined | Promise<Actor | undefined>
+export type VerifyKey = (secret: string) => Actor | undefined | Promise<Actor | undefined>
+
+export type Credentials = {
+  verifyKey: VerifyKey
+  /** Of the service's own `auth`. */
+  verifyToken: VerifyToken | undefined
+  findAgent(ref: string): AgentGate | undefined | Promise<AgentGate | undefined>
+  failures: FailureLimit
+  /** The tier of tokens. */
+  tier: string
+  log: Logger
+}
 
 const BEARER = /^Bearer ([\x21-\x7e]{1,8192})$/i
+const KEY_PREFIX = 'mrg_'
 
 /** Finds the actor behind the Authorization header. Whatever is wrong with it, the answer is the same. */
-export function authenticator(verify: Verify, limiter: RateLimiter, failuresPerMinute: number) {
-  const rate = { perMinute: failuresPerMinute, burst: failuresPerMinute }
+export function authenticator(credentials: Credentials) {
+  const { verifyKey, failures } = credentials
 
   return async (exchange: Exchange): Promise<void> => {
-    const token = BEARER.exec(exchange.request.headers.authorization ?? '')?.[1]
-    const found = token === undefined ? undefined : verify(token)
-    const actor = found instanceof Promise ? await found : found
-    if (actor) {
-      exchange.actor = actor
-      return
+    const bearer = BEARER.exec(exchange.request.headers.authorization ?? '')?.[1]
+    if (bearer?.startsWith(KEY_PREFIX)) {
+      const found = verifyKey(bearer)
+      exchange.actor = found instanceof Promise ? await found : found
+    } else if (bearer !== undefined) {
+      // To look at a token may mean to ask its provider: nobody gets to send floods there.
+      failures.refuseBlocked(addressBucket(exchange.address))
+      exchange.actor = await actorOfToken(bearer, exchange, credentials)
     }
-    const { allowed, retry_after_ms } = await limiter.take(`auth:${addressBucket(exchange.address)}`, rate)
-    if (allowed) throw unauthorized()
-    throw new ApiError('rate_limited', 'Too many failed authentications from this address', {
-      retry_after: Math.ceil(retry_after_ms / 1000),
-    })
+    if (exchange.actor) return
+    await failures.count(addressBucket(exchange.address))
+    throw unauthorized()
   }
+}
+
+/** The service's own provider first; a token it does not know may be one that the agent of this path accepts. */
+async function actorOfToken(token: string, exchange: Exchange, credentials: Credentials): Promise<Actor | undefined> {
+  const { verifyToken, findAgent, tier } = credentials
+  const judged = verifyToken ? await verifyToken(token) : refuse('malformed')
+  if (judged.ok) return tokenActor(judged, null, tier)
+  throwWhatMayBeHeard(judged, exchange, credentials)
+
+  const { agent_id: ref } = exchange.request.params as { agent_id?: string }
+  const agent = ref === undefined ? undefined : await findAgent(ref)
+  if (!agent?.verifyToken) return undefined
+  const judgedByAgent = await agent.verifyToken(token)
+  if (judgedByAgent.ok) return tokenActor(judgedByAgent, agent.id, tier)
+  throwWhatMayBeHeard(judgedByAgent, exchange, credentials)
+  return undefined
+}
+
+function throwWhatMayBeHeard({ reason, detail }: RefusedToken, { request_id }: Exchange, { log }: Credentials): void {
+  if (reason === 'forbidden') throw forbidden('This token carries no scope that counts here')
+  if (reason !== 'unavailable') return
+  log.warn({ request_id, detail }, 'the identity provider could not be asked about a token')
+  throw unavailable('The identity provider does not answer, try again shortly', 5_000)
+}
+
+/** The agent is part of the name: an agent's issuer may call its users what it likes, and still be nobody else. */
+function tokenActor(grant: TokenGrant, agent_id: string | null, tier: string): Actor {
+  const { issuer, subject, user_id, permissions, expires_at } = grant
+  const scope = agent_id === null ? '' : `${agent_id}:`
+  const id = `token:${scope}${issuer}#${subject}`
+  return { kind: 'token', id, agent_id, permissions, tier, expires_at, ...(user_id !== undefined && { user_id }) }
 }
 
 function unauthorized(): ApiError {

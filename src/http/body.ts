@@ -1,4 +1,5 @@
 import { ApiError } from '../errors.ts'
+import type { Operation } from '../operation.ts'
 
 const MAX_DEPTH = 32
 const QUOTE = 0x22
@@ -9,6 +10,17 @@ const CLOSE_BRACE = 0x7d
 const CLOSE_BRACKET = 0x5d
 
 const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
+
+/** What the operation gets: an empty object where a body is absent and may be. */
+export function readBody({ body, bodyOptional }: Operation, bytes: Buffer | undefined): unknown {
+  if (bytes === undefined || bytes.length === 0) {
+    if (!body || bodyOptional) return {}
+    throw badBody('The request needs a JSON body')
+  }
+  const value = parseJson(bytes)
+  if (!body) throw badBody('This request takes no body')
+  return value
+}
 
 /** Strict JSON from bytes. Depth is judged on the bytes: parsing 400 000 nested arrays is slow before it fails. */
 export function parseJson(bytes: Uint8Array): unknown {

@@ -1,9 +1,16 @@
 import type { FastifyRequest } from 'fastify'
 import type { Actor, Operation } from '../operation.ts'
+import type { Gate } from '../security/gate.ts'
 import type { Decision } from '../security/rate-limiter.ts'
+import type { VerifyToken } from '../security/token-verifier.ts'
 
 /** What the pipeline needs to know of an agent before the operation runs. */
-export type AgentGate = { id: string }
+export type AgentGate = {
+  id: string
+  gate: Gate | undefined
+  /** Of the agent's own `auth`. */
+  verifyToken: VerifyToken | undefined
+}
 
 /** One request on its way through the pipeline; each step adds what it found out. */
 export type Exchange = {
@@ -16,9 +23,12 @@ export type Exchange = {
   readonly route: Route | undefined
   /** Headers of the reply, whatever it will be. */
   readonly headers: Record<string, string>
+  /** The client speaks TLS, to us or to a trusted proxy. */
+  readonly secure: boolean
   /** The client's address, seen through trusted proxies. */
   address: string
   actor: Actor | undefined
+  /** The limit nearest to its end. */
   rate: Decision | undefined
   agent: AgentGate | undefined
 }
@@ -37,5 +47,7 @@ declare module 'fastify' {
     route?: Route
     /** Answers without a key. */
     open?: boolean
+    /** Answers whatever the settings say: whoever watches over the service must reach it. */
+    probe?: boolean
   }
 }

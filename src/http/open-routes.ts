@@ -4,16 +4,17 @@ import { openApiDocument } from './openapi.ts'
 import { referencePages } from './reference/reference.ts'
 import { send } from './respond.ts'
 
-/** What answers without a key: health, and the documents of the API. */
+/** What answers without a key: health, to whoever asks, and the documents of the API, to whom the service lets in. */
 export function addOpenRoutes(
   app: FastifyInstance,
   operations: readonly Operation[],
   ready: () => Promise<boolean>,
 ): void {
   const config = { open: true }
+  const probe = { config: { probe: true } }
   // Liveness does not touch the database: restarting this process would not mend one that is gone.
-  app.get('/healthz', { config }, (request, reply) => answer(request, reply, 200, '{"status":"ok"}'))
-  app.get('/readyz', { config }, async (request, reply) => {
+  app.get('/healthz', probe, (request, reply) => answer(request, reply, 200, '{"status":"ok"}'))
+  app.get('/readyz', probe, async (request, reply) => {
     const isReady = await ready()
     return answer(request, reply, isReady ? 200 : 503, JSON.stringify({ status: isReady ? 'ready' : 'not_ready' }))
   })

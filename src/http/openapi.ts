@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { type ErrorCode, STATUS_OF } from '../errors.ts'
-import { changes, type Operation } from '../operation.ts'
+import { changes, type Operation, protectedNames } from '../operation.ts'
 import type { OpenApi } from './openapi-document.ts'
 
 type Schema = Record<string, unknown>
@@ -8,7 +8,15 @@ type Schema = Record<string, unknown>
 const DOCUMENT_VERSION = '1.0.0'
 
 /** What the pipeline may answer to any request. */
-const COMMON_ERRORS: ErrorCode[] = ['invalid_request', 'unauthorized', 'rate_limited', 'server_error', 'unavailable']
+const COMMON_ERRORS: ErrorCode[] = [
+  'invalid_request',
+  'unauthorized',
+  'forbidden',
+  'https_required',
+  'rate_limited',
+  'server_error',
+  'unavailable',
+]
 const BODY_ERRORS: ErrorCode[] = ['payload_too_large', 'unsupported_media_type']
 const IDEMPOTENCY_ERRORS: ErrorCode[] = ['idempotency_key_in_use', 'idempotency_key_reused']
 
@@ -36,7 +44,13 @@ export function openApiDocument(operations: readonly Operation[]): OpenApi {
     paths,
     components: {
       schemas,
-      securitySchemes: { key: { type: 'http', scheme: 'bearer', description: 'An API key (`mrg_…`)' } },
+      securitySchemes: {
+        key: {
+          type: 'http',
+          scheme: 'bearer',
+          description: 'An API key (`mrg_…`), or a token of the identity provider that is configured.',
+        },
+      },
     },
   }
   return document
@@ -137,13 +151,29 @@ function parametersOf(operation: Operation, schemas: Record<string, Schema>): Sc
     description: 'Makes a retry safe: the same request with the same key within 24 hours runs once.',
     schema: { type: 'string', minLength: 1, maxLength: 255 },
   }
-  return [...inPath, ...inQuery, ...(operation.idempotent ? [idempotencyKey] : [])]
+  const code = {
+    name: 'X-Service-OTP',
+    in: 'header',
+    required: operation.mfa === 'always',
+    description: 'A one-time code of the key, where `security.mfa` asks for one.',
+    schema: { type: 'string', pattern: '^\\d{6}$' },
+  }
+  return [
+    ...inPath,
+    ...inQuery,
+    ...(operation.idempotent ? [idempotencyKey] : []),
+    ...(mayNeedCode(operation) ? [code] : []),
+  ]
+}
+
+function mayNeedCode(operation: Operation): boolean {
+  return protectedNames(operation).length > 0
 }
 
 function errorsOf(operation: Operation): Map<number, ErrorCode[]> {
   const codes: ErrorCode[] = [
     ...COMMON_ERRORS,
-    ...(operation.permission ? (['forbidden'] as const) : []),
+    ...(mayNeedCode(operation) ? (['mfa_required'] as const) : []),
     ...(operation.path.includes('{') ? (['not_found'] as const) : []),
     ...(changes(operation) ? BODY_ERRORS : []),
     ...(operation.idempotent ? IDEMPOTENCY_ERRORS : []),

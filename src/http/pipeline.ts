@@ -1,32 +1,32 @@
-import type { Config } from '../config.ts'
 import { ApiError, notFound } from '../errors.ts'
-import {
-  type Actor,
-  type Context,
-  changes,
-  type Delivery,
-  type Operation,
-  outOfScope,
-  type Parts,
-  requirePermission,
-} from '../operation.ts'
-import { clientAddress, ipList } from '../security/ip-list.ts'
+import { type Actor, type Delivery, type Operation, outOfScope, type Parts, requirePermission } from '../operation.ts'
+import type { Gate } from '../security/gate.ts'
+import { ipList } from '../security/ip-list.ts'
 import type { RateLimiter } from '../security/rate-limiter.ts'
-import type { Database } from '../storage/database.ts'
-import { authenticator, type Verify } from './authenticate.ts'
-import { parseJson } from './body.ts'
+import type { VerifyToken } from '../security/token-verifier.ts'
+import { authenticator, type VerifyKey } from './authenticate.ts'
+import { readBody } from './body.ts'
+import { findAddress } from './client.ts'
 import type { AgentGate, Exchange, Route } from './exchange.ts'
-import { fingerprint, type Held, type Idempotency, readIdempotencyKey } from './idempotency.ts'
-import { rateLimit } from './rate-limit.ts'
-import { type Rendered, render } from './respond.ts'
+import { failureLimit } from './failure-limit.ts'
+import { passGate, promiseHttps } from './gate.ts'
+import { fingerprint, type Idempotency, readIdempotencyKey } from './idempotency.ts'
+import { requireCode, type SpendCode } from './mfa.ts'
+import { rateLimit, takeFromGate } from './rate-limit.ts'
+import type { Rendered } from './respond.ts'
+import { runAndRender } from './run-and-render.ts'
 import { validate } from './validate.ts'
 
 /** What the edge needs from the rest of the house; it knows no slice. */
 export type Edge = {
   parts: Parts
   operations: readonly Operation[]
-  verify: Verify
+  /** What the service asks of every request, as its files say now. */
+  gate(): Gate
+  verifyKey: VerifyKey
+  verifyToken: VerifyToken | undefined
   findAgent(ref: string): AgentGate | undefined | Promise<AgentGate | undefined>
+  spendCode: SpendCode
   limiter: RateLimiter
   idempotency: Idempotency
 }
@@ -34,41 +34,42 @@ export type Edge = {
 type Step = (exchange: Exchange) => void | Promise<void>
 
 export type Pipeline = {
-  /** Before the body is read. */
+  /** Every request but the probes. */
+  enter(exchange: Exchange): Promise<void>
+  /** What needs a key, before its body is read. */
   admit(exchange: Exchange): Promise<void>
-  /** With the body: validate, once, run, render. */
+  /** With the body: second factor, validate, once, run, render. */
   run(exchange: Exchange, route: Route, body: Buffer | undefined, delivery: Delivery): Promise<Rendered>
 }
 
 /** Every request takes these steps in this order; an operation cannot forget one. */
 export function pipeline(edge: Edge): Pipeline {
-  const { config } = edge.parts
-  const steps: Step[] = [
-    findAddress(config),
-    authenticator(edge.verify, edge.limiter, config.limits.failedAuthPerMinute),
-    rateLimit(edge.limiter, config.limits),
+  const { limiter, parts, verifyKey, verifyToken, findAgent } = edge
+  const { config, log, now } = parts
+  const failures = failureLimit(limiter, config.limits.failedAuthPerMinute, now)
+  const entrance: Step[] = [
+    findAddress(ipList(config.server.trustedProxies)),
+    (exchange) => passGate(exchange, edge.gate(), now()),
+  ]
+  const admission: Step[] = [
+    authenticator({ verifyKey, verifyToken, findAgent, failures, tier: config.limits.defaultTier, log }),
+    rateLimit(limiter, config.limits),
+    (exchange) => takeFromGate(exchange, edge.gate(), 'service', limiter),
     requireRoute(edge.operations),
     requireOperationPermission,
-    passAgentGate(edge.findAgent),
+    (exchange) => passAgent(exchange, edge),
   ]
   return {
-    async admit(exchange) {
-      for (const step of steps) {
-        const pending = step(exchange)
-        if (pending) await pending
-      }
-    },
+    enter: (exchange) => takeSteps(entrance, exchange),
+    admit: (exchange) => takeSteps(admission, exchange),
     run: (exchange, route, body, delivery) => runOperation(edge, { exchange, route, body, delivery }),
   }
 }
 
-function findAddress({ server }: Config): Step {
-  const trusted = ipList(server.trustedProxies)
-  return (exchange) => {
-    const forwarded = exchange.request.headers['x-forwarded-for']
-    const address = clientAddress(exchange.address, Array.isArray(forwarded) ? forwarded.join(',') : forwarded, trusted)
-    if (address === undefined) throw new ApiError('forbidden', 'X-Forwarded-For is malformed')
-    exchange.address = address
+async function takeSteps(steps: Step[], exchange: Exchange): Promise<void> {
+  for (const step of steps) {
+    const pending = step(exchange)
+    if (pending) await pending
   }
 }
 
@@ -95,17 +96,25 @@ function requireOperationPermission({ route, actor }: Exchange): void {
   if (permission) requirePermission(actor as Actor, permission)
 }
 
-function passAgentGate(findAgent: Edge['findAgent']): Step {
-  return async (exchange) => {
-    const params = exchange.request.params as { agent_id?: string }
-    if (params.agent_id === undefined || !exchange.route) return
-    const found = findAgent(params.agent_id)
-    const agent = found instanceof Promise ? await found : found
-    const scope = (exchange.actor as Actor).agent_id
-    if (scope !== null && agent?.id !== scope) throw outOfScope()
-    if (!agent) throw notFound('Agent', params.agent_id)
-    exchange.agent = agent
-  }
+async function passAgent(exchange: Exchange, edge: Edge): Promise<void> {
+  const { agent_id: ref } = exchange.request.params as { agent_id?: string }
+  if (ref === undefined || !exchange.route) return
+  if (!(await enterAgent(exchange, ref, edge))) throw notFound('Agent', ref)
+}
+
+/** Past the scope of the actor and the agent's own security; false when there is no such agent. */
+async function enterAgent(exchange: Exchange, ref: string, { findAgent, limiter, parts }: Edge): Promise<boolean> {
+  const found = findAgent(ref)
+  const agent = found instanceof Promise ? await found : found
+  const scope = (exchange.actor as Actor).agent_id
+  if (scope !== null && agent?.id !== scope) throw outOfScope()
+  if (!agent) return false
+  exchange.agent = agent
+  if (!agent.gate) return true
+  promiseHttps(exchange, agent.gate)
+  passGate(exchange, agent.gate, parts.now())
+  await takeFromGate(exchange, agent.gate, `agent:${agent.id}`, limiter)
+  return true
 }
 
 type Request = { exchange: Exchange; route: Route; body: Buffer | undefined; delivery: Delivery }
@@ -113,15 +122,23 @@ type Request = { exchange: Exchange; route: Route; body: Buffer | undefined; del
 async function runOperation(edge: Edge, { exchange, route, body: bytes, delivery }: Request): Promise<Rendered> {
   const { operation } = route
   const body = readBody(operation, bytes)
+  if (!operation.concerns) await askForCode(edge, exchange, operation, body)
   const given = exchange.request.params as Record<string, string>
   const input = {
     params: exchange.agent ? { ...given, agent_id: exchange.agent.id } : given,
     query: route.readQuery(exchange.query),
     body: operation.body ? validate(operation.body, body) : undefined,
   }
+  // Which agent it is about is known only now.
+  if (operation.concerns) {
+    const ref = await operation.concerns(input, edge.parts.storage.db)
+    if (ref !== null) await enterAgent(exchange, ref, edge)
+    await askForCode(edge, exchange, operation, body)
+  }
+  const run = { exchange, operation, input, fields: Object.keys(Object(body)), delivery }
 
   const key = operation.idempotent ? readIdempotencyKey(exchange.request) : undefined
-  if (key === undefined) return runAndRender(edge, { exchange, operation, input, delivery })
+  if (key === undefined) return runAndRender(edge, run)
   const request = {
     scope: (exchange.actor as Actor).id,
     key,
@@ -129,65 +146,12 @@ async function runOperation(edge: Edge, { exchange, route, body: bytes, delivery
     secret: operation.secret ?? false,
   }
   // Whoever sends a key will ask again: the run goes on without its client.
-  const unattended = { ...delivery, onHangUp: undefined }
-  return edge.idempotency.once(request, (held) =>
-    runAndRender(edge, { exchange, operation, input, delivery: unattended, held }),
-  )
+  const unattended = { ...run, delivery: { ...delivery, onHangUp: undefined } }
+  return edge.idempotency.once(request, (held) => runAndRender(edge, { ...unattended, held }))
 }
 
-function readBody({ body, bodyOptional }: Operation, bytes: Buffer | undefined): unknown {
-  if (bytes === undefined || bytes.length === 0) {
-    if (!body || bodyOptional) return {}
-    throw new ApiError('invalid_request', 'The request needs a JSON body')
-  }
-  const value = parseJson(bytes)
-  if (!body) throw new ApiError('invalid_request', 'This request takes no body')
-  return value
-}
-
-type Run = {
-  exchange: Pick<Exchange, 'path' | 'request_id' | 'actor'>
-  operation: Operation
-  input: { params: unknown; query: unknown; body: unknown }
-  delivery: Delivery
-  held?: Held
-}
-
-/** The effects and, for a request that may be repeated, its reply commit together. */
-export async function runAndRender(
-  { parts }: Pick<Edge, 'parts'>,
-  { exchange, operation, input, delivery, held }: Run,
-): Promise<Rendered> {
-  const { path, request_id } = exchange
-  // A search has its page in the body.
-  const paging = operation.method === 'GET' ? input.query : input.body
-  const toReply = (result: unknown) => render(operation, result, { path, paging })
-  const context = { ...parts, ...delivery, actor: exchange.actor as Actor, request_id }
-
-  if (!changes(operation) || operation.transaction === false) {
-    let committed: Rendered | undefined
-    const commit: Context['commit'] = async ({ writes, guard }, data) => {
-      const reply = data === undefined ? undefined : toReply(data)
-      const accept = async (db: Database) =>
-        (!guard || (await guard(db))) && (!held || !reply || (await held.complete(db, reply)))
-      const kept = await parts.journal.commit(guard || (held && reply) ? { writes, guard: accept } : { writes })
-      if (kept) committed = reply
-      return kept
-    }
-    const result = await operation.run(input, { ...context, db: parts.storage.db, commit })
-    const reply = committed ?? toReply(result)
-    if (held && !committed && !(await held.complete(parts.storage.db, reply))) throw takenOver()
-    return reply
-  }
-
-  const commit = () => Promise.reject(new Error(`${operation.id} runs in a transaction: write to it`))
-  return parts.storage.transaction(async (db) => {
-    const reply = toReply(await operation.run(input, { ...context, db, commit }))
-    if (held && !(await held.complete(db, reply))) throw takenOver()
-    return reply
-  })
-}
-
-function takenOver(): ApiError {
-  return new ApiError('idempotency_key_in_use', 'Another run took over this Idempotency-Key', { retry_after: 1 })
+function askForCode(edge: Edge, exchange: Exchange, operation: Operation, body: unknown): Promise<void> {
+  const own = exchange.agent?.gate
+  const gates = own ? [edge.gate(), own] : [edge.gate()]
+  return requireCode(exchange, operation, body, { gates, spend: edge.spendCode })
 }

@@ -1,6 +1,7 @@
 import type { Config } from '../config.ts'
 import { ApiError } from '../errors.ts'
 import type { Actor } from '../operation.ts'
+import type { Gate } from '../security/gate.ts'
 import type { Decision, RateLimiter } from '../security/rate-limiter.ts'
 import type { Exchange } from './exchange.ts'
 
@@ -16,7 +17,22 @@ export function rateLimit(limiter: RateLimiter, { tiers, defaultTier }: Config['
   }
 }
 
-function apply({ headers }: Exchange, { allowed, remaining, reset_at, retry_after_ms }: Decision, limit: number): void {
+/** The limit that the service or an agent sets for all its callers together. */
+export async function takeFromGate(
+  exchange: Exchange,
+  { rate }: Gate,
+  bucket: string,
+  limiter: RateLimiter,
+): Promise<void> {
+  if (rate) apply(exchange, await limiter.take(bucket, rate), rate.limit)
+}
+
+/** Of several limits the headers tell the one that is nearest to its end. */
+function apply(exchange: Exchange, decision: Decision, limit: number): void {
+  const { allowed, remaining, reset_at, retry_after_ms } = decision
+  if (allowed && exchange.rate && exchange.rate.remaining <= remaining) return
+  exchange.rate = decision
+  const { headers } = exchange
   headers['X-RateLimit-Limit'] = String(limit)
   headers['X-RateLimit-Remaining'] = String(Math.min(remaining, limit))
   headers['X-RateLimit-Reset'] = String(Math.ceil(reset_at / 1000))

@@ -1,15 +1,22 @@
+import type { Server as HttpServer } from 'node:http'
+import type { Server as HttpsServer } from 'node:https'
 import type { Socket } from 'node:net'
-import Fastify, { type FastifyError, type FastifyReply, type FastifyRequest } from 'fastify'
+import Fastify, { type FastifyError, type FastifyHttpOptions, type FastifyReply, type FastifyRequest } from 'fastify'
 import { z } from 'zod'
 import { ApiError, type ErrorCode } from '../errors.ts'
 import { type Delivery, PLAIN_REPLY } from '../operation.ts'
+import { ipList } from '../security/ip-list.ts'
+import { isSecure } from './client.ts'
 import type { Exchange, Route } from './exchange.ts'
+import { promiseHttps } from './gate.ts'
 import { isReplay } from './idempotency.ts'
 import { addOpenRoutes } from './open-routes.ts'
 import { type Edge, pipeline } from './pipeline.ts'
 import { queryReader } from './query.ts'
+import { reportRefusal } from './refusals.ts'
 import { renderError, send, standardHeaders, toApiError } from './respond.ts'
 import { eventStream } from './stream.ts'
+import { reloadTls, tlsOptions } from './tls.ts'
 import { checkBodyHeaders, checkTransport } from './transport.ts'
 
 export type Server = {
@@ -23,11 +30,20 @@ const HEADER_BYTES = 16_384
 type Health = { ready(): Promise<boolean> }
 
 export function createServer(edge: Edge, { ready }: Health): Server {
-  const { config, log, newId, now } = edge.parts
-  const { admit, run } = pipeline(edge)
+  const { config, log, newId, now, audit } = edge.parts
+  const { tls } = config.server
+  const { enter, admit, run } = pipeline(edge)
+  const trusted = ipList(config.server.trustedProxies)
   let draining = false
 
-  const app = Fastify({
+  const http = {
+    maxHeaderSize: HEADER_BYTES,
+    connectionsCheckingInterval: 1_000,
+    headersTimeout: config.server.requestTimeout,
+    // Node would answer in its own words; checkTransport does it in ours.
+    requireHostHeader: false,
+  }
+  const options: FastifyHttpOptions<HttpServer> = {
     logger: false,
     bodyLimit: config.limits.body,
     exposeHeadRoutes: false,
@@ -35,16 +51,14 @@ export function createServer(edge: Edge, { ready }: Health): Server {
     forceCloseConnections: 'idle',
     requestTimeout: config.server.requestTimeout,
     routerOptions: { maxParamLength: HEADER_BYTES, querystringParser: () => ({}) },
-    http: {
-      maxHeaderSize: HEADER_BYTES,
-      connectionsCheckingInterval: 1_000,
-      headersTimeout: config.server.requestTimeout,
-      // Node would answer in its own words; checkTransport does it in ours.
-      requireHostHeader: false,
-    },
     clientErrorHandler: (error, socket) => answerBrokenRequest(error, socket, newId('req', now())),
     frameworkErrors: (error, request, reply) => fail(error, request as FastifyRequest, reply as FastifyReply),
-  })
+  }
+  // Fastify types an HTTPS server apart; everything here works on either.
+  const app = Fastify(
+    (tls ? { ...options, https: { ...http, ...tlsOptions(tls) } } : { ...options, http }) as typeof options,
+  )
+  const stopReloading = tls ? reloadTls(app.server as HttpServer & HttpsServer, tls, log) : () => {}
   app.server.maxHeadersCount = 0
   app.server.on('connect', (_request, socket: Socket) => answerRaw(socket, methodNotAllowed(), newId('req', now())))
   app.server.on('checkExpectation', (request, response) => app.server.emit('request', request, response))
@@ -58,7 +72,7 @@ export function createServer(edge: Edge, { ready }: Health): Server {
     const target = request.raw.url ?? '/'
     const mark = target.indexOf('?')
     const request_id = newId('req', now())
-    return {
+    const exchange: Exchange = {
       request,
       request_id,
       started: performance.now(),
@@ -66,17 +80,22 @@ export function createServer(edge: Edge, { ready }: Health): Server {
       query: mark < 0 ? '' : target.slice(mark + 1),
       route: request.routeOptions.config.route,
       headers: standardHeaders(request_id),
+      secure: isSecure(request, trusted),
       address: request.socket.remoteAddress ?? '',
       actor: undefined,
       rate: undefined,
       agent: undefined,
     }
+    promiseHttps(exchange, edge.gate())
+    return exchange
   }
 
   const fail = (error: unknown, request: FastifyRequest, reply: FastifyReply): void => {
     request.exchange ??= open(request)
     const { request_id, headers } = request.exchange
-    const rendered = renderError(toApiError(fromFastify(error, request), log, request_id), request_id)
+    const apiError = toApiError(fromFastify(error, request), log, request_id)
+    reportRefusal(audit, request.exchange, apiError)
+    const rendered = renderError(apiError, request_id)
     if (draining) reply.header('Connection', 'close')
     reply.headers(headers)
     send(reply, rendered)
@@ -86,7 +105,10 @@ export function createServer(edge: Edge, { ready }: Health): Server {
   app.addHook('onRequest', async (request) => {
     request.exchange = open(request)
     checkTransport(request.exchange)
-    if (request.routeOptions.config.open) return
+    const { open: isOpen, probe } = request.routeOptions.config
+    if (probe) return
+    await enter(request.exchange)
+    if (isOpen) return
     await admit(request.exchange)
     checkBodyHeaders(request.exchange)
   })
@@ -162,6 +184,7 @@ export function createServer(edge: Edge, { ready }: Health): Server {
     listen: (options) => app.listen(options),
     async close(drainTimeoutMs) {
       draining = true
+      stopReloading()
       const force = setTimeout(() => app.server.closeAllConnections(), drainTimeoutMs)
       await app.close()
       clearTimeout(force)

@@ -18,10 +18,12 @@ export const createKey = operation({
   description:
     'The secret is in this reply only. Nobody grants more than they hold: permissions, scope, tier and expiry.',
   permission: 'manage',
+  mfa: 'keys',
   idempotent: true,
   secret: true,
   success: 201,
   body: CreateKeyBody,
+  concerns: async ({ body }) => body.agent_id,
   data: KeyWithSecret,
 
   async run({ body }, { db, actor, config, newId, now }) {

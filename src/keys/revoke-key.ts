@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { conflict } from '../errors.ts'
 import { operation } from '../operation.ts'
 import { Time } from '../shapes.ts'
-import { getInScope } from './in-scope.ts'
+import { concernedAgent, getInScope } from './in-scope.ts'
 import { KeyParams } from './key.ts'
 import * as keys from './store.ts'
 
@@ -14,8 +14,10 @@ export const revokeKey = operation({
   description:
     'Takes effect at once, also for a secret in its grace period. Revoking again changes nothing. The last key that may manage the whole service cannot be revoked: 409.',
   permission: 'manage',
+  mfa: 'keys',
   errors: ['conflict'],
   params: KeyParams,
+  concerns: concernedAgent,
   data: z.object({ id: z.string(), revoked: z.literal(true), revoked_at: Time }),
 
   async run({ params }, { db, actor, now }) {

@@ -5,7 +5,7 @@ import { operation } from '../operation.ts'
 import { newKey } from '../security/key-format.ts'
 import { sha256 } from '../security/secrets.ts'
 import { requireNoEscalation } from './escalation.ts'
-import { getInScope } from './in-scope.ts'
+import { concernedAgent, getInScope } from './in-scope.ts'
 import { hintOf, KeyParams, KeyWithSecret, presentKey, statusOf } from './key.ts'
 import * as keys from './store.ts'
 
@@ -19,10 +19,12 @@ export const rotateKey = operation({
   description:
     'Same id, new secret, shown in this reply only. The old secret works until the grace period ends; 0 ends it now.',
   permission: 'manage',
+  mfa: 'keys',
   idempotent: true,
   secret: true,
   errors: ['conflict'],
   params: KeyParams,
+  concerns: concernedAgent,
   body: z.strictObject({
     grace_period_seconds: z
       .int()

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { type RefusedToken, refuse } from './bearer-token.ts'
+import { type RefusedToken, refuse, Subject } from './bearer-token.ts'
 import type { Permission } from './permissions.ts'
 
 /** `expires_at` in epoch milliseconds, null when the provider does not say. */
@@ -12,7 +12,6 @@ export type AccessGrant = {
 }
 
 const Scopes = z.union([z.string().transform((text) => text.split(' ')), z.array(z.string())])
-const Subject = z.string().min(1).max(256)
 
 export const AccessClaims = z.object({
   iss: z.string().optional(),
@@ -56,21 +55,26 @@ export function isTypedAccessToken(typ: unknown): boolean {
   return mediaType(typ) === 'at+jwt'
 }
 
-/** What verified claims allow: the four agent scopes, provided that every required scope is there. */
+/**
+ * What verified claims allow. Of the four agent scopes those in `scopes` count; any other scope named there must be in
+ * every token. Without `scopes` all four count.
+ */
 export function accessGrant(options: {
   claims: AccessClaims
   issuer: string
-  requiredScopes: readonly string[]
+  scopes: readonly string[] | undefined
   time: number
 }): AccessGrant | RefusedToken {
-  const { claims, issuer, requiredScopes, time } = options
+  const { claims, issuer, scopes, time } = options
   const expires_at = claims.exp === undefined ? null : claims.exp * 1000
   if (expires_at !== null && expires_at <= time) return refuse('expired')
   const subject = claims.sub ?? claims.client_id ?? claims.azp
   if (subject === undefined) return refuse('bad_claims')
   const carried = new Set([...(claims.scope ?? []), ...(claims.scp ?? [])])
-  const permissions = [...carried].flatMap((scope) => PERMISSION_OF_SCOPE.get(scope) ?? [])
-  if (permissions.length === 0 || !requiredScopes.every((scope) => carried.has(scope))) return refuse('forbidden')
+  const counted = [...carried].filter((scope) => scopes === undefined || scopes.includes(scope))
+  const permissions = counted.flatMap((scope) => PERMISSION_OF_SCOPE.get(scope) ?? [])
+  const required = (scopes ?? []).filter((scope) => !PERMISSION_OF_SCOPE.has(scope))
+  if (permissions.length === 0 || !required.every((scope) => carried.has(scope))) return refuse('forbidden')
   return { ok: true, issuer, subject, permissions, expires_at }
 }
 

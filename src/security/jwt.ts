@@ -8,6 +8,7 @@ import {
   type RefusedToken,
   refusalOf,
   refuse,
+  Subject,
 } from './bearer-token.ts'
 import { defaultRoles, Permission, permissionsOf, type Roles } from './permissions.ts'
 
@@ -39,10 +40,10 @@ const MAX_LIFETIME_SECONDS = 3600
 const PLAIN_KID = /^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$/
 
 const Claims = z.object({
-  user_id: z.string().min(1).max(256),
+  user_id: Subject,
   exp: z.int(),
   iat: z.int(),
-  sub: z.string().min(1).max(256).optional(),
+  sub: Subject.optional(),
   iss: z.string().optional(),
   permissions: z.array(Permission).optional(),
   role: z.string().optional(),

@@ -17,7 +17,7 @@ export type OAuth2Options = {
   provider: string
   clientId: string
   clientSecret?: string | undefined
-  /** Scopes that every token must carry, whatever it is used for. */
+  /** The agent scopes that count, all four when absent; any other scope here must be in every token. */
   scopes?: readonly string[] | undefined
   /** A second audience beside clientId. */
   resource?: string | undefined
@@ -36,7 +36,7 @@ const ALGORITHMS = ['RS256', 'PS256', 'ES256', 'EdDSA']
  * by asking the provider (needs clientSecret) when it is opaque or `introspection` is set.
  */
 export function oauth2Verifier(options: OAuth2Options): VerifyOAuth2 {
-  const { clientId, clientSecret, scopes: requiredScopes = [], introspection = false, fetch, now } = options
+  const { clientId, clientSecret, scopes, introspection = false, fetch, now } = options
   if (introspection && !clientSecret) throw new Error('introspection needs auth.clientSecret')
   const audiences = options.resource === undefined ? [clientId] : [clientId, options.resource]
   const provider = identityProvider({ provider: options.provider, fetch, now })
@@ -57,7 +57,7 @@ export function oauth2Verifier(options: OAuth2Options): VerifyOAuth2 {
     if (!claims) return refuse('bad_claims')
     // An ID token without a nonce looks like an untyped access token, but it never carries scopes.
     if (!isTypedAccessToken(typ) && !claims.scope && !claims.scp) return refuse('wrong_type')
-    return accessGrant({ claims, issuer, requiredScopes, time: now() })
+    return accessGrant({ claims, issuer, scopes, time: now() })
   }
 
   async function verifyByAsking(token: string): Promise<AccessGrant | RefusedToken> {
@@ -75,7 +75,7 @@ export function oauth2Verifier(options: OAuth2Options): VerifyOAuth2 {
     const meant = aud ? aud.some((one) => audiences.includes(one)) : client_id === clientId
     if (!meant) return refuse('wrong_audience')
     if (nbf !== undefined && nbf * 1000 > now() + CLOCK_SKEW_SECONDS * 1000) return refuse('not_yet_valid')
-    return accessGrant({ claims, issuer, requiredScopes, time: now() })
+    return accessGrant({ claims, issuer, scopes, time: now() })
   }
 
   return async (token) => {

@@ -13,14 +13,16 @@ export const WebAddress = z.string().refine(isWebAddress, 'must be an http(s) UR
 
 export const Secret = z.string().min(1).meta({ writeOnly: true })
 
-const FilePath = z.string().min(1)
+const FilePath = z.string().min(1).max(65_536)
+const MAX_ADDRESSES = 1_000
 
 const Window = z
   .string()
   .regex(DURATION_PATTERN, 'must be a duration such as 1m')
   .refine(isWindow, 'must be between 1s and 1d')
 
-const PROTECTED_OPERATIONS = ['delete', 'update', 'deploy', 'rollback', 'clear_memory', 'webhooks', 'keys'] as const
+const ProtectedName = z.enum(['delete', 'update', 'deploy', 'rollback', 'clear_memory', 'webhooks', 'keys'])
+export type ProtectedName = z.output<typeof ProtectedName>
 
 export const SecuritySettings = z.strictObject({
   ipWhitelist: z
@@ -28,6 +30,7 @@ export const SecuritySettings = z.strictObject({
       enabled: z.boolean().default(false).describe('Refuse every address that is not listed'),
       addresses: z
         .array(AddressRange)
+        .max(MAX_ADDRESSES)
         .default([])
         .describe('IP addresses and CIDR ranges; an empty list admits nobody'),
     })
@@ -58,9 +61,9 @@ export const SecuritySettings = z.strictObject({
     .strictObject({
       enabled: z.boolean().default(false).describe('Ask for a one-time code'),
       requiredFor: z
-        .array(z.enum(PROTECTED_OPERATIONS))
+        .array(ProtectedName)
         .default(['delete', 'update'])
-        .describe(`Operations that need the code: ${PROTECTED_OPERATIONS.join(', ')}`),
+        .describe(`Operations that need the code: ${ProtectedName.options.join(', ')}`),
     })
     .prefault({}),
 })
@@ -78,7 +81,9 @@ const OAuth2 = z
         error: `must name one of ${Permission.options.map((name) => `${name}:agents`).join(', ')}`,
       })
       .optional()
-      .describe('oauth2: the scopes that count here; all when absent'),
+      .describe(
+        'oauth2: the agent scopes that count here, all when absent; any other scope named must be in every token',
+      ),
     introspection: z
       .enum(['opaque', 'always'])
       .optional()

@@ -5,11 +5,12 @@ import { invocations } from './migrations/0002-invocations.ts'
 import { observability } from './migrations/0003-observability.ts'
 import { memory } from './migrations/0004-memory.ts'
 import { webhooks } from './migrations/0005-webhooks.ts'
+import { security } from './migrations/0006-security.ts'
 
 export type Migration = (db: Kysely<unknown>, engine: Engine) => Promise<void>
 
 /** In order; what has been released is never edited, only followed. */
-const MIGRATIONS: Migration[] = [foundation, invocations, observability, memory, webhooks]
+const MIGRATIONS: Migration[] = [foundation, invocations, observability, memory, webhooks, security]
 
 const LOCK = 7_766_837
 

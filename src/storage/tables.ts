@@ -18,6 +18,9 @@ export type Tables = {
   webhooks: WebhooksTable
   events: EventsTable
   deliveries: DeliveriesTable
+  key_factors: KeyFactorsTable
+  audit_log: AuditLogTable
+  audit_chain: AuditChainTable
 }
 
 /** What the installation must remember about itself. */
@@ -228,3 +231,41 @@ type MemoryVectorsTable = {
   /** Base64 of 32-bit floats, little-endian, of unit length. */
   vector: string
 }
+
+/** The second factors of keys: one in force, and one that waits for its first code. */
+type KeyFactorsTable = {
+  key_id: string
+  status: string
+  secret: string
+  last_step: number | null
+  wrong_codes: number
+  locked_until: number | null
+  /** Grows with every change, so that nobody writes over a state they have not read. */
+  version: number
+  created_at: number
+  created_by: string
+}
+
+/** `seq` and the hashes are null until the entry has its place in the chain. */
+type AuditLogTable = {
+  position: Generated<number>
+  id: string
+  created_at: number
+  actor_kind: string | null
+  actor: string | null
+  action: string | null
+  agent_id: string | null
+  target: string | null
+  outcome: string
+  code: string | null
+  fields: string
+  times: number
+  request_id: string
+  address: string | null
+  seq: number | null
+  prev_hash: string | null
+  hash: string | null
+}
+
+/** `head` is the last entry of the chain, `tail` the last one that was removed from its beginning. */
+type AuditChainTable = { name: string; seq: number; hash: string }

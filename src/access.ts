@@ -1,0 +1,81 @@
+import { readFileSync } from 'node:fs'
+import { type Agent, openAuth } from './agents/agent.ts'
+import * as agents from './agents/store.ts'
+import type { AgentGate } from './http/exchange.ts'
+import { cache } from './lib/cache.ts'
+import { watchFiles } from './lib/watch-files.ts'
+import type { Parts } from './operation.ts'
+import { readAgentAuthority } from './security/authority.ts'
+import { type Gate, gateOf } from './security/gate.ts'
+import { guardedFetch } from './security/guarded-fetch.ts'
+import { tokenVerifier, type VerifyToken } from './security/token-verifier.ts'
+
+/** Who may come in, as `moorage.yaml` and each agent say: worked out once, and again when they or their files change. */
+export type Access = {
+  gate(): Gate
+  verifyToken: VerifyToken | undefined
+  findAgent(ref: string): AgentGate | undefined | Promise<AgentGate | undefined>
+  close(): void
+}
+
+export function openAccess({ config, storage, keyring, now, log }: Parts): Access {
+  const { security, auth, roles, server, webhooks } = config
+  const readFile = (path: string) => readFileSync(path, 'utf8')
+  let gate = gateOf(security, readFile)
+
+  const verifierOf = agentVerifiers((sealed) => {
+    const own = openAuth({ auth: sealed }, keyring)
+    return own ? tokenVerifier(own, { roles, fetch: guardedFetch(webhooks), now }) : undefined
+  })
+  const readAuthority = (caCert: string) => readAgentAuthority(caCert, server.tls?.clientCaDir)
+  const byRef = cache<AgentGate>()
+  const load = async (ref: string): Promise<AgentGate | undefined> => {
+    const agent = await agents.find(storage.db, ref)
+    return agent && { id: agent.id, gate: agentGate(agent), verifyToken: verifierOf(agent) }
+  }
+  storage.onChange((change) => change === 'agents' && byRef.clear())
+
+  function agentGate({ id, security: own }: Agent): Gate | undefined {
+    if (own === null) return undefined
+    try {
+      return gateOf(own, readAuthority)
+    } catch (err) {
+      // Its authority's file is gone or broken: then nobody gets in, rather than everybody.
+      log.error({ err, agent: id }, 'an agent cannot be reached: its caCert cannot be used')
+      return { ...gateOf({ ...own, mtls: { enabled: false } }, readAuthority), certificate: () => false }
+    }
+  }
+
+  const watched = [security.mtls.caCert, server.tls?.clientCaDir].filter((path) => path !== undefined)
+  const stopWatching = watchFiles(server.tls?.reload ? watched : [], () => {
+    byRef.clear()
+    try {
+      gate = gateOf(security, readFile)
+    } catch (err) {
+      log.error({ err }, 'the new security.mtls.caCert cannot be used; the old one stays')
+    }
+  })
+
+  return {
+    gate: () => gate,
+    verifyToken: auth && tokenVerifier(auth, { roles, fetch, now }),
+    findAgent: (ref) => byRef.get(ref, load),
+    close: stopWatching,
+  }
+}
+
+const MAX_VERIFIERS = 1_000
+
+/** By the sealed `auth`: a change elsewhere must not make every agent ask its provider for its keys again. */
+function agentVerifiers(build: (sealed: string) => VerifyToken | undefined) {
+  const verifiers = new Map<string, VerifyToken | undefined>()
+  return ({ auth }: Agent): VerifyToken | undefined => {
+    if (auth === null) return undefined
+    const known = verifiers.get(auth)
+    if (known) return known
+    const verify = build(auth)
+    if (verifiers.size >= MAX_VERIFIERS) verifiers.delete(verifiers.keys().next().value as string)
+    verifiers.set(auth, verify)
+    return verify
+  }
+}

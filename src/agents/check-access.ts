@@ -1,0 +1,69 @@
+import type { z } from 'zod'
+import type { Config } from '../config.ts'
+import { type ErrorDetail, forbidden, invalid } from '../errors.ts'
+import { type Actor, requirePermission } from '../operation.ts'
+import { readAgentAuthority } from '../security/authority.ts'
+import { certificateCheck } from '../security/client-certificate.ts'
+import { checkUrl } from '../security/guarded-url.ts'
+import { covers, Permission } from '../security/permissions.ts'
+import type { AuthSettings, SecuritySettings } from '../security/settings.ts'
+import { isHint } from './agent.ts'
+
+type Access = {
+  security?: z.output<typeof SecuritySettings> | null | undefined
+  auth?: z.output<typeof AuthSettings> | null | undefined
+}
+
+/** What the shapes of `security` and `auth` cannot know: who sets them, and whether this service can keep them. */
+export function checkAccess({ security, auth }: Access, actor: Actor, config: Config): void {
+  if (security === undefined && auth === undefined) return
+  requirePermission(actor, 'manage')
+  // Whoever names the issuer of tokens decides what they may do.
+  if (auth && !covers(actor.permissions, Permission.options)) {
+    throw forbidden('To set auth a key must hold every permission: the tokens may')
+  }
+  const problems = [
+    ...(security ? securityProblems(security, config) : []),
+    ...(auth ? authProblems(auth, config) : []),
+  ]
+  if (problems.length > 0) throw invalid(...problems)
+}
+
+function securityProblems({ enforceHttps, mtls }: SecuritySettings, { server }: Config): ErrorDetail[] {
+  const problems: ErrorDetail[] = []
+  const report = (field: string, error: string) => problems.push({ field: `security.${field}`, error })
+
+  if (enforceHttps && !server.tls && server.trustedProxies.length === 0) {
+    report('enforceHttps', 'nobody could connect: this service has neither server.tls nor server.trustedProxies')
+  }
+  // These name files of the client; the service never opens them, and keeps no key.
+  for (const field of ['clientCert', 'clientKey'] as const) {
+    if (/[\r\n]/.test(mtls[field] ?? '')) report(`mtls.${field}`, 'must be a file name, not the file itself')
+  }
+  if (!mtls.enabled) return problems
+  if (!server.tls) report('mtls.enabled', 'nobody could connect: this service has no server.tls')
+  if (mtls.caCert === undefined) report('mtls.caCert', 'is required when mtls is enabled')
+  else if (!isAuthority(mtls.caCert, server.tls?.clientCaDir)) {
+    report('mtls.caCert', 'must be the PEM text of an authority, or a file of one in server.tls.clientCaDir')
+  }
+  return problems
+}
+
+/** One answer for every file that cannot be used: a client must not learn what else is on the host. */
+function isAuthority(caCert: string, directory: string | undefined): boolean {
+  try {
+    certificateCheck(readAgentAuthority(caCert, directory))
+    return true
+  } catch {
+    return false
+  }
+}
+
+function authProblems(auth: AuthSettings, { webhooks }: Config): ErrorDetail[] {
+  if (auth.type === 'jwt') return []
+  const problem = checkUrl(auth.provider, webhooks)
+  return [
+    ...(problem ? [{ field: 'auth.provider', error: problem.message.replace(/^url /, '') }] : []),
+    ...(isHint(auth.clientSecret ?? '') ? [{ field: 'auth.clientSecret', error: 'is the hint, not the secret' }] : []),
+  ]
+}

@@ -1,0 +1,81 @@
+import type { Database, Storage } from '../storage/database.ts'
+import { hashOf } from './entry.ts'
+import * as audit from './store.ts'
+
+const BATCH_SIZE = 500
+
+/** Gives entries that have none their place in the chain, a batch at a time. Returns how many got one. */
+export async function sealEntries({ transaction }: Storage): Promise<number> {
+  return transaction(async (db) => {
+    let { seq, hash: prev_hash } = await audit.lockHead(db)
+    const entries = await audit.listUnsealed(db, BATCH_SIZE)
+    for (const entry of entries) {
+      seq++
+      const hash = hashOf(entry, { seq, prev_hash })
+      await audit.seal(db, entry.id, { seq, prev_hash, hash })
+      prev_hash = hash
+    }
+    if (entries.length > 0) await audit.updateEnd(db, 'head', { seq, hash: prev_hash })
+    return entries.length
+  })
+}
+
+export type Verdict =
+  | { ok: true; entries: number; head: audit.ChainEnd }
+  /** `seq` is the first place where the chain does not hold. */
+  | { ok: false; seq: number; problem: string }
+
+/**
+ * Computes the whole chain anew. Who can write to the database can compute it anew too, from some entry on: only a
+ * head that was `pinned` elsewhere proves that nobody did.
+ */
+export async function verifyChain(db: Database, pinned?: audit.ChainEnd): Promise<Verdict> {
+  const head = await audit.getEnd(db, 'head')
+  let last = await audit.getEnd(db, 'tail')
+  let entries = 0
+  if (pinned && pinned.seq <= last.seq && !isSame(pinned, last)) {
+    return broken(pinned.seq, 'the pinned entry was removed by retention: pin a newer one')
+  }
+  for (;;) {
+    const batch = await audit.listSealed(db, last.seq, BATCH_SIZE)
+    for (const entry of batch) {
+      const { seq, prev_hash, hash } = entry
+      if (seq !== last.seq + 1) return broken(last.seq + 1, 'the entry is missing')
+      if (prev_hash !== last.hash) return broken(seq, 'the entry does not follow the one before it')
+      if (hash !== hashOf(entry, entry)) return broken(seq, 'the entry was altered')
+      if (pinned?.seq === seq && pinned.hash !== hash) return broken(seq, 'the entry is not the one that was pinned')
+      last = { seq, hash }
+      entries++
+    }
+    if (batch.length < BATCH_SIZE) break
+  }
+  // Entries sealed while this ran are beyond the head that was read first.
+  if (last.seq < head.seq) return broken(last.seq + 1, 'the entry is missing')
+  if (pinned && pinned.seq > last.seq) return broken(last.seq + 1, 'the chain ends before the pinned entry')
+  return { ok: true, entries, head: last }
+}
+
+/** Removes entries from the beginning of the chain; what is left still verifies, from the end of what was removed. */
+export async function removeOldEntries(database: Database, before: number, limit: number): Promise<number> {
+  return database.transaction().execute(async (db) => {
+    // Locked, so that two nodes do not move the tail past each other.
+    await audit.lockHead(db)
+    const tail = await audit.getEnd(db, 'tail')
+    const oldest = await audit.listSealed(db, tail.seq, limit)
+    const young = oldest.findIndex(({ created_at }) => created_at >= before)
+    const removed = young < 0 ? oldest : oldest.slice(0, young)
+    const last = removed.at(-1)
+    if (!last) return 0
+    await audit.removeUpTo(db, last.seq)
+    await audit.updateEnd(db, 'tail', { seq: last.seq, hash: last.hash })
+    return removed.length
+  })
+}
+
+function isSame(one: audit.ChainEnd, other: audit.ChainEnd): boolean {
+  return one.seq === other.seq && one.hash === other.hash
+}
+
+function broken(seq: number, problem: string): Verdict {
+  return { ok: false, seq, problem }
+}

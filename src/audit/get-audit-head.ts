@@ -1,0 +1,19 @@
+import { z } from 'zod'
+import { operation, requireScope } from '../operation.ts'
+import * as audit from './store.ts'
+
+export const getAuditHead = operation({
+  id: 'getAuditHead',
+  method: 'GET',
+  path: '/v1/audit-log/head',
+  summary: 'Get the end of the audit chain',
+  description:
+    'Note it somewhere else: `moorage audit verify --pinned SEQ:HASH` proves later that nothing up to there was changed since.',
+  permission: 'manage',
+  data: z.object({ seq: z.int().describe('0 while there is no entry'), hash: z.string() }).meta({ id: 'AuditHead' }),
+
+  async run(_input, { db, actor }) {
+    requireScope(actor, null)
+    return audit.getEnd(db, 'head')
+  },
+})

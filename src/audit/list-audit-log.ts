@@ -1,0 +1,30 @@
+import { z } from 'zod'
+import { operation, requireScope } from '../operation.ts'
+import { listQuery, TimeInput } from '../shapes.ts'
+import { AuditEntryReply, Outcome } from './entry.ts'
+import * as audit from './store.ts'
+
+export const listAuditLog = operation({
+  id: 'listAuditLog',
+  method: 'GET',
+  path: '/v1/audit-log',
+  summary: 'List the audit log',
+  description:
+    'Every change and every refusal. Invocations leave receipts instead. A key that is limited to one agent sees the entries of that agent only.',
+  permission: 'manage',
+  query: listQuery(['created_at', 'id'], {
+    action: z.string().optional().describe('An operationId, such as `deleteAgent`'),
+    actor: z.string().optional().describe('The id of a key, or of the owner of a token'),
+    agent_id: z.string().optional().describe('An id: the entries outlive the agent'),
+    outcome: Outcome.optional(),
+    since: TimeInput.optional(),
+    until: TimeInput.optional().describe('Exclusive'),
+  }),
+  list: AuditEntryReply,
+
+  async run({ query }, { db, actor }) {
+    const { limit, offset, sort, ...filter } = query
+    if (filter.agent_id !== undefined) requireScope(actor, filter.agent_id)
+    return audit.list(db, { limit, offset, sort }, { scope: actor.agent_id, ...filter })
+  },
+})

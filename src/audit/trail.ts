@@ -1,0 +1,98 @@
+import type { NewId } from '../lib/id.ts'
+import type { Logger } from '../lib/log.ts'
+import type { AuditEvent, AuditTrail } from '../operation.ts'
+import type { Storage } from '../storage/database.ts'
+import type { Journal } from '../storage/journal.ts'
+import { sealEntries } from './chain.ts'
+import type { AuditEntry } from './entry.ts'
+import { refusalTally, type Tally } from './refusals.ts'
+import * as audit from './store.ts'
+
+export type OpenTrail = AuditTrail & {
+  /** Writes down the refusals counted so far, and links whatever a node that died has left. */
+  tidy(): Promise<void>
+  close(): Promise<void>
+}
+
+type Parts = { storage: Storage; journal: Journal; newId: NewId; now: () => number; log: Logger }
+
+const SEAL_DELAY_MS = 250
+const SEAL_TRIES = 4
+
+/** Entries are written without a place in the chain, so that nobody waits for anybody; a moment later they get theirs. */
+export function openTrail({ storage, journal, newId, now, log }: Parts): OpenTrail {
+  let timer: NodeJS.Timeout | undefined
+  let sealing = Promise.resolve()
+  /** Entries of ours that may wait for their link, or for the end of their transaction. */
+  let expected = 0
+
+  const sealAll = async () => {
+    for (let sealed = -1; sealed !== 0; expected = Math.max(0, expected - sealed)) sealed = await sealEntries(storage)
+  }
+  const sealSoon = (tries = SEAL_TRIES) => {
+    timer ??= setTimeout(() => {
+      timer = undefined
+      sealing = sealAll()
+        .catch((err) => log.warn({ err }, 'audit entries wait for their place in the chain'))
+        .then(() => {
+          if (expected > 0 && tries > 1) sealSoon(tries - 1)
+          else expected = 0
+        })
+    }, SEAL_DELAY_MS).unref()
+  }
+  const expectOne = () => {
+    expected++
+    sealSoon()
+  }
+
+  const tally = refusalTally(({ refusal, time, times }: Tally) => {
+    const entry = {
+      ...entryOf(refusal, newId('aud', time), time),
+      outcome: 'refused',
+      code: refusal.code,
+      times,
+    } as const
+    journal
+      .commit({ writes: [{ into: audit.auditTable, row: audit.toRow(entry) }] })
+      .then(expectOne, (err) => log.warn({ err }, 'a refusal could not be written to the audit log'))
+  })
+
+  return {
+    async record(db, { fields, ...event }) {
+      const time = now()
+      await audit.insert(db, { ...entryOf(event, newId('aud', time), time), fields })
+      expectOne()
+    },
+    refuse: (refusal) => tally.add(refusal, now()),
+    async tidy() {
+      tally.turnMinute(now())
+      await sealAll()
+    },
+    async close() {
+      tally.flush()
+      await journal.drain()
+      await sealing
+      clearTimeout(timer)
+      await sealAll().catch((err) => log.warn({ err }, 'the next start will link the last audit entries'))
+    },
+  }
+}
+
+function entryOf(event: AuditEvent, id: string, created_at: number): AuditEntry {
+  const { actor, action, agent_id, target, request_id, address } = event
+  return {
+    id,
+    created_at,
+    actor_kind: actor?.kind ?? null,
+    actor: actor?.id ?? null,
+    action,
+    agent_id,
+    target,
+    outcome: 'success',
+    code: null,
+    fields: [],
+    times: 1,
+    request_id,
+    address,
+  }
+}

@@ -1,0 +1,41 @@
+import { readdirSync, statSync } from 'node:fs'
+
+const INTERVAL_MS = 1_000
+
+/**
+ * Calls back after a change to any of the files, or of what lies directly in a folder. It looks once a second: unlike
+ * the system's notifications that works on every file system, and through the symbolic links of mounted secrets.
+ */
+export function watchFiles(paths: readonly string[], onChange: () => void): () => void {
+  if (paths.length === 0) return () => {}
+  let seen = stateOf(paths)
+  const timer = setInterval(() => {
+    const state = stateOf(paths)
+    if (state === seen) return
+    seen = state
+    onChange()
+  }, INTERVAL_MS)
+  timer.unref()
+  return () => clearInterval(timer)
+}
+
+function stateOf(paths: readonly string[]): string {
+  return paths.map((path) => [path, ...entries(path)].map(state).join()).join('\n')
+}
+
+function entries(path: string): string[] {
+  try {
+    return readdirSync(path).map((name) => `${path}/${name}`)
+  } catch {
+    return []
+  }
+}
+
+function state(path: string): string {
+  try {
+    const { ino, size, mtimeMs } = statSync(path)
+    return `${path} ${ino} ${size} ${mtimeMs}`
+  } catch {
+    return `${path} absent`
+  }
+}

@@ -1,0 +1,46 @@
+import { X509Certificate } from 'node:crypto'
+
+/** Whether a client certificate counts now. */
+export type CertificateCheck = (certificate: X509Certificate, time: number) => boolean
+
+const PEM_CERTIFICATE = /-----BEGIN CERTIFICATE-----[\s\S]+?-----END CERTIFICATE-----/g
+const CLIENT_AUTHENTICATION = '1.3.6.1.5.5.7.3.2'
+
+/**
+ * Accepts what one of these authorities (PEM, one or several) has signed itself: an intermediate authority counts when
+ * it is in the list, and nothing that a client brings along ever does. Throws when the text holds no authority.
+ */
+export function certificateCheck(pem: string): CertificateCheck {
+  const authorities = readCertificates(pem).filter(({ ca }) => ca)
+  if (authorities.length === 0) throw new Error('holds no certificate of an authority')
+  // A connection sends many requests under one certificate; its signature is checked once.
+  const issuers = new WeakMap<X509Certificate, X509Certificate | null>()
+
+  const issuerOf = (certificate: X509Certificate): X509Certificate | null => {
+    const known = issuers.get(certificate)
+    if (known !== undefined) return known
+    const issuer = authorities.find((one) => certificate.checkIssued(one) && certificate.verify(one.publicKey)) ?? null
+    issuers.set(certificate, issuer)
+    return issuer
+  }
+
+  return (certificate, time) => {
+    const issuer = issuerOf(certificate)
+    return issuer !== null && mayBeClient(certificate) && isInForce(certificate, time) && isInForce(issuer, time)
+  }
+}
+
+/** Throws when the text holds something that is no certificate. */
+export function readCertificates(pem: string): X509Certificate[] {
+  return (pem.match(PEM_CERTIFICATE) ?? []).map((block) => new X509Certificate(block))
+}
+
+function isInForce({ validFromDate, validToDate }: X509Certificate, time: number): boolean {
+  return validFromDate.getTime() <= time && time < validToDate.getTime()
+}
+
+/** A certificate without extended key usage may be used for anything. */
+function mayBeClient({ keyUsage }: X509Certificate): boolean {
+  const usages = keyUsage as string[] | undefined
+  return usages === undefined || usages.includes(CLIENT_AUTHENTICATION)
+}

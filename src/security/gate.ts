@@ -1,0 +1,35 @@
+import { parseDuration } from '../lib/duration.ts'
+import { type CertificateCheck, certificateCheck } from './client-certificate.ts'
+import { type IpList, ipList } from './ip-list.ts'
+import type { Rate } from './rate-limiter.ts'
+import type { SecuritySettings } from './settings.ts'
+
+/** A `security` block worked out once. The service has one, and every agent may have its own; undefined asks nothing. */
+export type Gate = {
+  https: boolean
+  addresses: IpList | undefined
+  certificate: CertificateCheck | undefined
+  /** Counted for all callers together. */
+  rate: (Rate & { limit: number }) | undefined
+  /** The names of operations that need a one-time code. */
+  mfa: ReadonlySet<string> | undefined
+  /** Seconds. */
+  hsts: number | undefined
+}
+
+/** `readAuthority` turns `caCert` into PEM. */
+export function gateOf(settings: SecuritySettings, readAuthority: (caCert: string) => string): Gate {
+  const { ipWhitelist, mtls, enforceHttps, hsts, rateLimit, mfa } = settings
+  return {
+    https: enforceHttps,
+    addresses: ipWhitelist.enabled ? ipList(ipWhitelist.addresses) : undefined,
+    certificate: mtls.enabled ? certificateCheck(readAuthority(mtls.caCert ?? '')) : undefined,
+    rate: rateLimit.enabled ? rateOf(rateLimit) : undefined,
+    mfa: mfa.enabled ? new Set(mfa.requiredFor) : undefined,
+    hsts: hsts.enabled ? hsts.maxAge : undefined,
+  }
+}
+
+function rateOf({ requests, window }: SecuritySettings['rateLimit']): Gate['rate'] {
+  return { perMinute: (requests * 60_000) / parseDuration(window), burst: requests, limit: requests }
+}
