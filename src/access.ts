@@ -20,7 +20,6 @@ export type Access = {
 
 export function openAccess({ config, storage, keyring, now, log }: Parts): Access {
   const { security, auth, roles, server, webhooks } = config
-  const readFile = (path: string) => readFileSync(path, 'utf8')
   let gate = gateOf(security, readFile)
 
   const verifierOf = agentVerifiers((sealed) => {
@@ -62,6 +61,10 @@ export function openAccess({ config, storage, keyring, now, log }: Parts): Acces
     findAgent: (ref) => byRef.get(ref, load),
     close: stopWatching,
   }
+}
+
+function readFile(path: string): string {
+  return readFileSync(path, 'utf8')
 }
 
 const MAX_VERIFIERS = 1_000

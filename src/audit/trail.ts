@@ -34,7 +34,7 @@ export function openTrail({ storage, journal, newId, now, log }: Parts): OpenTra
       timer = undefined
       sealing = sealAll()
         .catch((err) => log.warn({ err }, 'audit entries wait for their place in the chain'))
-        .then(() => {
+        .finally(() => {
           if (expected > 0 && tries > 1) sealSoon(tries - 1)
           else expected = 0
         })

@@ -10,9 +10,9 @@ export function watchFiles(paths: readonly string[], onChange: () => void): () =
   if (paths.length === 0) return () => {}
   let seen = stateOf(paths)
   const timer = setInterval(() => {
-    const state = stateOf(paths)
-    if (state === seen) return
-    seen = state
+    const current = stateOf(paths)
+    if (current === seen) return
+    seen = current
     onChange()
   }, INTERVAL_MS)
   timer.unref()
