@@ -1,7 +1,7 @@
-import { readFileSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { type Entry, type Environment, fromText, readEnvironment } from './config/environment.ts'
 import { readConfigFile } from './config/file.ts'
+import { fileProblems, PATH_SETTINGS } from './config/files.ts'
 import { inOrder, type Problem, plainMessage, unknownKey } from './config/problems.ts'
 import {
   isSamePath,
@@ -45,16 +45,6 @@ export class ConfigError extends Error {
 
 const DEFAULT_FILE = 'moorage.yaml'
 
-const FILE_SETTINGS: readonly Path[] = [
-  ['server', 'tls', 'cert'],
-  ['server', 'tls', 'key'],
-  ['security', 'mtls', 'clientCert'],
-  ['security', 'mtls', 'clientKey'],
-  ['security', 'mtls', 'caCert'],
-]
-
-const PATH_SETTINGS: readonly Path[] = [['data'], ['server', 'tls', 'clientCaDir'], ...FILE_SETTINGS]
-
 /** Flag before environment before file before default. Throws a ConfigError that names every mistake. */
 export function loadConfig(options: { flags?: Flags; env?: Environment; cwd?: string } = {}): LoadedConfig {
   const { flags = {}, env = process.env, cwd = process.cwd() } = options
@@ -74,7 +64,7 @@ export function loadConfig(options: { flags?: Flags; env?: Environment; cwd?: st
     if (issue.code !== 'unrecognized_keys') return locate(path, issue.message, 'value', sources)
     return issue.keys.flatMap((key) => locate([...path, key], unknownKey(key, keysAt(schema, path)), 'key', sources))
   })
-  const problems = inOrder([...file.problems, ...environment.problems, ...misfits, ...unreadableFiles(sources, cwd)])
+  const problems = inOrder([...file.problems, ...environment.problems, ...misfits, ...fileProblems(sources, cwd)])
   if (!parsed.success || problems.length > 0) throw new ConfigError(problems)
 
   const config = withAbsolutePaths(parsed.data, cwd)
@@ -89,21 +79,6 @@ function flagEntries(flags: Record<string, unknown>, settings: readonly Setting[
     if (setting === undefined && isRecord(value)) return flagEntries(value, settings, path)
     const isText = setting !== undefined && typeof value === 'string'
     return [{ path, value: isText ? (fromText(value, setting.kind) ?? value) : value, origin: 'flag' }]
-  })
-}
-
-function unreadableFiles(sources: Sources, cwd: string): Problem[] {
-  const usesMtls = valueAt(sources.input, ['security', 'mtls', 'enabled']) === true
-  return FILE_SETTINGS.flatMap((path): Problem[] => {
-    const file = valueAt(sources.input, path)
-    if (typeof file !== 'string' || file === '' || (path[0] === 'security' && !usesMtls)) return []
-    try {
-      readFileSync(resolve(cwd, file))
-      return []
-    } catch (error) {
-      // The value stays unsaid: it may be the key itself where its path belongs.
-      return locate(path, `must name a readable file (${(error as NodeJS.ErrnoException).code})`, 'value', sources)
-    }
   })
 }
 

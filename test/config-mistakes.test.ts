@@ -138,6 +138,30 @@ describe('settings that do not go together', () => {
       ['moorage.yaml:2:44: security.mtls.caCert: must name a readable file (EISDIR)'],
     ],
     [
+      'a certificate and the key of another',
+      `server: { tls: { cert: ${tlsFile('server.pem')}, key: ${tlsFile('client-key.pem')} } }`,
+      [
+        `moorage.yaml:1:${31 + tlsFile('server.pem').length}: server.tls.key: is not the key of the certificate beside it`,
+      ],
+    ],
+    [
+      'files that hold something else',
+      [
+        'server:',
+        '  tls:',
+        `    cert: ${tlsFile('server-key.pem')}`,
+        `    key: ${tlsFile('server.pem')}`,
+        '    clientCaDir: nowhere',
+        `security: { mtls: { enabled: true, caCert: ${tlsFile('client.pem')} } }`,
+      ].join('\n'),
+      [
+        'moorage.yaml:3:11: server.tls.cert: must name a PEM file that begins with a certificate',
+        'moorage.yaml:4:10: server.tls.key: must name a PEM file with a private key that is not encrypted',
+        'moorage.yaml:5:18: server.tls.clientCaDir: must name a directory',
+        'moorage.yaml:6:44: security.mtls.caCert: must name a PEM file with the certificate of an authority',
+      ],
+    ],
+    [
       'a default tier that does not exist',
       'limits: { defaultTier: gold }',
       ['moorage.yaml:1:24: limits.defaultTier: must be one of the tiers: free, pro, enterprise'],

@@ -1,9 +1,9 @@
 import { readdirSync, statSync } from 'node:fs'
 
-const INTERVAL_MS = 1_000
+const INTERVAL_MS = 500
 
 /**
- * Calls back after a change to any of the files, or of what lies directly in a folder. It looks once a second: unlike
+ * Calls back after a change to any of the files, or of what lies directly in a folder. It looks twice a second: unlike
  * the system's notifications that works on every file system, and through the symbolic links of mounted secrets.
  */
 export function watchFiles(paths: readonly string[], onChange: () => void): () => void {

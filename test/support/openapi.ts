@@ -1,24 +1,24 @@
 import assert from 'node:assert/strict'
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js'
 import addFormats from 'ajv-formats'
+import { openApiDocument } from '../../src/http/openapi.ts'
+import { operations } from '../../src/operations.ts'
 
 type Document = { paths: Record<string, Record<string, { responses: Record<string, unknown> }>> }
 
 type Checker = { document: Document; ajv: Ajv2020; compiled: Map<string, ValidateFunction> }
 
-const checkers = new Map<string, Promise<Checker>>()
+let checker: Checker | undefined
 
 /** Fails unless the reply is one that the service's own OpenAPI document promises. Paths outside the document pass. */
-export async function checkReply(
-  base: string,
+export function checkReply(
   method: string,
   path: string,
   { status, headers, text, body }: { status: number; headers: Headers; text: string; body: unknown },
-): Promise<void> {
+): void {
   if (!(headers.get('content-type') ?? '').startsWith('application/json')) return
-  const checker = checkers.get(base) ?? load(base)
-  checkers.set(base, checker)
-  const { document, ajv, compiled } = await checker
+  checker ??= newChecker()
+  const { document, ajv, compiled } = checker
   const template = templateOf(document, path.split('?')[0] as string)
   const operation = template && document.paths[template]?.[method.toLowerCase()]
   if (!operation) return
@@ -40,9 +40,9 @@ export async function checkReply(
   assert.ok(check(body), `${method} ${path} ${status}: ${ajv.errorsText(check.errors)}\n${text}`)
 }
 
-async function load(base: string): Promise<Checker> {
-  const response = await fetch(`${base}/v1/openapi.json`)
-  const document = (await response.json()) as Document
+/** Not asked of the service: one that lets nobody in shows no document either. */
+function newChecker(): Checker {
+  const document = JSON.parse(JSON.stringify(openApiDocument(operations))) as Document
   const ajv = new Ajv2020({ strict: false, allErrors: true })
   addFormats.default(ajv)
   ajv.addSchema(document, 'api')

@@ -116,7 +116,7 @@ async function startNode(
       })
       const text = await response.text()
       const reply = { status: response.status, headers: response.headers, text, body: parse(text) }
-      await checkReply(service.url, method, path, reply)
+      checkReply(method, path, reply)
       return reply
     },
     log: () => log,

@@ -12,3 +12,16 @@ export async function until<T>(what: string, look: () => T | Promise<T>, within 
     await delay(5)
   }
 }
+
+/** Tries an assertion until it holds; at the end its own failure is the test's. */
+export async function untilHolds<T>(check: () => T | Promise<T>, within = WITHIN_MS): Promise<T> {
+  const deadline = performance.now() + within
+  for (;;) {
+    try {
+      return await check()
+    } catch (error) {
+      if (performance.now() > deadline) throw error
+    }
+    await delay(20)
+  }
+}

@@ -1,0 +1,69 @@
+import { createPrivateKey, X509Certificate } from 'node:crypto'
+import { readFileSync, statSync } from 'node:fs'
+import { resolve } from 'node:path'
+import { certificateCheck } from '../security/client-certificate.ts'
+import type { Problem } from './problems.ts'
+import type { Path } from './settings.ts'
+import { locate, type Sources, valueAt } from './sources.ts'
+
+/** Settings that name a file that must be there. */
+export const FILE_SETTINGS = {
+  cert: ['server', 'tls', 'cert'],
+  key: ['server', 'tls', 'key'],
+  clientCert: ['security', 'mtls', 'clientCert'],
+  clientKey: ['security', 'mtls', 'clientKey'],
+  caCert: ['security', 'mtls', 'caCert'],
+} as const satisfies Record<string, Path>
+
+const CA_DIRECTORY: Path = ['server', 'tls', 'clientCaDir']
+
+export const PATH_SETTINGS: readonly Path[] = [['data'], CA_DIRECTORY, ...Object.values(FILE_SETTINGS)]
+
+/** What is wrong with the files that the configuration names: a service that cannot use one must not start without. */
+export function fileProblems(sources: Sources, cwd: string): Problem[] {
+  const usesMtls = valueAt(sources.input, ['security', 'mtls', 'enabled']) === true
+  const problems: Problem[] = []
+  // Values stay unsaid: one may be the key itself where its path belongs.
+  const report = (path: Path, message: string) => problems.push(...locate(path, message, 'value', sources))
+
+  const read = (path: Path): Buffer | undefined => {
+    const file = valueAt(sources.input, path)
+    if (typeof file !== 'string' || file === '' || (path[0] === 'security' && !usesMtls)) return undefined
+    try {
+      return readFileSync(resolve(cwd, file))
+    } catch (error) {
+      report(path, `must name a readable file (${(error as NodeJS.ErrnoException).code})`)
+      return undefined
+    }
+  }
+  const parse = <T>(path: Path, message: string, make: (bytes: Buffer) => T): T | undefined => {
+    const bytes = read(path)
+    try {
+      return bytes && make(bytes)
+    } catch {
+      report(path, message)
+      return undefined
+    }
+  }
+
+  const certificate = (bytes: Buffer) => new X509Certificate(bytes)
+  for (const [certPath, keyPath] of [
+    [FILE_SETTINGS.cert, FILE_SETTINGS.key],
+    [FILE_SETTINGS.clientCert, FILE_SETTINGS.clientKey],
+  ] as const) {
+    const cert = parse(certPath, 'must name a PEM file that begins with a certificate', certificate)
+    const key = parse(keyPath, 'must name a PEM file with a private key that is not encrypted', createPrivateKey)
+    if (cert && key && !cert.checkPrivateKey(key)) report(keyPath, 'is not the key of the certificate beside it')
+  }
+  parse(FILE_SETTINGS.caCert, 'must name a PEM file with the certificate of an authority', (bytes) =>
+    certificateCheck(bytes.toString('utf8')),
+  )
+  const directory = valueAt(sources.input, CA_DIRECTORY)
+  if (typeof directory === 'string' && !isDirectory(resolve(cwd, directory)))
+    report(CA_DIRECTORY, 'must name a directory')
+  return problems
+}
+
+function isDirectory(path: string): boolean {
+  return statSync(path, { throwIfNoEntry: false })?.isDirectory() ?? false
+}
