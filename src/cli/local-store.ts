@@ -55,7 +55,7 @@ export function readConfig(
   }
 }
 
-function localFetch(parts: Parts): Fetch {
+export function localFetch(parts: Parts): Fetch {
   const actor = localActor(parts.config)
   return async (url, { method = 'GET', body }) => {
     const request_id = parts.newId('req', parts.now())
