@@ -105,12 +105,12 @@ export async function buildParts(
 
 export async function startApp(config: Config, overrides: Overrides = {}): Promise<App> {
   const { parts, close } = await buildParts(config, overrides)
-  const { storage, keyring, audit, log, now } = parts
+  const { storage, audit, log, now } = parts
   const limiter = openLimiter(config, now, log)
   const keys = keyVerifier(parts)
   const replays = idempotency(parts)
   const { gate, verifyToken, findAgent, close: closeAccess } = openAccess(parts)
-  const spend = (key_id: string, code: string) => spendCode(storage.db, keyring, { key_id, code, now: now() })
+  const spend = (key_id: string, code: string) => spendCode(storage.db, parts.keyring, { key_id, code, now: now() })
 
   const server = createServer(
     {

@@ -142,10 +142,10 @@ onBothEngines('multi-factor authentication', (service) => {
     })
 
     test('one counts once, and the one before it no longer', async () => {
-      const [before, current, next] = [app.code(-1), app.code(), app.code(1)]
+      const [last, current, next] = [app.code(-1), app.code(), app.code(1)]
       assert.equal(await update(current), 200)
       assert.deepEqual(await update(current), refused(WRONG))
-      assert.deepEqual(await update(before), refused(WRONG))
+      assert.deepEqual(await update(last), refused(WRONG))
       assert.equal(await update(next), 200)
     })
 

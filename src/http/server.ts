@@ -181,7 +181,7 @@ export function createServer(edge: Edge, { ready }: Health): Server {
   addOpenRoutes(app, edge.operations, async () => !draining && (await ready()))
 
   return {
-    listen: (options) => app.listen(options),
+    listen: (address) => app.listen(address),
     async close(drainTimeoutMs) {
       draining = true
       stopReloading()

@@ -1,6 +1,7 @@
 import * as agents from '../agents/store.ts'
 import { conflict, unavailable } from '../errors.ts'
 import { operation } from '../operation.ts'
+import { getInScope } from './in-scope.ts'
 import {
   CANCELLED,
   type EndedInvocation,
@@ -30,8 +31,10 @@ export const cancelInvocation = operation({
   data: Receipt,
 
   async run({ params }, context) {
-    const { db, journal, live, now, storage } = context
+    const { db, actor, journal, live, now, storage } = context
     const agent = await agents.get(db, params.agent_id)
+    // What runs here may not be stored yet; whose it is must be known before it is stopped.
+    if (actor.user_id !== undefined) await getInScope(db, actor, agent.seq, params.request_id)
     const here = live.find(params.request_id)
     if (here?.agent_id === agent.id) {
       here.cancel()

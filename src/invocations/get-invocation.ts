@@ -1,7 +1,7 @@
 import * as agents from '../agents/store.ts'
 import { operation } from '../operation.ts'
+import { getInScope } from './in-scope.ts'
 import { InvocationParams, presentInvocation, Receipt } from './invocation.ts'
-import * as invocations from './store.ts'
 
 export const getInvocation = operation({
   id: 'getInvocation',
@@ -13,8 +13,8 @@ export const getInvocation = operation({
   params: InvocationParams,
   data: Receipt,
 
-  async run({ params }, { db }) {
+  async run({ params }, { db, actor }) {
     const agent = await agents.get(db, params.agent_id)
-    return presentInvocation(await invocations.get(db, agent.seq, params.request_id), agent.id)
+    return presentInvocation(await getInScope(db, actor, agent.seq, params.request_id), agent.id)
   },
 })

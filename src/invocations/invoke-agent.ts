@@ -2,7 +2,7 @@ import { type Agent, AgentParams } from '../agents/agent.ts'
 import * as agents from '../agents/store.ts'
 import { serving } from '../deployments/serving.ts'
 import { ApiError, notFound } from '../errors.ts'
-import { Accepted, operation } from '../operation.ts'
+import { Accepted, operation, requireUser } from '../operation.ts'
 import { jobWrite } from '../storage/jobs.ts'
 import {
   type Invocation,
@@ -29,6 +29,7 @@ export const invokeAgent = operation({
   permission: 'write',
   idempotent: true,
   transaction: false,
+  audit: false,
   errors: ['agent_paused', 'conflict', 'timeout'],
   params: AgentParams,
   body: InvokeBody,
@@ -40,6 +41,7 @@ export const invokeAgent = operation({
     const { actor, live, memo, mode, newId, node, now, request_id, storage } = context
     const agent = await memo('agents', params.agent_id, () => agents.find(storage.db, params.agent_id))
     if (!agent) throw notFound('Agent', params.agent_id)
+    const user_id = requireUser(actor, body.context.user_id)
     requireOpen(agent, live.count(agent.id))
     const served = await serving(agent, body.environment, context)
 
@@ -53,7 +55,7 @@ export const invokeAgent = operation({
       version: served.version,
       deployment_id: served.deployment_id,
       message: body.message,
-      context: body.context,
+      context: user_id === undefined ? body.context : { ...body.context, user_id },
       response: null,
       error: null,
       input_tokens: 0,

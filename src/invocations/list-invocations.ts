@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { AgentParams } from '../agents/agent.ts'
 import * as agents from '../agents/store.ts'
-import { operation } from '../operation.ts'
+import { operation, requireUser } from '../operation.ts'
 import { listQuery } from '../shapes.ts'
 import { InvocationStatus, presentInvocation, Receipt } from './invocation.ts'
 import * as invocations from './store.ts'
@@ -21,10 +21,11 @@ export const listInvocations = operation({
   }),
   list: Receipt,
 
-  async run({ params, query }, { db }) {
+  async run({ params, query }, { db, actor }) {
     const agent = await agents.get(db, params.agent_id)
     const { status, session_id, user_id, ...page } = query
-    const { items, total } = await invocations.list(db, agent.seq, page, { status, session_id, user_id })
+    const filter = { status, session_id, user_id: requireUser(actor, user_id) }
+    const { items, total } = await invocations.list(db, agent.seq, page, filter)
     return { items: items.map((invocation) => presentInvocation(invocation, agent.id)), total }
   },
 })

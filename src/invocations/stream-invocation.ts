@@ -1,6 +1,7 @@
 import * as agents from '../agents/store.ts'
 import { ApiError } from '../errors.ts'
 import { type Context, operation } from '../operation.ts'
+import { getInScope } from './in-scope.ts'
 import {
   type Invocation,
   InvocationParams,
@@ -28,8 +29,10 @@ export const streamInvocation = operation({
   streams: { always: true },
 
   async run({ params }, context) {
-    const { db, emit, last_event_id, live } = context
+    const { db, actor, emit, last_event_id, live } = context
     const agent = await agents.get(db, params.agent_id)
+    // What runs here may not be stored yet; whose it is must be known before a word of it is told.
+    if (actor.user_id !== undefined) await getInScope(db, actor, agent.seq, params.request_id)
     const here = live.find(params.request_id)
     if (here?.agent_id === agent.id && emit) {
       if (last_event_id === undefined) emit(startEvent(params.request_id))

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { AgentParams } from '../agents/agent.ts'
 import * as agents from '../agents/store.ts'
-import { operation } from '../operation.ts'
+import { operation, requireUser } from '../operation.ts'
 import { TimeInput } from '../shapes.ts'
 import { MemoryContext } from './memory.ts'
 import * as memories from './store.ts'
@@ -17,14 +17,15 @@ export const clearMemory = operation({
   description:
     'Forgets what the agent remembered until now: all of it, or what one user, one session or the time before a moment has. If it is interrupted, send it again.',
   permission: 'delete',
+  mfa: 'clear_memory',
   transaction: false,
   params: AgentParams,
   query: MemoryContext.extend({ before: TimeInput.optional().describe('Only what is older') }),
   data: z.object({ deleted: z.int() }),
 
-  async run({ params, query }, { db, storage }) {
+  async run({ params, query }, { db, actor, storage }) {
     const { seq: agent_seq } = await agents.get(db, params.agent_id)
-    const { before, ...context } = query
+    const { before, ...context } = { ...query, user_id: requireUser(actor, query.user_id) }
     const which = { scope: { agent_seq, ...context }, before, through: await memories.newestSeq(db) }
     let deleted = 0
     for (;;) {

@@ -1,6 +1,6 @@
 import { AgentParams } from '../agents/agent.ts'
 import * as agents from '../agents/store.ts'
-import { operation } from '../operation.ts'
+import { operation, requireUser } from '../operation.ts'
 import { FoundMemory, SearchMemoryBody } from './memory.ts'
 import * as memories from './store.ts'
 
@@ -18,9 +18,10 @@ export const searchMemory = operation({
   body: SearchMemoryBody,
   list: FoundMemory,
 
-  async run({ params, body }, { db, embedder }) {
+  async run({ params, body }, { db, actor, embedder }) {
     const { seq: agent_seq } = await agents.get(db, params.agent_id)
     const { query, context, limit, offset, min_score } = body
-    return memories.search(db, { agent_seq, ...context }, query, { limit, offset, min_score, embedder })
+    const scope = { agent_seq, ...context, user_id: requireUser(actor, context.user_id) }
+    return memories.search(db, scope, query, { limit, offset, min_score, embedder })
   },
 })

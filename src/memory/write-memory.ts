@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { AgentParams } from '../agents/agent.ts'
 import * as agents from '../agents/store.ts'
-import { operation } from '../operation.ts'
+import { operation, requireUser } from '../operation.ts'
 import { MemoryReply, WriteMemoryBody } from './memory.ts'
 import * as memories from './store.ts'
 
@@ -19,13 +19,13 @@ export const writeMemory = operation({
   body: WriteMemoryBody,
   data: z.object({ items: z.array(MemoryReply) }),
 
-  async run({ params, body }, { db, newId, now }) {
+  async run({ params, body }, { db, actor, newId, now }) {
     const agent = await agents.get(db, params.agent_id)
     const time = now()
     const items = body.items.map(({ context, created_at = time, ...item }) => ({
       ...item,
       id: newId('mem', time),
-      user_id: context.user_id ?? null,
+      user_id: requireUser(actor, context.user_id) ?? null,
       session_id: context.session_id ?? null,
       created_at,
     }))

@@ -14,10 +14,12 @@ export const createWebhook = operation({
   description:
     'Events are posted to `url`, signed with the secret that is in this reply only. A key that is limited to one agent must name that agent.',
   permission: 'write',
+  mfa: 'webhooks',
   idempotent: true,
   secret: true,
   success: 201,
   body: CreateWebhookBody,
+  concerns: async ({ body }) => body.agent_id,
   data: WebhookWithSecret,
 
   async run({ body }, { db, actor, config, keyring, newId, now }) {

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { operation } from '../operation.ts'
-import { getInScope } from './in-scope.ts'
+import { concernedAgent, getInScope } from './in-scope.ts'
 import * as webhooks from './store.ts'
 import { WebhookParams } from './webhook.ts'
 
@@ -11,7 +11,9 @@ export const deleteWebhook = operation({
   summary: 'Delete a webhook',
   description: 'Nothing more is sent to it, and its deliveries are removed.',
   permission: 'delete',
+  mfa: 'webhooks',
   params: WebhookParams,
+  concerns: concernedAgent,
   data: z.object({ id: z.string(), deleted: z.literal(true) }),
 
   async run({ params }, { db, actor }) {

@@ -10,3 +10,11 @@ export async function getInScope(db: Database, actor: Actor, id: string): Promis
   if (webhook?.agent_id !== actor.agent_id) throw outOfScope()
   return webhook
 }
+
+/** The agent to which the webhook of a path belongs: its own security holds for what is done to its webhooks. */
+export async function concernedAgent(
+  { params }: { params: { webhook_id: string } },
+  db: Database,
+): Promise<string | null> {
+  return (await webhooks.find(db, params.webhook_id))?.agent_id ?? null
+}

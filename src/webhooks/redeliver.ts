@@ -2,7 +2,7 @@ import { conflict } from '../errors.ts'
 import { operation } from '../operation.ts'
 import { DeliveryParams, DeliveryReply, presentDelivery } from './delivery.ts'
 import * as deliveries from './delivery-store.ts'
-import { getInScope } from './in-scope.ts'
+import { concernedAgent, getInScope } from './in-scope.ts'
 
 export const redeliver = operation({
   id: 'redeliver',
@@ -12,9 +12,11 @@ export const redeliver = operation({
   description:
     'Sends the same event with the same id and body once more, at once and with all retries, whether or not it was delivered before.',
   permission: 'write',
+  mfa: 'webhooks',
   idempotent: true,
   errors: ['conflict'],
   params: DeliveryParams,
+  concerns: concernedAgent,
   data: DeliveryReply,
 
   async run({ params }, { db, actor, now }) {

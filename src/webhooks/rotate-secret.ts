@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { z } from 'zod'
 import { operation } from '../operation.ts'
-import { getInScope } from './in-scope.ts'
+import { concernedAgent, getInScope } from './in-scope.ts'
 import { newWebhookSecret } from './signature.ts'
 import * as webhooks from './store.ts'
 import { presentWebhook, sealSecret, WebhookParams, WebhookWithSecret } from './webhook.ts'
@@ -16,9 +16,11 @@ export const rotateWebhookSecret = operation({
   description:
     'The new secret is in this reply only. Until the grace period ends `webhook-signature` carries a signature with each secret; `X-Service-Signature` has room for one and uses the new secret at once.',
   permission: 'write',
+  mfa: 'webhooks',
   idempotent: true,
   secret: true,
   params: WebhookParams,
+  concerns: concernedAgent,
   body: z.strictObject({
     grace_period_seconds: z
       .int()

@@ -3,7 +3,7 @@ import { operation } from '../operation.ts'
 import { attempt } from './attempt.ts'
 import { Attempt } from './delivery.ts'
 import { eventBody } from './events.ts'
-import { getInScope } from './in-scope.ts'
+import { concernedAgent, getInScope } from './in-scope.ts'
 import { signingSecrets, WebhookParams } from './webhook.ts'
 
 const { response_status, error, duration_ms } = Attempt.shape
@@ -16,10 +16,12 @@ export const testWebhook = operation({
   description:
     'Sends a signed `ping` now, also to a disabled webhook, and says how it went. It is tried once and leaves no delivery.',
   permission: 'write',
+  mfa: 'webhooks',
   idempotent: true,
   // It waits for the receiver.
   transaction: false,
   params: WebhookParams,
+  concerns: concernedAgent,
   data: z
     .object({ event_id: z.string(), delivered: z.boolean(), response_status, error, duration_ms })
     .meta({ id: 'WebhookTest' }),

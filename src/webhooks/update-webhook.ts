@@ -1,5 +1,5 @@
 import { operation } from '../operation.ts'
-import { getInScope } from './in-scope.ts'
+import { concernedAgent, getInScope } from './in-scope.ts'
 import * as webhooks from './store.ts'
 import { presentWebhook, requireUrl, UpdateWebhookBody, WebhookParams, WebhookReply } from './webhook.ts'
 
@@ -11,8 +11,10 @@ export const updateWebhook = operation({
   description:
     'Changes the fields that are named. While it is disabled, nothing is sent and new events pass it by; what was waiting is sent once it is enabled again.',
   permission: 'write',
+  mfa: 'webhooks',
   idempotent: true,
   params: WebhookParams,
+  concerns: concernedAgent,
   body: UpdateWebhookBody,
   data: WebhookReply,
 

@@ -26,8 +26,8 @@ export function authenticator(service: Service, secret: string): Authenticator {
     secret,
     code,
     wrong() {
-      const right = [-1, 0, 1].map(code)
-      return ['000000', '111111', '222222', '333333'].find((text) => !right.includes(text)) as string
+      const right = new Set([-1, 0, 1].map(code))
+      return ['000000', '111111', '222222', '333333'].find((text) => !right.has(text)) as string
     },
   }
 }
