@@ -289,7 +289,7 @@ export type CreateAgent = {
     clientId: string
     /** oauth2: the client secret, for introspection */
     clientSecret?: string | undefined
-    /** oauth2: the scopes that count here; all when absent */
+    /** oauth2: the agent scopes that count here, all when absent; any other scope named must be in every token */
     scopes?: string[] | undefined
     /** oauth2: which tokens the provider is asked about (RFC 7662): `opaque`, or `always` all */
     introspection?: 'opaque' | 'always' | undefined
@@ -415,7 +415,7 @@ export type UpdateAgent = {
     clientId: string
     /** oauth2: the client secret, for introspection */
     clientSecret?: string | undefined
-    /** oauth2: the scopes that count here; all when absent */
+    /** oauth2: the agent scopes that count here, all when absent; any other scope named must be in every token */
     scopes?: string[] | undefined
     /** oauth2: which tokens the provider is asked about (RFC 7662): `opaque`, or `always` all */
     introspection?: 'opaque' | 'always' | undefined
@@ -708,6 +708,57 @@ export type Self = {
   expires_at: string | null
 }
 
+export type NewKeyFactor = {
+  key_id: string
+  status: 'pending'
+  /** Base32, for those who type it */
+  secret: string
+  /** `otpauth://…`, for the QR code */
+  uri: string
+}
+
+export type KeyFactor = {
+  key_id: string
+  status: 'none' | 'pending' | 'active'
+  locked_until: string | null
+  created_at: string | null
+  created_by: string | null
+}
+
+export type AuditEntry = {
+  id: string
+  /** Its place in the chain; null for the moment before it has one */
+  seq: number | null
+  created_at: string
+  actor_kind: 'key' | 'token' | 'local' | null
+  /** Null when nobody was recognised */
+  actor: string | null
+  /** The operationId; null on a path that is no operation */
+  action: string | null
+  agent_id: string | null
+  /** The id of what was changed */
+  target: string | null
+  outcome: 'success' | 'refused'
+  /** The error code of a refusal */
+  code: string | null
+  /** The names of the fields that were sent, never their values */
+  fields: string[]
+  /** How many refusals of the same kind this entry stands for */
+  times: number
+  /** Of the first of them */
+  request_id: string
+  /** Null on the host itself, and for refusals of many addresses */
+  address: string | null
+  prev_hash: string | null
+  hash: string | null
+}
+
+export type AuditHead = {
+  /** 0 while there is no entry */
+  seq: number
+  hash: string
+}
+
 export type ErrorCode = ErrorReply['error']['code']
 
 export type Operations = {
@@ -921,6 +972,41 @@ export type Operations = {
     }
     data: KeyWithSecret
   }
+  /** Give a key a second factor */
+  enrolFactor: {
+    params: { key_id: string }
+    data: NewKeyFactor
+  }
+  /** Say whether a key has a second factor */
+  getFactor: {
+    params: { key_id: string }
+    data: KeyFactor
+  }
+  /** Remove a key's second factor */
+  removeFactor: {
+    params: { key_id: string }
+    data: {
+      key_id: string
+      deleted: true
+    }
+  }
+  /** Confirm a second factor */
+  confirmFactor: {
+    params: { key_id: string }
+    body: {
+      code: string
+    }
+    data: KeyFactor
+  }
+  /** List the audit log */
+  listAuditLog: {
+    query: { limit?: number | undefined; offset?: number | undefined; sort?: 'created_at' | '-created_at' | 'id' | '-id' | undefined; action?: string | undefined; actor?: string | undefined; agent_id?: string | undefined; outcome?: 'success' | 'refused' | undefined; since?: string | undefined; until?: string | undefined }
+    item: AuditEntry
+  }
+  /** Get the end of the audit chain */
+  getAuditHead: {
+    data: AuditHead
+  }
 }
 
 export const routes = {
@@ -959,4 +1045,10 @@ export const routes = {
   getKey: { method: 'GET', path: '/v1/keys/{key_id}' },
   revokeKey: { method: 'DELETE', path: '/v1/keys/{key_id}' },
   rotateKey: { method: 'POST', path: '/v1/keys/{key_id}/rotate' },
+  enrolFactor: { method: 'POST', path: '/v1/keys/{key_id}/mfa' },
+  getFactor: { method: 'GET', path: '/v1/keys/{key_id}/mfa' },
+  removeFactor: { method: 'DELETE', path: '/v1/keys/{key_id}/mfa' },
+  confirmFactor: { method: 'POST', path: '/v1/keys/{key_id}/mfa/confirm' },
+  listAuditLog: { method: 'GET', path: '/v1/audit-log' },
+  getAuditHead: { method: 'GET', path: '/v1/audit-log/head' },
 } as const

@@ -8,7 +8,8 @@ const GROUND = ['security', 'runtime', 'storage', 'lib']
 const MAY_REACH: Record<string, string[]> = {
   main: ['app', 'config', 'first-start'],
   cli: ['main', 'app', 'http', 'operations', 'slice', 'operation', 'errors', 'config', 'security', 'lib'],
-  app: ['background', 'first-start', 'http', 'operations', 'slice', 'operation', 'config', ...GROUND],
+  app: ['access', 'background', 'first-start', 'http', 'operations', 'slice', 'operation', 'config', ...GROUND],
+  access: ['http', 'slice', 'operation', 'security', 'lib'],
   background: ['slice', 'operation', 'storage'],
   'first-start': ['slice', 'operation', 'security', 'storage'],
   http: ['operation', 'errors', 'config', ...GROUND],
