@@ -110,6 +110,18 @@ export function createClient(options: ClientOptions) {
         call('rotateKey', { params: { key_id }, body }, o),
       revoke: (key_id: string, o?: Options) => call('revokeKey', { params: { key_id } }, o),
     },
+    /** Second factors of keys. */
+    mfa: {
+      enrol: (key_id: string, o?: Options) => call('enrolFactor', { params: { key_id } }, o),
+      confirm: (key_id: string, code: string, o?: Options) =>
+        call('confirmFactor', { params: { key_id }, body: { code } }, o),
+      get: (key_id: string, o?: Options) => call('getFactor', { params: { key_id } }, o),
+      remove: (key_id: string, o?: Options) => call('removeFactor', { params: { key_id } }, o),
+    },
+    audit: {
+      list: (query?: ListQuery<'listAuditLog'>, o?: Options) => list('listAuditLog', { query }, o),
+      head: (o?: Options) => call('getAuditHead', {}, o),
+    },
     /** Any other request to the service; resolves with the whole body of the reply. */
     async request(request: Call, o?: Options): Promise<unknown> {
       return readJson(await send(request, o))

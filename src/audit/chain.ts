@@ -1,5 +1,5 @@
 import type { Database, Storage } from '../storage/database.ts'
-import { hashOf } from './entry.ts'
+import { hashOf } from './audit-entry.ts'
 import * as audit from './store.ts'
 
 const BATCH_SIZE = 500

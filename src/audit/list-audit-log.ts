@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { operation, requireScope } from '../operation.ts'
 import { listQuery, TimeInput } from '../shapes.ts'
-import { AuditEntryReply, Outcome } from './entry.ts'
+import { AuditEntryReply, Outcome } from './audit-entry.ts'
 import * as audit from './store.ts'
 
 export const listAuditLog = operation({

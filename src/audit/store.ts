@@ -1,6 +1,6 @@
 import { type Database, engineOf } from '../storage/database.ts'
 import { type Page, type PageQuery, page } from '../storage/page.ts'
-import type { AuditEntry, Link } from './entry.ts'
+import type { AuditEntry, Link } from './audit-entry.ts'
 
 /** What stands in the log; `seq` and the hashes are null until the entry is sealed. */
 export type StoredEntry = AuditEntry & { seq: number | null; prev_hash: string | null; hash: string | null }

@@ -118,6 +118,18 @@ export const COMMANDS: readonly Entry[] = [
     load: async () => (await import('./commands/login.ts')).profile,
   },
   {
+    group: 'Access',
+    name: 'mfa',
+    summary: 'Second factors of keys',
+    load: async () => (await import('./commands/mfa.ts')).mfa,
+  },
+  {
+    group: 'Access',
+    name: 'audit',
+    summary: 'Who did what, who was refused, and whether the log is whole',
+    load: async () => (await import('./commands/audit.ts')).audit,
+  },
+  {
     group: 'Service',
     name: 'start',
     summary: 'Start the service in this terminal; Ctrl-C stops it',

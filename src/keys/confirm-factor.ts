@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { ApiError, conflict, invalid } from '../errors.ts'
-import { operation, requirePermission } from '../operation.ts'
+import { operation } from '../operation.ts'
 import { FactorReply, presentFactor } from './factor.ts'
 import * as factors from './factor-store.ts'
 import { concernedAgent, getInScope } from './in-scope.ts'
@@ -13,12 +13,12 @@ export const confirmFactor = operation({
   path: '/v1/keys/{key_id}/mfa/confirm',
   summary: 'Confirm a second factor',
   description:
-    'The first code of a new factor puts it in force, in place of the one before. The key itself may do this, or one that may manage it: the code shows that the secret arrived.',
-  permission: null,
+    'The first code of a new factor puts it in force, in place of the one before: it shows that the secret arrived in the app.',
+  permission: 'manage',
   idempotent: true,
   // A wrong code must stay counted, so nothing here is undone when the request fails.
   transaction: false,
-  errors: ['conflict', 'forbidden'],
+  errors: ['conflict'],
   params: KeyParams,
   body: z.strictObject({ code: z.string().regex(/^\d{6}$/, 'must be six digits') }),
   concerns: concernedAgent,
@@ -26,7 +26,6 @@ export const confirmFactor = operation({
 
   async run({ params, body }, { storage, actor, keyring, now }) {
     const { key_id } = params
-    if (actor.id !== key_id) requirePermission(actor, 'manage')
     await getInScope(storage.db, actor, key_id)
     const tried = await spendCode(storage.db, keyring, { key_id, code: body.code, status: 'pending', now: now() })
     if (!tried) throw noneWaits()

@@ -3,12 +3,18 @@ import { openApiDocument } from '../../src/http/openapi.ts'
 import type { Operation } from '../../src/operation.ts'
 import { operations } from '../../src/operations.ts'
 import { eventually } from './eventually.ts'
+import { enrol } from './mfa.ts'
 import { createAgent, createKey, idsOf } from './resources.ts'
 import type { Service, Settings } from './service.ts'
 
 export type Schema = Record<string, unknown>
 
-export type SampleRequest = { method: string; path: string; body: Record<string, unknown> | undefined }
+export type SampleRequest = {
+  method: string
+  path: string
+  body: Record<string, unknown> | undefined
+  headers: Record<string, string>
+}
 
 /** Webhooks may point at this machine, where nobody listens on the port that they are given. */
 export const SAMPLE_SETTINGS: Settings = {
@@ -26,7 +32,7 @@ const FIELDS: Record<string, () => unknown> = {
   version: () => `v${++made}`,
   url: () => 'http://127.0.0.1:59999/hook',
   events: () => ['agent.completed'],
-  code: () => '000000',
+  code: () => '123456',
 }
 
 /** What an operation wants of its fields together. */
@@ -69,7 +75,14 @@ export async function sampleRequest(service: Service, operation: Operation): Pro
     method: operation.method,
     path: pathOf(operation, params) + sampleQuery(operation),
     body: sampleBody(operation),
+    headers: operation.mfa === 'always' ? { 'X-Service-OTP': await adminCode(service) } : {},
   }
+}
+
+/** Some operations always want a code of the key that asks. */
+async function adminCode(service: Service): Promise<string> {
+  const { body } = await service.call('GET', '/v1/keys/self')
+  return (await enrol(service, body.data.id)).code()
 }
 
 /** The operation's path; every parameter that is not given names something that does not exist, but for the demo agent. */

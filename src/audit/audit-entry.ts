@@ -1,0 +1,53 @@
+import { z } from 'zod'
+import { sha256 } from '../security/secrets.ts'
+import { Time } from '../shapes.ts'
+
+export const Outcome = z.enum(['success', 'refused'])
+
+export const AuditEntryReply = z
+  .object({
+    id: z.string(),
+    seq: z.int().nullable().describe('Its place in the chain; null for the moment before it has one'),
+    created_at: Time,
+    actor_kind: z.enum(['key', 'token', 'local']).nullable(),
+    actor: z.string().nullable().describe('Null when nobody was recognised'),
+    action: z.string().nullable().describe('The operationId; null on a path that is no operation'),
+    agent_id: z.string().nullable(),
+    target: z.string().nullable().describe('The id of what was changed'),
+    outcome: Outcome,
+    code: z.string().nullable().describe('The error code of a refusal'),
+    fields: z.array(z.string()).describe('The names of the fields that were sent, never their values'),
+    times: z.int().describe('How many refusals of the same kind this entry stands for'),
+    request_id: z.string().describe('Of the first of them'),
+    address: z.string().nullable().describe('Null on the host itself, and for refusals of many addresses'),
+    prev_hash: z.string().nullable(),
+    hash: z.string().nullable(),
+  })
+  .meta({ id: 'AuditEntry' })
+
+/** An entry before it has its place in the chain. */
+export type AuditEntry = {
+  id: string
+  created_at: number
+  actor_kind: 'key' | 'token' | 'local' | null
+  actor: string | null
+  action: string | null
+  agent_id: string | null
+  target: string | null
+  outcome: z.output<typeof Outcome>
+  code: string | null
+  fields: string[]
+  times: number
+  request_id: string
+  address: string | null
+}
+
+export type Link = { seq: number; prev_hash: string; hash: string }
+
+/** `[seq, prev_hash, …]` as JSON, hashed: whoever holds the entries can check the chain without us. */
+export function hashOf(entry: AuditEntry, { seq, prev_hash }: Omit<Link, 'hash'>): string {
+  const { id, created_at, actor_kind, actor, action, agent_id, target, outcome, code } = entry
+  const { fields, times, request_id, address } = entry
+  const who = [actor_kind, actor, action, agent_id, target, outcome, code]
+  return sha256(JSON.stringify([seq, prev_hash, id, created_at, ...who, fields, times, request_id, address]))
+}
