@@ -10,7 +10,7 @@ import { onBothEngines, type Service } from './support/service.ts'
 
 /** Set it to look further than every run does; a failure prints the seed it came from. */
 const SEED = Number(process.env['MOORAGE_TEST_SEED'] ?? 20_261_115)
-const RUNS = Number(process.env['MOORAGE_TEST_RUNS'] ?? 12)
+const RUNS = Number(process.env['MOORAGE_TEST_RUNS'] ?? 25)
 
 type Sent = { path: string; body: string | undefined; headers: Record<string, string> }
 

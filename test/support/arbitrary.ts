@@ -75,10 +75,12 @@ function fittingObject(schema: Schema, inner: (schema: Schema) => fc.Arbitrary<u
   const properties = (schema.properties ?? {}) as Record<string, Schema>
   const required = (schema.required ?? []) as string[]
   const optional = Object.keys(properties).filter((name) => !required.includes(name))
-  const named = fc.subarray(optional, { maxLength: Math.min(3, optional.length) }).chain((chosen) => {
-    const names = [...required, ...chosen]
-    return fc.record(Object.fromEntries(names.map((name) => [name, inner(properties[name] as Schema)])))
-  })
+  const fields = new Map(Object.entries(properties).map(([name, field]) => [name, inner(field)]))
+  const named = fc
+    .subarray(optional, { maxLength: Math.min(3, optional.length) })
+    .chain((chosen) =>
+      fc.record(Object.fromEntries([...required, ...chosen].map((name) => [name, fields.get(name) ?? anyJson]))),
+    )
   const others = schema.additionalProperties
   if (typeof others !== 'object' || others === null) return named
   const more = fc.dictionary(nastyText, inner(others as Schema), { maxKeys: 3 })
