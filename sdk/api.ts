@@ -496,11 +496,11 @@ export type FoundMemory = {
   content: string
   kind: 'turn' | 'fact' | 'note'
   role: 'user' | 'assistant' | null
+  score: number
   user_id: string | null
   session_id: string | null
   created_at: string
   metadata: Record<string, Json>
-  score: number
 }
 
 export type SearchMemory = {

@@ -130,7 +130,6 @@ describe('the list of operations', () => {
 
   test('what reads needs read, what deletes needs delete; keys need manage', () => {
     for (const { id, method, path, permission } of operations) {
-      // These look at who asks themselves.
       if (id === 'getSelf') assert.equal(permission, null)
       else if (path.startsWith('/v1/keys') || path.startsWith('/v1/audit')) assert.equal(permission, 'manage', id)
       else if (method === 'GET' || id === 'searchMemory') assert.equal(permission, 'read', id)
