@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { before, describe, test } from 'node:test'
 import { operations } from '../src/operations.ts'
 import { defaultRoles, type Permission } from '../src/security/permissions.ts'
-import { pathOf, SAMPLE_SETTINGS, sampleBody, sampleRequest } from './support/requests.ts'
+import { pathOf, SAMPLE_SETTINGS, sampleBody, sampleBody, sampleRequest } from './support/requests.ts'
 import { createAgent, createKey, idsOf } from './support/resources.ts'
 import { onBothEngines } from './support/service.ts'
 
@@ -100,7 +100,8 @@ onBothEngines(
         for (const id of [...keys.map((created) => created.id), 'key_none']) {
           for (const operation of operations.filter(({ path }) => path.includes('{key_id}'))) {
             const path = pathOf(operation, { key_id: id })
-            const reply = await service().call(operation.method, path, { key })
+            const body = operation.body && sampleBody(operation)
+            const reply = await service().call(operation.method, path, { key, body })
             assert.equal(reply.status, 403, `${operation.id}: ${reply.text}`)
             assert.deepEqual(reply.body.error, OUT_OF_SCOPE)
           }
