@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { before, describe, test } from 'node:test'
 import { operations } from '../src/operations.ts'
 import { defaultRoles, type Permission } from '../src/security/permissions.ts'
-import { pathOf, SAMPLE_SETTINGS, sampleBody, sampleBody, sampleRequest } from './support/requests.ts'
+import { pathOf, SAMPLE_SETTINGS, sampleBody, sampleRequest } from './support/requests.ts'
 import { createAgent, createKey, idsOf } from './support/resources.ts'
 import { onBothEngines } from './support/service.ts'
 
