@@ -1,0 +1,99 @@
+import assert from 'node:assert/strict'
+import { before, describe, test } from 'node:test'
+import { onBothEngines } from './support/service.ts'
+import { JWT_SECRET, signJwt } from './support/tokens.ts'
+import { until } from './support/until.ts'
+
+const OTHER_USER = [403, 'forbidden', 'This token speaks for another user']
+
+onBothEngines(
+  'a JWT speaks for its user',
+  (service) => {
+    let ada: string
+    let bob: string
+    const runs: Record<string, string> = {}
+    const call = async (key: string, method: string, path: string, body?: unknown) => {
+      const reply = await service().call(method, `/v1/agents/hello${path}`, { key, body })
+      const { error } = reply.body ?? {}
+      return error ? [reply.status, error.code, error.message] : reply.body
+    }
+    const contents = (reply: { data: { content: string }[] }) => reply.data.map(({ content }) => content).toSorted()
+
+    before(async () => {
+      const permissions = ['read', 'write', 'delete']
+      ada = await signJwt({ user_id: 'ada', permissions })
+      bob = await signJwt({ user_id: 'bob', permissions })
+      for (const [user, key] of Object.entries({ ada, bob })) {
+        const { data } = await call(key, 'POST', '/invoke', {
+          message: `I am ${user}, remember`,
+          context: { lang: 'en' },
+        })
+        runs[user] = data.request_id
+      }
+      // What an invocation said is remembered a moment after its answer at the latest.
+      await until('both are remembered', async () => {
+        const { pagination } = await call(service().admin, 'POST', '/memory/search', { query: 'remember' })
+        return pagination.total >= 2
+      })
+    })
+
+    test('an invocation is that user’s, named or not; another’s is 403', async () => {
+      const receipt = await call(service().admin, 'GET', `/invocations/${runs.ada}`)
+      assert.deepEqual(receipt.data.context, { lang: 'en', user_id: 'ada' })
+      const invoke = (user_id: string) => call(ada, 'POST', '/invoke', { message: 'hi', context: { user_id } })
+      assert.equal((await invoke('ada')).success, true)
+      assert.deepEqual(await invoke('bob'), OTHER_USER)
+    })
+
+    test('receipts of others do not exist: list, get, stream, cancel', async () => {
+      const { data } = await call(bob, 'GET', '/invocations')
+      assert.deepEqual(
+        data.map(({ request_id }: { request_id: string }) => request_id),
+        [runs.bob],
+      )
+      assert.deepEqual(await call(bob, 'GET', '/invocations?user_id=ada'), OTHER_USER)
+      assert.equal((await call(bob, 'GET', `/invocations/${runs.bob}`)).success, true)
+      const missing = [404, 'not_found', `Invocation "${runs.ada}" not found`]
+      assert.deepEqual(await call(bob, 'GET', `/invocations/${runs.ada}`), missing)
+      assert.deepEqual(await call(bob, 'GET', `/invocations/${runs.ada}/stream`), missing)
+      assert.deepEqual(await call(bob, 'POST', `/invocations/${runs.ada}/cancel`), missing)
+    })
+
+    describe('memory', () => {
+      const search = (key: string, context?: Record<string, string>) =>
+        call(key, 'POST', '/memory/search', { query: 'remember', ...(context && { context }) })
+
+      test('search finds the user’s own only; another’s is 403', async () => {
+        for (const context of [undefined, {}, { user_id: 'ada' }]) {
+          const found = await search(ada, context)
+          assert.ok(found.data.length > 0)
+          assert.ok(found.data.every(({ user_id }: { user_id: string }) => user_id === 'ada'))
+        }
+        assert.deepEqual(await search(ada, { user_id: 'bob' }), OTHER_USER)
+      })
+
+      test('what is written is the user’s own; another’s is 403', async () => {
+        const write = (context: Record<string, string>) =>
+          call(ada, 'POST', '/memory', { items: [{ content: 'remember the tea', context }] })
+        assert.equal((await write({})).data.items[0].user_id, 'ada')
+        assert.deepEqual(await write({ user_id: 'bob' }), OTHER_USER)
+      })
+
+      test('clearing leaves what others have', async () => {
+        assert.deepEqual(await call(ada, 'DELETE', '/memory?user_id=bob'), OTHER_USER)
+        const bobs = contents(await search(bob))
+        assert.ok((await call(ada, 'DELETE', '/memory')).data.deleted > 0)
+        assert.deepEqual(contents(await search(ada)), [])
+        assert.deepEqual(contents(await search(bob)), bobs)
+      })
+    })
+
+    test('a key speaks for whom it says', async () => {
+      const context = { user_id: 'carol' }
+      const { data } = await call(service().admin, 'POST', '/invoke', { message: 'hi', context })
+      const receipt = await call(service().admin, 'GET', `/invocations/${data.request_id}`)
+      assert.deepEqual(receipt.data.context, context)
+    })
+  },
+  { MOORAGE_AUTH__TYPE: 'jwt', MOORAGE_AUTH__SECRET: JWT_SECRET },
+)
