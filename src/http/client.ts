@@ -1,3 +1,4 @@
+import type { Socket } from 'node:net'
 import type { TLSSocket } from 'node:tls'
 import type { FastifyRequest } from 'fastify'
 import { ApiError } from '../errors.ts'
@@ -16,9 +17,15 @@ export function isSecure(request: FastifyRequest, trusted: IpList): boolean {
 
 /** From here on the exchange carries the address behind the trusted proxies. */
 export function findAddress(trusted: IpList) {
+  // A connection that names nobody behind it has one address for all its requests.
+  const direct = new WeakMap<Socket, string>()
   return (exchange: Exchange): void => {
-    const address = clientAddress(exchange.address, headerText(exchange.request, 'x-forwarded-for'), trusted)
+    const { socket } = exchange.request.raw
+    const forwarded = headerText(exchange.request, 'x-forwarded-for')
+    const known = forwarded === undefined ? direct.get(socket) : undefined
+    const address = known ?? clientAddress(exchange.address, forwarded, trusted)
     if (address === undefined) throw new ApiError('forbidden', 'X-Forwarded-For is malformed')
+    if (forwarded === undefined && known === undefined) direct.set(socket, address)
     exchange.address = address
   }
 }
