@@ -27,6 +27,11 @@ export function idSource(fill: (buffer: Uint8Array) => void = randomFillSync) {
   }
 }
 
+/** No id of this kind that was made at or after `time` sorts before it. */
+export function firstIdAt(prefix: IdPrefix, time: number): string {
+  return `${prefix}_${encodeTime(Math.max(0, time))}`
+}
+
 export type NewId = ReturnType<typeof idSource>
 
 function encodeTime(time: number): string {

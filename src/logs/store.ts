@@ -69,8 +69,13 @@ export async function list(db: Database, agent_seq: number, query: LogsQuery): P
 
 /** Older than the given time, at most `limit` of them. Returns how many went. */
 export async function remove(db: Database, before: number, limit: number): Promise<number> {
-  const old = db.selectFrom('logs').select('id').where('timestamp', '<', before).limit(limit)
-  const { numDeletedRows } = await db.deleteFrom('logs').where('id', 'in', old).executeTakeFirst()
+  // Entries are numbered as they are written, so the oldest come first; an index of times would cost every insert.
+  const oldest = db.selectFrom('logs').select('id').orderBy('id').limit(limit)
+  const { numDeletedRows } = await db
+    .deleteFrom('logs')
+    .where('id', 'in', db.selectFrom(oldest.as('oldest')).select('oldest.id'))
+    .where('timestamp', '<', before)
+    .executeTakeFirst()
   return Number(numDeletedRows)
 }
 

@@ -49,7 +49,6 @@ export const observability: Migration = async (db, engine) => {
     .on('logs')
     .columns(['agent_seq', 'request_id', 'timestamp', 'id'])
     .execute()
-  await db.schema.createIndex('logs_by_timestamp').on('logs').column('timestamp').execute()
 
   // A row is reached by its whole key and never by another: SQLite need not number it as well.
   const keyed = engine === 'postgres' ? sql`` : sql`without rowid`
