@@ -130,6 +130,27 @@ for (const engine of ENGINES) {
       assert.deepEqual(await found(service, agent, { query: 'wet' }), ['A rainy afternoon'])
     })
 
+    test('a text that the endpoint refuses is shortened, and in the end left to its words', async () => {
+      const agent = await newAgent(service)
+      const long = `hound ${'x'.repeat(5_000)}`
+      endpoint.refuse((text) => text.length > 2_000 || text.includes('unspeakable'))
+      await writeMemory(service, agent, [
+        { content: 'an unspeakable puppy' },
+        { content: long },
+        { content: 'a puppy' },
+      ])
+      const similar = async () => (await found(service, agent, { query: 'dog', min_score: 0.2 })).toSorted()
+      while ((await similar()).length < 2) {
+        service.advance(LATER_MS)
+        service.app.jobs.wake()
+        await new Promise((resolve) => setTimeout(resolve, 10))
+      }
+      assert.deepEqual(await similar(), ['a puppy', long])
+      assert.deepEqual(await found(service, agent, { query: 'unspeakable' }), ['an unspeakable puppy'])
+      endpoint.refuse(() => false)
+      await service.call('DELETE', `/v1/agents/${agent}/memory`)
+    })
+
     test('another model catches up with what was remembered before it', async () => {
       const agent = await newAgent(service)
       await writeMemory(service, agent, [{ content: 'An old automobile' }])

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
 import { idSource } from '../src/lib/id.ts'
+import { createLog } from '../src/lib/log.ts'
 import { embedMemories } from '../src/memory/embed-memories.ts'
 import type { Memory, Scope } from '../src/memory/memory.ts'
 import { type Collection, type Document, rank, type Statistics, scoreWords } from '../src/memory/rank.ts'
@@ -12,6 +13,7 @@ import type { Storage } from '../src/storage/database.ts'
 import { onBothStores } from './support/store.ts'
 
 const newId = idSource()
+const log = createLog({ level: 'silent', format: 'json' })
 const vocabulary = ['river', 'stone', 'apple', 'coffee', 'ladder', 'winter', 'paper', 'green']
 const query = 'river stone apple coffee'
 
@@ -106,7 +108,7 @@ onBothStores('the scope of memory', (store) => {
     const { storage } = store()
     const embed = async () => {
       if (!embedder) return
-      const { run } = embedMemories(embedder, { storage, now: () => 0 })
+      const { run } = embedMemories(embedder, { storage, now: () => 0, log })
       await run(null, { signal: new AbortController().signal, attempts: 1, finish: async () => true })
     }
     const property = fc.asyncProperty(stories, async ({ users, items }) => {

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import * as agents from '../src/agents/store.ts'
+import * as memories from '../src/memory/store.ts'
 import { newAgent } from './support/agents.ts'
 import { found, type Item, searchMemory, writeMemory } from './support/memory.ts'
 import { onBothEngines } from './support/service.ts'
@@ -385,6 +386,23 @@ onBothEngines('memory', (service) => {
       while ((await left()).length > 0) await new Promise((resolve) => setTimeout(resolve, 10))
       assert.deepEqual(await found(service(), keeper, { query: 'words' }), ['lasting words'])
     })
+  })
+
+  test('what was rolled back is not found, what committed beside it is', async () => {
+    const agent = await newAgent(service())
+    const { storage, newId } = service().app.parts
+    const { seq } = await agents.get(storage.db, agent)
+    const write = (i: number) =>
+      storage.transaction(async (db) => {
+        const note = { kind: 'note' as const, role: null, user_id: null, session_id: null, metadata: {}, created_at: i }
+        await memories.insert(db, seq, [{ ...note, id: newId('mem', i), content: `attempt ${i}` }])
+        if (i % 2 === 1) throw new Error('changed my mind')
+      })
+    const settled = await Promise.allSettled(Array.from({ length: 20 }, (_, i) => write(i)))
+    assert.equal(settled.filter(({ status }) => status === 'fulfilled').length, 10)
+    const even = Array.from({ length: 10 }, (_, i) => `attempt ${2 * i}`)
+    const hits = await found(service(), agent, { query: 'attempt', limit: 100 })
+    assert.deepEqual(hits.toSorted(), even.toSorted())
   })
 
   test('survives a restart', async () => {

@@ -1,13 +1,15 @@
+import type { Logger } from '../lib/log.ts'
 import type { Embedder } from '../runtime/models/embedder.ts'
+import { TextRefused } from '../runtime/models/embeddings.ts'
 import type { Storage } from '../storage/database.ts'
 import type { JobHandler } from '../storage/run-jobs.ts'
-import { insertVectors, listUnembedded } from './vectors.ts'
+import { type Embeddable, insertVectors, listUnembedded } from './vectors.ts'
 
-type Options = { storage: Storage; now: () => number }
+type Options = { storage: Storage; now: () => number; log: Logger }
 
 const EVERY_MS = 5_000
 const SCANNED = 200
-const EMBEDDED_AT_ONCE = 16
+const AT_ONCE = 16
 /** Rows can be committed out of order, and so appear behind where a pass has got to. */
 const OVERLAP = 2_000
 const FULL_PASS_MS = 3_600_000
@@ -16,9 +18,24 @@ const FULL_PASS_MS = 3_600_000
  * Recurring: gives every memory that has none a vector of the present model. What is missing is read off the memories
  * themselves, so nothing is lost by a crash, and a new embedder catches up with all that was remembered before it.
  */
-export function embedMemories(embedder: Embedder, { storage, now }: Options): JobHandler {
+export function embedMemories(embedder: Embedder, { storage, now, log }: Options): JobHandler {
   let reached = 0
   let fullPassAt = now()
+  /** Not tried again before the next full pass. */
+  let refused = new Set<number>()
+
+  const embed = async (batch: Embeddable[], signal: AbortSignal) => {
+    const texts = batch.map(({ content }) => content)
+    const vectors = await embedder.embed(texts, signal).catch((error) => {
+      // One text may be to blame; if it is several, it is the embedder.
+      if (!(error instanceof TextRefused) || batch.length > 1) throw error
+      return []
+    })
+    const made = batch.flatMap(({ seq }, i) => (vectors[i] ? { seq, vector: vectors[i] } : []))
+    for (const { seq } of batch) if (!made.some((row) => row.seq === seq)) refused.add(seq)
+    if (made.length < batch.length) log.warn({ refused: batch.length - made.length }, 'memories were not embedded')
+    await storage.transaction((db) => insertVectors(db, embedder.model, made))
+  }
 
   return {
     concurrency: 1,
@@ -28,20 +45,14 @@ export function embedMemories(embedder: Embedder, { storage, now }: Options): Jo
       if (now() - fullPassAt >= FULL_PASS_MS) {
         reached = 0
         fullPassAt = now()
+        refused = new Set()
       }
       let after = Math.max(0, reached - OVERLAP)
       while (!signal.aborted) {
         const { last, missing } = await listUnembedded(storage.db, embedder.model, after, SCANNED)
         if (last === undefined) return
-        for (let i = 0; i < missing.length && !signal.aborted; i += EMBEDDED_AT_ONCE) {
-          const batch = missing.slice(i, i + EMBEDDED_AT_ONCE)
-          const vectors = await embedder.embed(
-            batch.map(({ content }) => content),
-            signal,
-          )
-          const rows = batch.flatMap(({ seq }, j) => (vectors[j] ? { seq, values: vectors[j] } : []))
-          await storage.transaction((db) => insertVectors(db, embedder.model, rows))
-        }
+        const wanted = missing.filter(({ seq }) => !refused.has(seq))
+        for (let i = 0; i < wanted.length; i += AT_ONCE) await embed(wanted.slice(i, i + AT_ONCE), signal)
         after = last
         reached = Math.max(reached, last)
       }

@@ -138,7 +138,8 @@ async function read(db: Database, scope: Scope, hits: Ranked[]): Promise<Found[]
     .crossJoin('memories')
     .whereRef('memories.seq', '=', 'given.seq')
     .where(within(scope))
-    .selectAll('memories')
+    .select(['memories.seq', 'memories.id', 'memories.kind', 'memories.role', 'memories.content'])
+    .select(['memories.user_id', 'memories.session_id', 'memories.metadata', 'memories.created_at'])
     .execute()
   const bySeq = new Map(rows.map((row) => [row.seq, fromRow(row)]))
   return hits.flatMap(({ seq, score }) => {

@@ -1,3 +1,4 @@
+import { sql } from 'kysely'
 import type { Database } from '../storage/database.ts'
 import { within } from './full-text.ts'
 import type { Scope } from './memory.ts'
@@ -35,6 +36,9 @@ export async function findSimilar(
   return new Map([...nearest, ...newest.filter(([seq]) => wanted.has(seq)), ...older])
 }
 
+/** More than any embedder is given: a memory can be a thousand times as long. */
+const READ_CHARACTERS = 10_000
+
 export type Embeddable = { seq: number; content: string }
 
 /** Of the memories after `after`, the next ones: where they end, and those that have no vector of the model yet. */
@@ -44,25 +48,29 @@ export async function listUnembedded(
   after: number,
   limit: number,
 ): Promise<{ last: number | undefined; missing: Embeddable[] }> {
-  const next = db.selectFrom('memories').select(['seq', 'content']).where('seq', '>', after).orderBy('seq').limit(limit)
+  const next = db.selectFrom('memories').select('seq').where('seq', '>', after).orderBy('seq').limit(limit)
   const rows = await db
     .selectFrom(next.as('next'))
     .leftJoin('memory_vectors', (join) =>
       join.onRef('memory_vectors.memory_seq', '=', 'next.seq').on('memory_vectors.model', '=', model),
     )
-    .select(['next.seq', 'next.content', 'memory_vectors.model'])
+    .leftJoin('memories', (join) =>
+      join.onRef('memories.seq', '=', 'next.seq').on('memory_vectors.memory_seq', 'is', null),
+    )
+    .select(['next.seq', sql<string | null>`substr(memories.content, 1, ${sql.lit(READ_CHARACTERS)})`.as('content')])
     .orderBy('next.seq')
     .execute()
-  return { last: rows.at(-1)?.seq, missing: rows.filter((row) => row.model === null) }
+  const missing = rows.flatMap(({ seq, content }) => (content === null ? [] : { seq, content }))
+  return { last: rows.at(-1)?.seq, missing }
 }
 
 /** Of memories that are still there. */
 export async function insertVectors(
   db: Database,
   model: string,
-  vectors: { seq: number; values: Float32Array }[],
+  vectors: { seq: number; vector: Float32Array }[],
 ): Promise<void> {
-  for (const { seq, values } of vectors) {
+  for (const { seq, vector: values } of vectors) {
     const vector = toText(values)
     await db
       .insertInto('memory_vectors')

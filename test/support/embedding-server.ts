@@ -9,6 +9,8 @@ export type EmbeddingServer = {
   requests: { path: string; headers: IncomingHttpHeaders; body: EmbeddingRequest }[]
   /** Answers in the server's place from now on; undefined ends that. */
   instead(answer: ((response: ServerResponse) => void) | undefined): void
+  /** Answers 400 to requests with such a text. */
+  refuse(isRefused: (text: string) => boolean): void
   close(): Promise<void>
 }
 
@@ -21,10 +23,12 @@ const CONCEPTS = ['dog dogs puppy hound', 'car automobile vehicle', 'doctor phys
 export async function startEmbeddingServer(): Promise<EmbeddingServer> {
   const requests: EmbeddingServer['requests'] = []
   let override: ((response: ServerResponse) => void) | undefined
+  let isRefused = (_text: string) => false
   const server = await startLocalServer(async (request, response) => {
     const body = JSON.parse(await readBody(request)) as EmbeddingRequest
     requests.push({ path: request.url ?? '', headers: request.headers, body })
     if (override) return override(response)
+    if (body.input.some(isRefused)) return response.writeHead(400).end('{}')
     const data = body.input.map((text, index) => ({ object: 'embedding', index, embedding: conceptsIn(text) }))
     response.setHeader('Content-Type', 'application/json')
     // Out of order: the index tells which is which.
@@ -35,6 +39,9 @@ export async function startEmbeddingServer(): Promise<EmbeddingServer> {
     requests,
     instead(answer) {
       override = answer
+    },
+    refuse(refused) {
+      isRefused = refused
     },
     close: server.close,
   }

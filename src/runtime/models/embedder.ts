@@ -1,30 +1,25 @@
 import type { Logger } from '../../lib/log.ts'
-import { type EmbeddingEndpoint, embeddingEndpoint } from './embeddings.ts'
+import { type EmbeddingEndpoint, type Embeddings, embeddingEndpoint, TextRefused } from './embeddings.ts'
 import { localEmbeddings } from './local-embeddings.ts'
-
-/** What turns texts into vectors. */
-export type Embeddings = {
-  /** Says which space the vectors are of: those of different models are never compared. */
-  model: string
-  embed(texts: string[], signal: AbortSignal): Promise<number[][]>
-  close(): Promise<void>
-}
 
 export type EmbedderSettings = ({ type: 'openai-compatible' } & EmbeddingEndpoint) | { type: 'local' }
 
-/** The same with what memory needs: vectors have unit length, and a query never fails. */
+/** Embeddings as memory needs them: of unit length, and no single text stands in the way of others. */
 export type Embedder = {
   model: string
-  embed(texts: string[], signal: AbortSignal): Promise<Float32Array[]>
-  /** Undefined when it takes too long or went wrong: then memory is searched by words alone. */
+  /** Undefined for a text that was refused. Rejects when all of them were. */
+  embed(texts: string[], signal: AbortSignal): Promise<(Float32Array | undefined)[]>
+  /** Undefined when it takes too long or goes wrong: then memory is searched by words alone. */
   query(text: string): Promise<Float32Array | undefined>
   close(): Promise<void>
 }
 
 type Options = { log: Logger; now: () => number }
 
-/** A text beyond this adds little, and an endpoint may refuse it. */
+/** A text beyond this adds little. */
 const MAX_CHARACTERS = 8_000
+/** As much as even a small model takes. */
+const SHORT_CHARACTERS = 1_000
 const QUERY_TIMEOUT_MS = 3_000
 /** After a failure queries go without vectors for a while: no answer should wait for a dead endpoint again and again. */
 const PAUSE_MS = 10_000
@@ -35,24 +30,47 @@ export function openEmbedder(settings: EmbedderSettings, options: Options): Embe
 
 function embedderOf({ model, embed, close }: Embeddings, { log, now }: Options): Embedder {
   let pausedUntil = 0
-  const embedUnit = async (texts: string[], signal: AbortSignal) => {
+
+  const embedUnit = async (texts: string[], signal: AbortSignal, length = MAX_CHARACTERS) => {
     const vectors = await embed(
-      texts.map((text) => text.slice(0, MAX_CHARACTERS).toWellFormed()),
+      texts.map((text) => text.slice(0, length).toWellFormed()),
       signal,
     )
     return vectors.map(toUnitLength)
   }
+  const embedShort = async (text: string, signal: AbortSignal) => (await embedUnit([text], signal, SHORT_CHARACTERS))[0]
+
+  const embedEach = async (texts: string[], signal: AbortSignal) => {
+    const vectors: (Float32Array | undefined)[] = []
+    let refusal: unknown
+    for (const text of texts) {
+      const vector = await embedShort(text, signal).catch((error) => {
+        if (!(error instanceof TextRefused)) throw error
+        refusal = error
+      })
+      vectors.push(vector ?? undefined)
+    }
+    if (vectors.every((vector) => vector === undefined)) throw refusal
+    return vectors
+  }
+
+  const embedAll: Embedder['embed'] = (texts, signal) =>
+    embedUnit(texts, signal).catch((error) => {
+      if (error instanceof TextRefused) return embedEach(texts, signal)
+      throw error
+    })
+
   return {
     model,
-    embed: embedUnit,
+    embed: embedAll,
     async query(text) {
       if (now() < pausedUntil) return undefined
       try {
-        const [vector] = await embedUnit([text], AbortSignal.timeout(QUERY_TIMEOUT_MS))
+        const [vector] = await embedAll([text], AbortSignal.timeout(QUERY_TIMEOUT_MS))
         return vector
       } catch (err) {
-        pausedUntil = now() + PAUSE_MS
-        log.warn({ err, model }, 'the embedder does not answer: memory is searched by words alone for a while')
+        if (!(err instanceof TextRefused)) pausedUntil = now() + PAUSE_MS
+        log.warn({ err, model }, 'the embedder does not answer: memory is searched by words alone')
         return undefined
       }
     },

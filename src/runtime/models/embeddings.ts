@@ -1,5 +1,15 @@
 import { z } from 'zod'
-import type { Embeddings } from './embedder.ts'
+
+/** What turns texts into vectors. */
+export type Embeddings = {
+  /** Says which space the vectors are of: those of different models are never compared. */
+  model: string
+  embed(texts: string[], signal: AbortSignal): Promise<number[][]>
+  close(): Promise<void>
+}
+
+/** The texts were refused, perhaps one of them as too long; the same texts would be refused again. */
+export class TextRefused extends Error {}
 
 /** The operator's choice, like a model provider: it is not guarded against private addresses. */
 export type EmbeddingEndpoint = {
@@ -12,6 +22,8 @@ export type EmbeddingEndpoint = {
 const Answer = z.object({
   data: z.array(z.object({ index: z.int(), embedding: z.array(z.number()).min(1).max(8192) })),
 })
+
+const REFUSALS = new Set([400, 413, 422])
 
 /** `POST {baseUrl}/embeddings`, as OpenAI, Ollama, vLLM, llama.cpp and most gateways know it. */
 export function embeddingEndpoint({ baseUrl, model, apiKey, dimensions }: EmbeddingEndpoint): Embeddings {
@@ -32,7 +44,8 @@ export function embeddingEndpoint({ baseUrl, model, apiKey, dimensions }: Embedd
       })
       if (!response.ok) {
         await response.body?.cancel()
-        throw new Error(`the embedding endpoint answered ${response.status}`)
+        const message = `the embedding endpoint answered ${response.status}`
+        throw REFUSALS.has(response.status) ? new TextRefused(message) : new Error(message)
       }
       return vectorsOf(await response.json(), texts.length)
     },

@@ -1,5 +1,5 @@
 import { Worker } from 'node:worker_threads'
-import type { Embeddings } from './embedder.ts'
+import type { Embeddings } from './embeddings.ts'
 import type { EmbedReply, EmbedRequest } from './local-embeddings-worker.ts'
 
 const MODEL = 'local/universal-sentence-encoder-lite'
