@@ -56,8 +56,8 @@ onBothEngines(
         ],
       })
       const claim = { scope: 'key_1', key: 'k', owner: 'o' }
-      await claims.claim(storage.db, { ...claim, key: 'old' }, 'f', time - 25 * HOUR)
-      await claims.claim(storage.db, claim, 'f', time)
+      await claims.claim(storage.db, { ...claim, key: 'old' }, 'f', { now: time - 25 * HOUR, lease_ms: 30_000 })
+      await claims.claim(storage.db, claim, 'f', { now: time, lease_ms: 30_000 })
       assert.deepEqual([await count('logs', seq), await count('metrics', seq)], [2_501, 4])
 
       service().advance(1.01 * HOUR)

@@ -9,6 +9,7 @@ import type { Database, Storage } from '../storage/database.ts'
 import type { Rendered } from './respond.ts'
 
 const WAIT_MS = 30_000
+const LEASE_MS = 30_000
 const POLL_MS = 100
 const PURPOSE = 'idempotency'
 const REPLAYED = 'Idempotent-Replayed'
@@ -28,16 +29,19 @@ export type Idempotency = {
 
 type Options = { storage: Storage; keyring: Keyring; now: () => number; log: Logger; leaseMs?: number; waitMs?: number }
 
-export function idempotency({ storage, keyring, now, log, waitMs = WAIT_MS }: Options): Idempotency {
+export function idempotency(options: Options): Idempotency {
+  const { storage, keyring, now, log, leaseMs = LEASE_MS, waitMs = WAIT_MS } = options
   const running = new Map<string, { owner: string; ended: Promise<void> }>()
+
+  const lease = () => ({ now: now(), lease_ms: leaseMs })
 
   // The lease outlives three missed beats: a long run keeps its claim, a dead process loses it.
   const heartbeat = setInterval(() => {
     const owners = [...running.values()].map(({ owner }) => owner)
     claims
-      .renew(storage.db, owners, now())
+      .renew(storage.db, owners, lease())
       .catch((err) => log.warn({ err }, 'could not renew the lease of running requests'))
-  }, claims.LEASE_MS / 3)
+  }, leaseMs / 3)
   heartbeat.unref()
 
   const seal = (text: string, secret: boolean) => (secret ? keyring.encrypt(text, PURPOSE) : text)
@@ -61,7 +65,8 @@ export function idempotency({ storage, keyring, now, log, waitMs = WAIT_MS }: Op
     } finally {
       if (!stored)
         await claims.release(storage.db, claim).catch((err) => log.warn({ err }, 'could not free an Idempotency-Key'))
-      running.delete(id)
+      // Whoever took over meanwhile goes on under its own name.
+      if (running.get(id)?.owner === claim.owner) running.delete(id)
       ended.resolve()
     }
   }
@@ -71,7 +76,7 @@ export function idempotency({ storage, keyring, now, log, waitMs = WAIT_MS }: Op
       const deadline = performance.now() + waitMs
       for (;;) {
         const claim = { scope, key, owner: randomUUID() }
-        const claimed = await claims.claim(storage.db, claim, print, now())
+        const claimed = await claims.claim(storage.db, claim, print, lease())
         if (claimed.state === 'claimed') return runClaimed(claim, secret, run)
         if (claimed.state === 'other') throw keyReused()
         if (claimed.state === 'done') {

@@ -3,6 +3,9 @@ import type { Database } from './database.ts'
 /** The right to run a request that carries an Idempotency-Key, and later its answer. */
 export type Claim = { scope: string; key: string; owner: string }
 
+/** How long an owner that falls silent keeps its claim. */
+export type Lease = { now: number; lease_ms: number }
+
 export type StoredReply = { status: number; headers: Record<string, string>; body: string }
 
 export type Claimed =
@@ -13,19 +16,18 @@ export type Claimed =
   | { state: 'other' }
 
 const VALID_MS = 24 * 3_600_000
-export const LEASE_MS = 30_000
 
 /** One atomic insert decides who runs. A claim whose owner stopped renewing its lease, or older than a day, may be taken over. */
 export async function claim(
   db: Database,
   { scope, key, owner }: Claim,
   fingerprint: string,
-  now: number,
+  { now, lease_ms }: Lease,
 ): Promise<Claimed> {
   const fresh = {
     fingerprint,
     owner,
-    lease_until: now + LEASE_MS,
+    lease_until: now + lease_ms,
     created_at: now,
     status: null,
     headers: null,
@@ -91,11 +93,11 @@ export async function release(db: Database, held: Claim): Promise<void> {
     .execute()
 }
 
-export async function renew(db: Database, owners: string[], now: number): Promise<void> {
+export async function renew(db: Database, owners: string[], { now, lease_ms }: Lease): Promise<void> {
   if (owners.length === 0) return
   await db
     .updateTable('claims')
-    .set({ lease_until: now + LEASE_MS })
+    .set({ lease_until: now + lease_ms })
     .where('owner', 'in', owners)
     .where('status', 'is', null)
     .execute()

@@ -1,0 +1,219 @@
+import assert from 'node:assert/strict'
+import { randomBytes } from 'node:crypto'
+import { after, before, describe, test } from 'node:test'
+import { newKey } from '../src/security/key-format.ts'
+import { localLimiter } from '../src/security/rate-limiter.ts'
+import { eventually } from './support/eventually.ts'
+import { type RedisServer, startRedis } from './support/redis.ts'
+import { createKey } from './support/resources.ts'
+import { type Reply, type Service, startService } from './support/service.ts'
+
+const HOUR = 3_600_000
+const FREE = { perMinute: 60, burst: 100 }
+
+// Nothing here reaches the store, so one engine stands for both.
+describe('rate limits', () => {
+  let service: Service
+  before(async () => {
+    service = await startService('sqlite')
+  })
+  after(() => service.stop())
+  const self = (key: string) => service.call('GET', '/v1/keys/self', { key })
+
+  test('a free key: 100 at once, then 429 until the time that it is told', async () => {
+    const { secret } = await createKey(service, { role: 'viewer' })
+    const { replies, refilled } = await burst(130, () => self(secret))
+    const passed = replies.filter(({ status }) => status === 200)
+    assert.ok(passed.length >= 100 && passed.length <= 100 + refilled, `${passed.length} passed`)
+    const refused = replies.find(({ status }) => status !== 200) as Reply
+    assertRateLimited(refused, 60)
+    service.advance(refused.body.error.retry_after * 1000)
+    assert.equal((await self(secret)).status, 200)
+  })
+
+  test('the headers count down to the limit, never beyond it', async () => {
+    const { secret } = await createKey(service, { role: 'viewer' })
+    const remaining: number[] = []
+    for (let i = 0; i < 45; i++) {
+      const { headers } = await self(secret)
+      assert.equal(headers.get('x-ratelimit-limit'), '60')
+      remaining.push(Number(headers.get('x-ratelimit-remaining')))
+      const reset = Number(headers.get('x-ratelimit-reset')) - service.app.parts.now() / 1000
+      assert.ok(reset >= 0 && reset <= 101, `reset in ${reset} s`)
+    }
+    assert.equal(remaining[0], 60, 'a burst of 100 is there, 60 are shown')
+    assert.ok((remaining.at(-1) as number) < 60)
+    assert.ok(remaining.every((left, i) => i === 0 || left <= (remaining[i - 1] as number) + 1))
+  })
+
+  test('what is refused costs nothing', async () => {
+    const { secret } = await createKey(service, { role: 'viewer' })
+    await burst(101, () => self(secret))
+    const { replies } = await burst(50, () => self(secret))
+    assert.ok(replies.filter(({ status }) => status === 429).length > 40)
+    service.advance(1000)
+    assert.equal((await self(secret)).status, 200)
+  })
+
+  test('every key has its own; a new secret is the same key', async () => {
+    const [first, second] = [await createKey(service, { role: 'viewer' }), await createKey(service, { role: 'viewer' })]
+    await burst(130, () => self(first.secret))
+    const rotated = (await service.call('POST', `/v1/keys/${first.id}/rotate`)).body.data.secret
+    assert.equal((await self(second.secret)).status, 200)
+    const { replies } = await burst(5, () => self(rotated))
+    assert.ok(replies.some(({ status }) => status === 429))
+  })
+
+  test('requests that fail count too: nobody guesses ids for free', async () => {
+    const { secret: key } = await createKey(service, { role: 'viewer' })
+    const { replies, refilled } = await burst(130, () => service.call('GET', '/v1/agents/nobody', { key }))
+    const answered = replies.filter(({ status }) => status === 404).length
+    assert.ok(answered >= 100 && answered <= 100 + refilled, `${answered}`)
+  })
+
+  test('tiers: pro has 2000 at once', async () => {
+    const { secret } = await createKey(service, { role: 'viewer', tier: 'pro' })
+    const { replies } = await burst(150, () => self(secret))
+    assert.ok(replies.every(({ status }) => status === 200))
+    assert.equal(replies[0]?.headers.get('x-ratelimit-limit'), '1000')
+  })
+
+  test('a clock that jumps an hour either way locks nobody out', async () => {
+    const { secret } = await createKey(service, { role: 'viewer' })
+    for (const jump of [HOUR, -HOUR, -HOUR, HOUR]) {
+      await burst(130, () => self(secret))
+      service.advance(jump)
+      const { status, headers, body } = await self(secret)
+      if (status === 429) assert.ok(body.error.retry_after >= 1 && body.error.retry_after <= 2, body.error.retry_after)
+      const reset = Number(headers.get('x-ratelimit-reset')) - service.app.parts.now() / 1000
+      assert.ok(reset >= 0 && reset <= 101, `reset in ${reset} s`)
+    }
+  })
+
+  test('another X-Forwarded-For with every wrong key does not dodge the limit on wrong keys', async () => {
+    const tries = Array.from({ length: 60 }, (_, i) =>
+      service.call('GET', '/v1/agents', {
+        key: newKey(randomBytes),
+        headers: { 'X-Forwarded-For': `192.0.2.${i}`, Forwarded: `for=192.0.2.${i}`, 'X-Real-IP': `192.0.2.${i}` },
+      }),
+    )
+    const statuses = (await Promise.all(tries)).map(({ status }) => status)
+    assert.ok(statuses.filter((status) => status === 429).length >= 25, String(statuses))
+  })
+})
+
+describe('the limiter in this process', () => {
+  const at = (start: number) => {
+    let time = start
+    const limiter = localLimiter(() => time)
+    return {
+      take: () => limiter.take('key', FREE) as Exclude<ReturnType<typeof limiter.take>, Promise<unknown>>,
+      wait: (ms: number) => {
+        time += ms
+      },
+    }
+  }
+
+  test('exactly 100 of 101 at one moment, and one a second after', () => {
+    const { take, wait } = at(1_000_000)
+    const first = Array.from({ length: 101 }, take)
+    assert.equal(first.filter(({ allowed }) => allowed).length, 100)
+    assert.deepEqual(first[0], { allowed: true, remaining: 99, reset_at: 1_001_000, retry_after_ms: 0 })
+    assert.deepEqual(first[100], { allowed: false, remaining: 0, reset_at: 1_100_000, retry_after_ms: 1000 })
+    wait(999)
+    assert.equal(take().allowed, false)
+    wait(1)
+    assert.deepEqual([take().allowed, take().allowed], [true, false])
+  })
+
+  test('100 000 seconds of use pass 60 a minute, no more', () => {
+    const { take, wait } = at(0)
+    let passed = 0
+    for (let i = 0; i < 200_000; i++) {
+      if (take().allowed) passed++
+      wait(500)
+    }
+    assert.ok(passed >= 100_000 && passed <= 100_100, `${passed}`)
+  })
+
+  for (const jump of [HOUR, -HOUR, -5, 5]) {
+    test(`a jump of ${jump} ms makes no wait negative or long`, () => {
+      const { take, wait } = at(10 * HOUR)
+      for (let i = 0; i < 150; i++) take()
+      wait(jump)
+      const { retry_after_ms, remaining } = take()
+      assert.ok(retry_after_ms >= 0 && retry_after_ms <= 1010, `${retry_after_ms}`)
+      assert.ok(remaining >= 0 && remaining < 100, `${remaining}`)
+    })
+  }
+})
+
+describe('two nodes that share a Redis', () => {
+  let redis: RedisServer
+  let first: Service
+  let second: Service
+  before(async () => {
+    redis = await startRedis()
+    first = await startService('postgres', { REDIS_URL: redis.url })
+    second = await first.beside()
+  })
+  after(async () => {
+    await second.stop()
+    await first.stop()
+    await redis.close()
+  })
+  const onBoth = (key: string) => {
+    let turn = 0
+    return () => (turn++ % 2 === 0 ? first : second).call('GET', '/v1/keys/self', { key })
+  }
+
+  test('share one limit: 200 at once on both, 100 and what time refills pass', async () => {
+    const { secret } = await createKey(first, { role: 'viewer' })
+    const { replies, refilled } = await burst(200, onBoth(secret))
+    const passed = replies.filter(({ status }) => status === 200).length
+    assert.ok(passed >= 100 && passed <= 100 + refilled, `${passed} passed`)
+    assertRateLimited(replies.find(({ status }) => status === 429) as Reply, 60)
+  })
+
+  test('go on alone when Redis stops, and together when it is back', async () => {
+    const { secret } = await createKey(first, { role: 'viewer', tier: 'pro' })
+    const running = burst(300, onBoth(secret))
+    await redis.stop()
+    const during = await running
+    assert.deepEqual([...new Set(during.replies.map(({ status }) => status))], [200])
+    assert.match(first.log() + second.log(), /Redis does not answer: this node limits rates by itself/)
+
+    const alone = await createKey(first, { role: 'viewer' })
+    const each = await burst(130, () => first.call('GET', '/v1/keys/self', { key: alone.secret }))
+    const passed = each.replies.filter(({ status }) => status === 200).length
+    assert.ok(passed >= 100 && passed <= 100 + each.refilled, `${passed} passed on one node`)
+
+    await redis.start()
+    await eventually('a key that one node refuses is refused by the other', async () => {
+      const { secret: key } = await createKey(first, { role: 'viewer' })
+      await burst(101, () => first.call('GET', '/v1/keys/self', { key }))
+      return (await second.call('GET', '/v1/keys/self', { key })).status === 429
+    })
+  })
+})
+
+/** So many at once; `refilled` is the most that time can have given back to a free key meanwhile. */
+async function burst(count: number, send: () => Promise<Reply>): Promise<{ replies: Reply[]; refilled: number }> {
+  const started = performance.now()
+  const replies = await Promise.all(Array.from({ length: count }, send))
+  return { replies, refilled: Math.ceil((performance.now() - started) / 1000) }
+}
+
+function assertRateLimited({ status, headers, body }: Reply, limit: number): void {
+  assert.equal(status, 429)
+  const { retry_after } = body.error
+  assert.ok(Number.isInteger(retry_after) && retry_after >= 1 && retry_after <= 2, retry_after)
+  assert.deepEqual(body, {
+    success: false,
+    error: { code: 'rate_limited', message: `Rate limit exceeded, try again in ${retry_after} s`, retry_after },
+    request_id: headers.get('x-request-id'),
+  })
+  assert.equal(headers.get('retry-after'), String(retry_after))
+  assert.equal(headers.get('x-ratelimit-limit'), String(limit))
+  assert.equal(headers.get('x-ratelimit-remaining'), '0')
+}
