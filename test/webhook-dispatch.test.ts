@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, type TestContext, test } from 'node:test'
 import * as deliveries from '../src/webhooks/delivery-store.ts'
+import { startPostgres } from './support/postgres.ts'
 import { ENGINES, onBothEngines, type Service, startService } from './support/service.ts'
 import { until } from './support/until.ts'
 import {
@@ -245,5 +246,34 @@ describe('the dispatchers of two nodes on postgres', () => {
     } finally {
       await two.stop()
     }
+  })
+})
+
+describe('the dispatcher on postgres, without its database for a while', () => {
+  test('goes on by itself, and sends again what it could not settle', async (t) => {
+    const postgres = await startPostgres()
+    t.after(() => postgres.close())
+    const service = await startService('postgres', {
+      ...LOCAL_RECEIVERS,
+      DATABASE_URL: postgres.url,
+      MOORAGE_WEBHOOKS__ATTEMPT_TIMEOUT: '1s',
+    })
+    t.after(() => service.stop())
+    const gate = await openGate(t)
+    const agent_id = await createAgent(service)
+    const { id } = await createWebhook(service, { agent_id, url: gate.url })
+    await happen(service, { agent_id })
+    await gate.held(1)
+    await postgres.stop()
+    gate.release(1)
+    await until('the trouble to show', () => service.log().includes('could not settle'))
+    await postgres.start()
+    await gate.held(1)
+    gate.release(1)
+    assert.equal((await delivery(service, id, 1)).status, 'delivered')
+    assert.equal(gate.arrivals[1]?.body, gate.arrivals[0]?.body)
+    await happen(service, { agent_id })
+    await gate.held(1)
+    gate.release(1)
   })
 })

@@ -1,8 +1,12 @@
 import assert from 'node:assert/strict'
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
+import { text } from 'node:stream/consumers'
 import { describe, type TestContext, test } from 'node:test'
+import { pathToFileURL } from 'node:url'
 import { isGenuine, isSigned } from '../examples/webhook-receiver/verify.ts'
 import { newWebhookSecret, signDelivery } from '../src/webhooks/signature.ts'
 import { findExecutable } from './support/daemon.ts'
@@ -10,8 +14,10 @@ import { startService } from './support/service.ts'
 import { until } from './support/until.ts'
 import { createWebhook, LOCAL_RECEIVERS } from './support/webhooks.ts'
 
-const folder = join(dirname(import.meta.dirname), 'examples/webhook-receiver')
+const root = dirname(import.meta.dirname)
+const folder = join(root, 'examples/webhook-receiver')
 const python = findExecutable('python3')
+const skipPython = !python && !process.env['CI'] && 'there is no python3 on this machine'
 
 const vector = {
   secret: 'whsec_MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY=',
@@ -59,13 +65,46 @@ describe('examples/webhook-receiver/verify.ts', () => {
   })
 })
 
+describe('the code in docs/webhooks.md', () => {
+  const secret = newWebhookSecret(() => Buffer.alloc(32, 3))
+  const body = '{"text":"Grüße 😀"}'
+  const sign = (seconds: number) => {
+    const timestamp = Math.floor(Date.now() / 1000) + seconds
+    return signDelivery({ id: 'evt_1', timestamp, body }, [newWebhookSecret(() => Buffer.alloc(32, 4)), secret])
+  }
+  const cases = [
+    { headers: sign(0), body },
+    { headers: sign(0), body: `${body} ` },
+    { headers: sign(-400), body },
+  ]
+  const snippet = async (language: string) => {
+    const page = await readFile(join(root, 'docs/webhooks.md'), 'utf8')
+    return page.split(`\`\`\`${language}\n`)[1]?.split('```')[0] ?? ''
+  }
+
+  test('for Node verifies', async (t) => {
+    const home = await mkdtemp(join(tmpdir(), 'moorage-docs-'))
+    t.after(() => rm(home, { recursive: true }))
+    await writeFile(join(home, 'snippet.mts'), `${await snippet('ts')}\nexport { isGenuine }`)
+    const { isGenuine: documented } = await import(pathToFileURL(join(home, 'snippet.mts')).href)
+    const results = cases.map((sent) => documented(sent.headers, Buffer.from(sent.body), secret))
+    assert.deepEqual(results, [true, false, false])
+  })
+
+  test('for Python verifies', { skip: skipPython }, async () => {
+    const program = `${await snippet('python')}
+import json, sys
+secret, cases = json.load(sys.stdin)
+print(json.dumps([is_genuine(sent["headers"], sent["body"].encode(), secret) for sent in cases]))`
+    const child = spawn(python ?? 'python3', ['-c', program], { stdio: ['pipe', 'pipe', 'inherit'] })
+    child.stdin.end(JSON.stringify([secret, cases]))
+    assert.deepEqual(JSON.parse(await text(child.stdout)), [true, false, false])
+  })
+})
+
 const languages = [
   { name: 'receiver.ts', command: process.execPath, skip: false as const },
-  {
-    name: 'receiver.py',
-    command: python ?? 'python3',
-    skip: !python && !process.env['CI'] && 'there is no python3 on this machine',
-  },
+  { name: 'receiver.py', command: python ?? 'python3', skip: skipPython },
 ]
 
 for (const { name, command, skip } of languages) {
