@@ -8,7 +8,7 @@ type Entry = { group: string; name: string; summary: string; load(): Promise<Set
 /**
  * Every command. What one does is loaded when it is called: --help stays quick, and nothing here imports the server.
  */
-export const COMMANDS: readonly Entry[] = [
+const COMMANDS: readonly Entry[] = [
   {
     group: 'Agents',
     name: 'init',
@@ -134,6 +134,24 @@ export const COMMANDS: readonly Entry[] = [
     name: 'start',
     summary: 'Start the service in this terminal; Ctrl-C stops it',
     load: async () => (await import('./commands/start.ts')).start,
+  },
+  {
+    group: 'Service',
+    name: 'doctor',
+    summary: 'Look for what is wrong: this machine, the store, the service',
+    load: async () => (await import('./commands/doctor.ts')).doctor,
+  },
+  {
+    group: 'Service',
+    name: 'backup',
+    summary: 'Copy the store while the service goes on',
+    load: async () => (await import('./commands/backup.ts')).backup,
+  },
+  {
+    group: 'Service',
+    name: 'restore',
+    summary: 'Put a backup in the place of the store',
+    load: async () => (await import('./commands/restore.ts')).restore,
   },
   {
     group: 'Service',

@@ -30,25 +30,39 @@ export async function openLocalStore(
   { config: file, data }: { config?: string; data?: string },
 ): Promise<LocalStore> {
   const config = readConfig(world, { config: file, data })
-  const name = config.database.url ? 'PostgreSQL' : join(config.data, 'moorage.db')
-  // Opening would make one: whoever is in the wrong folder should hear so instead.
-  if (!config.database.url && !existsSync(name)) {
-    throw new Failure(
-      EXIT.notFound,
-      `There is no store in ${config.data}`,
-      '  Run this where the service runs, or name its folder with --data; for a service elsewhere: `moorage login`',
-    )
-  }
+  const name = config.database.url ? 'PostgreSQL' : requireFile(config)
   const { parts, close } = await buildParts(config, { log: createLog({ level: 'warn', format: 'pretty' }) })
   return { name, parts, fetch: localFetch(parts), close }
 }
 
+/** Opening would make one: whoever is in the wrong folder should hear so instead. */
+function requireFile({ data }: Config): string {
+  const file = join(data, 'moorage.db')
+  if (existsSync(file)) return file
+  throw new Failure(
+    EXIT.notFound,
+    `There is no store in ${data}`,
+    '  Run this where the service runs, or name its folder with --data; for a service elsewhere: `moorage login`',
+  )
+}
+
+/** The file of the embedded store; PostgreSQL has better tools of its own. */
+export function requireSqlite(config: Config, tool: string): string {
+  refusePostgres(config, tool)
+  return requireFile(config)
+}
+
+export function refusePostgres({ database }: Config, tool: string): void {
+  if (!database.url) return
+  throw new Failure(EXIT.usage, "The store is PostgreSQL: use PostgreSQL's own tools", `  ${tool}`)
+}
+
 export function readConfig(
   { env, cwd }: World,
-  flags: { config?: string | undefined; data?: string | undefined },
+  { config, data }: { config?: string | undefined; data?: string | undefined },
 ): Config {
   try {
-    return loadConfig({ flags, env, cwd }).config
+    return loadConfig({ flags: { config, data }, env, cwd }).config
   } catch (error) {
     if (error instanceof ConfigError) throw new Failure(EXIT.usage, error.problems.join('\n'))
     throw error

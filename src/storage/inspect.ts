@@ -1,0 +1,50 @@
+import { DatabaseSync } from 'node:sqlite'
+import { Client } from 'pg'
+
+/** What a store says about itself, without opening it for work: nothing is migrated, nothing is made. */
+export type StoreFacts = {
+  engine: string
+  /** Undefined in a database that no Moorage has used yet. */
+  schema_version: number | undefined
+  /** Fingerprint of the master key that its secrets are sealed with. */
+  master_key: string | undefined
+}
+
+export class DamagedStoreError extends Error {}
+
+/** Reads every page of the file: takes a while on a large one. */
+export function inspectSqlite(path: string): StoreFacts {
+  const connection = new DatabaseSync(path, { readOnly: true, timeout: 10_000 })
+  try {
+    const [check] = connection.prepare('pragma integrity_check(1)').all()
+    if (check?.integrity_check !== 'ok') throw new DamagedStoreError(`${path} is damaged: ${check?.integrity_check}`)
+    const value = (sql: string) => connection.prepare(sql).get()?.value
+    const hasTables =
+      value("select count(*) as value from sqlite_master where name in ('schema_version', 'settings')") === 2
+    return {
+      engine: `SQLite ${value('select sqlite_version() as value')}`,
+      schema_version: hasTables ? Number(value('select version as value from schema_version')) : undefined,
+      master_key: hasTables ? (value("select value from settings where name = 'master_key'") as string) : undefined,
+    }
+  } finally {
+    connection.close()
+  }
+}
+
+export async function inspectPostgres(url: string): Promise<StoreFacts> {
+  const client = new Client({ connectionString: url, connectionTimeoutMillis: 5_000 })
+  await client.connect()
+  try {
+    const value = async (sql: string) => (await client.query(sql)).rows[0]?.value
+    const hasTables = await value(
+      "select to_regclass('schema_version') is not null and to_regclass('settings') is not null as value",
+    )
+    return {
+      engine: `PostgreSQL ${await value("select current_setting('server_version') as value")}`,
+      schema_version: hasTables ? await value('select version as value from schema_version') : undefined,
+      master_key: hasTables ? await value("select value from settings where name = 'master_key'") : undefined,
+    }
+  } finally {
+    await client.end()
+  }
+}

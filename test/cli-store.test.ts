@@ -1,0 +1,189 @@
+import assert from 'node:assert/strict'
+import { chmodSync, existsSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { after, before, describe, test } from 'node:test'
+import { newShell, type Shell } from './support/cli.ts'
+import { onBothEngines, type Service, startService } from './support/service.ts'
+import { until } from './support/until.ts'
+
+onBothEngines("moorage keys on the server's own machine", (service) => {
+  let shell: Shell
+  let env: Record<string, string>
+  before(() => {
+    shell = newShell()
+    const { url } = service().app.parts.config.database
+    env = { MOORAGE_DATA: service().data, ...(url && { DATABASE_URL: url }) }
+  })
+  after(() => shell.remove())
+
+  test('create, list, get, rotate, revoke without any key, and says so; the service notices at once', async () => {
+    const keys = (...args: string[]) => shell.moorage(['keys', ...args], { env })
+    const created = await keys('create', 'rescue', '--role', 'admin', '--tier', 'enterprise')
+    assert.equal(created.code, 0, created.stderr)
+    assert.match(created.stderr, /no key: working on the store itself/)
+    assert.match(created.stdout, /^mrg_\w{49}\n$/)
+    const secret = created.stdout.trim()
+    const self = await service().call('GET', '/v1/keys/self', { key: secret })
+    assert.equal(self.body.data.name, 'rescue')
+
+    const { id } = self.body.data
+    assert.match((await keys('list')).stdout, new RegExp(id))
+    assert.match((await keys('get', id)).stdout, /created_by +local/)
+    const rotated = (await keys('rotate', id, '--grace', '0')).stdout.trim()
+    await until('the old secret to end', async () => (await status(secret)) === 401)
+    assert.equal(await status(rotated), 200)
+    assert.equal((await keys('revoke', id, '--yes')).code, 0)
+    await until('the new secret to end', async () => (await status(rotated)) === 401)
+    assert.equal((await keys('get', 'key_none')).code, 3)
+    assert.equal((await keys('create', 'x', '--role', 'nonsense')).code, 2)
+  })
+
+  test('--local wins over a key that is configured', async () => {
+    const { code, stderr } = await shell.moorage(['keys', 'list', '--local'], {
+      env: { ...env, MOORAGE_API_KEY: 'mrg_revoked', MOORAGE_URL: service().url },
+    })
+    assert.equal(code, 0, stderr)
+    assert.match(stderr, /working on the store itself/)
+  })
+
+  const status = async (key: string) => (await service().call('GET', '/v1/keys/self', { key })).status
+})
+
+describe('moorage where there is no store', () => {
+  test('makes none, and says where to look', async (t) => {
+    const shell = newShell()
+    t.after(() => shell.remove())
+    const { code, stderr } = await shell.moorage(['keys', 'list'])
+    assert.equal(code, 3)
+    assert.match(stderr, /There is no store in .*data/)
+    assert.equal(existsSync(join(shell.folder, 'data')), false)
+  })
+})
+
+describe('moorage backup and restore', () => {
+  let service: Service
+  let shell: Shell
+  before(async () => {
+    service = await startService('sqlite')
+    shell = newShell()
+    await service.call('POST', '/v1/agents', { body: { name: 'kept' } })
+    const item = { content: 'the harbour master is called Ada', context: { user_id: 'u' } }
+    await service.call('POST', '/v1/agents/kept/memory', { body: { items: [item] } })
+  })
+  after(async () => {
+    shell.remove()
+    await service.stop()
+  })
+  const moorage = (...args: string[]) => shell.moorage([...args])
+
+  test('a backup of a service at work starts elsewhere with everything in it', async (t) => {
+    const writing = Promise.all(
+      Array.from({ length: 40 }, (_, i) => service.call('POST', '/v1/agents', { body: { name: `busy-${i}` } })),
+    )
+    const made = await moorage('backup', 'one', '--data', service.data, '--include-master-key')
+    assert.equal(made.code, 0, made.stderr)
+    assert.equal(made.stdout, `${join(shell.folder, 'one')}\n`)
+    await writing
+    for (const name of ['moorage.db', 'master.key', 'manifest.json']) {
+      assert.equal(statSync(join(shell.folder, 'one', name)).mode & 0o777, 0o600, name)
+    }
+    assert.equal((await moorage('backup', 'one', '--data', service.data)).code, 1)
+
+    const restored = await moorage('restore', 'one', '--data', 'elsewhere')
+    assert.equal(restored.code, 0, restored.stderr)
+    assert.equal(statSync(join(shell.folder, 'elsewhere')).mode & 0o777, 0o700)
+    const other = await startService('sqlite', { MOORAGE_DATA: join(shell.folder, 'elsewhere') })
+    t.after(() => other.stop())
+    const asAdmin = { key: service.admin }
+    assert.equal((await other.call('GET', '/v1/agents/kept', asAdmin)).status, 200)
+    const found = await other.call('POST', '/v1/agents/kept/memory/search', { ...asAdmin, body: { query: 'harbour' } })
+    assert.deepEqual(
+      found.body.data.map(({ content }: { content: string }) => content),
+      ['the harbour master is called Ada'],
+    )
+  })
+
+  test('a store that is in use is not replaced', async () => {
+    const { code, stderr } = await moorage('restore', 'one', '--data', service.data, '--yes')
+    assert.equal(code, 1)
+    assert.match(stderr, /is in use: stop the service first/)
+    assert.equal((await service.call('GET', '/v1/agents/kept')).status, 200)
+  })
+
+  test('restoring over a store asks first, and keeps what was there', async () => {
+    assert.equal((await moorage('restore', 'one', '--data', 'elsewhere')).code, 2)
+    const { code, stderr } = await moorage('restore', 'one', '--data', 'elsewhere', '--yes')
+    assert.equal(code, 0, stderr)
+    const [, kept = ''] = /What was there is now (.*)/.exec(stderr) ?? []
+    assert.ok(existsSync(kept))
+  })
+
+  test('without the right master key nothing is touched', async () => {
+    await moorage('backup', 'keyless', '--data', service.data)
+    assert.equal(existsSync(join(shell.folder, 'keyless/master.key')), false)
+    const { code, stderr } = await moorage('restore', 'keyless', '--data', 'empty')
+    assert.equal(code, 1)
+    assert.match(stderr, /master key of this backup is not here/)
+    assert.equal(existsSync(join(shell.folder, 'empty')), false)
+  })
+
+  test('a damaged or unfinished backup is refused', async () => {
+    const file = join(shell.folder, 'keyless/moorage.db')
+    writeFileSync(file, Buffer.concat([readFileSync(file), Buffer.from('x')]))
+    assert.match((await moorage('restore', 'keyless', '--data', 'empty')).stderr, /SHA-256 differs/)
+    assert.equal((await moorage('restore', 'nothing', '--data', 'empty')).code, 3)
+  })
+
+  test('PostgreSQL has tools of its own', async () => {
+    const env = { DATABASE_URL: 'postgres://nobody@127.0.0.1:1/none' }
+    for (const [command, tool] of [
+      [['backup'], /pg_dump/],
+      [['restore', 'one'], /pg_restore/],
+    ] as const) {
+      const { code, stderr } = await shell.moorage([...command], { env })
+      assert.equal(code, 2)
+      assert.match(stderr, tool)
+    }
+  })
+})
+
+onBothEngines('moorage doctor', (service) => {
+  test('finds a healthy service healthy', async (t) => {
+    const shell = newShell(service())
+    t.after(() => shell.remove())
+    const { url } = service().app.parts.config.database
+    const env = { MOORAGE_DATA: service().data, ...(url && { DATABASE_URL: url }) }
+    const { code, stdout, stderr } = await shell.moorage(['doctor', '--json'], { env })
+    assert.equal(code, 0, stdout + stderr)
+    const findings = JSON.parse(stdout) as { check: string; status: string; detail: string }[]
+    assert.deepEqual(
+      findings.filter(({ status, check }) => status !== 'ok' && check !== 'disk'),
+      [],
+    )
+    for (const check of ['store', 'master key', 'service', 'key']) {
+      assert.ok(
+        findings.some((finding) => finding.check === check),
+        check,
+      )
+    }
+  })
+})
+
+describe('moorage doctor where something is wrong', () => {
+  test('names it, and exits with 1', async (t) => {
+    const service = await startService('sqlite')
+    t.after(() => service.stop())
+    const shell = newShell({ ...service, admin: 'mrg_wrong' })
+    t.after(() => shell.remove())
+    chmodSync(service.data, 0o755)
+    const env = { MOORAGE_DATA: service.data, MOORAGE_MASTER_KEY: '00'.repeat(32), REDIS_URL: 'redis://127.0.0.1:1' }
+    const { code, stdout } = await shell.moorage(['doctor'], { env })
+    assert.equal(code, 1)
+    assert.match(stdout, /✖ data directory .* has mode 0755/)
+    assert.match(stdout, /✖ master key .* is another one/)
+    assert.match(stdout, /✖ Redis .*ECONNREFUSED/)
+    assert.match(stdout, /✖ key /)
+    const mistaken = await shell.moorage(['doctor'], { env: { MOORAGE_NONSENSE: '1' } })
+    assert.match(mistaken.stdout, /✖ configuration +environment MOORAGE_NONSENSE: unknown variable/)
+  })
+})
