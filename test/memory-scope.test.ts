@@ -26,6 +26,10 @@ const pairsOfUsers: [string | null, string | null][] = [
   ['a', '61'],
   ['%', '_'],
   ["x' or '1'='1", 'x'],
+  ["a' | 'b", 'b'],
+  ['\\', "\\'"],
+  ['"', '" OR "a'],
+  ['東'.repeat(256), `${'東'.repeat(255)}京`],
   ['caf\u00e9', 'cafe\u0301'],
   ['🙂', '🙃'],
 ]

@@ -30,7 +30,7 @@ export function tiersOf(having: ReadonlyMap<string, number>, cap: number): Claus
   )
 }
 
-/** Every query of memory carries this: what is outside the scope is never read. */
+/** Every query that reads memories carries this, whatever the index found. */
 export function within({ agent_seq, user_id, session_id }: Scope): RawBuilder<SqlBool> {
   const conditions = [sql`memories.agent_seq = ${agent_seq}`]
   if (user_id !== undefined) conditions.push(sql`memories.user_id = ${user_id ?? ''}`)
@@ -38,11 +38,38 @@ export function within({ agent_seq, user_id, session_id }: Scope): RawBuilder<Sq
   return sql<SqlBool>`${sql.join(conditions, sql` and `)}`
 }
 
+/** Beyond this a word is common, however common: counting on would only cost time. */
+const COUNTED = 10_000
+
+export type Having = { term: string; turns: number; notes: number }
+
 /** In how many memories of the scope each term is. */
 export async function countHaving(db: Database, scope: Scope, terms: string[]): Promise<Having[]> {
-  const count = engineOf(db) === 'postgres' ? countInVectors(scope, terms) : countInIndex(scope, terms)
-  const { rows } = await count.execute(db)
+  const postgres = engineOf(db) === 'postgres'
+  const found = (collection: Collection) =>
+    postgres
+      ? sql`memories where lexemes @@ ('''' || term || ''' & ' || ${inScope(db, collection, scope)}::text)::tsquery`
+      : sql`memory_index where memory_index match '"' || value || '" AND ' || ${inScope(db, collection, scope)}`
+  const count = (collection: Collection) =>
+    sql`(select count(*) from (select 1 from ${found(collection)} limit ${COUNTED}) as found)`
+  const given = postgres
+    ? sql`unnest(${terms}::text[]) as given(term)`
+    : sql`(select value, value as term from json_each(${JSON.stringify(terms)}))`
+  const { rows } = await sql<Having>`
+    select term, ${count('turn')} as turns, ${count('note')} as notes from ${given}`.execute(db)
   return rows
+}
+
+/** The newest memories of the scope that fit, as a table with a column `seq`. */
+export function fitting(db: Database, scope: Scope, clauses: Clauses, limit: number): RawBuilder<{ seq: number }> {
+  const { and, or, quote } = syntaxOf(db)
+  const words = clauses.map((terms) => `(${terms.map(quote).join(and)})`).join(or)
+  const query = `(${inScope(db, 'turn', scope)}${or}${inScope(db, 'note', scope)})${and}(${words})`
+  // `offset 0`: PostgreSQL is not to walk through all memories from the newest, looking for some that fit.
+  return engineOf(db) === 'postgres'
+    ? sql`(select seq from (select seq from memories where lexemes @@ ${query}::tsquery offset 0) as found
+        order by seq desc limit ${limit})`
+    : sql`(select rowid as seq from memory_index where memory_index match ${query} order by rowid desc limit ${limit})`
 }
 
 /** The given memories as a table with a column `seq`. */
@@ -52,50 +79,25 @@ export function listed(db: Database, seqs: number[]): RawBuilder<{ seq: number }
     : sql`(select value as seq from json_each(${JSON.stringify(seqs)}))`
 }
 
-/** The newest memories of the scope that fit, as a table with a column `seq`. */
-export function fitting(db: Database, scope: Scope, clauses: Clauses, limit: number): RawBuilder<{ seq: number }> {
-  if (engineOf(db) === 'postgres') {
-    const query = toQuery(clauses, ' & ', ' | ', (term) => `'${term}'`)
-    return sql`(select seq from memories where ${within(scope)} and lexemes @@ ${query}::tsquery
-      order by seq desc limit ${limit})`
-  }
-  const query = toQuery(clauses, ' AND ', ' OR ', (term) => `"${term}"`)
-  const anywhere = `(${inScope('turn', scope)} OR ${inScope('note', scope)})`
-  return sql`(select rowid as seq from memory_index where memory_index match ${`${anywhere} AND (${query})`}
-    order by rowid desc limit ${limit})`
-}
-
-type Having = { term: string; turns: number; notes: number }
-
-function countInVectors(scope: Scope, terms: string[]): RawBuilder<Having> {
-  return sql`select term, turns, notes from unnest(${terms}::text[]) as term cross join lateral (
-    select count(*) filter (where kind = 'turn') as turns, count(*) filter (where kind <> 'turn') as notes
-    from memories where ${within(scope)} and lexemes @@ quote_literal(term)::tsquery) as counted`
-}
-
-function countInIndex(scope: Scope, terms: string[]): RawBuilder<Having> {
-  const count = (collection: Collection) =>
-    sql`(select count(*) from memory_index
-      where memory_index match '"' || value || '" AND ' || ${inScope(collection, scope)})`
-  return sql`select value as term, ${count('turn')} as turns, ${count('note')} as notes
-    from json_each(${JSON.stringify(terms)})`
-}
-
-/** Terms are letters and digits: nothing in them needs escaping, and in quotes none is an operator. */
-function toQuery(clauses: Clauses, and: string, or: string, quote: (term: string) => string): string {
-  return clauses.map((terms) => `(${terms.map(quote).join(and)})`).join(or)
+/** In quotes no word is an operator. Terms are letters and digits: only an id can need escaping. */
+function syntaxOf(db: Database) {
+  return engineOf(db) === 'postgres'
+    ? { and: ' & ', or: ' | ', quote: (word: string) => `'${word.replaceAll('\\', '\\\\').replaceAll("'", "''")}'` }
+    : { and: ' AND ', or: ' OR ', quote: (word: string) => `"${word}"` }
 }
 
 /**
- * FTS5 knows no columns but its own, so the scope of a memory is indexed with it as words of a kind that no text has.
- * Hex makes a word of any id.
+ * The scope of a memory is indexed with it, as words of a kind that no text has: then the index alone finds what is in
+ * the scope, however much is outside. In SQLite a word has letters and digits only, so an id is written in hex.
  */
-function inScope(collection: Collection, { agent_seq, user_id, session_id }: Scope): string {
-  const word = (letter: string, id = '') => `"_${collection}${letter}${agent_seq}x${Buffer.from(id).toString('hex')}"`
+function inScope(db: Database, collection: Collection, { agent_seq, user_id, session_id }: Scope): string {
+  const { and, quote } = syntaxOf(db)
+  const written = (id: string) => (engineOf(db) === 'postgres' ? id : Buffer.from(id).toString('hex'))
+  const word = (letter: string, id: string) => quote(`_${collection}${letter}${agent_seq}x${written(id)}`)
   const words = []
   if (user_id !== undefined) words.push(word('u', user_id ?? ''))
   if (session_id !== undefined) words.push(word('s', session_id ?? ''))
-  return `(${words.length === 0 ? word('a') : words.join(' AND ')})`
+  return `(${words.length === 0 ? word('a', '') : words.join(and)})`
 }
 
 const SCOPE_WORDS = ['a', 'u', 's'].map((letter) => {

@@ -5,7 +5,7 @@ const MAX_ITEMS = 100
 const MAX_CONTENT = 100_000
 const MAX_QUERY = 10_000
 
-export const MemoryKind = z.enum(['turn', 'fact', 'note'])
+const MemoryKind = z.enum(['turn', 'fact', 'note'])
 
 export const MemoryRole = z.enum(['user', 'assistant'])
 

@@ -1,4 +1,4 @@
-import { sql } from 'kysely'
+import { type RawBuilder, sql } from 'kysely'
 import { columns } from '../columns.ts'
 import type { Migration } from '../migrate.ts'
 
@@ -35,11 +35,15 @@ export const memory: Migration = async (db, engine) => {
     .addColumn('vector', text, (column) => column.notNull())
     .execute()
 
+  // Beside its terms, the index has words for a memory's agent, user and session, each with what kind of memory it is.
+  const scopeWord = (letter: string, id: RawBuilder<unknown>) =>
+    sql`'_' || case kind when 'turn' then 'turn' else 'note' end || ${sql.lit(letter)} || cast(agent_seq as text) || 'x' || ${id}`
   if (engine === 'postgres') {
-    await sql`alter table memories add column lexemes tsvector
-      generated always as (array_to_tsvector(string_to_array(terms, ' '))) stored`.execute(db)
+    const scope = [scopeWord('a', sql`''`), scopeWord('u', sql`user_id`), scopeWord('s', sql`session_id`)]
+    await sql`alter table memories add column lexemes tsvector generated always as
+      (array_to_tsvector(string_to_array(terms, ' ') || array[${sql.join(scope)}])) stored`.execute(db)
     // What waits to enter the index is read by every search: keep it short.
-    await sql`create index memories_by_lexeme on memories using gin (lexemes) with (gin_pending_list_limit = 512)`.execute(
+    await sql`create index memories_by_lexeme on memories using gin (lexemes) with (gin_pending_list_limit = 128)`.execute(
       db,
     )
   } else {
