@@ -107,6 +107,27 @@ onBothEngines('audit log', (service) => {
       }
     })
 
+    test('one that is no single transaction is told before and after', async () => {
+      const { headers, status } = await service().call('DELETE', '/v1/agents/hello/memory')
+      assert.equal(status, 200)
+      const mine = await until('both entries', async () => {
+        const all = await list(service(), '&action=clearMemory')
+        const own = all.filter(({ request_id }) => request_id === headers.get('x-request-id'))
+        return own.length === 2 ? own : undefined
+      })
+      assert.deepEqual(mine.map(({ outcome }) => outcome).toSorted(), ['started', 'success'])
+    })
+
+    test('the first one is the first start, with the key it made', async () => {
+      const first = await until('its place', async () =>
+        (await list(service(), '&action=firstStart')).find(({ seq }) => seq !== null),
+      )
+      assert.deepEqual(
+        [first.actor_kind, first.target, first.outcome, first.seq],
+        ['local', await adminId(), 'success', 1],
+      )
+    })
+
     test('what is done on the host is the host’s', async () => {
       const { body } = await asHost(service(), 'POST', '/v1/keys', { name: 'from the host', role: 'viewer' })
       const entry = await until('the entry', async () =>
