@@ -87,9 +87,9 @@ onBothEngines('audit log', (service) => {
       const [first, second] = [await repeat(), await repeat()]
       assert.equal(second.headers.get('idempotent-replayed'), 'true')
       await entryOf(service(), first.headers)
-      const ids = (await list(service())).map(({ request_id }) => request_id)
-      assert.equal(ids.includes(failed.headers.get('x-request-id') as string), false)
-      assert.equal(ids.includes(second.headers.get('x-request-id') as string), false)
+      const ids = new Set((await list(service())).map(({ request_id }) => request_id))
+      assert.equal(ids.has(failed.headers.get('x-request-id') as string), false)
+      assert.equal(ids.has(second.headers.get('x-request-id') as string), false)
     })
 
     test('reading, searching and invoking leave none: invocations have receipts', async () => {
