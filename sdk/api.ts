@@ -738,7 +738,8 @@ export type AuditEntry = {
   agent_id: string | null
   /** The id of what was changed */
   target: string | null
-  outcome: 'success' | 'refused'
+  /** `started`: told before a change that is no single transaction, and again when it is done */
+  outcome: 'success' | 'started' | 'refused'
   /** The error code of a refusal */
   code: string | null
   /** The names of the fields that were sent, never their values */
@@ -1000,7 +1001,7 @@ export type Operations = {
   }
   /** List the audit log */
   listAuditLog: {
-    query: { limit?: number | undefined; offset?: number | undefined; sort?: 'created_at' | '-created_at' | 'id' | '-id' | undefined; action?: string | undefined; actor?: string | undefined; agent_id?: string | undefined; outcome?: 'success' | 'refused' | undefined; since?: string | undefined; until?: string | undefined }
+    query: { limit?: number | undefined; offset?: number | undefined; sort?: 'created_at' | '-created_at' | 'id' | '-id' | undefined; action?: string | undefined; actor?: string | undefined; agent_id?: string | undefined; outcome?: 'success' | 'started' | 'refused' | undefined; since?: string | undefined; until?: string | undefined }
     item: AuditEntry
   }
   /** Get the end of the audit chain */

@@ -24,18 +24,29 @@ export async function firstStart(parts: Parts): Promise<FirstStart> {
     if ((await keys.count(db)) > 0) return { adminKey: undefined }
     const given = parts.config.bootstrapKey
     const secret = given ?? newKey(randomBytes)
-    await insertAdminKey(db, parts, secret)
+    const key_id = await insertAdminKey(db, parts, secret)
+    await parts.audit.record(db, {
+      actor: { kind: 'local', id: 'local' },
+      action: 'firstStart',
+      agent_id: null,
+      target: key_id,
+      request_id: parts.newId('req', parts.now()),
+      address: null,
+      fields: [],
+      outcome: 'success',
+    })
     return { adminKey: given ? undefined : secret }
   })
 }
 
-async function insertAdminKey(db: Database, { config, newId, now }: Parts, secret: string): Promise<void> {
+async function insertAdminKey(db: Database, { config, newId, now }: Parts, secret: string): Promise<string> {
   const time = now()
+  const id = newId('key', time)
   const fastest = Object.entries(config.limits.tiers).toSorted(
     ([, a], [, b]) => b.requestsPerMinute - a.requestsPerMinute,
   )
   await keys.insert(db, {
-    id: newId('key', time),
+    id,
     name: 'first admin key',
     agent_id: null,
     permissions: [...defaultRoles.admin],
@@ -51,6 +62,7 @@ async function insertAdminKey(db: Database, { config, newId, now }: Parts, secre
     last_used_at: null,
     revoked_at: null,
   })
+  return id
 }
 
 async function insertDemoAgent(db: Database, { newId, now }: Parts): Promise<void> {

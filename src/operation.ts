@@ -44,8 +44,11 @@ export type AuditEvent = {
 }
 
 export type AuditTrail = {
-  /** Belongs into the transaction of the change. `fields` are names, never values. */
-  record(db: Database, event: AuditEvent & { fields: string[] }): Promise<void>
+  /**
+   * Belongs into the transaction of the change; a change without one is told before, as `started`, and after.
+   * `fields` are names, never values.
+   */
+  record(db: Database, event: AuditEvent & { fields: string[]; outcome: 'started' | 'success' }): Promise<void>
   /** Never holds up the reply, and a flood of refusals becomes few entries. */
   refuse(event: AuditEvent & { code: ErrorCode }): void
 }

@@ -119,7 +119,14 @@ describe('docs/security.md', () => {
     const names = [
       ...Object.keys(SecuritySettings.shape),
       ...AuthSettings.options.flatMap((option) => Object.keys(option.shape)),
-      ...['caCert', 'clientCert', 'clientKey', 'maxAge', 'requests', 'window', 'requiredFor', 'clientCaDir'],
+      'caCert',
+      'clientCert',
+      'clientKey',
+      'maxAge',
+      'requests',
+      'window',
+      'requiredFor',
+      'clientCaDir',
     ]
     assert.deepEqual(
       names.filter((name) => !new RegExp(`\\b${name}\\b`).test(markdown)),

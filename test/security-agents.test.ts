@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { onBothEngines, type Service } from './support/service.ts'
+import { untilHolds } from './support/until.ts'
 
 const settings = { MOORAGE_SERVER__TRUSTED_PROXIES: '127.0.0.1' }
 
@@ -35,6 +36,7 @@ onBothEngines(
           ['GET', `/v1/agents/${ref}/deployments`],
           ['POST', `/v1/agents/${ref}/deployments`, { environment: 'production', version: '1' }],
           ['POST', '/v1/keys', { name: 'k', agent_id: ref, role: 'viewer' }],
+          ['POST', '/v1/webhooks', { agent_id: ref, url: 'https://example.com/', events: ['*'] }],
         ] as const) {
           const reply = await service().call(method, path, { body: sent })
           assert.equal(reply.status, 403, `${method} ${path}`)
@@ -54,6 +56,20 @@ onBothEngines(
       assert.equal((await patch(null)).status, 403)
       assert.equal((await patch(null, listed)).status, 200)
       assert.equal(await get('changing'), 200)
+    })
+
+    test('hold on every node at once', async () => {
+      const other = await service().beside()
+      try {
+        await create('everywhere', null)
+        const there = async () => (await other.call('GET', '/v1/agents/everywhere')).status
+        assert.equal(await there(), 200)
+        const body = { security: { ipWhitelist: { enabled: true, addresses: [] } } }
+        assert.equal((await service().call('PATCH', '/v1/agents/everywhere', { body })).status, 200)
+        await untilHolds(async () => assert.equal(await there(), 403))
+      } finally {
+        await other.stop()
+      }
     })
 
     test('403 to set them without manage, on create and on update, and to take them away', async () => {
@@ -78,6 +94,13 @@ onBothEngines(
       assert.deepEqual(
         [refused.status, refused.body.error.message],
         [403, 'To set auth a key must hold every permission: the tokens may'],
+      )
+      const expires_at = new Date(Date.now() + 3_600_000).toISOString()
+      const { secret: passing } = await key({ role: 'admin', expires_at })
+      const outlived = await service().call('POST', '/v1/agents', { key: passing, body: { name: 'lifted', auth } })
+      assert.deepEqual(
+        [outlived.status, outlived.body.error.message],
+        [403, 'To set auth takes a key that does not expire: the tokens would outlive it'],
       )
       const created = await service().call('POST', '/v1/agents', { body: { name: 'lifted', auth } })
       assert.equal(created.status, 201)

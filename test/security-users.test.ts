@@ -45,6 +45,23 @@ onBothEngines(
       assert.deepEqual(await invoke('bob'), OTHER_USER)
     })
 
+    test('users under one subject do not meet each other’s repeated answers', async () => {
+      const say = async (user_id: string) => {
+        const key = await signJwt({ user_id, sub: 'the-app', permissions: ['read', 'write'] })
+        const { body, headers } = await service().call('POST', '/v1/agents/hello/invoke', {
+          key,
+          body: { message: 'once' },
+          headers: { 'Idempotency-Key': 'same' },
+        })
+        return [body.data.request_id, headers.get('idempotent-replayed')]
+      }
+      const first = await say('dan')
+      assert.deepEqual(await say('dan'), [first[0], 'true'])
+      const other = await say('eve')
+      assert.notEqual(other[0], first[0])
+      assert.equal(other[1], null)
+    })
+
     test('receipts of others do not exist: list, get, stream, cancel', async () => {
       const { data } = await call(bob, 'GET', '/invocations')
       assert.deepEqual(

@@ -18,15 +18,22 @@ type Access = {
 export function checkAccess({ security, auth }: Access, actor: Actor, config: Config): void {
   if (security === undefined && auth === undefined) return
   requirePermission(actor, 'manage')
-  // Whoever names the issuer of tokens decides what they may do.
-  if (auth && !covers(actor.permissions, Permission.options)) {
-    throw forbidden('To set auth a key must hold every permission: the tokens may')
-  }
+  if (auth) requireGrantOfTokens(actor)
   const problems = [
     ...(security ? securityProblems(security, config) : []),
     ...(auth ? authProblems(auth, config) : []),
   ]
   if (problems.length > 0) throw invalid(...problems)
+}
+
+/** Whoever names the issuer of tokens decides what they may do, and for how long: nobody grants more than they hold. */
+function requireGrantOfTokens({ kind, permissions, expires_at }: Actor): void {
+  if (!covers(permissions, Permission.options)) {
+    throw forbidden('To set auth a key must hold every permission: the tokens may')
+  }
+  if (kind === 'token' || expires_at !== null) {
+    throw forbidden('To set auth takes a key that does not expire: the tokens would outlive it')
+  }
 }
 
 function securityProblems({ enforceHttps, mtls }: SecuritySettings, { server }: Config): ErrorDetail[] {

@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { sha256 } from '../security/secrets.ts'
 import { Time } from '../shapes.ts'
 
-export const Outcome = z.enum(['success', 'refused'])
+export const Outcome = z.enum(['success', 'started', 'refused'])
 
 export const AuditEntryReply = z
   .object({
@@ -14,7 +14,9 @@ export const AuditEntryReply = z
     action: z.string().nullable().describe('The operationId; null on a path that is no operation'),
     agent_id: z.string().nullable(),
     target: z.string().nullable().describe('The id of what was changed'),
-    outcome: Outcome,
+    outcome: Outcome.describe(
+      '`started`: told before a change that is no single transaction, and again when it is done',
+    ),
     code: z.string().nullable().describe('The error code of a refusal'),
     fields: z.array(z.string()).describe('The names of the fields that were sent, never their values'),
     times: z.int().describe('How many refusals of the same kind this entry stands for'),

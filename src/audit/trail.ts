@@ -58,9 +58,9 @@ export function openTrail({ storage, journal, newId, now, log }: Parts): OpenTra
   })
 
   return {
-    async record(db, { fields, ...event }) {
+    async record(db, { fields, outcome, ...event }) {
       const time = now()
-      await audit.insert(db, { ...entryOf(event, newId('aud', time), time), fields })
+      await audit.insert(db, { ...entryOf(event, newId('aud', time), time), fields, outcome })
       expectOne()
     },
     refuse: (refusal) => tally.add(refusal, now()),

@@ -7,7 +7,7 @@ import type { Path } from './settings.ts'
 import { locate, type Sources, valueAt } from './sources.ts'
 
 /** Settings that name a file that must be there. */
-export const FILE_SETTINGS = {
+const FILE_SETTINGS = {
   cert: ['server', 'tls', 'cert'],
   key: ['server', 'tls', 'key'],
   clientCert: ['security', 'mtls', 'clientCert'],

@@ -23,7 +23,7 @@ export function readBody({ body, bodyOptional }: Operation, bytes: Buffer | unde
 }
 
 /** Strict JSON from bytes. Depth is judged on the bytes: parsing 400 000 nested arrays is slow before it fails. */
-export function parseJson(bytes: Uint8Array): unknown {
+function parseJson(bytes: Uint8Array): unknown {
   if (isTooDeep(bytes)) throw badBody(`The body is nested deeper than ${MAX_DEPTH} levels`)
   let text: string
   try {

@@ -140,7 +140,7 @@ async function runOperation(edge: Edge, { exchange, route, body: bytes, delivery
   const key = operation.idempotent ? readIdempotencyKey(exchange.request) : undefined
   if (key === undefined) return runAndRender(edge, run)
   const request = {
-    scope: (exchange.actor as Actor).id,
+    scope: repeatScope(exchange.actor as Actor),
     key,
     fingerprint: fingerprint(operation.method, exchange.path, exchange.query, body),
     secret: operation.secret ?? false,
@@ -148,6 +148,11 @@ async function runOperation(edge: Edge, { exchange, route, body: bytes, delivery
   // Whoever sends a key will ask again: the run goes on without its client.
   const unattended = { ...run, delivery: { ...delivery, onHangUp: undefined } }
   return edge.idempotency.once(request, (held) => runAndRender(edge, { ...unattended, held }))
+}
+
+/** Users for whom an application signs tokens under one name must not meet each other's answers. */
+function repeatScope({ id, user_id }: Actor): string {
+  return user_id === undefined ? id : `${id} ${user_id}`
 }
 
 function askForCode(edge: Edge, exchange: Exchange, operation: Operation, body: unknown): Promise<void> {

@@ -18,13 +18,16 @@ export function rateLimit(limiter: RateLimiter, { tiers, defaultTier }: Config['
 }
 
 /** The limit that the service or an agent sets for all its callers together. */
-export async function takeFromGate(
+export function takeFromGate(
   exchange: Exchange,
   { rate }: Gate,
   bucket: string,
   limiter: RateLimiter,
-): Promise<void> {
-  if (rate) apply(exchange, await limiter.take(bucket, rate), rate.limit)
+): void | Promise<void> {
+  if (!rate) return
+  const decision = limiter.take(bucket, rate)
+  if (decision instanceof Promise) return decision.then((later) => apply(exchange, later, rate.limit))
+  apply(exchange, decision, rate.limit)
 }
 
 /** Of several limits the headers tell the one that is nearest to its end. */

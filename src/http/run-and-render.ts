@@ -49,8 +49,10 @@ export async function runAndRender({ parts }: { parts: Parts }, run: Run): Promi
       if (kept) committed = reply
       return kept
     }
+    // Outside of a transaction a crash could come between the change and its entry, so one is written before.
+    if (isAudited(operation)) await recordChange(parts, run, 'started', undefined, parts.storage.db)
     const result = await operation.run(input, { ...context, db: parts.storage.db, commit })
-    if (isAudited(operation)) await recordChange(parts, run, result, parts.storage.db)
+    if (isAudited(operation)) await recordChange(parts, run, 'success', result, parts.storage.db)
     const reply = committed ?? toReply(result)
     if (held && !committed && !(await held.complete(parts.storage.db, reply))) throw takenOver()
     return reply
@@ -59,14 +61,20 @@ export async function runAndRender({ parts }: { parts: Parts }, run: Run): Promi
   const commit = () => Promise.reject(new Error(`${operation.id} runs in a transaction: write to it`))
   return parts.storage.transaction(async (db) => {
     const result = await operation.run(input, { ...context, db, commit })
-    if (isAudited(operation)) await recordChange(parts, run, result, db)
+    if (isAudited(operation)) await recordChange(parts, run, 'success', result, db)
     const reply = toReply(result)
     if (held && !(await held.complete(db, reply))) throw takenOver()
     return reply
   })
 }
 
-async function recordChange({ audit }: Parts, run: Run, result: unknown, db: Database): Promise<void> {
+async function recordChange(
+  { audit }: Parts,
+  run: Run,
+  outcome: 'started' | 'success',
+  result: unknown,
+  db: Database,
+): Promise<void> {
   const { exchange, operation, input, fields } = run
   const { actor = null, agent, request_id, address } = exchange
   const made = (result as { id?: unknown } | undefined)?.id
@@ -80,6 +88,7 @@ async function recordChange({ audit }: Parts, run: Run, result: unknown, db: Dat
     request_id,
     address,
     fields,
+    outcome,
   })
 }
 

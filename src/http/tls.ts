@@ -8,14 +8,14 @@ type TlsSettings = { cert: string; key: string; reload: boolean }
 
 /**
  * Asks every client for a certificate and leaves it to the gates whether one is needed: agents differ. Session tickets
- * are off, so that a certificate is shown and proven on every connection.
+ * and renegotiation are off, so that a certificate is shown and proven on every connection, and stays the same.
  */
 export function tlsOptions({ cert, key }: TlsSettings): ServerOptions {
   return {
     cert: readFileSync(cert),
     key: readFileSync(key),
     minVersion: 'TLSv1.2',
-    secureOptions: constants.SSL_OP_NO_TICKET,
+    secureOptions: constants.SSL_OP_NO_TICKET | constants.SSL_OP_NO_RENEGOTIATION,
     requestCert: true,
     rejectUnauthorized: false,
     handshakeTimeout: 10_000,

@@ -31,7 +31,7 @@ export function certificateCheck(pem: string): CertificateCheck {
 }
 
 /** Throws when the text holds something that is no certificate. */
-export function readCertificates(pem: string): X509Certificate[] {
+function readCertificates(pem: string): X509Certificate[] {
   return (pem.match(PEM_CERTIFICATE) ?? []).map((block) => new X509Certificate(block))
 }
 
