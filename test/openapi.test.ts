@@ -73,7 +73,9 @@ describe('the OpenAPI document', () => {
 
   test('names each path parameter, and what each operation may answer', () => {
     for (const { method, path, permission, success = 200, idempotent, body, errors = [] } of operations) {
-      const { parameters, responses } = document.paths[path]?.[method.toLowerCase()] as Described
+      const { parameters, responses } = (document.paths[path] as Record<string, unknown>)[
+        method.toLowerCase()
+      ] as Described
       const inPath = parameters.filter((parameter) => parameter.in === 'path').map(({ name }) => name)
       assert.deepEqual(
         inPath,
@@ -81,7 +83,11 @@ describe('the OpenAPI document', () => {
       )
       const statuses = [
         success,
-        ...[400, 401, 429, 500, 503],
+        400,
+        401,
+        429,
+        500,
+        503,
         ...(permission ? [403] : []),
         ...(inPath.length > 0 ? [404] : []),
         ...(body ? [413, 415] : []),

@@ -261,7 +261,12 @@ onBothEngines(
   SAMPLE_SETTINGS,
 )
 
-async function postBytes({ url, admin }: Service, path: string, body: string | Buffer, method = 'POST') {
+async function postBytes(
+  { url, admin }: Service,
+  path: string,
+  body: string | Buffer,
+  method: 'POST' | 'PATCH' = 'POST',
+) {
   const headers = { Authorization: `Bearer ${admin}`, 'Content-Type': 'application/json' }
   const response = await fetch(url + path, { method, headers, body })
   const text = await response.text()

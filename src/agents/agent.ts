@@ -9,7 +9,7 @@ const DEFAULT_MODEL = 'builtin/echo'
 export const AgentStatus = z.enum(['running', 'paused'])
 
 /** `agt_` is kept for ids, so that a reference is never both a name and an id. */
-export const AgentName = z
+const AgentName = z
   .string()
   .regex(/^(?!agt_)[a-z0-9][a-z0-9-]{0,62}$/, 'must be 1 to 63 of a-z, 0-9 and -, starting with a letter or digit')
 

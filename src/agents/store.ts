@@ -55,14 +55,6 @@ export async function list(db: Database, query: PageQuery, scope: string | null)
   return { items: items.map(fromRow), total }
 }
 
-export async function count(db: Database): Promise<number> {
-  const { total } = await db
-    .selectFrom('agents')
-    .select((agents) => agents.fn.countAll<number>().as('total'))
-    .executeTakeFirstOrThrow()
-  return total
-}
-
 export async function insert(db: Database, agent: Omit<Agent, 'seq'>): Promise<Agent> {
   const row = await db
     .insertInto('agents')

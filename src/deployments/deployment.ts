@@ -10,7 +10,7 @@ export const Environment = z
   .string()
   .regex(/^[a-z0-9][a-z0-9-]{0,31}$/, 'must be 1 to 32 of a-z, 0-9 and -, starting with a letter or digit')
 
-export const Version = z
+const Version = z
   .string()
   .regex(
     /^[A-Za-z0-9][A-Za-z0-9._+-]{0,63}$/,

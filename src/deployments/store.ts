@@ -4,7 +4,7 @@ import { announce, type Database } from '../storage/database.ts'
 import { type Page, type PageQuery, page } from '../storage/page.ts'
 import type { Deployment, Snapshot } from './deployment.ts'
 
-export async function find(db: Database, agent_id: string, id: string): Promise<Deployment | undefined> {
+async function find(db: Database, agent_id: string, id: string): Promise<Deployment | undefined> {
   const row = await db
     .selectFrom('deployments')
     .selectAll()

@@ -93,7 +93,7 @@ export function readEventId(id: string | undefined): { characters: number; tools
   return { characters: Number(match?.[1] ?? 0), tools: Number(match?.[2] ?? 0) }
 }
 
-export function newTranscript() {
+function newTranscript() {
   let text = ''
   /** Tool events, each with the length of the text before it. */
   const tools: { at: number; event: RunEvent }[] = []

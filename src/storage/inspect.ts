@@ -10,7 +10,7 @@ export type StoreFacts = {
   master_key: string | undefined
 }
 
-export class DamagedStoreError extends Error {}
+class DamagedStoreError extends Error {}
 
 /** Reads every page of the file: takes a while on a large one. */
 export function inspectSqlite(path: string): StoreFacts {

@@ -56,10 +56,10 @@ function serve(port: NonNullable<typeof parentPort>, { path, role }: SqliteWorke
     return { rows: [], changes: Number(statement.run(...(values as SQLInputValue[])).changes) }
   }
 
-  const executeTransaction = (statements: SqliteStatement[]): Result => {
+  const executeTransaction = (transaction: SqliteStatement[]): Result => {
     connection.exec('begin immediate')
     try {
-      for (const statement of statements) execute(statement)
+      for (const statement of transaction) execute(statement)
       connection.exec('commit')
     } catch (error) {
       // SQLite may have rolled back by itself (disk full).

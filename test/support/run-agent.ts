@@ -3,7 +3,7 @@ import { createRuntime } from '../../src/runtime/runtime.ts'
 import type { AgentSpec } from '../../src/runtime/spec.ts'
 import { guardedFetch } from '../../src/security/guarded-fetch.ts'
 
-export const BARE_AGENT: AgentSpec = {
+const BARE_AGENT: AgentSpec = {
   name: 'front-desk',
   model: 'builtin/echo',
   temperature: null,
