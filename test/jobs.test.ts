@@ -219,7 +219,7 @@ onBothStores('jobs', (store) => {
     assert.deepEqual(seen, [{ payload: 'again', attempts: 2 }])
 
     const { db } = store().storage
-    await add({ kind })
+    await add({ kind, run_at: now() + 3_600_000 })
     await db.updateTable('jobs').set({ owner: 'dead', attempts: 10, run_at: 0 }).where('kind', '=', kind).execute()
     start({ run }, kind)
     await until(async () => (await rows(kind))[0]?.failed_at !== null)

@@ -265,10 +265,11 @@ async function postBytes(
   { url, admin }: Service,
   path: string,
   body: string | Buffer,
-  method: 'POST' | 'PATCH' = 'POST',
+  method: string = 'POST',
 ) {
   const headers = { Authorization: `Bearer ${admin}`, 'Content-Type': 'application/json' }
-  const response = await fetch(url + path, { method, headers, body })
+  const request: RequestInit = { method, headers, body: body as string }
+  const response = await fetch(url + path, request)
   const text = await response.text()
   return { status: response.status, text, body: JSON.parse(text) }
 }

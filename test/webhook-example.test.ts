@@ -72,7 +72,7 @@ describe('the code in docs/webhooks.md', () => {
     const timestamp = Math.floor(Date.now() / 1000) + seconds
     return signDelivery({ id: 'evt_1', timestamp, body }, [newWebhookSecret(() => Buffer.alloc(32, 4)), secret])
   }
-  const cases = [
+  const cases = () => [
     { headers: sign(0), body },
     { headers: sign(0), body: `${body} ` },
     { headers: sign(-400), body },
@@ -87,7 +87,7 @@ describe('the code in docs/webhooks.md', () => {
     t.after(() => rm(home, { recursive: true }))
     await writeFile(join(home, 'snippet.mts'), `${await snippet('ts')}\nexport { isGenuine }`)
     const { isGenuine: documented } = await import(pathToFileURL(join(home, 'snippet.mts')).href)
-    const results = cases.map((sent) => documented(sent.headers, Buffer.from(sent.body), secret))
+    const results = cases().map((sent) => documented(sent.headers, Buffer.from(sent.body), secret))
     assert.deepEqual(results, [true, false, false])
   })
 
@@ -97,7 +97,7 @@ import json, sys
 secret, cases = json.load(sys.stdin)
 print(json.dumps([is_genuine(sent["headers"], sent["body"].encode(), secret) for sent in cases]))`
     const child = spawn(python ?? 'python3', ['-c', program], { stdio: ['pipe', 'pipe', 'inherit'] })
-    child.stdin.end(JSON.stringify([secret, cases]))
+    child.stdin.end(JSON.stringify([secret, cases()]))
     assert.deepEqual(JSON.parse(await text(child.stdout)), [true, false, false])
   })
 })
