@@ -75,7 +75,7 @@ onBothEngines(
           const reply = await post(body)
           assert.equal(reply.status, status, reply.text)
           assert.ok(reply.text.length < 10_000, 'the answer does not repeat the question')
-          assert.ok(serverTime(service()) < 250, `${serverTime(service())} ms`)
+          assert.ok(serverTime(service()) < 1000, `${serverTime(service())} ms`)
         })
       }
 
