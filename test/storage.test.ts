@@ -1,16 +1,18 @@
 import assert from 'node:assert/strict'
+import { execFile } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { chmod, mkdir, mkdtemp, rm, stat, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { describe, test } from 'node:test'
+import { promisify } from 'node:util'
 import { sql } from 'kysely'
 import { announce, openStorage } from '../src/storage/database.ts'
 import { eventually } from './support/eventually.ts'
 import { testPostgres } from './support/postgres.ts'
 import { createKey } from './support/resources.ts'
-import { ENGINES, type Engine, onBothEngines, withService } from './support/service.ts'
+import { ENGINES, type Engine, onBothEngines, type Service, withService } from './support/service.ts'
 import { onBothStorages } from './support/storage.ts'
 
 for (const engine of ENGINES) {
@@ -132,21 +134,18 @@ describe('SQLite that another process changes', () => {
       const { id, secret } = await createKey(service, { role: 'viewer' })
       const self = () => service.call('GET', '/v1/keys/self', { key: secret })
       assert.equal((await self()).status, 200)
-      const other = new DatabaseSync(join(service.data, 'moorage.db'), { timeout: 5000 })
-      other.prepare('update keys set revoked_at = ? where id = ?').run(Date.now(), id)
-      other.close()
+      await elsewhere(service, `update keys set revoked_at = 1 where id = '${id}'`)
       await eventually('the key is refused', async () => (await self()).status === 401, 1000)
     }))
 
-  test('while it writes for a while, requests wait and are answered', () =>
+  test('while it writes, requests wait and are answered; reads do not wait', () =>
     withService('sqlite', async (service) => {
-      const other = new DatabaseSync(join(service.data, 'moorage.db'), { timeout: 5000 })
-      other.exec('begin immediate')
-      const waiting = service.call('POST', '/v1/agents', { body: { name: 'patient' } })
-      assert.equal((await service.call('GET', '/v1/agents')).status, 200, 'reads do not wait')
-      other.exec('commit')
-      other.close()
-      assert.equal((await waiting).status, 201)
+      const writing = elsewhere(service, 'begin immediate', { holdMs: 300 })
+      await eventually('the other process holds the lock', () => isLocked(service))
+      const created = service.call('POST', '/v1/agents', { body: { name: 'patient' } })
+      assert.equal((await service.call('GET', '/v1/agents')).status, 200)
+      assert.equal((await created).status, 201)
+      await writing
     }))
 })
 
@@ -190,5 +189,27 @@ async function withEmpty(engine: Engine, story: (open: () => ReturnType<typeof o
   } finally {
     await database?.drop()
     await rm(data, { recursive: true })
+  }
+}
+
+/** A statement in a process of its own, which stays for a while. */
+async function elsewhere({ data }: Service, statement: string, { holdMs = 0 } = {}): Promise<void> {
+  const program = `
+    const { DatabaseSync } = require('node:sqlite')
+    const other = new DatabaseSync(process.argv[1], { timeout: 5000 })
+    other.exec(process.argv[2])
+    setTimeout(() => other.close(), ${holdMs})`
+  await promisify(execFile)(process.execPath, ['-e', program, join(data, 'moorage.db'), statement])
+}
+
+function isLocked({ data }: Service): boolean {
+  const probe = new DatabaseSync(join(data, 'moorage.db'))
+  try {
+    probe.exec('begin immediate; rollback')
+    return false
+  } catch {
+    return true
+  } finally {
+    probe.close()
   }
 }
