@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
+import type { Operation } from '../src/operation.ts'
 import { operations } from '../src/operations.ts'
 import { pathOf, SAMPLE_SETTINGS } from './support/requests.ts'
 import { createAgent } from './support/resources.ts'
@@ -265,7 +266,7 @@ async function postBytes(
   { url, admin }: Service,
   path: string,
   body: string | Buffer,
-  method: 'POST' | 'PATCH' = 'POST',
+  method: Operation['method'] = 'POST',
 ) {
   const headers = { Authorization: `Bearer ${admin}`, 'Content-Type': 'application/json' }
   const response = await fetch(url + path, { method, headers, body })
