@@ -91,6 +91,9 @@ const SQLITE_CANTOPEN = 14
 const SQLITE_PASSING = new Set([SQLITE_BUSY, SQLITE_LOCKED, SQLITE_IOERR, SQLITE_FULL, SQLITE_CANTOPEN])
 const POSTGRES_PASSING = /^(08|53|57P|25006|40|55P03)/
 const SOCKET_PASSING = /^(ECONN|EPIPE|ETIMEDOUT|ENOTFOUND|EAI_AGAIN|EHOSTUNREACH)/
+/** What the driver itself says, without a code. */
+const CONNECTION_PASSING =
+  /Connection terminated|is not queryable|timeout exceeded when trying to connect|the database is closed/
 
 /** Whether the database, not the request, is at fault and may come back by itself. */
 export function isPassing(error: unknown): boolean {
@@ -98,7 +101,7 @@ export function isPassing(error: unknown): boolean {
   if (!(error instanceof Error)) return false
   const code = (error as Error & { code?: unknown }).code
   if (typeof code === 'string') return POSTGRES_PASSING.test(code) || SOCKET_PASSING.test(code)
-  return /Connection terminated|timeout exceeded when trying to connect|the database is closed/.test(error.message)
+  return CONNECTION_PASSING.test(error.message)
 }
 
 const FOREIGN_KEY_VIOLATION = '23503'

@@ -24,8 +24,10 @@ export function postgresDialect({ url, poolSize }: { url: string; poolSize: numb
     idleTimeoutMillis: 60_000,
     application_name: 'moorage',
   })
-  // An idle connection that the server closed is replaced at the next query.
+  // A connection that the server closed is replaced at the next query. The pool hears of idle ones only; one that is in
+  // use, between two statements of a transaction, would take the process down.
   pool.on('error', () => {})
+  pool.on('connect', (client) => client.on('error', () => {}))
   return new PostgresDialect({ pool })
 }
 

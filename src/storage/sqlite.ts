@@ -30,10 +30,17 @@ export class SqliteError extends Error {
  */
 export function sqliteDialect(path: string, onForeignChange: () => void): Dialect {
   return {
-    createAdapter: () => new SqliteAdapter(),
+    createAdapter: () => new ThreadedSqliteAdapter(),
     createDriver: () => sqliteDriver(path, onForeignChange),
     createIntrospector: (db) => new SqliteIntrospector(db),
     createQueryCompiler: () => new SqliteQueryCompiler(),
+  }
+}
+
+/** Kysely would let one query run at a time, which SQLite itself needs; here the threads see to that. */
+class ThreadedSqliteAdapter extends SqliteAdapter {
+  override get supportsMultipleConnections(): boolean {
+    return true
   }
 }
 

@@ -7,7 +7,7 @@ import { join } from 'node:path'
 import type { TestContext } from 'node:test'
 import { newKey } from '../../src/security/key-format.ts'
 import { testPostgres } from './postgres.ts'
-import type { Engine, Settings } from './service.ts'
+import type { Engine, Reply, Settings } from './service.ts'
 
 /** A service in a process of its own, as an operator starts it: for tests that kill it. */
 export type ChildService = {
@@ -16,6 +16,12 @@ export type ChildService = {
   // The shape is the test's to assert.
   // oxlint-disable-next-line typescript/no-explicit-any
   call(method: string, path: string, body?: unknown, headers?: Record<string, string>): Promise<any>
+  /** The reply whatever its status; undefined when the process is gone before it. */
+  send(method: string, path: string, body?: unknown, headers?: Record<string, string>): Promise<Reply | undefined>
+  /** Everything it has printed, on either stream. */
+  output(): string
+  /** SIGTERM, as a supervisor would; the exit code. */
+  terminate(): Promise<number | null>
   /** kill -9, without a word of warning. */
   kill(): Promise<void>
   /** Starts it again on the same store. */
@@ -39,33 +45,50 @@ export async function startChildService(
     MOORAGE_BOOTSTRAP_KEY: admin,
     PORT: '0',
     LOG_LEVEL: 'error',
+    NODE_COMPILE_CACHE: process.env['NODE_COMPILE_CACHE'] ?? '',
     ...(database && { DATABASE_URL: database.url }),
     ...settings,
   }
   let child: ChildProcess | undefined
   let url = ''
+  let output = ''
+
+  const request = async (method: string, path: string, body?: unknown, headers: Record<string, string> = {}) => {
+    const response = await fetch(url + path, {
+      method,
+      headers: { Authorization: `Bearer ${admin}`, 'Content-Type': 'application/json', ...headers },
+      ...(body !== undefined && { body: JSON.stringify(body) }),
+    })
+    const text = await response.text()
+    return { status: response.status, headers: response.headers, text, body: JSON.parse(text) }
+  }
+  const end = async (signal: NodeJS.Signals): Promise<number | null> => {
+    if (!child || child.exitCode !== null || child.signalCode !== null) return child?.exitCode ?? null
+    const ended = once(child, 'exit')
+    child.kill(signal)
+    const [code] = await ended
+    return code
+  }
 
   const service: ChildService = {
     admin,
     pid: () => child?.pid ?? 0,
-    async call(method, path, body, headers = {}) {
-      const response = await fetch(url + path, {
-        method,
-        headers: { Authorization: `Bearer ${admin}`, 'Content-Type': 'application/json', ...headers },
-        ...(body !== undefined && { body: JSON.stringify(body) }),
-      })
-      const text = await response.text()
-      if (!response.ok) throw new Error(`${method} ${path} answered ${response.status}: ${text}`)
-      return JSON.parse(text)
+    async call(method, path, body, headers) {
+      const { status, text, body: parsed } = await request(method, path, body, headers)
+      if (status >= 400) throw new Error(`${method} ${path} answered ${status}: ${text}`)
+      return parsed
     },
-    async kill() {
-      if (!child || child.exitCode !== null || child.signalCode !== null) return
-      const ended = once(child, 'exit')
-      child.kill('SIGKILL')
-      await ended
-    },
+    send: (method, path, body, headers) => request(method, path, body, headers).catch(() => undefined),
+    output: () => output,
+    terminate: () => end('SIGTERM'),
+    kill: async () => void (await end('SIGKILL')),
     async start() {
       child = spawn(process.execPath, [MAIN], { cwd: home, env, stdio: ['ignore', 'pipe', 'pipe'] })
+      const keep = (chunk: Buffer) => {
+        output += chunk
+      }
+      child.stdout?.on('data', keep)
+      child.stderr?.on('data', keep)
       url = await saidUrl(child)
     },
   }

@@ -54,7 +54,8 @@ export type Service = {
 /** Settings by their environment names, as an operator would give them. */
 export type Settings = Record<string, string>
 
-const migrate = async (url: string) => {
+/** Brings an empty PostgreSQL database to where services begin. */
+export const migrateDatabase = async (url: string) => {
   const storage = await openStorage({ data: '', database: { url, poolSize: 1 } })
   await storage.close()
 }
@@ -64,7 +65,7 @@ export type Outgoing = NonNullable<Overrides['outgoing']>
 
 export async function startService(engine: Engine, settings: Settings = {}, outgoing: Outgoing = {}): Promise<Service> {
   const home = await mkdtemp(join(tmpdir(), 'moorage-test-'))
-  const database = engine === 'postgres' && !settings['DATABASE_URL'] ? await testPostgres(migrate) : undefined
+  const database = engine === 'postgres' && !settings['DATABASE_URL'] ? await testPostgres(migrateDatabase) : undefined
   const environment = {
     MOORAGE_DATA: join(home, 'data'),
     MOORAGE_BOOTSTRAP_KEY: newKey(randomBytes),

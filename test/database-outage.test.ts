@@ -1,0 +1,112 @@
+import assert from 'node:assert/strict'
+import { randomBytes } from 'node:crypto'
+import { after, before, describe, test } from 'node:test'
+import { sql } from 'kysely'
+import { newKey } from '../src/security/key-format.ts'
+import { isPassing } from '../src/storage/database.ts'
+import { eventually } from './support/eventually.ts'
+import { type PostgresServer, startPostgres } from './support/postgres.ts'
+import { createKey } from './support/resources.ts'
+import { type Service, startService } from './support/service.ts'
+
+describe('a database that goes away', () => {
+  let postgres: PostgresServer
+  let first: Service
+  let second: Service
+  before(async () => {
+    postgres = await startPostgres()
+    first = await startService('postgres', { DATABASE_URL: postgres.url })
+    second = await first.beside()
+  })
+  after(async () => {
+    await second.stop()
+    await first.stop()
+    await postgres.close()
+  })
+
+  test('503 while it is gone, and everything goes on when it is back', async () => {
+    const { id, secret } = await createKey(first, { role: 'viewer' })
+    for (const node of [first, second]) {
+      assert.equal((await node.call('GET', '/v1/agents', { key: secret })).status, 200)
+    }
+    const create = () =>
+      first.call('POST', '/v1/agents', { body: { name: 'retried' }, headers: { 'Idempotency-Key': 'retried' } })
+
+    await postgres.stop()
+
+    const unavailable = [
+      await first.call('GET', '/v1/agents', { key: secret }),
+      await first.call('GET', '/v1/agents', { key: newKey(randomBytes) }),
+      await second.call('GET', '/v1/keys/self'),
+      await create(),
+    ]
+    for (const { status, headers, body } of unavailable) {
+      assert.equal(status, 503)
+      assert.deepEqual(body, {
+        success: false,
+        error: {
+          code: 'unavailable',
+          message: 'The database is not available, try again shortly',
+          retry_after: 1,
+        },
+        request_id: headers.get('x-request-id'),
+      })
+      assert.equal(headers.get('retry-after'), '1')
+    }
+    const mistyped = await first.call('GET', '/v1/agents', { key: `${secret.slice(0, -1)}?` })
+    assert.equal(mistyped.status, 401, 'its checksum is wrong: nobody asks the database')
+    assert.equal((await first.call('GET', '/healthz')).status, 200, 'a restart would not help')
+    const notReady = await first.call('GET', '/readyz')
+    assert.deepEqual([notReady.status, notReady.body], [503, { status: 'not_ready' }])
+
+    await postgres.start()
+
+    for (const node of [first, second]) {
+      await eventually('it is ready again', async () => (await node.call('GET', '/readyz')).status === 200)
+    }
+    const created = await create()
+    assert.equal(created.status, 201, created.text)
+    assert.equal((await create()).headers.get('idempotent-replayed'), 'true')
+
+    // What one node changes, the other hears again.
+    await eventually('the other node listens again', async () => {
+      const key = await createKey(first, { role: 'viewer' })
+      assert.equal((await second.call('GET', '/v1/keys/self', { key: key.secret })).status, 200)
+      await first.call('DELETE', `/v1/keys/${key.id}`)
+      return (await second.call('GET', '/v1/keys/self', { key: key.secret })).status === 401
+    })
+    assert.equal((await first.call('GET', `/v1/keys/${id}`)).status, 200)
+  })
+
+  test('what changed while a node could not listen is not remembered wrongly', async () => {
+    const { id, secret } = await createKey(first, { role: 'viewer' })
+    assert.equal((await second.call('GET', '/v1/keys/self', { key: secret })).status, 200)
+    await postgres.stop()
+    await postgres.start()
+    await eventually('the first node is ready again', async () => (await first.call('GET', '/readyz')).status === 200)
+    await first.call('DELETE', `/v1/keys/${id}`)
+    const isRefused = async () => (await second.call('GET', '/v1/keys/self', { key: secret })).status === 401
+    await eventually('the other node refuses the key', isRefused, 2000)
+  })
+
+  test('a transaction whose connection is cut off fails alone', async () => {
+    const { storage } = first.app.parts
+    const cutOff = storage.transaction(async (db) => {
+      const { rows } = await sql<{ pid: number }>`select pg_backend_pid() as pid`.execute(db)
+      await sql`select pg_terminate_backend(${rows[0]?.pid})`.execute(storage.db)
+      await eventually('the connection is gone', async () => {
+        const left = await sql`select 1 from pg_stat_activity where pid = ${rows[0]?.pid}`.execute(storage.db)
+        return left.rows.length === 0
+      })
+      await sql`select 1`.execute(db)
+    })
+    await assert.rejects(cutOff, (error) => isPassing(error))
+    assert.equal((await first.call('GET', '/v1/agents')).status, 200)
+  })
+
+  test('the logs tell of it, and nothing of how the database is reached', () => {
+    const log = first.log() + second.log()
+    assert.match(log, /the database is not available/)
+    assert.ok(!log.includes(new URL(postgres.url).password))
+  })
+})

@@ -1,0 +1,190 @@
+import assert from 'node:assert/strict'
+import { readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { describe, test } from 'node:test'
+import { sql } from 'kysely'
+import type { Database } from '../src/storage/database.ts'
+import { BacklogFullError, type Entry, openJournal } from '../src/storage/journal.ts'
+import { onBothEngines } from './support/service.ts'
+import { onBothStorages, type TestStorage } from './support/storage.ts'
+
+const SETTINGS = { table: 'settings', columns: ['name', 'value'] } as const
+
+onBothStorages('the journal', (opened) => {
+  const open = (backlog = 10_000) => openJournal(opened().storage, { backlog })
+  const entry = (name: string, more: Partial<Entry> = {}): Entry => ({
+    writes: [{ into: SETTINGS, row: { name, value: 'written' } }],
+    ...more,
+  })
+  const written = async (prefix: string) => (await rowsOf(opened(), prefix)).map(({ name }) => name)
+
+  test('what waits together is committed together', async () => {
+    const journal = open()
+    const count = await countingCommits(opened())
+    const results = await Promise.all(Array.from({ length: 300 }, (_, i) => journal.commit(entry(`group-${i}`))))
+    assert.ok(results.every((result) => result === true))
+    assert.equal((await written('group-')).length, 300)
+    const commits = await count('group-')
+    assert.ok(commits >= 1 && commits <= 3, `${commits} commits for 300 entries`)
+  })
+
+  test('what comes one after the other is committed one after the other, without delay', async () => {
+    const journal = open()
+    const count = await countingCommits(opened())
+    for (let i = 0; i < 10; i++) await journal.commit(entry(`single-${i}`))
+    assert.equal(await count('single-'), 10)
+  })
+
+  test('a guard that says no keeps its own entry out, and no other', async () => {
+    const journal = open()
+    const guard = (answer: boolean) => ({ guard: async () => answer })
+    const results = await Promise.all([
+      journal.commit(entry('guard-yes', guard(true))),
+      journal.commit(entry('guard-no', guard(false))),
+      journal.commit(entry('guard-none')),
+    ])
+    assert.deepEqual(results, [true, false, true])
+    assert.deepEqual(await written('guard-'), ['guard-none', 'guard-yes'])
+  })
+
+  test('a guard sees what is committed with it, and what it writes is kept with its entry', async () => {
+    const journal = open()
+    const claim = (name: string, answer: boolean) => ({
+      guard: async (db: Database) => {
+        await db
+          .insertInto('settings')
+          .values({ name: `claim-${name}`, value: 'by the guard' })
+          .execute()
+        return answer
+      },
+    })
+    assert.equal(await journal.commit(entry('claim-row', claim('kept', true))), true)
+    assert.deepEqual(await written('claim-'), ['claim-kept', 'claim-row'])
+  })
+
+  test('one bad entry fails alone', async () => {
+    const journal = open()
+    await journal.commit(entry('bad-taken'))
+    const results = await Promise.allSettled([
+      journal.commit(entry('bad-neighbour-1')),
+      journal.commit(entry('bad-taken')),
+      journal.commit(entry('bad-neighbour-2')),
+      journal.commit(entry('bad-guard', { guard: () => Promise.reject(new Error('the guard broke')) })),
+      journal.commit(entry('bad-neighbour-3', { guard: async () => true })),
+    ])
+    assert.deepEqual(
+      results.map(({ status }) => status),
+      ['fulfilled', 'rejected', 'fulfilled', 'rejected', 'fulfilled'],
+    )
+    assert.deepEqual(await written('bad-'), ['bad-neighbour-1', 'bad-neighbour-2', 'bad-neighbour-3', 'bad-taken'])
+  })
+
+  test('beyond its backlog it refuses, and takes more once that is written', async () => {
+    const journal = open(5)
+    const results = await Promise.allSettled(Array.from({ length: 20 }, (_, i) => journal.commit(entry(`full-${i}`))))
+    const refused = results.filter((result) => result.status === 'rejected')
+    assert.equal(refused.length, 15)
+    assert.ok(refused.every(({ reason }) => reason instanceof BacklogFullError))
+    assert.equal(await journal.commit(entry('full-later')), true)
+    assert.equal((await written('full-')).length, 6)
+  })
+
+  test('drain waits for everything that was handed in', async () => {
+    const journal = open()
+    const commits = Array.from({ length: 600 }, (_, i) => journal.commit(entry(`drain-${i}`)))
+    assert.equal(journal.waiting(), 600)
+    await journal.drain()
+    assert.equal(journal.waiting(), 0)
+    assert.equal((await written('drain-')).length, 600)
+    await Promise.all(commits)
+  })
+})
+
+onBothStorages('transactions', (opened) => {
+  test('of many at once those that fail leave nothing, and the others stay', async () => {
+    const { storage } = opened()
+    const count = await countingCommits(opened())
+    const results = await Promise.allSettled(
+      Array.from({ length: 30 }, (_, i) =>
+        storage.transaction(async (db) => {
+          const insert = (name: string) => db.insertInto('settings').values({ name, value: '' }).execute()
+          await insert(`tx-${i}-first`)
+          await insert(`tx-${i}-second`)
+          if (i % 3 === 0) throw new Error('changed its mind')
+          if (i % 3 === 1) await insert(`tx-${i}-first`)
+        }),
+      ),
+    )
+    const kept = results.flatMap(({ status }, i) => (status === 'fulfilled' ? [i] : []))
+    assert.deepEqual(kept, [2, 5, 8, 11, 14, 17, 20, 23, 26, 29])
+    const rows = (await rowsOf(opened(), 'tx-')).map(({ name }) => name)
+    assert.deepEqual(rows, kept.flatMap((i) => [`tx-${i}-first`, `tx-${i}-second`]).toSorted())
+    if (opened().engine === 'sqlite') assert.ok((await count('tx-')) <= 3, 'they share commits')
+  })
+
+  test('a read within one sees what it wrote, a read beside it does not', async () => {
+    const { storage } = opened()
+    await storage.transaction(async (db) => {
+      await db.insertInto('settings').values({ name: 'seen', value: '' }).execute()
+      const inside = await db.selectFrom('settings').select('name').where('name', '=', 'seen').execute()
+      assert.equal(inside.length, 1)
+      assert.deepEqual(await rowsOf(opened(), 'seen'), [])
+    })
+    assert.equal((await rowsOf(opened(), 'seen')).length, 1)
+  })
+})
+
+describe('a backlog that is full', () => {
+  onBothEngines(
+    'over HTTP',
+    (service) => {
+      test('503 with Retry-After, and everything that was answered is kept', async () => {
+        const invoke = () => service().call('POST', '/v1/agents/hello/invoke', { body: { message: 'hi' } })
+        const replies = await Promise.all(Array.from({ length: 60 }, invoke))
+        const refused = replies.filter(({ status }) => status !== 200)
+        assert.ok(refused.length > 0, 'nothing was refused')
+        for (const { status, headers, body } of refused) {
+          assert.equal(status, 503)
+          const error = { code: 'unavailable', message: 'The service is overloaded, try again shortly', retry_after: 1 }
+          assert.deepEqual(body, { success: false, error, request_id: headers.get('x-request-id') })
+          assert.equal(headers.get('retry-after'), '1')
+        }
+        const { pagination } = (await service().call('GET', '/v1/agents/hello/invocations')).body
+        assert.equal(pagination.total, 60 - refused.length)
+        assert.equal((await invoke()).status, 200)
+      })
+    },
+    { MOORAGE_LIMITS__BACKLOG: '1' },
+  )
+})
+
+async function rowsOf({ storage: { db } }: TestStorage, prefix: string): Promise<{ name: string }[]> {
+  return db.selectFrom('settings').select('name').where('name', 'like', `${prefix}%`).orderBy('name').execute()
+}
+
+/** Counts the transactions that wrote the rows with a prefix: by PostgreSQL's own mark on each row, or in SQLite's log. */
+async function countingCommits(opened: TestStorage): Promise<(prefix: string) => Promise<number>> {
+  if (opened.engine === 'sqlite') {
+    const before = await walCommits(opened)
+    return async () => (await walCommits(opened)) - before
+  }
+  return async (prefix) => {
+    const { rows } = await sql<{ count: number }>`
+      select count(distinct xmin::text) as count from settings where name like ${`${prefix}%`}
+    `.execute(opened.storage.db)
+    return Number(rows[0]?.count)
+  }
+}
+
+/** https://sqlite.org/fileformat2.html#walformat: the frame that ends a transaction carries the size of the database. */
+async function walCommits({ data }: TestStorage): Promise<number> {
+  const log = await readFile(join(data, 'moorage.db-wal'))
+  const pageSize = log.readUInt32BE(8)
+  const salt = log.subarray(16, 24)
+  let commits = 0
+  for (let frame = 32; frame + 24 <= log.length; frame += 24 + pageSize) {
+    const isCurrent = log.subarray(frame + 8, frame + 16).equals(salt)
+    if (isCurrent && log.readUInt32BE(frame + 4) !== 0) commits++
+  }
+  return commits
+}

@@ -1,0 +1,215 @@
+import assert from 'node:assert/strict'
+import { execFile } from 'node:child_process'
+import { randomBytes } from 'node:crypto'
+import { chmod, mkdir, mkdtemp, rm, stat, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
+import { describe, test } from 'node:test'
+import { promisify } from 'node:util'
+import { sql } from 'kysely'
+import { announce, openStorage } from '../src/storage/database.ts'
+import { eventually } from './support/eventually.ts'
+import { testPostgres } from './support/postgres.ts'
+import { createKey } from './support/resources.ts'
+import { ENGINES, type Engine, onBothEngines, type Service, withService } from './support/service.ts'
+import { onBothStorages } from './support/storage.ts'
+
+for (const engine of ENGINES) {
+  describe(`an empty database, on ${engine}`, () => {
+    test('five nodes that start together migrate it once', () =>
+      withEmpty(engine, async (open) => {
+        const storages = await Promise.all(Array.from({ length: 5 }, open))
+        try {
+          for (const { db } of storages) {
+            const { rows } = await sql<{ version: number }>`select version from schema_version`.execute(db)
+            assert.equal(rows.length, 1)
+            assert.ok((rows[0]?.version ?? 0) >= 1)
+            assert.deepEqual(await db.selectFrom('agents').selectAll().execute(), [])
+          }
+        } finally {
+          await Promise.all(storages.map((storage) => storage.close()))
+        }
+      }))
+
+    test('five services that start together make one first admin key and one demo agent', async () => {
+      await withService(engine, async (service) => {
+        const { db } = service.app.parts.storage
+        for (const table of ['claims', 'keys', 'agents', 'settings'] as const) await db.deleteFrom(table).execute()
+        await service.app.stop()
+        const nodes = await Promise.all(Array.from({ length: 5 }, () => service.beside()))
+        try {
+          const node = nodes[0] as (typeof nodes)[number]
+          assert.equal((await node.call('GET', '/v1/agents')).body.pagination.total, 1)
+          assert.equal((await node.call('GET', '/v1/keys')).body.pagination.total, 1)
+        } finally {
+          await Promise.all(nodes.map((each) => each.stop()))
+        }
+      })
+    })
+  })
+
+  describe(`a database that a newer version has used, on ${engine}`, () => {
+    test('is refused in so many words, and left as it is', () =>
+      withEmpty(engine, async (open) => {
+        const storage = await open()
+        await sql`update schema_version set version = 9999`.execute(storage.db)
+        await storage.close()
+        await assert.rejects(open(), {
+          message: /^the database has schema version 9999, this program knows \d+: it was used by a newer Moorage\./,
+        })
+      }))
+  })
+}
+
+onBothStorages('changes that nodes must hear of', (opened) => {
+  test('are told once the transaction is committed, and never when it is not', async () => {
+    const { storage, engine } = opened()
+    const heard: string[] = []
+    storage.onChange((change) => heard.push(change))
+    // PostgreSQL's listener says that it may have missed anything when it begins; after its first echo it is through.
+    await storage.transaction((db) => announce(db, 'jobs'))
+    const echoes = engine === 'postgres' ? 2 : 1
+    await eventually('the listener listens', () => heard.filter((change) => change === 'jobs').length >= echoes)
+    heard.length = 0
+
+    await storage.transaction(async (db) => {
+      await announce(db, 'agents')
+      assert.ok(!heard.includes('agents'), 'not before the commit')
+    })
+    assert.ok(heard.includes('agents'))
+    const failed = storage.transaction(async (db) => {
+      await announce(db, 'webhooks')
+      throw new Error('changed its mind')
+    })
+    await assert.rejects(failed, /changed its mind/)
+    assert.ok(!heard.includes('webhooks'))
+    await assert.rejects(announce(storage.db, 'agents'), /needs a transaction/)
+  })
+})
+
+onBothEngines('the data directory', (service) => {
+  const modeOf = async (path: string) => ((await stat(path)).mode & 0o777).toString(8)
+
+  test('is for its owner alone, and so is the master key', async () => {
+    assert.equal(await modeOf(service().data), '700')
+    assert.equal(await modeOf(join(service().data, 'master.key')), '600')
+  })
+
+  test('a start with another master key is refused in so many words', async () => {
+    const other = randomBytes(32).toString('hex')
+    await assert.rejects(service().beside({ MOORAGE_MASTER_KEY: other }), {
+      message: /^this database was written with another master key: set MOORAGE_MASTER_KEY to that one/,
+    })
+    assert.equal((await service().call('GET', '/v1/agents')).status, 200)
+  })
+
+  test('a master key that others may read is refused', async () => {
+    const data = await mkdtemp(join(tmpdir(), 'moorage-test-'))
+    try {
+      await writeFile(join(data, 'master.key'), randomBytes(32).toString('base64'), { mode: 0o644 })
+      await chmod(join(data, 'master.key'), 0o644)
+      await assert.rejects(service().beside({ MOORAGE_DATA: data }), /others may read the master key/)
+    } finally {
+      await rm(data, { recursive: true })
+    }
+  })
+})
+
+describe('a data directory that was there before', () => {
+  test('is closed to others when the service starts', async () => {
+    const home = await mkdtemp(join(tmpdir(), 'moorage-test-'))
+    const data = join(home, 'data')
+    await mkdir(data, { mode: 0o755 })
+    const storage = await openStorage({ data, database: { poolSize: 1 } })
+    await storage.close()
+    assert.equal((await stat(data)).mode & 0o777, 0o700)
+    await rm(home, { recursive: true })
+  })
+})
+
+describe('SQLite that another process changes', () => {
+  test('a key that it revokes is refused within a second', () =>
+    withService('sqlite', async (service) => {
+      const { id, secret } = await createKey(service, { role: 'viewer' })
+      const self = () => service.call('GET', '/v1/keys/self', { key: secret })
+      assert.equal((await self()).status, 200)
+      await elsewhere(service, `update keys set revoked_at = 1 where id = '${id}'`)
+      await eventually('the key is refused', async () => (await self()).status === 401, 1000)
+    }))
+
+  test('while it writes, requests wait and are answered; reads do not wait', () =>
+    withService('sqlite', async (service) => {
+      const writing = elsewhere(service, 'begin immediate', { holdMs: 300 })
+      await eventually('the other process holds the lock', () => isLocked(service))
+      const created = service.call('POST', '/v1/agents', { body: { name: 'patient' } })
+      assert.equal((await service.call('GET', '/v1/agents')).status, 200)
+      assert.equal((await created).status, 201)
+      await writing
+    }))
+})
+
+describe('a disk that is full', () => {
+  test('503 for what must be written, reads go on, and it recovers by itself', () =>
+    withService('sqlite', async (service) => {
+      const { db } = service.app.parts.storage
+      const size = async () => {
+        const { rows } = await sql<{ pages: number }>`select page_count as pages from pragma_page_count`.execute(db)
+        return rows[0]?.pages ?? 0
+      }
+      const limitTo = (pages: number) => sql`pragma max_page_count = ${sql.lit(pages)}`.execute(db)
+      const fill = (name: string) =>
+        service.call('POST', '/v1/agents', { body: { name, instructions: 'x'.repeat(100_000) } })
+
+      await limitTo(await size())
+      const replies = await Promise.all(['full-1', 'full-2', 'full-3'].map(fill))
+      for (const { status, body } of replies) {
+        assert.equal(status, 503)
+        assert.deepEqual(body.error, {
+          code: 'unavailable',
+          message: 'The database is not available, try again shortly',
+          retry_after: 1,
+        })
+      }
+      assert.equal((await service.call('GET', '/v1/agents')).body.pagination.total, 1)
+      assert.equal((await service.call('GET', '/healthz')).status, 200)
+
+      await limitTo(1_000_000)
+      assert.equal((await fill('full-1')).status, 201)
+      const { rows } = await sql<{ integrity_check: string }>`pragma integrity_check`.execute(db)
+      assert.deepEqual(rows, [{ integrity_check: 'ok' }])
+    }))
+})
+
+async function withEmpty(engine: Engine, story: (open: () => ReturnType<typeof openStorage>) => Promise<void>) {
+  const data = await mkdtemp(join(tmpdir(), 'moorage-test-'))
+  const database = engine === 'postgres' ? await testPostgres() : undefined
+  try {
+    await story(() => openStorage({ data, database: { url: database?.url, poolSize: 2 } }))
+  } finally {
+    await database?.drop()
+    await rm(data, { recursive: true })
+  }
+}
+
+/** A statement in a process of its own, which stays for a while. */
+async function elsewhere({ data }: Service, statement: string, { holdMs = 0 } = {}): Promise<void> {
+  const program = `
+    const { DatabaseSync } = require('node:sqlite')
+    const other = new DatabaseSync(process.argv[1], { timeout: 5000 })
+    other.exec(process.argv[2])
+    setTimeout(() => other.close(), ${holdMs})`
+  await promisify(execFile)(process.execPath, ['-e', program, join(data, 'moorage.db'), statement])
+}
+
+function isLocked({ data }: Service): boolean {
+  const probe = new DatabaseSync(join(data, 'moorage.db'))
+  try {
+    probe.exec('begin immediate; rollback')
+    return false
+  } catch {
+    return true
+  } finally {
+    probe.close()
+  }
+}
