@@ -24,8 +24,10 @@ export function postgresDialect({ url, poolSize }: { url: string; poolSize: numb
     idleTimeoutMillis: 60_000,
     application_name: 'moorage',
   })
-  // An idle connection that the server closed is replaced at the next query.
+  // A connection that the server closed fails the query or transaction that uses it, and is replaced; unheard, the
+  // event itself would end the process.
   pool.on('error', () => {})
+  pool.on('connect', (client) => client.on('error', () => {}))
   return new PostgresDialect({ pool })
 }
 
