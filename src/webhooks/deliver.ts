@@ -115,17 +115,17 @@ export function startDispatcher(house: House, random: () => number = Math.random
     } catch (err) {
       log.warn({ err }, 'could not release the webhook deliveries of the last run')
     }
+    events.onWake((webhook_ids) => {
+      if (stopped) return
+      if (!webhook_ids) return track(survey())
+      for (const webhook_id of webhook_ids) lanes.bringForward(webhook_id, now())
+      look()
+    })
     await survey()
   }
 
   track(begin())
   const surveying = setInterval(() => track(survey()), SURVEY_MS)
-  events.onWake((webhook_ids) => {
-    if (stopped) return
-    if (!webhook_ids) return track(survey())
-    for (const webhook_id of webhook_ids) lanes.bringForward(webhook_id, now())
-    look()
-  })
 
   return {
     async stop(grace_ms) {
