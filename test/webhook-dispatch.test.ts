@@ -268,6 +268,7 @@ describe('the dispatcher on postgres, without its database for a while', () => {
     gate.release(1)
     await until('the trouble to show', () => service.log().includes('could not settle'))
     await postgres.start()
+    pass(service, 10_000)
     await gate.held(1)
     gate.release(1)
     assert.equal((await delivery(service, id, 1)).status, 'delivered')

@@ -24,8 +24,8 @@ export function postgresDialect({ url, poolSize }: { url: string; poolSize: numb
     idleTimeoutMillis: 60_000,
     application_name: 'moorage',
   })
-  // A connection that the server closed is replaced at the next query. The pool hears of idle ones only; one that is in
-  // use, between two statements of a transaction, would take the process down.
+  // A connection that the server closed fails the query or transaction that uses it, and is replaced; unheard, the
+  // event itself would end the process.
   pool.on('error', () => {})
   pool.on('connect', (client) => client.on('error', () => {}))
   return new PostgresDialect({ pool })

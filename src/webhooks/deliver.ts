@@ -1,6 +1,6 @@
 import type { Parts } from '../operation.ts'
 import { attempt, type Outcome } from './attempt.ts'
-import * as deliveries from './delivery-store.ts'
+import * as queue from './delivery-queue.ts'
 import { createLanes, type Turn } from './lanes.ts'
 import { type Report, settle } from './settle.ts'
 import { signingSecrets, type Webhook } from './webhook.ts'
@@ -88,10 +88,10 @@ export function startDispatcher(house: House, random: () => number = Math.random
     const time = now()
     const lease_until = time + attemptTimeout + LEASE_MARGIN_MS
     const lease = house.newId('job', time)
-    return deliveries.claim(db, { webhook_id, limit: places, maxPerEndpoint, lease, lease_until, now: time })
+    return queue.claim(db, { webhook_id, limit: places, maxPerEndpoint, lease, lease_until, now: time })
   }
 
-  const send = async (webhook: Webhook, delivery: deliveries.Claimed) => {
+  const send = async (webhook: Webhook, delivery: queue.Claimed) => {
     const outcome = await tryOnce(house, webhook, delivery, abort.signal)
     if (outcome) lanes.judge(webhook.id, outcome.error !== null)
     reports.set(webhook.id, [...(reports.get(webhook.id) ?? []), { webhook, delivery, outcome }])
@@ -101,7 +101,7 @@ export function startDispatcher(house: House, random: () => number = Math.random
 
   const survey = async () => {
     try {
-      for (const { webhook_id, due_at } of await deliveries.survey(storage.db)) lanes.bringForward(webhook_id, due_at)
+      for (const { webhook_id, due_at } of await queue.survey(storage.db)) lanes.bringForward(webhook_id, due_at)
     } catch (err) {
       log.warn({ err }, 'could not look for webhook deliveries that are due')
     }
@@ -111,21 +111,21 @@ export function startDispatcher(house: House, random: () => number = Math.random
   const begin = async () => {
     try {
       // One process serves a SQLite database: a lease in it belongs to one that died.
-      if (storage.engine === 'sqlite') await deliveries.releaseAll(storage.db, now())
+      if (storage.engine === 'sqlite') await queue.releaseAll(storage.db, now())
     } catch (err) {
       log.warn({ err }, 'could not release the webhook deliveries of the last run')
     }
+    events.onWake((webhook_ids) => {
+      if (stopped) return
+      if (!webhook_ids) return track(survey())
+      for (const webhook_id of webhook_ids) lanes.bringForward(webhook_id, now())
+      look()
+    })
     await survey()
   }
 
   track(begin())
   const surveying = setInterval(() => track(survey()), SURVEY_MS)
-  events.onWake((webhook_ids) => {
-    if (stopped) return
-    if (!webhook_ids) return track(survey())
-    for (const webhook_id of webhook_ids) lanes.bringForward(webhook_id, now())
-    look()
-  })
 
   return {
     async stop(grace_ms) {
@@ -147,7 +147,7 @@ export function startDispatcher(house: House, random: () => number = Math.random
 async function tryOnce(
   { config, fetch, keyring, now, log }: House,
   webhook: Webhook,
-  { id, event_id, event, body, attempt_count }: deliveries.Claimed,
+  { id, event_id, event, body, attempt_count }: queue.Claimed,
   signal: AbortSignal,
 ): Promise<Outcome | undefined> {
   const at = now()

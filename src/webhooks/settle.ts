@@ -2,12 +2,12 @@ import type { Parts } from '../operation.ts'
 import type { Database } from '../storage/database.ts'
 import type { Outcome } from './attempt.ts'
 import { type Attempt, type Delivery, hasFailedTooLong, retryAt } from './delivery.ts'
-import * as deliveries from './delivery-store.ts'
+import * as queue from './delivery-queue.ts'
 import * as webhooks from './store.ts'
 import type { Webhook } from './webhook.ts'
 
 /** How an attempt ended; undefined when it was cut short and does not count. */
-export type Report = { webhook: Webhook; delivery: deliveries.Claimed; outcome: Outcome | undefined }
+export type Report = { webhook: Webhook; delivery: queue.Claimed; outcome: Outcome | undefined }
 
 const ATTEMPTS_KEPT = 30
 const GONE = 410
@@ -20,11 +20,11 @@ export async function settle(
 ): Promise<number | null> {
   const time = now()
   if (!outcome) {
-    await deliveries.release(db, delivery, time)
+    await queue.release(db, delivery, time)
     return time
   }
   const settled = after(delivery, outcome, time, random)
-  const isOurs = await deliveries.settle(db, delivery, settled)
+  const isOurs = await queue.settle(db, delivery, settled)
   if (!isOurs) return null
   if (settled.status === 'delivered') {
     await webhooks.recordSuccess(db, webhook_id)
@@ -45,7 +45,7 @@ function after(
   { retry_after_ms, ...result }: Outcome,
   now: number,
   random: () => number,
-): deliveries.Settled {
+): queue.Settled {
   const tries = delivery.tries + 1
   const attempt_count = delivery.attempt_count + 1
   const attempts: Attempt[] = [...delivery.attempts, { attempt: attempt_count, ...result }].slice(-ATTEMPTS_KEPT)
