@@ -288,6 +288,22 @@ onBothEngines('audit log', (service) => {
       assert.equal(verdict.ok, true, JSON.stringify(verdict))
     })
 
+    test('links of many sealers at once do not cross', async () => {
+      const { storage, newId, now } = service().app.parts
+      const write = async (i: number) => {
+        const row = { id: newId('aud', now()), created_at: now(), action: 'crowded', outcome: 'success' }
+        await db()
+          .insertInto('audit_log')
+          .values({ ...row, fields: '[]', times: 1, request_id: `req_${i}` })
+          .execute()
+        await sealEntries(storage)
+      }
+      await Promise.all(Array.from({ length: 60 }, (_, i) => write(i)))
+      const waiting = await db().selectFrom('audit_log').select('id').where('seq', 'is', null).execute()
+      assert.deepEqual(waiting, [])
+      assert.equal((await verifyChain(db())).ok, true)
+    })
+
     test('an entry that a crash left without its place gets it at the next start', async () => {
       const { storage, newId, now } = service().app.parts
       const row = { id: newId('aud', now()), created_at: now(), action: 'left', outcome: 'success' }
