@@ -199,7 +199,7 @@ export async function buildProgram(world: World, wanted: (name: string) => boole
     .helpOption('-h, --help', 'show this; also after a command')
     .option('-V, --version', 'show the version')
   for (const { group, name, summary, load } of COMMANDS) {
-    const command = program.commandsGroup(`${group}:`).command(name).description(summary)
+    const command = program.commandsGroup(`${group}:`).command(name).description(summary).helpCommand(false)
     if (!wanted(name)) continue
     const setUp = await load()
     setUp(command, world)

@@ -1,8 +1,10 @@
 import { type Client, createClient } from '../../sdk/client.ts'
+import type { Fetch } from '../../sdk/request.ts'
 import { EXIT, Failure } from './failure.ts'
 import { note, paint } from './output.ts'
 import { chosenProfile, DEFAULT_URL, readProfiles } from './profiles.ts'
-import type { World } from './world.ts'
+import { ask } from './prompts.ts'
+import { isInteractive, type World } from './world.ts'
 
 /** Options that every command takes. */
 export type Common = {
@@ -42,7 +44,7 @@ export async function withClient<T>(world: World, options: Common, work: (client
   if (key === undefined) {
     throw new Failure(EXIT.auth, `No key for ${url}`, '  Log in with `moorage login`, or set MOORAGE_API_KEY')
   }
-  return work(createClient({ url, key, signal: world.signal }))
+  return work(createClient({ url, key, signal: world.signal, fetch: askingForCode(world) }))
 }
 
 /** The same on the server's own machine without any key: then `work` goes to the store itself. */
@@ -61,6 +63,19 @@ export async function withClientOrStore<T>(
     return await work(createClient({ url: 'http://local', fetch: store.fetch, retries: 0 }))
   } finally {
     await store.close()
+  }
+}
+
+/** Where somebody can be asked, an operation that wants a one-time code gets one. */
+function askingForCode(world: World): Fetch {
+  return async (url, init) => {
+    const response = await fetch(url, init)
+    if (response.status !== 401 || !isInteractive(world)) return response
+    const { error } = (await response.clone().json()) as { error?: { code?: string } }
+    const headers = init.headers as Record<string, string>
+    if (error?.code !== 'mfa_required' || 'X-Service-OTP' in headers) return response
+    const otp = await ask(world, { message: 'One-time code', missing: 'Send the code with --otp' })
+    return fetch(url, { ...init, headers: { ...headers, 'X-Service-OTP': otp } })
   }
 }
 

@@ -1,18 +1,18 @@
 import type { Command } from 'commander'
-import { takesService } from '../command.ts'
-import { type Common, withClient } from '../connect.ts'
+import { takesStore } from '../command.ts'
+import { type Common, withClientOrStore } from '../connect.ts'
 import { usage } from '../failure.ts'
 import { parseJson, readHeader, readText } from '../input.ts'
 import { printJson } from '../output.ts'
 import type { World } from '../world.ts'
 
-type ApiOptions = Common & { data?: string; header?: string[]; idempotencyKey?: string }
+type ApiOptions = Common & { body?: string; header?: string[]; idempotencyKey?: string }
 
 export function api(command: Command, world: World): void {
-  takesService(command)
+  takesStore(command)
     .argument('<method>', 'GET, POST, PATCH or DELETE')
     .argument('<path>', 'such as /v1/agents?limit=5')
-    .option('-d, --data <json>', 'body; @file reads a file, - reads stdin')
+    .option('-d, --body <json>', 'body; @file reads a file, - reads stdin')
     .option('-H, --header <header...>', 'more headers, as Name: value')
     .option('--idempotency-key <key>', 'makes your own retries safe')
     .action(async (method: string, path: string, options: ApiOptions) => {
@@ -22,11 +22,11 @@ export function api(command: Command, world: World): void {
         method: method.toUpperCase(),
         path: pathname,
         query: Object.fromEntries(new URLSearchParams(query)),
-        body: await readBody(world, options.data),
+        body: await readBody(world, options.body),
         headers: Object.fromEntries((options.header ?? []).map(readHeader)),
       }
       const request = { otp: options.otp, idempotencyKey: options.idempotencyKey }
-      printJson(world, await withClient(world, options, (client) => client.request(call, request)))
+      printJson(world, await withClientOrStore(world, options, (client) => client.request(call, request)))
     })
 }
 

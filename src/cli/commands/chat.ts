@@ -18,7 +18,7 @@ export function chat(command: Command, world: World): void {
         const { name } = await client.agents.get(agent)
         if (isInteractive(world)) note(world, paint(world, 'stderr', 'dim', `Talking to ${name}. Ctrl-D ends it.`))
         await converse(world, (message, signal) =>
-          speak(world, client.agents.stream(name, { ...body, message }, { signal })),
+          speak(world, client.agents.stream(name, { ...body, message }, { signal }), options),
         )
       })
     })

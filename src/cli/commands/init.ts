@@ -3,7 +3,7 @@ import { basename, dirname, join, resolve } from 'node:path'
 import type { Command } from 'commander'
 import { AGENT_FILE } from '../agent-file-name.ts'
 import { EXIT, Failure, usage } from '../failure.ts'
-import { note, print, success } from '../output.ts'
+import { note, print, printJson, success } from '../output.ts'
 import type { World } from '../world.ts'
 
 const SCHEMA_FILE = '.moorage/agent.schema.json'
@@ -14,7 +14,8 @@ export function init(command: Command, world: World): void {
     .argument('[name]', "the agent's name; without it the folder's")
     .option('-f, --file <file>', 'write it here', AGENT_FILE)
     .option('--force', 'replace a file that exists')
-    .action(async (given: string | undefined, options: { file: string; force?: boolean }) => {
+    .option('--json', 'print JSON')
+    .action(async (given: string | undefined, options: { file: string; force?: boolean; json?: boolean }) => {
       const name = given ?? nameFrom(world.cwd)
       if (!NAME.test(name)) {
         throw usage(`"${name}" cannot be a name: 1 to 63 of a-z, 0-9 and -, starting with a letter or digit`)
@@ -30,7 +31,8 @@ export function init(command: Command, world: World): void {
       writeFileSync(file, template(name))
       success(world, `Wrote ${options.file} for the agent ${name}`)
       note(world, '  Next: moorage deploy v1')
-      print(world, options.file)
+      if (options.json) printJson(world, { name, file: options.file })
+      else print(world, options.file)
     })
 }
 

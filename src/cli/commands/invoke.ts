@@ -59,8 +59,16 @@ export function bodyOf({ user, session, environment, context = '{}' }: TalkOptio
 }
 
 /** The answer on stdout as it comes; what the agent does meanwhile on stderr. */
-export async function speak(world: World, events: ReturnType<Client['agents']['stream']>): Promise<void> {
+export async function speak(
+  world: World,
+  events: ReturnType<Client['agents']['stream']>,
+  { json }: { json?: boolean } = {},
+): Promise<void> {
   for await (const event of events) {
+    if (json) {
+      if (event.type === 'done') print(world, JSON.stringify(event.data))
+      continue
+    }
     if (event.type === 'delta') world.stdout.write(event.text)
     if (event.type === 'tool_call') dim(world, `→ ${event.name} ${JSON.stringify(event.arguments)}`)
     if (event.type === 'tool_result') dim(world, `← ${event.name} ${event.error ?? event.result ?? ''}`.slice(0, 200))

@@ -13,19 +13,24 @@ export function login(command: Command, world: World): void {
   command
     .argument('[url]', 'where the service is')
     .option('--profile <name>', 'keep it under this name', DEFAULT_PROFILE)
+    .option('--json', 'print JSON')
     .addHelpText('after', '\nThe key is asked for, or read from stdin: moorage login http://127.0.0.1:8787 < key.txt')
-    .action((url: string | undefined, options: { profile: string }) => logIn(world, url, options.profile))
+    .action((url: string | undefined, options: LoginOptions) => logIn(world, url, options))
 }
 
 export function logout(command: Command, world: World): void {
-  command.option('--profile <name>', 'which one').action((options: { profile?: string }) => {
-    const stored = readProfiles(world)
-    const name = chosenProfile(world, options, stored)
-    if (!stored.profiles[name]) throw new Failure(EXIT.notFound, `There is no profile "${name}"`)
-    const { [name]: _, ...profiles } = stored.profiles
-    writeProfiles(world, { current: name === stored.current ? DEFAULT_PROFILE : stored.current, profiles })
-    success(world, `Forgot ${name}`)
-  })
+  command
+    .option('--profile <name>', 'which one')
+    .option('--json', 'print JSON')
+    .action((options: { profile?: string; json?: boolean }) => {
+      const stored = readProfiles(world)
+      const name = chosenProfile(world, options, stored)
+      if (!stored.profiles[name]) throw new Failure(EXIT.notFound, `There is no profile "${name}"`)
+      const { [name]: _, ...profiles } = stored.profiles
+      writeProfiles(world, { current: name === stored.current ? DEFAULT_PROFILE : stored.current, profiles })
+      if (options.json) return printJson(world, { profile: name })
+      success(world, `Forgot ${name}`)
+    })
 }
 
 export function whoami(command: Command, world: World): void {
@@ -36,7 +41,10 @@ export function whoami(command: Command, world: World): void {
   })
 }
 
-async function logIn(world: World, givenUrl: string | undefined, name: string): Promise<void> {
+type LoginOptions = { profile: string; json?: boolean }
+
+async function logIn(world: World, givenUrl: string | undefined, options: LoginOptions): Promise<void> {
+  const { profile: name } = options
   const stored = readProfiles(world)
   const initial = world.env.MOORAGE_URL || stored.profiles[name]?.url || DEFAULT_URL
   const missing = 'Say where the service is: moorage login <url>'
@@ -50,6 +58,7 @@ async function logIn(world: World, givenUrl: string | undefined, name: string): 
 
   const self: Self = await createClient({ url: url.href, key }).keys.self({ signal: world.signal })
   writeProfiles(world, { current: name, profiles: { ...stored.profiles, [name]: { url: asked, key } } })
+  if (options.json) return printJson(world, { profile: name, url: asked, ...self })
   success(world, `Logged in to ${asked} as ${self.name ?? self.id} (${self.permissions.join(', ')})`)
   note(world, `  kept in ${profilesPath(world)}, readable by you only`)
 }

@@ -4,12 +4,12 @@ import type { Command } from 'commander'
 import type { Config } from '../../config.ts'
 import { configOption, dataOption, yesOption } from '../command.ts'
 import { EXIT, Failure } from '../failure.ts'
-import { note, print, success } from '../output.ts'
+import { note, print, printJson, success } from '../output.ts'
 import { confirm } from '../prompts.ts'
 import type { World } from '../world.ts'
 import { MANIFEST, MASTER_KEY, type Manifest, STORE, sha256Of } from './backup.ts'
 
-type RestoreOptions = { config?: string; data?: string; yes?: boolean }
+type RestoreOptions = { config?: string; data?: string; yes?: boolean; json?: boolean }
 
 export function restore(command: Command, world: World): void {
   command
@@ -17,6 +17,7 @@ export function restore(command: Command, world: World): void {
     .addOption(configOption())
     .addOption(dataOption())
     .addOption(yesOption())
+    .option('--json', 'print JSON')
     .action(async (given: string, options: RestoreOptions) => {
       const { replaceSqlite, StoreInUseError } = await import('../../storage/backup.ts')
       const { inspectSqlite } = await import('../../storage/inspect.ts')
@@ -48,8 +49,10 @@ export function restore(command: Command, world: World): void {
       }
       if (key === 'from backup') putKey(folder, config.data, suffix)
       success(world, `Restored the store of ${manifest.created_at}`)
-      if (existsSync(`${store}.${suffix}`)) note(world, `  What was there is now ${store}.${suffix}`)
-      print(world, store)
+      const kept = existsSync(`${store}.${suffix}`) ? `${store}.${suffix}` : null
+      if (kept) note(world, `  What was there is now ${kept}`)
+      if (options.json) printJson(world, { store, kept, created_at: manifest.created_at })
+      else print(world, store)
     })
 }
 
