@@ -7,7 +7,7 @@ const GROUND = ['security', 'runtime', 'storage', 'lib']
 /** The rooms of the house and what each may reach: always downwards. */
 const MAY_REACH: Record<string, string[]> = {
   main: ['app', 'config', 'first-start'],
-  cli: ['main', 'app', 'http', 'operations', 'slice', 'operation', 'errors', 'config', 'security', 'lib'],
+  cli: ['main', 'app', 'http', 'operations', 'slice', 'operation', 'errors', 'config', 'security', 'storage', 'lib'],
   app: ['access', 'background', 'first-start', 'http', 'operations', 'slice', 'operation', 'config', ...GROUND],
   access: ['http', 'slice', 'operation', 'security', 'lib'],
   background: ['slice', 'operation', 'storage'],
@@ -42,9 +42,9 @@ const SLICES: { level: number; name: string; face: string[] }[] = [
 /** One door for each outside thing. */
 const DOORS: Record<string, RegExp> = {
   fastify: /^http\//,
-  pg: /^storage\/postgres\.ts$/,
-  'node:sqlite': /^storage\/sqlite-worker\.ts$/,
-  ioredis: /^(app|security\/rate-limiter)\.ts$/,
+  pg: /^storage\/(postgres|inspect)\.ts$/,
+  'node:sqlite': /^storage\/(sqlite-worker|inspect|backup)\.ts$/,
+  ioredis: /^(app|security\/rate-limiter|cli\/examine)\.ts$/,
   pino: /^lib\/log\.ts$/,
   ai: /^runtime\//,
   '@ai-sdk/': /^runtime\//,
