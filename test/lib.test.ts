@@ -3,6 +3,7 @@ import { describe, test } from 'node:test'
 import { parseDuration } from '../src/lib/duration.ts'
 import { nearest } from '../src/lib/nearest.ts'
 import { parseSize } from '../src/lib/size.ts'
+import { cutToBytes } from '../src/lib/text.ts'
 
 describe('parseDuration', () => {
   const durations = { '250ms': 250, '15s': 15_000, '1m': 60_000, '2h': 7_200_000, '30d': 2_592_000_000, '0s': 0 }
@@ -73,4 +74,17 @@ describe('nearest', () => {
     assert.equal(nearest('telemetry', words), undefined)
     assert.equal(nearest('database', words), undefined)
   })
+})
+
+describe('cutToBytes', () => {
+  for (const [text, bytes, cut] of [
+    ['harbour', 100, 'harbour'],
+    ['harbour', 4, 'harb'],
+    ['äöü', 4, 'äö'],
+    ['äöü', 5, 'äö'],
+    ['a😀b', 4, 'a'],
+    ['a😀b', 5, 'a😀'],
+  ] as const) {
+    test(`${bytes} bytes of ${text}`, () => assert.equal(cutToBytes(text, bytes), cut))
+  }
 })

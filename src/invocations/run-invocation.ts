@@ -1,4 +1,5 @@
 import type { Agent, Definition } from '../agents/agent.ts'
+import { cutToBytes } from '../lib/text.ts'
 import { logWrites } from '../logs/store.ts'
 import * as memory from '../memory/store.ts'
 import { metricWrites } from '../metrics/store.ts'
@@ -13,7 +14,7 @@ import * as invocations from './store.ts'
 export const LEASE_MS = 30_000
 /** Shorter runs are stored once, when they end. */
 const STORED_AFTER_MS = 250
-const MAX_EVENT_RESPONSE = 32 * 1024
+const MAX_EVENT_RESPONSE = 32 * 1024 // bytes
 
 /** A run that may begin: `invocation` says running and when it started. */
 export type Started = {
@@ -152,7 +153,7 @@ function eventData({
     version,
     tokens_used,
     duration_ms,
-    ...(response !== null && { response: response.slice(0, MAX_EVENT_RESPONSE) }),
+    ...(response !== null && { response: cutToBytes(response, MAX_EVENT_RESPONSE) }),
     ...(error && { error }),
     context: { user_id: user_id ?? null, session_id: session_id ?? null },
   }

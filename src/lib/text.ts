@@ -2,3 +2,10 @@
 export function storable(text: string): string {
   return text.toWellFormed().replaceAll('\0', '\ufffd')
 }
+
+/** At most so many bytes of UTF-8, cut between two characters. */
+export function cutToBytes(text: string, bytes: number): string {
+  // No character is longer than three bytes for each of its UTF-16 units.
+  if (text.length * 3 <= bytes || Buffer.byteLength(text) <= bytes) return text
+  return new TextDecoder().decode(Buffer.from(text).subarray(0, bytes), { stream: true })
+}
