@@ -113,21 +113,10 @@ export function createServer(edge: Edge, { ready }: Health): Server {
     checkBodyHeaders(request.exchange)
   })
 
-  app.addHook('onResponse', async (request, reply) => {
-    const { exchange } = request
+  app.addHook('onResponse', (request, reply, done) => {
     const level = reply.statusCode >= 500 ? 'error' : 'info'
-    log[level](
-      {
-        request_id: exchange.request_id,
-        method: request.method,
-        path: exchange.route?.operation.path ?? exchange.path.slice(0, 200),
-        status: reply.statusCode,
-        ms: Math.round((performance.now() - exchange.started) * 10) / 10,
-        actor: exchange.actor?.id,
-        agent: exchange.agent?.id,
-      },
-      'request',
-    )
+    if (log.isLevelEnabled(level)) log[level](summary(request, reply), 'request')
+    done()
   })
 
   const deliverReply = async (exchange: Exchange, route: Route, reply: FastifyReply) => {
@@ -189,6 +178,20 @@ export function createServer(edge: Edge, { ready }: Health): Server {
       await app.close()
       clearTimeout(force)
     },
+  }
+}
+
+/** A request as the service's own log shows it: the operation's path, never the query. */
+function summary({ method, exchange }: FastifyRequest, { statusCode: status }: FastifyReply) {
+  const { request_id, route, path, started, actor, agent } = exchange
+  return {
+    request_id,
+    method,
+    path: route?.operation.path ?? path.slice(0, 200),
+    status,
+    ms: Math.round((performance.now() - started) * 10) / 10,
+    actor: actor?.id,
+    agent: agent?.id,
   }
 }
 
