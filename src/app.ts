@@ -149,8 +149,9 @@ export async function startApp(config: Config, overrides: Overrides = {}): Promi
     await close()
   }
   try {
-    const first = await firstStart(parts)
+    // Once it listens nothing can go wrong any more that would keep the only key from being shown.
     const url = await server.listen(config.server)
+    const first = await firstStart(parts)
     let stopping: Promise<void> | undefined
     return {
       ...first,

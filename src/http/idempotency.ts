@@ -31,7 +31,7 @@ type Options = { storage: Storage; keyring: Keyring; now: () => number; log: Log
 
 export function idempotency(options: Options): Idempotency {
   const { storage, keyring, now, log, leaseMs = LEASE_MS, waitMs = WAIT_MS } = options
-  const running = new Map<string, { owner: string; ended: Promise<void> }>()
+  const running = new Map<string, { owner: string; fingerprint: string; ended: Promise<void> }>()
 
   const lease = () => ({ now: now(), lease_ms: leaseMs })
 
@@ -47,10 +47,14 @@ export function idempotency(options: Options): Idempotency {
   const seal = (text: string, secret: boolean) => (secret ? keyring.encrypt(text, PURPOSE) : text)
   const open = (text: string, secret: boolean) => (secret ? keyring.decrypt(text, PURPOSE) : text)
 
-  const runClaimed = async (claim: claims.Claim, secret: boolean, run: (held: Held) => Promise<Rendered>) => {
+  const runClaimed = async (
+    claim: claims.Claim,
+    { fingerprint: print, secret }: Repeatable,
+    run: (held: Held) => Promise<Rendered>,
+  ) => {
     const id = `${claim.scope} ${claim.key}`
     const ended = Promise.withResolvers<void>()
-    running.set(id, { owner: claim.owner, ended: ended.promise })
+    running.set(id, { owner: claim.owner, fingerprint: print, ended: ended.promise })
     let stored = false
     try {
       return await run({
@@ -72,16 +76,22 @@ export function idempotency(options: Options): Idempotency {
   }
 
   return {
-    async once({ scope, key, fingerprint: print, secret }, run) {
+    async once(request, run) {
+      const { scope, key, fingerprint: print, secret } = request
       const deadline = performance.now() + waitMs
       for (;;) {
-        const claim = { scope, key, owner: randomUUID() }
-        const claimed = await claims.claim(storage.db, claim, print, lease())
-        if (claimed.state === 'claimed') return runClaimed(claim, secret, run)
-        if (claimed.state === 'other') throw keyReused()
-        if (claimed.state === 'done') {
-          const { status, headers, body } = claimed.reply
-          return { status, headers: { ...headers, [REPLAYED]: 'true' }, body: open(body, secret) }
+        // What runs here is known without asking the store: its lease may look over after a jump of the clock.
+        const known = running.get(`${scope} ${key}`)
+        if (known && known.fingerprint !== print) throw keyReused()
+        if (!known) {
+          const claim = { scope, key, owner: randomUUID() }
+          const claimed = await claims.claim(storage.db, claim, print, lease())
+          if (claimed.state === 'claimed') return runClaimed(claim, request, run)
+          if (claimed.state === 'other') throw keyReused()
+          if (claimed.state === 'done') {
+            const { status, headers, body } = claimed.reply
+            return { status, headers: { ...headers, [REPLAYED]: 'true' }, body: open(body, secret) }
+          }
         }
         if (performance.now() >= deadline) throw keyInUse()
         const here = running.get(`${scope} ${key}`)?.ended

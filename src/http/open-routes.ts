@@ -4,6 +4,17 @@ import { openApiDocument } from './openapi.ts'
 import { referencePages } from './reference/reference.ts'
 import { send } from './respond.ts'
 
+/** What answers without a key, to GET. */
+export const OPEN_PATHS = [
+  '/healthz',
+  '/readyz',
+  '/v1/openapi.json',
+  '/docs',
+  '/docs/reference.css',
+  '/docs/reference.js',
+  '/llms.txt',
+]
+
 /** What answers without a key: health, to whoever asks, and the documents of the API, to whom the service lets in. */
 export function addOpenRoutes(
   app: FastifyInstance,

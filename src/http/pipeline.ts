@@ -12,6 +12,7 @@ import { failureLimit } from './failure-limit.ts'
 import { passGate, promiseHttps } from './gate.ts'
 import { fingerprint, type Idempotency, readIdempotencyKey } from './idempotency.ts'
 import { requireCode, type SpendCode } from './mfa.ts'
+import { OPEN_PATHS } from './open-routes.ts'
 import { rateLimit, takeFromGate } from './rate-limit.ts'
 import type { Rendered } from './respond.ts'
 import { runAndRender } from './run-and-render.ts'
@@ -74,7 +75,8 @@ async function takeSteps(steps: Step[], exchange: Exchange): Promise<void> {
 }
 
 function requireRoute(operations: readonly Operation[]): Step {
-  const paths = operations.map(({ method, path }) => ({
+  const documents = OPEN_PATHS.map((path) => ({ method: 'GET', path }))
+  const paths = [...operations, ...documents].map(({ method, path }) => ({
     method,
     pattern: new RegExp(`^${path.replaceAll(/\{\w+\}/g, '[^/]+')}$`),
   }))

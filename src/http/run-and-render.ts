@@ -43,8 +43,12 @@ export async function runAndRender({ parts }: { parts: Parts }, run: Run): Promi
     let committed: Rendered | undefined
     const commit: Context['commit'] = async ({ writes, guard }, data) => {
       const reply = data === undefined ? undefined : toReply(data)
-      const accept = async (db: Database) =>
-        (!guard || (await guard(db))) && (!held || !reply || (await held.complete(db, reply)))
+      const accept = async (db: Database) => {
+        if (guard && !(await guard(db))) return false
+        // The guard may have written: a lost claim must undo that too, so it is thrown.
+        if (held && reply && !(await held.complete(db, reply))) throw takenOver()
+        return true
+      }
       const kept = await parts.journal.commit(guard || (held && reply) ? { writes, guard: accept } : { writes })
       if (kept) committed = reply
       return kept

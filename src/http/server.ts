@@ -133,7 +133,12 @@ export function createServer(edge: Edge, { ready }: Health): Server {
     const last_event_id = request.headers['last-event-id'] as string | undefined
     const delivery: Delivery = { mode: 'stream', onHangUp: hangUpOf(reply), emit: stream.send, last_event_id }
     try {
-      const { headers: sent, body } = await run(exchange, route, request.body as Buffer | undefined, delivery)
+      const rendered = await run(exchange, route, request.body as Buffer | undefined, delivery)
+      const { status, headers: sent, body } = rendered
+      if (status === 202) {
+        send(reply.headers(headers), rendered)
+        return
+      }
       // A repeated answer brings no events of its own.
       if (isReplay(sent)) {
         const { data } = JSON.parse(body) as { data: never }
@@ -230,7 +235,9 @@ const PARSER_ERRORS: Record<string, [ErrorCode, string]> = {
 
 /** Below the router there is a socket and nothing else; the client gets our envelope all the same. */
 function answerBrokenRequest(error: Error & { code?: string }, socket: Socket, request_id: string): void {
-  if (error.code === 'ECONNRESET' || !socket.writable) {
+  // Node's own mark for a reply that is still to come on this socket: ours would be taken for that one.
+  const isAnswering = (socket as { _httpMessage?: unknown })._httpMessage != null
+  if (error.code === 'ECONNRESET' || !socket.writable || isAnswering) {
     socket.destroy()
     return
   }
