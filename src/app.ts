@@ -142,7 +142,10 @@ export async function startApp(config: Config, overrides: Overrides = {}): Promi
       background.close(),
       dispatcher.stop(config.server.drainTimeout),
     ])
-    replays.close()
+    // What outlived its client's connection is cancelled, and leaves its record, before the store closes.
+    await parts.runtime.close()
+    await parts.live.idle()
+    await replays.close()
     closeAccess()
     await keys.flush().catch((err) => log.warn({ err }, 'could not write when keys were last used'))
     await limiter.close()

@@ -88,6 +88,8 @@ export type Context = Parts & {
   onHangUp: ((listener: () => void) => void) | undefined
   /** There when the client reads a stream; the last event, `done`, is the reply itself. */
   emit: ((event: StreamEvent) => void) | undefined
+  /** Tells the client that its stream begins, before there is anything to say. */
+  openStream: (() => void) | undefined
   last_event_id: string | undefined
   /**
    * For operations without a transaction: writes what the run leaves and, when `data` is the reply to a request that
@@ -97,9 +99,15 @@ export type Context = Parts & {
 }
 
 /** How the answer reaches the client. */
-export type Delivery = Pick<Context, 'mode' | 'onHangUp' | 'emit' | 'last_event_id'>
+export type Delivery = Pick<Context, 'mode' | 'onHangUp' | 'emit' | 'openStream' | 'last_event_id'>
 
-export const PLAIN_REPLY: Delivery = { mode: 'reply', onHangUp: undefined, emit: undefined, last_event_id: undefined }
+export const PLAIN_REPLY: Delivery = {
+  mode: 'reply',
+  onHangUp: undefined,
+  emit: undefined,
+  openStream: undefined,
+  last_event_id: undefined,
+}
 
 /** A reply of 202: the work goes on after it. */
 export class Accepted {

@@ -21,7 +21,7 @@ export const Text = (max: number, min = 1) => z.string().min(min).max(max)
 /** A free-form object that belongs to the client. */
 export const Metadata = z
   .record(z.string().max(256), z.json())
-  .refine((value) => JSON.stringify(value).length <= 65_536, {
+  .refine((value) => Buffer.byteLength(JSON.stringify(value)) <= 65_536, {
     message: 'must be at most 64 KiB of JSON',
   })
 

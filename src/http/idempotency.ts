@@ -24,7 +24,8 @@ export type Held = { complete(db: Database, reply: Rendered): Promise<boolean> }
 export type Idempotency = {
   /** Runs the request, waits for the run under way, or answers what it answered before. */
   once(request: Repeatable, run: (held: Held) => Promise<Rendered>): Promise<Rendered>
-  close(): void
+  /** Resolves when nothing runs under a key any more. */
+  close(): Promise<void>
 }
 
 type Options = { storage: Storage; keyring: Keyring; now: () => number; log: Logger; leaseMs?: number; waitMs?: number }
@@ -98,7 +99,10 @@ export function idempotency(options: Options): Idempotency {
         await Promise.race([...(here ? [here] : []), pause(here ? deadline - performance.now() : POLL_MS)])
       }
     },
-    close: () => clearInterval(heartbeat),
+    async close() {
+      clearInterval(heartbeat)
+      await Promise.all([...running.values()].map(({ ended }) => ended))
+    },
   }
 }
 

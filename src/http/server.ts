@@ -131,7 +131,8 @@ export function createServer(edge: Edge, { ready }: Health): Server {
     const { request, request_id, headers } = exchange
     const stream = eventStream(reply, headers)
     const last_event_id = request.headers['last-event-id'] as string | undefined
-    const delivery: Delivery = { mode: 'stream', onHangUp: hangUpOf(reply), emit: stream.send, last_event_id }
+    const { open: openStream, send: emit } = stream
+    const delivery: Delivery = { mode: 'stream', onHangUp: hangUpOf(reply), emit, openStream, last_event_id }
     try {
       const rendered = await run(exchange, route, request.body as Buffer | undefined, delivery)
       const { status, headers: sent, body } = rendered
@@ -210,7 +211,10 @@ function prefersAsync({ headers }: FastifyRequest): boolean {
 }
 
 function hangUpOf({ raw }: FastifyReply): Delivery['onHangUp'] {
-  return (listener) => raw.once('close', () => raw.writableFinished || listener())
+  return (listener) => {
+    if (raw.destroyed) listener()
+    else raw.once('close', () => raw.writableFinished || listener())
+  }
 }
 
 const FASTIFY_ERRORS: Record<string, [ErrorCode, string]> = {

@@ -6,7 +6,9 @@ const PING_MS = 15_000
 export type EventStream = {
   /** Whether the client has been told that this is a stream; before that an error is an ordinary reply. */
   readonly opened: boolean
-  send(event: Omit<StreamEvent, 'data'> & { data: unknown }): void
+  /** Sends the head now rather than with the first event. */
+  open(): void
+  send(event: StreamEvent): void
   end(): void
 }
 
@@ -16,8 +18,10 @@ export function eventStream(reply: FastifyReply, headers: Record<string, string>
   let ping: NodeJS.Timeout | undefined
 
   const open = () => {
+    if (ping) return
     reply.hijack()
     raw.writeHead(200, { ...headers, 'Content-Type': 'text/event-stream; charset=utf-8', 'X-Accel-Buffering': 'no' })
+    raw.flushHeaders()
     ping = setInterval(() => raw.write(': ping\n\n'), PING_MS)
     raw.once('close', () => clearInterval(ping))
   }
@@ -26,8 +30,9 @@ export function eventStream(reply: FastifyReply, headers: Record<string, string>
     get opened() {
       return ping !== undefined
     },
+    open,
     send({ id, event, data }) {
-      if (!ping) open()
+      open()
       const text = typeof data === 'string' ? data : JSON.stringify(data)
       raw.write(`id: ${id}\nevent: ${event}\ndata: ${text}\n\n`)
     },

@@ -1,11 +1,18 @@
 import * as agents from '../agents/store.ts'
 import { getVersion } from '../deployments/store.ts'
 import type { Parts } from '../operation.ts'
+import { enqueue } from '../storage/jobs.ts'
+import type { JobRun } from '../storage/run-jobs.ts'
 import { endWith, type Invocation, isFinal } from './invocation.ts'
+import { INVOCATION_JOB } from './invoke-agent.ts'
 import { effects, LEASE_MS, runInvocation } from './run-invocation.ts'
 import * as invocations from './store.ts'
 
 const SWEEP = 100
+/** How long a queued invocation waits for its agent to have a place. */
+const NO_PLACE_MS = 500
+
+export type QueuedPayload = { agent_id: string; request_id: string }
 
 const INTERRUPTED = { code: 'server_error', message: 'The service stopped while the agent was answering' } as const
 
@@ -13,22 +20,30 @@ const INTERRUPTED = { code: 'server_error', message: 'The service stopped while 
  * The job behind `Prefer: respond-async`. Cut short by a crash or a stop of the service, the invocation waits for its
  * job to be taken up again, here or on another node, and starts over.
  */
-export async function runQueued(payload: { agent_id: string; request_id: string }, stop: AbortSignal, parts: Parts) {
+export async function runQueued(payload: QueuedPayload, { signal: stop, finish }: JobRun, parts: Parts): Promise<void> {
   const { agent_id, request_id } = payload
-  const { journal, live, node, now, storage } = parts
-  const agent = await agents.find(storage.db, agent_id)
-  const queued = agent && (await invocations.find(storage.db, agent.seq, request_id))
-  if (!queued || isFinal(queued)) return
-  const lease = { owner: node, lease_until: now() + LEASE_MS }
-  if (!(await invocations.begin(storage.db, request_id, lease, now()))) {
-    throw new Error(`invocation ${request_id} is leased to a node that may have died`)
-  }
-  const { version } = queued
-  const definition = version === null ? agent : (await getVersion(storage.db, agent.id, version)).definition
-  const invocation: Invocation = { ...queued, status: 'running', started_at: now() }
+  const { journal, live, newId, node, now, storage } = parts
+  // From here on a pause finds the run and stops it; what was paused before is read below.
   const run = live.start(request_id, agent_id)
   stop.addEventListener('abort', run.cancel, { once: true })
   try {
+    const agent = await agents.find(storage.db, agent_id)
+    const queued = agent && (await invocations.find(storage.db, agent.seq, request_id))
+    if (!queued || isFinal(queued)) return
+    const { version } = queued
+    const definition = version === null ? agent : (await getVersion(storage.db, agent.id, version)).definition
+    const { max_concurrency } = definition.limits
+    if (max_concurrency !== null && live.count(agent_id) > max_concurrency) {
+      // Not a failed attempt: the same work under a new job, a little later.
+      const job = { id: newId('job', now()), kind: INVOCATION_JOB, payload, run_at: now() + NO_PLACE_MS }
+      await storage.transaction(async (db) => void ((await finish(db)) && (await enqueue(db, job))))
+      return
+    }
+    const lease = { owner: node, lease_until: now() + LEASE_MS }
+    if (!(await invocations.begin(storage.db, request_id, lease, now()))) {
+      throw new Error(`invocation ${request_id} is leased to a node that may have died`)
+    }
+    const invocation: Invocation = { ...queued, status: 'running', started_at: now() }
     if (agent.status === 'paused') run.cancel()
     const started = { invocation, agent, definition, run, owner: node, stored: true, streaming: true }
     const ended = await runInvocation(started, parts)

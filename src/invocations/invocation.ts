@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { DEFAULT_ENVIRONMENT, Environment } from '../deployments/deployment.ts'
-import { type ErrorCode, STATUS_OF } from '../errors.ts'
+import { ApiError, type ErrorCode, STATUS_OF } from '../errors.ts'
 import { eventId, readEventId, type StreamEvent } from '../runtime/live-runs.ts'
 import type { ToolStep } from '../runtime/outcome.ts'
 import { Text, Time } from '../shapes.ts'
@@ -15,12 +15,15 @@ export function isFinal({ status }: { status: InvocationStatus }): boolean {
   return status !== 'queued' && status !== 'running'
 }
 
-const MAX_CONTEXT = 65_536
+const MAX_CONTEXT_BYTES = 65_536
 
 /** `user_id` and `session_id` decide whose memory is used; every other key is the client's own. */
 export const InvocationContext = z
   .looseObject({ user_id: Text(256).optional(), session_id: Text(256).optional() })
-  .refine((context) => JSON.stringify(context).length <= MAX_CONTEXT, 'must be at most 64 KiB of JSON')
+  .refine(
+    (context) => Buffer.byteLength(JSON.stringify(context)) <= MAX_CONTEXT_BYTES,
+    'must be at most 64 KiB of JSON',
+  )
 
 export const InvokeBody = z
   .strictObject({
@@ -133,6 +136,13 @@ export function presentInvocation(invocation: Invocation, agent_id: string): z.i
 
 export function resultOf({ id, response, tokens_used, duration_ms }: Invocation): z.input<typeof InvocationResult> {
   return { response: response ?? '', request_id: id, tokens_used, duration_ms: duration_ms ?? 0 }
+}
+
+/** What a client hears of an invocation that did not complete; why is in the receipt. */
+export function failureOf({ error, duration_ms }: Invocation): ApiError {
+  if (error?.code === 'timeout') return new ApiError('timeout', `The agent did not answer within ${duration_ms} ms`)
+  if (error?.code === 'conflict') return new ApiError('conflict', error.message)
+  return new ApiError('server_error', 'Internal server error')
 }
 
 export function startEvent(request_id: string): StreamEvent {

@@ -1,10 +1,12 @@
-import { type Agent, AgentParams } from '../agents/agent.ts'
+import type { z } from 'zod'
+import { type Agent, AgentParams, type Definition } from '../agents/agent.ts'
 import * as agents from '../agents/store.ts'
-import { serving } from '../deployments/serving.ts'
+import { type Serving, serving } from '../deployments/serving.ts'
 import { ApiError, notFound } from '../errors.ts'
-import { Accepted, operation, requireUser } from '../operation.ts'
+import { Accepted, type Context, operation, requireUser } from '../operation.ts'
 import { jobWrite } from '../storage/jobs.ts'
 import {
+  failureOf,
   type Invocation,
   InvocationResult,
   InvokeBody,
@@ -38,64 +40,28 @@ export const invokeAgent = operation({
   streams: { replay: replayEvents },
 
   async run({ params, body }, context) {
-    const { actor, live, memo, mode, newId, node, now, request_id, storage } = context
-    const agent = await memo('agents', params.agent_id, () => agents.find(storage.db, params.agent_id))
-    if (!agent) throw notFound('Agent', params.agent_id)
-    const user_id = requireUser(actor, body.context.user_id)
-    requireOpen(agent, live.count(agent.id))
-    const served = await serving(agent, body.environment, context)
-
-    const time = now()
-    const invocation: Invocation = {
-      id: request_id,
-      agent_seq: agent.seq,
-      status: mode === 'background' ? 'queued' : 'running',
-      background: mode === 'background',
-      environment: body.environment,
-      version: served.version,
-      deployment_id: served.deployment_id,
-      message: body.message,
-      context: user_id === undefined ? body.context : { ...body.context, user_id },
-      response: null,
-      error: null,
-      input_tokens: 0,
-      output_tokens: 0,
-      tokens_used: 0,
-      steps: [],
-      duration_ms: null,
-      created_by: actor.id,
-      created_at: time,
-      started_at: mode === 'background' ? null : time,
-      finished_at: null,
-    }
-    if (mode === 'background') {
-      const reply = new Accepted({ request_id, status: 'queued' }, `/v1/agents/${agent.id}/invocations/${request_id}`)
-      const payload = { agent_id: agent.id, request_id }
-      const job = jobWrite({ id: newId('job', time), kind: INVOCATION_JOB, payload, run_at: time })
-      await context.commit({ writes: [invocations.insertion(invocation), job] }, reply)
-      return reply
-    }
-
-    const run = live.start(request_id, agent.id)
+    const { actor, emit, live, mode, node, request_id } = context
+    // From here on a pause finds the run and stops it; what was paused before is read below.
+    const run = live.start(request_id, params.agent_id)
     context.onHangUp?.(run.cancel)
-    const { emit } = context
     const unfollow = emit && run.follow(undefined, emit)
     try {
+      const agent = await getAgent(params.agent_id, context)
+      const user_id = requireUser(actor, body.context.user_id)
+      const served = await serving(agent, body.environment, context)
+      requireRunning(agent)
+      const invocation = newInvocation({ ...body, context: bindUser(body.context, user_id) }, agent, served, context)
+      if (mode === 'background') return await queue(invocation, agent, context)
+
+      requirePlace(agent, served.definition, live.count(agent.id))
       emit?.(startEvent(request_id))
-      const started = {
-        invocation,
-        agent,
-        definition: served.definition,
-        run,
-        owner: node,
-        stored: false,
-        streaming: emit !== undefined,
-      }
+      const { definition } = served
+      const started = { invocation, agent, definition, run, owner: node, stored: false, streaming: emit !== undefined }
       const ended = await runInvocation(started, context)
       const completed = ended.invocation.status === 'completed'
       const kept = await context.commit(ended.entry, completed ? resultOf(ended.invocation) : undefined)
       if (!kept) throw new ApiError('conflict', 'The invocation was ended by another node')
-      if (!completed) throw failureOf(ended.invocation, agent)
+      if (!completed) throw failureOf(ended.invocation)
       return resultOf(ended.invocation)
     } finally {
       unfollow?.()
@@ -104,16 +70,67 @@ export const invokeAgent = operation({
   },
 })
 
-function requireOpen({ name, status, limits }: Agent, running: number): void {
-  if (status === 'paused') throw new ApiError('agent_paused', `Agent "${name}" is paused`)
-  if (limits.max_concurrency !== null && running >= limits.max_concurrency) {
-    throw new ApiError('rate_limited', `Agent "${name}" runs ${running} invocations already`, { retry_after: 1 })
+async function getAgent(id: string, { memo, storage }: Context): Promise<Agent> {
+  const agent = await memo('agents', id, () => agents.find(storage.db, id))
+  if (!agent) throw notFound('Agent', id)
+  return agent
+}
+
+type Asked = z.output<typeof InvokeBody>
+
+function bindUser(context: Asked['context'], user_id: string | undefined): Asked['context'] {
+  return user_id === undefined ? context : { ...context, user_id }
+}
+
+function newInvocation(
+  asked: Asked,
+  agent: Agent,
+  served: Serving,
+  { actor, mode, now, request_id }: Context,
+): Invocation {
+  const time = now()
+  const background = mode === 'background'
+  return {
+    id: request_id,
+    agent_seq: agent.seq,
+    status: background ? 'queued' : 'running',
+    background,
+    environment: asked.environment,
+    version: served.version,
+    deployment_id: served.deployment_id,
+    message: asked.message,
+    context: asked.context,
+    response: null,
+    error: null,
+    input_tokens: 0,
+    output_tokens: 0,
+    tokens_used: 0,
+    steps: [],
+    duration_ms: null,
+    created_by: actor.id,
+    created_at: time,
+    started_at: background ? null : time,
+    finished_at: null,
   }
 }
 
-function failureOf({ error, duration_ms }: Invocation, { name }: Agent): ApiError {
-  if (error?.code === 'timeout')
-    return new ApiError('timeout', `Agent "${name}" did not answer within ${duration_ms} ms`)
-  if (error?.code === 'conflict') return new ApiError('conflict', error.message)
-  return new ApiError('server_error', 'Internal server error')
+async function queue(invocation: Invocation, agent: Agent, { commit, newId }: Context): Promise<Accepted> {
+  const { id: request_id, created_at } = invocation
+  const payload = { agent_id: agent.id, request_id }
+  const job = jobWrite({ id: newId('job', created_at), kind: INVOCATION_JOB, payload, run_at: created_at })
+  const reply = new Accepted({ request_id, status: 'queued' }, `/v1/agents/${agent.id}/invocations/${request_id}`)
+  await commit({ writes: [invocations.insertion(invocation), job] }, reply)
+  return reply
+}
+
+function requireRunning({ name, status }: Agent): void {
+  if (status === 'paused') throw new ApiError('agent_paused', `Agent "${name}" is paused`)
+}
+
+/** `running` counts the one that asks. */
+function requirePlace({ name }: Agent, { limits }: Definition, running: number): void {
+  if (limits.max_concurrency === null || running <= limits.max_concurrency) return
+  throw new ApiError('rate_limited', `Agent "${name}" runs ${limits.max_concurrency} invocations already`, {
+    retry_after: 1,
+  })
 }

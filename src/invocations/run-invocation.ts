@@ -48,17 +48,20 @@ export async function runInvocation(started: Started, parts: Parts): Promise<End
     })
   }
 
-  const remembered = await remember(started, parts)
-  const outcome = await parts.runtime.run({
-    agent: { ...definition, name: agent.name },
-    message,
-    context,
-    ...remembered,
-    signal: run.signal,
-    emit: streaming ? run.record : undefined,
-  })
-  clearTimeout(storeSoon)
-  await storing
+  let outcome: Outcome
+  try {
+    outcome = await parts.runtime.run({
+      agent: { ...definition, name: agent.name },
+      message,
+      context,
+      ...(await remember(started, parts)),
+      signal: run.signal,
+      emit: streaming ? run.record : undefined,
+    })
+  } finally {
+    clearTimeout(storeSoon)
+    await storing
+  }
 
   const invocation = settle(started.invocation, outcome, parts.now())
   const writes = await effects(invocation, agent, definition, outcome.logs, parts)

@@ -1,8 +1,10 @@
 import * as agents from '../agents/store.ts'
 import { ApiError } from '../errors.ts'
-import { type Context, operation } from '../operation.ts'
+import { operation } from '../operation.ts'
+import type { StreamEvent } from '../runtime/live-runs.ts'
 import { getInScope } from './in-scope.ts'
 import {
+  failureOf,
   type Invocation,
   InvocationParams,
   InvocationResult,
@@ -29,47 +31,45 @@ export const streamInvocation = operation({
   streams: { always: true },
 
   async run({ params }, context) {
-    const { db, actor, emit, last_event_id, live } = context
+    const { db, actor, emit, last_event_id, live, onHangUp, openStream } = context
+    const { request_id } = params
     const agent = await agents.get(db, params.agent_id)
-    // What runs here may not be stored yet; whose it is must be known before a word of it is told.
-    if (actor.user_id !== undefined) await getInScope(db, actor, agent.seq, params.request_id)
-    const here = live.find(params.request_id)
-    if (here?.agent_id === agent.id && emit) {
-      if (last_event_id === undefined) emit(startEvent(params.request_id))
-      const unfollow = here.follow(last_event_id, emit)
-      await Promise.race([here.ended, hungUp(context)]).finally(unfollow)
-      return resultOrError(await invocations.get(db, agent.seq, params.request_id))
+    let gone = false
+    const hungUp = new Promise<void>((resolve) => onHangUp?.(resolve)).then(() => {
+      gone = true
+    })
+    let told = last_event_id
+
+    // It may run here, begin here at any moment, or run on another node: then the receipt tells when it has ended.
+    for (;;) {
+      const here = live.find(request_id)
+      // What runs here may not be stored yet; whose it is must be known before a word of it is told.
+      const unstored = here?.agent_id === agent.id && actor.user_id === undefined
+      const invocation = unstored ? undefined : await getInScope(db, actor, agent.seq, request_id)
+      openStream?.()
+      if (invocation && isFinal(invocation)) return tellEnd(invocation)
+      if (gone) throw new ApiError('conflict', 'Nobody follows this invocation any more')
+      if (here?.agent_id === agent.id && emit) {
+        if (told === undefined) tell(startEvent(request_id))
+        const unfollow = here.follow(told, tell)
+        await Promise.race([here.ended, hungUp]).finally(unfollow)
+        const ended = await invocations.find(db, agent.seq, request_id)
+        if (ended && isFinal(ended)) return tellEnd(ended)
+      } else {
+        await Promise.race([hungUp, new Promise((resolve) => setTimeout(resolve, LOOK_AGAIN_MS))])
+      }
     }
 
-    const invocation = await untilFinal(agent.seq, params.request_id, context)
-    if (invocation.response !== null) {
-      const told = { request_id: invocation.id, response: invocation.response, steps: invocation.steps }
-      for (const event of replayEvents(told, last_event_id)) emit?.(event)
+    function tell(event: StreamEvent): void {
+      told = event.id
+      emit?.(event)
     }
-    return resultOrError(invocation)
+
+    function tellEnd(invocation: Invocation) {
+      if (invocation.response === null) throw failureOf(invocation)
+      const { response, steps } = invocation
+      for (const event of replayEvents({ request_id, response, steps }, told)) emit?.(event)
+      return resultOf(invocation)
+    }
   },
 })
-
-/** It runs on another node, or waits in the queue: the receipt tells when it has ended. */
-async function untilFinal(agent_seq: number, id: string, { db, onHangUp, live }: Context): Promise<Invocation> {
-  let gone = false
-  onHangUp?.(() => {
-    gone = true
-  })
-  for (;;) {
-    const invocation = await invocations.get(db, agent_seq, id)
-    if (isFinal(invocation) || gone) return invocation
-    await Promise.race(
-      [live.find(id)?.ended, new Promise((resolve) => setTimeout(resolve, LOOK_AGAIN_MS))].filter(Boolean),
-    )
-  }
-}
-
-function hungUp({ onHangUp }: Context): Promise<void> {
-  return new Promise((resolve) => onHangUp?.(resolve))
-}
-
-function resultOrError(invocation: Invocation) {
-  if (invocation.error) throw new ApiError(invocation.error.code, invocation.error.message)
-  return resultOf(invocation)
-}

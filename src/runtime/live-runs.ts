@@ -24,6 +24,8 @@ export type LiveRuns = {
   count(agent_id: string): number
   agents(): string[]
   ids(): string[]
+  /** Resolves when nothing runs any more. */
+  idle(): Promise<void>
 }
 
 export function liveRuns(): LiveRuns {
@@ -33,7 +35,8 @@ export function liveRuns(): LiveRuns {
   return {
     start(request_id, agent_id) {
       const run = startRun(request_id, agent_id, () => {
-        runs.delete(request_id)
+        // A queued run may have begun under the same id before the request that queued it had ended.
+        if (runs.get(request_id) === run) runs.delete(request_id)
         const others = perAgent.get(agent_id)
         others?.delete(run)
         if (others?.size === 0) perAgent.delete(agent_id)
@@ -49,6 +52,9 @@ export function liveRuns(): LiveRuns {
     count: (agent_id) => perAgent.get(agent_id)?.size ?? 0,
     agents: () => [...perAgent.keys()],
     ids: () => [...runs.keys()],
+    async idle() {
+      while (runs.size > 0) await Promise.all([...runs.values()].map(({ ended }) => ended))
+    },
   }
 }
 

@@ -51,12 +51,14 @@ export async function insertAll(db: Database, inserts: Insert[]): Promise<Change
   const parts: string[] = []
   const parameters: unknown[] = []
   for (const insert of inserts) {
-    const { text, parameters: more } = await unnested(db, insert, parameters.length)
-    parts.push(`t${parts.length} as (${text})`)
+    const after = parts.length > 0 ? `t${parts.length - 1}` : undefined
+    const { text, parameters: more } = await unnested(db, insert, parameters.length, after)
+    parts.push(`t${parts.length} as (${text} returning 1)`)
     parameters.push(...more)
   }
   const notes = changes.map((change) => `pg_notify('${notifyChannel}', '${change}')`)
-  await db.executeQuery(CompiledQuery.raw(`with ${parts.join(', ')} select ${['1', ...notes].join(', ')}`, parameters))
+  const last = `(select count(*) from t${parts.length - 1})`
+  await db.executeQuery(CompiledQuery.raw(`with ${parts.join(', ')} select ${[last, ...notes].join(', ')}`, parameters))
   return changes
 }
 
@@ -71,15 +73,17 @@ function statementsFor({ into, rows }: Insert): SqliteStatement[] {
   return after ? [insert, after] : [insert]
 }
 
+/** `after` is what it must wait for: left to itself PostgreSQL takes the parts of a statement in any order. */
 async function unnested(
   db: Database,
   { into, rows }: Insert,
   offset: number,
+  after?: string,
 ): Promise<{ text: string; parameters: unknown[] }> {
   const types = await columnTypes(db, into.table)
   const arrays = into.columns.map((column, i) => `$${offset + i + 1}::${types.get(column)}[]`).join(', ')
   return {
-    text: `insert into "${into.table}" (${namesOf(into)}) select * from unnest(${arrays})${conflictOf(into)}`,
+    text: `insert into "${into.table}" (${namesOf(into)}) select * from unnest(${arrays})${after ? ` where (select count(*) from ${after}) >= 0` : ''}${conflictOf(into)}`,
     parameters: into.columns.map((_, i) => rows.map((row) => row[i] ?? null)),
   }
 }

@@ -95,6 +95,11 @@ const SOCKET_PASSING = /^(ECONN|EPIPE|ETIMEDOUT|ENOTFOUND|EAI_AGAIN|EHOSTUNREACH
 const CONNECTION_PASSING =
   /Connection terminated|is not queryable|timeout exceeded when trying to connect|the database is closed/
 
+/** Whether PostgreSQL undid a transaction because it met another (deadlock, serialization); nothing of it is left. */
+export function isUndone(error: unknown): boolean {
+  return error instanceof Error && ['40P01', '40001'].includes(String((error as Error & { code?: unknown }).code))
+}
+
 /** Whether the database, not the request, is at fault and may come back by itself. */
 export function isPassing(error: unknown): boolean {
   if (error instanceof SqliteError) return SQLITE_PASSING.has((error.errcode ?? 0) & 0xff)

@@ -1,5 +1,5 @@
 import { type BulkTable, type Insert, insertAll, insertMany } from './bulk.ts'
-import { type Database, isPassing, type Storage } from './database.ts'
+import { type Database, isPassing, isUndone, type Storage } from './database.ts'
 
 /** One row on its way into a table. */
 export type Write = { into: BulkTable; row: Record<string, string | number | null> }
@@ -24,6 +24,7 @@ export class BacklogFullError extends Error {}
 type Waiting = { entry: Entry; resolve: (written: boolean) => void; reject: (error: unknown) => void }
 
 const BATCH_SIZE = 512
+const MAX_TRIES = 5
 
 /** `onWritten` hears of rows once they are on disk. */
 type JournalOptions = { backlog: number; onWritten?: (writes: readonly Write[]) => void }
@@ -64,7 +65,12 @@ export function openJournal(storage: Storage, { backlog, onWritten }: JournalOpt
   }
 }
 
-async function flush(storage: Storage, batch: Waiting[], onWritten: JournalOptions['onWritten']): Promise<void> {
+async function flush(
+  storage: Storage,
+  batch: Waiting[],
+  onWritten: JournalOptions['onWritten'],
+  tries = 1,
+): Promise<void> {
   try {
     const written = await writeAll(storage, batch)
     for (const waiting of batch) {
@@ -72,6 +78,8 @@ async function flush(storage: Storage, batch: Waiting[], onWritten: JournalOptio
       if (written.has(waiting)) onWritten?.(waiting.entry.writes)
     }
   } catch (error) {
+    // Two nodes met in the same rows, and this one was undone as a whole: once more.
+    if (isUndone(error) && tries < MAX_TRIES) return flush(storage, batch, onWritten, tries + 1)
     // One bad entry must not fail its neighbours: each goes alone.
     if (batch.length > 1 && !isPassing(error)) for (const waiting of batch) await flush(storage, [waiting], onWritten)
     else for (const { reject } of batch) reject(error)
