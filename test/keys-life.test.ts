@@ -154,7 +154,9 @@ onBothEngines('the life of a key', (service) => {
     const secrets = [first, second, third]
     await self(third)
 
-    const told = await Promise.all(['/v1/keys?limit=100', `/v1/keys/${id}`, '/v1/keys/self'].map(get))
+    const told = await Promise.all(
+      ['/v1/keys?limit=100', `/v1/keys/${id}`, '/v1/keys/self', '/v1/audit-log?limit=100'].map(get),
+    )
     await service().restart()
     const stored = await everythingStored(service())
     assert.ok(stored.includes(id) && service().log().includes('POST'), 'looked in the right places')

@@ -26,6 +26,7 @@ export type Server = {
 }
 
 const HEADER_BYTES = 16_384
+const IDLE_SWEEP_MS = 20
 
 type Health = { ready(): Promise<boolean> }
 
@@ -124,6 +125,7 @@ export function createServer(edge: Edge, { ready }: Health): Server {
     const onHangUp = route.operation.streams && mode === 'reply' ? hangUpOf(reply) : undefined
     const body = exchange.request.body as Buffer | undefined
     const rendered = await run(exchange, route, body, { ...PLAIN_REPLY, mode, onHangUp })
+    if (draining) reply.header('Connection', 'close')
     send(reply.headers(exchange.headers), rendered)
   }
 
@@ -162,7 +164,6 @@ export function createServer(edge: Edge, { ready }: Health): Server {
       config: { route },
       async handler(request, reply) {
         const { exchange } = request
-        if (draining) reply.header('Connection', 'close')
         const deliver = wantsStream(route, request) ? deliverStream : deliverReply
         await deliver(exchange, route, reply)
         return reply
@@ -181,7 +182,10 @@ export function createServer(edge: Edge, { ready }: Health): Server {
       draining = true
       stopReloading()
       const force = setTimeout(() => app.server.closeAllConnections(), drainTimeoutMs)
+      // A connection falls idle when its last request ends; nobody but us would close it then.
+      const sweep = setInterval(() => app.server.closeIdleConnections(), IDLE_SWEEP_MS)
       await app.close()
+      clearInterval(sweep)
       clearTimeout(force)
     },
   }

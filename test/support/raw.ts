@@ -1,3 +1,4 @@
+import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { connect } from 'node:net'
 import type { Reply } from './service.ts'
@@ -44,4 +45,12 @@ function* readReplies(text: string): Generator<Reply> {
       .toString()
     yield { status, headers, text: body.toString(), body: length > 0 ? JSON.parse(body.toString()) : undefined }
   }
+}
+
+/** What every reply carries, also one from below the router. */
+export function assertStandardHeaders(headers: Headers): void {
+  assert.match(headers.get('x-request-id') ?? '', /^req_[0-9A-Z]{26}$/)
+  assert.equal(headers.get('cache-control'), 'no-store')
+  assert.equal(headers.get('x-content-type-options'), 'nosniff')
+  assert.equal(headers.get('content-type'), 'application/json; charset=utf-8')
 }
