@@ -6,6 +6,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { TestContext } from 'node:test'
 import { newKey } from '../../src/security/key-format.ts'
+import { type Database, openStorage } from '../../src/storage/database.ts'
 import { testPostgres } from './postgres.ts'
 import type { Engine, Reply, Settings } from './service.ts'
 
@@ -24,6 +25,8 @@ export type ChildService = {
   terminate(): Promise<number | null>
   /** kill -9, without a word of warning. */
   kill(): Promise<void>
+  /** Works on its store while it is down. */
+  inStore(work: (db: Database) => Promise<void>): Promise<void>
   /** Starts it again on the same store. */
   start(): Promise<void>
 }
@@ -82,6 +85,10 @@ export async function startChildService(
     output: () => output,
     terminate: () => end('SIGTERM'),
     kill: async () => void (await end('SIGKILL')),
+    async inStore(work) {
+      const { db, close } = await openStorage({ data: env.MOORAGE_DATA, database: { url: database?.url, poolSize: 1 } })
+      await work(db).finally(close)
+    },
     async start() {
       child = spawn(process.execPath, [MAIN], { cwd: home, env, stdio: ['ignore', 'pipe', 'pipe'] })
       const keep = (chunk: Buffer) => {

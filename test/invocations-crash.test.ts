@@ -1,0 +1,69 @@
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import { startChildService } from './support/child-service.ts'
+import { ENGINES } from './support/service.ts'
+import { until } from './support/until.ts'
+
+const slow = (name: string, ms: number) => ({
+  name,
+  model: 'builtin/script',
+  script: { rules: [{ reply: 'done', delay_ms: ms }] },
+})
+
+for (const engine of ENGINES) {
+  describe(`kill -9 during an invocation on ${engine}`, () => {
+    test('one in the background starts over and completes', async (t) => {
+      const service = await startChildService(t, engine)
+      await service.call('POST', '/v1/agents', slow('worker', 700))
+      const { data } = await service.call(
+        'POST',
+        '/v1/agents/worker/invoke',
+        { message: 'go' },
+        { Prefer: 'respond-async' },
+      )
+      const receipt = `/v1/agents/worker/invocations/${data.request_id}`
+      await until('the run', async () => (await service.call('GET', receipt)).data.status === 'running')
+      await service.kill()
+      // Half a minute passes: nobody renews the leases of the dead process.
+      await service.inStore(async (db) => {
+        await db.updateTable('jobs').set({ run_at: 0 }).where('kind', '=', 'invocation').execute()
+        await db.updateTable('invocations').set({ lease_until: 0 }).execute()
+      })
+      await service.start()
+      await until('the answer', async () => (await service.call('GET', receipt)).data.status === 'completed')
+      const { data: done } = await service.call('GET', receipt)
+      assert.equal(done.response, 'done')
+      const { pagination } = await service.call('GET', '/v1/agents/worker/logs')
+      assert.equal(pagination.total, 1)
+    })
+
+    test('one that somebody waited for is marked failed, with its log, metric and event', async (t) => {
+      const service = await startChildService(t, engine, {
+        MOORAGE_WEBHOOKS__ALLOW_INSECURE: 'true',
+        MOORAGE_WEBHOOKS__ALLOWED_CIDRS: '127.0.0.0/8',
+      })
+      const { data: agent } = await service.call('POST', '/v1/agents', slow('waiter', 60_000))
+      const hook = { agent_id: agent.id, url: 'http://127.0.0.1:59998/hook', events: ['*'] }
+      const { data: webhook } = await service.call('POST', '/v1/webhooks', hook)
+      const answer = service.send('POST', '/v1/agents/waiter/invoke', { message: 'go' })
+      const list = '/v1/agents/waiter/invocations'
+      await until('the stored run', async () => (await service.call('GET', list)).pagination.total === 1)
+      await service.kill()
+      assert.equal(await answer, undefined)
+      await service.inStore(async (db) => {
+        await db.updateTable('invocations').set({ lease_until: 0 }).execute()
+      })
+      await service.start()
+      await until('the end', async () => (await service.call('GET', list)).data[0].status === 'failed')
+      const { data } = await service.call('GET', list)
+      assert.equal(data[0].error.message, 'The service stopped while the agent was answering')
+      const logs = await service.call('GET', '/v1/agents/waiter/logs?level=error')
+      assert.equal(logs.pagination.total, 1)
+      const deliveries = await service.call('GET', `/v1/webhooks/${webhook.id}/deliveries`)
+      assert.deepEqual(
+        deliveries.data.map(({ event }: { event: string }) => event),
+        ['agent.failed'],
+      )
+    })
+  })
+}

@@ -1,0 +1,127 @@
+import assert from 'node:assert/strict'
+import { randomUUID } from 'node:crypto'
+import { describe, test } from 'node:test'
+import { newAgent } from './support/agents.ts'
+import { onBothEngines, type Service, startService } from './support/service.ts'
+import { allEvents } from './support/sse.ts'
+import { until } from './support/until.ts'
+
+const slow = (ms: number) => ({ model: 'builtin/script', script: { rules: [{ reply: 'done', delay_ms: ms }] } })
+
+function invoke(service: Service, agent: string, headers: Record<string, string> = {}) {
+  return service.call('POST', `/v1/agents/${agent}/invoke`, { body: { message: 'go' }, headers })
+}
+
+function follow(service: Service, path: string): Promise<Response> {
+  return fetch(service.url + path, { headers: { Authorization: `Bearer ${service.admin}` } })
+}
+
+onBothEngines('what an agent may run', (service) => {
+  test('max_concurrency holds for invocations that come at the same moment', async () => {
+    const agent = await newAgent(service(), { ...slow(300), limits: { max_concurrency: 2 } })
+    const replies = await Promise.all(Array.from({ length: 12 }, () => invoke(service(), agent)))
+    const statuses = replies.map(({ status }) => status)
+    assert.equal(statuses.filter((status) => status === 200).length, 2)
+    assert.equal(statuses.filter((status) => status === 429).length, 10)
+  })
+
+  test('queued invocations wait for a place, and all of them run', async () => {
+    const agent = await newAgent(service(), { ...slow(100), limits: { max_concurrency: 1 } })
+    await Promise.all(Array.from({ length: 4 }, () => invoke(service(), agent, { Prefer: 'respond-async' })))
+    let most = 0
+    await until('all answers', async () => {
+      const { body } = await service().call('GET', `/v1/agents/${agent}/invocations`)
+      const count = (status: string) => body.data.filter((row: { status: string }) => row.status === status).length
+      most = Math.max(most, count('running'))
+      return count('completed') === 4
+    })
+    assert.ok(most <= 1, `${most} at once`)
+  })
+
+  test('whatever is asked around a pause, nothing runs after it', async () => {
+    const agent = await newAgent(service(), slow(60_000))
+    const asked = Array.from({ length: 10 }, () => invoke(service(), agent))
+    const paused = service().call('PATCH', `/v1/agents/${agent}`, { body: { status: 'paused' } })
+    const late = Array.from({ length: 10 }, () => invoke(service(), agent))
+    assert.equal((await paused).status, 200)
+    for (const { status, body } of await Promise.all([...asked, ...late])) {
+      assert.equal(status, 409)
+      assert.ok(['agent_paused', 'conflict'].includes(body.error.code))
+    }
+    assert.equal(service().app.parts.live.count(agent), 0)
+  })
+
+  describe('GET …/stream', () => {
+    test('begins at once, before there is anything to say', async () => {
+      const agent = await newAgent(service(), slow(60_000))
+      const { body } = await invoke(service(), agent, { Prefer: 'respond-async' })
+      const path = `/v1/agents/${agent}/invocations/${body.data.request_id}`
+      const response = await follow(service(), `${path}/stream`)
+      assert.equal(response.status, 200)
+      assert.equal((await service().call('GET', path)).body.data.response, null)
+      await service().call('POST', `${path}/cancel`)
+      const events = await allEvents(response)
+      assert.equal(events.at(-1)?.event, 'error')
+    })
+
+    test('of a failed run ends as the run itself did, and tells nothing more', async () => {
+      const agent = await newAgent(service(), {
+        model: 'builtin/script',
+        script: { rules: [{ fail: 'no coal left' }] },
+      })
+      const { body } = await invoke(service(), agent)
+      const response = await follow(service(), `/v1/agents/${agent}/invocations/${body.request_id}/stream`)
+      assert.equal(response.status, 200)
+      const [last] = (await allEvents(response)).slice(-1)
+      const { error } = last?.data as { error: unknown }
+      assert.deepEqual([last?.event, error], ['error', { code: 'server_error', message: 'Internal server error' }])
+    })
+  })
+
+  test('a stop waits until what outlived its client has left its record', async () => {
+    const agent = await newAgent(service(), slow(60_000))
+    const hangUp = new AbortController()
+    const gone = fetch(`${service().url}/v1/agents/${agent}/invoke`, {
+      method: 'POST',
+      headers: {
+        Authorization: `Bearer ${service().admin}`,
+        'Content-Type': 'application/json',
+        'Idempotency-Key': randomUUID(),
+      },
+      body: '{"message":"go"}',
+      signal: hangUp.signal,
+    }).catch(() => {})
+    await until('the run', () => service().app.parts.live.count(agent) === 1)
+    hangUp.abort()
+    await gone
+    await service().restart()
+    const { body } = await service().call('GET', `/v1/agents/${agent}/invocations`)
+    assert.deepEqual(
+      body.data.map(({ status }: { status: string }) => status),
+      ['cancelled'],
+    )
+    const claims = await service()
+      .app.parts.storage.db.selectFrom('claims')
+      .selectAll()
+      .where('status', 'is', null)
+      .execute()
+    assert.deepEqual(claims, [])
+  })
+})
+
+test('two nodes under load, one with keys and one without, lose no invocation to each other', async () => {
+  const service = await startService('postgres')
+  const other = await service.beside()
+  const agent = await newAgent(service)
+  const load = async (node: Service, headers: () => Record<string, string>) => {
+    const statuses: number[] = []
+    for (let i = 0; i < 25; i++) statuses.push((await invoke(node, agent, headers())).status)
+    return statuses
+  }
+  const plain = Array.from({ length: 6 }, () => load(service, () => ({})))
+  const keyed = Array.from({ length: 6 }, () => load(other, () => ({ 'Idempotency-Key': randomUUID() })))
+  const statuses = (await Promise.all([...plain, ...keyed])).flat()
+  await other.stop()
+  await service.stop()
+  assert.deepEqual(new Set(statuses), new Set([200]))
+})
