@@ -57,7 +57,7 @@ const DEEPEST = 6
 export type Io = 'input' | 'output'
 
 /** A value that fits the schema: all of a reply, only what a request must say. `id` is what such things are called. */
-function sample(schema: Schema, { components }: Pick<OpenApi, 'components'>, io: Io, id = ID): unknown {
+export function sample(schema: Schema, { components }: Pick<OpenApi, 'components'>, io: Io, id = ID): unknown {
   const resolve = ({ $ref }: Schema) => components.schemas[($ref ?? '').slice('#/components/schemas/'.length)] ?? {}
 
   const valueOf = (shape: Schema, name: string, depth: number): unknown => {
