@@ -1,9 +1,12 @@
 import assert from 'node:assert/strict'
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, describe, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
+import { unusedPort } from './support/daemon.ts'
 import { type Block, codeBlocks, commandsOf, openBash, ROOT, readDoc } from './support/docs.ts'
 import { type LocalServer, startLocalServer } from './support/local-server.ts'
 import { type Authenticator, authenticator, enrol } from './support/mfa.ts'
@@ -125,3 +128,36 @@ for (const doc of DOCS) {
     })
   })
 }
+
+describe('the first commands of README.md', () => {
+  test('start a service that prints a key, and a curl that works as pasted', async (t) => {
+    const [start] = codeBlocks(readDoc('README.md'))
+    assert.deepEqual(commandsOf(start?.code ?? ''), ['git clone <this repository> moorage', 'cd moorage', 'npm start'])
+    const folder = mkdtempSync(join(tmpdir(), 'moorage-readme-'))
+    const env = {
+      PATH: process.env['PATH'] ?? '',
+      HOME: folder,
+      PORT: String(await unusedPort()),
+      MOORAGE_DATA: join(folder, 'data'),
+      LOG_LEVEL: 'error',
+    }
+    // A group of its own: npm is not the service, only the one who started it.
+    const child = spawn('npm', ['start'], { cwd: ROOT, env, detached: true, stdio: ['ignore', 'pipe', 'inherit'] })
+    t.after(async () => {
+      const exited = once(child, 'exit')
+      process.kill(-(child.pid ?? 0), 'SIGTERM')
+      await exited
+      rmSync(folder, { recursive: true, force: true })
+    })
+    let printed = ''
+    while (!/Try it:\s+(curl[\s\S]*?)\n\n/.test(printed)) printed += String((await once(child.stdout, 'data'))[0])
+    assert.match(printed, /Key +mrg_\w{49} +\(admin; shown this once/)
+    const bash = openBash(folder, env)
+    t.after(() => bash.close())
+    const { code, output } = await bash.run(
+      (/Try it:\s+(curl[\s\S]*)/.exec(printed)?.[1] ?? '').replaceAll('\\\n', ' '),
+    )
+    assert.equal(code, 0, output)
+    assert.equal(JSON.parse(output).data.response, 'Ahoy!')
+  })
+})
