@@ -35,7 +35,11 @@ describe('npm run sdk:build', () => {
   test('needs nothing that a browser lacks', () => {
     for (const name of readdirSync(folder).filter((file) => file.endsWith('.js'))) {
       const code = readFileSync(join(folder, name), 'utf8')
-      assert.doesNotMatch(code, /\bfrom '(?!\.\/)|\brequire\(|\bprocess\.|\bBuffer\b|\bsetImmediate\b|randomUUID\(/, name)
+      assert.doesNotMatch(
+        code,
+        /\bfrom '(?!\.\/)|\brequire\(|\bprocess\.|\bBuffer\b|\bsetImmediate\b|randomUUID\(/,
+        name,
+      )
     }
   })
 })

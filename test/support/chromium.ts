@@ -65,25 +65,27 @@ export async function startBrowser(path: string): Promise<Browser> {
   }
 }
 
-// What the protocol answers is read where it is asked for.
+// What the protocol says is read where it is asked for.
 // oxlint-disable-next-line typescript/no-explicit-any
+type Answer = any
+
 type Message = {
   id?: number
   method?: string
   sessionId?: string
-  params?: any
-  result?: any
+  params?: Answer
+  result?: Answer
   error?: { message: string }
 }
 
 type Protocol = {
-  send(method: string, params?: object, sessionId?: string): Promise<Message['result']>
-  listen(sessionId: string, listener: (method: string, params: Message['params']) => void): void
+  send(method: string, params?: object, sessionId?: string): Promise<Answer>
+  listen(sessionId: string, listener: (method: string, params: Answer) => void): void
 }
 
 function speak(socket: WebSocket): Protocol {
-  const waiting = new Map<number, { resolve: (value: Message['result']) => void; reject: (error: Error) => void }>()
-  const listeners = new Map<string, (method: string, params: Message['params']) => void>()
+  const waiting = new Map<number, { resolve: (value: Answer) => void; reject: (error: Error) => void }>()
+  const listeners = new Map<string, (method: string, params: Answer) => void>()
   let lastId = 0
   socket.addEventListener('message', ({ data }) => {
     const { id, method, sessionId, params, result, error } = JSON.parse(String(data)) as Message

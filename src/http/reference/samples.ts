@@ -77,7 +77,7 @@ export function sample(
       return isPlain ? null : valueOf(options.find(({ type }) => type !== 'null') ?? {}, name, depth + 1)
     }
     if (Array.isArray(shape.type)) {
-      const [type = 'null'] = shape.type.filter((one) => one !== 'null')
+      const type = shape.type.find((one) => one !== 'null') ?? 'null'
       return io === 'output' && BY_NAME[name] === undefined ? null : valueOf({ ...shape, type }, name, depth + 1)
     }
     if (shape.enum) return shape.enum.includes(BY_NAME[name]) ? BY_NAME[name] : shape.enum[0]
