@@ -5,6 +5,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, describe, test } from 'node:test'
+import { codeAt, stepAt } from '../src/security/mfa.ts'
 import { type Answer, inScript, inTerminal, ROOT, startHere, type Way } from './support/terminal.ts'
 
 const WAYS: [string, Way, boolean][] = [
@@ -90,6 +91,27 @@ for (const [where, way, isTerminal] of WAYS) {
         await moorage(['keys', 'revoke', id, '--yes'])
       }
       assert.equal(await status(second), 401)
+    })
+
+    test('a second factor: given on the host, asked for where it is needed', async () => {
+      const { id } = JSON.parse((await inScript(['whoami', '--json'], { cwd: folder, env })).stdout)
+      const enrolled = await inScript(['mfa', 'enrol', id, '--local', '--json'], { cwd: folder, env })
+      const { secret } = JSON.parse(enrolled.stdout)
+      const code = (offset: number) => codeAt({ secret, step: stepAt(Date.now()) + offset })
+      assert.equal((await inScript(['mfa', 'confirm', id, code(-1), '--local'], { cwd: folder, env })).code, 0)
+      writeFileSync(
+        join(folder, 'guarded.yaml'),
+        'name: guarded\nsecurity: { mfa: { enabled: true, requiredFor: [delete] } }\n',
+      )
+      await moorage(['deploy', '--file', 'guarded.yaml'])
+      if (isTerminal) {
+        const answers = [{ when: /One-time code/, send: `${code(0)}\r` }]
+        await moorage(['agents', 'delete', 'guarded', '--yes'], { answers })
+      } else {
+        assert.match((await moorage(['agents', 'delete', 'guarded', '--yes'], { exit: 4 })).stderr, /--otp/)
+        await moorage(['agents', 'delete', 'guarded', '--yes', '--otp', code(0)])
+      }
+      await moorage(['agents', 'get', 'guarded'], { exit: 3 })
     })
 
     test('no colours but for people', async () => {
