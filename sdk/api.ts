@@ -89,10 +89,15 @@ export type Agent = {
   name: string
   status: 'running' | 'paused'
   created_at: string
+  /** What the agent is for; nobody but people reads it */
   description: string | null
+  /** `provider/model`: `builtin/echo`, `builtin/script`, `builtin/recall`, or one of a configured provider */
   model: string
+  /** null: the model's own */
   temperature: number | null
+  /** What the model is told before every message */
   instructions: string | null
+  /** What the model may call */
   tools: ({
     type: 'http'
     name: string
@@ -112,6 +117,7 @@ export type Agent = {
     allow: string[] | null
     timeout_ms: number
   })[]
+  /** Rules that `builtin/script` answers by; other models ignore it */
   script: {
     rules: ({
       match?: {
@@ -129,17 +135,27 @@ export type Agent = {
     })[]
     fallback: string
   } | null
+  /** What is remembered, and what the model is reminded of */
   memory: {
+    /** Whether an exchange is remembered at all */
     remember: boolean
+    /** How many of the session's latest turns the model is shown */
     history: number
+    /** How many recalled memories the model is shown */
     recall: number
   }
+  /** How long, how much, how many at once */
   limits: {
+    /** null: the service's own limit */
     timeout_ms: number | null
+    /** How often the model may answer with tool calls */
     max_steps: number
+    /** null: the model's own */
     max_output_tokens: number | null
+    /** Invocations at once; null: no limit */
     max_concurrency: number | null
   }
+  /** Yours; the service only keeps it */
   metadata: Record<string, Json>
   security: {
     ipWhitelist: {
@@ -188,10 +204,15 @@ export type Agent = {
 
 export type CreateAgent = {
   name: string
+  /** What the agent is for; nobody but people reads it */
   description?: string | null | undefined
+  /** `provider/model`: `builtin/echo`, `builtin/script`, `builtin/recall`, or one of a configured provider */
   model?: string | undefined
+  /** null: the model's own */
   temperature?: number | null | undefined
+  /** What the model is told before every message */
   instructions?: string | null | undefined
+  /** What the model may call */
   tools?: ({
     type: 'http'
     name: string
@@ -211,6 +232,7 @@ export type CreateAgent = {
     allow?: string[] | null | undefined
     timeout_ms?: number | undefined
   })[] | undefined
+  /** Rules that `builtin/script` answers by; other models ignore it */
   script?: {
     rules?: ({
       match?: {
@@ -228,18 +250,29 @@ export type CreateAgent = {
     })[] | undefined
     fallback?: string | undefined
   } | null | undefined
+  /** What is remembered, and what the model is reminded of */
   memory?: {
+    /** Whether an exchange is remembered at all */
     remember?: boolean | undefined
+    /** How many of the session's latest turns the model is shown */
     history?: number | undefined
+    /** How many recalled memories the model is shown */
     recall?: number | undefined
   } | undefined
+  /** How long, how much, how many at once */
   limits?: {
+    /** null: the service's own limit */
     timeout_ms?: number | null | undefined
+    /** How often the model may answer with tool calls */
     max_steps?: number | undefined
+    /** null: the model's own */
     max_output_tokens?: number | null | undefined
+    /** Invocations at once; null: no limit */
     max_concurrency?: number | null | undefined
   } | undefined
+  /** Yours; the service only keeps it */
   metadata?: Record<string, Json> | undefined
+  /** Who may reach the agent, and how */
   security?: {
     ipWhitelist?: {
       /** Refuse every address that is not listed */
@@ -280,6 +313,7 @@ export type CreateAgent = {
       requiredFor?: ('delete' | 'update' | 'deploy' | 'rollback' | 'clear_memory' | 'webhooks' | 'keys')[] | undefined
     } | undefined
   } | null | undefined
+  /** Tokens that are accepted for this agent besides keys */
   auth?: {
     /** How bearer tokens other than API keys are verified: `oauth2` or `jwt` */
     type: 'oauth2'
@@ -314,10 +348,15 @@ export type AgentSummary = {
 export type UpdateAgent = {
   name?: string | undefined
   status?: 'running' | 'paused' | undefined
+  /** What the agent is for; nobody but people reads it */
   description?: string | null | undefined
+  /** `provider/model`: `builtin/echo`, `builtin/script`, `builtin/recall`, or one of a configured provider */
   model?: string | undefined
+  /** null: the model's own */
   temperature?: number | null | undefined
+  /** What the model is told before every message */
   instructions?: string | null | undefined
+  /** What the model may call */
   tools?: ({
     type: 'http'
     name: string
@@ -337,6 +376,7 @@ export type UpdateAgent = {
     allow?: string[] | null | undefined
     timeout_ms?: number | undefined
   })[] | undefined
+  /** Rules that `builtin/script` answers by; other models ignore it */
   script?: {
     rules?: ({
       match?: {
@@ -354,18 +394,29 @@ export type UpdateAgent = {
     })[] | undefined
     fallback?: string | undefined
   } | null | undefined
+  /** What is remembered, and what the model is reminded of */
   memory?: {
+    /** Whether an exchange is remembered at all */
     remember?: boolean | undefined
+    /** How many of the session's latest turns the model is shown */
     history?: number | undefined
+    /** How many recalled memories the model is shown */
     recall?: number | undefined
   } | undefined
+  /** How long, how much, how many at once */
   limits?: {
+    /** null: the service's own limit */
     timeout_ms?: number | null | undefined
+    /** How often the model may answer with tool calls */
     max_steps?: number | undefined
+    /** null: the model's own */
     max_output_tokens?: number | null | undefined
+    /** Invocations at once; null: no limit */
     max_concurrency?: number | null | undefined
   } | undefined
+  /** Yours; the service only keeps it */
   metadata?: Record<string, Json> | undefined
+  /** Who may reach the agent, and how */
   security?: {
     ipWhitelist?: {
       /** Refuse every address that is not listed */
@@ -406,6 +457,7 @@ export type UpdateAgent = {
       requiredFor?: ('delete' | 'update' | 'deploy' | 'rollback' | 'clear_memory' | 'webhooks' | 'keys')[] | undefined
     } | undefined
   } | null | undefined
+  /** Tokens that are accepted for this agent besides keys */
   auth?: {
     /** How bearer tokens other than API keys are verified: `oauth2` or `jwt` */
     type: 'oauth2'

@@ -1,10 +1,14 @@
 import assert from 'node:assert/strict'
+import { execFile } from 'node:child_process'
 import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { after, before, describe, test } from 'node:test'
+import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
 import { newShell, type Shell } from './support/cli.ts'
 import { startLocalServer } from './support/local-server.ts'
 import { type Service, startService } from './support/service.ts'
+import { until } from './support/until.ts'
 
 describe('moorage, from an empty folder', () => {
   let service: Service
@@ -148,6 +152,31 @@ describe('moorage, from an empty folder', () => {
     )
   })
 
+  test('dev deploys on every save, says what is wrong with the file, and prints what happens', async () => {
+    const file = join(shell.folder, 'dev.yaml')
+    const write = (reply: string) =>
+      writeFileSync(file, `name: draft\nmodel: builtin/script\nscript: { rules: [{ reply: "${reply}" }] }\n`)
+    const answer = async () => (await shell.moorage(['invoke', 'draft', 'x', '-e', 'dev'])).stdout
+    write('one')
+    let said = ''
+    let isDone = false
+    const developing = shell.moorage(['dev', '--file', 'dev.yaml'], {
+      stopWhen: (stdout, stderr) => {
+        said = stderr
+        return isDone && stdout.includes('Invocation completed')
+      },
+    })
+    await until('the first version', async () => (await answer()) === 'one\n')
+    writeFileSync(file, 'name: Not A Name\n')
+    await until('the mistake', () => /dev\.yaml:1:7: name: must be/.test(said))
+    write('two')
+    await until('the second version', async () => (await answer()) === 'two\n')
+    isDone = true
+    await answer()
+    assert.equal((await developing).code, 130)
+    assert.match(said, /dev serves [0-9a-f]{12} of draft[\s\S]*dev serves [0-9a-f]{12} of draft/)
+  })
+
   test('a message from stdin, a background run, a conversation', async () => {
     assert.equal((await shell.moorage(['invoke', 'hello'], { stdin: 'piped\n' })).stdout, 'piped\n')
     const { stdout } = await ok('invoke', 'hello', 'later', '--background')
@@ -219,6 +248,21 @@ describe('moorage and its exit codes', () => {
       assert.match((await shell.moorage(['completion', name])).stdout, /moorage __complete/)
     }
     assert.equal((await shell.moorage(['completion', 'tcsh'])).code, 2)
+  })
+
+  test('the script for bash completes', async () => {
+    const { stdout: script } = await shell.moorage(['completion', 'bash'])
+    const main = fileURLToPath(new URL('../src/cli/main.ts', import.meta.url))
+    const { stdout } = await promisify(execFile)('bash', [
+      '-c',
+      `moorage() { '${process.execPath}' '${main}' "$@"; }\n${script}
+       COMP_WORDS=(moorage keys ro) COMP_CWORD=2; _moorage; echo "\${COMPREPLY[@]}"`,
+    ])
+    assert.equal(stdout, 'rotate\n')
+  })
+
+  test('open prints the address of the reference', async () => {
+    assert.equal((await shell.moorage(['open'])).stdout, `${service.url}/docs\n`)
   })
 })
 

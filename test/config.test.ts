@@ -183,6 +183,10 @@ describe('configuration by environment', () => {
       MOORAGE_SERVICE_HOST: '10.0.0.1',
       MOORAGE_SERVICE_PORT_HTTP: '8787',
       MOORAGE_PORT_8787_TCP_ADDR: '10.0.0.1',
+      MOORAGE_URL: 'http://10.0.0.1:8787',
+      MOORAGE_API_KEY: KEY,
+      MOORAGE_PROFILE: 'x',
+      MOORAGE_TEST_POSTGRES: 'x',
     })
     assert.equal(config.server.port, 8787)
   })

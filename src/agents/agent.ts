@@ -15,22 +15,24 @@ const AgentName = z
 
 /** What an agent is made of; a version is a snapshot of this. */
 export const Definition = z.strictObject({
-  description: Text(2000, 0).nullable().default(null),
-  model: Text(200).default(DEFAULT_MODEL),
-  temperature: z.number().min(0).max(2).nullable().default(null),
-  instructions: Text(100_000, 0).nullable().default(null),
-  tools: Tools.default([]),
-  script: Script.nullable().default(null),
-  memory: MemoryPolicy.prefault({}),
-  limits: Limits.prefault({}),
-  metadata: Metadata.default({}),
+  description: Text(2000, 0).nullable().describe('What the agent is for; nobody but people reads it').default(null),
+  model: Text(200)
+    .describe('`provider/model`: `builtin/echo`, `builtin/script`, `builtin/recall`, or one of a configured provider')
+    .default(DEFAULT_MODEL),
+  temperature: z.number().min(0).max(2).nullable().describe("null: the model's own").default(null),
+  instructions: Text(100_000, 0).nullable().describe('What the model is told before every message').default(null),
+  tools: Tools.describe('What the model may call').default([]),
+  script: Script.nullable().describe('Rules that `builtin/script` answers by; other models ignore it').default(null),
+  memory: MemoryPolicy.describe('What is remembered, and what the model is reminded of').prefault({}),
+  limits: Limits.describe('How long, how much, how many at once').prefault({}),
+  metadata: Metadata.describe('Yours; the service only keeps it').default({}),
 })
 export type Definition = z.output<typeof Definition>
 
 /** Who may reach the agent; takes effect at once, in every version. */
 const Access = z.strictObject({
-  security: SecuritySettings.nullable().default(null),
-  auth: AuthSettings.nullable().default(null),
+  security: SecuritySettings.nullable().describe('Who may reach the agent, and how').default(null),
+  auth: AuthSettings.nullable().describe('Tokens that are accepted for this agent besides keys').default(null),
 })
 
 export const CreateAgentBody = z

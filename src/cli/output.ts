@@ -31,13 +31,16 @@ export function success(world: World, text: string): void {
 
 export type Column<T> = { title: string; of(row: T): unknown }
 
+/** Columns that people copy from. */
+const WHOLE = new Set(['ID', 'REQUEST', 'NAME'])
+
 /** A list as the reader wants it: JSON as it came, or a table that fits the terminal. */
 export function printRows<T>(world: World, rows: T[], columns: Column<T>[], { json }: { json?: boolean }): void {
   if (json) return printJson(world, rows)
   if (rows.length === 0) return note(world, 'none')
   const { isTTY, columns: width } = world.stdout
   const table = renderTable(
-    columns.map(({ title }) => title),
+    columns.map(({ title }) => ({ title, whole: WHOLE.has(title) })),
     rows.map((row) => columns.map(({ of }) => cell(of(row)))),
     isTTY ? width : undefined,
   )

@@ -3,11 +3,13 @@ import { stripVTControlCharacters } from 'node:util'
 const GAP = 2
 const NARROWEST = 8
 
+export type Head = { title: string /** Is never cut short: somebody will want to copy it. */; whole: boolean }
+
 /** Lines of a table, head first. With a `width` the widest columns give way until it fits. */
-export function renderTable(head: string[], rows: string[][], width?: number): string[] {
-  const cells = [head, ...rows.map((row) => row.map(singleLine))]
+export function renderTable(head: Head[], rows: string[][], width?: number): string[] {
+  const cells = [head.map(({ title }) => title), ...rows.map((row) => row.map(singleLine))]
   const widths = head.map((_, column) => Math.max(...cells.map((row) => displayWidth(row[column] ?? ''))))
-  if (width !== undefined) squeeze(widths, width)
+  if (width) squeeze(widths, head, width)
   return cells.map((row) =>
     row
       .map((text, column) => fit(text, widths[column] ?? 0))
@@ -16,12 +18,13 @@ export function renderTable(head: string[], rows: string[][], width?: number): s
   )
 }
 
-function squeeze(widths: number[], width: number): void {
+function squeeze(widths: number[], head: Head[], width: number): void {
   const total = () => widths.reduce((sum, each) => sum + each, GAP * (widths.length - 1))
   while (total() > width) {
-    const widest = Math.max(...widths)
+    const yielding = widths.map((each, column) => (head[column]?.whole ? 0 : each))
+    const widest = Math.max(...yielding)
     if (widest <= NARROWEST) return
-    widths[widths.indexOf(widest)] = widest - 1
+    widths[yielding.indexOf(widest)] = widest - 1
   }
 }
 

@@ -216,7 +216,8 @@ function toSchema(shape: z.ZodType, io: 'input' | 'output', schemas: Record<stri
 
 function tagOf({ path }: Operation): string {
   const words = path.split('/').filter((word) => word !== 'v1' && word !== '' && !word.startsWith('{'))
-  return words.find((word, i) => i > 0 || words.length === 1 || word !== 'agents') ?? 'agents'
+  const tag = words.find((word, i) => i > 0 || words.length === 1 || word !== 'agents') ?? 'agents'
+  return tag === 'invoke' ? 'invocations' : tag
 }
 
 function errorSchema(): Schema {

@@ -80,21 +80,17 @@ export const Tools = z
   })
 
 export const Limits = z.strictObject({
-  /** Null: the service's own limit. */
-  timeout_ms: z.int().min(1_000).max(600_000).nullable().default(null),
-  max_steps: z.int().min(1).max(64).default(8),
-  max_output_tokens: z.int().min(1).max(1_000_000).nullable().default(null),
-  max_concurrency: z.int().min(1).max(10_000).nullable().default(null),
+  timeout_ms: z.int().min(1_000).max(600_000).nullable().describe("null: the service's own limit").default(null),
+  max_steps: z.int().min(1).max(64).describe('How often the model may answer with tool calls').default(8),
+  max_output_tokens: z.int().min(1).max(1_000_000).nullable().describe("null: the model's own").default(null),
+  max_concurrency: z.int().min(1).max(10_000).nullable().describe('Invocations at once; null: no limit').default(null),
 })
 export type Limits = z.infer<typeof Limits>
 
 export const MemoryPolicy = z.strictObject({
-  /** Whether an exchange is remembered at all. */
-  remember: z.boolean().default(true),
-  /** How many of the session's latest turns the model is shown. */
-  history: z.int().min(0).max(200).default(20),
-  /** How many recalled memories the model is shown. */
-  recall: z.int().min(0).max(50).default(5),
+  remember: z.boolean().describe('Whether an exchange is remembered at all').default(true),
+  history: z.int().min(0).max(200).describe("How many of the session's latest turns the model is shown").default(20),
+  recall: z.int().min(0).max(50).describe('How many recalled memories the model is shown').default(5),
 })
 export type MemoryPolicy = z.infer<typeof MemoryPolicy>
 

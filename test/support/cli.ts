@@ -11,7 +11,7 @@ export type RunOptions = {
   stdin?: string
   env?: Record<string, string>
   /** Presses Ctrl-C as soon as what was printed so far fits. */
-  stopWhen?: (stdout: string) => boolean
+  stopWhen?: (stdout: string, stderr: string) => boolean
 }
 
 export type Shell = {
@@ -32,8 +32,9 @@ export function newShell(service?: Pick<Service, 'url' | 'admin'>): Shell {
     folder,
     async moorage(args, { stdin = '', env = {}, stopWhen } = {}) {
       const interrupt = new AbortController()
-      const stderr = collector()
-      const stdout = collector((text) => stopWhen?.(text) && interrupt.abort())
+      const look = () => stopWhen?.(stdout.text(), stderr.text()) && interrupt.abort()
+      const stdout = collector(look)
+      const stderr = collector(look)
       const streams = { stdin: Readable.from([stdin]), stdout, stderr }
       const code = await run(args, { env: { ...base, ...env }, cwd: folder, signal: interrupt.signal, ...streams })
       return { code, stdout: stdout.text(), stderr: stderr.text() }
@@ -42,13 +43,13 @@ export function newShell(service?: Pick<Service, 'url' | 'admin'>): Shell {
   }
 }
 
-function collector(onText?: (text: string) => void) {
+function collector(onText: () => void) {
   let text = ''
   const stream = new Writable({
     decodeStrings: false,
     write(chunk: Buffer | string, _encoding, done) {
       text += chunk.toString()
-      onText?.(text)
+      onText()
       done()
     },
   })

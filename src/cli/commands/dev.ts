@@ -22,29 +22,26 @@ export function dev(command: Command, world: World): void {
     .option('-e, --environment <name>', 'where to', 'dev')
     .action((options: DevOptions) =>
       withClient(world, options, async (client) => {
-        const { name } = await redeploy(world, client, options)
-        note(
-          world,
-          paint(
-            world,
-            'stderr',
-            'dim',
-            `Watching ${options.file}. Try: moorage chat ${name} -e ${options.environment}`,
-          ),
-        )
-        const known = await recentLogs(client, name, options)
-        const stopWatching = onSave(resolve(world.cwd, options.file), () =>
+        const first = Promise.withResolvers<void>()
+        // Watched before it is read: what is saved meanwhile is not missed.
+        const stopWatching = onSave(resolve(world.cwd, options.file), first.promise, () =>
           redeploy(world, client, options).catch((error: unknown) =>
             note(world, `${paint(world, 'stderr', 'red', 'error')} ${explain(error)}`),
           ),
         )
         try {
-          await followLogs(world, client, name, options, known)
+          const { name } = await redeploy(world, client, options).finally(first.resolve)
+          note(world, paint(world, 'stderr', 'dim', hint(name, options)))
+          await followLogs(world, client, name, options, await recentLogs(client, name, options))
         } finally {
           stopWatching()
         }
       }),
     )
+}
+
+function hint(name: string, { file, environment }: DevOptions): string {
+  return `Watching ${file}. Try: moorage chat ${name} -e ${environment}`
 }
 
 async function redeploy(world: World, client: Client, { file, environment }: DevOptions): Promise<{ name: string }> {
@@ -54,10 +51,10 @@ async function redeploy(world: World, client: Client, { file, environment }: Dev
   return agent.body
 }
 
-/** The folder is watched: an editor may put a new file in the place of the old. One run at a time, the last save wins. */
-function onSave(file: string, run: () => Promise<unknown>): () => void {
+/** The folder is watched: an editor may put a new file in the place of the old. One run at a time, after the first. */
+function onSave(file: string, first: Promise<unknown>, run: () => Promise<unknown>): () => void {
   let timer: NodeJS.Timeout | undefined
-  let running = Promise.resolve<unknown>(undefined)
+  let running = first
   const watcher = watch(dirname(file), (_event, name) => {
     if (name !== basename(file)) return
     clearTimeout(timer)

@@ -4,6 +4,7 @@ import { takesService } from '../command.ts'
 import { type Common, withClient } from '../connect.ts'
 import { gather, type Limit, limitOption } from '../gather.ts'
 import { type Column, printJson, printRecord, printRows, success } from '../output.ts'
+import { progress } from '../progress.ts'
 import type { World } from '../world.ts'
 import { speak } from './invoke.ts'
 
@@ -60,7 +61,9 @@ export function invocations(command: Command, world: World): void {
     .argument('<agent>', 'id or name')
     .argument('<request_id>')
     .action(async (agent: string, id: string, options: Common) => {
-      const receipt = await withClient(world, options, (client) => client.invocations.cancel(agent, id, options))
+      const receipt = await withClient(world, options, (client) =>
+        progress(world, 'Waiting for it to stop', () => client.invocations.cancel(agent, id, options)),
+      )
       if (options.json) return printJson(world, receipt)
       success(world, `Cancelled ${id}`)
     })

@@ -5,6 +5,7 @@ import { type Common, withClient } from '../connect.ts'
 import { usage } from '../failure.ts'
 import { parseJson, readMessage } from '../input.ts'
 import { note, paint, print, printJson } from '../output.ts'
+import { progress } from '../progress.ts'
 import type { World } from '../world.ts'
 
 export type TalkOptions = Common & { user?: string; session?: string; environment?: string; context?: string }
@@ -26,9 +27,9 @@ export function invoke(command: Command, world: World): void {
           const queued = await client.agents.start(agent, body, request)
           return options.json ? printJson(world, queued) : print(world, queued.request_id)
         }
-        if (options.json) return printJson(world, await client.agents.invoke(agent, body, request))
-        if (options.stream) return speak(world, client.agents.stream(agent, body, request))
-        const result = await client.agents.invoke(agent, body, request)
+        if (options.stream && !options.json) return speak(world, client.agents.stream(agent, body, request))
+        const result = await progress(world, `${agent} is thinking`, () => client.agents.invoke(agent, body, request))
+        if (options.json) return printJson(world, result)
         print(world, result.response)
         summarise(world, result)
       })

@@ -4,10 +4,12 @@ import { createClient, type Self } from '../../../sdk/client.ts'
 import { takesService } from '../command.ts'
 import { addressOf, type Common, withClient } from '../connect.ts'
 import { EXIT, Failure, usage } from '../failure.ts'
-import { note, printJson, printRecord, printRows, success } from '../output.ts'
+import { note, paint, printJson, printRecord, printRows, success } from '../output.ts'
 import { chosenProfile, DEFAULT_PROFILE, DEFAULT_URL, profilesPath, readProfiles, writeProfiles } from '../profiles.ts'
 import { ask } from '../prompts.ts'
 import { isInteractive, type World } from '../world.ts'
+
+const LOOPBACK = /^(localhost|127\.\d+\.\d+\.\d+|\[::1\])$/
 
 export function login(command: Command, world: World): void {
   command
@@ -56,6 +58,9 @@ async function logIn(world: World, givenUrl: string | undefined, options: LoginO
     : (await text(world.stdin)).trim()
   if (key === '') throw usage('Send the key on stdin: moorage login <url> < key.txt')
 
+  if (url.protocol === 'http:' && !LOOPBACK.test(url.hostname)) {
+    note(world, `${paint(world, 'stderr', 'yellow', 'warning')} the key goes to ${url.host} in the clear: use https`)
+  }
   const self: Self = await createClient({ url: url.href, key }).keys.self({ signal: world.signal })
   writeProfiles(world, { current: name, profiles: { ...stored.profiles, [name]: { url: asked, key } } })
   if (options.json) return printJson(world, { profile: name, url: asked, ...self })

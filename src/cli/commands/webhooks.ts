@@ -5,6 +5,7 @@ import { type Common, withClient } from '../connect.ts'
 import { EXIT, Failure, usage } from '../failure.ts'
 import { gather, type Limit, limitOption } from '../gather.ts'
 import { type Column, note, print, printJson, printRecord, printRows, success } from '../output.ts'
+import { progress } from '../progress.ts'
 import { confirm } from '../prompts.ts'
 import type { World } from '../world.ts'
 import { deliveries } from './deliveries.ts'
@@ -87,7 +88,9 @@ export function webhooks(command: Command, world: World): void {
     .description('Send a ping now and tell how it was received')
     .argument('<webhook_id>')
     .action(async (id: string, options: Common) => {
-      const result = await withClient(world, options, (client) => client.webhooks.test(id, options))
+      const result = await withClient(world, options, (client) =>
+        progress(world, 'Sending a ping', () => client.webhooks.test(id, options)),
+      )
       if (options.json) printJson(world, result)
       else if (result.delivered) success(world, `Received: ${result.response_status} in ${result.duration_ms} ms`)
       if (result.delivered) return

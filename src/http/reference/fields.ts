@@ -39,7 +39,8 @@ function describe(field: Schema, document: OpenApi): Html {
 
 /** What the type does not say: bounds, choices, the default. */
 function limits(schema: Schema): Html {
-  const { minimum, maximum, minLength, maxLength, pattern, enum: choices } = schema
+  const { minimum, maximum, minLength, maxLength, pattern } = schema
+  const choices = schema.enum ?? schema.items?.enum
   const fallback = schema.default
   const isBounded = maximum !== undefined && maximum < Number.MAX_SAFE_INTEGER
   const said = [
@@ -61,7 +62,7 @@ function typeOf(schema: Schema, document: OpenApi): string {
   if ('const' in shape) return JSON.stringify(shape.const)
   if (shape.type === 'array') return `array of ${typeOf(shape.items ?? {}, document)}`
   if (shape.format === 'date-time') return 'time'
-  return typeof shape.type === 'string' ? shape.type : shape.enum ? 'string' : 'any'
+  return shape.type ? [shape.type].flat().join(' or ') : shape.enum ? 'string' : 'any'
 }
 
 function resolve(schema: Schema, { components }: OpenApi): Schema {

@@ -82,9 +82,18 @@ const watcher = new IntersectionObserver(
       for (const link of links.values()) link.removeAttribute('aria-current')
       const link = links.get(target.id)
       link?.setAttribute('aria-current', 'true')
-      link?.scrollIntoView({ block: 'nearest' })
+      if (link) reveal(link)
     }
   },
   { rootMargin: '-10% 0px -80% 0px' },
 )
 for (const place of document.querySelectorAll('article, #top')) watcher.observe(place)
+
+/** Scrolls the list beside the text, never the page. */
+function reveal(link) {
+  const side = document.querySelector('aside')
+  if (getComputedStyle(side).position !== 'sticky') return
+  const { top, bottom } = link.getBoundingClientRect()
+  if (top < 60) side.scrollTop += top - 60
+  if (bottom > innerHeight - 20) side.scrollTop += bottom - innerHeight + 20
+}

@@ -24,7 +24,7 @@ const BY_NAME: Readonly<Record<string, unknown>> = {
   offset: 0,
   has_more: false,
   hint: 'mrg_Bo3Q…f61n',
-  secret: 'mrg_…',
+  secret_hint: 'whsec_…bnbU=',
   unit: 'ms',
   code: '123456',
 }
@@ -56,8 +56,13 @@ const DEEPEST = 6
 
 export type Io = 'input' | 'output'
 
-/** A value that fits the schema: all of a reply, only what a request must say. `id` is what such things are called. */
-function sample(schema: Schema, { components }: Pick<OpenApi, 'components'>, io: Io, id = ID): unknown {
+/** A value that fits the schema: all of a reply, only what a request must say. `own` are fields that depend on the thing. */
+export function sample(
+  schema: Schema,
+  { components }: Pick<OpenApi, 'components'>,
+  io: Io,
+  own: Readonly<Record<string, unknown>> = {},
+): unknown {
   const resolve = ({ $ref }: Schema) => components.schemas[($ref ?? '').slice('#/components/schemas/'.length)] ?? {}
 
   const valueOf = (shape: Schema, name: string, depth: number): unknown => {
@@ -71,10 +76,14 @@ function sample(schema: Schema, { components }: Pick<OpenApi, 'components'>, io:
       const isPlain = io === 'output' && BY_NAME[name] === undefined && options.some(({ type }) => type === 'null')
       return isPlain ? null : valueOf(options.find(({ type }) => type !== 'null') ?? {}, name, depth + 1)
     }
+    if (Array.isArray(shape.type)) {
+      const type = shape.type.find((one) => one !== 'null') ?? 'null'
+      return io === 'output' && BY_NAME[name] === undefined ? null : valueOf({ ...shape, type }, name, depth + 1)
+    }
     if (shape.enum) return shape.enum.includes(BY_NAME[name]) ? BY_NAME[name] : shape.enum[0]
     if (shape.type === 'object') return objectOf(shape, depth)
     if (shape.type === 'array') return arrayOf(shape, name, depth)
-    return name === 'id' ? id : plainOf(shape, name)
+    return own[name] ?? plainOf(shape, name)
   }
 
   const objectOf = ({ properties = {}, required = [] }: Schema, depth: number) => {
@@ -106,7 +115,8 @@ function plainOf({ type, format, minimum }: Schema, name: string): unknown {
 export function sampleReply({ tags, responses }: PlacedOperation, document: OpenApi): unknown {
   const [, reply] = Object.entries(responses).find(([status]) => status.startsWith('2')) ?? []
   const prefix = TAG_PREFIX[tags[0] ?? '']
-  return sample(reply?.content?.['application/json']?.schema ?? {}, document, 'output', prefix && `${prefix}_${ID}`)
+  const own = { id: prefix ? `${prefix}_${ID}` : ID, secret: prefix === 'whk' ? 'whsec_…' : 'mrg_…' }
+  return sample(reply?.content?.['application/json']?.schema ?? {}, document, 'output', own)
 }
 
 /** A command that works once the key is in MOORAGE_API_KEY and the ids are yours. */

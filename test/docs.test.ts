@@ -1,0 +1,163 @@
+import assert from 'node:assert/strict'
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { after, before, describe, test } from 'node:test'
+import { fileURLToPath } from 'node:url'
+import { unusedPort } from './support/daemon.ts'
+import { type Block, codeBlocks, commandsOf, openBash, ROOT, readDoc } from './support/docs.ts'
+import { type LocalServer, startLocalServer } from './support/local-server.ts'
+import { type Authenticator, authenticator, enrol } from './support/mfa.ts'
+import { type Service, startService } from './support/service.ts'
+
+const STEP_MS = 30_000
+
+/** Variables that the documents use for ids of earlier replies, by what such ids start with. */
+const VARIABLES: Record<string, string> = {
+  DEPLOYMENT_ID: 'dep',
+  REQUEST_ID: 'req',
+  WEBHOOK_ID: 'whk',
+  DELIVERY_ID: 'dlv',
+  KEY_ID: 'key',
+}
+
+type Reader = { folder: string; perform(block: Block, doc: string): Promise<void>; close(): void }
+
+// Where the service is and the key to it are set already, and `moorage` is there.
+const PREPARED = /^(export (MOORAGE_)?URL=|alias moorage=|git clone |cd moorage$|npm start$)/
+const RECEIVERS = /https:\/\/(hooks\.)?example\.com\/\w+/g
+
+/** Performs the shell samples of a document against a service, as a reader would, one after the other. */
+async function openReader(service: Service, receiver: LocalServer): Promise<Reader> {
+  const folder = mkdtempSync(join(tmpdir(), 'moorage-docs-'))
+  const { url, admin: key, data } = service
+  const root = fileURLToPath(ROOT)
+  const bash = openBash(folder, {
+    HOME: folder,
+    NODE_COMPILE_CACHE: join(root, 'node_modules/.cache/compile'),
+    URL: url,
+    KEY: key,
+    MOORAGE_URL: url,
+    MOORAGE_API_KEY: key,
+    MOORAGE_DATA: data,
+  })
+  await bash.run(`moorage() { '${process.execPath}' '${root}src/cli/main.ts' "$@"; }`)
+  await bash.run('ln -s "$MOORAGE_DATA" data')
+  let owner: Authenticator | undefined
+  let pending = ''
+
+  /** What the reader's authenticator shows. A code counts once, so time goes on between two of them. */
+  const giveCodes = async (command: string) => {
+    if (command.includes('$OTP')) {
+      owner ??= await enrol(service, (await service.call('GET', '/v1/keys/self')).body.data.id)
+      service.advance(STEP_MS)
+      await bash.run(`OTP=${owner.code()}`)
+    }
+    if (command.includes('$CODE')) await bash.run(`CODE=${authenticator(service, pending).code()}`)
+  }
+
+  const rememberIds = async (output: string) => {
+    for (const [name, prefix] of Object.entries(VARIABLES)) {
+      const id = new RegExp(`"(?:id|request_id)": ?"(${prefix}_\\w+)"`).exec(output)?.[1]
+      if (id) await bash.run(`${name}=${id}`)
+    }
+    pending = /"status":"pending","secret":"(\w+)"/.exec(output)?.[1] ?? pending
+  }
+
+  return {
+    folder,
+    async perform({ code: commands, line }, doc) {
+      for (const command of commandsOf(commands)) {
+        if (PREPARED.test(command)) continue
+        await giveCodes(command)
+        const actual = command.replaceAll(RECEIVERS, `${receiver.url}/hook`).replaceAll('http://127.0.0.1:8787', url)
+        const { code, output } = await bash.run(actual)
+        assert.equal(code, 0, `${doc}:${line}\n$ ${command}\n${output}`)
+        await rememberIds(output)
+      }
+    },
+    close() {
+      bash.close()
+      rmSync(folder, { recursive: true, force: true })
+    },
+  }
+}
+
+const DOCS = [
+  'docs/api.md',
+  'docs/cli.md',
+  'docs/operations.md',
+  'docs/quick-start.md',
+  'docs/invocations.md',
+  'docs/logs-and-metrics.md',
+  'docs/memory.md',
+  'docs/webhooks.md',
+  'README.md',
+]
+
+for (const doc of DOCS) {
+  describe(`the samples of ${doc}`, () => {
+    let service: Service
+    let receiver: LocalServer
+    let reader: Reader
+    before(async () => {
+      receiver = await startLocalServer((_request, response) => response.end())
+      service = await startService('sqlite', {
+        MOORAGE_WEBHOOKS__ALLOW_INSECURE: 'true',
+        MOORAGE_WEBHOOKS__ALLOWED_CIDRS: '127.0.0.1/32',
+      })
+      reader = await openReader(service, receiver)
+    })
+    after(async () => {
+      reader.close()
+      await service.stop()
+      await receiver.close()
+    })
+
+    test('work, one after the other', async () => {
+      const blocks = codeBlocks(readDoc(doc))
+      assert.ok(blocks.some(({ language }) => language === 'sh'))
+      for (const block of blocks) {
+        if (block.language === 'sh') await reader.perform(block, doc)
+        if (block.language === 'yaml' && block.code.startsWith('name:')) {
+          writeFileSync(join(reader.folder, 'agent.yaml'), block.code)
+        }
+      }
+    })
+  })
+}
+
+describe('the first commands of README.md', () => {
+  test('start a service that prints a key, and a curl that works as pasted', async (t) => {
+    const [start] = codeBlocks(readDoc('README.md'))
+    assert.deepEqual(commandsOf(start?.code ?? ''), ['git clone <this repository> moorage', 'cd moorage', 'npm start'])
+    const folder = mkdtempSync(join(tmpdir(), 'moorage-readme-'))
+    const env = {
+      PATH: process.env['PATH'] ?? '',
+      HOME: folder,
+      PORT: String(await unusedPort()),
+      MOORAGE_DATA: join(folder, 'data'),
+      LOG_LEVEL: 'error',
+    }
+    // A group of its own: npm is not the service, only the one who started it.
+    const child = spawn('npm', ['start'], { cwd: ROOT, env, detached: true, stdio: ['ignore', 'pipe', 'inherit'] })
+    t.after(async () => {
+      const exited = once(child, 'exit')
+      process.kill(-(child.pid ?? 0), 'SIGTERM')
+      await exited
+      rmSync(folder, { recursive: true, force: true })
+    })
+    let printed = ''
+    while (!/Try it:\s+(curl[\s\S]*?)\n\n/.test(printed)) printed += String((await once(child.stdout, 'data'))[0])
+    assert.match(printed, /Key +mrg_\w{49} +\(admin; shown this once/)
+    const bash = openBash(folder, env)
+    t.after(() => bash.close())
+    const { code, output } = await bash.run(
+      (/Try it:\s+(curl[\s\S]*)/.exec(printed)?.[1] ?? '').replaceAll('\\\n', ' '),
+    )
+    assert.equal(code, 0, output)
+    assert.equal(JSON.parse(output).data.response, 'Ahoy!')
+  })
+})

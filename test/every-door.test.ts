@@ -1,0 +1,216 @@
+import assert from 'node:assert/strict'
+import { request as httpRequest } from 'node:http'
+import { after, before, describe, test } from 'node:test'
+import { Ajv2020 } from 'ajv/dist/2020.js'
+import addFormats from 'ajv-formats'
+import { type Client, createClient } from '../sdk/client.ts'
+import { buildProgram } from '../src/cli/commands.ts'
+import { openApiDocument } from '../src/http/openapi.ts'
+import { operationsOf } from '../src/http/openapi-document.ts'
+import { llmsText } from '../src/http/reference/llms.ts'
+import { referencePage } from '../src/http/reference/page.ts'
+import { curl, sample, sampleReply } from '../src/http/reference/samples.ts'
+import { operations } from '../src/operations.ts'
+import { newShell, type Shell } from './support/cli.ts'
+import { readDoc } from './support/docs.ts'
+import { type LocalServer, startLocalServer } from './support/local-server.ts'
+import { type Service, startService } from './support/service.ts'
+
+const document = openApiDocument(operations)
+const described = operationsOf(document)
+
+type Call = (client: Client) => PromiseLike<unknown> | AsyncIterable<unknown>
+
+/** How each operation is reached from the SDK and from the command line. Ids are of nothing: only the request counts. */
+const DOORS: Record<string, { sdk: Call; cli: string }> = {
+  invokeAgent: { sdk: (c) => c.agents.invoke('a', { message: 'm' }), cli: 'invoke a m' },
+  listInvocations: { sdk: (c) => c.invocations.list('a'), cli: 'invocations list a' },
+  getInvocation: { sdk: (c) => c.invocations.get('a', 'r'), cli: 'invocations get a r' },
+  streamInvocation: { sdk: (c) => c.invocations.follow('a', 'r'), cli: 'invocations follow a r' },
+  cancelInvocation: { sdk: (c) => c.invocations.cancel('a', 'r'), cli: 'invocations cancel a r' },
+  createAgent: { sdk: (c) => c.agents.create({ name: 'b' }), cli: 'agents create b' },
+  listAgents: { sdk: (c) => c.agents.list(), cli: 'agents list' },
+  getAgent: { sdk: (c) => c.agents.get('a'), cli: 'agents get a' },
+  updateAgent: { sdk: (c) => c.agents.update('a', { model: 'm' }), cli: 'agents update a --model m' },
+  deleteAgent: { sdk: (c) => c.agents.delete('a'), cli: 'agents delete a --yes' },
+  createDeployment: {
+    sdk: (c) => c.deployments.create('a', { environment: 'e', version: 'v' }),
+    cli: 'deployments create a v',
+  },
+  listDeployments: { sdk: (c) => c.deployments.list('a'), cli: 'deployments list a' },
+  getDeployment: { sdk: (c) => c.deployments.get('a', 'd'), cli: 'deployments get a d' },
+  rollbackDeployment: { sdk: (c) => c.deployments.rollback('a', 'd'), cli: 'rollback a d' },
+  getLogs: { sdk: (c) => c.logs.list('a'), cli: 'logs a' },
+  getMetrics: { sdk: (c) => c.metrics.get('a', { metric: 'throughput' }), cli: 'metrics a' },
+  searchMemory: { sdk: (c) => c.memory.search('a', { query: 'q' }), cli: 'memory search a q' },
+  writeMemory: { sdk: (c) => c.memory.write('a', { items: [{ content: 'c' }] }), cli: 'memory add a c' },
+  clearMemory: { sdk: (c) => c.memory.clear('a'), cli: 'memory clear a --yes' },
+  createWebhook: {
+    sdk: (c) => c.webhooks.create({ url: 'https://example.com', events: ['*'] }),
+    cli: 'webhooks create ftp://x --events ping',
+  },
+  listWebhooks: { sdk: (c) => c.webhooks.list(), cli: 'webhooks list' },
+  getWebhook: { sdk: (c) => c.webhooks.get('w'), cli: 'webhooks get w' },
+  updateWebhook: { sdk: (c) => c.webhooks.update('w', { events: ['*'] }), cli: 'webhooks update w --status enabled' },
+  deleteWebhook: { sdk: (c) => c.webhooks.delete('w'), cli: 'webhooks delete w --yes' },
+  rotateWebhookSecret: { sdk: (c) => c.webhooks.rotateSecret('w'), cli: 'webhooks rotate-secret w' },
+  testWebhook: { sdk: (c) => c.webhooks.test('w'), cli: 'webhooks test w' },
+  listDeliveries: { sdk: (c) => c.webhooks.deliveries('w'), cli: 'webhooks deliveries w' },
+  getDelivery: { sdk: (c) => c.webhooks.delivery('w', 'd'), cli: 'webhooks deliveries w d' },
+  redeliver: { sdk: (c) => c.webhooks.redeliver('w', 'd'), cli: 'webhooks redeliver w d' },
+  createKey: { sdk: (c) => c.keys.create({ name: 'k', role: 'viewer' }), cli: 'keys create k --role viewer' },
+  listKeys: { sdk: (c) => c.keys.list(), cli: 'keys list' },
+  getSelf: { sdk: (c) => c.keys.self(), cli: 'whoami' },
+  getKey: { sdk: (c) => c.keys.get('k'), cli: 'keys get k' },
+  rotateKey: { sdk: (c) => c.keys.rotate('k'), cli: 'keys rotate k' },
+  revokeKey: { sdk: (c) => c.keys.revoke('k'), cli: 'keys revoke k --yes' },
+  enrolFactor: { sdk: (c) => c.mfa.enrol('k'), cli: 'mfa enrol k' },
+  confirmFactor: { sdk: (c) => c.mfa.confirm('k', '000000'), cli: 'mfa confirm k 000000' },
+  getFactor: { sdk: (c) => c.mfa.get('k'), cli: 'mfa status k' },
+  removeFactor: { sdk: (c) => c.mfa.remove('k'), cli: 'mfa remove k --yes' },
+  listAuditLog: { sdk: (c) => c.audit.list(), cli: 'audit list' },
+  getAuditHead: { sdk: (c) => c.audit.head(), cli: 'audit head' },
+}
+
+describe('every operation', () => {
+  let service: Service
+  let recorder: LocalServer & { reached: string[] }
+  let shell: Shell
+  before(async () => {
+    service = await startService('sqlite')
+    recorder = await startRecorder(service.url)
+    shell = newShell({ url: recorder.url, admin: service.admin })
+  })
+  after(async () => {
+    shell.remove()
+    await recorder.close()
+    await service.stop()
+  })
+
+  test('is in the table, and nothing else is', () => {
+    assert.deepEqual(new Set(Object.keys(DOORS)), new Set(operations.map(({ id }) => id)))
+  })
+
+  test('has one method of the SDK', async () => {
+    const client = createClient({ url: recorder.url, key: service.admin, retries: 0 })
+    for (const [id, { sdk }] of Object.entries(DOORS)) {
+      recorder.reached = []
+      await settle(sdk(client))
+      assert.deepEqual(recorder.reached, [id])
+    }
+    // Ways to invoke besides waiting for the answer, and the way to what has no method.
+    const more = new Set(['agents.stream', 'agents.start', 'request'])
+    const methods = Object.entries(client).flatMap(([group, value]) =>
+      typeof value === 'function' ? [group] : Object.keys(value).map((name) => `${group}.${name}`),
+    )
+    assert.equal(methods.filter((method) => !more.has(method)).length, operations.length)
+  })
+
+  for (const [id, { cli }] of Object.entries(DOORS)) {
+    test(`${id}: moorage ${cli}`, async () => {
+      recorder.reached = []
+      await shell.moorage(cli.split(' '))
+      assert.ok(recorder.reached.includes(id), `reached ${recorder.reached.join()}`)
+    })
+  }
+
+  test('has a section in docs/api.md, with a paragraph and a curl', () => {
+    const api = readDoc('docs/api.md')
+    for (const { id, method, path, summary, permission } of operations) {
+      const section = api.split(/^##+ /m).find((text) => text.startsWith(`${summary}\n`)) ?? ''
+      const [, route = '', paragraph = '', sample_ = ''] = section.split('\n\n')
+      assert.ok(route.startsWith(`\`${method} ${path}\` · `), `${id}: ${route}`)
+      assert.ok(route.endsWith(permission ? `permission \`${permission}\`` : 'any valid key'), `${id}: ${route}`)
+      assert.match(paragraph, /^\S.{20,}/s, id)
+      const pattern = path.replaceAll(/\{\w+\}/g, '[\\w$]+').replaceAll('/', '\\/')
+      assert.match(sample_, new RegExp(`^\`\`\`sh\n[\\s\\S]*curl .*\\$URL${pattern}(\\?|")`), id)
+    }
+  })
+
+  test('has an article with a curl at /docs, and a line in /llms.txt', () => {
+    const page = referencePage(document)
+    const text = llmsText(document)
+    for (const { operationId, method, path } of described) {
+      assert.ok(page.includes(`<article id="${operationId}">`), operationId)
+      assert.ok(text.includes(`[${method} ${path}](/docs#${operationId})`), operationId)
+    }
+  })
+
+  test('is shown with samples that are in order', () => {
+    const ajv = new Ajv2020({ strict: false, allErrors: true })
+    addFormats.default(ajv)
+    ajv.addSchema(document, 'api')
+    const pointer = (...parts: string[]) =>
+      `api#/${parts.map((part) => encodeURIComponent(part.replaceAll('~', '~0').replaceAll('/', '~1'))).join('/')}`
+    for (const operation of described) {
+      const { operationId, method, path, requestBody, responses } = operation
+      assert.match(curl(operation, document), /^curl /)
+      const at = ['paths', path, method.toLowerCase()]
+      const check = (value: unknown, ...rest: string[]) =>
+        assert.ok(
+          ajv.validate({ $ref: pointer(...at, ...rest, 'content', 'application/json', 'schema') }, value),
+          `${operationId}: ${ajv.errorsText()}\n${JSON.stringify(value)}`,
+        )
+      const body = requestBody?.content['application/json'].schema
+      if (body) check(sample(body, document, 'input'), 'requestBody')
+      const status = Object.keys(responses).find((code) => code.startsWith('2')) ?? '200'
+      check(sampleReply(operation, document), 'responses', status)
+    }
+  })
+})
+
+describe('every command', () => {
+  test('has its row in docs/cli.md, and --json unless it makes no sense', async () => {
+    const cli = readDoc('docs/cli.md')
+    const world = { env: {}, cwd: '/', signal: AbortSignal.abort() }
+    const { stdin, stdout, stderr } = process
+    const program = await buildProgram({ ...world, stdin, stdout, stderr }, () => true)
+    const leaves = program.commands.flatMap((command) => (command.commands.length > 0 ? command.commands : [command]))
+    assert.ok(leaves.length > 50)
+    for (const leaf of leaves) {
+      const name = leaf.parent === program ? leaf.name() : `${leaf.parent?.name()} ${leaf.name()}`
+      const words = leaf.registeredArguments.map((word) => {
+        const shown = word.variadic ? `${word.name()}...` : word.name()
+        return word.required ? `<${shown}>` : `[${shown}]`
+      })
+      const row = `| \`${[name, ...words].join(' ')}\` | ${leaf.description()} |`
+      assert.ok(cli.includes(row), `missing: ${row}`)
+      const isSpeechless = ['start', 'completion', 'config schema'].includes(name)
+      assert.equal(
+        leaf.options.some(({ long }) => long === '--json'),
+        !isSpeechless,
+        name,
+      )
+    }
+  })
+})
+
+async function settle(result: ReturnType<Call>): Promise<void> {
+  try {
+    if ('then' in result) await result
+    else for await (const _ of result) break
+  } catch {
+    // Nothing is where the ids point: the request is all that is asked for.
+  }
+}
+
+/** Passes every request on to the service, and notes which operation it was. */
+async function startRecorder(target: string): Promise<LocalServer & { reached: string[] }> {
+  const patterns = described
+    .map(({ operationId, method, path }) => ({ operationId, method, path }))
+    .toSorted((a, b) => a.path.split('{').length - b.path.split('{').length)
+    .map((one) => ({ ...one, pattern: new RegExp(`^${one.path.replaceAll(/\{\w+\}/g, '[^/]+')}$`) }))
+  const recorder = { reached: [] as string[] }
+  const server = await startLocalServer((incoming, outgoing) => {
+    const { method, url = '/', headers } = incoming
+    const path = url.split('?')[0] as string
+    const found = patterns.find((one) => one.method === method && one.pattern.test(path))
+    recorder.reached.push(found?.operationId ?? `${method} ${path}`)
+    const forward = httpRequest(new URL(url, target), { method, headers }, (reply) => {
+      outgoing.writeHead(reply.statusCode ?? 502, reply.headers)
+      reply.pipe(outgoing)
+    })
+    incoming.pipe(forward)
+  })
+  return Object.assign(recorder, server)
+}

@@ -1,0 +1,74 @@
+import assert from 'node:assert/strict'
+import { execFile } from 'node:child_process'
+import { mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { delimiter, join } from 'node:path'
+import { after, before, describe, test } from 'node:test'
+import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
+import { createClient } from '../sdk/client.ts'
+import { codeBlocks, ROOT, readDoc } from './support/docs.ts'
+import { type Service, startService } from './support/service.ts'
+
+const root = fileURLToPath(ROOT)
+
+describe('the examples', () => {
+  let service: Service
+  let folder: string
+  let env: Record<string, string>
+  before(async () => {
+    service = await startService('sqlite')
+    folder = mkdtempSync(join(tmpdir(), 'moorage-examples-'))
+    writeFileSync(join(folder, 'moorage'), `#!/bin/sh\nexec '${process.execPath}' '${root}src/cli/main.ts' "$@"\n`, {
+      mode: 0o755,
+    })
+    env = {
+      PATH: [folder, process.env['PATH']].join(delimiter),
+      HOME: folder,
+      MOORAGE_URL: service.url,
+      MOORAGE_API_KEY: service.admin,
+      NODE_COMPILE_CACHE: join(root, 'node_modules/.cache/compile'),
+    }
+  })
+  after(async () => {
+    rmSync(folder, { recursive: true })
+    await service.stop()
+  })
+  const run = (file: string, args: string[]) => promisify(execFile)(file, args, { env, cwd: folder })
+
+  test('agent-as-code deploys, tries, and changes nothing the second time', async () => {
+    const script = join(root, 'examples/agent-as-code/deploy.sh')
+    assert.match((await run(script, ['first'])).stderr, /production serves [0-9a-f]{12} of berths/)
+    assert.match((await run(script, ['again'])).stderr, /production serves [0-9a-f]{12} of berths already/)
+    const client = createClient({ url: service.url, key: service.admin })
+    const { data } = await client.deployments.list('berths')
+    assert.deepEqual(
+      data.map(({ message, status }) => [message, status]),
+      [['first', 'active']],
+    )
+  })
+
+  test('conversation recalls what was said in another session', async () => {
+    const { stdout } = await run(process.execPath, [join(root, 'examples/conversation/conversation.ts')])
+    const answer = stdout.slice(stdout.indexOf('[Tuesday] companion:'))
+    assert.match(answer, /Nightingale/, stdout)
+    await run(process.execPath, [join(root, 'examples/conversation/conversation.ts')])
+  })
+
+  test('the programs in docs/sdk.md and docs/quick-start.md run', async () => {
+    await run('moorage', ['agents', 'create', 'harbour'])
+    symlinkSync(join(root, 'sdk'), join(folder, 'sdk'))
+    for (const doc of ['docs/sdk.md', 'docs/quick-start.md']) {
+      const programs = codeBlocks(readDoc(doc)).filter(({ language }) => language === 'ts')
+      assert.ok(programs.length > 0)
+      for (const { code, line } of programs) {
+        const file = join(folder, 'program.ts')
+        const here = code.replaceAll('../sdk/', './sdk/').replaceAll('http://127.0.0.1:8787', service.url)
+        writeFileSync(file, here)
+        await run(process.execPath, [file]).catch((error: unknown) => {
+          throw new Error(`${doc}:${line}`, { cause: error })
+        })
+      }
+    }
+  })
+})
