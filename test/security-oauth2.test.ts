@@ -7,8 +7,10 @@ import {
   signToken,
   startIdentityProvider,
 } from './support/identity-provider.ts'
+import { createKey } from './support/resources.ts'
 import { type Service, startService } from './support/service.ts'
 import { signJwt } from './support/tokens.ts'
+import { createWebhook } from './support/webhooks.ts'
 
 const UNAUTHORIZED = {
   code: 'unauthorized',
@@ -86,6 +88,26 @@ describe('OAuth 2.0 of the service', () => {
     assert.equal((await ask(token, 'DELETE', '/v1/agents/by-token')).status, 403)
     const all = await signToken(claims({ scope: 'read:agents delete:agents' }), key)
     assert.equal((await ask(all, 'DELETE', '/v1/agents/by-token')).status, 200)
+  })
+
+  test('403 to make a webhook, to point one elsewhere and to take its secret: they would outlive the token', async () => {
+    const token = await signToken(claims(), key)
+    const { id } = await createWebhook(service, { url: 'https://receiver.example/' })
+    const url = 'https://elsewhere.example/'
+    for (const [method, path, body] of [
+      ['POST', '/v1/webhooks', { url, events: ['*'] }],
+      ['PATCH', `/v1/webhooks/${id}`, { url }],
+      ['POST', `/v1/webhooks/${id}/rotate-secret`],
+    ] as const) {
+      const { status, error } = await ask(token, method, path, body)
+      assert.deepEqual([status, error.message], [403, 'A webhook would outlive this token: use a key'])
+    }
+    assert.equal((await ask(token, 'PATCH', `/v1/webhooks/${id}`, { description: 'seen' })).status, 200)
+    const { secret } = await createKey(service, {
+      role: 'developer',
+      expires_at: new Date(service.app.parts.now() + 3_600_000).toISOString(),
+    })
+    assert.equal((await ask(secret, 'POST', '/v1/webhooks', { url, events: ['*'] })).status, 201)
   })
 
   test('403 for a true token without a scope that counts', async () => {
