@@ -121,6 +121,7 @@ describe('OAuth 2.0 of the service', () => {
     'a token for another client': () => signToken(claims({ aud: 'other' }), key),
     'a token of another issuer': () => signToken(claims({ iss: 'https://evil.example.com' }), key),
     'a token that expired': () => signToken(claims({ exp: 1 }), key),
+    'a token that ends after all time': () => signToken(claims({ exp: 9_999_999_999_999 }), key),
     'a token bound to a key': () => signToken(claims({ cnf: { jkt: 'x' } }), key),
     'a token signed with a key that is not published': async () => signToken(claims(), await newSigningKey('key-1')),
     'HS256 signed with the public key': () => signJwt(claims(), { secret: JSON.stringify(key.jwk) }),
