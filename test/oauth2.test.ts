@@ -145,6 +145,7 @@ describe('a token that is refused', () => {
     ['no issuer', { iss: undefined }, {}, 'wrong_issuer'],
     ['no exp', { exp: undefined }, {}, 'bad_claims'],
     ['exp as text', { exp: '1900000000' }, {}, 'bad_claims'],
+    ['exp after the year 9999', { exp: 253_402_300_800 }, {}, 'bad_claims'],
     ['exp a second ago', { exp: past }, {}, 'expired'],
     ['exp an hour ago', { exp: past - 3600 }, {}, 'expired'],
     ['nbf in the future', { nbf: start / 1000 + 31 }, {}, 'not_yet_valid'],

@@ -1,8 +1,11 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
+import * as webhooks from '../src/webhooks/store.ts'
+import { signingSecrets } from '../src/webhooks/webhook.ts'
 import { meanwhile } from './support/meanwhile.ts'
 import { createAgent, createKey } from './support/resources.ts'
 import { type Service, startService } from './support/service.ts'
+import { createWebhook } from './support/webhooks.ts'
 
 // On SQLite transactions take turns, so none of this can happen there.
 describe('what another node does at the same moment', () => {
@@ -62,5 +65,22 @@ describe('what another node does at the same moment', () => {
     const [first, second] = replies.map(({ body }) => body.data.secret)
     const works = async (key: string) => (await service.call('GET', '/v1/keys/self', { key })).status
     assert.deepEqual([await works(secret), await works(first), await works(second)], [401, 200, 200])
+  })
+  test('changes the webhook that is being changed: both changes stay', async () => {
+    const { id } = await createWebhook(service, { url: 'https://example.com/a' })
+    const patch = (body: object) => () => service.call('PATCH', `/v1/webhooks/${id}`, { body })
+    const hold = `select id from webhooks where id = '${id}' for update`
+    await meanwhile(service, hold, patch({ url: 'https://example.com/b' }), patch({ description: 'kept' }))
+    const { data } = (await service.call('GET', `/v1/webhooks/${id}`)).body
+    assert.deepEqual([data.url, data.description], ['https://example.com/b', 'kept'])
+  })
+
+  test('rotates the secret that is being rotated: deliveries are signed with both new ones', async () => {
+    const { id } = await createWebhook(service, { url: 'https://example.com/' })
+    const rotate = () => service.call('POST', `/v1/webhooks/${id}/rotate-secret`)
+    const replies = await meanwhile(service, `select id from webhooks where id = '${id}' for update`, rotate, rotate)
+    const { storage, keyring, now } = service.app.parts
+    const signing = signingSecrets(await webhooks.get(storage.db, id), keyring, now())
+    assert.deepEqual(signing.toSorted(), replies.map(({ body }) => body.data.secret).toSorted())
   })
 })

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { onBothEngines, type Service } from './support/service.ts'
 import { untilHolds } from './support/until.ts'
+import { createWebhook, listDeliveries } from './support/webhooks.ts'
 
 const settings = { MOORAGE_SERVER__TRUSTED_PROXIES: '127.0.0.1' }
 
@@ -43,6 +44,34 @@ onBothEngines(
           assert.equal(reply.body.error.message, 'This address is not on the allow-list')
         }
       }
+    })
+
+    test('govern its webhooks, what they sent, and its keys, also to read them', async () => {
+      const { body } = await create('observed', null)
+      const agent_id = body.data.id
+      const own = await createWebhook(service(), { agent_id, url: 'https://receiver.example/own' })
+      const all = await createWebhook(service(), { url: 'https://receiver.example/all' })
+      const { id: key_id } = await key({ role: 'viewer', agent_id })
+      await service().call('POST', '/v1/agents/observed/invoke', { body: { message: 'the answer' } })
+      const [ownDelivery] = await listDeliveries(service(), own.id)
+      const [delivery] = await listDeliveries(service(), all.id)
+      const security = { ipWhitelist: { enabled: true, addresses: [] } }
+      assert.equal((await service().call('PATCH', '/v1/agents/observed', { body: { security } })).status, 200)
+      for (const [method, path] of [
+        ['GET', `/v1/webhooks/${own.id}`],
+        ['GET', `/v1/webhooks/${own.id}/deliveries`],
+        ['GET', `/v1/webhooks/${own.id}/deliveries/${ownDelivery.id}`],
+        ['GET', `/v1/webhooks/${all.id}/deliveries/${delivery.id}`],
+        ['POST', `/v1/webhooks/${all.id}/deliveries/${delivery.id}/redeliver`],
+        ['GET', `/v1/keys/${key_id}`],
+        ['GET', `/v1/keys/${key_id}/mfa`],
+      ] as const) {
+        const reply = await service().call(method, path)
+        assert.equal(reply.status, 403, `${method} ${path}`)
+        assert.equal(reply.body.error.message, 'This address is not on the allow-list')
+      }
+      assert.equal((await service().call('GET', `/v1/webhooks/${all.id}`)).status, 200)
+      assert.equal((await service().call('DELETE', `/v1/webhooks/${all.id}`)).status, 200)
     })
 
     test('hold at once when they change', async () => {

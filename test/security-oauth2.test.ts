@@ -7,8 +7,10 @@ import {
   signToken,
   startIdentityProvider,
 } from './support/identity-provider.ts'
+import { createKey } from './support/resources.ts'
 import { type Service, startService } from './support/service.ts'
 import { signJwt } from './support/tokens.ts'
+import { createWebhook } from './support/webhooks.ts'
 
 const UNAUTHORIZED = {
   code: 'unauthorized',
@@ -88,6 +90,26 @@ describe('OAuth 2.0 of the service', () => {
     assert.equal((await ask(all, 'DELETE', '/v1/agents/by-token')).status, 200)
   })
 
+  test('403 to make a webhook, to point one elsewhere and to take its secret: they would outlive the token', async () => {
+    const token = await signToken(claims(), key)
+    const { id } = await createWebhook(service, { url: 'https://receiver.example/' })
+    const url = 'https://elsewhere.example/'
+    for (const [method, path, body] of [
+      ['POST', '/v1/webhooks', { url, events: ['*'] }],
+      ['PATCH', `/v1/webhooks/${id}`, { url }],
+      ['POST', `/v1/webhooks/${id}/rotate-secret`],
+    ] as const) {
+      const { status, error } = await ask(token, method, path, body)
+      assert.deepEqual([status, error.message], [403, 'A webhook would outlive this token: use a key'])
+    }
+    assert.equal((await ask(token, 'PATCH', `/v1/webhooks/${id}`, { description: 'seen' })).status, 200)
+    const { secret } = await createKey(service, {
+      role: 'developer',
+      expires_at: new Date(service.app.parts.now() + 3_600_000).toISOString(),
+    })
+    assert.equal((await ask(secret, 'POST', '/v1/webhooks', { url, events: ['*'] })).status, 201)
+  })
+
   test('403 for a true token without a scope that counts', async () => {
     const { status, error } = await ask(await signToken(claims({ scope: 'openid email' }), key))
     assert.deepEqual([status, error.code], [403, 'forbidden'])
@@ -99,6 +121,7 @@ describe('OAuth 2.0 of the service', () => {
     'a token for another client': () => signToken(claims({ aud: 'other' }), key),
     'a token of another issuer': () => signToken(claims({ iss: 'https://evil.example.com' }), key),
     'a token that expired': () => signToken(claims({ exp: 1 }), key),
+    'a token that ends after all time': () => signToken(claims({ exp: 9_999_999_999_999 }), key),
     'a token bound to a key': () => signToken(claims({ cnf: { jkt: 'x' } }), key),
     'a token signed with a key that is not published': async () => signToken(claims(), await newSigningKey('key-1')),
     'HS256 signed with the public key': () => signJwt(claims(), { secret: JSON.stringify(key.jwk) }),

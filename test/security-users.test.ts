@@ -1,8 +1,10 @@
 import assert from 'node:assert/strict'
 import { before, describe, test } from 'node:test'
+import { idsOf } from './support/resources.ts'
 import { onBothEngines } from './support/service.ts'
 import { JWT_SECRET, signJwt } from './support/tokens.ts'
 import { until } from './support/until.ts'
+import { createWebhook, listDeliveries } from './support/webhooks.ts'
 
 const OTHER_USER = [403, 'forbidden', 'This token speaks for another user']
 
@@ -102,6 +104,41 @@ onBothEngines(
         assert.ok((await call(ada, 'DELETE', '/memory')).data.deleted > 0)
         assert.deepEqual(contents(await search(ada)), [])
         assert.deepEqual(contents(await search(bob)), bobs)
+      })
+    })
+
+    describe('webhooks', () => {
+      const url = 'https://receiver.example/hook'
+      const ask = async (key: string, method: string, path: string, body?: unknown) => {
+        const reply = await service().call(method, path, { key, body })
+        return [reply.status, reply.body.error?.code, reply.body.error?.message]
+      }
+
+      test('403 on every route, whatever the token may do: they hear of every user', async () => {
+        const { id } = await createWebhook(service(), { url })
+        await call(ada, 'POST', '/invoke', { message: 'for ada alone' })
+        const [delivery] = await listDeliveries(service(), id)
+        const admin = await signJwt({ user_id: 'bob', role: 'admin' })
+        const viewer = await signJwt({ user_id: 'bob' })
+        const hook = `/v1/webhooks/${id}`
+        const refused = [403, 'forbidden', 'This token speaks for one user, and webhooks hear of all']
+        for (const [key, method, path, body] of [
+          [viewer, 'GET', '/v1/webhooks'],
+          [viewer, 'GET', hook],
+          [viewer, 'GET', `${hook}/deliveries`],
+          [viewer, 'GET', `${hook}/deliveries/${delivery.id}`],
+          [admin, 'GET', `${hook}/deliveries/${delivery.id}`],
+          [admin, 'POST', '/v1/webhooks', { url, events: ['*'] }],
+          [admin, 'PATCH', hook, { url }],
+          [admin, 'POST', `${hook}/test`],
+          [admin, 'POST', `${hook}/rotate-secret`],
+          [admin, 'POST', `${hook}/deliveries/${delivery.id}/redeliver`],
+          [admin, 'DELETE', hook],
+        ] as const) {
+          assert.deepEqual(await ask(key, method, path, body), refused, `${method} ${path}`)
+        }
+        const webhooks = await service().call('GET', '/v1/webhooks')
+        assert.deepEqual(idsOf(webhooks), [id])
       })
     })
 

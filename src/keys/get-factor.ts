@@ -1,7 +1,7 @@
 import { operation } from '../operation.ts'
 import { FactorReply, presentFactor } from './factor.ts'
 import * as factors from './factor-store.ts'
-import { getInScope } from './in-scope.ts'
+import { concernedAgent, getInScope } from './in-scope.ts'
 import { KeyParams } from './key.ts'
 
 export const getFactor = operation({
@@ -11,6 +11,7 @@ export const getFactor = operation({
   summary: 'Say whether a key has a second factor',
   permission: 'manage',
   params: KeyParams,
+  concerns: concernedAgent,
   data: FactorReply,
 
   async run({ params }, { db, actor, now }) {

@@ -1,5 +1,5 @@
 import { operation } from '../operation.ts'
-import { getInScope } from './in-scope.ts'
+import { concernedAgent, getInScope } from './in-scope.ts'
 import { KeyParams, KeyReply, presentKey } from './key.ts'
 
 export const getKey = operation({
@@ -9,6 +9,7 @@ export const getKey = operation({
   summary: 'Get an API key',
   permission: 'manage',
   params: KeyParams,
+  concerns: concernedAgent,
   data: KeyReply,
 
   async run({ params }, { db, actor, now }) {

@@ -11,7 +11,7 @@ export async function getInScope(db: Database, actor: Actor, id: string): Promis
   return key
 }
 
-/** The agent to which the key of a path is limited: its own security holds for what is done to its keys. */
+/** The agent to which the key of a path is limited: its own security holds for its keys too. */
 export async function concernedAgent({ params }: { params: { key_id: string } }, db: Database): Promise<string | null> {
   return (await keys.find(db, params.key_id))?.agent_id ?? null
 }

@@ -5,7 +5,6 @@ const SECRETS = [
   /(?:mrg|whsec)_[\w+/=-]{16,}/,
   /\b(?:sk|pk|rk|gh[opsur]|github_pat|glpat|xox[abeprs]|hf)[_-][\w-]{16,}/,
   /\bAKIA[0-9A-Z]{16}\b|\bAIza[\w-]{35}/,
-  /\beyJ[\w-]{8,}\.[\w-]{8,}\.[\w-]*/,
   /-----BEGIN [A-Z ]{0,40}PRIVATE KEY-----[^]*?(?:-----END [A-Z ]{0,40}PRIVATE KEY-----|$)/,
   /(?<url>\b[a-z][a-z0-9+.-]{0,20}:\/\/)[^\s/?#@]+@/,
   /(?<header>\b(?:proxy-)?authorization\b["']?\s{0,4}[:=]\s{0,4}["']?(?:[a-z]+ +)?)[^\s"',;]+/,
@@ -14,9 +13,16 @@ const SECRETS = [
 ]
 const PATTERN = new RegExp(SECRETS.map(({ source }) => source).join('|'), 'gi')
 
+/**
+ * A JWT, with the word it is part of. Looks ahead once a word: from every `eyJ` to the end of a word that is full of
+ * them would take seconds.
+ */
+const JWT = /(?<![\w-])(?=[\w-]+\.[\w-]{8,}\.)[\w-]*?\beyJ[\w-]{8,}\.[\w-]{8,}\.[\w-]*/g
+
 /** The text without what looks like a key, a token or a password. */
 export function redact(text: string): string {
-  return text.replace(PATTERN, (...match) => {
+  const rest = text.includes('eyJ') ? text.replace(JWT, REDACTED) : text
+  return rest.replace(PATTERN, (...match) => {
     const { url, header, scheme, name } = match.at(-1) as Record<string, string | undefined>
     if (url !== undefined) return `${url}${REDACTED}@`
     return (header ?? scheme ?? name ?? '') + REDACTED

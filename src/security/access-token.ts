@@ -11,12 +11,15 @@ export type AccessGrant = {
   expires_at: number | null
 }
 
+/** The last second of the year 9999: beyond it there is no RFC 3339 timestamp to say when the token ends. */
+const LAST_SECOND = 253_402_300_799
+
 const Scopes = z.union([z.string().transform((text) => text.split(' ')), z.array(z.string())])
 
 export const AccessClaims = z.object({
   iss: z.string().optional(),
   aud: z.union([z.string().transform((one) => [one]), z.array(z.string())]).optional(),
-  exp: z.int().optional(),
+  exp: z.int().max(LAST_SECOND).optional(),
   nbf: z.number().optional(),
   sub: Subject.optional(),
   client_id: Subject.optional(),

@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto'
 import * as agents from '../agents/store.ts'
 import { invalid } from '../errors.ts'
 import { operation, requireScope } from '../operation.ts'
+import { requireEveryUser, requireKey } from './in-scope.ts'
 import { newWebhookSecret } from './signature.ts'
 import * as webhooks from './store.ts'
 import { CreateWebhookBody, presentWebhook, requireUrl, sealSecret, WebhookWithSecret } from './webhook.ts'
@@ -12,7 +13,7 @@ export const createWebhook = operation({
   path: '/v1/webhooks',
   summary: 'Create a webhook',
   description:
-    'Events are posted to `url`, signed with the secret that is in this reply only. A key that is limited to one agent must name that agent.',
+    'Events are posted to `url`, signed with the secret that is in this reply only. A key that is limited to one agent must name that agent. A token cannot create one: it would outlive the token.',
   permission: 'write',
   mfa: 'webhooks',
   idempotent: true,
@@ -23,6 +24,8 @@ export const createWebhook = operation({
   data: WebhookWithSecret,
 
   async run({ body }, { db, actor, config, keyring, newId, now }) {
+    requireEveryUser(actor)
+    requireKey(actor)
     const agent = body.agent_id === null ? undefined : await agents.find(db, body.agent_id)
     requireScope(actor, agent?.id ?? null)
     if (body.agent_id !== null && !agent) throw invalid({ field: 'agent_id', error: 'no such agent' })

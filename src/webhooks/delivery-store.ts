@@ -43,6 +43,18 @@ export async function getBody(db: Database, event_id: string): Promise<string> {
   return body
 }
 
+/** The agent of whom a delivery tells; null when it is of none, or there is no such delivery. */
+export async function findAgent(db: Database, webhook_id: string, id: string): Promise<string | null> {
+  const row = await db
+    .selectFrom('deliveries')
+    .innerJoin('events', 'events.id', 'deliveries.event_id')
+    .select('events.body')
+    .where('deliveries.webhook_id', '=', webhook_id)
+    .where('deliveries.id', '=', id)
+    .executeTakeFirst()
+  return row ? (JSON.parse(row.body) as { agent_id: string | null }).agent_id : null
+}
+
 type Filter = { status?: Delivery['status'] | undefined; event?: Delivery['event'] | undefined }
 
 export async function list(

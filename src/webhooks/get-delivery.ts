@@ -1,7 +1,7 @@
 import { operation } from '../operation.ts'
 import { DeliveryParams, DeliveryWithBody, presentDelivery } from './delivery.ts'
 import * as deliveries from './delivery-store.ts'
-import { getInScope } from './in-scope.ts'
+import { agentOfDelivery, getInScope } from './in-scope.ts'
 
 export const getDelivery = operation({
   id: 'getDelivery',
@@ -11,6 +11,7 @@ export const getDelivery = operation({
   description: 'With the body that is sent.',
   permission: 'read',
   params: DeliveryParams,
+  concerns: agentOfDelivery,
   data: DeliveryWithBody,
 
   async run({ params }, { db, actor }) {

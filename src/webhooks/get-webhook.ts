@@ -1,5 +1,5 @@
 import { operation } from '../operation.ts'
-import { getInScope } from './in-scope.ts'
+import { concernedAgent, getInScope } from './in-scope.ts'
 import { presentWebhook, WebhookParams, WebhookReply } from './webhook.ts'
 
 export const getWebhook = operation({
@@ -9,6 +9,7 @@ export const getWebhook = operation({
   summary: 'Get a webhook',
   permission: 'read',
   params: WebhookParams,
+  concerns: concernedAgent,
   data: WebhookReply,
 
   async run({ params }, { db, actor, now }) {

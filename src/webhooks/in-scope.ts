@@ -1,20 +1,43 @@
+import { forbidden } from '../errors.ts'
 import { type Actor, outOfScope } from '../operation.ts'
 import type { Database } from '../storage/database.ts'
+import * as deliveries from './delivery-store.ts'
 import * as webhooks from './store.ts'
 import type { Webhook } from './webhook.ts'
 
 /** To a scoped actor a webhook of another scope and one that does not exist look alike. */
 export async function getInScope(db: Database, actor: Actor, id: string): Promise<Webhook> {
+  requireEveryUser(actor)
   if (actor.agent_id === null) return webhooks.get(db, id)
   const webhook = await webhooks.find(db, id)
   if (webhook?.agent_id !== actor.agent_id) throw outOfScope()
   return webhook
 }
 
-/** The agent to which the webhook of a path belongs: its own security holds for what is done to its webhooks. */
+/** A webhook hears what every user is told: whoever speaks for one user has no part in it. */
+export function requireEveryUser({ user_id }: Actor): void {
+  if (user_id !== undefined) throw forbidden('This token speaks for one user, and webhooks hear of all')
+}
+
+/** Where events go, and the secret they are signed with, would go on after the token. A key can be revoked. */
+export function requireKey({ kind }: Actor): void {
+  if (kind === 'token') throw forbidden('A webhook would outlive this token: use a key')
+}
+
+/** The agent to which the webhook of a path belongs: its own security holds for its webhooks too, and for what they sent. */
 export async function concernedAgent(
   { params }: { params: { webhook_id: string } },
   db: Database,
 ): Promise<string | null> {
   return (await webhooks.find(db, params.webhook_id))?.agent_id ?? null
+}
+
+/** Of a webhook that hears of all agents each delivery belongs to the agent that it tells of. */
+export async function agentOfDelivery(
+  { params }: { params: { webhook_id: string; delivery_id: string } },
+  db: Database,
+): Promise<string | null> {
+  const webhook = await webhooks.find(db, params.webhook_id)
+  if (!webhook) return null
+  return webhook.agent_id ?? deliveries.findAgent(db, webhook.id, params.delivery_id)
 }

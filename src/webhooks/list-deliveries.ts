@@ -2,7 +2,7 @@ import { operation } from '../operation.ts'
 import { listQuery } from '../shapes.ts'
 import { DeliveryReply, DeliveryStatus, presentDelivery } from './delivery.ts'
 import * as deliveries from './delivery-store.ts'
-import { getInScope } from './in-scope.ts'
+import { concernedAgent, getInScope } from './in-scope.ts'
 import { EventName, WebhookParams } from './webhook.ts'
 
 export const listDeliveries = operation({
@@ -13,6 +13,7 @@ export const listDeliveries = operation({
   description: 'With every attempt that was made. Kept for `retention.deliveries`.',
   permission: 'read',
   params: WebhookParams,
+  concerns: concernedAgent,
   query: listQuery(['created_at', 'id'], { status: DeliveryStatus.optional(), event: EventName.optional() }),
   list: DeliveryReply,
 

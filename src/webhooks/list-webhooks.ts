@@ -2,6 +2,7 @@ import { z } from 'zod'
 import * as agents from '../agents/store.ts'
 import { operation, requireScope } from '../operation.ts'
 import { listQuery } from '../shapes.ts'
+import { requireEveryUser } from './in-scope.ts'
 import * as webhooks from './store.ts'
 import { EventName, presentWebhook, WebhookReply, WebhookStatus } from './webhook.ts'
 
@@ -20,6 +21,7 @@ export const listWebhooks = operation({
   list: WebhookReply,
 
   async run({ query }, { db, actor, now }) {
+    requireEveryUser(actor)
     const { agent_id: ref, event, status, ...page } = query
     const agent_id = ref === undefined ? undefined : ((await agents.find(db, ref))?.id ?? ref)
     if (agent_id !== undefined) requireScope(actor, agent_id)

@@ -2,7 +2,7 @@ import { conflict } from '../errors.ts'
 import { operation } from '../operation.ts'
 import { DeliveryParams, DeliveryReply, presentDelivery } from './delivery.ts'
 import * as deliveries from './delivery-store.ts'
-import { concernedAgent, getInScope } from './in-scope.ts'
+import { agentOfDelivery, getInScope } from './in-scope.ts'
 
 export const redeliver = operation({
   id: 'redeliver',
@@ -16,7 +16,7 @@ export const redeliver = operation({
   idempotent: true,
   errors: ['conflict'],
   params: DeliveryParams,
-  concerns: concernedAgent,
+  concerns: agentOfDelivery,
   data: DeliveryReply,
 
   async run({ params }, { db, actor, now }) {

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { z } from 'zod'
 import { operation } from '../operation.ts'
-import { concernedAgent, getInScope } from './in-scope.ts'
+import { concernedAgent, getInScope, requireKey } from './in-scope.ts'
 import { newWebhookSecret } from './signature.ts'
 import * as webhooks from './store.ts'
 import { presentWebhook, sealSecret, WebhookParams, WebhookWithSecret } from './webhook.ts'
@@ -32,7 +32,9 @@ export const rotateWebhookSecret = operation({
   data: WebhookWithSecret,
 
   async run({ params, body }, { db, actor, keyring, now }) {
+    await webhooks.lock(db, params.webhook_id)
     const webhook = await getInScope(db, actor, params.webhook_id)
+    requireKey(actor)
     const secret = newWebhookSecret(randomBytes)
     const time = now()
     const grace = body.grace_period_seconds

@@ -1,6 +1,6 @@
 import { notFound } from '../errors.ts'
 import type { EventType } from '../events.ts'
-import { announce, type Database } from '../storage/database.ts'
+import { announce, type Database, engineOf } from '../storage/database.ts'
 import { type Page, type PageQuery, page } from '../storage/page.ts'
 import type { Webhook } from './webhook.ts'
 
@@ -33,6 +33,12 @@ export async function get(db: Database, id: string): Promise<Webhook> {
   const webhook = await find(db, id)
   if (!webhook) throw notFound('Webhook', id)
   return webhook
+}
+
+/** Held until the transaction ends, if it exists: what is worked out from it is written one at a time. */
+export async function lock(db: Database, id: string): Promise<void> {
+  if (engineOf(db) !== 'postgres') return
+  await db.selectFrom('webhooks').select('id').where('id', '=', id).forUpdate().execute()
 }
 
 export async function list(db: Database, query: PageQuery, filter: WebhookFilter): Promise<Page<Webhook>> {

@@ -1,5 +1,5 @@
 import { operation } from '../operation.ts'
-import { concernedAgent, getInScope } from './in-scope.ts'
+import { concernedAgent, getInScope, requireKey } from './in-scope.ts'
 import * as webhooks from './store.ts'
 import { presentWebhook, requireUrl, UpdateWebhookBody, WebhookParams, WebhookReply } from './webhook.ts'
 
@@ -19,8 +19,12 @@ export const updateWebhook = operation({
   data: WebhookReply,
 
   async run({ params, body }, { db, actor, config, now }) {
+    await webhooks.lock(db, params.webhook_id)
     const webhook = await getInScope(db, actor, params.webhook_id)
-    if (body.url !== undefined) requireUrl(body.url, config.webhooks)
+    if (body.url !== undefined) {
+      requireKey(actor)
+      requireUrl(body.url, config.webhooks)
+    }
     const status = body.status ?? webhook.status
     // A new address, or a new start, is judged by what it does from now on.
     const isFresh = (body.url ?? webhook.url) !== webhook.url || status !== webhook.status
