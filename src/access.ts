@@ -27,7 +27,7 @@ export function openAccess({ config, storage, keyring, now, log }: Parts): Acces
     return own ? tokenVerifier(own, { roles, fetch: guardedFetch(webhooks), now }) : undefined
   })
   const readAuthority = (caCert: string) => readAgentAuthority(caCert, server.tls?.clientCaDir)
-  const byRef = cache<AgentGate>()
+  const byRef = cache<AgentGate>(storage.hears)
   const load = async (ref: string): Promise<AgentGate | undefined> => {
     const agent = await agents.find(storage.db, ref)
     return agent && { id: agent.id, gate: agentGate(agent), verifyToken: verifierOf(agent) }

@@ -32,15 +32,15 @@ type Options = { storage: Storage; keyring: Keyring; now: () => number; log: Log
 
 export function idempotency(options: Options): Idempotency {
   const { storage, keyring, now, log, leaseMs = LEASE_MS, waitMs = WAIT_MS } = options
-  const running = new Map<string, { owner: string; fingerprint: string; ended: Promise<void> }>()
+  const running = new Map<string, { claim: claims.Claim; fingerprint: string; ended: Promise<void> }>()
 
   const lease = () => ({ now: now(), lease_ms: leaseMs })
 
   // The lease outlives three missed beats: a long run keeps its claim, a dead process loses it.
   const heartbeat = setInterval(() => {
-    const owners = [...running.values()].map(({ owner }) => owner)
+    const held = [...running.values()].map(({ claim }) => claim)
     claims
-      .renew(storage.db, owners, lease())
+      .renew(storage.db, held, lease())
       .catch((err) => log.warn({ err }, 'could not renew the lease of running requests'))
   }, leaseMs / 3)
   heartbeat.unref()
@@ -55,7 +55,7 @@ export function idempotency(options: Options): Idempotency {
   ) => {
     const id = `${claim.scope} ${claim.key}`
     const ended = Promise.withResolvers<void>()
-    running.set(id, { owner: claim.owner, fingerprint: print, ended: ended.promise })
+    running.set(id, { claim, fingerprint: print, ended: ended.promise })
     let stored = false
     try {
       return await run({
@@ -71,7 +71,7 @@ export function idempotency(options: Options): Idempotency {
       if (!stored)
         await claims.release(storage.db, claim).catch((err) => log.warn({ err }, 'could not free an Idempotency-Key'))
       // Whoever took over meanwhile goes on under its own name.
-      if (running.get(id)?.owner === claim.owner) running.delete(id)
+      if (running.get(id)?.claim === claim) running.delete(id)
       ended.resolve()
     }
   }

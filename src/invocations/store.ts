@@ -1,3 +1,4 @@
+import { sql } from 'kysely'
 import { notFound } from '../errors.ts'
 import { firstIdAt } from '../lib/id.ts'
 import type { BulkTable } from '../storage/bulk.ts'
@@ -39,6 +40,9 @@ const COLUMNS = [
   'lease_until',
   'cancel_requested_at',
 ] as const
+
+// The words of the index of unfinished invocations: only a query that repeats them is served by it.
+const UNFINISHED = sql<boolean>`status in ('queued', 'running')`
 
 const into: BulkTable = { table: 'invocations', columns: COLUMNS }
 
@@ -118,6 +122,7 @@ export async function listCancelRequested(db: Database, owner: string): Promise<
   const rows = await db
     .selectFrom('invocations')
     .select('id')
+    .where(UNFINISHED)
     .where('status', '=', 'running')
     .where('owner', '=', owner)
     .where('cancel_requested_at', 'is not', null)
@@ -130,6 +135,7 @@ export async function listInterrupted(db: Database, now: number, limit: number):
   const rows = await db
     .selectFrom('invocations')
     .selectAll()
+    .where(UNFINISHED)
     .where('status', '=', 'running')
     .where('background', '=', 0)
     .where('lease_until', '<=', now)

@@ -5,13 +5,15 @@ export type Cache<T> = {
 
 /**
  * Remembers what was loaded, until cleared. A load that was under way when the cache was cleared is answered but not
- * remembered: it may have read what the change replaced. What is not found is never remembered.
+ * remembered: it may have read what the change replaced. What is not found is never remembered. Nor is anything while
+ * `isTold` says that a change might not be heard of.
  */
-export function cache<T>(size = 10_000): Cache<T> {
+export function cache<T>(isTold: () => boolean = () => true, size = 10_000): Cache<T> {
   const found = new Map<string, T>()
   let generation = 0
   return {
     get(key, load) {
+      if (!isTold()) return load(key)
       const hit = found.get(key)
       if (hit !== undefined) return hit
       const started = generation

@@ -25,14 +25,26 @@ export type Storage = {
   onChange(forget: (change: Change) => void): void
   /** Says on this node that something changed; the other nodes have heard it from the database. */
   forget(changes: Iterable<Change>): void
+  /** Whether changes made on other nodes arrive here. While they do not, nothing may be answered from memory. */
+  hears(): boolean
   close(): Promise<void>
 }
 
-export type StorageOptions = { data: string; database: { url?: string | undefined; poolSize: number } }
+export type StorageOptions = {
+  data: string
+  database: {
+    url?: string | undefined
+    poolSize: number
+    /** PostgreSQL: when a silent connection is given up, and how often the one that listens is asked. */
+    answerWithinMs?: number
+    pingMs?: number
+  }
+}
 
 const announced = new WeakMap<Database, Set<Change>>()
 
-export async function openStorage({ data, database: { url, poolSize } }: StorageOptions): Promise<Storage> {
+export async function openStorage({ data, database }: StorageOptions): Promise<Storage> {
+  const { url, pingMs } = database
   const engine: Engine = url ? 'postgres' : 'sqlite'
   const listeners: ((change: Change) => void)[] = []
   const forget = (changes: Iterable<Change>) => {
@@ -40,7 +52,7 @@ export async function openStorage({ data, database: { url, poolSize } }: Storage
   }
   const forgetAll = () => forget(CHANGES)
 
-  const dialect = url ? postgresDialect({ url, poolSize }) : sqliteDialect(privatePath(data), forgetAll)
+  const dialect = url ? postgresDialect({ ...database, url }) : sqliteDialect(privatePath(data), forgetAll)
   const db = new Kysely<Tables>({ dialect })
   const storage: Storage = {
     engine,
@@ -56,19 +68,31 @@ export async function openStorage({ data, database: { url, poolSize } }: Storage
     },
     onChange: (listener) => listeners.push(listener),
     forget,
+    hears: () => listener?.hears() ?? true,
     async close() {
       await listener?.close()
       await db.destroy()
     },
   }
-  const listener = url ? listen(url, (change) => forget([change as Change]), forgetAll) : undefined
+  const onChange = (change: string) => forget([change as Change])
+  const listener = url ? listen(url, { onChange, onMissed: forgetAll, pingMs }) : undefined
   try {
-    await migrate(storage)
+    await (url ? migratePatiently(url) : migrate(db, engine))
   } catch (error) {
     await storage.close()
     throw error
   }
   return storage
+}
+
+/** A migration, or the wait for another node's, may take longer than any other statement. */
+async function migratePatiently(url: string): Promise<void> {
+  const db = new Kysely<Tables>({ dialect: postgresDialect({ url, poolSize: 1, answerWithinMs: 0 }) })
+  try {
+    await migrate(db, 'postgres')
+  } finally {
+    await db.destroy()
+  }
 }
 
 /** Makes every node forget what it remembers of this kind, once the transaction commits. */

@@ -1,7 +1,7 @@
 import { type Cache, cache } from '../lib/cache.ts'
 import type { Change, Storage } from './database.ts'
 
-/** Answers from memory until the change is announced, by this node or another; what is undefined is not remembered. */
+/** Answers from memory until the change is announced, by this node or another; what is undefined is not remembered. Asks anew while announcements do not arrive. */
 export type Memo = <T>(
   change: Change,
   key: string,
@@ -14,7 +14,7 @@ export function openMemo(storage: Storage): Memo {
   return <T>(change: Change, key: string, load: () => Promise<T | undefined>) => {
     let remembered = caches.get(change)
     if (!remembered) {
-      remembered = cache<unknown>()
+      remembered = cache<unknown>(storage.hears)
       caches.set(change, remembered)
     }
     return remembered.get(key, load) as T | undefined | Promise<T | undefined>

@@ -1,5 +1,5 @@
 import { type Kysely, sql } from 'kysely'
-import type { Engine, Storage } from './database.ts'
+import type { Database, Engine } from './database.ts'
 import { foundation } from './migrations/0001-foundation.ts'
 import { invocations } from './migrations/0002-invocations.ts'
 import { observability } from './migrations/0003-observability.ts'
@@ -15,9 +15,9 @@ const MIGRATIONS: Migration[] = [foundation, invocations, observability, memory,
 const LOCK = 7_766_837
 
 /** Brings the schema up to date in one transaction. Nodes that start together take turns; the second finds nothing to do. */
-export async function migrate({ engine, transaction }: Storage, migrations: Migration[] = MIGRATIONS): Promise<void> {
-  await transaction(async (database) => {
-    const db = database as unknown as Kysely<{ schema_version: { version: number } }>
+export async function migrate(database: Database, engine: Engine, migrations: Migration[] = MIGRATIONS): Promise<void> {
+  await database.transaction().execute(async (transaction) => {
+    const db = transaction as unknown as Kysely<{ schema_version: { version: number } }>
     if (engine === 'postgres') await sql`select pg_advisory_xact_lock(${sql.lit(LOCK)})`.execute(db)
     await db.schema
       .createTable('schema_version')

@@ -1,8 +1,17 @@
+import { Socket } from 'node:net'
+import { setTimeout as delay } from 'node:timers/promises'
 import { type Dialect, PostgresDialect } from 'kysely'
 import pg from 'pg'
 
 const CHANNEL = 'moorage_changes'
 const RECONNECT_MS = 500
+const CONNECT_MS = 5_000
+const ANSWER_MS = 30_000
+/** Shorter than the above: a connection that rests is closed in good order. */
+const IDLE_MS = 20_000
+/** What other nodes change is believed for at most twice as long after the network fell silent. */
+const PING_MS = 2_500
+const GOODBYE_MS = 500
 
 /** Rows look as they do on SQLite: int8 and numeric are numbers. */
 const PARSERS = new Map<number, (text: string) => unknown>([
@@ -15,13 +24,18 @@ const types = {
     PARSERS.get(oid) ?? pg.types.getTypeParser(oid, format as 'text'),
 } as pg.CustomTypesConfig
 
-export function postgresDialect({ url, poolSize }: { url: string; poolSize: number }): Dialect {
+/** `answerWithinMs`: how long a statement may go without a word from the server; none waits for ever. */
+export type PostgresOptions = { url: string; poolSize: number; answerWithinMs?: number | undefined }
+
+export function postgresDialect({ url, poolSize, answerWithinMs = ANSWER_MS }: PostgresOptions): Dialect {
   const pool = new pg.Pool({
     connectionString: url,
     max: poolSize,
     types,
-    connectionTimeoutMillis: 5_000,
-    idleTimeoutMillis: 60_000,
+    connectionTimeoutMillis: CONNECT_MS,
+    idleTimeoutMillis: IDLE_MS,
+    keepAlive: true,
+    stream: () => impatientSocket(answerWithinMs),
     application_name: 'moorage',
   })
   // A connection that the server closed fails the query or transaction that uses it, and is replaced; unheard, the
@@ -31,44 +45,85 @@ export function postgresDialect({ url, poolSize }: { url: string; poolSize: numb
   return new PostgresDialect({ pool })
 }
 
-export type Listener = { close(): Promise<void> }
-
 /**
- * Hears what other nodes announce. Whoever was not listening for a while may have missed anything, so `onMissed` is
- * called after every (re)connect.
+ * A network that swallows packets looks like a server that thinks. Unlike the driver's own time limit this one closes
+ * the connection, which is still waiting for the answer and would hold up whoever gets it next.
  */
-export function listen(url: string, onChange: (payload: string) => void, onMissed: () => void): Listener {
+function impatientSocket(ms: number): Socket {
+  const socket = new Socket()
+  return socket.setTimeout(ms, () => {
+    socket.destroy(Object.assign(new Error(`PostgreSQL did not answer within ${ms} ms`), { code: 'ETIMEDOUT' }))
+  })
+}
+
+export type Listener = {
+  /** Whether what other nodes announce arrives here. While it does not, nothing remembered can be trusted. */
+  hears(): boolean
+  close(): Promise<void>
+}
+
+type ListenOptions = {
+  onChange: (payload: string) => void
+  /** Called when the connection is lost and when it is back: anything may have been missed. */
+  onMissed: () => void
+  pingMs?: number | undefined
+}
+
+/** Hears what other nodes announce. A connection that does not answer its pings counts as lost. */
+export function listen(url: string, { onChange, onMissed, pingMs = PING_MS }: ListenOptions): Listener {
   let client: pg.Client | undefined
+  let hearing = false
   let closed = false
-  let retry: NodeJS.Timeout | undefined
+  let timer: NodeJS.Timeout | undefined
 
   const connect = async () => {
-    const next = new pg.Client({ connectionString: url, application_name: 'moorage listener', keepAlive: true })
+    const next = new pg.Client({
+      connectionString: url,
+      application_name: 'moorage listener',
+      keepAlive: true,
+      connectionTimeoutMillis: CONNECT_MS,
+      query_timeout: pingMs,
+    })
     client = next
     next.on('notification', ({ payload }) => onChange(payload ?? ''))
     next.on('error', () => {})
     next.once('end', () => {
+      hearing = false
       onMissed()
-      if (!closed) retry = setTimeout(connect, RECONNECT_MS)
+      clearTimeout(timer)
+      if (!closed) timer = setTimeout(connect, RECONNECT_MS)
     })
     try {
       await next.connect()
       await next.query(`listen ${CHANNEL}`)
+      hearing = true
       onMissed()
+      await ping(next)
     } catch {
-      await next.end().catch(() => {})
+      await hangUp(next)
     }
+  }
+  const ping = async (current: pg.Client) => {
+    await current.query('select 1')
+    if (!closed) timer = setTimeout(() => ping(current).catch(() => hangUp(current)), pingMs)
   }
   const connected = connect()
 
   return {
+    hears: () => hearing,
     async close() {
       closed = true
-      clearTimeout(retry)
+      clearTimeout(timer)
       await connected
-      await client?.end().catch(() => {})
+      if (client) await hangUp(client)
     },
   }
+}
+
+/** Says goodbye, and does not wait long for an answer: there may be nobody left to give one. */
+async function hangUp(client: pg.Client): Promise<void> {
+  await Promise.race([client.end().catch(() => {}), delay(GOODBYE_MS, undefined, { ref: false })])
+  client.connection.stream.destroy()
 }
 
 export const notifyChannel = CHANNEL

@@ -44,6 +44,7 @@ export function openEvents(storage: Storage, newId: NewId): Events {
 
   return {
     writes(event) {
+      if (!storage.hears()) return webhooks.listSubscribers(storage.db).then((all) => write(event, byAgent(all)))
       if (known) return write(event, known)
       return (loading ?? load()).then((subscribers) => write(event, subscribers))
     },

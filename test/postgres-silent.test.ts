@@ -1,0 +1,134 @@
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
+import { describe, type TestContext, test } from 'node:test'
+import { sql } from 'kysely'
+import { announce, isPassing, openStorage } from '../src/storage/database.ts'
+import { openMemo } from '../src/storage/memo.ts'
+import { eventually } from './support/eventually.ts'
+import { testPostgres } from './support/postgres.ts'
+import { migrateDatabase } from './support/service.ts'
+
+/** No packet arrives any more, and nobody says so: the network's way to fail that no socket notices. */
+describe('a network to PostgreSQL that falls silent', () => {
+  test('fails what waits for an answer, and everything goes on when it is back', async (t) => {
+    const { storage, network } = await openBehindProxy(t)
+    const asked = () => storage.db.selectFrom('settings').select('name').execute()
+    await asked()
+    network.silence()
+    await assert.rejects(asked(), (error) => isPassing(error))
+    const transaction = storage.transaction(async (db) => {
+      await db.insertInto('settings').values({ name: 'unheard', value: 'x' }).execute()
+    })
+    await assert.rejects(transaction, (error) => isPassing(error))
+    network.restore()
+    await eventually('queries are answered again', () =>
+      asked().then(
+        () => true,
+        () => false,
+      ),
+    )
+    await eventually('changes are heard of again', () => storage.hears())
+  })
+
+  test('nothing is answered from memory until changes are heard of again', async (t) => {
+    const { storage, other, network } = await openBehindProxy(t)
+    const memo = openMemo(storage)
+    let revoked = false
+    const verify = async () => memo('keys', 'a key', async () => (revoked ? 'revoked' : 'in force'))
+    await eventually('changes are heard of', () => storage.hears())
+    assert.equal(await verify(), 'in force')
+
+    network.silence()
+    revoked = true
+    await other.transaction((db) => announce(db, 'keys'))
+    await eventually('the silence is noticed', () => !storage.hears(), 2_000)
+    assert.equal(await verify(), 'revoked')
+    revoked = false
+    assert.equal(await verify(), 'in force', 'not remembered either')
+
+    network.restore()
+    await eventually('changes are heard of again', () => storage.hears())
+    assert.equal(await verify(), 'in force')
+    revoked = true
+    assert.equal(await verify(), 'in force', 'remembered')
+    await other.transaction((db) => announce(db, 'keys'))
+    await eventually('the change is heard', async () => (await verify()) === 'revoked')
+  })
+
+  test('a store can be closed during it', async (t) => {
+    const { storage, network } = await openBehindProxy(t)
+    await eventually('changes are heard of', () => storage.hears())
+    network.silence()
+    const started = performance.now()
+    await storage.close()
+    assert.ok(performance.now() - started < 3_000)
+  })
+
+  test('a statement that takes long but whose server is there is not cut off before its time', async (t) => {
+    const { storage } = await openBehindProxy(t)
+    await sql`select pg_sleep(0.3)`.execute(storage.db)
+    await assert.rejects(sql`select pg_sleep(5)`.execute(storage.db), (error) => isPassing(error))
+    await storage.db.selectFrom('settings').select('name').execute()
+  })
+})
+
+async function openBehindProxy(t: TestContext) {
+  const database = await testPostgres(migrateDatabase)
+  const network = await startProxy(new URL(database.url))
+  const storage = await openStorage({
+    data: '',
+    database: { url: network.url, poolSize: 2, answerWithinMs: 600, pingMs: 100 },
+  })
+  const other = await openStorage({ data: '', database: { url: database.url, poolSize: 1 } })
+  let closing: Promise<void> | undefined
+  const close = storage.close
+  storage.close = () => (closing ??= close())
+  t.after(async () => {
+    await Promise.all([storage.close(), other.close()])
+    await network.close()
+    await database.drop()
+  })
+  return { storage, other, network }
+}
+
+async function startProxy(target: URL) {
+  const sockets = new Set<Socket>()
+  let silent = false
+  const server = createServer((near) => {
+    const far = connect(Number(target.port), target.hostname)
+    const join = (from: Socket, to: Socket) => {
+      sockets.add(from)
+      from.on('data', (bytes) => silent || to.write(bytes))
+      from.on('error', () => {})
+      from.on('close', () => {
+        sockets.delete(from)
+        if (!silent) to.destroy()
+      })
+    }
+    join(near, far)
+    join(far, near)
+  })
+  const destroyAll = () => {
+    for (const socket of sockets) socket.destroy()
+  }
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const url = new URL(target)
+  url.port = String((server.address() as AddressInfo).port)
+  return {
+    url: url.href,
+    silence() {
+      silent = true
+    },
+    /** New connections come through; those that lost a packet are of no use any more. */
+    restore() {
+      destroyAll()
+      silent = false
+    },
+    async close() {
+      destroyAll()
+      await new Promise((closed) => server.close(closed))
+    },
+  }
+}

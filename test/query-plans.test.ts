@@ -1,0 +1,51 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { CompiledQuery, createQueryId, type KyselyPlugin, type RootOperationNode } from 'kysely'
+import * as invocations from '../src/invocations/store.ts'
+import * as claims from '../src/storage/claims.ts'
+import type { Database } from '../src/storage/database.ts'
+import { onBothStorages } from './support/storage.ts'
+
+/** What looks at a table again and again must not read all of it. */
+onBothStorages('a query that comes back every few seconds', (opened) => {
+  test('renewing the claims of running requests goes by primary key', async () => {
+    const held = ['a', 'b'].map((key) => ({ scope: 'key_1', key, owner: `owner-${key}` }))
+    const plan = await planOf((db) => claims.renew(db, held, { now: 0, lease_ms: 1 }))
+    assert.match(plan, opened().engine === 'sqlite' ? /SEARCH claims USING INDEX \w+ \(scope=\?/ : /claims_pkey/)
+    assert.doesNotMatch(plan, /SCAN claims|Seq Scan on claims/)
+  })
+
+  test('interrupted invocations are found among the unfinished', async () => {
+    const plan = await planOf((db) => invocations.listInterrupted(db, 0, 100))
+    assert.match(plan, /invocations_unfinished/)
+    assert.doesNotMatch(plan, /SCAN invocations(?! USING)|Seq Scan on invocations/)
+  })
+
+  test('cancelled invocations are found among the unfinished', async () => {
+    const plan = await planOf((db) => invocations.listCancelRequested(db, 'node'))
+    assert.match(plan, /invocations_unfinished/)
+    assert.doesNotMatch(plan, /SCAN invocations(?! USING)|Seq Scan on invocations/)
+  })
+
+  /** How the engine would run the one query that `work` makes, were its table large. */
+  async function planOf(work: (db: Database) => Promise<unknown>): Promise<string> {
+    const { storage, engine } = opened()
+    const seen: RootOperationNode[] = []
+    const recorder: KyselyPlugin = {
+      transformQuery({ node }) {
+        seen.push(node)
+        return node
+      },
+      transformResult: async ({ result }) => result,
+    }
+    return storage.transaction(async (db) => {
+      await work(db.withPlugin(recorder))
+      assert.equal(seen.length, 1)
+      const { sql, parameters } = db.getExecutor().compileQuery(seen[0] as RootOperationNode, createQueryId())
+      const run = (text: string, values: readonly unknown[]) => db.executeQuery(CompiledQuery.raw(text, [...values]))
+      if (engine === 'postgres') await run('set local enable_seqscan = off', [])
+      const { rows } = await run(`explain ${engine === 'sqlite' ? 'query plan' : ''} ${sql}`, parameters)
+      return JSON.stringify(rows)
+    })
+  }
+})
