@@ -43,6 +43,7 @@ const RETRIES = 2
 const TIMEOUT_MS = 60_000
 const FIRST_PAUSE_MS = 250
 const LONGEST_PAUSE_MS = 60_000
+const INVOKE = /\/invoke$/
 
 export function sender(client: ClientOptions): Send {
   const base = client.url.replace(/\/+$/, '')
@@ -61,7 +62,7 @@ export function sender(client: ClientOptions): Send {
     for (let tries = 0; ; tries++) {
       const outcome = await attempt(fetch, url, request, signal, timeoutMs)
       if (outcome instanceof Response) return outcome
-      const pauseMs = pauseBefore(outcome, tries)
+      const pauseMs = pauseBefore(call, outcome, tries)
       if (tries >= retries || pauseMs === undefined) throw outcome
       await pause(pauseMs, signal)
     }
@@ -114,9 +115,11 @@ export function randomKey(): string {
 }
 
 /** Undefined when sending it again cannot help, or only after longer than anybody waits. */
-function pauseBefore({ code, status, retry_after }: MoorageError, tries: number): number | undefined {
+function pauseBefore({ path }: Call, { code, status, retry_after }: MoorageError, tries: number): number | undefined {
   // The agent took too long: another try would take as long again.
   if (code === 'timeout') return undefined
+  // The agent ran and failed, which its idempotency key does not remember: another try would run it again.
+  if (status === 500 && INVOKE.test(path)) return undefined
   const isPassing = status === 0 || status === 429 || status >= 500 || code === 'idempotency_key_in_use'
   if (!isPassing) return undefined
   if (retry_after !== undefined) return retry_after * 1000 <= LONGEST_PAUSE_MS ? retry_after * 1000 : undefined

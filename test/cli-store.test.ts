@@ -1,5 +1,14 @@
 import assert from 'node:assert/strict'
-import { chmodSync, existsSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import {
+  chmodSync,
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs'
 import { join } from 'node:path'
 import { after, before, describe, test } from 'node:test'
 import { newShell, type Shell } from './support/cli.ts'
@@ -116,6 +125,35 @@ describe('moorage backup and restore', () => {
     assert.equal(code, 0, stderr)
     const [, kept = ''] = /What was there is now (.*)/.exec(stderr) ?? []
     assert.ok(existsSync(kept))
+  })
+
+  describe('over what a kill -9 and a bad disk left', () => {
+    const garbage = Buffer.alloc(8192, 'not a database ')
+    const leftovers: Record<string, string[]> = {
+      'a damaged store': ['moorage.db'],
+      'a damaged store with its log': ['moorage.db', 'moorage.db-wal', 'moorage.db-shm'],
+      'the log of a store that is gone': ['moorage.db-wal', 'moorage.db-shm'],
+    }
+    for (const [what, files] of Object.entries(leftovers)) {
+      test(`${what} is moved aside, and nothing of it gets into the backup`, async () => {
+        const folder = join(shell.folder, what.replaceAll(' ', '-'))
+        mkdirSync(folder)
+        // Of a service at work: as they would lie there had it been killed.
+        for (const file of files) copyFileSync(join(service.data, file), join(folder, file))
+        if (files.includes('moorage.db')) writeFileSync(join(folder, 'moorage.db'), garbage)
+
+        const { code, stderr } = await moorage('restore', 'one', '--data', folder, '--yes')
+        assert.equal(code, 0, stderr)
+        const there = readdirSync(folder).toSorted()
+        assert.deepEqual(
+          there.filter((name) => !name.includes('before-restore')),
+          ['master.key', 'moorage.db'],
+        )
+        assert.ok(there.some((name) => name.includes('before-restore')))
+        const [restored, backup] = [folder, join(shell.folder, 'one')].map((at) => readFileSync(join(at, 'moorage.db')))
+        assert.ok(backup && restored?.equals(backup))
+      })
+    }
   })
 
   test('without the right master key nothing is touched', async () => {

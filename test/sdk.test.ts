@@ -152,6 +152,23 @@ describe('the SDK and a service that is not well', () => {
     assert.equal(requests.length, 2)
   })
 
+  test('an agent that failed is not run again, however it is invoked; one that could not start is', async () => {
+    const failed = JSON.stringify({ success: false, error: { code: 'server_error', message: 'The agent failed' } })
+    const invocations: Record<string, () => Promise<unknown>> = {
+      invoke: () => client.agents.invoke('a', { message: 'hi' }),
+      start: () => client.agents.start('a', { message: 'hi' }),
+      stream: () => client.agents.stream('a', { message: 'hi' }).next(),
+    }
+    for (const [how, run] of Object.entries(invocations)) {
+      given(status(500, failed))
+      await assert.rejects(run(), { code: 'server_error', message: 'The agent failed' })
+      assert.equal(requests.length, 1, how)
+    }
+    given(status(503), status(429))
+    await client.agents.invoke('a', { message: 'hi' })
+    assert.equal(requests.length, 3)
+  })
+
   test('what the caller did wrong, and an agent that took too long, are not tried again', async () => {
     for (const [code, status_] of [
       ['not_found', 404],

@@ -78,6 +78,14 @@ onBothEngines(
       assert.deepEqual(await call(bob, 'POST', `/invocations/${runs.ada}/cancel`), missing)
     })
 
+    test('logs, which tell of everybody, are 403; metrics, which name nobody, are not', async () => {
+      const refusal = [403, 'forbidden', 'This token speaks for one user, and logs tell of all users']
+      assert.deepEqual(await call(bob, 'GET', '/logs'), refusal)
+      assert.deepEqual(await call(bob, 'GET', `/logs?request_id=${runs.bob}`), refusal)
+      assert.equal((await call(bob, 'GET', '/metrics?metric=throughput')).success, true)
+      assert.ok((await call(service().admin, 'GET', '/logs')).data.length >= 2)
+    })
+
     describe('memory', () => {
       const search = (key: string, context?: Record<string, string>) =>
         call(key, 'POST', '/memory/search', { query: 'remember', ...(context && { context }) })

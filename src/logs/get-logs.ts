@@ -1,5 +1,6 @@
 import { AgentParams } from '../agents/agent.ts'
 import * as agents from '../agents/store.ts'
+import { forbidden } from '../errors.ts'
 import { operation } from '../operation.ts'
 import { LogEntryReply, LogsQuery } from './log-entry.ts'
 import * as logs from './store.ts'
@@ -15,7 +16,8 @@ export const getLogs = operation({
   query: LogsQuery,
   list: LogEntryReply,
 
-  async run({ params, query }, { db }) {
+  async run({ params, query }, { db, actor }) {
+    if (actor.user_id !== undefined) throw forbidden('This token speaks for one user, and logs tell of all users')
     const { seq } = await agents.get(db, params.agent_id)
     return logs.list(db, seq, query)
   },

@@ -2,7 +2,13 @@ import { chmodSync, closeSync, existsSync, fsyncSync, linkSync, openSync, rename
 import { dirname } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 
-const BUSY = /database is locked/
+/** Result codes of SQLite; an extended one carries them in its last byte. */
+const BUSY = 5
+const CORRUPT = 11
+const NOT_A_DATABASE = 26
+
+/** What SQLite would take for the unfinished work of whatever store it finds beside them. */
+const COMPANIONS = ['-wal', '-shm', '-journal']
 
 /** A copy as of one moment, compact and on disk, while the service goes on. */
 export function copySqlite(from: string, to: string): void {
@@ -26,20 +32,23 @@ export function replaceSqlite(path: string, draft: string, kept: string): void {
     leaveWal(path)
     linkSync(path, kept)
   }
+  // Of a damaged store, or of one that was deleted: replayed over the draft they would ruin it.
+  for (const suffix of COMPANIONS) if (existsSync(path + suffix)) renameSync(path + suffix, kept + suffix)
   renameSync(draft, path)
   sync(dirname(path))
 }
 
 export class StoreInUseError extends Error {}
 
-/** Takes what is in the write-ahead log into the file, which only the one who is alone with it can do. */
+/** Takes what is in the write-ahead log into the file, which only the one who is alone with it can do, unless it is damaged. */
 function leaveWal(path: string): void {
   const connection = new DatabaseSync(path)
   try {
     connection.exec('pragma journal_mode = delete')
   } catch (error) {
-    if (BUSY.test((error as Error).message)) throw new StoreInUseError(`${path} is in use`)
-    throw error
+    const code = (error as { errcode?: number }).errcode ?? 0
+    if ((code & 0xff) === BUSY) throw new StoreInUseError(`${path} is in use`)
+    if (![CORRUPT, NOT_A_DATABASE].includes(code & 0xff)) throw error
   } finally {
     connection.close()
   }

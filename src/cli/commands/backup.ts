@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { copyFileSync, existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { copyFileSync, createReadStream, existsSync, mkdirSync, readdirSync, statSync, writeFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import type { Command } from 'commander'
 import { configOption, dataOption } from '../command.ts'
@@ -50,7 +50,8 @@ export function backup(command: Command, world: World): void {
       const { schema_version, master_key } = inspectSqlite(copy)
       if (options.includeMasterKey) copyMasterKey(config.data, folder)
       const { size: bytes } = statSync(copy)
-      const manifest: Manifest = { format: 1, created_at, schema_version, master_key, bytes, sha256: sha256Of(copy) }
+      const sha256 = await sha256Of(copy)
+      const manifest: Manifest = { format: 1, created_at, schema_version, master_key, bytes, sha256 }
       writeFileSync(join(folder, MANIFEST), `${JSON.stringify(manifest, null, 2)}\n`, { mode: 0o600, flush: true })
 
       success(world, `Backed up ${store} (${Math.ceil(bytes / 1024)} KiB)`)
@@ -70,6 +71,9 @@ function copyMasterKey(data: string, folder: string): void {
   copyFileSync(key, join(folder, MASTER_KEY))
 }
 
-export function sha256Of(file: string): string {
-  return createHash('sha256').update(readFileSync(file)).digest('hex')
+/** Piece by piece: a store may be larger than what Node reads at once. */
+export async function sha256Of(file: string): Promise<string> {
+  const hash = createHash('sha256')
+  for await (const piece of createReadStream(file, { highWaterMark: 1024 * 1024 })) hash.update(piece)
+  return hash.digest('hex')
 }

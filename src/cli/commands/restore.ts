@@ -28,7 +28,7 @@ export function restore(command: Command, world: World): void {
         'pg_restore --clean --if-exists --single-transaction --dbname="$DATABASE_URL" moorage.dump',
       )
       const folder = resolve(world.cwd, given)
-      const manifest = readManifest(folder)
+      const manifest = await readManifest(folder)
       const key = await chooseKey(config, folder, manifest)
 
       const store = join(config.data, STORE)
@@ -56,12 +56,12 @@ export function restore(command: Command, world: World): void {
     })
 }
 
-function readManifest(folder: string): Manifest {
+async function readManifest(folder: string): Promise<Manifest> {
   const file = join(folder, MANIFEST)
   if (!existsSync(file)) throw new Failure(EXIT.notFound, `${folder} is no backup: there is no ${MANIFEST}`)
   const manifest = JSON.parse(readFileSync(file, 'utf8')) as Manifest
   if (manifest.format !== 1) throw new Failure(EXIT.failed, `${file} is of a format that this Moorage does not know`)
-  if (sha256Of(join(folder, STORE)) === manifest.sha256) return manifest
+  if ((await sha256Of(join(folder, STORE))) === manifest.sha256) return manifest
   throw new Failure(EXIT.failed, `${join(folder, STORE)} is not what was backed up: its SHA-256 differs`)
 }
 
