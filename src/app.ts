@@ -195,8 +195,8 @@ function openLimiter({ redis }: Config, now: () => number, log: Logger): RateLim
   })
   let warned = 0
   const degraded = (err: unknown) => {
-    if (Date.now() - warned < 10_000) return
-    warned = Date.now()
+    if (now() - warned < 10_000) return
+    warned = now()
     log.warn({ err }, 'Redis does not answer: this node limits rates by itself until it does')
   }
   connection.on('error', degraded)
