@@ -7,7 +7,6 @@ import { watchFiles } from './lib/watch-files.ts'
 import type { Parts } from './operation.ts'
 import { readAgentAuthority } from './security/authority.ts'
 import { type Gate, gateOf } from './security/gate.ts'
-import { guardedFetch } from './security/guarded-fetch.ts'
 import { tokenVerifier, type VerifyToken } from './security/token-verifier.ts'
 
 /** Who may come in, as `moorage.yaml` and each agent say: worked out once, and again when they or their files change. */
@@ -18,13 +17,13 @@ export type Access = {
   close(): void
 }
 
-export function openAccess({ config, storage, keyring, now, log }: Parts): Access {
-  const { security, auth, roles, server, webhooks } = config
+export function openAccess({ config, storage, keyring, fetch: guarded, now, log }: Parts): Access {
+  const { security, auth, roles, server } = config
   let gate = gateOf(security, readFile)
 
   const verifierOf = agentVerifiers((sealed) => {
     const own = openAuth({ auth: sealed }, keyring)
-    return own ? tokenVerifier(own, { roles, fetch: guardedFetch(webhooks), now }) : undefined
+    return own ? tokenVerifier(own, { roles, fetch: guarded, now }) : undefined
   })
   const readAuthority = (caCert: string) => readAgentAuthority(caCert, server.tls?.clientCaDir)
   const byRef = cache<AgentGate>(storage.hears)
@@ -57,6 +56,7 @@ export function openAccess({ config, storage, keyring, now, log }: Parts): Acces
 
   return {
     gate: () => gate,
+    // The operator chose this provider, wherever it is.
     verifyToken: auth && tokenVerifier(auth, { roles, fetch, now }),
     findAgent: (ref) => byRef.get(ref, load),
     close: stopWatching,

@@ -21,6 +21,7 @@ import { localLimiter, type RateLimiter, sharedLimiter } from './security/rate-l
 import { fingerprint, keyring, loadMasterKey } from './security/secrets.ts'
 import { openStorage } from './storage/database.ts'
 import { openJournal } from './storage/journal.ts'
+import { lockFolder } from './storage/lock.ts'
 import { openMemo } from './storage/memo.ts'
 import type { Jobs } from './storage/run-jobs.ts'
 import { settle } from './storage/settings.ts'
@@ -103,7 +104,19 @@ export async function buildParts(
   }
 }
 
+/** Several services may share a PostgreSQL; a SQLite store is served by one. */
 export async function startApp(config: Config, overrides: Overrides = {}): Promise<App> {
+  const unlock = config.database.url ? () => {} : lockFolder(config.data)
+  try {
+    const app = await openApp(config, overrides)
+    return { ...app, stop: () => app.stop().finally(unlock) }
+  } catch (error) {
+    unlock()
+    throw error
+  }
+}
+
+async function openApp(config: Config, overrides: Overrides): Promise<App> {
   const { parts, close } = await buildParts(config, overrides)
   const { storage, audit, log, now } = parts
   const limiter = openLimiter(config, now, log)
@@ -182,8 +195,8 @@ function openLimiter({ redis }: Config, now: () => number, log: Logger): RateLim
   })
   let warned = 0
   const degraded = (err: unknown) => {
-    if (Date.now() - warned < 10_000) return
-    warned = Date.now()
+    if (now() - warned < 10_000) return
+    warned = now()
     log.warn({ err }, 'Redis does not answer: this node limits rates by itself until it does')
   }
   connection.on('error', degraded)

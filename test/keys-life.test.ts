@@ -3,13 +3,13 @@ import { describe, test } from 'node:test'
 import { eventually } from './support/eventually.ts'
 import { meanwhile } from './support/meanwhile.ts'
 import { createAgent, createKey, later } from './support/resources.ts'
-import { ENGINES, onBothEngines, type Service, withService } from './support/service.ts'
+import { betweenNodes, ENGINES, onBothEngines, type Service, withService } from './support/service.ts'
 import { everythingStored } from './support/stored.ts'
 
 const HOUR = 3_600_000
 const DAY = 24 * HOUR
 
-onBothEngines('the life of a key', (service) => {
+onBothEngines('the life of a key', (service, engine) => {
   const create = (body: object) => createKey(service(), body)
   const agent = (name: string) => createAgent(service(), name)
   const get = (path: string) => service().call('GET', path)
@@ -107,7 +107,7 @@ onBothEngines('the life of a key', (service) => {
       assert.deepEqual(again.body, first.body)
     })
 
-    test('another node refuses the key within a second', async () => {
+    test('another node refuses the key within a second', betweenNodes(engine), async () => {
       const node = await service().beside()
       try {
         const { id, secret } = await create({ role: 'viewer' })

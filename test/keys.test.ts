@@ -1,5 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
+import { sql } from 'kysely'
+import { keyVerifier } from '../src/keys/verify-key.ts'
 import { isWellFormedKey } from '../src/security/key-format.ts'
 import { createAgent, createKey, idsOf, later, namesOf } from './support/resources.ts'
 import { onBothEngines } from './support/service.ts'
@@ -260,6 +262,21 @@ onBothEngines('keys', (service) => {
       await service().restart()
       const { last_used_at } = (await get(`/v1/keys/${id}`)).body.data
       assert.ok(Math.abs(Date.parse(last_used_at) - Date.now()) < 10_000)
+    })
+
+    test('last_used_at that could not be written is written the next time', async () => {
+      const { id, secret } = await create({ role: 'viewer' })
+      const { parts } = service().app
+      const keys = keyVerifier(parts)
+      assert.equal((await keys.verify(secret))?.id, id)
+      await sql`alter table keys rename column last_used_at to away`.execute(parts.storage.db)
+      try {
+        await assert.rejects(keys.flush(), /last_used_at/)
+      } finally {
+        await sql`alter table keys rename column away to last_used_at`.execute(parts.storage.db)
+      }
+      await keys.flush()
+      assert.notEqual((await get(`/v1/keys/${id}`)).body.data.last_used_at, null)
     })
   })
 

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { parseDuration } from '../src/lib/duration.ts'
+import { createLog, prettyStream } from '../src/lib/log.ts'
 import { nearest } from '../src/lib/nearest.ts'
 import { parseSize } from '../src/lib/size.ts'
 import { cutToBytes } from '../src/lib/text.ts'
@@ -87,4 +88,28 @@ describe('cutToBytes', () => {
   ] as const) {
     test(`${bytes} bytes of ${text}`, () => assert.equal(cutToBytes(text, bytes), cut))
   }
+})
+
+describe('pretty logs', () => {
+  const written = (terminal: { isTTY?: true; hasColors?: () => boolean }, color: boolean): string => {
+    let text = ''
+    const write = (line: unknown) => {
+      text += line
+      return true
+    }
+    createLog({ level: 'info', format: 'pretty' }, prettyStream({ ...terminal, write }, color)).warn(
+      { n: 1 },
+      'low tide',
+    )
+    return text.replace(/\d\d:\d\d:\d\d/, 'hh:mm:ss')
+  }
+
+  test('are coloured on a terminal that can, unless log.color says no', () => {
+    const plain = 'hh:mm:ss warn  low tide n=1\n'
+    const terminal = { isTTY: true, hasColors: () => true } as const
+    assert.equal(written(terminal, true), '\x1b[2mhh:mm:ss\x1b[22m \x1b[33mwarn \x1b[39m low tide\x1b[2m n=1\x1b[22m\n')
+    assert.equal(written(terminal, false), plain)
+    assert.equal(written({ isTTY: true, hasColors: () => false }, true), plain)
+    assert.equal(written({}, true), plain)
+  })
 })

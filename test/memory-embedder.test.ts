@@ -155,10 +155,10 @@ for (const engine of ENGINES) {
       const agent = await newAgent(service)
       await writeMemory(service, agent, [{ content: 'An old automobile' }])
       await embedded(service, 'concepts-1:5')
+      await service.app.stop()
       const node = await service.beside({ MOORAGE_MEMORY__EMBEDDER__MODEL: 'concepts-2' })
       try {
         assert.deepEqual(await found(node, agent, { query: 'car' }), [], 'vectors of two models are not compared')
-        await service.app.jobs.close()
         await embedded(node, 'concepts-2:5')
         assert.deepEqual(await found(node, agent, { query: 'car' }), ['An old automobile'])
       } finally {

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
+import { Webhook } from 'standardwebhooks'
 import { verifySignature, verifyWebhook, WebhookVerificationError } from '../sdk/client.ts'
 import { signDelivery } from '../src/webhooks/signature.ts'
 
@@ -31,6 +32,21 @@ describe('verifyWebhook', () => {
     for (const secret of [OTHER, SECRET, [SECRET, OTHER]]) await verifyWebhook({ body: BODY, headers, secret, now })
   })
 
+  test('what another signer of the standard made, beside a scheme it does not know', async () => {
+    const outside = new Webhook(SECRET).sign(VECTOR['webhook-id'], new Date(now()), BODY)
+    const headers = { ...VECTOR, 'webhook-signature': `v1a,xx ${outside}` }
+    assert.deepEqual(await verifyWebhook({ body: BODY, headers, secret: SECRET, now }), JSON.parse(BODY))
+  })
+
+  test('five minutes early or late, and no more; a time that is no number never', async () => {
+    const received = { body: BODY, headers: VECTOR, secret: SECRET }
+    for (const seconds of [300, -300]) await verifyWebhook({ ...received, now: () => now() + seconds * 1000 })
+    for (const timestamp of ['', 'now', '1794700800.0', '0x6af8', ' 1794700800', '9'.repeat(400)]) {
+      const headers = { ...VECTOR, 'webhook-timestamp': timestamp }
+      await assert.rejects(verifyWebhook({ ...received, headers, now }), WebhookVerificationError, timestamp)
+    }
+  })
+
   test('refuses what was changed, is old, is from the future, is signed with another secret or not at all', async () => {
     const cases = {
       body: { body: BODY.replace('42', '43') },
@@ -40,10 +56,12 @@ describe('verifyWebhook', () => {
       future: { now: () => (TIME - 301) * 1000 },
       secret: { secret: OTHER },
       'no secret': { secret: '' },
+      'no secrets': { secret: [] },
       'no signature': { headers: { ...VECTOR, 'webhook-signature': '' } },
       'another scheme': {
         headers: { ...VECTOR, 'webhook-signature': VECTOR['webhook-signature'].replace('v1', 'v2') },
       },
+      'an empty signature': { headers: { ...VECTOR, 'webhook-signature': 'v1,' } },
       'no base64': { headers: { ...VECTOR, 'webhook-signature': 'v1,%%%' } },
       // Without the time an old delivery could be played back.
       'only X-Service-Signature': { headers: { 'X-Service-Signature': VECTOR['X-Service-Signature'] } },
@@ -61,6 +79,17 @@ describe('verifySignature', () => {
     assert.equal(await verifySignature(BODY, VECTOR['X-Service-Signature'], SECRET), true)
     assert.equal(await verifySignature(`${BODY} `, VECTOR['X-Service-Signature'], SECRET), false)
     assert.equal(await verifySignature(BODY, VECTOR['X-Service-Signature'], OTHER), false)
-    assert.equal(await verifySignature(BODY, 'zz', SECRET), false)
+    const signature = VECTOR['X-Service-Signature']
+    assert.equal(await verifySignature(BODY, signature.toUpperCase(), SECRET), true)
+    for (const wrong of [
+      '',
+      'zz',
+      signature.slice(2),
+      `${signature}00`,
+      signature.replace('0', 'g'),
+      `sha256=${signature}`,
+    ]) {
+      assert.equal(await verifySignature(BODY, wrong, SECRET), false, wrong)
+    }
   })
 })

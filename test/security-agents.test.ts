@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { onBothEngines, type Service } from './support/service.ts'
+import { betweenNodes, onBothEngines, type Service } from './support/service.ts'
 import { untilHolds } from './support/until.ts'
 import { createWebhook, listDeliveries } from './support/webhooks.ts'
 
@@ -8,7 +8,7 @@ const settings = { MOORAGE_SERVER__TRUSTED_PROXIES: '127.0.0.1' }
 
 onBothEngines(
   'security of agents',
-  (service) => {
+  (service, engine) => {
     const create = (name: string, security: unknown) =>
       service().call('POST', '/v1/agents', { body: { name, security } })
     const get = async (name: string, headers: Record<string, string> = {}) =>
@@ -87,7 +87,7 @@ onBothEngines(
       assert.equal(await get('changing'), 200)
     })
 
-    test('hold on every node at once', async () => {
+    test('hold on every node at once', betweenNodes(engine), async () => {
       const other = await service().beside()
       try {
         await create('everywhere', null)

@@ -6,11 +6,11 @@ import { eventually } from './support/eventually.ts'
 import { meanwhile } from './support/meanwhile.ts'
 import { head, sendRaw } from './support/raw.ts'
 import { createKey, later } from './support/resources.ts'
-import { onBothEngines, type Reply, type Service } from './support/service.ts'
+import { betweenNodes, onBothEngines, type Reply, type Service } from './support/service.ts'
 
 const DAY = 24 * 3_600_000
 
-onBothEngines('idempotency', (service) => {
+onBothEngines('idempotency', (service, engine) => {
   const post = (path: string, key: string, body: unknown, more: { key?: string } = {}) =>
     service().call('POST', path, { body, headers: { 'Idempotency-Key': key }, ...more })
   const createAgent = (key: string, body: object) => post('/v1/agents', key, body)
@@ -45,7 +45,7 @@ onBothEngines('idempotency', (service) => {
       assert.equal(body.data.filter(({ name }: { name: string }) => name === 'one of fifty').length, 1)
     })
 
-    test('on another node: it waits for the run under way and gets its answer', async () => {
+    test('on another node: it waits for the run under way and gets its answer', betweenNodes(engine), async () => {
       const node = await service().beside()
       try {
         const body = { name: 'on-two-nodes' }

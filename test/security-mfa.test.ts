@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { before, beforeEach, describe, test } from 'node:test'
 import { Secret, TOTP } from 'otpauth'
 import { type Authenticator, asHost, authenticator, enrol } from './support/mfa.ts'
-import { onBothEngines } from './support/service.ts'
+import { betweenNodes, onBothEngines } from './support/service.ts'
 import { JWT_SECRET, signJwt } from './support/tokens.ts'
 
 const NEEDED = 'This needs a one-time code: send its six digits as X-Service-OTP'
@@ -11,7 +11,7 @@ const NO_FACTOR = 'This needs a one-time code, and this key has no second factor
 
 type Key = { id: string; secret: string }
 
-onBothEngines('multi-factor authentication', (service) => {
+onBothEngines('multi-factor authentication', (service, engine) => {
   let key: Key
   let app: Authenticator
   let agents = 0
@@ -175,7 +175,7 @@ onBothEngines('multi-factor authentication', (service) => {
       assert.equal(await update(next), 200)
     })
 
-    test('one code sent twenty times at once, to two nodes, counts once', async () => {
+    test('one code sent twenty times at once, to two nodes, counts once', betweenNodes(engine), async () => {
       const code = app.code()
       const other = await service().beside()
       other.advance(service().app.parts.now() - other.app.parts.now())

@@ -12,7 +12,7 @@ import { announce, openStorage } from '../src/storage/database.ts'
 import { eventually } from './support/eventually.ts'
 import { testPostgres } from './support/postgres.ts'
 import { createKey } from './support/resources.ts'
-import { ENGINES, type Engine, onBothEngines, type Service, withService } from './support/service.ts'
+import { betweenNodes, ENGINES, type Engine, onBothEngines, type Service, withService } from './support/service.ts'
 import { onBothStorages } from './support/storage.ts'
 
 for (const engine of ENGINES) {
@@ -32,21 +32,25 @@ for (const engine of ENGINES) {
         }
       }))
 
-    test('five services that start together make one first admin key and one demo agent', async () => {
-      await withService(engine, async (service) => {
-        const { db } = service.app.parts.storage
-        for (const table of ['claims', 'keys', 'agents', 'settings'] as const) await db.deleteFrom(table).execute()
-        await service.app.stop()
-        const nodes = await Promise.all(Array.from({ length: 5 }, () => service.beside()))
-        try {
-          const node = nodes[0] as (typeof nodes)[number]
-          assert.equal((await node.call('GET', '/v1/agents')).body.pagination.total, 1)
-          assert.equal((await node.call('GET', '/v1/keys')).body.pagination.total, 1)
-        } finally {
-          await Promise.all(nodes.map((each) => each.stop()))
-        }
-      })
-    })
+    test(
+      'five services that start together make one first admin key and one demo agent',
+      betweenNodes(engine),
+      async () => {
+        await withService(engine, async (service) => {
+          const { db } = service.app.parts.storage
+          for (const table of ['claims', 'keys', 'agents', 'settings'] as const) await db.deleteFrom(table).execute()
+          await service.app.stop()
+          const nodes = await Promise.all(Array.from({ length: 5 }, () => service.beside()))
+          try {
+            const node = nodes[0] as (typeof nodes)[number]
+            assert.equal((await node.call('GET', '/v1/agents')).body.pagination.total, 1)
+            assert.equal((await node.call('GET', '/v1/keys')).body.pagination.total, 1)
+          } finally {
+            await Promise.all(nodes.map((each) => each.stop()))
+          }
+        })
+      },
+    )
   })
 
   describe(`a database that a newer version has used, on ${engine}`, () => {
@@ -98,9 +102,11 @@ onBothEngines('the data directory', (service) => {
 
   test('a start with another master key is refused in so many words', async () => {
     const other = randomBytes(32).toString('hex')
+    await service().app.stop()
     await assert.rejects(service().beside({ MOORAGE_MASTER_KEY: other }), {
       message: /^this database was written with another master key: set MOORAGE_MASTER_KEY to that one/,
     })
+    await service().restart()
     assert.equal((await service().call('GET', '/v1/agents')).status, 200)
   })
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, type TestContext, test } from 'node:test'
 import { Webhook } from 'standardwebhooks'
-import { verifyBody } from '../src/webhooks/signature.ts'
+import { verifySignature } from '../sdk/webhook.ts'
 import { onBothEngines, type Service } from './support/service.ts'
 import { until } from './support/until.ts'
 import {
@@ -96,7 +96,7 @@ onBothEngines(
         assert.deepEqual(attempt, { attempt: 1, response_status: 200, error: null })
 
         const headers = headersOf(arrival)
-        assert.equal(verifyBody(arrival.body, headers['x-service-signature'] ?? '', [secret]), true)
+        assert.equal(await verifySignature(arrival.body, headers['x-service-signature'] ?? '', secret), true)
         assert.deepEqual(new Webhook(secret).verify(arrival.body, headers), payload)
         assert.equal(headers['webhook-id'], event_id)
         assert.equal(headers['content-type'], 'application/json; charset=utf-8')
@@ -180,7 +180,7 @@ onBothEngines(
         assert.notEqual(after['webhook-signature'], before['webhook-signature'])
         assert.deepEqual([before['x-service-attempt'], after['x-service-attempt']], ['1', '2'])
         for (const { body, headers } of [first, second]) {
-          assert.equal(verifyBody(body, headers['x-service-signature'] as string, [secret]), true)
+          assert.equal(await verifySignature(body, headers['x-service-signature'] as string, secret), true)
         }
         const done = await delivery(service(), id, 2)
         assert.deepEqual(
@@ -426,7 +426,7 @@ onBothEngines(
       await happen(service(), { agent_id })
       const [inside] = (await inbox.first(1)) as [Arrival]
       assert.deepEqual([verifies(inside, secret), verifies(inside, old)], [true, true])
-      assert.equal(verifyBody(inside.body, headersOf(inside)['x-service-signature'] as string, [secret]), true)
+      assert.equal(await verifySignature(inside.body, headersOf(inside)['x-service-signature'] as string, secret), true)
 
       pass(service(), Date.parse(previous_secret_expires_at) - service().app.parts.now() + 1)
       await happen(service(), { agent_id })

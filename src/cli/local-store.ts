@@ -31,7 +31,9 @@ export async function openLocalStore(
 ): Promise<LocalStore> {
   const config = readConfig(world, { config: file, data })
   const name = config.database.url ? 'PostgreSQL' : requireFile(config)
-  const { parts, close } = await buildParts(config, { log: createLog({ level: 'warn', format: 'pretty' }) })
+  const { parts, close } = await buildParts(config, {
+    log: createLog({ ...config.log, level: 'warn', format: 'pretty' }),
+  })
   return { name, parts, fetch: localFetch(parts), close }
 }
 

@@ -38,7 +38,13 @@ export function keyVerifier({ memo, now, storage }: Parts): KeyVerifier {
       if (used.size === 0) return
       const batch = new Map(used)
       used.clear()
-      await storage.transaction((db) => keys.updateLastUsed(db, batch))
+      try {
+        await storage.transaction((db) => keys.updateLastUsed(db, batch))
+      } catch (error) {
+        // The next flush has it, unless the key was used again since.
+        for (const [id, at] of batch) if (!used.has(id)) used.set(id, at)
+        throw error
+      }
     },
   }
 }

@@ -1,14 +1,16 @@
 import { Writable } from 'node:stream'
+import type { WriteStream } from 'node:tty'
+import { styleText } from 'node:util'
 import { type DestinationStream, type Logger, pino } from 'pino'
 
 export type { Logger } from 'pino'
 
-type LogOptions = { level: string; format: 'auto' | 'json' | 'pretty' }
+type LogOptions = { level: string; format: 'auto' | 'json' | 'pretty'; color?: boolean }
 
-export function createLog({ level, format }: LogOptions, destination = standardError(format)): Logger {
+export function createLog(options: LogOptions, destination = standardError(options)): Logger {
   return pino(
     {
-      level,
+      level: options.level,
       base: null,
       timestamp: pino.stdTimeFunctions.isoTime,
       formatters: { level: (label) => ({ level: label }) },
@@ -23,19 +25,35 @@ export function createLog({ level, format }: LogOptions, destination = standardE
 }
 
 /** Not stdout: that carries only what a person or a pipe asked for. */
-function standardError(format: LogOptions['format']): DestinationStream {
+function standardError({ format, color = true }: LogOptions): DestinationStream {
   const pretty = format === 'pretty' || (format === 'auto' && process.stderr.isTTY)
-  return pretty ? prettyStream() : pino.destination({ dest: 2, sync: false, minLength: 4096 })
+  return pretty ? prettyStream(process.stderr, color) : pino.destination({ dest: 2, sync: false, minLength: 4096 })
 }
 
-function prettyStream(): Writable {
+const LEVEL_STYLES: Record<string, Parameters<typeof styleText>[0]> = {
+  fatal: 'red',
+  error: 'red',
+  warn: 'yellow',
+  info: 'green',
+}
+
+/** Lines for a person; coloured when `color` is wanted and the terminal can. */
+export function prettyStream(
+  terminal: Pick<WriteStream, 'write'> & Partial<Pick<WriteStream, 'isTTY' | 'hasColors'>>,
+  color: boolean,
+): Writable {
+  const isColorful = color && terminal.isTTY === true && terminal.hasColors?.() === true
+  const paint = (style: Parameters<typeof styleText>[0], text: string) =>
+    isColorful ? styleText(style, text, { validateStream: false }) : text
   return new Writable({
     write(chunk: Buffer, _encoding, done) {
       const { time, level, msg, ...rest } = JSON.parse(chunk.toString()) as Record<string, unknown>
       const details = Object.entries(rest).map(
-        ([name, value]) => `${name}=${typeof value === 'string' ? value : JSON.stringify(value)}`,
+        ([name, value]) => ` ${name}=${typeof value === 'string' ? value : JSON.stringify(value)}`,
       )
-      process.stderr.write(`${String(time).slice(11, 19)} ${String(level).padEnd(5)} ${[msg, ...details].join(' ')}\n`)
+      const clock = paint('dim', String(time).slice(11, 19))
+      const name = paint(LEVEL_STYLES[String(level)] ?? 'dim', String(level).padEnd(5))
+      terminal.write(`${clock} ${name} ${msg}${paint('dim', details.join(''))}\n`)
       done()
     },
   })

@@ -19,8 +19,6 @@ export type OAuth2Options = {
   clientSecret?: string | undefined
   /** The agent scopes that count, all four when absent; any other scope here must be in every token. */
   scopes?: readonly string[] | undefined
-  /** A second audience beside clientId. */
-  resource?: string | undefined
   /** Ask the provider about every token, not only about those its keys cannot check. */
   introspection?: boolean | undefined
   fetch: ProviderFetch
@@ -38,7 +36,6 @@ const ALGORITHMS = ['RS256', 'PS256', 'ES256', 'EdDSA']
 export function oauth2Verifier(options: OAuth2Options): VerifyOAuth2 {
   const { clientId, clientSecret, scopes, introspection = false, fetch, now } = options
   if (introspection && !clientSecret) throw new Error('introspection needs auth.clientSecret')
-  const audiences = options.resource === undefined ? [clientId] : [clientId, options.resource]
   const provider = identityProvider({ provider: options.provider, fetch, now })
   const introspect = clientSecret ? introspector({ provider, clientId, clientSecret, fetch, now }) : undefined
 
@@ -47,7 +44,7 @@ export function oauth2Verifier(options: OAuth2Options): VerifyOAuth2 {
     const { payload } = await jwtVerify(token, provider.keyFor, {
       algorithms: ALGORITHMS,
       issuer,
-      audience: audiences,
+      audience: clientId,
       requiredClaims: ['exp'],
       clockTolerance: CLOCK_SKEW_SECONDS,
       currentDate: new Date(now()),
@@ -72,7 +69,7 @@ export function oauth2Verifier(options: OAuth2Options): VerifyOAuth2 {
     const { iss, aud, nbf, client_id } = claims
     if (iss !== undefined && iss !== issuer) return refuse('wrong_issuer')
     // RFC 7662 leaves `aud` optional; without it only a token issued to ourselves is known to be meant for us.
-    const meant = aud ? aud.some((one) => audiences.includes(one)) : client_id === clientId
+    const meant = aud ? aud.includes(clientId) : client_id === clientId
     if (!meant) return refuse('wrong_audience')
     if (nbf !== undefined && nbf * 1000 > now() + CLOCK_SKEW_SECONDS * 1000) return refuse('not_yet_valid')
     return accessGrant({ claims, issuer, scopes, time: now() })

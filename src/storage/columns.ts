@@ -8,7 +8,6 @@ export function columns(engine: Engine) {
     /** Byte order, as SQLite compares, so that both engines sort alike. */
     text: (postgres ? sql`text collate "C"` : sql`text`) as RawBuilder<string>,
     integer: (postgres ? sql`bigint` : sql`integer`) as RawBuilder<number>,
-    real: (postgres ? sql`double precision` : sql`real`) as RawBuilder<number>,
     /** An integer key that is never handed out twice. */
     sequence: (postgres
       ? sql`bigint generated always as identity primary key`

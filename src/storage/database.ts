@@ -52,7 +52,9 @@ export async function openStorage({ data, database }: StorageOptions): Promise<S
   }
   const forgetAll = () => forget(CHANGES)
 
-  const dialect = url ? postgresDialect({ ...database, url }) : sqliteDialect(privatePath(data), forgetAll)
+  const dialect = url
+    ? postgresDialect({ ...database, url })
+    : sqliteDialect(join(privateFolder(data), 'moorage.db'), forgetAll)
   const db = new Kysely<Tables>({ dialect })
   const storage: Storage = {
     engine,
@@ -142,8 +144,8 @@ export function isOvertaken(error: unknown): boolean {
   return code === FOREIGN_KEY_VIOLATION || code === UNIQUE_VIOLATION
 }
 
-function privatePath(data: string): string {
+export function privateFolder(data: string): string {
   mkdirSync(data, { recursive: true, mode: 0o700 })
   chmodSync(data, 0o700)
-  return join(data, 'moorage.db')
+  return data
 }

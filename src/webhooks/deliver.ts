@@ -110,7 +110,7 @@ export function startDispatcher(house: House, random: () => number = Math.random
 
   const begin = async () => {
     try {
-      // One process serves a SQLite database: a lease in it belongs to one that died.
+      // One service at a time has a SQLite store, by its lock: a lease in it belongs to one that died.
       if (storage.engine === 'sqlite') await queue.releaseAll(storage.db, now())
     } catch (err) {
       log.warn({ err }, 'could not release the webhook deliveries of the last run')

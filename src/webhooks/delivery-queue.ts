@@ -143,7 +143,7 @@ export async function release(db: Database, { id, lease }: Pick<Claimed, 'id' | 
     .execute()
 }
 
-/** Ends every lease. Only where one process serves the database: there they belong to one that died. */
+/** Ends every lease. Only where one service at a time has the database: there they belong to one that died. */
 export async function releaseAll(db: Database, now: number): Promise<void> {
   await db.updateTable('deliveries').set({ lease: null, next_attempt_at: now }).where('lease', 'is not', null).execute()
 }

@@ -13,6 +13,7 @@ import type { Engine, Reply, Settings } from './service.ts'
 /** A service in a process of its own, as an operator starts it: for tests that kill it. */
 export type ChildService = {
   admin: string
+  data: string
   pid(): number
   // The shape is the test's to assert.
   // oxlint-disable-next-line typescript/no-explicit-any
@@ -75,6 +76,7 @@ export async function startChildService(
 
   const service: ChildService = {
     admin,
+    data: env.MOORAGE_DATA,
     pid: () => child?.pid ?? 0,
     async call(method, path, body, headers) {
       const { status, text, body: parsed } = await request(method, path, body, headers)

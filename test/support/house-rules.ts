@@ -43,7 +43,7 @@ const SLICES: { level: number; name: string; face: string[] }[] = [
 const DOORS: Record<string, RegExp> = {
   fastify: /^http\//,
   pg: /^storage\/(postgres|inspect)\.ts$/,
-  'node:sqlite': /^storage\/(sqlite-worker|inspect|backup)\.ts$/,
+  'node:sqlite': /^storage\/(sqlite-worker|inspect|backup|lock)\.ts$/,
   ioredis: /^(app|security\/rate-limiter|cli\/examine)\.ts$/,
   pino: /^lib\/log\.ts$/,
   ai: /^runtime\//,

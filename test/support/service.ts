@@ -46,7 +46,7 @@ export type Service = {
   advance(ms: number): void
   /** Stops it and starts it again on the same store. */
   restart(): Promise<void>
-  /** A second node on the same store, to be stopped before this one. */
+  /** A second node on the same store, to be stopped before this one; on SQLite only once this one is stopped. */
   beside(settings?: Settings): Promise<Service>
   stop(): Promise<void>
 }
@@ -139,6 +139,9 @@ async function startNode(
   return service
 }
 
+/** For what happens between two nodes: one service at a time has a SQLite store. */
+export const betweenNodes = (engine: Engine) => ({ skip: engine === 'sqlite' })
+
 /** For a story that changes its service for good. */
 export async function withService(engine: Engine, story: (service: Service) => Promise<void>, settings: Settings = {}) {
   const service = await startService(engine, settings)
@@ -152,7 +155,7 @@ export async function withService(engine: Engine, story: (service: Service) => P
 /** The same story on SQLite and on PostgreSQL; `service` is started before it and stopped after it. */
 export function onBothEngines(
   name: string,
-  story: (service: () => Service) => void,
+  story: (service: () => Service, engine: Engine) => void,
   settings: Settings = {},
   outgoing: Outgoing = {},
 ): void {
@@ -163,7 +166,7 @@ export function onBothEngines(
         service = await startService(engine, settings, outgoing)
       })
       after(() => service.stop())
-      story(() => service)
+      story(() => service, engine)
     })
   }
 }
