@@ -12,7 +12,15 @@ import { announce, openStorage } from '../src/storage/database.ts'
 import { eventually } from './support/eventually.ts'
 import { testPostgres } from './support/postgres.ts'
 import { createKey } from './support/resources.ts'
-import { betweenNodes, ENGINES, type Engine, onBothEngines, type Service, withService } from './support/service.ts'
+import {
+  betweenNodes,
+  ENGINES,
+  type Engine,
+  onBothEngines,
+  type Reply,
+  type Service,
+  withService,
+} from './support/service.ts'
 import { onBothStorages } from './support/storage.ts'
 
 for (const engine of ENGINES) {
@@ -156,32 +164,51 @@ describe('SQLite that another process changes', () => {
 })
 
 describe('a disk that is full', () => {
-  test('503 for what must be written, reads go on, and it recovers by itself', () =>
+  const PAYLOAD = 'words that take room '.repeat(150)
+  const isWritten = (reply: Reply | undefined) => reply?.status === 200 || reply?.status === 201
+
+  test('503 for whatever must be written, reads go on, and it recovers by itself', () =>
     withService('sqlite', async (service) => {
       const { db } = service.app.parts.storage
-      const size = async () => {
-        const { rows } = await sql<{ pages: number }>`select page_count as pages from pragma_page_count`.execute(db)
-        return rows[0]?.pages ?? 0
-      }
       const limitTo = (pages: number) => sql`pragma max_page_count = ${sql.lit(pages)}`.execute(db)
-      const fill = (name: string) =>
-        service.call('POST', '/v1/agents', { body: { name, instructions: 'x'.repeat(100_000) } })
-
-      await limitTo(await size())
-      const replies = await Promise.all(['full-1', 'full-2', 'full-3'].map(fill))
-      for (const { status, body } of replies) {
-        assert.equal(status, 503)
-        assert.deepEqual(body.error, {
-          code: 'unavailable',
-          message: 'The database is not available, try again shortly',
-          retry_after: 1,
-        })
+      const { rows: size } = await sql<{ pages: number }>`select page_count as pages from pragma_page_count`.execute(db)
+      const send = async (path: string, body: unknown, headers: Record<string, string> = {}) =>
+        service.call('POST', path, { body, headers })
+      const writes: Record<string, (n: string) => ReturnType<typeof send>> = {
+        agent: (n) => send('/v1/agents', { name: `full-${n}`, instructions: PAYLOAD }),
+        key: (n) => send('/v1/keys', { name: `${n} ${PAYLOAD}`.slice(0, 200), role: 'viewer' }),
+        webhook: (n) => send('/v1/webhooks', { url: `https://example.com/${n}${'a'.repeat(1500)}`, events: ['*'] }),
+        memory: (n) =>
+          send('/v1/agents/hello/memory', { items: [{ content: n + PAYLOAD, context: { user_id: 'u' } }] }),
+        deployment: (n) => send('/v1/agents/hello/deployments', { environment: 'production', version: `v${n}` }),
+        invocation: (n) => send('/v1/agents/hello/invoke', { message: n + PAYLOAD }),
+        'repeatable invocation': (n) =>
+          send('/v1/agents/hello/invoke', { message: n + PAYLOAD }, { 'Idempotency-Key': `full-${n}` }),
       }
-      assert.equal((await service.call('GET', '/v1/agents')).body.pagination.total, 1)
+
+      await limitTo(size[0]?.pages ?? 0)
+      for (const [kind, write] of Object.entries(writes)) {
+        // One after the other until the file has no room left for this kind, then as a group; one of which may fit still.
+        let replies = [await write('0')]
+        for (let i = 1; isWritten(replies[0]); i++) replies = [await write(`${i}`)]
+        replies.push(...(await Promise.all(['x', 'y', 'z'].map(write))))
+        for (const reply of replies.filter((each) => !isWritten(each))) {
+          assert.equal(reply.status, 503, `${kind}: ${reply.text}`)
+          assert.deepEqual(reply.body.error, {
+            code: 'unavailable',
+            message: 'The database is not available, try again shortly',
+            retry_after: 1,
+          })
+        }
+        assert.equal((await service.call('GET', '/v1/agents/hello')).status, 200)
+      }
       assert.equal((await service.call('GET', '/healthz')).status, 200)
 
       await limitTo(1_000_000)
-      assert.equal((await fill('full-1')).status, 201)
+      for (const [kind, write] of Object.entries(writes)) {
+        const replies = await Promise.all(['a', 'b', 'c'].map(write))
+        for (const reply of replies) assert.ok(isWritten(reply), `${kind}: ${reply.text}`)
+      }
       const { rows } = await sql<{ integrity_check: string }>`pragma integrity_check`.execute(db)
       assert.deepEqual(rows, [{ integrity_check: 'ok' }])
     }))

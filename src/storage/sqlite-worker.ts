@@ -56,6 +56,19 @@ function serve(port: NonNullable<typeof parentPort>, { path, role }: SqliteWorke
     return { rows: [], changes: Number(statement.run(...(values as SQLInputValue[])).changes) }
   }
 
+  // SQLite may roll a transaction back by itself (disk full). Whatever still comes for it gets the error that did it:
+  // a statement that ran now would be committed alone.
+  let rolledBackBy: unknown
+  const executeInTransaction = (statement: SqliteStatement): Result => {
+    if (!connection.isTransaction) throw rolledBackBy ?? new Error(`a transaction is needed for: ${statement.sql}`)
+    try {
+      return execute(statement)
+    } catch (error) {
+      if (!connection.isTransaction) rolledBackBy = error
+      throw error
+    }
+  }
+
   const executeTransaction = (transaction: SqliteStatement[]): Result => {
     connection.exec('begin immediate')
     try {
@@ -69,19 +82,22 @@ function serve(port: NonNullable<typeof parentPort>, { path, role }: SqliteWorke
     return { rows: [], changes: 0 }
   }
 
+  const answer = (request: SqliteRequest): Result => {
+    if ('transaction' in request) return executeTransaction(request.transaction)
+    if (role === 'reader' || request.sql.startsWith('begin')) return execute(request)
+    return executeInTransaction(request)
+  }
+
   port.on('message', (request: SqliteRequest | 'close') => {
     if (request === 'close') {
+      stopWatching()
       connection.close()
       port.close()
-      clearInterval(watch)
       return
     }
     let reply: SqliteReply
     try {
-      reply = {
-        id: request.id,
-        ...('transaction' in request ? executeTransaction(request.transaction) : execute(request)),
-      }
+      reply = { id: request.id, ...answer(request) }
     } catch (error) {
       const { message, errcode } = error as Error & { errcode?: number }
       reply = { id: request.id, error: { message, errcode } }
@@ -89,18 +105,24 @@ function serve(port: NonNullable<typeof parentPort>, { path, role }: SqliteWorke
     port.postMessage(reply)
   })
 
-  // data_version moves when another process (the command line on this host) commits, never for this connection's own.
+  const stopWatching = role === 'writer' ? watchForeignChanges(connection, port) : () => {}
+}
+
+/** data_version moves when another process (the command line on this host) commits, never for this connection's own. */
+function watchForeignChanges(connection: DatabaseSync, port: NonNullable<typeof parentPort>): () => void {
   const dataVersion = connection.prepare('pragma data_version')
-  const readVersion = () => dataVersion.get()?.data_version
-  let version = readVersion()
-  const watch = setInterval(
-    () => {
-      const current = readVersion()
+  let version = dataVersion.get()?.data_version
+  const look = () => {
+    try {
+      const current = dataVersion.get()?.data_version
       if (current !== version) port.postMessage({ changedElsewhere: true } satisfies SqliteReply)
       version = current
-    },
-    role === 'writer' ? FOREIGN_CHANGE_CHECK_MS : 2 ** 31 - 1,
-  )
+    } catch {
+      // A disk that cannot be read now may be at the next look; requests meet the same error and report it.
+    }
+  }
+  const timer = setInterval(look, FOREIGN_CHANGE_CHECK_MS)
+  return () => clearInterval(timer)
 }
 
 function open(path: string, role: SqliteWorkerData['role']): DatabaseSync {

@@ -240,7 +240,7 @@ async function commitGroup(writer: Thread, members: Member[]): Promise<void> {
     await writer.run(outcome)
     group.resolve()
   } catch (error) {
-    // SQLite may have rolled back by itself (disk full); then there is nothing left to undo.
+    // Fails when SQLite has rolled back by itself (disk full): then there is nothing left to undo.
     await writer.run('rollback').catch(() => {})
     group.reject(error)
     // Whoever had no turn yet will not get one.
@@ -253,7 +253,8 @@ function takeTurn(member: Member, committed: Promise<void>): Promise<'commit' | 
     member.start({
       end(outcome) {
         resolve(outcome)
-        return committed
+        // Whoever gave up has its reason already; how the others fare is no news to it.
+        return outcome === 'commit' ? committed : committed.catch(() => {})
       },
     })
   })
