@@ -43,7 +43,7 @@ const RETRIES = 2
 const TIMEOUT_MS = 60_000
 const FIRST_PAUSE_MS = 250
 const LONGEST_PAUSE_MS = 60_000
-const INVOKE = /\/invoke$/
+const INVOKE = /\/invoke(\?|$)/
 
 export function sender(client: ClientOptions): Send {
   const base = client.url.replace(/\/+$/, '')

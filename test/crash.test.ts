@@ -2,9 +2,9 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import pg from 'pg'
 import { startChildService } from './support/child-service.ts'
-import { eventually } from './support/eventually.ts'
 import { testPostgres } from './support/postgres.ts'
 import { ENGINES, type Reply } from './support/service.ts'
+import { until } from './support/until.ts'
 
 for (const engine of ENGINES) {
   describe(`kill -9 during a burst of creates, invocations and keys, on ${engine}`, () => {
@@ -17,7 +17,7 @@ for (const engine of ENGINES) {
       const runs = untilItDies(4, (name) => service.send('POST', '/v1/agents/hello/invoke', { message: name }))
       const keys = untilItDies(4, createKey)
       const all = [agents, runs, keys]
-      await eventually('each burst is under way', () => all.every(({ answered }) => answered.size >= 40), 30_000)
+      await until('each burst is under way', () => all.every(({ answered }) => answered.size >= 40), 30_000)
       await service.kill()
       await Promise.all(all.map(({ ended }) => ended))
       await service.start()
@@ -61,7 +61,7 @@ test('kill -9 during a run with an Idempotency-Key, restart, retry: it runs once
   await client.query('begin')
   await client.query('lock table agents in exclusive mode')
   const interrupted = send()
-  await eventually('the run holds its claim', async () => (await claims()).length === 1)
+  await until('the run holds its claim', async () => (await claims()).length === 1)
   await service.kill()
   assert.equal(await interrupted, undefined)
   await client.query('rollback')

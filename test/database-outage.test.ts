@@ -4,10 +4,10 @@ import { after, before, describe, test } from 'node:test'
 import { sql } from 'kysely'
 import { newKey } from '../src/security/key-format.ts'
 import { isPassing } from '../src/storage/database.ts'
-import { eventually } from './support/eventually.ts'
 import { type PostgresServer, startPostgres } from './support/postgres.ts'
 import { createKey } from './support/resources.ts'
 import { type Service, startService } from './support/service.ts'
+import { until } from './support/until.ts'
 
 describe('a database that goes away', () => {
   let postgres: PostgresServer
@@ -62,14 +62,14 @@ describe('a database that goes away', () => {
     await postgres.start()
 
     for (const node of [first, second]) {
-      await eventually('it is ready again', async () => (await node.call('GET', '/readyz')).status === 200)
+      await until('it is ready again', async () => (await node.call('GET', '/readyz')).status === 200)
     }
     const created = await create()
     assert.equal(created.status, 201, created.text)
     assert.equal((await create()).headers.get('idempotent-replayed'), 'true')
 
     // What one node changes, the other hears again.
-    await eventually('the other node listens again', async () => {
+    await until('the other node listens again', async () => {
       const key = await createKey(first, { role: 'viewer' })
       assert.equal((await second.call('GET', '/v1/keys/self', { key: key.secret })).status, 200)
       await first.call('DELETE', `/v1/keys/${key.id}`)
@@ -83,10 +83,10 @@ describe('a database that goes away', () => {
     assert.equal((await second.call('GET', '/v1/keys/self', { key: secret })).status, 200)
     await postgres.stop()
     await postgres.start()
-    await eventually('the first node is ready again', async () => (await first.call('GET', '/readyz')).status === 200)
+    await until('the first node is ready again', async () => (await first.call('GET', '/readyz')).status === 200)
     await first.call('DELETE', `/v1/keys/${id}`)
     const isRefused = async () => (await second.call('GET', '/v1/keys/self', { key: secret })).status === 401
-    await eventually('the other node refuses the key', isRefused, 2000)
+    await until('the other node refuses the key', isRefused, 2000)
   })
 
   test('a transaction whose connection is cut off fails alone', async () => {
@@ -94,7 +94,7 @@ describe('a database that goes away', () => {
     const cutOff = storage.transaction(async (db) => {
       const { rows } = await sql<{ pid: number }>`select pg_backend_pid() as pid`.execute(db)
       await sql`select pg_terminate_backend(${rows[0]?.pid})`.execute(storage.db)
-      await eventually('the connection is gone', async () => {
+      await until('the connection is gone', async () => {
         const left = await sql`select 1 from pg_stat_activity where pid = ${rows[0]?.pid}`.execute(storage.db)
         return left.rows.length === 0
       })

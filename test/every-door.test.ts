@@ -162,7 +162,7 @@ describe('every operation', () => {
 describe('every command', () => {
   test('has its row in docs/cli.md, and --json unless it makes no sense', async () => {
     const cli = readDoc('docs/cli.md')
-    const world = { env: {}, cwd: '/', signal: AbortSignal.abort() }
+    const world = { env: {}, cwd: '/', serviceFolder: '/', signal: AbortSignal.abort() }
     const { stdin, stdout, stderr } = process
     const program = await buildProgram({ ...world, stdin, stdout, stderr }, () => true)
     const leaves = program.commands.flatMap((command) => (command.commands.length > 0 ? command.commands : [command]))

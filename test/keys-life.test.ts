@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { eventually } from './support/eventually.ts'
 import { meanwhile } from './support/meanwhile.ts'
 import { createAgent, createKey, later } from './support/resources.ts'
 import { betweenNodes, ENGINES, onBothEngines, type Service, withService } from './support/service.ts'
 import { everythingStored } from './support/stored.ts'
+import { until } from './support/until.ts'
 
 const HOUR = 3_600_000
 const DAY = 24 * HOUR
@@ -114,7 +114,7 @@ onBothEngines('the life of a key', (service, engine) => {
         assert.equal((await node.call('GET', '/v1/keys/self', { key: secret })).status, 200)
         await revoke(id)
         const isRefused = async () => (await node.call('GET', '/v1/keys/self', { key: secret })).status === 401
-        await eventually('the other node refuses the revoked key', isRefused, 1000)
+        await until('the other node refuses the revoked key', isRefused, 1000)
       } finally {
         await node.stop()
       }

@@ -5,9 +5,9 @@ import { describe, type TestContext, test } from 'node:test'
 import { sql } from 'kysely'
 import { announce, isPassing, openStorage } from '../src/storage/database.ts'
 import { openMemo } from '../src/storage/memo.ts'
-import { eventually } from './support/eventually.ts'
 import { testPostgres } from './support/postgres.ts'
 import { migrateDatabase } from './support/service.ts'
+import { until } from './support/until.ts'
 
 /** No packet arrives any more, and nobody says so: the network's way to fail that no socket notices. */
 describe('a network to PostgreSQL that falls silent', () => {
@@ -22,13 +22,13 @@ describe('a network to PostgreSQL that falls silent', () => {
     })
     await assert.rejects(transaction, (error) => isPassing(error))
     network.restore()
-    await eventually('queries are answered again', () =>
+    await until('queries are answered again', () =>
       asked().then(
         () => true,
         () => false,
       ),
     )
-    await eventually('changes are heard of again', () => storage.hears())
+    await until('changes are heard of again', () => storage.hears())
   })
 
   test('nothing is answered from memory until changes are heard of again', async (t) => {
@@ -36,29 +36,29 @@ describe('a network to PostgreSQL that falls silent', () => {
     const memo = openMemo(storage)
     let revoked = false
     const verify = async () => memo('keys', 'a key', async () => (revoked ? 'revoked' : 'in force'))
-    await eventually('changes are heard of', () => storage.hears())
+    await until('changes are heard of', () => storage.hears())
     assert.equal(await verify(), 'in force')
 
     network.silence()
     revoked = true
     await other.transaction((db) => announce(db, 'keys'))
-    await eventually('the silence is noticed', () => !storage.hears(), 2_000)
+    await until('the silence is noticed', () => !storage.hears(), 2_000)
     assert.equal(await verify(), 'revoked')
     revoked = false
     assert.equal(await verify(), 'in force', 'not remembered either')
 
     network.restore()
-    await eventually('changes are heard of again', () => storage.hears())
+    await until('changes are heard of again', () => storage.hears())
     assert.equal(await verify(), 'in force')
     revoked = true
     assert.equal(await verify(), 'in force', 'remembered')
     await other.transaction((db) => announce(db, 'keys'))
-    await eventually('the change is heard', async () => (await verify()) === 'revoked')
+    await until('the change is heard', async () => (await verify()) === 'revoked')
   })
 
   test('a store can be closed during it', async (t) => {
     const { storage, network } = await openBehindProxy(t)
-    await eventually('changes are heard of', () => storage.hears())
+    await until('changes are heard of', () => storage.hears())
     network.silence()
     const started = performance.now()
     await storage.close()

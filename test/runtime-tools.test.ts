@@ -27,6 +27,7 @@ before(async () => {
     if (url.startsWith('/slow')) return
     if (url.startsWith('/moved')) return void response.writeHead(302, { location: `${other.url}/stolen` }).end()
     if (url.startsWith('/broken')) return void response.writeHead(500).end(`boom ${headers.authorization}`)
+    if (url.startsWith('/large')) return void response.end('x'.repeat(256 * 1024))
     if (url.startsWith('/huge')) return void response.end('x'.repeat(256 * 1024 + 1))
     if (url.startsWith('/reset')) return void response.socket?.resetAndDestroy()
     if (url.startsWith('/whoami')) {
@@ -208,6 +209,42 @@ describe('the tool loop', () => {
     const outcome = completed(await runtime.run(runOf(agent())))
     assert.equal(seen.length, 16)
     assert.equal(outcome.steps.filter((step) => 'error' in step).length, 2)
+  })
+
+  test('a run takes 4 MiB of results in all; calls beyond that fail', async () => {
+    const calls = Array.from({ length: 16 }, () => ({ name: 'weather', arguments: {} }))
+    model.reply({ calls }, { calls: calls.slice(0, 1) }, { calls: calls.slice(0, 1) }, { text: ['enough'] })
+    const { steps, response } = completed(
+      await runtime.run(runOf(agent({ tools: [loose({ url: `${api.url}/large` })] }))),
+    )
+    assert.equal(response, 'enough')
+    assert.deepEqual(
+      steps.map((step) => ('result' in step ? step.result.length : step.error)),
+      [
+        ...calls.map(() => 256 * 1024),
+        'The tools of this run have answered more than 4 MiB in all',
+        'The tools of this run have answered more than 4 MiB in all',
+      ],
+    )
+    assert.equal(seen.length, 17)
+  })
+
+  test('what tools have done is told also of a run that is cancelled while another is under way', async () => {
+    const cancel = new AbortController()
+    const tools = [weather(), loose({ name: 'slow', url: `${api.url}/slow` })]
+    model.reply({
+      calls: [
+        { name: 'weather', arguments: { city: 'Oslo' } },
+        { name: 'slow', arguments: {} },
+      ],
+    })
+    const emit = ({ type }: RunEvent) => type === 'tool_result' && cancel.abort()
+    const outcome = await runtime.run(runOf(agent({ tools }), { signal: cancel.signal, emit }))
+    assert.equal(outcome.status, 'cancelled')
+    assert.deepEqual(
+      outcome.steps.map(({ duration_ms: _duration, ...step }) => step),
+      [{ id: 'call_1', name: 'weather', arguments: { city: 'Oslo' }, result: '{"temperature":21}' }],
+    )
   })
 
   test('cancel during a tool call closes its socket', async () => {

@@ -2,11 +2,11 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { type Idempotency, idempotency } from '../src/http/idempotency.ts'
 import type { Rendered } from '../src/http/respond.ts'
-import { eventually } from './support/eventually.ts'
 import { meanwhile } from './support/meanwhile.ts'
 import { head, sendRaw } from './support/raw.ts'
 import { createKey, later } from './support/resources.ts'
 import { betweenNodes, onBothEngines, type Reply, type Service } from './support/service.ts'
+import { until } from './support/until.ts'
 
 const DAY = 24 * 3_600_000
 
@@ -53,7 +53,7 @@ onBothEngines('idempotency', (service, engine) => {
           to.call('POST', '/v1/agents', { body, headers: { 'Idempotency-Key': 'two-nodes' } })
         // The table stays locked until the first is within its run; the second can then only wait for it.
         const first = meanwhile(service(), 'lock table agents in exclusive mode', () => send(service()))
-        const second = eventually('the claim is there', () => isClaimed(service(), 'two-nodes')).then(() => send(node))
+        const second = until('the claim is there', () => isClaimed(service(), 'two-nodes')).then(() => send(node))
         const replies = [...(await first), await second]
         assert.deepEqual(
           replies.map(({ status }) => status),
@@ -195,7 +195,7 @@ onBothEngines('idempotency', (service, engine) => {
       await run.begun
       const { created_at } = (await claimOf(service(), 'long')) ?? { created_at: 0 }
       const second = other.once(request('long'), () => assert.fail('it ran twice'))
-      await eventually('three leases have passed', async () => {
+      await until('three leases have passed', async () => {
         const { lease_until } = (await claimOf(service(), 'long')) ?? { lease_until: 0 }
         return lease_until > created_at + 4 * LEASE_MS
       })

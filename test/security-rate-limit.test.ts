@@ -3,10 +3,10 @@ import { randomBytes } from 'node:crypto'
 import { after, before, describe, test } from 'node:test'
 import { newKey } from '../src/security/key-format.ts'
 import { localLimiter } from '../src/security/rate-limiter.ts'
-import { eventually } from './support/eventually.ts'
 import { type RedisServer, startRedis } from './support/redis.ts'
 import { createKey } from './support/resources.ts'
 import { type Reply, type Service, startService } from './support/service.ts'
+import { until } from './support/until.ts'
 
 const HOUR = 3_600_000
 const FREE = { perMinute: 60, burst: 100 }
@@ -189,7 +189,7 @@ describe('two nodes that share a Redis', () => {
     assert.ok(passed >= 100 && passed <= 100 + each.refilled, `${passed} passed on one node`)
 
     await redis.start()
-    await eventually('a key that one node refuses is refused by the other', async () => {
+    await until('a key that one node refuses is refused by the other', async () => {
       const { secret: key } = await createKey(first, { role: 'viewer' })
       await burst(101, () => first.call('GET', '/v1/keys/self', { key }))
       return (await second.call('GET', '/v1/keys/self', { key })).status === 429

@@ -9,7 +9,6 @@ import { describe, test } from 'node:test'
 import { promisify } from 'node:util'
 import { sql } from 'kysely'
 import { announce, openStorage } from '../src/storage/database.ts'
-import { eventually } from './support/eventually.ts'
 import { testPostgres } from './support/postgres.ts'
 import { createKey } from './support/resources.ts'
 import {
@@ -22,6 +21,7 @@ import {
   withService,
 } from './support/service.ts'
 import { onBothStorages } from './support/storage.ts'
+import { until } from './support/until.ts'
 
 for (const engine of ENGINES) {
   describe(`an empty database, on ${engine}`, () => {
@@ -82,7 +82,7 @@ onBothStorages('changes that nodes must hear of', (opened) => {
     // PostgreSQL's listener says that it may have missed anything when it begins; after its first echo it is through.
     await storage.transaction((db) => announce(db, 'jobs'))
     const echoes = engine === 'postgres' ? 2 : 1
-    await eventually('the listener listens', () => heard.filter((change) => change === 'jobs').length >= echoes)
+    await until('the listener listens', () => heard.filter((change) => change === 'jobs').length >= echoes)
     heard.length = 0
 
     await storage.transaction(async (db) => {
@@ -149,13 +149,13 @@ describe('SQLite that another process changes', () => {
       const self = () => service.call('GET', '/v1/keys/self', { key: secret })
       assert.equal((await self()).status, 200)
       await elsewhere(service, `update keys set revoked_at = 1 where id = '${id}'`)
-      await eventually('the key is refused', async () => (await self()).status === 401, 1000)
+      await until('the key is refused', async () => (await self()).status === 401, 1000)
     }))
 
   test('while it writes, requests wait and are answered; reads do not wait', () =>
     withService('sqlite', async (service) => {
       const writing = elsewhere(service, 'begin immediate', { holdMs: 300 })
-      await eventually('the other process holds the lock', () => isLocked(service))
+      await until('the other process holds the lock', () => isLocked(service))
       const created = service.call('POST', '/v1/agents', { body: { name: 'patient' } })
       assert.equal((await service.call('GET', '/v1/agents')).status, 200)
       assert.equal((await created).status, 201)

@@ -46,7 +46,7 @@ export function number(text: string): number {
   return value
 }
 
-/** `a,b` and `a b` and repeated options: all the same list. */
+/** For an option `<list...>`: `a,b`, `a b` and repeated options are all the same list. */
 export function list(text: string, before: string[] = []): string[] {
   return [...before, ...text.split(',').filter((item) => item !== '')]
 }

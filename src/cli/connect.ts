@@ -1,4 +1,5 @@
 import { type Client, createClient } from '../../sdk/client.ts'
+import { errorOf } from '../../sdk/errors.ts'
 import type { Fetch } from '../../sdk/request.ts'
 import { EXIT, Failure } from './failure.ts'
 import { note, paint } from './output.ts'
@@ -18,7 +19,13 @@ export type Common = {
   data?: string
 }
 
-export type Address = { url: string; key: string | undefined; origin: string }
+export type Address = {
+  url: string
+  key: string | undefined
+  origin: string
+  /** Somebody said which service: it is not just the one that might run here. */
+  isNamed: boolean
+}
 
 /** Where the service is and with which key: flag, environment, profile, the service on this machine. */
 export function addressOf(world: World, options: Common): Address {
@@ -35,7 +42,7 @@ export function addressOf(world: World, options: Common): Address {
   const own = profile && sameOrigin(profile.url, url) ? profile.key : undefined
   const key = MOORAGE_API_KEY || own
   const origin = MOORAGE_API_KEY ? 'environment MOORAGE_API_KEY' : own ? `profile ${name}` : 'no key'
-  return { url, key, origin }
+  return { url, key, origin, isNamed: Boolean(options.url ?? (MOORAGE_URL || profile)) }
 }
 
 /** Runs `work` with a client of the service. */
@@ -44,39 +51,49 @@ export async function withClient<T>(world: World, options: Common, work: (client
   if (key === undefined) {
     throw new Failure(EXIT.auth, `No key for ${url}`, '  Log in with `moorage login`, or set MOORAGE_API_KEY')
   }
-  return work(createClient({ url, key, signal: world.signal, fetch: askingForCode(world) }))
+  return work(createClient({ url, key, signal: world.signal, fetch: bringingCodes(world, options) }))
 }
 
-/** The same on the server's own machine without any key: then `work` goes to the store itself. */
+/** The same where neither a service nor a key is named: then `work` goes to the store of this machine itself. */
 export async function withClientOrStore<T>(
   world: World,
   options: Common,
   work: (client: Client) => Promise<T>,
 ): Promise<T> {
-  const isLocal = options.local ?? (addressOf(world, options).key === undefined && options.url === undefined)
-  if (!isLocal) return withClient(world, options, work)
+  const { key, isNamed } = addressOf(world, options)
+  if (!options.local && (key !== undefined || isNamed)) return withClient(world, options, work)
 
   const { openLocalStore } = await import('./local-store.ts')
   const store = await openLocalStore(world, options)
   try {
-    note(world, paint(world, 'stderr', 'dim', `no key: working on the store itself (${store.name})`))
+    const reason = options.local ? '' : 'no key: '
+    note(world, paint(world, 'stderr', 'dim', `${reason}working on the store itself (${store.name})`))
     return await work(createClient({ url: 'http://local', fetch: store.fetch, retries: 0 }))
   } finally {
     await store.close()
   }
 }
 
-/** Where somebody can be asked, an operation that wants a one-time code gets one. */
-function askingForCode(world: World): Fetch {
+/**
+ * An operation that wants a one-time code gets the next of --otp, or one that somebody who can be asked gives. A code
+ * counts once: a command of several operations takes several, and none is spent on an operation that wants none.
+ */
+function bringingCodes(world: World, { otp }: Common): Fetch {
+  const given = otp?.split(',') ?? []
   return async (url, init) => {
     const response = await fetch(url, init)
-    if (response.status !== 401 || !isInteractive(world)) return response
-    const { error } = (await response.clone().json()) as { error?: { code?: string } }
+    if (response.status !== 401) return response
     const headers = init.headers as Record<string, string>
-    if (error?.code !== 'mfa_required' || 'X-Service-OTP' in headers) return response
-    const otp = await ask(world, { message: 'One-time code', missing: 'Send the code with --otp' })
-    return fetch(url, { ...init, headers: { ...headers, 'X-Service-OTP': otp } })
+    const { code: refusal } = errorOf(response.status, response.headers, await response.clone().text())
+    if (refusal !== 'mfa_required' || 'X-Service-OTP' in headers) return response
+    const code = given.shift() ?? (await askForCode(world))
+    return code === undefined ? response : fetch(url, { ...init, headers: { ...headers, 'X-Service-OTP': code } })
   }
+}
+
+async function askForCode(world: World): Promise<string | undefined> {
+  if (!isInteractive(world)) return undefined
+  return ask(world, { message: 'One-time code', missing: 'Send the code with --otp' })
 }
 
 function sameOrigin(a: string, b: string): boolean {

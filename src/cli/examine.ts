@@ -25,9 +25,9 @@ export async function* examine(world: World, options: Common): AsyncGenerator<Fi
   yield* examineService(world, options)
 }
 
-function readConfig({ env, cwd }: World, { config, data }: Common): Config | ConfigError {
+function readConfig({ env, serviceFolder }: World, { config, data }: Common): Config | ConfigError {
   try {
-    return loadConfig({ flags: { config, data }, env, cwd }).config
+    return loadConfig({ flags: { config, data }, env, cwd: serviceFolder }).config
   } catch (error) {
     if (error instanceof ConfigError) return error
     throw error

@@ -60,11 +60,11 @@ export function refusePostgres({ database }: Config, tool: string): void {
 }
 
 export function readConfig(
-  { env, cwd }: World,
+  { env, serviceFolder }: World,
   { config, data }: { config?: string | undefined; data?: string | undefined },
 ): Config {
   try {
-    return loadConfig({ flags: { config, data }, env, cwd }).config
+    return loadConfig({ flags: { config, data }, env, cwd: serviceFolder }).config
   } catch (error) {
     if (error instanceof ConfigError) throw new Failure(EXIT.usage, error.problems.join('\n'))
     throw error

@@ -6,7 +6,10 @@ type Output = Writable & { isTTY?: boolean | undefined; columns?: number | undef
 /** Everything a command touches outside itself; a test hands in its own. */
 export type World = {
   env: Readonly<Record<string, string | undefined>>
+  /** Where the person stands: files are named from here. */
   cwd: string
+  /** Where `moorage.yaml` and `./data` are looked for, as the service would. */
+  serviceFolder: string
   stdin: Input
   stdout: Output
   stderr: Output

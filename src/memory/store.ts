@@ -1,9 +1,9 @@
-import { sql } from 'kysely'
 import type { NewId } from '../lib/id.ts'
 import type { Embedder } from '../runtime/models/embedder.ts'
 import { type BulkTable, insertMany } from '../storage/bulk.ts'
 import type { Database } from '../storage/database.ts'
 import type { Write } from '../storage/journal.ts'
+import { missingAgents } from '../storage/missing-agents.ts'
 import type { Page } from '../storage/page.ts'
 import { findCandidates } from './candidates.ts'
 import { indexNewest, listed, removeFromIndex, within } from './full-text.ts'
@@ -186,17 +186,9 @@ export async function remove(db: Database, seqs: number[]): Promise<number> {
 
 /** Up to `limit` memories of agents that are no more. */
 export async function removeOfMissingAgents(db: Database, limit: number): Promise<number> {
-  // One step of the index for each agent that has memories, instead of one for each memory.
-  const { rows } = await sql<{ seq: number }>`
-    select memories.seq from (
-      with recursive owners(agent_seq) as (
-        select min(agent_seq) from memories
-        union all
-        select (select min(agent_seq) from memories where memories.agent_seq > owners.agent_seq)
-        from owners where owners.agent_seq is not null
-      )
-      select agent_seq from owners where agent_seq not in (select seq from agents)
-    ) as gone join memories on memories.agent_seq = gone.agent_seq limit ${limit}`.execute(db)
+  const agents = await missingAgents(db, 'memories')
+  if (agents.length === 0) return 0
+  const rows = await db.selectFrom('memories').select('seq').where('agent_seq', 'in', agents).limit(limit).execute()
   return remove(
     db,
     rows.map(({ seq }) => seq),

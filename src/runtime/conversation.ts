@@ -80,12 +80,12 @@ function checkFinish({ finish }: StepAnswer, response: string, log: Log) {
 /** The calls of one step run side by side; all have ended when this returns or throws. */
 async function callTools(conversation: Conversation, calls: readonly ToolCall[]) {
   const settled = await Promise.allSettled(calls.map((call, index) => callOne(conversation, call, index)))
+  // Also of a run that ends here: what a tool did is done, and the receipt must tell.
+  const results = settled.flatMap((outcome) => (outcome.status === 'fulfilled' ? outcome.value : []))
+  conversation.steps.push(...results)
   if (conversation.deadline.stopped) throw new Stopped()
-  return settled.map((outcome) => {
-    if (outcome.status === 'rejected') throw outcome.reason
-    conversation.steps.push(outcome.value)
-    return outcome.value
-  })
+  for (const outcome of settled) if (outcome.status === 'rejected') throw outcome.reason
+  return results
 }
 
 async function callOne(conversation: Conversation, call: ToolCall, index: number): Promise<ToolStep> {

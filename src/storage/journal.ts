@@ -74,8 +74,9 @@ async function flush(
   try {
     const written = await writeAll(storage, batch)
     for (const waiting of batch) {
+      // Not in this turn: if it threw here, entries that are on disk would be written again.
+      if (onWritten && written.has(waiting)) queueMicrotask(() => onWritten(waiting.entry.writes))
       waiting.resolve(written.has(waiting))
-      if (written.has(waiting)) onWritten?.(waiting.entry.writes)
     }
   } catch (error) {
     // Two nodes met in the same rows, and this one was undone as a whole: once more.

@@ -36,7 +36,14 @@ export function newShell(service?: Pick<Service, 'url' | 'admin'>): Shell {
       const stdout = collector(look)
       const stderr = collector(look)
       const streams = { stdin: Readable.from([stdin]), stdout, stderr }
-      const code = await run(args, { env: { ...base, ...env }, cwd: folder, signal: interrupt.signal, ...streams })
+      const world = {
+        env: { ...base, ...env },
+        cwd: folder,
+        serviceFolder: folder,
+        signal: interrupt.signal,
+        ...streams,
+      }
+      const code = await run(args, world)
       return { code, stdout: stdout.text(), stderr: stderr.text() }
     },
     remove: () => rmSync(folder, { recursive: true, force: true }),

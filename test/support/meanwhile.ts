@@ -1,6 +1,6 @@
 import pg from 'pg'
-import { eventually } from './eventually.ts'
 import type { Reply, Service } from './service.ts'
+import { until } from './until.ts'
 
 /**
  * Plays another node that commits `statement` at the worst moment: when all the requests wait for it. On SQLite
@@ -20,7 +20,7 @@ export async function meanwhile(
     await other.query('begin')
     await other.query(statement)
     const replies = sendAll()
-    await eventually('the requests wait for the other node', async () => {
+    await until('the requests wait for the other node', async () => {
       // Within a transaction PostgreSQL goes on showing what it showed first.
       await other.query('select pg_stat_clear_snapshot()')
       const { rowCount } = await other.query(

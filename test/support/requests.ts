@@ -2,10 +2,10 @@ import assert from 'node:assert/strict'
 import { openApiDocument } from '../../src/http/openapi.ts'
 import type { Operation } from '../../src/operation.ts'
 import { operations } from '../../src/operations.ts'
-import { eventually } from './eventually.ts'
 import { enrol } from './mfa.ts'
 import { createAgent, createKey, idsOf } from './resources.ts'
 import type { Service, Settings } from './service.ts'
+import { until } from './until.ts'
 
 export type Schema = Record<string, unknown>
 
@@ -55,7 +55,7 @@ const MAKERS: Record<string, (service: Service, params: Params) => Promise<strin
   async delivery_id(service, { webhook_id }) {
     await invoke(service, 'hello')
     let ids: string[] = []
-    await eventually('the event of the invocation is on its way', async () => {
+    await until('the event of the invocation is on its way', async () => {
       ids = idsOf(await service.call('GET', `/v1/webhooks/${webhook_id}/deliveries`))
       return ids.length > 0
     })

@@ -16,12 +16,10 @@ export function api(command: Command, world: World): void {
     .option('-H, --header <header...>', 'more headers, as Name: value')
     .option('--idempotency-key <key>', 'makes your own retries safe')
     .action(async (method: string, path: string, options: ApiOptions) => {
-      const [, pathname = '', query] = /^([^?]*)\??(.*)$/s.exec(path) ?? []
-      if (!pathname.startsWith('/')) throw usage('The path starts with /, such as /v1/agents')
+      if (!path.startsWith('/')) throw usage('The path starts with /, such as /v1/agents')
       const call = {
         method: method.toUpperCase(),
-        path: pathname,
-        query: Object.fromEntries(new URLSearchParams(query)),
+        path,
         body: await readBody(world, options.body),
         headers: Object.fromEntries((options.header ?? []).map(readHeader)),
       }

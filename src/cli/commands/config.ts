@@ -37,10 +37,10 @@ function takesConfig(command: Command): Command {
   return command.addOption(configOption()).addOption(dataOption()).option('--json', 'print JSON')
 }
 
-async function load({ env, cwd }: World, { config: file, data }: ConfigOptions): Promise<Shown[]> {
+async function load({ env, serviceFolder }: World, { config: file, data }: ConfigOptions): Promise<Shown[]> {
   const { ConfigError, loadConfig } = await import('../../config.ts')
   try {
-    return loadConfig({ flags: { config: file, data }, env, cwd }).settings
+    return loadConfig({ flags: { config: file, data }, env, cwd: serviceFolder }).settings
   } catch (error) {
     if (error instanceof ConfigError) throw new Failure(EXIT.usage, error.problems.join('\n'))
     throw error

@@ -21,6 +21,7 @@ export function deploy(command: Command, world: World): void {
     .option('-f, --file <file>', 'the agent', 'agent.yaml')
     .option('-e, --environment <name>', 'where to', 'production')
     .option('-m, --message <text>', 'why')
+    .addHelpText('after', '\nWhere updating and deploying each want a one-time code: --otp 123456,654321')
     .action(async (version: string | undefined, options: DeployOptions) => {
       const { readAgentFile } = await import('../agent-file.ts')
       const file = readAgentFile(world, options.file)
@@ -31,23 +32,36 @@ export function deploy(command: Command, world: World): void {
     })
 }
 
-type Wanted = Pick<DeployOptions, 'environment' | 'message' | 'otp'> & { version?: string | undefined }
+type Wanted = Pick<DeployOptions, 'environment' | 'message'> & { version?: string | undefined }
 
 /** Makes the working copy what the file says, snapshots it and serves it. Doing it again changes nothing. */
 export async function deployFile(world: World, client: Client, file: AgentFile, wanted: Wanted): Promise<Deployment> {
   const { snapshot } = await import('../../deployments/deployment.ts')
-  const { environment, message, otp } = wanted
-  const agent = await put(world, client, file, otp)
-  const { digest } = snapshot(agent as Parameters<typeof snapshot>[0], '')
-  const version = wanted.version ?? digest.slice(0, 12)
+  const { agent, isChanged } = await put(world, client, file)
+  try {
+    return await serve(world, client, agent, snapshot(agent as Parameters<typeof snapshot>[0], '').digest, wanted)
+  } catch (error) {
+    if (isChanged) {
+      note(
+        world,
+        `${agent.name} is what the file says now, but ${wanted.environment} was not deployed to: deploy again`,
+      )
+    }
+    throw error
+  }
+}
 
+type Put = { agent: Agent; isChanged: boolean }
+
+async function serve(world: World, client: Client, agent: Agent, digest: string, wanted: Wanted): Promise<Deployment> {
+  const { environment, message, version = digest.slice(0, 12) } = wanted
   const active = (await client.deployments.list(agent.id, { environment, status: 'active', limit: 1 })).data[0]
   if (active?.version === version && active.digest === digest) {
     note(world, paint(world, 'stderr', 'dim', `${environment} serves ${version} of ${agent.name} already`))
     return active
   }
   if (wanted.version !== undefined) await requireFreshLabel(client, agent, version, digest)
-  const deployment = await client.deployments.create(agent.id, { environment, version, message }, { otp })
+  const deployment = await client.deployments.create(agent.id, { environment, version, message })
   success(world, `${environment} serves ${version} of ${agent.name} (${deployment.id})`)
   return deployment
 }
@@ -64,25 +78,25 @@ async function requireFreshLabel(client: Client, agent: Agent, version: string, 
   }
 }
 
-async function put(world: World, client: Client, { body, given }: AgentFile, otp: string | undefined): Promise<Agent> {
+async function put(world: World, client: Client, { body, given }: AgentFile): Promise<Put> {
   const { security, auth, ...definition } = body
   // Access to the agent is changed only by a file that speaks of it: it needs the permission `manage`.
   const access = { ...('security' in given && { security }), ...('auth' in given && { auth }) }
   const wanted = { ...definition, ...access } as Parameters<Client['agents']['create']>[0]
   const existing = await find(client, body.name)
   if (!existing) {
-    const created = await client.agents.create(wanted, { otp })
+    const created = await client.agents.create(wanted)
     success(world, `Created ${created.name} (${created.id})`)
-    return created
+    return { agent: created, isChanged: true }
   }
   const { canonicalJson } = await import('../../lib/json.ts')
   const changed = Object.entries(wanted).filter(
     ([field, value]) => field === 'auth' || canonicalJson(value) !== canonicalJson(existing[field as keyof Agent]),
   )
-  if (changed.length === 0) return existing
-  const updated = await client.agents.update(existing.id, Object.fromEntries(changed), { otp })
+  if (changed.length === 0) return { agent: existing, isChanged: false }
+  const updated = await client.agents.update(existing.id, Object.fromEntries(changed))
   success(world, `Updated ${updated.name}: ${changed.map(([field]) => field).join(', ')}`)
-  return updated
+  return { agent: updated, isChanged: true }
 }
 
 async function find(client: Client, name: string): Promise<Agent | undefined> {

@@ -34,7 +34,7 @@ export function keys(command: Command, world: World): void {
     .argument('[name]', 'what the key is for')
     .option('--name <name>', 'the same as an option')
     .option('--role <role>', 'a role: admin, developer, viewer or one of the configuration')
-    .option('--permissions <list>', 'read, write, delete, manage', list)
+    .option('--permissions <list...>', 'read, write, delete, manage', list)
     .option('--agent <agent>', 'limit the key to one agent')
     .option('--tier <tier>', 'rate-limit tier')
     .option('--expires <time>', 'RFC 3339 time at which it ends')

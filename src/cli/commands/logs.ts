@@ -19,8 +19,8 @@ type LogOptions = Common & {
 
 const POLL_MS = 1000
 const PAGE_LIMIT = 1000
-/** Entries are written when their run ends, with the times at which they were said. */
-const LATE_MS = 130_000
+/** Entries are written when their run ends, with the times at which they were said; a run may take ten minutes. */
+const LATE_MS = 610_000
 
 export function logs(command: Command, world: World): void {
   takesService(command)

@@ -26,7 +26,7 @@ export function webhooks(command: Command, world: World): void {
   takesService(command.command('create'))
     .description('Create a webhook. Its secret, shown once, is all that goes to stdout')
     .argument('<url>', 'public https address')
-    .option('--events <list>', 'agent.completed, agent.failed, …; * is all', list)
+    .option('--events <list...>', 'agent.completed, agent.failed, …; * is all', list)
     .option('--agent <agent>', 'only events of this agent')
     .option('--description <text>', 'what it is for')
     .action(async (url: string, options: Common & Fields) => {
@@ -106,7 +106,7 @@ function addUpdate(command: Command, world: World): void {
     .description('Change a webhook, or enable one that was disabled')
     .argument('<webhook_id>')
     .option('--target <url>', 'a new address')
-    .option('--events <list>', 'the events from now on', list)
+    .option('--events <list...>', 'the events from now on', list)
     .option('--status <status>', 'enabled or disabled')
     .option('--description <text>', 'what it is for')
     .action(async (id: string, options: Common & Fields & { target?: string; status?: Webhook['status'] }) => {

@@ -21,6 +21,10 @@ export const NO_TOOLS: Toolbox = {
 /** The limit of most providers. */
 const MAX_TOOLS = 128
 
+/** Of one run, which keeps every result until it ends and shows them all to the model at each step. */
+const MAX_RUN_BYTES = 4 * 1024 * 1024
+const TOO_MUCH = { error: `The tools of this run have answered more than ${MAX_RUN_BYTES / 1024 / 1024} MiB in all` }
+
 /** An agent's tools for one run. An MCP server that cannot be used is logged and its tools are missing. */
 export async function openToolbox(tools: readonly Tool[], world: ToolWorld): Promise<Toolbox> {
   if (tools.length === 0) return NO_TOOLS
@@ -38,11 +42,15 @@ export async function openToolbox(tools: readonly Tool[], world: ToolWorld): Pro
     } else byName.set(name, { ...tool, definition: { ...tool.definition, name } })
   }
 
-  return {
-    definitions: [...byName.values()].map((tool) => tool.definition),
-    call: (name, args) => callTool(byName.get(name), name, args, world),
-    close,
+  let answered = 0
+  const call = async (name: string, args: ToolArguments): Promise<ToolResult> => {
+    if (answered > MAX_RUN_BYTES) return TOO_MUCH
+    const outcome = await callTool(byName.get(name), name, args, world)
+    if ('error' in outcome) return outcome
+    answered += Buffer.byteLength(outcome.result)
+    return answered > MAX_RUN_BYTES ? TOO_MUCH : outcome
   }
+  return { definitions: [...byName.values()].map((tool) => tool.definition), call, close }
 }
 
 async function connectOrWarn(server: McpTool, world: ToolWorld): Promise<McpConnection | undefined> {
