@@ -1,5 +1,12 @@
 import { removeOldEntries } from './audit/chain.ts'
-import { runQueued, stopCancelled, stopUnwanted, tendRuns } from './invocations/background.ts'
+import {
+  failQueued,
+  type QueuedInvocation,
+  runQueued,
+  stopCancelled,
+  stopUnwanted,
+  tendRuns,
+} from './invocations/background.ts'
 import { INVOCATION_JOB } from './invocations/invoke-agent.ts'
 import * as invocations from './invocations/store.ts'
 import * as logs from './logs/store.ts'
@@ -68,7 +75,8 @@ function jobHandlers(parts: Parts): Record<string, JobHandler> {
     [INVOCATION_JOB]: {
       concurrency: CONCURRENT_INVOCATIONS,
       lease_ms: JOB_LEASE_MS,
-      run: (payload, { signal }) => runQueued(payload as { agent_id: string; request_id: string }, signal, parts),
+      run: (payload, { signal }) => runQueued(payload as QueuedInvocation, signal, parts),
+      gaveUp: (payload, giveUp) => failQueued(payload as QueuedInvocation, giveUp, parts),
     },
     ...(parts.embedder && { embeddings: embedMemories(parts.embedder, parts) }),
     /** Comes with every deleted agent and webhook. */

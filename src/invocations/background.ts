@@ -1,6 +1,7 @@
 import * as agents from '../agents/store.ts'
 import { getVersion } from '../deployments/store.ts'
 import type { Parts } from '../operation.ts'
+import type { Database } from '../storage/database.ts'
 import { endWith, type Invocation, isFinal } from './invocation.ts'
 import { effects, LEASE_MS, runInvocation } from './run-invocation.ts'
 import * as invocations from './store.ts'
@@ -9,11 +10,19 @@ const SWEEP = 100
 
 const INTERRUPTED = { code: 'server_error', message: 'The service stopped while the agent was answering' } as const
 
+const GIVEN_UP = {
+  code: 'server_error',
+  message: 'The service could not finish the run, however often it tried',
+} as const
+
+/** What the job of a queued invocation carries. */
+export type QueuedInvocation = { agent_id: string; request_id: string }
+
 /**
  * The job behind `Prefer: respond-async`. Cut short by a crash or a stop of the service, the invocation waits for its
  * job to be taken up again, here or on another node, and starts over.
  */
-export async function runQueued(payload: { agent_id: string; request_id: string }, stop: AbortSignal, parts: Parts) {
+export async function runQueued(payload: QueuedInvocation, stop: AbortSignal, parts: Parts) {
   const { agent_id, request_id } = payload
   const { journal, live, node, now, storage } = parts
   const agent = await agents.find(storage.db, agent_id)
@@ -40,6 +49,26 @@ export async function runQueued(payload: { agent_id: string; request_id: string 
   } finally {
     run.end()
   }
+}
+
+/** Its job was given up: the invocation has failed, and says so like any other. Both are written together. */
+export async function failQueued(
+  { agent_id, request_id }: QueuedInvocation,
+  giveUpJob: (db: Database) => Promise<boolean>,
+  parts: Parts,
+): Promise<void> {
+  const { journal, node, now, storage } = parts
+  const agent = await agents.find(storage.db, agent_id)
+  const queued = agent && (await invocations.find(storage.db, agent.seq, request_id))
+  if (!queued || isFinal(queued)) return void (await giveUpJob(storage.db))
+  const failed = endWith(queued, 'failed', GIVEN_UP, now())
+  const writes = await effects(failed, agent, agent, [], parts)
+  const guard = async (db: Database) => {
+    if (!(await giveUpJob(db))) return false
+    if ((await invocations.finish(db, failed, node)) || (await invocations.endUnowned(db, failed, now()))) return true
+    throw new Error(`invocation ${request_id} is leased to a node that may have died`)
+  }
+  await journal.commit({ writes, guard })
 }
 
 /** Keeps this node's word about what it runs, and ends what nodes that died were running. */
