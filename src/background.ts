@@ -1,5 +1,12 @@
 import { removeOldEntries } from './audit/chain.ts'
-import { type QueuedPayload, runQueued, stopCancelled, stopUnwanted, tendRuns } from './invocations/background.ts'
+import {
+  failQueued,
+  type QueuedInvocation,
+  runQueued,
+  stopCancelled,
+  stopUnwanted,
+  tendRuns,
+} from './invocations/background.ts'
 import { INVOCATION_JOB } from './invocations/invoke-agent.ts'
 import * as invocations from './invocations/store.ts'
 import * as logs from './logs/store.ts'
@@ -68,7 +75,8 @@ function jobHandlers(parts: Parts): Record<string, JobHandler> {
     [INVOCATION_JOB]: {
       concurrency: CONCURRENT_INVOCATIONS,
       lease_ms: JOB_LEASE_MS,
-      run: (payload, run) => runQueued(payload as QueuedPayload, run, parts),
+      run: (payload, run) => runQueued(payload as QueuedInvocation, run, parts),
+      gaveUp: (payload, giveUp) => failQueued(payload as QueuedInvocation, giveUp, parts),
     },
     ...(parts.embedder && { embeddings: embedMemories(parts.embedder, parts) }),
     /** Comes with every deleted agent and webhook. */

@@ -72,9 +72,10 @@ onBothEngines('what an agent may run', (service) => {
       const { body } = await invoke(service(), agent)
       const response = await follow(service(), `/v1/agents/${agent}/invocations/${body.request_id}/stream`)
       assert.equal(response.status, 200)
-      const [last] = (await allEvents(response)).slice(-1)
-      const { error } = last?.data as { error: unknown }
-      assert.deepEqual([last?.event, error], ['error', { code: 'server_error', message: 'Internal server error' }])
+      const events = await allEvents(response)
+      const last = events.at(-1) as { event: string; data: { error: unknown } }
+      const { error } = last.data
+      assert.deepEqual([last.event, error], ['error', { code: 'server_error', message: 'Internal server error' }])
     })
   })
 

@@ -1,6 +1,7 @@
 import * as agents from '../agents/store.ts'
 import { getVersion } from '../deployments/store.ts'
 import type { Parts } from '../operation.ts'
+import type { Database } from '../storage/database.ts'
 import { enqueue } from '../storage/jobs.ts'
 import type { JobRun } from '../storage/run-jobs.ts'
 import { endWith, type Invocation, isFinal } from './invocation.ts'
@@ -12,15 +13,25 @@ const SWEEP = 100
 /** How long a queued invocation waits for its agent to have a place. */
 const NO_PLACE_MS = 500
 
-export type QueuedPayload = { agent_id: string; request_id: string }
-
 const INTERRUPTED = { code: 'server_error', message: 'The service stopped while the agent was answering' } as const
+
+const GIVEN_UP = {
+  code: 'server_error',
+  message: 'The service could not finish the run, however often it tried',
+} as const
+
+/** What the job of a queued invocation carries. */
+export type QueuedInvocation = { agent_id: string; request_id: string }
 
 /**
  * The job behind `Prefer: respond-async`. Cut short by a crash or a stop of the service, the invocation waits for its
  * job to be taken up again, here or on another node, and starts over.
  */
-export async function runQueued(payload: QueuedPayload, { signal: stop, finish }: JobRun, parts: Parts): Promise<void> {
+export async function runQueued(
+  payload: QueuedInvocation,
+  { signal: stop, finish }: JobRun,
+  parts: Parts,
+): Promise<void> {
   const { agent_id, request_id } = payload
   const { journal, live, newId, node, now, storage } = parts
   // From here on a pause finds the run and stops it; what was paused before is read below.
@@ -55,6 +66,26 @@ export async function runQueued(payload: QueuedPayload, { signal: stop, finish }
   } finally {
     run.end()
   }
+}
+
+/** Its job was given up: the invocation has failed, and says so like any other. Both are written together. */
+export async function failQueued(
+  { agent_id, request_id }: QueuedInvocation,
+  giveUpJob: (db: Database) => Promise<boolean>,
+  parts: Parts,
+): Promise<void> {
+  const { journal, node, now, storage } = parts
+  const agent = await agents.find(storage.db, agent_id)
+  const queued = agent && (await invocations.find(storage.db, agent.seq, request_id))
+  if (!queued || isFinal(queued)) return void (await giveUpJob(storage.db))
+  const failed = endWith(queued, 'failed', GIVEN_UP, now())
+  const writes = await effects(failed, agent, agent, [], parts)
+  const guard = async (db: Database) => {
+    if (!(await giveUpJob(db))) return false
+    if ((await invocations.finish(db, failed, node)) || (await invocations.endUnowned(db, failed, now()))) return true
+    throw new Error(`invocation ${request_id} is leased to a node that may have died`)
+  }
+  await journal.commit({ writes, guard })
 }
 
 /** Keeps this node's word about what it runs, and ends what nodes that died were running. */

@@ -145,14 +145,15 @@ export async function requeue(
   await announce(db, 'jobs')
 }
 
-/** Never tried again; kept for a while, for whoever wants to know why. */
-export async function giveUp(db: Database, { id, owner }: ClaimedJob, error: string, now: number): Promise<void> {
-  await db
+/** Never tried again; kept for a while, for whoever wants to know why. False when the lease was lost to another. */
+export async function giveUp(db: Database, { id, owner }: ClaimedJob, error: string, now: number): Promise<boolean> {
+  const { numUpdatedRows } = await db
     .updateTable('jobs')
     .set({ owner: null, failed_at: now, error })
     .where('id', '=', id)
     .where('owner', '=', owner)
-    .execute()
+    .executeTakeFirst()
+  return numUpdatedRows > 0n
 }
 
 export async function removeFailed(db: Database, before: number, limit: number): Promise<number> {

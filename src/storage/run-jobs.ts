@@ -26,6 +26,11 @@ export type JobHandler = {
   run(payload: Json, run: JobRun): Promise<void>
   /** After so many the job is kept as failed, with its error. */
   max_attempts?: number
+  /**
+   * Ends the work of a job that is given up. `giveUp` belongs into the transaction of what that writes, and is false
+   * when another owner took over. The job comes back when this rejects.
+   */
+  gaveUp?(payload: Json, giveUp: (db: Database) => Promise<boolean>): Promise<void>
   /** The pause after the given attempt failed. */
   retry_ms?: (attempts: number) => number
   /** Recurring work: one such job exists always, and runs so long after its last end. It is never given up. */
@@ -149,10 +154,14 @@ async function runJob({ storage, now, log }: Options, handler: JobHandler, run: 
   const requeue = (run_at: number, counted: number, error: string | null) =>
     storage.transaction((db) => jobs.requeue(db, job, { run_at, attempts: counted, error }))
 
-  if (attempts > max_attempts && every_ms === undefined) {
-    log.warn({ kind, job: id, attempts }, 'a job failed for good')
-    return jobs.giveUp(storage.db, job, 'the process ended during its last attempt', now())
+  const giveUp = async (error: string) => {
+    log.warn({ kind, job: id, attempts, error }, 'a job failed for good')
+    const settle = (db: Database) => jobs.giveUp(db, job, error, now())
+    if (handler.gaveUp) await handler.gaveUp(JSON.parse(job.payload), settle)
+    else await settle(storage.db)
   }
+
+  if (attempts > max_attempts && every_ms === undefined) return giveUp('the process ended during its last attempt')
   try {
     const finish = (db: Database) => jobs.finish(db, job)
     await handler.run(JSON.parse(job.payload), { signal: stop.signal, attempts, finish })
@@ -160,9 +169,8 @@ async function runJob({ storage, now, log }: Options, handler: JobHandler, run: 
     if (run.lost) return
     if (stop.signal.aborted) return requeue(now(), attempts - 1, null)
     const error = redact(err instanceof Error ? err.message : String(err)).slice(0, ERROR_LENGTH)
-    const last = attempts >= max_attempts && every_ms === undefined
-    log.warn({ kind, job: id, attempts, error }, last ? 'a job failed for good' : 'a job failed and is tried again')
-    if (last) return jobs.giveUp(storage.db, job, error, now())
+    if (attempts >= max_attempts && every_ms === undefined) return giveUp(error)
+    log.warn({ kind, job: id, attempts, error }, 'a job failed and is tried again')
     return requeue(now() + Math.min(retry_ms(attempts), every_ms ?? Number.POSITIVE_INFINITY), attempts, error)
   }
   if (every_ms !== undefined) return requeue(now() + every_ms, 0, null)

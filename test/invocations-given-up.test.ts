@@ -1,0 +1,91 @@
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import { newAgent } from './support/agents.ts'
+import { eventually } from './support/eventually.ts'
+import { onBothEngines } from './support/service.ts'
+
+onBothEngines('a background invocation whose job is given up', (service) => {
+  /** A run that died with its node, and its job as that node's last attempt left it. */
+  const plant = async ({ lease_until }: { lease_until: number }) => {
+    const { db } = service().app.parts.storage
+    const agent_id = await newAgent(service())
+    const { body: queued } = await service().call('POST', `/v1/agents/${agent_id}/invoke`, {
+      body: { message: 'hi', context: { user_id: 'ada' } },
+      headers: { Prefer: 'respond-async' },
+    })
+    const { request_id } = queued.data
+    const path = `/v1/agents/${agent_id}/invocations/${request_id}`
+    const receipt = async () => (await service().call('GET', path)).body.data
+    await eventually('the run has ended', async () => (await receipt()).status === 'completed')
+    await service().call('POST', '/v1/webhooks', {
+      body: { url: 'https://example.com/hook', events: ['agent.failed'], agent_id },
+    })
+    await db
+      .updateTable('invocations')
+      .set({ status: 'running', owner: 'a dead node', lease_until, response: null, finished_at: null })
+      .where('id', '=', request_id)
+      .execute()
+    const job_id = `job_${request_id}`
+    await db
+      .insertInto('jobs')
+      .values({
+        id: job_id,
+        kind: 'invocation',
+        payload: JSON.stringify({ agent_id, request_id }),
+        run_at: Date.now() - 1,
+        owner: 'a dead node',
+        attempts: 10,
+      })
+      .execute()
+    const job = () => db.selectFrom('jobs').selectAll().where('id', '=', job_id).executeTakeFirstOrThrow()
+    const events = async () => {
+      const rows = await db.selectFrom('events').select('body').execute()
+      return rows.map(({ body }) => JSON.parse(body)).filter((event) => event.agent_id === agent_id)
+    }
+    service().app.jobs.wake()
+    return { agent_id, request_id, receipt, job, events }
+  }
+
+  describe('because its node died during the last attempt', () => {
+    test('fails like any other: receipt, event, log and metric', async () => {
+      const { agent_id, request_id, receipt, job, events } = await plant({ lease_until: Date.now() - 1 })
+      await eventually('it has failed', async () => (await receipt()).status === 'failed')
+      const { error, finished_at, response } = await receipt()
+      assert.deepEqual(
+        [error, response],
+        [{ code: 'server_error', message: 'The service could not finish the run, however often it tried' }, null],
+      )
+      assert.ok(finished_at)
+      const { failed_at, error: reason } = await job()
+      assert.ok(failed_at)
+      assert.equal(reason, 'the process ended during its last attempt')
+      assert.deepEqual(
+        (await events()).map(({ type, data }) => [type, data.request_id, data.error, data.context]),
+        [['agent.failed', request_id, error, { user_id: 'ada', session_id: null }]],
+      )
+      const logs = await service().call('GET', `/v1/agents/${agent_id}/logs?level=error`)
+      assert.deepEqual(
+        logs.body.data.map((entry: { message: string }) => entry.message),
+        [`Invocation failed: ${error.message}`],
+      )
+      const metrics = await service().call('GET', `/v1/agents/${agent_id}/metrics?metric=error_rate`)
+      assert.ok(
+        metrics.body.data.values.some(({ value }: { value: number }) => value > 0),
+        metrics.text,
+      )
+    })
+
+    test('is left to a node that still holds it, and looked at again later', async () => {
+      const { receipt, job, events } = await plant({ lease_until: Date.now() + 60_000 })
+      await eventually('the job was looked at', async () => (await job()).attempts === 11)
+      await eventually('and left', () => /could not settle a job/.test(service().log()))
+      assert.equal((await receipt()).status, 'running')
+      assert.deepEqual([(await job()).failed_at, await events()], [null, []])
+      service().advance(90_000)
+      service().app.jobs.wake()
+      await eventually('it has failed', async () => (await receipt()).status === 'failed')
+      assert.ok((await job()).failed_at)
+      assert.equal((await events()).length, 1)
+    })
+  })
+})
