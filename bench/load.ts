@@ -66,6 +66,8 @@ function keepAsking(
       else resolve()
     })
     socket.once('error', reject)
+    // A server that dies, or hangs up between two requests, says so here and nowhere else.
+    socket.once('close', () => reject(new Error('the server closed a connection under load')))
     ask()
   })
 }

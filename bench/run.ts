@@ -2,7 +2,6 @@
 // Absolute numbers depend on the machine and on what else it does; the ratios travel.
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
-import { once } from 'node:events'
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { availableParallelism, tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -26,26 +25,12 @@ const headers = { Authorization: `Bearer ${key}` }
 const message = 'What is the weather like in the harbour today, and will the ferry sail?'
 const unlimited = JSON.stringify({ enterprise: { requestsPerMinute: 1_000_000_000, burst: 1_000_000_000 } })
 
+const children: ChildProcess[] = []
+
 if (pinned) spawnSync('taskset', ['-pc', '1', String(process.pid)])
 const postgres = await startPostgres({ durable: true })
-const bare = await start('bench/bare-server.ts', {})
-const embedded = await start('src/main.ts', { MOORAGE_DATA: join(folder, 'embedded') })
-const onPostgres = await start('src/main.ts', { MOORAGE_DATA: join(folder, 'postgres'), DATABASE_URL: postgres.url })
-
-const invoke = { method: 'POST', path: '/v1/agents/hello/invoke', headers, body: JSON.stringify({ message }) }
-const subjects: Subject[] = [
-  { name: 'bare node:http', server: bare, load: { ...invoke, url: bare.url }, results: [] },
-  { name: 'invoke, embedded', server: embedded, load: { ...invoke, url: embedded.url }, results: [] },
-  { name: 'invoke, PostgreSQL', server: onPostgres, load: { ...invoke, url: onPostgres.url }, results: [] },
-  {
-    name: 'get agent, embedded',
-    server: embedded,
-    load: { method: 'GET', path: '/v1/agents/hello', headers, url: embedded.url },
-    results: [],
-  },
-]
-
 try {
+  const subjects = await startSubjects()
   for (const { load } of subjects) await measure(load, CONNECTIONS, WARM_UP_MS)
   for (let round = 0; round < ROUNDS; round++) {
     for (const { server, load, results } of subjects) {
@@ -54,14 +39,30 @@ try {
       results.push({ ...measured, cpu_us: (cpuMicroseconds(server.process) - before) / measured.requests })
     }
   }
-  report()
+  report(subjects)
+  // Refusals are quick: numbers with failures in them prove nothing.
+  if (subjects.some(({ results }) => results.some(({ failed }) => failed > 0))) process.exitCode = 1
 } finally {
-  for (const { server } of subjects) server.process.kill('SIGKILL')
+  for (const child of children) child.kill('SIGKILL')
   await postgres.close()
   rmSync(folder, { recursive: true, force: true })
 }
 
-async function start(entry: string, env: Record<string, string>): Promise<Server> {
+async function startSubjects(): Promise<Subject[]> {
+  const bare = await start('bench/bare-server.ts', {})
+  const embedded = await start('src/main.ts', { MOORAGE_DATA: join(folder, 'embedded') })
+  const onPostgres = await start('src/main.ts', { MOORAGE_DATA: join(folder, 'postgres'), DATABASE_URL: postgres.url })
+  const invoke = { method: 'POST', path: '/v1/agents/hello/invoke', headers, body: JSON.stringify({ message }) }
+  const get = { method: 'GET', path: '/v1/agents/hello', headers }
+  return [
+    { name: 'bare node:http', server: bare, load: { ...invoke, url: bare.url }, results: [] },
+    { name: 'invoke, embedded', server: embedded, load: { ...invoke, url: embedded.url }, results: [] },
+    { name: 'invoke, PostgreSQL', server: onPostgres, load: { ...invoke, url: onPostgres.url }, results: [] },
+    { name: 'get agent, embedded', server: embedded, load: { ...get, url: embedded.url }, results: [] },
+  ]
+}
+
+function start(entry: string, env: Record<string, string>): Promise<Server> {
   const command = [process.execPath, join(root, entry)]
   const [program, ...args] = pinned ? ['taskset', '-c', '0', ...command] : command
   const child = spawn(program as string, args, {
@@ -76,13 +77,17 @@ async function start(entry: string, env: Record<string, string>): Promise<Server
     },
     stdio: ['ignore', 'pipe', 'inherit'],
   })
+  children.push(child)
   let output = ''
-  for (;;) {
-    const [chunk] = (await once(child.stdout as NodeJS.ReadableStream, 'data')) as [Buffer]
-    output += chunk.toString()
-    const url = /http:\/\/127\.0\.0\.1:\d+/.exec(output)?.[0]
-    if (url) return { process: child, url }
-  }
+  return new Promise((resolve, reject) => {
+    child.once('error', reject)
+    child.once('exit', (code, signal) => reject(new Error(`${entry} ended (${signal ?? code}) before it listened`)))
+    child.stdout.on('data', (chunk: Buffer) => {
+      output += chunk.toString()
+      const url = /http:\/\/127\.0\.0\.1:\d+/.exec(output)?.[0]
+      if (url) resolve({ process: child, url })
+    })
+  })
 }
 
 function cpuMicroseconds({ pid }: ChildProcess): number {
@@ -94,7 +99,7 @@ function residentMegabytes({ pid }: ChildProcess): number {
   return Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]) / 1024
 }
 
-function report(): void {
+function report(subjects: Subject[]): void {
   const middle = (values: number[]) => values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)] ?? 0
   const rate = ({ results }: Subject) => middle(results.map(({ requests, seconds: took }) => requests / took))
   const yardstick = rate(subjects[0] as Subject)

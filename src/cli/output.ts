@@ -1,12 +1,23 @@
 import { styleText } from 'node:util'
+import { explain } from './failure.ts'
 import { renderTable } from './table.ts'
+import { visible } from './visible.ts'
 import type { World } from './world.ts'
 
 type Style = Parameters<typeof styleText>[0]
 
-/** Data for whoever reads stdout, a person or a program. */
-export function print({ stdout }: World, text: string): void {
+/** Data for whoever reads stdout: a program gets it as it is, a terminal without what would steer it. */
+export function print(world: World, text: string): void {
+  printPainted(world, shown(world, 'stdout', text))
+}
+
+/** Lines with colours of our own, whose other parts are `shown`. */
+export function printPainted({ stdout }: World, text: string): void {
   stdout.write(text.endsWith('\n') ? text : `${text}\n`)
+}
+
+export function shown(world: World, stream: 'stdout' | 'stderr', text: string): string {
+  return world[stream].isTTY ? visible(text) : text
 }
 
 export function printJson(world: World, value: unknown): void {
@@ -20,13 +31,19 @@ export function note({ stderr }: World, text: string): void {
 
 export function paint(world: World, stream: 'stdout' | 'stderr', style: Style, text: string): string {
   const { NO_COLOR, FORCE_COLOR } = world.env
+  const harmless = shown(world, stream, text)
   const isColorful = FORCE_COLOR ? FORCE_COLOR !== '0' : world[stream].isTTY === true && !NO_COLOR
-  return isColorful ? styleText(style, text, { validateStream: false }) : text
+  return isColorful ? styleText(style, harmless, { validateStream: false }) : harmless
 }
 
 /** `✔ done` on stderr. */
 export function success(world: World, text: string): void {
-  note(world, `${paint(world, 'stderr', 'green', '✔')} ${text}`)
+  note(world, `${paint(world, 'stderr', 'green', '✔')} ${shown(world, 'stderr', text)}`)
+}
+
+/** What went wrong, on stderr. */
+export function complain(world: World, error: unknown): void {
+  note(world, `${paint(world, 'stderr', 'red', 'error')} ${shown(world, 'stderr', explain(error))}`)
 }
 
 export type Column<T> = { title: string; of(row: T): unknown }
@@ -45,7 +62,7 @@ export function printRows<T>(world: World, rows: T[], columns: Column<T>[], { js
     isTTY ? width : undefined,
   )
   const [head = '', ...body] = table
-  print(world, [paint(world, 'stdout', 'bold', head), ...body].join('\n'))
+  printPainted(world, [paint(world, 'stdout', 'bold', head), ...body].join('\n'))
 }
 
 /** One thing: JSON as it came, or a line for each field. */
@@ -54,11 +71,11 @@ export function printRecord(world: World, record: object, { json }: { json?: boo
   const fields = Object.entries(record)
   const width = Math.max(...fields.map(([name]) => name.length))
   const line = ([name, value]: [string, unknown]) => {
-    const [first = '', ...rest] = cell(value).split('\n')
+    const [first = '', ...rest] = shown(world, 'stdout', cell(value)).split('\n')
     const indented = rest.map((text) => `${' '.repeat(width + 2)}${text}`)
     return [`${paint(world, 'stdout', 'dim', name.padEnd(width))}  ${first}`.trimEnd(), ...indented].join('\n')
   }
-  print(world, fields.map(line).join('\n'))
+  printPainted(world, fields.map(line).join('\n'))
 }
 
 function cell(value: unknown): string {

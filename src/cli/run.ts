@@ -1,7 +1,7 @@
 import { CommanderError } from 'commander'
 import { buildProgram } from './commands.ts'
-import { EXIT, exitCodeOf, explain } from './failure.ts'
-import { note, paint, print } from './output.ts'
+import { EXIT, exitCodeOf } from './failure.ts'
+import { complain, print } from './output.ts'
 import type { World } from './world.ts'
 
 /** What completion scripts ask; not for people. */
@@ -16,7 +16,7 @@ export async function run(args: string[], world: World): Promise<number> {
   } catch (error) {
     if (error instanceof CommanderError) return error.exitCode === 0 ? EXIT.ok : EXIT.usage
     if (world.signal.aborted) return EXIT.interrupted
-    note(world, `${paint(world, 'stderr', 'red', 'error')} ${explain(error)}`)
+    complain(world, error)
     return exitCodeOf(error)
   }
 }

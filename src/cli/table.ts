@@ -1,4 +1,4 @@
-import { stripVTControlCharacters } from 'node:util'
+import { visible } from './visible.ts'
 
 const GAP = 2
 const NARROWEST = 8
@@ -38,7 +38,7 @@ function fit(text: string, width: number): string {
 }
 
 function singleLine(text: string): string {
-  return text.replaceAll(/\s*\n\s*/g, ' ')
+  return visible(text.replaceAll(/\s*\n\s*|\t/g, ' '))
 }
 
 const segmenter = new Intl.Segmenter()
@@ -49,10 +49,9 @@ function* graphemes(text: string): Iterable<string> {
 
 /** East Asian characters and emoji take two places. */
 function displayWidth(text: string): number {
-  const plain = stripVTControlCharacters(text)
-  if (/^[\x20-\x7e]*$/.test(plain)) return plain.length
+  if (/^[\x20-\x7e]*$/.test(text)) return text.length
   let width = 0
-  for (const grapheme of graphemes(plain))
+  for (const grapheme of graphemes(text))
     width += /\p{Emoji_Presentation}|[ᄀ-ᅟ⺀-꓏가-힣豈-﫿︰-﹏＀-｠￠-￦]/u.test(grapheme) ? 2 : 1
   return width
 }

@@ -86,7 +86,11 @@ const Limits = z.strictObject({
     .describe('Largest request body, 1KiB to 64MiB'),
   invokeTimeout: duration('1s', '600s').prefault('120s').describe('How long an invocation may take, 1s to 600s'),
   failedAuthPerMinute: z.int().min(1).default(30).describe('Failed authentications a minute from one address'),
-  backlog: z.int().min(1).default(10_000).describe('Rows waiting for the disk before requests get 503'),
+  backlog: z
+    .int()
+    .min(1)
+    .default(10_000)
+    .describe('Entries (an invocation with all its rows is one) waiting for the disk before requests get 503'),
 })
 
 const Webhooks = z.strictObject({

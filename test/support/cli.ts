@@ -10,13 +10,15 @@ export type CliRun = { code: number; stdout: string; stderr: string }
 export type RunOptions = {
   stdin?: string
   env?: Record<string, string>
+  /** As if stdout and stderr were a terminal. */
+  isTTY?: boolean
   /** Presses Ctrl-C as soon as what was printed so far fits. */
   stopWhen?: (stdout: string, stderr: string) => boolean
 }
 
 export type Shell = {
   folder: string
-  /** One command, without a terminal. */
+  /** One command; nobody can be asked. */
   moorage(args: string[], options?: RunOptions): Promise<CliRun>
   remove(): void
 }
@@ -30,11 +32,11 @@ export function newShell(service?: Pick<Service, 'url' | 'admin'>): Shell {
   }
   return {
     folder,
-    async moorage(args, { stdin = '', env = {}, stopWhen } = {}) {
+    async moorage(args, { stdin = '', env = {}, isTTY = false, stopWhen } = {}) {
       const interrupt = new AbortController()
       const look = () => stopWhen?.(stdout.text(), stderr.text()) && interrupt.abort()
-      const stdout = collector(look)
-      const stderr = collector(look)
+      const stdout = collector(isTTY, look)
+      const stderr = collector(isTTY, look)
       const streams = { stdin: Readable.from([stdin]), stdout, stderr }
       const world = {
         env: { ...base, ...env },
@@ -50,7 +52,7 @@ export function newShell(service?: Pick<Service, 'url' | 'admin'>): Shell {
   }
 }
 
-function collector(onText: () => void) {
+function collector(isTTY: boolean, onText: () => void) {
   let text = ''
   const stream = new Writable({
     decodeStrings: false,
@@ -60,5 +62,5 @@ function collector(onText: () => void) {
       done()
     },
   })
-  return Object.assign(stream, { text: () => text })
+  return Object.assign(stream, { isTTY, text: () => text })
 }

@@ -3,8 +3,7 @@ import { createInterface } from 'node:readline'
 import type { Command } from 'commander'
 import { takesService } from '../command.ts'
 import { type Common, withClient } from '../connect.ts'
-import { explain } from '../failure.ts'
-import { note, paint } from '../output.ts'
+import { complain, note, paint } from '../output.ts'
 import { isInteractive, type World } from '../world.ts'
 import { bodyOf, speak, type TalkOptions, takesTalk } from './invoke.ts'
 
@@ -40,10 +39,8 @@ async function converse(world: World, say: Say): Promise<void> {
         answering = new AbortController()
         await say(line, AbortSignal.any([signal, answering.signal])).catch((error: unknown) => {
           if (!isInteractive(world)) throw error
-          note(
-            world,
-            answering?.signal.aborted ? '\n(stopped)' : `${paint(world, 'stderr', 'red', 'error')} ${explain(error)}`,
-          )
+          if (answering?.signal.aborted) note(world, '\n(stopped)')
+          else complain(world, error)
         })
         answering = undefined
       }

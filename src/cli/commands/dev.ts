@@ -5,8 +5,7 @@ import type { Client } from '../../../sdk/client.ts'
 import { AGENT_FILE } from '../agent-file-name.ts'
 import { takesService } from '../command.ts'
 import { type Common, withClient } from '../connect.ts'
-import { explain } from '../failure.ts'
-import { note, paint } from '../output.ts'
+import { complain, note, paint } from '../output.ts'
 import type { World } from '../world.ts'
 import { deployFile } from './deploy.ts'
 import { followLogs, recentLogs } from './logs.ts'
@@ -25,9 +24,7 @@ export function dev(command: Command, world: World): void {
         const first = Promise.withResolvers<void>()
         // Watched before it is read: what is saved meanwhile is not missed.
         const stopWatching = onSave(resolve(world.cwd, options.file), first.promise, () =>
-          redeploy(world, client, options).catch((error: unknown) =>
-            note(world, `${paint(world, 'stderr', 'red', 'error')} ${explain(error)}`),
-          ),
+          redeploy(world, client, options).catch((error: unknown) => complain(world, error)),
         )
         try {
           const { name } = await redeploy(world, client, options).finally(first.resolve)

@@ -2,7 +2,7 @@ import type { Command } from 'commander'
 import { configOption, dataOption, takesService } from '../command.ts'
 import type { Common } from '../connect.ts'
 import { EXIT, Failure } from '../failure.ts'
-import { paint, print, printJson } from '../output.ts'
+import { paint, printJson, printPainted, shown } from '../output.ts'
 import type { World } from '../world.ts'
 
 export type Finding = { check: string; status: 'ok' | 'warning' | 'failed'; detail: string }
@@ -20,7 +20,8 @@ export function doctor(command: Command, world: World): void {
         findings.push(finding)
         if (options.json) continue
         const [color, mark] = MARKS[finding.status]
-        print(world, `${paint(world, 'stdout', color, mark)} ${finding.check.padEnd(15)} ${finding.detail}`)
+        const detail = shown(world, 'stdout', finding.detail)
+        printPainted(world, `${paint(world, 'stdout', color, mark)} ${finding.check.padEnd(15)} ${detail}`)
       }
       if (options.json) printJson(world, findings)
       const failed = findings.filter(({ status }) => status === 'failed')

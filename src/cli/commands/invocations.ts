@@ -3,7 +3,7 @@ import type { Invocation } from '../../../sdk/client.ts'
 import { takesService } from '../command.ts'
 import { type Common, withClient } from '../connect.ts'
 import { gather, type Limit, limitOption } from '../gather.ts'
-import { type Column, printJson, printRecord, printRows, success } from '../output.ts'
+import { type Column, print, printJson, printRecord, printRows, success } from '../output.ts'
 import { progress } from '../progress.ts'
 import type { World } from '../world.ts'
 import { speak } from './invoke.ts'
@@ -52,7 +52,7 @@ export function invocations(command: Command, world: World): void {
     .action(async (agent: string, id: string, options: Common) => {
       await withClient(world, options, async (client) => {
         if (!options.json) return speak(world, client.invocations.follow(agent, id))
-        for await (const event of client.invocations.follow(agent, id)) world.stdout.write(`${JSON.stringify(event)}\n`)
+        for await (const event of client.invocations.follow(agent, id)) print(world, JSON.stringify(event))
       })
     })
 

@@ -4,7 +4,7 @@ import { takesService } from '../command.ts'
 import { type Common, withClient } from '../connect.ts'
 import { usage } from '../failure.ts'
 import { parseJson, readMessage } from '../input.ts'
-import { note, paint, print, printJson } from '../output.ts'
+import { note, paint, print, printJson, shown } from '../output.ts'
 import { progress } from '../progress.ts'
 import type { World } from '../world.ts'
 
@@ -70,7 +70,7 @@ export async function speak(
       if (event.type === 'done') print(world, JSON.stringify(event.data))
       continue
     }
-    if (event.type === 'delta') world.stdout.write(event.text)
+    if (event.type === 'delta') world.stdout.write(shown(world, 'stdout', event.text))
     if (event.type === 'tool_call') dim(world, `→ ${event.name} ${JSON.stringify(event.arguments)}`)
     if (event.type === 'tool_result') dim(world, `← ${event.name} ${event.error ?? event.result ?? ''}`.slice(0, 200))
     if (event.type === 'done') {

@@ -4,7 +4,7 @@ import type { Client, LogEntry } from '../../../sdk/client.ts'
 import { integer, takesService } from '../command.ts'
 import { type Common, withClient } from '../connect.ts'
 import { pointInTime } from '../input.ts'
-import { paint, print, printJson } from '../output.ts'
+import { paint, print, printJson, printPainted, shown } from '../output.ts'
 import type { World } from '../world.ts'
 
 type LogOptions = Common & {
@@ -116,5 +116,6 @@ function printEntry(world: World, entry: LogEntry, { json }: { json?: boolean | 
   const details = Object.keys(rest).length > 0 ? ` ${JSON.stringify(rest)}` : ''
   const head = paint(world, 'stdout', 'dim', timestamp)
   const tail = paint(world, 'stdout', 'dim', `${details} ${request_id}`)
-  print(world, `${head} ${paint(world, 'stdout', COLORS[level], level.padEnd(5))} ${message}${tail}`)
+  const said = shown(world, 'stdout', message)
+  printPainted(world, `${head} ${paint(world, 'stdout', COLORS[level], level.padEnd(5))} ${said}${tail}`)
 }
