@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { newAgent } from './support/agents.ts'
-import { eventually } from './support/eventually.ts'
 import { onBothEngines } from './support/service.ts'
+import { until } from './support/until.ts'
 
 onBothEngines('a background invocation whose job is given up', (service) => {
   /** A run that died with its node, and its job as that node's last attempt left it. */
@@ -16,7 +16,7 @@ onBothEngines('a background invocation whose job is given up', (service) => {
     const { request_id } = queued.data
     const path = `/v1/agents/${agent_id}/invocations/${request_id}`
     const receipt = async () => (await service().call('GET', path)).body.data
-    await eventually('the run has ended', async () => (await receipt()).status === 'completed')
+    await until('the run has ended', async () => (await receipt()).status === 'completed')
     await service().call('POST', '/v1/webhooks', {
       body: { url: 'https://example.com/hook', events: ['agent.failed'], agent_id },
     })
@@ -49,7 +49,7 @@ onBothEngines('a background invocation whose job is given up', (service) => {
   describe('because its node died during the last attempt', () => {
     test('fails like any other: receipt, event, log and metric', async () => {
       const { agent_id, request_id, receipt, job, events } = await plant({ lease_until: Date.now() - 1 })
-      await eventually('it has failed', async () => (await receipt()).status === 'failed')
+      await until('it has failed', async () => (await receipt()).status === 'failed')
       const { error, finished_at, response } = await receipt()
       assert.deepEqual(
         [error, response],
@@ -77,13 +77,13 @@ onBothEngines('a background invocation whose job is given up', (service) => {
 
     test('is left to a node that still holds it, and looked at again later', async () => {
       const { receipt, job, events } = await plant({ lease_until: Date.now() + 60_000 })
-      await eventually('the job was looked at', async () => (await job()).attempts === 11)
-      await eventually('and left', () => /could not settle a job/.test(service().log()))
+      await until('the job was looked at', async () => (await job()).attempts === 11)
+      await until('and left', () => /could not settle a job/.test(service().log()))
       assert.equal((await receipt()).status, 'running')
       assert.deepEqual([(await job()).failed_at, await events()], [null, []])
       service().advance(90_000)
       service().app.jobs.wake()
-      await eventually('it has failed', async () => (await receipt()).status === 'failed')
+      await until('it has failed', async () => (await receipt()).status === 'failed')
       assert.ok((await job()).failed_at)
       assert.equal((await events()).length, 1)
     })

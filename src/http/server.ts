@@ -1,4 +1,4 @@
-import type { Server as HttpServer } from 'node:http'
+import type { Server as HttpServer, ServerResponse } from 'node:http'
 import type { Server as HttpsServer } from 'node:https'
 import type { Socket } from 'node:net'
 import Fastify, { type FastifyError, type FastifyHttpOptions, type FastifyReply, type FastifyRequest } from 'fastify'
@@ -243,14 +243,22 @@ const PARSER_ERRORS: Record<string, [ErrorCode, string]> = {
 
 /** Below the router there is a socket and nothing else; the client gets our envelope all the same. */
 function answerBrokenRequest(error: Error & { code?: string }, socket: Socket, request_id: string): void {
-  // Node's own mark for a reply that is still to come on this socket: ours would be taken for that one.
-  const isAnswering = (socket as { _httpMessage?: unknown })._httpMessage != null
-  if (error.code === 'ECONNRESET' || !socket.writable || isAnswering) {
+  if (error.code === 'ECONNRESET' || !socket.writable) {
     socket.destroy()
     return
   }
   const [code, message] = PARSER_ERRORS[error.code ?? ''] ?? ['invalid_request', 'The request is not valid HTTP']
-  answerRaw(socket, new ApiError(code, message), request_id)
+  const answer = () => answerRaw(socket, new ApiError(code, message), request_id)
+  // A whole request is still to be answered on this socket: before that, ours would be taken for its reply.
+  const pending = pendingReply(socket)
+  if (pending?.req.complete && !pending.writableFinished) pending.once('finish', answer)
+  else answer()
+}
+
+/** Node keeps the reply that a socket is busy with under this name, and says so nowhere else. */
+function pendingReply(socket: Socket): ServerResponse | null | undefined {
+  // oxlint-disable-next-line no-underscore-dangle
+  return (socket as { _httpMessage?: ServerResponse | null })._httpMessage
 }
 
 function answerRaw(socket: Socket, error: ApiError, request_id: string): void {
