@@ -97,19 +97,20 @@ for (const [where, way, isTerminal] of WAYS) {
       const { id } = JSON.parse((await inScript(['whoami', '--json'], { cwd: folder, env })).stdout)
       const enrolled = await inScript(['mfa', 'enrol', id, '--local', '--json'], { cwd: folder, env })
       const { secret } = JSON.parse(enrolled.stdout)
+      // Now, then one step ahead: both still count if half a minute ends while a command starts.
       const code = (offset: number) => codeAt({ secret, step: stepAt(Date.now()) + offset })
-      assert.equal((await inScript(['mfa', 'confirm', id, code(-1), '--local'], { cwd: folder, env })).code, 0)
+      assert.equal((await inScript(['mfa', 'confirm', id, code(0), '--local'], { cwd: folder, env })).code, 0)
       writeFileSync(
         join(folder, 'guarded.yaml'),
         'name: guarded\nsecurity: { mfa: { enabled: true, requiredFor: [delete] } }\n',
       )
       await moorage(['deploy', '--file', 'guarded.yaml'])
       if (isTerminal) {
-        const answers = [{ when: /One-time code/, send: `${code(0)}\r` }]
+        const answers = [{ when: /One-time code/, send: `${code(1)}\r` }]
         await moorage(['agents', 'delete', 'guarded', '--yes'], { answers })
       } else {
         assert.match((await moorage(['agents', 'delete', 'guarded', '--yes'], { exit: 4 })).stderr, /--otp/)
-        await moorage(['agents', 'delete', 'guarded', '--yes', '--otp', code(0)])
+        await moorage(['agents', 'delete', 'guarded', '--yes', '--otp', code(1)])
       }
       await moorage(['agents', 'get', 'guarded'], { exit: 3 })
     })
