@@ -24,7 +24,7 @@ import { openJournal } from './storage/journal.ts'
 import { lockFolder } from './storage/lock.ts'
 import { openMemo } from './storage/memo.ts'
 import type { Jobs } from './storage/run-jobs.ts'
-import { settle } from './storage/settings.ts'
+import { findSetting, settle, touch } from './storage/settings.ts'
 import { startDispatcher } from './webhooks/deliver.ts'
 import { openEvents } from './webhooks/events.ts'
 
@@ -41,6 +41,9 @@ export type App = FirstStart & {
 export type Overrides = { now?: () => number; log?: Logger; outgoing?: Pick<OutgoingPolicy, 'lookup' | 'ca'> }
 
 const HOUSEKEEPING_MS = 30_000
+/** How long a cancelled run's client may take to hear of it. */
+const LAST_WORDS_MS = 1_000
+const READY_FOR_MS = 1_000
 
 /** Everything below HTTP: what the command line on the host needs too. */
 export async function buildParts(
@@ -51,7 +54,8 @@ export async function buildParts(
   const log = overrides.log ?? createLog(config.log)
   const storage = await openStorage(config)
   try {
-    const masterKey = loadMasterKey({ masterKey: config.masterKey, dataDir: config.data })
+    const isNew = (await findSetting(storage.db, 'master_key')) === undefined
+    const masterKey = loadMasterKey({ masterKey: config.masterKey, dataDir: config.data, isNew })
     const known = await settle(storage.db, 'master_key', fingerprint(masterKey))
     if (known.value !== fingerprint(masterKey)) {
       throw new Error(
@@ -137,7 +141,7 @@ async function openApp(config: Config, overrides: Overrides): Promise<App> {
       limiter,
       idempotency: replays,
     },
-    { ready: () => answers(storage.db) },
+    { ready: readiness(storage.db, now) },
   )
   const dispatcher = startDispatcher(parts)
   const keepHouse = () => {
@@ -150,11 +154,14 @@ async function openApp(config: Config, overrides: Overrides): Promise<App> {
 
   const closeAll = async () => {
     clearInterval(housekeeping)
+    // What has not ended by then is cancelled while its client can still be told.
+    const hurry = setTimeout(() => void parts.runtime.close(), config.server.drainTimeout)
     await Promise.all([
-      server.close(config.server.drainTimeout),
+      server.close(config.server.drainTimeout + LAST_WORDS_MS),
       background.close(),
       dispatcher.stop(config.server.drainTimeout),
     ])
+    clearTimeout(hurry)
     // What outlived its client's connection is cancelled, and leaves its record, before the store closes.
     await parts.runtime.close()
     await parts.live.idle()
@@ -203,11 +210,17 @@ function openLimiter({ redis }: Config, now: () => number, log: Logger): RateLim
   return sharedLimiter(connection, local, degraded)
 }
 
-async function answers(db: Parts['storage']['db']): Promise<boolean> {
-  try {
-    await db.selectFrom('settings').select('name').limit(1).execute()
-    return true
-  } catch {
-    return false
+/** Whether the store takes writes: a full disk still reads. Looked at once a second, however often somebody asks. */
+function readiness(db: Parts['storage']['db'], now: () => number): () => Promise<boolean> {
+  let looked = Number.NEGATIVE_INFINITY
+  let answer: Promise<boolean> | undefined
+  return () => {
+    if (answer && performance.now() - looked < READY_FOR_MS) return answer
+    looked = performance.now()
+    answer = touch(db, 'ready', String(now())).then(
+      () => true,
+      () => false,
+    )
+    return answer
   }
 }

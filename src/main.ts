@@ -12,14 +12,13 @@ async function start(args: string[]): Promise<void> {
   const { config: file, data, ...server } = parseFlags(args)
   const { config } = loadConfig({ flags: { config: file, data, server } })
   const app = await startApp(config)
-  console.log(banner(app, config.data))
-
   const stop = (signal: string) => {
     app.parts.log.info({ signal }, 'stopping: requests under way may finish')
     app.stop().then(() => process.exit(0), fail)
   }
   process.once('SIGINT', stop)
   process.once('SIGTERM', stop)
+  console.log(banner(app, config.data))
 }
 
 function parseFlags(args: string[]) {
@@ -40,7 +39,7 @@ function banner({ url, engine, adminKey }: App, data: string): string {
     `  Data   ${engine === 'postgres' ? 'PostgreSQL' : `${data} (SQLite)`}`,
   ]
   if (adminKey) lines.push(`  Key    ${adminKey}   (admin; shown this once, keep it)`)
-  else lines.push('  Key    the one you have; lost it? npm run moorage -- keys create --name admin --role admin')
+  else lines.push('  Key    the one you have; lost it? npm run -s moorage -- keys create --name admin --role admin')
   lines.push(
     '',
     '  Try it:',

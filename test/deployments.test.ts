@@ -123,6 +123,17 @@ onBothEngines('deployments', (service) => {
       )
     })
 
+    test('409 for one that was just undone: two people do not put it back between them', async () => {
+      const agent = await newAgent(service())
+      await deploy(service(), agent, 'v1')
+      const bad = await deploy(service(), agent, 'v2')
+      const path = `/v1/agents/${agent}/deployments/${bad.id}/rollback`
+      const replies = await Promise.all([service().call('POST', path), service().call('POST', path)])
+      assert.deepEqual(replies.map(({ status }) => status).toSorted(), [200, 409])
+      const { body } = await service().call('GET', `/v1/agents/${agent}/deployments?status=active`)
+      assert.equal(body.data[0].version, 'v1')
+    })
+
     test('an earlier one is returned to', async () => {
       const agent = await newAgent(service())
       const first = await deploy(service(), agent, 'v1')

@@ -107,7 +107,7 @@ onBothEngines('the life of a key', (service, engine) => {
       assert.deepEqual(again.body, first.body)
     })
 
-    test('another node refuses the key within a second', betweenNodes(engine), async () => {
+    betweenNodes(engine)('another node refuses the key within a second', async () => {
       const node = await service().beside()
       try {
         const { id, secret } = await create({ role: 'viewer' })

@@ -87,7 +87,7 @@ onBothEngines(
       assert.equal(await get('changing'), 200)
     })
 
-    test('hold on every node at once', betweenNodes(engine), async () => {
+    betweenNodes(engine)('hold on every node at once', async () => {
       const other = await service().beside()
       try {
         await create('everywhere', null)

@@ -45,7 +45,7 @@ onBothEngines('idempotency', (service, engine) => {
       assert.equal(body.data.filter(({ name }: { name: string }) => name === 'one of fifty').length, 1)
     })
 
-    test('on another node: it waits for the run under way and gets its answer', betweenNodes(engine), async () => {
+    betweenNodes(engine)('on another node: it waits for the run under way and gets its answer', async () => {
       const node = await service().beside()
       try {
         const body = { name: 'on-two-nodes' }

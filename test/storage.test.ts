@@ -40,25 +40,21 @@ for (const engine of ENGINES) {
         }
       }))
 
-    test(
-      'five services that start together make one first admin key and one demo agent',
-      betweenNodes(engine),
-      async () => {
-        await withService(engine, async (service) => {
-          const { db } = service.app.parts.storage
-          for (const table of ['claims', 'keys', 'agents', 'settings'] as const) await db.deleteFrom(table).execute()
-          await service.app.stop()
-          const nodes = await Promise.all(Array.from({ length: 5 }, () => service.beside()))
-          try {
-            const node = nodes[0] as (typeof nodes)[number]
-            assert.equal((await node.call('GET', '/v1/agents')).body.pagination.total, 1)
-            assert.equal((await node.call('GET', '/v1/keys')).body.pagination.total, 1)
-          } finally {
-            await Promise.all(nodes.map((each) => each.stop()))
-          }
-        })
-      },
-    )
+    betweenNodes(engine)('five services that start together make one first admin key and one demo agent', async () => {
+      await withService(engine, async (service) => {
+        const { db } = service.app.parts.storage
+        for (const table of ['claims', 'keys', 'agents', 'settings'] as const) await db.deleteFrom(table).execute()
+        await service.app.stop()
+        const nodes = await Promise.all(Array.from({ length: 5 }, () => service.beside()))
+        try {
+          const node = nodes[0] as (typeof nodes)[number]
+          assert.equal((await node.call('GET', '/v1/agents')).body.pagination.total, 1)
+          assert.equal((await node.call('GET', '/v1/keys')).body.pagination.total, 1)
+        } finally {
+          await Promise.all(nodes.map((each) => each.stop()))
+        }
+      })
+    })
   })
 
   describe(`a database that a newer version has used, on ${engine}`, () => {

@@ -144,6 +144,7 @@ export function createServer(edge: Edge, { ready }: Health): Server {
       }
       // A repeated answer brings no events of its own.
       if (isReplay(sent)) {
+        Object.assign(headers, sent)
         const { data } = JSON.parse(body) as { data: never }
         for (const event of route.operation.streams?.replay?.(data) ?? []) stream.send(event)
       }

@@ -71,11 +71,21 @@ export function fingerprint(masterKey: Buffer): string {
  * The configured key, else the file `master.key` in the data directory, which the first start makes. Nodes that share a
  * database must share the key too; the database keeps its fingerprint and the app refuses another one.
  */
-export function loadMasterKey(options: { masterKey?: string | undefined; dataDir: string }): Buffer {
+export function loadMasterKey(options: {
+  masterKey?: string | undefined
+  dataDir: string
+  /** False when something was sealed already: then no key is made. */
+  isNew?: boolean
+}): Buffer {
   if (options.masterKey !== undefined) return parseMasterKey(options.masterKey, 'the configured master key')
   const path = join(options.dataDir, 'master.key')
   const existing = readKeyFile(path)
   if (existing) return existing
+  if (options.isNew === false) {
+    throw new Error(
+      `${path} is missing: this database was written with its key. Put it back, or set MOORAGE_MASTER_KEY to that key`,
+    )
+  }
   createKeyFile(options.dataDir, path)
   const created = readKeyFile(path)
   if (!created) throw new Error(`${path} disappeared while it was being created`)

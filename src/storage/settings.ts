@@ -12,3 +12,16 @@ export async function settle(db: Database, name: string, value: string): Promise
   const setting = await db.selectFrom('settings').select('value').where('name', '=', name).executeTakeFirstOrThrow()
   return { value: setting.value, first: false }
 }
+
+export async function findSetting(db: Database, name: string): Promise<string | undefined> {
+  return (await db.selectFrom('settings').select('value').where('name', '=', name).executeTakeFirst())?.value
+}
+
+/** Writes a value over whatever was there. */
+export async function touch(db: Database, name: string, value: string): Promise<void> {
+  await db
+    .insertInto('settings')
+    .values({ name, value })
+    .onConflict((setting) => setting.column('name').doUpdateSet({ value }))
+    .execute()
+}

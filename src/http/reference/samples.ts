@@ -106,7 +106,7 @@ function plainOf({ type, format, minimum }: Schema, name: string): unknown {
   if (type === 'string' && ID_PREFIX[name] && name !== 'agent_id') return `${ID_PREFIX[name]}_${ID}`
   const known = BY_NAME[name]
   if (type === 'string') return typeof known === 'string' ? known : 'text'
-  if (type === 'integer' || type === 'number') return typeof known === 'number' ? known : (minimum ?? 1)
+  if (type === 'integer' || type === 'number') return typeof known === 'number' ? known : Math.max(1, minimum ?? 1)
   if (type === 'boolean') return true
   return null
 }
