@@ -24,14 +24,21 @@ export class SqliteError extends Error {
   }
 }
 
+export type SqliteWatcher = {
+  /** Another process has committed something. */
+  onForeignChange: () => void
+  /** A thread has died: nothing works any more until the process starts anew. */
+  onLost: (error: Error) => void
+}
+
 /**
  * SQLite behind the same asynchronous face as PostgreSQL: a writer thread and a reader thread. Transactions that wait
  * while the writer is busy share its next commit, so one fsync serves them all; each is a savepoint of the group.
  */
-export function sqliteDialect(path: string, onForeignChange: () => void): Dialect {
+export function sqliteDialect(path: string, watcher: SqliteWatcher): Dialect {
   return {
     createAdapter: () => new ThreadedSqliteAdapter(),
-    createDriver: () => sqliteDriver(path, onForeignChange),
+    createDriver: () => sqliteDriver(path, watcher),
     createIntrospector: (db) => new SqliteIntrospector(db),
     createQueryCompiler: () => new SqliteQueryCompiler(),
   }
@@ -101,9 +108,9 @@ export class SqliteConnection implements DatabaseConnection {
   }
 }
 
-function sqliteDriver(path: string, onForeignChange: () => void): Driver {
-  const writer = openThread({ path, role: 'writer' }, onForeignChange)
-  const reader = openThread({ path, role: 'reader' }, () => {})
+function sqliteDriver(path: string, watcher: SqliteWatcher): Driver {
+  const writer = openThread({ path, role: 'writer' }, watcher)
+  const reader = openThread({ path, role: 'reader' }, watcher)
   const group = groupCommit(writer)
   const own = (connection: DatabaseConnection) => connection as SqliteConnection
   return {
@@ -125,11 +132,12 @@ type Thread = {
   close(): Promise<void>
 }
 
-function openThread(workerData: SqliteWorkerData, onForeignChange: () => void): Thread {
+function openThread(workerData: SqliteWorkerData, { onForeignChange, onLost }: SqliteWatcher): Thread {
   const worker = new Worker(new URL('./sqlite-worker.ts', import.meta.url), { workerData })
   const waiting = new Map<number, { resolve: (result: QueryResult<never>) => void; reject: (error: Error) => void }>()
   let nextId = 1
   let failure: Error | undefined
+  let closing = false
 
   worker.on('message', (reply: SqliteReply) => {
     if ('changedElsewhere' in reply) return onForeignChange()
@@ -145,7 +153,11 @@ function openThread(workerData: SqliteWorkerData, onForeignChange: () => void): 
   }
   worker.on('error', failAll)
   const exited = new Promise<void>((resolve) => worker.once('exit', () => resolve()))
-  exited.then(() => failAll(failure ?? new Error('the database is closed')))
+  exited.then(() => {
+    const reason = failure?.message ?? 'nobody knows why'
+    failAll(failure ?? new Error('the database is closed'))
+    if (!closing) onLost(new Error(`the ${workerData.role} thread of SQLite has ended: ${reason}`))
+  })
 
   const ask = <R>(request: SqliteStatement | { transaction: SqliteStatement[] }): Promise<QueryResult<R>> =>
     new Promise((resolve, reject) => {
@@ -159,6 +171,7 @@ function openThread(workerData: SqliteWorkerData, onForeignChange: () => void): 
     run: (sql, values = [], many = false) => ask({ sql, values, many }),
     transact: (transaction) => ask({ transaction }),
     async close() {
+      closing = true
       worker.postMessage('close')
       await exited
     },
