@@ -12,6 +12,8 @@ async function start(args: string[]): Promise<void> {
   const { config: file, data, ...server } = parseFlags(args)
   const { config } = loadConfig({ flags: { config: file, data, server } })
   const app = await startApp(config)
+  // Better to end, and be started again by whoever watches over it, than to answer nothing but errors.
+  app.parts.storage.lost.then(fail)
   const stop = (signal: string) => {
     app.parts.log.info({ signal }, 'stopping: requests under way may finish')
     app.stop().then(() => process.exit(0), fail)

@@ -3,9 +3,10 @@ import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, test } from 'node:test'
 import { sql } from 'kysely'
-import type { Database } from '../src/storage/database.ts'
+import { type Database, openStorage, type Storage } from '../src/storage/database.ts'
 import { BacklogFullError, type Entry, openJournal } from '../src/storage/journal.ts'
-import { onBothEngines } from './support/service.ts'
+import { testPostgres } from './support/postgres.ts'
+import { migrateDatabase, onBothEngines } from './support/service.ts'
 import { onBothStorages, type TestStorage } from './support/storage.ts'
 
 const SETTINGS = { table: 'settings', columns: ['name', 'value'] } as const
@@ -156,6 +157,30 @@ describe('a backlog that is full', () => {
     },
     { MOORAGE_LIMITS__BACKLOG: '1' },
   )
+})
+
+describe('two databases in one process', () => {
+  test('each has the column types of its own', async () => {
+    const databases = await Promise.all([testPostgres(migrateDatabase), testPostgres(migrateDatabase)])
+    const storages = await Promise.all(
+      databases.map(({ url }) => openStorage({ data: '', database: { url, poolSize: 1 } })),
+    )
+    const [text, number] = storages as [Storage, Storage]
+    try {
+      await sql`delete from settings`.execute(number.db)
+      await sql`alter table settings alter column value type bigint using value::bigint`.execute(number.db)
+      for (const storage of [text, number]) {
+        const journal = openJournal(storage, { backlog: 10 })
+        await journal.commit({ writes: [{ into: SETTINGS, row: { name: 'answer', value: '42' } }] })
+      }
+      const read = ({ db }: Storage) => db.selectFrom('settings').select('value').where('name', '=', 'answer').execute()
+      assert.deepEqual(await read(text), [{ value: '42' }])
+      assert.deepEqual(await read(number), [{ value: 42 }])
+    } finally {
+      for (const storage of storages) await storage.close()
+      for (const database of databases) await database.drop()
+    }
+  })
 })
 
 async function rowsOf({ storage: { db } }: TestStorage, prefix: string): Promise<{ name: string }[]> {

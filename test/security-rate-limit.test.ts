@@ -126,6 +126,27 @@ describe('the limiter in this process', () => {
     assert.deepEqual([take().allowed, take().allowed], [true, false])
   })
 
+  test('tens of thousands of clients at a time do not slow each other down', () => {
+    const limiter = localLimiter(() => 1_000_000)
+    for (let i = 0; i < 60_000; i++) limiter.take(`client-${i}`, FREE)
+    const started = performance.now()
+    for (let i = 0; i < 10_000; i++) limiter.take(`client-${i}`, FREE)
+    const each = (performance.now() - started) / 10_000
+    assert.ok(each < 0.1, `${each} ms a decision`)
+  })
+
+  test('more clients than it keeps count of: who asked last is remembered', async () => {
+    const limiter = localLimiter(() => 1_000_000)
+    const remaining = async (key: string) => (await limiter.take(key, FREE)).remaining
+    assert.equal(await remaining('silent'), 99)
+    assert.equal(await remaining('busy'), 99)
+    for (let i = 0; i < 199_998; i++) limiter.take(`client-${i}`, FREE)
+    assert.equal(await remaining('busy'), 98)
+    limiter.take('one more', FREE)
+    assert.equal(await remaining('busy'), 97)
+    assert.equal(await remaining('silent'), 99, 'forgotten')
+  })
+
   test('100 000 seconds of use pass 60 a minute, no more', () => {
     const { take, wait } = at(0)
     let passed = 0

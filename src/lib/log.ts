@@ -27,7 +27,46 @@ export function createLog(options: LogOptions, destination = standardError(optio
 /** Not stdout: that carries only what a person or a pipe asked for. */
 function standardError({ format, color = true }: LogOptions): DestinationStream {
   const pretty = format === 'pretty' || (format === 'auto' && process.stderr.isTTY)
-  return pretty ? prettyStream(process.stderr, color) : pino.destination({ dest: 2, sync: false, minLength: 4096 })
+  return pretty ? prettyStream(process.stderr, color) : jsonStream()
+}
+
+const ERROR = 50
+const BUFFERED_BYTES = 4096
+const SHOWN_WITHIN_MS = 1_000
+
+/**
+ * Lines are gathered, so that a request waits for no write; none is kept longer than a second, and an error not at all:
+ * it may be the last thing this process says.
+ */
+function jsonStream(): DestinationStream {
+  const file = pino.destination({ dest: 2, sync: false, minLength: BUFFERED_BYTES })
+  let timer: NodeJS.Timeout | undefined
+  let flushing = false
+
+  const flush = () => {
+    clearTimeout(timer)
+    timer = undefined
+    if (flushing) return
+    flushing = true
+    file.flush()
+    // What came while a write was under way is not part of it.
+    file.once('drain', () => {
+      flushing = false
+      file.flush()
+    })
+  }
+
+  const stream = {
+    /** Asks pino to say each line's level first. */
+    [pino.symbols.needsMetadataGsym]: true as const,
+    lastLevel: 0,
+    write(line: string) {
+      file.write(line)
+      if (stream.lastLevel >= ERROR) flush()
+      else timer ??= setTimeout(flush, SHOWN_WITHIN_MS).unref()
+    },
+  }
+  return stream
 }
 
 const LEVEL_STYLES: Record<string, Parameters<typeof styleText>[0]> = {

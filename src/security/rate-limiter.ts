@@ -19,7 +19,11 @@ export type RateLimiter = {
 }
 
 const MINUTE = 60_000
+/** From so many buckets on the full ones are thrown out, once a second at most: it takes milliseconds. */
 const SWEEP_AT = 50_000
+const SWEEP_EVERY_MS = 1_000
+/** So many at most. Whoever has not asked for longest is forgotten, which gives back its burst. */
+const MAX_BUCKETS = 200_000
 
 /** A bucket that is full again later than a whole burst and this from now was written before the clock jumped back. */
 const CLOCK_JUMP = 10_000
@@ -27,9 +31,16 @@ const CLOCK_JUMP = 10_000
 /** GCRA. What is kept per key is the time at which it would be full again. */
 export function localLimiter(now: () => number): RateLimiter {
   const fullAt = new Map<string, number>()
+  let sweptAt = 0
 
-  const sweep = (time: number) => {
-    for (const [key, full] of fullAt) if (full <= time) fullAt.delete(key)
+  const makeRoom = (key: string, time: number) => {
+    if (Math.abs(time - sweptAt) >= SWEEP_EVERY_MS) {
+      sweptAt = time
+      for (const [each, full] of fullAt) if (full <= time) fullAt.delete(each)
+    }
+    // Taken out and put back it is the youngest: the map's order is then that of the last use.
+    fullAt.delete(key)
+    if (fullAt.size >= MAX_BUCKETS) fullAt.delete(fullAt.keys().next().value as string)
   }
 
   return {
@@ -41,7 +52,7 @@ export function localLimiter(now: () => number): RateLimiter {
       const start = stored > latest + CLOCK_JUMP ? time : Math.min(Math.max(stored, time), latest)
       const decision = decide({ start, time, interval, burst, index: 0 })
       if (decision.allowed) {
-        if (fullAt.size >= SWEEP_AT) sweep(time)
+        if (fullAt.size >= SWEEP_AT) makeRoom(key, time)
         fullAt.set(key, start + interval)
       }
       return decision

@@ -1,4 +1,4 @@
-import { CompiledQuery, sql } from 'kysely'
+import { CompiledQuery, type DialectAdapter, sql } from 'kysely'
 import { announce, type Change, type Database, type Engine, engineOf } from './database.ts'
 import { notifyChannel } from './postgres.ts'
 import { SqliteConnection } from './sqlite.ts'
@@ -113,16 +113,20 @@ function conflictOf({ table, merge }: BulkTable): string {
   return ` on conflict (${merge.key.map((column) => `"${column}"`).join(', ')}) do update set ${sets.join(', ')}`
 }
 
-/** unnest wants the arrays' types spelled out; the catalogue knows them, and they do not change while a node runs. */
-const typesOf = new Map<string, Map<string, string>>()
+/** unnest wants the arrays' types spelled out; each database's catalogue knows its own, and they do not change while a node runs. */
+const typesOf = new WeakMap<DialectAdapter, Map<string, Map<string, string>>>()
 
 async function columnTypes(db: Database, table: string): Promise<Map<string, string>> {
-  const known = typesOf.get(table)
+  // A database and its transactions share their adapter, and nobody else does.
+  const { adapter } = db.getExecutor()
+  const ofTables = typesOf.get(adapter) ?? new Map<string, Map<string, string>>()
+  typesOf.set(adapter, ofTables)
+  const known = ofTables.get(table)
   if (known) return known
   const { rows } = await sql<{ name: string; type: string }>`
     select attname as name, format_type(atttypid, atttypmod) as type
     from pg_attribute where attrelid = ${table}::regclass and attnum > 0 and not attisdropped`.execute(db)
   const types = new Map(rows.map(({ name, type }) => [name, type]))
-  typesOf.set(table, types)
+  ofTables.set(table, types)
   return types
 }

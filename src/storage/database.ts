@@ -3,7 +3,8 @@ import { join } from 'node:path'
 import { Kysely, PostgresAdapter, sql } from 'kysely'
 import { migrate } from './migrate.ts'
 import { listen, notifyChannel, postgresDialect } from './postgres.ts'
-import { SqliteError, sqliteDialect } from './sqlite.ts'
+import { sqliteDialect } from './sqlite.ts'
+import { SqliteError } from './sqlite-thread.ts'
 import type { Tables } from './tables.ts'
 
 /** The whole database or one transaction of it: a store's functions take either. */
@@ -27,6 +28,8 @@ export type Storage = {
   forget(changes: Iterable<Change>): void
   /** Whether changes made on other nodes arrive here. While they do not, nothing may be answered from memory. */
   hears(): boolean
+  /** Resolves when the store cannot be used any more and only a new process can help. */
+  lost: Promise<Error>
   close(): Promise<void>
 }
 
@@ -52,9 +55,10 @@ export async function openStorage({ data, database }: StorageOptions): Promise<S
   }
   const forgetAll = () => forget(CHANGES)
 
+  const lost = Promise.withResolvers<Error>()
   const dialect = url
     ? postgresDialect({ ...database, url })
-    : sqliteDialect(join(privateFolder(data), 'moorage.db'), forgetAll)
+    : sqliteDialect(join(privateFolder(data), 'moorage.db'), { onForeignChange: forgetAll, onLost: lost.resolve })
   const db = new Kysely<Tables>({ dialect })
   const storage: Storage = {
     engine,
@@ -70,6 +74,7 @@ export async function openStorage({ data, database }: StorageOptions): Promise<S
     },
     onChange: (listener) => listeners.push(listener),
     forget,
+    lost: lost.promise,
     hears: () => listener?.hears() ?? true,
     async close() {
       await listener?.close()

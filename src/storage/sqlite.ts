@@ -1,4 +1,3 @@
-import { Worker } from 'node:worker_threads'
 import {
   type CompiledQuery,
   type DatabaseConnection,
@@ -9,29 +8,20 @@ import {
   SqliteIntrospector,
   SqliteQueryCompiler,
 } from 'kysely'
-import type { SqliteReply, SqliteRequest, SqliteStatement, SqliteWorkerData } from './sqlite-worker.ts'
+import { openThread, type SqliteWatcher, type Thread } from './sqlite-thread.ts'
+import type { SqliteStatement } from './sqlite-worker.ts'
 
 /** As many transactions as one commit may carry; more wait for the next. */
 const GROUP_SIZE = 512
-
-export class SqliteError extends Error {
-  /** SQLite's result code, https://sqlite.org/rescode.html. */
-  readonly errcode: number | undefined
-
-  constructor({ message, errcode }: { message: string; errcode: number | undefined }) {
-    super(message)
-    this.errcode = errcode
-  }
-}
 
 /**
  * SQLite behind the same asynchronous face as PostgreSQL: a writer thread and a reader thread. Transactions that wait
  * while the writer is busy share its next commit, so one fsync serves them all; each is a savepoint of the group.
  */
-export function sqliteDialect(path: string, onForeignChange: () => void): Dialect {
+export function sqliteDialect(path: string, watcher: SqliteWatcher): Dialect {
   return {
     createAdapter: () => new ThreadedSqliteAdapter(),
-    createDriver: () => sqliteDriver(path, onForeignChange),
+    createDriver: () => sqliteDriver(path, watcher),
     createIntrospector: (db) => new SqliteIntrospector(db),
     createQueryCompiler: () => new SqliteQueryCompiler(),
   }
@@ -101,9 +91,9 @@ export class SqliteConnection implements DatabaseConnection {
   }
 }
 
-function sqliteDriver(path: string, onForeignChange: () => void): Driver {
-  const writer = openThread({ path, role: 'writer' }, onForeignChange)
-  const reader = openThread({ path, role: 'reader' }, () => {})
+function sqliteDriver(path: string, watcher: SqliteWatcher): Driver {
+  const writer = openThread({ path, role: 'writer' }, watcher)
+  const reader = openThread({ path, role: 'reader' }, watcher)
   const group = groupCommit(writer)
   const own = (connection: DatabaseConnection) => connection as SqliteConnection
   return {
@@ -115,52 +105,6 @@ function sqliteDriver(path: string, onForeignChange: () => void): Driver {
     async releaseConnection() {},
     async destroy() {
       await Promise.all([writer.close(), reader.close()])
-    },
-  }
-}
-
-type Thread = {
-  run<R>(sql: string, values?: SqliteStatement['values'], many?: boolean): Promise<QueryResult<R>>
-  transact(statements: SqliteStatement[]): Promise<unknown>
-  close(): Promise<void>
-}
-
-function openThread(workerData: SqliteWorkerData, onForeignChange: () => void): Thread {
-  const worker = new Worker(new URL('./sqlite-worker.ts', import.meta.url), { workerData })
-  const waiting = new Map<number, { resolve: (result: QueryResult<never>) => void; reject: (error: Error) => void }>()
-  let nextId = 1
-  let failure: Error | undefined
-
-  worker.on('message', (reply: SqliteReply) => {
-    if ('changedElsewhere' in reply) return onForeignChange()
-    const caller = waiting.get(reply.id)
-    waiting.delete(reply.id)
-    if ('error' in reply) caller?.reject(new SqliteError(reply.error))
-    else caller?.resolve({ rows: reply.rows as never[], numAffectedRows: BigInt(reply.changes) })
-  })
-  const failAll = (error: Error) => {
-    failure = error
-    for (const { reject } of waiting.values()) reject(error)
-    waiting.clear()
-  }
-  worker.on('error', failAll)
-  const exited = new Promise<void>((resolve) => worker.once('exit', () => resolve()))
-  exited.then(() => failAll(failure ?? new Error('the database is closed')))
-
-  const ask = <R>(request: SqliteStatement | { transaction: SqliteStatement[] }): Promise<QueryResult<R>> =>
-    new Promise((resolve, reject) => {
-      if (failure) return reject(failure)
-      const id = nextId++
-      waiting.set(id, { resolve, reject })
-      worker.postMessage({ id, ...request } satisfies SqliteRequest)
-    })
-
-  return {
-    run: (sql, values = [], many = false) => ask({ sql, values, many }),
-    transact: (transaction) => ask({ transaction }),
-    async close() {
-      worker.postMessage('close')
-      await exited
     },
   }
 }
