@@ -1,4 +1,4 @@
-/** Every error a client may hear: SPEC's six codes and ours, with their statuses. */
+/** Every error a client may hear: the six that the API began with, and ours, with their statuses. */
 export const STATUS_OF = {
   invalid_request: 400,
   unauthorized: 401,
