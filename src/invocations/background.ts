@@ -44,7 +44,8 @@ export async function runQueued(
     const { version } = queued
     const definition = version === null ? agent : (await getVersion(storage.db, agent.id, version)).definition
     const { max_concurrency } = definition.limits
-    if (max_concurrency !== null && live.count(agent_id) > max_concurrency) {
+    // Only who came before counts: of several that look at the same moment the first goes, instead of all waiting on.
+    if (max_concurrency !== null && live.ofAgent(agent_id).indexOf(run) >= max_concurrency) {
       // Not a failed attempt: the same work under a new job, a little later.
       const job = { id: newId('job', now()), kind: INVOCATION_JOB, payload, run_at: now() + NO_PLACE_MS }
       await storage.transaction(async (db) => void ((await finish(db)) && (await enqueue(db, job))))
