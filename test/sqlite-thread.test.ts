@@ -13,8 +13,12 @@ describe("SQLite's writer thread", () => {
     withService('sqlite', async (service) => {
       const create = (name: string) => service.call('POST', '/v1/agents', { body: { name } })
       assert.equal((await create('before')).status, 201)
-      const repair = await damage(join(service.data, 'moorage.db'))
-      assert.equal((await service.call('GET', '/v1/agents')).status, 503)
+      const { forgetIndex, repair } = await damage(join(service.data, 'moorage.db'))
+      await until('the damage shows', async () => {
+        // A transaction that was under way has written the index anew.
+        await forgetIndex()
+        return (await service.call('GET', '/v1/agents')).status === 503
+      })
       // The thread looks for foreign changes four times a second: it has met the damage by then.
       await delay(600)
       await repair()
@@ -39,7 +43,7 @@ describe("SQLite's writer thread", () => {
  * A write-ahead log of a format that nobody knows, and no index of it: whoever reads must look at the log, and fails.
  * https://sqlite.org/fileformat2.html#walformat
  */
-async function damage(path: string): Promise<() => Promise<void>> {
+async function damage(path: string) {
   const whole = readFileSync(`${path}-wal`)
   const header = Buffer.from(whole.subarray(0, 32))
   header.writeUInt32BE(9_999_999, 4)
@@ -52,11 +56,12 @@ async function damage(path: string): Promise<() => Promise<void>> {
   header.writeUInt32BE(first, 24)
   header.writeUInt32BE(second, 28)
   await write(`${path}-wal`, header)
-  await write(`${path}-shm`, Buffer.alloc(136))
-  return async () => {
+  const forgetIndex = () => write(`${path}-shm`, Buffer.alloc(136))
+  const repair = async () => {
     await write(`${path}-wal`, whole.subarray(0, 32))
-    await write(`${path}-shm`, Buffer.alloc(136))
+    await forgetIndex()
   }
+  return { forgetIndex, repair }
 }
 
 async function write(path: string, bytes: Uint8Array): Promise<void> {
