@@ -41,3 +41,14 @@ export function listQuery<const Field extends string, Filters extends z.ZodRawSh
     ...filters,
   })
 }
+
+const DAY_SECONDS = 86_400
+
+/** How long a secret goes on working beside the one that replaces it; 0 ends it now. */
+export const RotationBody = z.strictObject({
+  grace_period_seconds: z
+    .int()
+    .min(0)
+    .max(7 * DAY_SECONDS)
+    .default(DAY_SECONDS),
+})

@@ -1,15 +1,13 @@
 import { randomBytes } from 'node:crypto'
-import { z } from 'zod'
 import { conflict } from '../errors.ts'
 import { operation } from '../operation.ts'
 import { newKey } from '../security/key-format.ts'
 import { sha256 } from '../security/secrets.ts'
+import { RotationBody } from '../shapes.ts'
 import { requireNoEscalation } from './escalation.ts'
 import { concernedAgent, getInScope } from './in-scope.ts'
 import { hintOf, KeyParams, KeyWithSecret, presentKey, statusOf } from './key.ts'
 import * as keys from './store.ts'
-
-const DAY_SECONDS = 86_400
 
 export const rotateKey = operation({
   id: 'rotateKey',
@@ -25,13 +23,7 @@ export const rotateKey = operation({
   errors: ['conflict'],
   params: KeyParams,
   concerns: concernedAgent,
-  body: z.strictObject({
-    grace_period_seconds: z
-      .int()
-      .min(0)
-      .max(7 * DAY_SECONDS)
-      .default(DAY_SECONDS),
-  }),
+  body: RotationBody,
   bodyOptional: true,
   data: KeyWithSecret,
 

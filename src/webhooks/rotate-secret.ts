@@ -1,12 +1,10 @@
 import { randomBytes } from 'node:crypto'
-import { z } from 'zod'
 import { operation } from '../operation.ts'
+import { RotationBody } from '../shapes.ts'
 import { concernedAgent, getInScope, requireKey } from './in-scope.ts'
 import { newWebhookSecret } from './signature.ts'
 import * as webhooks from './store.ts'
 import { presentWebhook, sealSecret, WebhookParams, WebhookWithSecret } from './webhook.ts'
-
-const DAY_SECONDS = 86_400
 
 export const rotateWebhookSecret = operation({
   id: 'rotateWebhookSecret',
@@ -21,13 +19,7 @@ export const rotateWebhookSecret = operation({
   secret: true,
   params: WebhookParams,
   concerns: concernedAgent,
-  body: z.strictObject({
-    grace_period_seconds: z
-      .int()
-      .min(0)
-      .max(7 * DAY_SECONDS)
-      .default(DAY_SECONDS),
-  }),
+  body: RotationBody,
   bodyOptional: true,
   data: WebhookWithSecret,
 
