@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import fc from 'fast-check'
 import * as agents from '../src/agents/store.ts'
 import { logWrites } from '../src/logs/store.ts'
 import type { LogEntry, LogLevel } from '../src/runtime/outcome.ts'
+import { fc } from './support/property.ts'
 import { onBothEngines } from './support/service.ts'
 
 const NOON = Date.UTC(2026, 10, 15, 12)

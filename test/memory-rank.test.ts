@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import fc from 'fast-check'
 import { tiersOf } from '../src/memory/full-text.ts'
 import { type Document, rank, type Statistics, scoreWords } from '../src/memory/rank.ts'
 import { termsOf } from '../src/memory/terms.ts'
+import { fc } from './support/property.ts'
 
 const none: Statistics = { count: 0, length: 0, having: new Map() }
 
@@ -180,6 +180,7 @@ describe('termsOf', () => {
     ['ﬁne ①', ['fin', '1']],
     ['東京都 tower', ['東京', '京都', 'tower']],
     ['水', ['水']],
+    ['⺀ 水', ['水']],
     ['한국어', ['한국', '국어']],
     ['Привет, мир', ['привет', 'мир']],
     ['3.14 v2 x_y', ['3', '14', 'v2', 'x', 'y']],

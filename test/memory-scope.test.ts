@@ -1,6 +1,5 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import fc from 'fast-check'
 import { idSource } from '../src/lib/id.ts'
 import { createLog } from '../src/lib/log.ts'
 import { embedMemories } from '../src/memory/embed-memories.ts'
@@ -10,6 +9,7 @@ import * as memories from '../src/memory/store.ts'
 import { termsOf } from '../src/memory/terms.ts'
 import type { Embedder } from '../src/runtime/models/embedder.ts'
 import type { Storage } from '../src/storage/database.ts'
+import { fc } from './support/property.ts'
 import { onBothStores } from './support/store.ts'
 
 const newId = idSource()

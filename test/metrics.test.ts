@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import fc from 'fast-check'
 import * as agents from '../src/agents/store.ts'
 import { bucketOf, percentile } from '../src/metrics/histogram.ts'
 import { metricWrites } from '../src/metrics/store.ts'
 import { openStorage } from '../src/storage/database.ts'
 import { openJournal } from '../src/storage/journal.ts'
+import { fc } from './support/property.ts'
 import { onBothEngines } from './support/service.ts'
 
 type Sample = { time: number; duration_ms: number; outcome: 'completed' | 'failed' | 'cancelled' }

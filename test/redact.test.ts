@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import { describe, test } from 'node:test'
-import fc from 'fast-check'
 import { redact, redactDeep } from '../src/lib/redact.ts'
 import { newKey } from '../src/security/key-format.ts'
+import { fc } from './support/property.ts'
 
 const JWT = 'eyJhbGciOiJIUzI1NiJ9.eyJ1c2VyX2lkIjoiMSJ9.dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk'
 

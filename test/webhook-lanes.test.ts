@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import * as fc from 'fast-check'
 import { createLanes, type Turn } from '../src/webhooks/lanes.ts'
+import { fc } from './support/property.ts'
 
 const limits = { maxInFlight: 10, maxPerEndpoint: 3 }
 

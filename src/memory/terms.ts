@@ -6,7 +6,7 @@ const MAX_TERM_LENGTH = 40
 const ASCII_WORD = /[a-z0-9]+/g
 /** Scripts written without spaces come as runs, which become pairs of characters. */
 const WORD_OR_RUN =
-  /(?<run>[\p{sc=Han}\p{sc=Hiragana}\p{sc=Katakana}\p{sc=Hangul}\p{sc=Thai}]+)|[[\p{L}\p{N}\p{M}]--[\p{sc=Han}\p{sc=Hiragana}\p{sc=Katakana}\p{sc=Hangul}\p{sc=Thai}]]+/gv
+  /(?<run>[[\p{L}\p{N}\p{M}]&&[\p{sc=Han}\p{sc=Hiragana}\p{sc=Katakana}\p{sc=Hangul}\p{sc=Thai}]]+)|[[\p{L}\p{N}\p{M}]--[\p{sc=Han}\p{sc=Hiragana}\p{sc=Katakana}\p{sc=Hangul}\p{sc=Thai}]]+/gv
 const APOSTROPHE = /['’]/
 /** `don't`, `I'll`, `Anna's`: what the apostrophe ties to a word is no part of it. */
 const CONTRACTION = /(?:n['’]t|['’](?:s|ll|d|re|ve|m))(?![a-z])/g

@@ -1,4 +1,4 @@
-import fc from 'fast-check'
+import { fc } from './property.ts'
 import { resolve, type Schema } from './requests.ts'
 
 /** Text that has broken something somewhere: quoting, full-text operators, wildcards, prototypes, halves of characters. */
