@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
+import { Cancellation } from '../src/runtime/deadline.ts'
 import type { RunEvent } from '../src/runtime/outcome.ts'
 import { Script } from '../src/runtime/spec.ts'
 import { localRuntime, runOf } from './support/run-agent.ts'
@@ -46,7 +47,9 @@ describe('builtin/echo', () => {
   })
 
   test('a run cancelled before it starts is cancelled', async () => {
-    const outcome = await runtime.run(runOf({}, { signal: AbortSignal.abort() }))
+    const cancellation = new Cancellation()
+    cancellation.cancel()
+    const outcome = await runtime.run(runOf({}, { cancellation }))
     assert.equal(outcome.status, 'cancelled')
   })
 })
@@ -103,10 +106,10 @@ describe('builtin/script', () => {
   })
 
   test('a cancel during a delay ends the run', async () => {
-    const cancel = new AbortController()
+    const cancellation = new Cancellation()
     const script = Script.parse({ rules: [{ reply: 'late', delay_ms: 60_000 }] })
-    const running = runtime.run(runOf({ model: 'builtin/script', script }, { signal: cancel.signal }))
-    setImmediate(() => cancel.abort())
+    const running = runtime.run(runOf({ model: 'builtin/script', script }, { cancellation }))
+    setImmediate(() => cancellation.cancel())
     assert.equal((await running).status, 'cancelled')
   })
 

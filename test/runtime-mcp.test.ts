@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { after, before, beforeEach, describe, test } from 'node:test'
+import { Cancellation } from '../src/runtime/deadline.ts'
 import type { Runtime } from '../src/runtime/runtime.ts'
 import { HttpTool, McpTool, Script } from '../src/runtime/spec.ts'
 import { startLocalServer } from './support/local-server.ts'
@@ -147,13 +148,11 @@ describe('an MCP server', () => {
   })
 
   test('cancel during a call ends the run and its connections', async () => {
-    const cancel = new AbortController()
+    const cancellation = new Cancellation()
     const script = Script.parse({ rules: [{ call: { tool: 'hang' } }] })
-    const running = runtime.run(
-      runOf({ model: 'builtin/script', script, tools: [mcp(first)] }, { signal: cancel.signal }),
-    )
+    const running = runtime.run(runOf({ model: 'builtin/script', script, tools: [mcp(first)] }, { cancellation }))
     await until(() => first.seen.some(({ method }) => method === 'tools/call'))
-    cancel.abort()
+    cancellation.cancel()
     assert.equal((await running).status, 'cancelled')
     await until(() => first.open() === 0)
   })

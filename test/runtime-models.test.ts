@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import type { Socket } from 'node:net'
 import { after, before, beforeEach, describe, test } from 'node:test'
+import { Cancellation } from '../src/runtime/deadline.ts'
 import type { Outcome, RunEvent } from '../src/runtime/outcome.ts'
 import type { Runtime } from '../src/runtime/runtime.ts'
 import type { AgentSpec } from '../src/runtime/spec.ts'
@@ -230,15 +231,15 @@ describe('deadline and cancel', () => {
   for (const text of [undefined, ['Once upon']]) {
     test(`cancel ${text ? 'in the middle of' : 'before'} the answer closes the socket before run resolves`, async () => {
       server.reply({ ...(text ? { text } : {}), breaks: 'silence' })
-      const cancel = new AbortController()
+      const cancellation = new Cancellation()
       const words = Promise.withResolvers<void>()
       const arrived = server.nextRequest()
-      const running = runtime.run(runOf(agent(), { signal: cancel.signal, emit: () => words.resolve() }))
+      const running = runtime.run(runOf(agent(), { cancellation, emit: () => words.resolve() }))
       const request = await arrived
       const socket = clientSockets.get(request.port)
       if (text) await words.promise
       assert.equal(socket?.destroyed, false)
-      cancel.abort()
+      cancellation.cancel()
       assert.equal((await running).status, 'cancelled')
       assert.equal(socket.destroyed, true)
       assert.deepEqual(await request.closed, { answered: false })

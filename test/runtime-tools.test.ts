@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import type { IncomingHttpHeaders } from 'node:http'
 import { after, before, beforeEach, describe, test } from 'node:test'
+import { Cancellation } from '../src/runtime/deadline.ts'
 import type { Outcome, RunEvent } from '../src/runtime/outcome.ts'
 import type { Runtime } from '../src/runtime/runtime.ts'
 import { type AgentSpec, HttpTool, Script } from '../src/runtime/spec.ts'
@@ -230,7 +231,7 @@ describe('the tool loop', () => {
   })
 
   test('what tools have done is told also of a run that is cancelled while another is under way', async () => {
-    const cancel = new AbortController()
+    const cancellation = new Cancellation()
     const tools = [weather(), loose({ name: 'slow', url: `${api.url}/slow` })]
     model.reply({
       calls: [
@@ -238,8 +239,8 @@ describe('the tool loop', () => {
         { name: 'slow', arguments: {} },
       ],
     })
-    const emit = ({ type }: RunEvent) => type === 'tool_result' && cancel.abort()
-    const outcome = await runtime.run(runOf(agent({ tools }), { signal: cancel.signal, emit }))
+    const emit = ({ type }: RunEvent) => type === 'tool_result' && cancellation.cancel()
+    const outcome = await runtime.run(runOf(agent({ tools }), { cancellation, emit }))
     assert.equal(outcome.status, 'cancelled')
     assert.deepEqual(
       outcome.steps.map(({ duration_ms: _duration, ...step }) => step),
@@ -252,13 +253,13 @@ describe('the tool loop', () => {
     const slow = await startLocalServer((_request, response) => {
       arrived.resolve({ closed: new Promise((resolve) => response.on('close', resolve)) })
     })
-    const cancel = new AbortController()
+    const cancellation = new Cancellation()
     const script = Script.parse({ rules: [{ call: { tool: 'weather' } }] })
     const running = runtime.run(
-      runOf({ model: 'builtin/script', script, tools: [loose({ url: slow.url })] }, { signal: cancel.signal }),
+      runOf({ model: 'builtin/script', script, tools: [loose({ url: slow.url })] }, { cancellation }),
     )
     const { closed } = await arrived.promise
-    cancel.abort()
+    cancellation.cancel()
     assert.equal((await running).status, 'cancelled')
     await closed
     await slow.close()

@@ -27,19 +27,25 @@ const KEY_PREFIX = 'mrg_'
 export function authenticator(credentials: Credentials) {
   const { verifyKey, failures } = credentials
 
-  return async (exchange: Exchange): Promise<void> => {
-    const bearer = BEARER.exec(exchange.request.headers.authorization ?? '')?.[1]
-    if (bearer?.startsWith(KEY_PREFIX)) {
-      const found = verifyKey(bearer)
-      exchange.actor = found instanceof Promise ? await found : found
-    } else if (bearer !== undefined) {
-      // To look at a token may mean to ask its provider: nobody gets to send floods there.
-      failures.refuseBlocked(addressBucket(exchange.address))
-      exchange.actor = await actorOfToken(bearer, exchange, credentials)
-    }
-    if (exchange.actor) return
+  const findActor = (bearer: string, exchange: Exchange) => {
+    if (bearer.startsWith(KEY_PREFIX)) return verifyKey(bearer)
+    // To look at a token may mean to ask its provider: nobody gets to send floods there.
+    failures.refuseBlocked(addressBucket(exchange.address))
+    return actorOfToken(bearer, exchange, credentials)
+  }
+  const refuseFailed = async (exchange: Exchange): Promise<void> => {
     await failures.count(addressBucket(exchange.address))
     throw unauthorized()
+  }
+
+  return (exchange: Exchange): void | Promise<void> => {
+    const bearer = BEARER.exec(exchange.request.headers.authorization ?? '')?.[1]
+    const found = bearer === undefined ? undefined : findActor(bearer, exchange)
+    const admit = (actor: Actor | undefined) => {
+      exchange.actor = actor
+      if (!actor) return refuseFailed(exchange)
+    }
+    return found instanceof Promise ? found.then(admit) : admit(found)
   }
 }
 

@@ -47,9 +47,10 @@ function parseJson(bytes: Uint8Array): unknown {
   return value
 }
 
+/** Of each object or array that is open: how many commas it had; those of arrays are not counted. */
+const commas = new Float64Array(MAX_DEPTH + 1)
+
 function refuseUnwieldy(bytes: Uint8Array): void {
-  /** Of each open object or array: how many commas it had; arrays are not counted. */
-  const commas = new Float64Array(MAX_DEPTH + 1)
   let depth = 0
   let inString = false
   for (let i = 0; i < bytes.length; i++) {

@@ -11,13 +11,16 @@ const HEADER = 'x-service-otp'
 const CODE = /^\d{6}$/
 
 /** Asks for a one-time code where the service or the agent wants one for this operation. */
-export async function requireCode(
+export function requireCode(
   exchange: Exchange,
   operation: Operation,
   body: unknown,
   { gates, spend }: { gates: Gate[]; spend: SpendCode },
-): Promise<void> {
-  if (!needsCode(operation, body, gates)) return
+): void | Promise<void> {
+  if (needsCode(operation, body, gates)) return readAndSpend(exchange, spend)
+}
+
+async function readAndSpend(exchange: Exchange, spend: SpendCode): Promise<void> {
   const { kind, id } = exchange.actor as Actor
   const code = exchange.request.headers[HEADER]
   if (kind !== 'key') throw codeRequired('This needs a one-time code, which only an API key can have')

@@ -35,10 +35,10 @@ export type Edge = {
 type Step = (exchange: Exchange) => void | Promise<void>
 
 export type Pipeline = {
-  /** Every request but the probes. */
-  enter(exchange: Exchange): Promise<void>
+  /** Every request but the probes. A step that need not wait does not: a promise only where somebody must be asked. */
+  enter(exchange: Exchange): void | Promise<void>
   /** What needs a key, before its body is read. */
-  admit(exchange: Exchange): Promise<void>
+  admit(exchange: Exchange): void | Promise<void>
   /** With the body: second factor, validate, once, run, render. */
   run(exchange: Exchange, route: Route, body: Buffer | undefined, delivery: Delivery): Promise<Rendered>
 }
@@ -67,10 +67,10 @@ export function pipeline(edge: Edge): Pipeline {
   }
 }
 
-async function takeSteps(steps: Step[], exchange: Exchange): Promise<void> {
-  for (const step of steps) {
-    const pending = step(exchange)
-    if (pending) await pending
+function takeSteps(steps: readonly Step[], exchange: Exchange, from = 0): void | Promise<void> {
+  for (let i = from; i < steps.length; i++) {
+    const pending = (steps[i] as Step)(exchange)
+    if (pending) return pending.then(() => takeSteps(steps, exchange, i + 1))
   }
 }
 
@@ -98,25 +98,28 @@ function requireOperationPermission({ route, actor }: Exchange): void {
   if (permission) requirePermission(actor as Actor, permission)
 }
 
-async function passAgent(exchange: Exchange, edge: Edge): Promise<void> {
+function passAgent(exchange: Exchange, edge: Edge): void | Promise<void> {
   const { agent_id: ref } = exchange.request.params as { agent_id?: string }
   if (ref === undefined || !exchange.route) return
-  if (!(await enterAgent(exchange, ref, edge))) throw notFound('Agent', ref)
+  const enterFound = (agent: AgentGate | undefined) => {
+    const entered = enterAgent(exchange, agent, edge)
+    if (!agent) throw notFound('Agent', ref)
+    return entered
+  }
+  const found = edge.findAgent(ref)
+  return found instanceof Promise ? found.then(enterFound) : enterFound(found)
 }
 
-/** Past the scope of the actor and the agent's own security; false when there is no such agent. */
-async function enterAgent(exchange: Exchange, ref: string, { findAgent, limiter, parts }: Edge): Promise<boolean> {
-  const found = findAgent(ref)
-  const agent = found instanceof Promise ? await found : found
+/** Past the scope of the actor and the agent's own security. */
+function enterAgent(exchange: Exchange, agent: AgentGate | undefined, { limiter, parts }: Edge): void | Promise<void> {
   const scope = (exchange.actor as Actor).agent_id
   if (scope !== null && agent?.id !== scope) throw outOfScope()
-  if (!agent) return false
+  if (!agent) return
   exchange.agent = agent
-  if (!agent.gate) return true
+  if (!agent.gate) return
   promiseHttps(exchange, agent.gate)
   passGate(exchange, agent.gate, parts.now())
-  await takeFromGate(exchange, agent.gate, `agent:${agent.id}`, limiter)
-  return true
+  return takeFromGate(exchange, agent.gate, `agent:${agent.id}`, limiter)
 }
 
 type Request = { exchange: Exchange; route: Route; body: Buffer | undefined; delivery: Delivery }
@@ -124,7 +127,8 @@ type Request = { exchange: Exchange; route: Route; body: Buffer | undefined; del
 async function runOperation(edge: Edge, { exchange, route, body: bytes, delivery }: Request): Promise<Rendered> {
   const { operation } = route
   const body = readBody(operation, bytes)
-  if (!operation.concerns) await askForCode(edge, exchange, operation, body)
+  const asked = operation.concerns ? undefined : askForCode(edge, exchange, operation, body)
+  if (asked) await asked
   const given = exchange.request.params as Record<string, string>
   const input = {
     params: exchange.agent ? { ...given, agent_id: exchange.agent.id } : given,
@@ -134,7 +138,7 @@ async function runOperation(edge: Edge, { exchange, route, body: bytes, delivery
   // Which agent it is about is known only now.
   if (operation.concerns) {
     const ref = await operation.concerns(input, edge.parts.storage.db)
-    if (ref !== null) await enterAgent(exchange, ref, edge)
+    if (ref !== null) await enterAgent(exchange, await edge.findAgent(ref), edge)
     await askForCode(edge, exchange, operation, body)
   }
   const run = { exchange, operation, input, fields: Object.keys(Object(body)), delivery }
@@ -157,7 +161,7 @@ function repeatScope({ id, user_id }: Actor): string {
   return user_id === undefined ? id : `${id} ${user_id}`
 }
 
-function askForCode(edge: Edge, exchange: Exchange, operation: Operation, body: unknown): Promise<void> {
+function askForCode(edge: Edge, exchange: Exchange, operation: Operation, body: unknown): void | Promise<void> {
   const own = exchange.agent?.gate
   const gates = own ? [edge.gate(), own] : [edge.gate()]
   return requireCode(exchange, operation, body, { gates, spend: edge.spendCode })

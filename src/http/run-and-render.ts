@@ -37,7 +37,18 @@ export async function runAndRender({ parts }: { parts: Parts }, run: Run): Promi
   // A search has its page in the body.
   const paging = operation.method === 'GET' ? input.query : input.body
   const toReply = (result: unknown) => render(operation, result, { path, paging })
-  const context = { ...parts, ...delivery, actor: exchange.actor as Actor, request_id }
+  const contextOn = (db: Database, commit: Context['commit']): Context => ({
+    ...parts,
+    db,
+    commit,
+    actor: exchange.actor as Actor,
+    request_id,
+    mode: delivery.mode,
+    onHangUp: delivery.onHangUp,
+    emit: delivery.emit,
+    openStream: delivery.openStream,
+    last_event_id: delivery.last_event_id,
+  })
 
   if (!changes(operation) || operation.transaction === false) {
     let committed: Rendered | undefined
@@ -55,7 +66,7 @@ export async function runAndRender({ parts }: { parts: Parts }, run: Run): Promi
     }
     // Outside of a transaction a crash could come between the change and its entry, so one is written before.
     if (isAudited(operation)) await recordChange(parts, run, 'started', undefined, parts.storage.db)
-    const result = await operation.run(input, { ...context, db: parts.storage.db, commit })
+    const result = await operation.run(input, contextOn(parts.storage.db, commit))
     if (isAudited(operation)) await recordChange(parts, run, 'success', result, parts.storage.db)
     const reply = committed ?? toReply(result)
     if (held && !committed && !(await held.complete(parts.storage.db, reply))) throw takenOver()
@@ -64,7 +75,7 @@ export async function runAndRender({ parts }: { parts: Parts }, run: Run): Promi
 
   const commit = () => Promise.reject(new Error(`${operation.id} runs in a transaction: write to it`))
   return parts.storage.transaction(async (db) => {
-    const result = await operation.run(input, { ...context, db, commit })
+    const result = await operation.run(input, contextOn(db, commit))
     if (isAudited(operation)) await recordChange(parts, run, 'success', result, db)
     const reply = toReply(result)
     if (held && !(await held.complete(db, reply))) throw takenOver()

@@ -4,7 +4,7 @@ import type { Socket } from 'node:net'
 import Fastify, { type FastifyError, type FastifyHttpOptions, type FastifyReply, type FastifyRequest } from 'fastify'
 import { z } from 'zod'
 import { ApiError, type ErrorCode } from '../errors.ts'
-import { type Delivery, PLAIN_REPLY } from '../operation.ts'
+import { type Delivery, type Mode, PLAIN_REPLY } from '../operation.ts'
 import { ipList } from '../security/ip-list.ts'
 import { isSecure } from './client.ts'
 import type { Exchange, Route } from './exchange.ts'
@@ -103,15 +103,27 @@ export function createServer(edge: Edge, { ready }: Health): Server {
   }
   app.setErrorHandler(fail)
 
-  app.addHook('onRequest', async (request) => {
+  const letIn = (request: FastifyRequest): void | Promise<void> => {
     request.exchange = open(request)
     checkTransport(request.exchange)
     const { open: isOpen, probe } = request.routeOptions.config
     if (probe) return
-    await enter(request.exchange)
-    if (isOpen) return
-    await admit(request.exchange)
+    const entering = enter(request.exchange)
+    if (isOpen) return entering
+    const admitted = entering ? entering.then(() => admit(request.exchange)) : admit(request.exchange)
+    if (admitted) return admitted.then(() => checkBodyHeaders(request.exchange))
     checkBodyHeaders(request.exchange)
+  }
+  // Fastify takes a promise, or else waits for `done`: most requests need not wait for anything.
+  app.addHook('onRequest', (request, _reply, done) => {
+    let refusal: unknown
+    try {
+      const pending = letIn(request)
+      if (pending) return pending
+    } catch (error) {
+      refusal = error
+    }
+    done(refusal as Error | undefined)
   })
 
   app.addHook('onResponse', (request, reply, done) => {
@@ -121,10 +133,11 @@ export function createServer(edge: Edge, { ready }: Health): Server {
   })
 
   const deliverReply = async (exchange: Exchange, route: Route, reply: FastifyReply) => {
-    const mode = route.operation.accepted && prefersAsync(exchange.request) ? 'background' : 'reply'
+    const mode: Mode = route.operation.accepted && prefersAsync(exchange.request) ? 'background' : 'reply'
     const onHangUp = route.operation.streams && mode === 'reply' ? hangUpOf(reply) : undefined
     const body = exchange.request.body as Buffer | undefined
-    const rendered = await run(exchange, route, body, { ...PLAIN_REPLY, mode, onHangUp })
+    const delivery = mode === 'reply' && !onHangUp ? PLAIN_REPLY : { ...PLAIN_REPLY, mode, onHangUp }
+    const rendered = await run(exchange, route, body, delivery)
     if (draining) reply.header('Connection', 'close')
     send(reply.headers(exchange.headers), rendered)
   }
@@ -163,11 +176,9 @@ export function createServer(edge: Edge, { ready }: Health): Server {
       method: operation.method,
       url: operation.path.replaceAll(/\{(\w+)\}/g, ':$1'),
       config: { route },
-      async handler(request, reply) {
-        const { exchange } = request
+      handler(request, reply) {
         const deliver = wantsStream(route, request) ? deliverStream : deliverReply
-        await deliver(exchange, route, reply)
-        return reply
+        deliver(request.exchange, route, reply).catch((error: unknown) => fail(error, request, reply))
       },
     })
   }

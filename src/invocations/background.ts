@@ -36,7 +36,7 @@ export async function runQueued(
   const { journal, live, newId, node, now, storage } = parts
   // From here on a pause finds the run and stops it; what was paused before is read below.
   const run = live.start(request_id, agent_id)
-  stop.addEventListener('abort', run.cancel, { once: true })
+  stop.addEventListener('abort', () => run.cancel(), { once: true })
   try {
     const agent = await agents.find(storage.db, agent_id)
     const queued = agent && (await invocations.find(storage.db, agent.seq, request_id))

@@ -43,7 +43,7 @@ export const invokeAgent = operation({
     const { actor, emit, live, mode, node, request_id } = context
     // From here on a pause finds the run and stops it; what was paused before is read below.
     const run = live.start(request_id, params.agent_id)
-    context.onHangUp?.(run.cancel)
+    context.onHangUp?.(() => run.cancel())
     const unfollow = emit && run.follow(undefined, emit)
     try {
       const agent = await getAgent(params.agent_id, context)

@@ -1,4 +1,5 @@
 import type { Agent, Definition } from '../agents/agent.ts'
+import { sharedTimer } from '../lib/shared-timer.ts'
 import { cutToBytes } from '../lib/text.ts'
 import { logWrites } from '../logs/store.ts'
 import * as memory from '../memory/store.ts'
@@ -13,7 +14,7 @@ import * as invocations from './store.ts'
 /** How long a node's word that it runs something is good for. */
 export const LEASE_MS = 30_000
 /** Shorter runs are stored once, when they end. */
-const STORED_AFTER_MS = 250
+const storeSoon = sharedTimer(250)
 const MAX_EVENT_RESPONSE = 32 * 1024 // bytes
 
 /** A run that may begin: `invocation` says running and when it started. */
@@ -38,7 +39,7 @@ export async function runInvocation(started: Started, parts: Parts): Promise<End
   const { message, context } = started.invocation
   let { stored } = started
   let storing: Promise<unknown> | undefined
-  const storeSoon = stored ? undefined : setTimeout(() => (storing = storeRunning()), STORED_AFTER_MS)
+  const storeNoMore = stored ? undefined : storeSoon(() => (storing = storeRunning()))
 
   const storeRunning = async () => {
     const lease = { owner: started.owner, lease_until: parts.now() + LEASE_MS }
@@ -50,16 +51,18 @@ export async function runInvocation(started: Started, parts: Parts): Promise<End
 
   let outcome: Outcome
   try {
+    const { history, recalled } = isStateless(context) ? NOTHING : await remember(started, parts)
     outcome = await parts.runtime.run({
-      agent: { ...definition, name: agent.name },
+      agent: definition,
       message,
       context,
-      ...(await remember(started, parts)),
-      signal: run.signal,
-      emit: streaming ? run.record : undefined,
+      history,
+      recalled,
+      cancellation: run.cancellation,
+      emit: streaming ? (event) => run.record(event) : undefined,
     })
   } finally {
-    clearTimeout(storeSoon)
+    storeNoMore?.()
     await storing
   }
 
@@ -69,11 +72,16 @@ export async function runInvocation(started: Started, parts: Parts): Promise<End
   return { invocation, entry: { writes, guard: (db) => invocations.finish(db, invocation, started.owner) } }
 }
 
-/** The session so far, and what else is known of this user. Without ids an invocation is stateless. */
+const NOTHING = { history: [], recalled: [] }
+
+function isStateless({ user_id, session_id }: Invocation['context']): boolean {
+  return user_id === undefined && session_id === undefined
+}
+
+/** The session so far, and what else is known of this user. */
 async function remember({ agent, definition, invocation }: Started, { embedder, storage }: Parts) {
   const { history: shown, recall } = definition.memory
   const { user_id = null, session_id = null } = invocation.context
-  if (user_id === null && session_id === null) return { history: [], recalled: [] }
   const scope = { agent_seq: agent.seq, user_id, session_id }
   const [history, recalled] = await Promise.all([
     memory.history(storage.db, scope, shown),

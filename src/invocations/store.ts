@@ -198,16 +198,32 @@ export async function removeOfMissingAgents(db: Database, limit: number): Promis
   return Number(numDeletedRows)
 }
 
-function toRow(invocation: Invocation, lease?: Lease) {
-  const { context, error, steps, background, ...rest } = invocation
+/** Field by field, because every invocation comes through here: spread, it took ten times as long. */
+function toRow(invocation: Invocation, lease?: Lease): InvocationRow {
+  const { context, error, steps } = invocation
   return {
-    ...rest,
-    background: background ? 1 : 0,
+    id: invocation.id,
+    agent_seq: invocation.agent_seq,
+    status: invocation.status,
+    background: invocation.background ? 1 : 0,
+    environment: invocation.environment,
+    version: invocation.version,
+    deployment_id: invocation.deployment_id,
+    message: invocation.message,
     context: JSON.stringify(context),
     user_id: context.user_id ?? null,
     session_id: context.session_id ?? null,
+    response: invocation.response,
     error: error === null ? null : JSON.stringify(error),
+    input_tokens: invocation.input_tokens,
+    output_tokens: invocation.output_tokens,
+    tokens_used: invocation.tokens_used,
+    duration_ms: invocation.duration_ms,
     steps: JSON.stringify(steps),
+    created_by: invocation.created_by,
+    created_at: invocation.created_at,
+    started_at: invocation.started_at,
+    finished_at: invocation.finished_at,
     owner: lease?.owner ?? null,
     lease_until: lease?.lease_until ?? null,
     cancel_requested_at: null,

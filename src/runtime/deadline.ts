@@ -1,50 +1,76 @@
-export type Deadline = {
-  /**
-   * Aborts at the deadline, on cancel and on close. The timer starts when this is first read: built-in models never
-   * wait, so they never pay for it.
-   */
-  readonly signal: AbortSignal
-  readonly stopped: 'timeout' | 'cancelled' | undefined
-  readonly timeout_ms: number
-  remaining(): number
-  release(): void
-}
+/** Something that can be called off. Its signal is made when it is first read, which for most it never is. */
+export class Cancellation {
+  cancelled = false
+  #controller: AbortController | undefined
 
-export function createDeadline(cancels: readonly AbortSignal[], timeoutMs: number): Deadline {
-  // The timer runs on the monotonic clock, so what is left is measured there too.
-  const started = performance.now()
-  let controller: AbortController | undefined
-  let timer: NodeJS.Timeout | undefined
-  let timedOut = false
-
-  const cancelled = () => cancels.some((cancel) => cancel.aborted)
-  const onCancel = () => controller?.abort()
-
-  function arm(): AbortController {
-    controller = new AbortController()
-    if (cancelled()) controller.abort()
-    for (const cancel of cancels) cancel.addEventListener('abort', onCancel, { once: true })
-    timer = setTimeout(() => {
-      timedOut = !cancelled()
-      controller?.abort()
-    }, timeoutMs)
-    return controller
+  get signal(): AbortSignal {
+    this.#controller ??= new AbortController()
+    if (this.cancelled) this.#controller.abort()
+    return this.#controller.signal
   }
 
-  return {
-    timeout_ms: timeoutMs,
-    get signal() {
-      return (controller ?? arm()).signal
-    },
-    get stopped() {
-      if (timedOut) return 'timeout'
-      return cancelled() ? 'cancelled' : undefined
-    },
-    remaining: () => Math.max(0, timeoutMs - (performance.now() - started)),
-    release() {
-      if (!controller) return
-      clearTimeout(timer)
-      for (const cancel of cancels) cancel.removeEventListener('abort', onCancel)
-    },
+  cancel(): void {
+    this.cancelled = true
+    this.#controller?.abort()
+  }
+}
+
+const NOTHING = () => {}
+
+/** Until when a run may go on: its time limit, or the first of its cancellations. */
+export class Deadline {
+  readonly timeout_ms: number
+  readonly #cancellations: readonly Cancellation[]
+  // The timer runs on the monotonic clock, so what is left is measured there too.
+  readonly #started = performance.now()
+  #controller: AbortController | undefined
+  #timer: NodeJS.Timeout | undefined
+  #abort = NOTHING
+  #timedOut = false
+
+  constructor(cancellations: readonly Cancellation[], timeout_ms: number) {
+    this.#cancellations = cancellations
+    this.timeout_ms = timeout_ms
+  }
+
+  /**
+   * Aborts at the deadline and on cancel. The timer starts when this is first read: built-in models never wait, so they
+   * never pay for it.
+   */
+  get signal(): AbortSignal {
+    return (this.#controller ?? this.#arm()).signal
+  }
+
+  get stopped(): 'timeout' | 'cancelled' | undefined {
+    if (this.#timedOut) return 'timeout'
+    return this.#cancelled() ? 'cancelled' : undefined
+  }
+
+  remaining(): number {
+    return Math.max(0, this.timeout_ms - (performance.now() - this.#started))
+  }
+
+  release(): void {
+    if (!this.#controller) return
+    clearTimeout(this.#timer)
+    for (const { signal } of this.#cancellations) signal.removeEventListener('abort', this.#abort)
+  }
+
+  #cancelled(): boolean {
+    for (const { cancelled } of this.#cancellations) if (cancelled) return true
+    return false
+  }
+
+  #arm(): AbortController {
+    const controller = new AbortController()
+    this.#controller = controller
+    this.#abort = () => controller.abort()
+    if (this.#cancelled()) controller.abort()
+    for (const { signal } of this.#cancellations) signal.addEventListener('abort', this.#abort, { once: true })
+    this.#timer = setTimeout(() => {
+      this.#timedOut = !this.#cancelled()
+      controller.abort()
+    }, this.timeout_ms)
+    return controller
   }
 }

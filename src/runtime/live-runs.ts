@@ -1,20 +1,59 @@
+import { Cancellation } from './deadline.ts'
 import type { RunEvent } from './outcome.ts'
 
 export type StreamEvent = { id: string; event: string; data: unknown }
 
-/** A run on this node, from its start until what it left is committed. */
-export type LiveRun = {
+/**
+ * A run on this node, from its start until what it left is committed. Most are neither followed nor waited for: what
+ * serves that is made when it is first needed.
+ */
+export class LiveRun {
   readonly request_id: string
   readonly agent_id: string
-  readonly signal: AbortSignal
+  readonly cancellation = new Cancellation()
+  readonly #forget: (run: LiveRun) => void
+  #over = false
+  #ending: PromiseWithResolvers<void> | undefined
+  #transcript: Transcript | undefined
+  #followers: Set<(event: StreamEvent) => void> | undefined
+
+  constructor(request_id: string, agent_id: string, forget: (run: LiveRun) => void) {
+    this.request_id = request_id
+    this.agent_id = agent_id
+    this.#forget = forget
+  }
+
   /** Resolves when the run has ended and its record is written. */
-  readonly ended: Promise<void>
+  get ended(): Promise<void> {
+    this.#ending ??= Promise.withResolvers()
+    if (this.#over) this.#ending.resolve()
+    return this.#ending.promise
+  }
+
   /** What has been said so far, for whoever joins later. */
-  record(event: RunEvent): void
+  record(event: RunEvent): void {
+    this.#transcript ??= newTranscript()
+    const streamed = this.#transcript.add(event)
+    for (const emit of this.#followers ?? []) emit(streamed)
+  }
+
   /** Hands over everything after `last_event_id`, then whatever comes; returns the way out. */
-  follow(last_event_id: string | undefined, emit: (event: StreamEvent) => void): () => void
-  cancel(): void
-  end(): void
+  follow(last_event_id: string | undefined, emit: (event: StreamEvent) => void): () => void {
+    for (const event of this.#transcript?.after(last_event_id) ?? []) emit(event)
+    const followers = (this.#followers ??= new Set())
+    followers.add(emit)
+    return () => followers.delete(emit)
+  }
+
+  cancel(): void {
+    this.cancellation.cancel()
+  }
+
+  end(): void {
+    this.#forget(this)
+    this.#over = true
+    this.#ending?.resolve()
+  }
 }
 
 export type LiveRuns = {
@@ -32,15 +71,17 @@ export function liveRuns(): LiveRuns {
   const runs = new Map<string, LiveRun>()
   const perAgent = new Map<string, Set<LiveRun>>()
 
+  const forget = (run: LiveRun) => {
+    // A queued run may have begun under the same id before the request that queued it had ended.
+    if (runs.get(run.request_id) === run) runs.delete(run.request_id)
+    const others = perAgent.get(run.agent_id)
+    others?.delete(run)
+    if (others?.size === 0) perAgent.delete(run.agent_id)
+  }
+
   return {
     start(request_id, agent_id) {
-      const run = startRun(request_id, agent_id, () => {
-        // A queued run may have begun under the same id before the request that queued it had ended.
-        if (runs.get(request_id) === run) runs.delete(request_id)
-        const others = perAgent.get(agent_id)
-        others?.delete(run)
-        if (others?.size === 0) perAgent.delete(agent_id)
-      })
+      const run = new LiveRun(request_id, agent_id, forget)
       runs.set(request_id, run)
       const others = perAgent.get(agent_id)
       if (others) others.add(run)
@@ -58,34 +99,6 @@ export function liveRuns(): LiveRuns {
   }
 }
 
-function startRun(request_id: string, agent_id: string, forget: () => void): LiveRun {
-  const controller = new AbortController()
-  const ended = Promise.withResolvers<void>()
-  const transcript = newTranscript()
-  const followers = new Set<(event: StreamEvent) => void>()
-
-  return {
-    request_id,
-    agent_id,
-    signal: controller.signal,
-    ended: ended.promise,
-    record(event) {
-      const streamed = transcript.add(event)
-      for (const emit of followers) emit(streamed)
-    },
-    follow(last_event_id, emit) {
-      for (const event of transcript.after(last_event_id)) emit(event)
-      followers.add(emit)
-      return () => followers.delete(emit)
-    },
-    cancel: () => controller.abort(),
-    end() {
-      forget()
-      ended.resolve()
-    },
-  }
-}
-
 /**
  * An event's id says how far the answer has come: characters of text, tool events. So a stream can be taken up again
  * from any point, by this node while it runs or by any node from the receipt.
@@ -98,6 +111,8 @@ export function readEventId(id: string | undefined): { characters: number; tools
   const match = /^(\d{1,9})\.(\d{1,9})$/.exec(id ?? '')
   return { characters: Number(match?.[1] ?? 0), tools: Number(match?.[2] ?? 0) }
 }
+
+type Transcript = ReturnType<typeof newTranscript>
 
 function newTranscript() {
   let text = ''

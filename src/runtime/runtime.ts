@@ -1,6 +1,6 @@
 import { storable } from '../lib/text.ts'
 import { type Conversation, converse, Stopped } from './conversation.ts'
-import { createDeadline, type Deadline } from './deadline.ts'
+import { Cancellation, Deadline } from './deadline.ts'
 import { createModels, type Provider } from './models/registry.ts'
 import { AgentFailure, type Log, type LogEntry, type Outcome, type RunEvent, type RunInput } from './outcome.ts'
 import { type Redact, redactor, type Secrets } from './secrets.ts'
@@ -18,7 +18,7 @@ export type RuntimeOptions = {
   retryDelayMs?: number
 }
 
-export type Run = RunInput & { signal: AbortSignal; emit?: ((event: RunEvent) => void) | undefined }
+export type Run = RunInput & { cancellation: Cancellation; emit?: ((event: RunEvent) => void) | undefined }
 
 export type Runtime = {
   /** What is wrong with a model's name, if anything. */
@@ -33,12 +33,13 @@ export function createRuntime(options: RuntimeOptions): Runtime {
   const { providers, secrets, fetch, now, defaultTimeoutMs, retryDelayMs = 500 } = options
   const models = createModels(providers, now, retryDelayMs)
   const redact = redactor(knownSecrets(providers, secrets))
-  const closing = new AbortController()
+  const closing = new Cancellation()
   const idle = Promise.withResolvers<void>()
   let active = 0
 
-  async function run({ signal, emit, ...input }: Run): Promise<Outcome> {
-    const deadline = createDeadline([signal, closing.signal], input.agent.limits.timeout_ms ?? defaultTimeoutMs)
+  async function run(input: Run): Promise<Outcome> {
+    const { cancellation, emit } = input
+    const deadline = new Deadline([cancellation, closing], input.agent.limits.timeout_ms ?? defaultTimeoutMs)
     const logs: LogEntry[] = []
     const log = redactedLog(logs, redact, now)
     const account = { usage: { input_tokens: 0, output_tokens: 0, total_tokens: 0 }, steps: [], logs }
@@ -59,7 +60,7 @@ export function createRuntime(options: RuntimeOptions): Runtime {
       if (toolbox !== NO_TOOLS) await toolbox.close()
       deadline.release()
       active -= 1
-      if (active === 0 && closing.signal.aborted) idle.resolve()
+      if (active === 0 && closing.cancelled) idle.resolve()
     }
   }
 
@@ -67,7 +68,7 @@ export function createRuntime(options: RuntimeOptions): Runtime {
     checkModel: models.problem,
     run,
     async close() {
-      closing.abort()
+      closing.cancel()
       if (active > 0) await idle.promise
     },
   }

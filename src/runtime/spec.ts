@@ -122,7 +122,6 @@ export type Script = z.infer<typeof Script>
 
 /** What the runtime needs to know of an agent; an agent's record and a deployed version both fit. */
 export type AgentSpec = {
-  name: string
   model: string
   temperature: number | null
   instructions: string | null

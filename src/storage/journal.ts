@@ -73,11 +73,9 @@ async function flush(
 ): Promise<void> {
   try {
     const written = await writeAll(storage, batch)
-    for (const waiting of batch) {
-      // Not in this turn: if it threw here, entries that are on disk would be written again.
-      if (onWritten && written.has(waiting)) queueMicrotask(() => onWritten(waiting.entry.writes))
-      waiting.resolve(written.has(waiting))
-    }
+    for (const waiting of batch) waiting.resolve(written.has(waiting))
+    // Not in this turn: if it threw here, entries that are on disk would be written again.
+    if (onWritten) queueMicrotask(() => onWritten([...written].flatMap(({ entry }) => entry.writes)))
   } catch (error) {
     // Two nodes met in the same rows, and this one was undone as a whole: once more.
     if (isUndone(error) && tries < MAX_TRIES) return flush(storage, batch, onWritten, tries + 1)
@@ -129,7 +127,8 @@ function mergeOrder(a: BulkTable, b: BulkTable): number {
 function mergeRows({ key, add, max }: NonNullable<BulkTable['merge']>, rows: Write['row'][]): Write['row'][] {
   const merged = new Map<string, Write['row']>()
   for (const row of rows) {
-    const id = JSON.stringify(key.map((column) => row[column]))
+    let id = ''
+    for (const column of key) id += `${row[column]}\0`
     const sum = merged.get(id)
     if (!sum) {
       merged.set(id, { ...row })

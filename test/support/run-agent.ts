@@ -1,10 +1,10 @@
+import { Cancellation } from '../../src/runtime/deadline.ts'
 import type { Run, RuntimeOptions } from '../../src/runtime/runtime.ts'
 import { createRuntime } from '../../src/runtime/runtime.ts'
 import type { AgentSpec } from '../../src/runtime/spec.ts'
 import { guardedFetch } from '../../src/security/guarded-fetch.ts'
 
 const BARE_AGENT: AgentSpec = {
-  name: 'front-desk',
   model: 'builtin/echo',
   temperature: null,
   instructions: null,
@@ -34,7 +34,7 @@ export function runOf(agent: Partial<AgentSpec>, run: Partial<Run> = {}): Run {
     context: {},
     history: [],
     recalled: [],
-    signal: new AbortController().signal,
+    cancellation: new Cancellation(),
     ...run,
   }
 }
