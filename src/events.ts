@@ -1,5 +1,5 @@
 import type { Database } from './storage/database.ts'
-import type { Write } from './storage/journal.ts'
+import type { Rows, Write } from './storage/journal.ts'
 
 /** Everything a webhook can hear of. */
 export const EVENT_TYPES = [
@@ -14,14 +14,14 @@ export const EVENT_TYPES = [
 
 export type EventType = (typeof EVENT_TYPES)[number]
 
-/** `agent_id` null concerns no single agent. `data` is public: its fields are part of the API. */
-export type NewEvent = { type: EventType; agent_id: string | null; data: object; time: number }
+/** `agent_id` null concerns no single agent. `data` is public: its fields are part of the API. It is asked for only when somebody listens. */
+export type NewEvent = { type: EventType; agent_id: string | null; data(): object; time: number }
 
 export type Events = {
   /** Rows for the journal, so that the event commits with what caused it; none when no webhook asked for it. */
   writes(event: NewEvent): Write[] | Promise<Write[]>
   /** To be called once these rows are committed: what they announce is then sent at once. Without rows: whatever is due. */
-  wake(writes?: readonly Write[]): void
+  wake(rows?: Rows): void
   /** The same inside the caller's transaction, whose commit wakes by itself. */
   emit(db: Database, event: NewEvent): Promise<void>
   /** Hears which webhooks have something to send; undefined means any of them may have. */

@@ -46,7 +46,7 @@ export const createDeployment = operation({
     await events.emit(db, {
       type: 'deployment.created',
       agent_id: agent.id,
-      data: DeploymentReply.parse(deployment),
+      data: () => DeploymentReply.parse(deployment),
       time,
     })
     return deployment

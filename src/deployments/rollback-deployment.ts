@@ -55,7 +55,7 @@ export const rollbackDeployment = operation({
       rollback_of: active.id,
     }
     await deployments.activate(db, deployment, 'rolled_back')
-    const data = DeploymentReply.parse(deployment)
+    const data = () => DeploymentReply.parse(deployment)
     await events.emit(db, { type: 'deployment.rolled_back', agent_id: agent.id, data, time })
     return deployment
 

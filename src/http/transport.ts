@@ -5,6 +5,7 @@ const MAX_HEADERS = 100
 const KEY_IN_URL = /(?:^|&)(?:api_key|apikey|access_token|key|token|secret)=/i
 /** Sent twice, another party on the way may have acted on the other one. */
 const ONCE = new Set(['host', 'authorization', 'content-type'])
+const LENGTHS_OF_ONCE = new Set([...ONCE].map(({ length }) => length))
 const JSON_TYPE = /^application\/json\s*(?:;\s*charset=(?:utf-8|"utf-8")\s*)?$/i
 
 /** What nothing behind it should ever see, and a key in the URL: it would end up in logs on the way here. */
@@ -13,14 +14,16 @@ export function checkTransport({ request, path, query }: Exchange): void {
   if (rawHeaders.length > MAX_HEADERS * 2) {
     throw new ApiError('headers_too_large', `More than ${MAX_HEADERS} headers`)
   }
-  const seen = new Set<string>()
+  const seen: string[] = []
   for (let i = 0; i < rawHeaders.length; i += 2) {
-    const name = (rawHeaders[i] as string).toLowerCase()
+    const raw = rawHeaders[i] as string
+    if (!LENGTHS_OF_ONCE.has(raw.length)) continue
+    const name = raw.toLowerCase()
     if (!ONCE.has(name)) continue
-    if (seen.has(name)) throw badRequest(`The header ${name} is given more than once`)
-    seen.add(name)
+    if (seen.includes(name)) throw badRequest(`The header ${name} is given more than once`)
+    seen.push(name)
   }
-  if (!seen.has('host') && httpVersion === '1.1') throw badRequest('The request needs one Host header')
+  if (!seen.includes('host') && httpVersion === '1.1') throw badRequest('The request needs one Host header')
   if (!path.startsWith('/') || path.includes('#') || path.includes('%00') || query.includes('%00')) {
     throw badRequest('The request target is not a valid path')
   }

@@ -126,12 +126,12 @@ export async function effects(
     ...logWrites({ agent_seq: agent.seq, request_id, entries: [...logs, summary(invocation)] }),
     ...metricWrites({ agent_seq: agent.seq, time, duration_ms, outcome: status }),
   ]
-  if (status === 'completed' && policy.remember) {
+  if (status === 'completed' && policy.remember && !isStateless(context)) {
     const { message, response } = invocation
     const exchange = { agent_seq: agent.seq, user_id, session_id, request_id, message, response: response ?? '' }
     writes.push(...memory.turnWrites({ ...exchange, created_at: time, newId }))
   }
-  const found = events.writes({ type: `agent.${status}`, agent_id: agent.id, data: eventData(invocation), time })
+  const found = events.writes({ type: `agent.${status}`, agent_id: agent.id, data: () => eventData(invocation), time })
   writes.push(...(found instanceof Promise ? await found : found))
   return writes
 }

@@ -7,23 +7,26 @@ const RANDOM_CHARACTERS = 16
 
 /** Hands out `prefix_` + a ULID: ten characters of time, sixteen of randomness. Random bytes are drawn in bulk. */
 export function idSource(fill: (buffer: Uint8Array) => void = randomFillSync) {
-  const pool = new Uint8Array(RANDOM_CHARACTERS * 256)
-  let used = pool.length
+  const bytes = Buffer.alloc(RANDOM_CHARACTERS * 256)
+  let pool = ''
+  let used = bytes.length
   let lastTime = -1
   let lastTimePart = ''
 
   return (prefix: IdPrefix, time: number): string => {
-    if (used === pool.length) {
-      fill(pool)
+    if (used === bytes.length) {
+      fill(bytes)
+      for (const [i, byte] of bytes.entries()) bytes[i] = ALPHABET.charCodeAt(byte & 31)
+      pool = bytes.toString('latin1')
       used = 0
     }
     if (time !== lastTime) {
       lastTime = time
       lastTimePart = encodeTime(time)
     }
-    let random = ''
-    for (const end = used + RANDOM_CHARACTERS; used < end; used++) random += ALPHABET[(pool[used] as number) & 31]
-    return `${prefix}_${lastTimePart}${random}`
+    const from = used
+    used += RANDOM_CHARACTERS
+    return `${prefix}_${lastTimePart}${pool.slice(from, used)}`
   }
 }
 

@@ -43,9 +43,12 @@ export function redactDeep(value: unknown, depth = 0): unknown {
   if (value === null || typeof value !== 'object') return value
   if (depth === MAX_DEPTH) return '[too deep]'
   if (Array.isArray(value)) return value.map((inner) => redactDeep(inner, depth + 1))
-  const fields = Object.entries(value).map(([name, inner]) => [
-    redact(name),
-    typeof inner === 'string' && SECRET_FIELD.test(name) ? REDACTED : redactDeep(inner, depth + 1),
-  ])
-  return Object.fromEntries(fields)
+  const fields: Record<string, unknown> = {}
+  for (const [name, inner] of Object.entries(value)) {
+    // To set it would change what the object is.
+    if (name === '__proto__') continue
+    const isSecret = typeof inner === 'string' && SECRET_FIELD.test(name)
+    fields[redact(name)] = isSecret ? REDACTED : redactDeep(inner, depth + 1)
+  }
+  return fields
 }

@@ -36,13 +36,16 @@ export function metricWrites({ agent_seq, time, duration_ms, outcome }: Sample):
   const ms = Math.max(0, Math.round(duration_ms))
   const errors = outcome === 'failed' ? 1 : 0
   const minute = Math.floor(time / MINUTE_MS)
-  return SPANS.flatMap((minutes) => {
-    const key = { agent_seq, minutes, start: minute - (minute % minutes) }
-    return [
-      { into: METRICS, row: { ...key, count: 1, errors, sum_ms: ms, max_ms: ms } },
-      { into: BUCKETS, row: { ...key, bucket: bucketOf(ms), count: 1 } },
-    ]
-  })
+  const bucket = bucketOf(ms)
+  const writes: Write[] = []
+  for (const minutes of SPANS) {
+    const start = minute - (minute % minutes)
+    writes.push(
+      { into: METRICS, row: { agent_seq, minutes, start, count: 1, errors, sum_ms: ms, max_ms: ms } },
+      { into: BUCKETS, row: { agent_seq, minutes, start, bucket, count: 1 } },
+    )
+  }
+  return writes
 }
 
 /** Minutes since the epoch, `to` not included; both are multiples of `step`. */

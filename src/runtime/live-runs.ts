@@ -69,29 +69,28 @@ export type LiveRuns = {
 
 export function liveRuns(): LiveRuns {
   const runs = new Map<string, LiveRun>()
-  const perAgent = new Map<string, Set<LiveRun>>()
+  const counts = new Map<string, number>()
 
+  const count = (agent_id: string) => counts.get(agent_id) ?? 0
   const forget = (run: LiveRun) => {
     // A queued run may have begun under the same id before the request that queued it had ended.
     if (runs.get(run.request_id) === run) runs.delete(run.request_id)
-    const others = perAgent.get(run.agent_id)
-    others?.delete(run)
-    if (others?.size === 0) perAgent.delete(run.agent_id)
+    const left = count(run.agent_id) - 1
+    if (left > 0) counts.set(run.agent_id, left)
+    else counts.delete(run.agent_id)
   }
 
   return {
     start(request_id, agent_id) {
       const run = new LiveRun(request_id, agent_id, forget)
       runs.set(request_id, run)
-      const others = perAgent.get(agent_id)
-      if (others) others.add(run)
-      else perAgent.set(agent_id, new Set([run]))
+      counts.set(agent_id, count(agent_id) + 1)
       return run
     },
     find: (request_id) => runs.get(request_id),
-    ofAgent: (agent_id) => [...(perAgent.get(agent_id) ?? [])],
-    count: (agent_id) => perAgent.get(agent_id)?.size ?? 0,
-    agents: () => [...perAgent.keys()],
+    ofAgent: (agent_id) => [...runs.values()].filter((run) => run.agent_id === agent_id),
+    count,
+    agents: () => [...counts.keys()],
     ids: () => [...runs.keys()],
     async idle() {
       while (runs.size > 0) await Promise.all([...runs.values()].map(({ ended }) => ended))

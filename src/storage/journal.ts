@@ -26,8 +26,11 @@ type Waiting = { entry: Entry; resolve: (written: boolean) => void; reject: (err
 const BATCH_SIZE = 512
 const MAX_TRIES = 5
 
+/** Rows by the table they go into. */
+export type Rows = ReadonlyMap<BulkTable, readonly Write['row'][]>
+
 /** `onWritten` hears of rows once they are on disk. */
-type JournalOptions = { backlog: number; onWritten?: (writes: readonly Write[]) => void }
+type JournalOptions = { backlog: number; onWritten?: (rows: Rows) => void }
 
 /**
  * Group commit: what is waiting when the writer is free goes to disk in one transaction, so one fsync serves many
@@ -72,10 +75,10 @@ async function flush(
   tries = 1,
 ): Promise<void> {
   try {
-    const written = await writeAll(storage, batch)
-    for (const waiting of batch) waiting.resolve(written.has(waiting))
+    const { rows, refused } = await writeAll(storage, batch)
+    for (const waiting of batch) waiting.resolve(!refused.has(waiting))
     // Not in this turn: if it threw here, entries that are on disk would be written again.
-    if (onWritten) queueMicrotask(() => onWritten([...written].flatMap(({ entry }) => entry.writes)))
+    if (onWritten) queueMicrotask(() => onWritten(rows))
   } catch (error) {
     // Two nodes met in the same rows, and this one was undone as a whole: once more.
     if (isUndone(error) && tries < MAX_TRIES) return flush(storage, batch, onWritten, tries + 1)
@@ -85,34 +88,39 @@ async function flush(
   }
 }
 
-async function writeAll(storage: Storage, batch: Waiting[]): Promise<Set<Waiting>> {
+async function writeAll(storage: Storage, batch: Waiting[]): Promise<{ rows: Rows; refused: Set<Waiting> }> {
+  const refused = new Set<Waiting>()
   if (batch.every(({ entry }) => !entry.guard)) {
-    const changes = await insertAll(storage.db, insertsOf(batch))
-    storage.forget(changes)
-    return new Set(batch)
+    const rows = rowsOf(batch)
+    storage.forget(await insertAll(storage.db, insertsOf(rows)))
+    return { rows, refused }
   }
   return storage.transaction(async (db) => {
-    const written = new Set<Waiting>()
     for (const waiting of batch) {
-      if (!waiting.entry.guard || (await waiting.entry.guard(db))) written.add(waiting)
+      if (waiting.entry.guard && !(await waiting.entry.guard(db))) refused.add(waiting)
     }
-    for (const { into, rows } of insertsOf(written)) await insertMany(db, into, rows)
-    return written
+    const rows = rowsOf(batch.filter((waiting) => !refused.has(waiting)))
+    for (const insert of insertsOf(rows)) await insertMany(db, insert.into, insert.rows)
+    return { rows, refused }
   })
 }
 
-function insertsOf(batch: Iterable<Waiting>): Insert[] {
-  const rowsOf = new Map<BulkTable, Write['row'][]>()
+function rowsOf(batch: Waiting[]): Rows {
+  const rows = new Map<BulkTable, Write['row'][]>()
   for (const { entry } of batch) {
     for (const { into, row } of entry.writes) {
-      const rows = rowsOf.get(into)
-      if (rows) rows.push(row)
-      else rowsOf.set(into, [row])
+      const others = rows.get(into)
+      if (others) others.push(row)
+      else rows.set(into, [row])
     }
   }
-  const ordered = [...rowsOf].toSorted(([a], [b]) => mergeOrder(a, b))
-  return ordered.map(([into, rows]) => {
-    const final = into.merge ? mergeRows(into.merge, rows) : rows
+  return rows
+}
+
+function insertsOf(rows: Rows): Insert[] {
+  const ordered = [...rows].toSorted(([a], [b]) => mergeOrder(a, b))
+  return ordered.map(([into, given]) => {
+    const final = into.merge ? mergeRows(into.merge, given) : given
     return { into, rows: final.map((row) => into.columns.map((column) => row[column] ?? null)) }
   })
 }
@@ -124,7 +132,7 @@ function mergeOrder(a: BulkTable, b: BulkTable): number {
 }
 
 /** One row per key, in key order: PostgreSQL takes a key only once per statement, and equal order cannot deadlock nodes. */
-function mergeRows({ key, add, max }: NonNullable<BulkTable['merge']>, rows: Write['row'][]): Write['row'][] {
+function mergeRows({ key, add, max }: NonNullable<BulkTable['merge']>, rows: readonly Write['row'][]): Write['row'][] {
   const merged = new Map<string, Write['row']>()
   for (const row of rows) {
     let id = ''

@@ -48,10 +48,10 @@ export function openEvents(storage: Storage, newId: NewId): Events {
       if (known) return write(event, known)
       return (loading ?? load()).then((subscribers) => write(event, subscribers))
     },
-    wake(writes) {
-      if (!writes) return wake(undefined)
-      const webhook_ids = writes.filter(({ into }) => into === DELIVERIES).map(({ row }) => String(row['webhook_id']))
-      if (webhook_ids.length > 0) wake(new Set(webhook_ids))
+    wake(rows) {
+      if (!rows) return wake(undefined)
+      const deliveries = rows.get(DELIVERIES)
+      if (deliveries) wake(new Set(deliveries.map((row) => String(row['webhook_id']))))
     },
     async emit(db, event) {
       const writes = write(event, byAgent(await webhooks.listSubscribers(db)))
@@ -106,5 +106,5 @@ function rowsOf({ type, agent_id, data, time }: NewEvent, webhook_ids: string[],
 
 /** Serialised once: every attempt sends, and signs, these very bytes. */
 export function eventBody({ id, type, agent_id, data, time }: NewEvent & { id: string; type: EventType }): string {
-  return JSON.stringify({ id, type, timestamp: formatTime(time), agent_id, data })
+  return JSON.stringify({ id, type, timestamp: formatTime(time), agent_id, data: data() })
 }

@@ -34,7 +34,7 @@ export async function settle(
   const isGone = outcome.response_status === GONE
   const reason = isGone ? 'gone' : hasFailedTooLong(failing_since, time) ? 'failing' : undefined
   if (reason && (await webhooks.disable(db, webhook_id, reason, time))) {
-    await events.emit(db, { type: 'webhook.disabled', agent_id, data: { webhook_id, reason }, time })
+    await events.emit(db, { type: 'webhook.disabled', agent_id, data: () => ({ webhook_id, reason }), time })
   }
   return settled.next_attempt_at
 }

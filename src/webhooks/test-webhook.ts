@@ -31,7 +31,7 @@ export const testWebhook = operation({
     const { id: webhook_id, url, agent_id } = webhook
     const time = now()
     const event_id = newId('evt', time)
-    const body = eventBody({ id: event_id, type: 'ping', agent_id, data: { webhook_id }, time })
+    const body = eventBody({ id: event_id, type: 'ping', agent_id, data: () => ({ webhook_id }), time })
     const message = { url, event_id, event: 'ping', body, attempt: 1, secrets: signingSecrets(webhook, keyring, time) }
 
     const { attemptTimeout: timeout_ms } = config.webhooks

@@ -62,16 +62,13 @@ export function uniqueName(): string {
   return `a${randomBytes(6).toString('hex')}`
 }
 
+type Happened = Partial<Omit<NewEvent, 'data'>> & { agent_id: string; data?: object }
+
 /** Lets something happen: the events commit as they would with what causes them. */
-export async function happen(service: Service, ...happened: (Partial<NewEvent> & { agent_id: string })[]) {
+export async function happen(service: Service, ...happened: Happened[]) {
   const { events, journal, now } = service.app.parts
-  for (const event of happened) {
-    const writes = await events.writes({
-      type: 'agent.completed',
-      data: { request_id: 'req_1' },
-      time: now(),
-      ...event,
-    })
+  for (const { data = { request_id: 'req_1' }, ...event } of happened) {
+    const writes = await events.writes({ type: 'agent.completed', data: () => data, time: now(), ...event })
     assert.equal(await journal.commit({ writes }), true)
   }
 }
