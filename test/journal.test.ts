@@ -14,7 +14,7 @@ const SETTINGS = { table: 'settings', columns: ['name', 'value'] } as const
 onBothStorages('the journal', (opened) => {
   const open = (backlog = 10_000) => openJournal(opened().storage, { backlog })
   const entry = (name: string, more: Partial<Entry> = {}): Entry => ({
-    writes: [{ into: SETTINGS, row: { name, value: 'written' } }],
+    writes: [{ into: SETTINGS, row: [name, 'written'] }],
     ...more,
   })
   const written = async (prefix: string) => (await rowsOf(opened(), prefix)).map(({ name }) => name)
@@ -171,7 +171,7 @@ describe('two databases in one process', () => {
       await sql`alter table settings alter column value type bigint using value::bigint`.execute(number.db)
       for (const storage of [text, number]) {
         const journal = openJournal(storage, { backlog: 10 })
-        await journal.commit({ writes: [{ into: SETTINGS, row: { name: 'answer', value: '42' } }] })
+        await journal.commit({ writes: [{ into: SETTINGS, row: ['answer', '42'] }] })
       }
       const read = ({ db }: Storage) => db.selectFrom('settings').select('value').where('name', '=', 'answer').execute()
       assert.deepEqual(await read(text), [{ value: '42' }])

@@ -3,6 +3,7 @@ import { describe, test } from 'node:test'
 import { sql } from 'kysely'
 import { keyVerifier } from '../src/keys/verify-key.ts'
 import { isWellFormedKey } from '../src/security/key-format.ts'
+import { sha256 } from '../src/security/secrets.ts'
 import { createAgent, createKey, idsOf, later, namesOf } from './support/resources.ts'
 import { onBothEngines } from './support/service.ts'
 
@@ -268,7 +269,7 @@ onBothEngines('keys', (service) => {
       const { id, secret } = await create({ role: 'viewer' })
       const { parts } = service().app
       const keys = keyVerifier(parts)
-      assert.equal((await keys.verify(secret))?.id, id)
+      assert.equal((await keys.verify(sha256(secret)))?.id, id)
       await sql`alter table keys rename column last_used_at to away`.execute(parts.storage.db)
       try {
         await assert.rejects(keys.flush(), /last_used_at/)

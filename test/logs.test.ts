@@ -19,7 +19,7 @@ onBothEngines('logs', (service) => {
     const { seq } = await agents.get(app.parts.storage.db, body.data.id)
     for (const [seconds, level, message, metadata = {}, request_id = 'req_1'] of entries) {
       const entry = { timestamp: NOON + seconds * 1000, level, message, metadata } as LogEntry
-      await app.parts.journal.commit({ writes: logWrites({ agent_seq: seq, request_id, entries: [entry] }) })
+      await app.parts.journal.commit({ writes: logWrites({ agent_seq: seq, request_id }, [entry]) })
     }
     return { id: body.data.id as string, name: body.data.name as string, seq }
   }
@@ -62,7 +62,7 @@ onBothEngines('logs', (service) => {
         metadata: {},
       }))
       const { journal } = service().app.parts
-      await journal.commit({ writes: logWrites({ agent_seq: agent.seq, request_id: 'req_1', entries }) })
+      await journal.commit({ writes: logWrites({ agent_seq: agent.seq, request_id: 'req_1' }, entries) })
       const written = entries.map(({ message }) => message)
       assert.deepEqual(await messages(agent.id), written.toReversed())
       assert.deepEqual(await messages(agent.id, { sort: 'timestamp' }), written)
@@ -226,7 +226,7 @@ onBothEngines('logs', (service) => {
         metadata: {},
       }))
       const { journal } = service().app.parts
-      await journal.commit({ writes: logWrites({ agent_seq: agent.seq, request_id: 'req_1', entries }) })
+      await journal.commit({ writes: logWrites({ agent_seq: agent.seq, request_id: 'req_1' }, entries) })
       const { data, pagination } = await read(agent.id, { limit: '1000' })
       assert.deepEqual([data.length, data[0].message, data[999].message], [1000, '1000', '1'])
       assert.deepEqual(pagination, { limit: 1000, offset: 0, total: 1001, has_more: true })

@@ -23,7 +23,8 @@ onBothEngines(
     }
     const logged = (agent_seq: number, timestamp: number, count = 1): Write[] => {
       const entry = { timestamp, level: 'info' as const, message: 'm', metadata: {} }
-      return logWrites({ agent_seq, request_id: 'req_1', entries: Array.from({ length: count }, () => entry) })
+      const entries = Array.from({ length: count }, () => entry)
+      return logWrites({ agent_seq, request_id: 'req_1' }, entries)
     }
     const measured = (agent_seq: number, time: number) =>
       metricWrites({ agent_seq, time, duration_ms: 5, outcome: 'completed' })

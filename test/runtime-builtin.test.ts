@@ -165,7 +165,10 @@ describe('checkModel', () => {
     for (const model of ['', 'gpt-5', '/x', 'ollama/', 'ollama/a b', `ollama/${'x'.repeat(201)}`]) {
       assert.equal(configured.checkModel(model), malformed, model)
     }
-    assert.equal(configured.checkModel('builtin/toString'), 'must be one of the built-in models: echo, recall, script')
+    assert.equal(
+      configured.checkModel('builtin/toString'),
+      'must be one of the built-in models: builtin/echo, builtin/recall, builtin/script',
+    )
     assert.equal(configured.checkModel('openai/gpt-5'), 'must name a configured provider: builtin, ollama')
   })
 

@@ -1,6 +1,7 @@
 import type { NewId } from '../lib/id.ts'
 import type { Logger } from '../lib/log.ts'
 import type { AuditEvent, AuditTrail } from '../operation.ts'
+import { rowOf } from '../storage/bulk.ts'
 import type { Storage } from '../storage/database.ts'
 import type { Journal } from '../storage/journal.ts'
 import type { AuditEntry } from './audit-entry.ts'
@@ -53,7 +54,7 @@ export function openTrail({ storage, journal, newId, now, log }: Parts): OpenTra
       times,
     } as const
     journal
-      .commit({ writes: [{ into: audit.auditTable, row: audit.toRow(entry) }] })
+      .commit({ writes: [{ into: audit.auditTable, row: rowOf(audit.auditTable, audit.toRow(entry)) }] })
       .then(expectOne, (err) => log.warn({ err }, 'a refusal could not be written to the audit log'))
   })
 

@@ -1,13 +1,16 @@
+import type { Socket } from 'node:net'
 import { ApiError, forbidden, unavailable } from '../errors.ts'
 import type { Logger } from '../lib/log.ts'
 import type { Actor } from '../operation.ts'
 import { type RefusedToken, refuse } from '../security/bearer-token.ts'
 import { addressBucket } from '../security/ip-list.ts'
+import { isWellFormedKey } from '../security/key-format.ts'
+import { sha256 } from '../security/secrets.ts'
 import type { TokenGrant, VerifyToken } from '../security/token-verifier.ts'
 import type { AgentGate, Exchange } from './exchange.ts'
 import type { FailureLimit } from './failure-limit.ts'
 
-export type VerifyKey = (secret: string) => Actor | undefined | Promise<Actor | undefined>
+export type VerifyKey = (hash: string) => Actor | undefined | Promise<Actor | undefined>
 
 export type Credentials = {
   verifyKey: VerifyKey
@@ -27,8 +30,23 @@ const KEY_PREFIX = 'mrg_'
 export function authenticator(credentials: Credentials) {
   const { verifyKey, failures } = credentials
 
-  const findActor = (bearer: string, exchange: Exchange) => {
-    if (bearer.startsWith(KEY_PREFIX)) return verifyKey(bearer)
+  // A client sends the same key with every request of a connection: its hash is worked out once.
+  const hashes = new WeakMap<Socket, { authorization: string; hash: string }>()
+
+  const findActor = (exchange: Exchange) => {
+    const { headers, raw } = exchange.request
+    const { authorization = '' } = headers
+    const known = hashes.get(raw.socket)
+    if (known?.authorization === authorization) return verifyKey(known.hash)
+
+    const bearer = BEARER.exec(authorization)?.[1]
+    if (bearer === undefined) return undefined
+    if (bearer.startsWith(KEY_PREFIX)) {
+      if (!isWellFormedKey(bearer)) return undefined
+      const hash = sha256(bearer)
+      hashes.set(raw.socket, { authorization, hash })
+      return verifyKey(hash)
+    }
     // To look at a token may mean to ask its provider: nobody gets to send floods there.
     failures.refuseBlocked(addressBucket(exchange.address))
     return actorOfToken(bearer, exchange, credentials)
@@ -39,8 +57,7 @@ export function authenticator(credentials: Credentials) {
   }
 
   return (exchange: Exchange): void | Promise<void> => {
-    const bearer = BEARER.exec(exchange.request.headers.authorization ?? '')?.[1]
-    const found = bearer === undefined ? undefined : findActor(bearer, exchange)
+    const found = findActor(exchange)
     const admit = (actor: Actor | undefined) => {
       exchange.actor = actor
       if (!actor) return refuseFailed(exchange)

@@ -1,7 +1,8 @@
 import type { Agent, Definition } from '../agents/agent.ts'
+import { redact } from '../lib/redact.ts'
 import { sharedTimer } from '../lib/shared-timer.ts'
 import { cutToBytes } from '../lib/text.ts'
-import { logWrites } from '../logs/store.ts'
+import { logWrites, ownLogWrite } from '../logs/store.ts'
 import * as memory from '../memory/store.ts'
 import { metricWrites } from '../metrics/store.ts'
 import type { Parts } from '../operation.ts'
@@ -122,8 +123,10 @@ export async function effects(
 ): Promise<Write[]> {
   const { id: request_id, status, context, finished_at: time, duration_ms } = invocation
   const { user_id = null, session_id = null } = context
+  const source = { agent_seq: agent.seq, request_id }
   const writes = [
-    ...logWrites({ agent_seq: agent.seq, request_id, entries: [...logs, summary(invocation)] }),
+    ...logWrites(source, logs),
+    ownLogWrite(source, summary(invocation)),
     ...metricWrites({ agent_seq: agent.seq, time, duration_ms, outcome: status }),
   ]
   if (status === 'completed' && policy.remember && !isStateless(context)) {
@@ -140,7 +143,7 @@ const LEVEL_OF = { completed: 'info', failed: 'error', cancelled: 'warn' } as co
 
 function summary(invocation: EndedInvocation): LogEntry {
   const { status, error, duration_ms, tokens_used, version, environment, finished_at } = invocation
-  const message = error && status === 'failed' ? `Invocation failed: ${error.message}` : `Invocation ${status}`
+  const message = error && status === 'failed' ? `Invocation failed: ${redact(error.message)}` : `Invocation ${status}`
   const metadata = { duration_ms, tokens_used, environment, version }
   return { timestamp: finished_at, level: LEVEL_OF[status], message, metadata }
 }

@@ -1,7 +1,7 @@
 import { sql } from 'kysely'
 import { notFound } from '../errors.ts'
 import { firstIdAt } from '../lib/id.ts'
-import type { BulkTable } from '../storage/bulk.ts'
+import type { BulkTable, Value } from '../storage/bulk.ts'
 import { announce, type Database } from '../storage/database.ts'
 import type { Write } from '../storage/journal.ts'
 import { missingAgents } from '../storage/missing-agents.ts'
@@ -48,7 +48,7 @@ const into: BulkTable = { table: 'invocations', columns: COLUMNS }
 
 /** A row for the journal. `lease` belongs to an invocation that is running. */
 export function insertion(invocation: Invocation, lease?: Lease): Write {
-  return { into, row: toRow(invocation, lease) }
+  return { into, row: valuesOf(invocation, lease) }
 }
 
 /** Writes the end of an invocation that was stored as running; false when it is no longer this owner's to end. */
@@ -198,36 +198,41 @@ export async function removeOfMissingAgents(db: Database, limit: number): Promis
   return Number(numDeletedRows)
 }
 
-/** Field by field, because every invocation comes through here: spread, it took ten times as long. */
-function toRow(invocation: Invocation, lease?: Lease): InvocationRow {
+function toRow(invocation: Invocation): InvocationRow {
+  const values = valuesOf(invocation)
+  return Object.fromEntries(COLUMNS.map((column, i) => [column, values[i]])) as InvocationRow
+}
+
+/** In the order of the columns. Every invocation comes through here: an object would cost several times as much. */
+function valuesOf(invocation: Invocation, lease?: Lease): Value[] {
   const { context, error, steps } = invocation
-  return {
-    id: invocation.id,
-    agent_seq: invocation.agent_seq,
-    status: invocation.status,
-    background: invocation.background ? 1 : 0,
-    environment: invocation.environment,
-    version: invocation.version,
-    deployment_id: invocation.deployment_id,
-    message: invocation.message,
-    context: JSON.stringify(context),
-    user_id: context.user_id ?? null,
-    session_id: context.session_id ?? null,
-    response: invocation.response,
-    error: error === null ? null : JSON.stringify(error),
-    input_tokens: invocation.input_tokens,
-    output_tokens: invocation.output_tokens,
-    tokens_used: invocation.tokens_used,
-    duration_ms: invocation.duration_ms,
-    steps: JSON.stringify(steps),
-    created_by: invocation.created_by,
-    created_at: invocation.created_at,
-    started_at: invocation.started_at,
-    finished_at: invocation.finished_at,
-    owner: lease?.owner ?? null,
-    lease_until: lease?.lease_until ?? null,
-    cancel_requested_at: null,
-  }
+  return [
+    invocation.id,
+    invocation.agent_seq,
+    invocation.status,
+    invocation.background ? 1 : 0,
+    invocation.environment,
+    invocation.version,
+    invocation.deployment_id,
+    invocation.message,
+    JSON.stringify(context),
+    context.user_id ?? null,
+    context.session_id ?? null,
+    invocation.response,
+    error === null ? null : JSON.stringify(error),
+    invocation.input_tokens,
+    invocation.output_tokens,
+    invocation.tokens_used,
+    invocation.duration_ms,
+    JSON.stringify(steps),
+    invocation.created_by,
+    invocation.created_at,
+    invocation.started_at,
+    invocation.finished_at,
+    lease?.owner ?? null,
+    lease?.lease_until ?? null,
+    null, // cancel_requested_at
+  ]
 }
 
 function fromRow(row: InvocationRow): Invocation {

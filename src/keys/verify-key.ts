@@ -1,12 +1,10 @@
 import type { Actor, Parts } from '../operation.ts'
-import { isWellFormedKey } from '../security/key-format.ts'
-import { sha256 } from '../security/secrets.ts'
 import { actorOf, type Key, statusOf } from './key.ts'
 import * as keys from './store.ts'
 
 export type KeyVerifier = {
-  /** The actor behind a secret that is in force; undefined for every other text, whatever is wrong with it. */
-  verify(secret: string): Actor | undefined | Promise<Actor | undefined>
+  /** The actor behind the hash of a secret that is in force; undefined for every other. */
+  verify(hash: string): Actor | undefined | Promise<Actor | undefined>
   /** Writes down when keys were last used. */
   flush(): Promise<void>
 }
@@ -28,9 +26,7 @@ export function keyVerifier({ memo, now, storage }: Parts): KeyVerifier {
   }
 
   return {
-    verify(secret) {
-      if (!isWellFormedKey(secret)) return undefined
-      const hash = sha256(secret)
+    verify(hash) {
       const found = memo('keys', hash, () => load(hash))
       return found instanceof Promise ? found.then((key) => inForce(key, hash)) : inForce(found, hash)
     },

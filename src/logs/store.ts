@@ -17,21 +17,22 @@ const LOGS: BulkTable = {
 const MESSAGE_CHARACTERS = 10_000
 const METADATA_CHARACTERS = 20_000
 
-type Logged = { agent_seq: number; request_id: string; entries: readonly LogEntry[] }
+type Source = { agent_seq: number; request_id: string }
 
-/** What an invocation reported, for the journal. Secrets stay behind. */
-export function logWrites({ agent_seq, request_id, entries }: Logged): Write[] {
-  return entries.map(({ timestamp, level, message, metadata }) => ({
+/** What an agent, its model and its tools reported, for the journal. Secrets stay behind. */
+export function logWrites(source: Source, entries: readonly LogEntry[]): Write[] {
+  return entries.map(({ message, metadata, ...entry }) =>
+    ownLogWrite(source, { ...entry, message: redact(message), metadata: redactDeep(metadata) as LogEntry['metadata'] }),
+  )
+}
+
+/** What the service itself says: whoever writes it knows that it holds no secret. */
+export function ownLogWrite({ agent_seq, request_id }: Source, entry: LogEntry): Write {
+  const { timestamp, level, message, metadata } = entry
+  return {
     into: LOGS,
-    row: {
-      agent_seq,
-      timestamp,
-      level: LEVELS.indexOf(level),
-      request_id,
-      message: shortText(redact(message)),
-      metadata: shortJson(redactDeep(metadata)),
-    },
-  }))
+    row: [agent_seq, timestamp, LEVELS.indexOf(level), request_id, shortText(message), shortJson(metadata)],
+  }
 }
 
 function shortText(text: string): string {

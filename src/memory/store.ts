@@ -1,6 +1,6 @@
 import type { NewId } from '../lib/id.ts'
 import type { Embedder } from '../runtime/models/embedder.ts'
-import { type BulkTable, insertMany } from '../storage/bulk.ts'
+import { type BulkTable, insertMany, rowOf } from '../storage/bulk.ts'
 import type { Database } from '../storage/database.ts'
 import type { Write } from '../storage/journal.ts'
 import { missingAgents } from '../storage/missing-agents.ts'
@@ -47,20 +47,17 @@ export function turnWrites({ message, response, request_id, newId, agent_seq, ..
   if (of.user_id === null && of.session_id === null) return []
   const turn = (role: Turn['role'], content: string): Write => {
     const id = newId('mem', of.created_at)
-    return {
-      into: MEMORIES,
-      row: toRow(agent_seq, { ...of, id, kind: 'turn', role, content, metadata: { request_id } }),
-    }
+    const memory = { ...of, id, kind: 'turn' as const, role, content, metadata: { request_id } }
+    return { into: MEMORIES, row: rowOf(MEMORIES, toRow(agent_seq, memory)) }
   }
-  return [turn('user', message), turn('assistant', response)].filter(({ row }) => row['content'] !== '')
+  return [...(message === '' ? [] : [turn('user', message)]), ...(response === '' ? [] : [turn('assistant', response)])]
 }
 
 export async function insert(db: Database, agent_seq: number, memories: Memory[]): Promise<void> {
-  const rows = memories.map((memory) => toRow(agent_seq, memory))
   await insertMany(
     db,
     MEMORIES,
-    rows.map((row) => COLUMNS.map((column) => row[column])),
+    memories.map((memory) => rowOf(MEMORIES, toRow(agent_seq, memory))),
   )
 }
 

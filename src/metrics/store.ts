@@ -41,8 +41,8 @@ export function metricWrites({ agent_seq, time, duration_ms, outcome }: Sample):
   for (const minutes of SPANS) {
     const start = minute - (minute % minutes)
     writes.push(
-      { into: METRICS, row: { agent_seq, minutes, start, count: 1, errors, sum_ms: ms, max_ms: ms } },
-      { into: BUCKETS, row: { agent_seq, minutes, start, bucket, count: 1 } },
+      { into: METRICS, row: [agent_seq, minutes, start, 1, errors, ms, ms] },
+      { into: BUCKETS, row: [agent_seq, minutes, start, bucket, 1] },
     )
   }
   return writes

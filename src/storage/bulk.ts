@@ -5,7 +5,7 @@ import { SqliteConnection } from './sqlite.ts'
 import type { SqliteStatement } from './sqlite-worker.ts'
 import type { Tables } from './tables.ts'
 
-type Value = string | number | null
+export type Value = string | number | null
 
 /** What happens to a row whose key exists: the named columns grow by its values, or keep the larger; with none named it is left out. */
 export type Merge = { key: string[]; add: string[]; max: string[] }
@@ -20,19 +20,25 @@ export type BulkTable = {
   after?(engine: Engine, count: number): SqliteStatement | undefined
 }
 
+/** A row is its values, in the order of the table's columns. */
 export type Insert = { into: BulkTable; rows: Value[][] }
+
+/** A row from its fields; what is not named is null. */
+export function rowOf({ columns }: BulkTable, fields: Record<string, Value>): Value[] {
+  return columns.map((column) => fields[column] ?? null)
+}
 
 /** Inserts many rows with one statement, inside the caller's transaction. */
 export async function insertMany(db: Database, into: BulkTable, rows: Value[][]): Promise<void> {
   if (rows.length === 0) return
   if (into.announces) await announce(db, into.announces)
   if (engineOf(db) === 'postgres') {
-    const { text, parameters } = await unnested(db, { into, rows }, 0)
-    await db.executeQuery(CompiledQuery.raw(text, parameters))
+    const text = await postgresInsert(db, into, 1)
+    await db.executeQuery(CompiledQuery.raw(text, [toJson(rows)]))
     return
   }
   await onSqlite(db, async (connection) => {
-    for (const statement of statementsFor({ into, rows })) await connection.execute(statement)
+    for (const statement of sqliteInserts({ into, rows })) await connection.execute(statement)
   })
 }
 
@@ -44,25 +50,28 @@ export async function insertAll(db: Database, inserts: Insert[]): Promise<Change
   if (inserts.length === 0) return []
   const changes = [...new Set(inserts.flatMap(({ into: { announces } }) => announces ?? []))]
   if (engineOf(db) === 'sqlite') {
-    const statements = inserts.flatMap(statementsFor)
+    const statements = inserts.flatMap(sqliteInserts)
     await onSqlite(db, (connection) => connection.executeTransaction(statements))
     return changes
   }
   const parts: string[] = []
-  const parameters: unknown[] = []
-  for (const insert of inserts) {
-    const after = parts.length > 0 ? `t${parts.length - 1}` : undefined
-    const { text, parameters: more } = await unnested(db, insert, parameters.length, after)
-    parts.push(`t${parts.length} as (${text} returning 1)`)
-    parameters.push(...more)
+  for (const [i, { into }] of inserts.entries()) {
+    const text = await postgresInsert(db, into, i + 1, i > 0 ? `t${i - 1}` : undefined)
+    parts.push(`t${i} as (${text} returning 1)`)
   }
   const notes = changes.map((change) => `pg_notify('${notifyChannel}', '${change}')`)
   const last = `(select count(*) from t${parts.length - 1})`
-  await db.executeQuery(CompiledQuery.raw(`with ${parts.join(', ')} select ${[last, ...notes].join(', ')}`, parameters))
+  const text = `with ${parts.join(', ')} select ${[last, ...notes].join(', ')}`
+  await db.executeQuery(
+    CompiledQuery.raw(
+      text,
+      inserts.map(({ rows }) => toJson(rows)),
+    ),
+  )
   return changes
 }
 
-function statementsFor({ into, rows }: Insert): SqliteStatement[] {
+function sqliteInserts({ into, rows }: Insert): SqliteStatement[] {
   const marks = into.columns.map(() => '?').join(', ')
   const insert = {
     sql: `insert into "${into.table}" (${namesOf(into)}) values (${marks})${conflictOf(into)}`,
@@ -73,19 +82,24 @@ function statementsFor({ into, rows }: Insert): SqliteStatement[] {
   return after ? [insert, after] : [insert]
 }
 
-/** `after` is what it must wait for: left to itself PostgreSQL takes the parts of a statement in any order. */
-async function unnested(
-  db: Database,
-  { into, rows }: Insert,
-  offset: number,
-  after?: string,
-): Promise<{ text: string; parameters: unknown[] }> {
+/**
+ * The rows come as one JSON text, which costs this process a fraction of what arrays of the driver's do. `after` is what
+ * the insert must wait for: left to itself PostgreSQL takes the parts of a statement in any order.
+ */
+async function postgresInsert(db: Database, into: BulkTable, parameter: number, after?: string): Promise<string> {
   const types = await columnTypes(db, into.table)
-  const arrays = into.columns.map((column, i) => `$${offset + i + 1}::${types.get(column)}[]`).join(', ')
-  return {
-    text: `insert into "${into.table}" (${namesOf(into)}) select * from unnest(${arrays})${after ? ` where (select count(*) from ${after}) >= 0` : ''}${conflictOf(into)}`,
-    parameters: into.columns.map((_, i) => rows.map((row) => row[i] ?? null)),
-  }
+  const values = into.columns.map((column, i) => `(r ->> ${i})::${types.get(column)}`).join(', ')
+  const wait = after ? ` where (select count(*) from ${after}) >= 0` : ''
+  return `insert into "${into.table}" (${namesOf(into)}) select ${values} from jsonb_array_elements($${parameter}::jsonb) r${wait}${conflictOf(into)}`
+}
+
+/** PostgreSQL refuses half a surrogate pair, which JSON spells as an escape; other texts rarely have one. */
+function toJson(rows: Value[][]): string {
+  const json = JSON.stringify(rows)
+  if (!json.includes('\\ud')) return json
+  return JSON.stringify(
+    rows.map((row) => row.map((value) => (typeof value === 'string' ? value.toWellFormed() : value))),
+  )
 }
 
 async function onSqlite(db: Database, work: (connection: SqliteConnection) => Promise<void>): Promise<void> {
@@ -113,7 +127,7 @@ function conflictOf({ table, merge }: BulkTable): string {
   return ` on conflict (${merge.key.map((column) => `"${column}"`).join(', ')}) do update set ${sets.join(', ')}`
 }
 
-/** unnest wants the arrays' types spelled out; each database's catalogue knows its own, and they do not change while a node runs. */
+/** JSON has no types of its own; each database's catalogue knows its columns', and they do not change while a node runs. */
 const typesOf = new WeakMap<DialectAdapter, Map<string, Map<string, string>>>()
 
 async function columnTypes(db: Database, table: string): Promise<Map<string, string>> {

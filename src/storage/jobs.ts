@@ -1,5 +1,5 @@
 import type { Json } from '../lib/json.ts'
-import type { BulkTable } from './bulk.ts'
+import { type BulkTable, rowOf } from './bulk.ts'
 import { announce, type Database, engineOf } from './database.ts'
 import type { Write } from './journal.ts'
 
@@ -42,7 +42,7 @@ export async function enqueue(db: Database, job: NewJob): Promise<boolean> {
 
 /** The same for an entry of the journal. */
 export function jobWrite(job: NewJob): Write {
-  return { into: job.key === undefined ? JOBS : KEYED_JOBS, row: toRow(job) }
+  return { into: job.key === undefined ? JOBS : KEYED_JOBS, row: rowOf(JOBS, toRow(job)) }
 }
 
 /** When the next job of a kind may be taken, those that run here left out. */

@@ -1,8 +1,8 @@
-import { type BulkTable, type Insert, insertAll, insertMany } from './bulk.ts'
+import { type BulkTable, type Insert, insertAll, insertMany, type Value } from './bulk.ts'
 import { type Database, isPassing, isUndone, type Storage } from './database.ts'
 
-/** One row on its way into a table. */
-export type Write = { into: BulkTable; row: Record<string, string | number | null> }
+/** One row on its way into a table: its values, in the order of the table's columns. */
+export type Write = { into: BulkTable; row: Value[] }
 
 export type Entry = {
   writes: Write[]
@@ -27,7 +27,7 @@ const BATCH_SIZE = 512
 const MAX_TRIES = 5
 
 /** Rows by the table they go into. */
-export type Rows = ReadonlyMap<BulkTable, readonly Write['row'][]>
+export type Rows = ReadonlyMap<BulkTable, Value[][]>
 
 /** `onWritten` hears of rows once they are on disk. */
 type JournalOptions = { backlog: number; onWritten?: (rows: Rows) => void }
@@ -106,7 +106,7 @@ async function writeAll(storage: Storage, batch: Waiting[]): Promise<{ rows: Row
 }
 
 function rowsOf(batch: Waiting[]): Rows {
-  const rows = new Map<BulkTable, Write['row'][]>()
+  const rows = new Map<BulkTable, Value[][]>()
   for (const { entry } of batch) {
     for (const { into, row } of entry.writes) {
       const others = rows.get(into)
@@ -119,10 +119,7 @@ function rowsOf(batch: Waiting[]): Rows {
 
 function insertsOf(rows: Rows): Insert[] {
   const ordered = [...rows].toSorted(([a], [b]) => mergeOrder(a, b))
-  return ordered.map(([into, given]) => {
-    const final = into.merge ? mergeRows(into.merge, given) : given
-    return { into, rows: final.map((row) => into.columns.map((column) => row[column] ?? null)) }
-  })
+  return ordered.map(([into, given]) => ({ into, rows: into.merge ? mergeRows(into, given) : given }))
 }
 
 /** Merged tables come last and by name, so that nodes that meet in the same rows meet in the same order. */
@@ -132,18 +129,20 @@ function mergeOrder(a: BulkTable, b: BulkTable): number {
 }
 
 /** One row per key, in key order: PostgreSQL takes a key only once per statement, and equal order cannot deadlock nodes. */
-function mergeRows({ key, add, max }: NonNullable<BulkTable['merge']>, rows: readonly Write['row'][]): Write['row'][] {
-  const merged = new Map<string, Write['row']>()
+function mergeRows({ columns, merge }: BulkTable, rows: Value[][]): Value[][] {
+  const placesOf = (names: string[] = []) => names.map((name) => columns.indexOf(name))
+  const [key, add, max] = [placesOf(merge?.key), placesOf(merge?.add), placesOf(merge?.max)]
+  const merged = new Map<string, Value[]>()
   for (const row of rows) {
     let id = ''
-    for (const column of key) id += `${row[column]}\0`
+    for (const place of key) id += `${row[place]}\0`
     const sum = merged.get(id)
     if (!sum) {
-      merged.set(id, { ...row })
+      merged.set(id, [...row])
       continue
     }
-    for (const column of add) sum[column] = Number(sum[column]) + Number(row[column])
-    for (const column of max) sum[column] = Math.max(Number(sum[column]), Number(row[column]))
+    for (const place of add) sum[place] = Number(sum[place]) + Number(row[place])
+    for (const place of max) sum[place] = Math.max(Number(sum[place]), Number(row[place]))
   }
   return [...merged].toSorted(([a], [b]) => (a < b ? -1 : 1)).map(([, row]) => row)
 }

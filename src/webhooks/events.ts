@@ -1,7 +1,7 @@
 import type { Events, EventType, NewEvent } from '../events.ts'
 import type { NewId } from '../lib/id.ts'
 import { formatTime } from '../lib/time.ts'
-import { insertMany } from '../storage/bulk.ts'
+import { insertMany, rowOf } from '../storage/bulk.ts'
 import { announce, type Storage } from '../storage/database.ts'
 import type { Write } from '../storage/journal.ts'
 import { DELIVERIES, EVENTS } from './delivery-store.ts'
@@ -51,7 +51,7 @@ export function openEvents(storage: Storage, newId: NewId): Events {
     wake(rows) {
       if (!rows) return wake(undefined)
       const deliveries = rows.get(DELIVERIES)
-      if (deliveries) wake(new Set(deliveries.map((row) => String(row['webhook_id']))))
+      if (deliveries) wake(new Set(deliveries.map((row) => String(row[WEBHOOK_ID]))))
     },
     async emit(db, event) {
       const writes = write(event, byAgent(await webhooks.listSubscribers(db)))
@@ -61,7 +61,7 @@ export function openEvents(storage: Storage, newId: NewId): Events {
         await insertMany(
           db,
           table,
-          rows.map(({ row }) => table.columns.map((column) => row[column] ?? null)),
+          rows.map(({ row }) => row),
         )
       }
       await announce(db, 'deliveries')
@@ -69,6 +69,8 @@ export function openEvents(storage: Storage, newId: NewId): Events {
     onWake: (listener) => listeners.push(listener),
   }
 }
+
+const WEBHOOK_ID = DELIVERIES.columns.indexOf('webhook_id')
 
 /** By the agent they listen to; null listens to all. */
 type Subscribers = ReadonlyMap<string | null, readonly webhooks.Subscriber[]>
@@ -88,7 +90,7 @@ function rowsOf({ type, agent_id, data, time }: NewEvent, webhook_ids: string[],
   const body = eventBody({ id: event_id, type, agent_id, data, time })
   const deliveries = webhook_ids.map((webhook_id) => ({
     into: DELIVERIES,
-    row: {
+    row: rowOf(DELIVERIES, {
       id: newId('dlv', time),
       webhook_id,
       event_id,
@@ -99,9 +101,9 @@ function rowsOf({ type, agent_id, data, time }: NewEvent, webhook_ids: string[],
       attempts: '[]',
       next_attempt_at: time,
       created_at: time,
-    },
+    }),
   }))
-  return [{ into: EVENTS, row: { id: event_id, body } }, ...deliveries]
+  return [{ into: EVENTS, row: [event_id, body] }, ...deliveries]
 }
 
 /** Serialised once: every attempt sends, and signs, these very bytes. */

@@ -16,7 +16,11 @@ export type Models = {
   get(model: string): Model | Promise<Model>
 }
 
-const BUILTIN: Readonly<Record<string, Model>> = { echo, recall, script }
+const BUILTIN = new Map<string, Model>([
+  ['builtin/echo', echo],
+  ['builtin/recall', recall],
+  ['builtin/script', script],
+])
 
 /** More names than this only come from churn; instances are cheap to make again. */
 const CACHED_MODELS = 256
@@ -30,21 +34,16 @@ export function createModels(providers: readonly Provider[], now: () => number, 
     const { provider, id } = split(model)
     if (!provider || !/^[!-~]{1,200}$/.test(id)) return 'must be <provider>/<model>, for example builtin/echo'
     if (provider === 'builtin') {
-      return Object.hasOwn(BUILTIN, id)
-        ? undefined
-        : `must be one of the built-in models: ${list(Object.keys(BUILTIN))}`
+      return BUILTIN.has(model) ? undefined : `must be one of the built-in models: ${list(BUILTIN.keys())}`
     }
     if (byName.has(provider)) return undefined
     return `must name a configured provider: ${list(['builtin', ...byName.keys()])}`
   }
 
   function get(model: string): Model | Promise<Model> {
-    const { provider: name, id } = split(model)
-    const builtin = name === 'builtin' && Object.hasOwn(BUILTIN, id) ? BUILTIN[id] : undefined
-    if (builtin) return builtin
-
-    const known = cache.get(model)
+    const known = BUILTIN.get(model) ?? cache.get(model)
     if (known) return known
+    const { provider: name, id } = split(model)
     const provider = byName.get(name)
     // A provider can leave the configuration while agents still name it.
     if (!provider) throw new ModelFailure(`The model ${model} is not available: it ${problem(model)}`)
