@@ -1,6 +1,6 @@
 import { CompiledQuery, type DialectAdapter, sql } from 'kysely'
 import { announce, type Change, type Database, type Engine, engineOf } from './database.ts'
-import { notifyChannel } from './postgres.ts'
+import { notifyChannel, planOnce } from './postgres.ts'
 import { SqliteConnection } from './sqlite.ts'
 import type { SqliteStatement } from './sqlite-worker.ts'
 import type { Tables } from './tables.ts'
@@ -64,7 +64,7 @@ export async function insertAll(db: Database, inserts: Insert[]): Promise<Change
   const text = `with ${parts.join(', ')} select ${[last, ...notes].join(', ')}`
   await db.executeQuery(
     CompiledQuery.raw(
-      text,
+      planOnce(text),
       inserts.map(({ rows }) => toJson(rows)),
     ),
   )

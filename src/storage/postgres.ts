@@ -41,8 +41,29 @@ export function postgresDialect({ url, poolSize, answerWithinMs = ANSWER_MS }: P
   // A connection that the server closed fails the query or transaction that uses it, and is replaced; unheard, the
   // event itself would end the process.
   pool.on('error', () => {})
-  pool.on('connect', (client) => client.on('error', () => {}))
+  pool.on('connect', (client) => {
+    client.on('error', () => {})
+    useNames(client)
+  })
   return new PostgresDialect({ pool })
+}
+
+const names = new Map<string, string>()
+
+/** From now on each connection plans this statement once. For texts of which there are few: every connection keeps them. */
+export function planOnce(text: string): string {
+  if (!names.has(text)) names.set(text, `moorage_${names.size + 1}`)
+  return text
+}
+
+/** A statement is planned once when it has a name, and Kysely gives it none. */
+function useNames(client: pg.PoolClient): void {
+  const query = client.query.bind(client) as (...args: unknown[]) => unknown
+  const named = (text: unknown, ...rest: unknown[]) => {
+    const name = typeof text === 'string' ? names.get(text) : undefined
+    return name ? query({ name, text }, ...rest) : query(text, ...rest)
+  }
+  client.query = named as typeof client.query
 }
 
 /**
