@@ -11,7 +11,8 @@ import { type Load, type Measured, measure } from './load.ts'
 
 const ROUNDS = 4
 const CONNECTIONS = 64
-const WARM_UP_MS = 1_500
+/** By then the engine has compiled what is hot, and compiles no more. */
+const WARM_UP_MS = 6_000
 const seconds = Number(process.argv[2] ?? 3)
 
 type Subject = { name: string; server: Server; load: Load; results: (Measured & { cpu_us: number })[] }

@@ -48,7 +48,7 @@ onBothEngines('what an agent may run', (service) => {
       assert.equal(status, 409)
       assert.ok(['agent_paused', 'conflict'].includes(body.error.code))
     }
-    assert.equal(service().app.parts.live.count(agent), 0)
+    assert.equal(service().app.parts.live.ofAgent(agent).length, 0)
   })
 
   describe('GET …/stream', () => {
@@ -92,7 +92,7 @@ onBothEngines('what an agent may run', (service) => {
       body: '{"message":"go"}',
       signal: hangUp.signal,
     }).catch(() => {})
-    await until('the run', () => service().app.parts.live.count(agent) === 1)
+    await until('the run', () => service().app.parts.live.ofAgent(agent).length === 1)
     hangUp.abort()
     await gone
     await service().restart()

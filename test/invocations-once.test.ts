@@ -14,7 +14,7 @@ function invoke(service: Service, agent: string, headers: Record<string, string>
 }
 
 async function running(service: Service, agent: string): Promise<void> {
-  await until('the run', () => service.app.parts.live.count(agent) === 1)
+  await until('the run', () => service.app.parts.live.ofAgent(agent).length === 1)
 }
 
 onBothEngines('an invocation happens once', (service) => {

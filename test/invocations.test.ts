@@ -171,7 +171,7 @@ onBothEngines('invocations', (service) => {
         body: '{"message":"go"}',
         signal: hangUp.signal,
       })
-      await until('the run', async () => service().app.parts.live.count(agent) === 1)
+      await until('the run', async () => service().app.parts.live.agents().includes(agent))
       const { status, body, headers } = await service().call('POST', `/v1/agents/${agent}/invoke`, {
         body: { message: 'go' },
       })
@@ -179,6 +179,15 @@ onBothEngines('invocations', (service) => {
       assert.equal(String(body.error.retry_after), headers.get('retry-after'))
       hangUp.abort()
       await assert.rejects(first)
+    })
+
+    test('of several that come at once, as many as may run do', async () => {
+      const script = { rules: [{ reply: 'done', delay_ms: 500 }] }
+      const limits = { max_concurrency: 2 }
+      const agent = await newAgent(service(), { model: 'builtin/script', script, limits })
+      const invoke = () => service().call('POST', `/v1/agents/${agent}/invoke`, { body: { message: 'go' } })
+      const replies = await Promise.all(Array.from({ length: 6 }, invoke))
+      assert.deepEqual(replies.map(({ status }) => status).toSorted(), [200, 200, 429, 429, 429, 429])
     })
 
     test('a client that hangs up cancels its run; with an Idempotency-Key the run goes on', async () => {
@@ -194,10 +203,10 @@ onBothEngines('invocations', (service) => {
           body: '{"message":"go"}',
           signal: hangUp.signal,
         })
-        await until('the run', async () => service().app.parts.live.count(agent) === 1)
+        await until('the run', async () => service().app.parts.live.agents().includes(agent))
         hangUp.abort()
         await assert.rejects(reply)
-        await until('its end', async () => service().app.parts.live.count(agent) === 0)
+        await until('its end', async () => service().app.parts.live.ofAgent(agent).length === 0)
         const { body } = await service().call('GET', `/v1/agents/${agent}/invocations?limit=1`)
         return body.data[0].status
       }
@@ -376,7 +385,7 @@ onBothEngines('invocations', (service) => {
       const { status, body } = await service().call('POST', `/v1/agents/${agent}/invocations/${request_id}/cancel`)
       assert.equal(status, 200)
       assert.equal(body.data.status, 'cancelled')
-      assert.equal(service().app.parts.live.count(agent), 0)
+      assert.equal(service().app.parts.live.ofAgent(agent).length, 0)
       const again = await service().call('POST', `/v1/agents/${agent}/invocations/${request_id}/cancel`)
       assert.equal(again.body.data.status, 'cancelled')
 

@@ -45,7 +45,7 @@ export async function runQueued(
     const definition = version === null ? agent : (await getVersion(storage.db, agent.id, version)).definition
     const { max_concurrency } = definition.limits
     // Only who came before counts: of several that look at the same moment the first goes, instead of all waiting on.
-    if (max_concurrency !== null && live.ofAgent(agent_id).indexOf(run) >= max_concurrency) {
+    if (max_concurrency !== null && live.ahead(run) >= max_concurrency) {
       // Not a failed attempt: the same work under a new job, a little later.
       const job = { id: newId('job', now()), kind: INVOCATION_JOB, payload, run_at: now() + NO_PLACE_MS }
       await storage.transaction(async (db) => void ((await finish(db)) && (await enqueue(db, job))))

@@ -53,7 +53,7 @@ export const invokeAgent = operation({
       const invocation = newInvocation({ ...body, context: bindUser(body.context, user_id) }, agent, served, context)
       if (mode === 'background') return await queue(invocation, agent, context)
 
-      requirePlace(agent, served.definition, live.count(agent.id))
+      requirePlace(agent, served.definition, () => live.ahead(run))
       emit?.(startEvent(request_id))
       const { definition } = served
       const started = { invocation, agent, definition, run, owner: node, stored: false, streaming: emit !== undefined }
@@ -127,9 +127,9 @@ function requireRunning({ name, status }: Agent): void {
   if (status === 'paused') throw new ApiError('agent_paused', `Agent "${name}" is paused`)
 }
 
-/** `running` counts the one that asks. */
-function requirePlace({ name }: Agent, { limits }: Definition, running: number): void {
-  if (limits.max_concurrency === null || running <= limits.max_concurrency) return
+/** Only who came before counts: of several that come at once the first go, instead of all being turned away. */
+function requirePlace({ name }: Agent, { limits }: Definition, ahead: () => number): void {
+  if (limits.max_concurrency === null || ahead() < limits.max_concurrency) return
   throw new ApiError('rate_limited', `Agent "${name}" runs ${limits.max_concurrency} invocations already`, {
     retry_after: 1,
   })

@@ -45,10 +45,11 @@ export function redactDeep(value: unknown, depth = 0): unknown {
   if (Array.isArray(value)) return value.map((inner) => redactDeep(inner, depth + 1))
   const fields: Record<string, unknown> = {}
   for (const [name, inner] of Object.entries(value)) {
-    // To set it would change what the object is.
-    if (name === '__proto__') continue
     const isSecret = typeof inner === 'string' && SECRET_FIELD.test(name)
-    fields[redact(name)] = isSecret ? REDACTED : redactDeep(inner, depth + 1)
+    const clean = isSecret ? REDACTED : redactDeep(inner, depth + 1)
+    // To set this one would change what the object is.
+    if (name === '__proto__') Object.defineProperty(fields, name, { value: clean, enumerable: true })
+    else fields[redact(name)] = clean
   }
   return fields
 }

@@ -60,7 +60,8 @@ export type LiveRuns = {
   start(request_id: string, agent_id: string): LiveRun
   find(request_id: string): LiveRun | undefined
   ofAgent(agent_id: string): LiveRun[]
-  count(agent_id: string): number
+  /** How many of its agent's runs began before it and go on. */
+  ahead(run: LiveRun): number
   agents(): string[]
   ids(): string[]
   /** Resolves when nothing runs any more. */
@@ -69,28 +70,28 @@ export type LiveRuns = {
 
 export function liveRuns(): LiveRuns {
   const runs = new Map<string, LiveRun>()
-  const counts = new Map<string, number>()
-
-  const count = (agent_id: string) => counts.get(agent_id) ?? 0
   const forget = (run: LiveRun) => {
     // A queued run may have begun under the same id before the request that queued it had ended.
     if (runs.get(run.request_id) === run) runs.delete(run.request_id)
-    const left = count(run.agent_id) - 1
-    if (left > 0) counts.set(run.agent_id, left)
-    else counts.delete(run.agent_id)
   }
 
   return {
     start(request_id, agent_id) {
       const run = new LiveRun(request_id, agent_id, forget)
       runs.set(request_id, run)
-      counts.set(agent_id, count(agent_id) + 1)
       return run
     },
     find: (request_id) => runs.get(request_id),
     ofAgent: (agent_id) => [...runs.values()].filter((run) => run.agent_id === agent_id),
-    count,
-    agents: () => [...counts.keys()],
+    ahead(run) {
+      let ahead = 0
+      for (const other of runs.values()) {
+        if (other === run) break
+        if (other.agent_id === run.agent_id) ahead += 1
+      }
+      return ahead
+    },
+    agents: () => [...new Set([...runs.values()].map(({ agent_id }) => agent_id))],
     ids: () => [...runs.keys()],
     async idle() {
       while (runs.size > 0) await Promise.all([...runs.values()].map(({ ended }) => ended))
