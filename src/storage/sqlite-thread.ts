@@ -53,7 +53,7 @@ export function openThread(workerData: SqliteWorkerData, { onForeignChange, onLo
     if (!closing) onLost(new Error(`the ${workerData.role} thread of SQLite has ended: ${reason}`))
   })
 
-  const ask = <R>(request: SqliteStatement | { transaction: string }): Promise<QueryResult<R>> =>
+  const ask = <R>(request: SqliteStatement | { transaction: SqliteStatement[] }): Promise<QueryResult<R>> =>
     new Promise((resolve, reject) => {
       if (failure) return reject(failure)
       const id = nextId++
@@ -63,7 +63,7 @@ export function openThread(workerData: SqliteWorkerData, { onForeignChange, onLo
 
   return {
     run: (sql, values = [], many = false) => ask({ sql, values, many }),
-    transact: (statements) => ask({ transaction: JSON.stringify(statements) }),
+    transact: (statements) => ask({ transaction: statements }),
     async close() {
       closing = true
       worker.postMessage('close')

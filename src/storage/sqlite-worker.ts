@@ -11,8 +11,8 @@ export type SqliteStatement = {
   many?: boolean
 }
 
-/** A statement, or several that make a transaction: those as JSON, which crosses to this thread in a third of the time. */
-export type SqliteRequest = { id: number } & (SqliteStatement | { transaction: string })
+/** A statement, or several that make a transaction. */
+export type SqliteRequest = { id: number } & (SqliteStatement | { transaction: SqliteStatement[] })
 
 type Result = { rows: Record<string, unknown>[]; changes: number }
 
@@ -83,7 +83,7 @@ function serve(port: NonNullable<typeof parentPort>, { path, role }: SqliteWorke
   }
 
   const answer = (request: SqliteRequest): Result => {
-    if ('transaction' in request) return executeTransaction(JSON.parse(request.transaction))
+    if ('transaction' in request) return executeTransaction(request.transaction)
     if (role === 'reader' || request.sql.startsWith('begin')) return execute(request)
     return executeInTransaction(request)
   }
