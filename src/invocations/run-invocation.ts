@@ -64,7 +64,7 @@ export async function runInvocation(started: Started, parts: Parts): Promise<End
     })
   } finally {
     storeNoMore?.()
-    await storing
+    if (storing) await storing
   }
 
   const invocation = settle(started.invocation, outcome, parts.now())

@@ -1,5 +1,5 @@
 import { type RawBuilder, type SqlBool, sql } from 'kysely'
-import type { BulkTable, Merge } from '../storage/bulk.ts'
+import type { BulkTable, Merge, Value } from '../storage/bulk.ts'
 import type { Database } from '../storage/database.ts'
 import type { Write } from '../storage/journal.ts'
 import { missingAgents } from '../storage/missing-agents.ts'
@@ -8,19 +8,25 @@ import type { Totals } from './metric.ts'
 
 type MetricTable = BulkTable & { table: 'metrics' | 'metric_buckets'; merge: Merge }
 
+const MINUTE_MS = 60_000
+/** Everything is summed up by the minute and by the hour, so that a year in days need not be added up from its minutes. */
+const HOUR = 60
+
+/** The row of the hour for that of a minute: span and start are the second and third of their columns. */
+function ofHour([agent_seq, , start, ...counts]: Value[]): Value[] {
+  return [agent_seq as number, HOUR, Number(start) - (Number(start) % HOUR), ...counts]
+}
+
 const METRICS: MetricTable = {
   table: 'metrics',
   columns: ['agent_seq', 'minutes', 'start', 'count', 'errors', 'sum_ms', 'max_ms'],
-  merge: { key: ['agent_seq', 'minutes', 'start'], add: ['count', 'errors', 'sum_ms'], max: ['max_ms'] },
+  merge: { key: ['agent_seq', 'minutes', 'start'], add: ['count', 'errors', 'sum_ms'], max: ['max_ms'], also: ofHour },
 }
 const BUCKETS: MetricTable = {
   table: 'metric_buckets',
   columns: ['agent_seq', 'minutes', 'start', 'bucket', 'count'],
-  merge: { key: ['agent_seq', 'minutes', 'start', 'bucket'], add: ['count'], max: [] },
+  merge: { key: ['agent_seq', 'minutes', 'start', 'bucket'], add: ['count'], max: [], also: ofHour },
 }
-const MINUTE_MS = 60_000
-/** Everything is summed up twice, so that a year in days need not be added up from its minutes. */
-const SPANS = [1, 60]
 
 type Sample = {
   agent_seq: number
@@ -35,17 +41,11 @@ export function metricWrites({ agent_seq, time, duration_ms, outcome }: Sample):
   if (outcome === 'cancelled') return []
   const ms = Math.max(0, Math.round(duration_ms))
   const errors = outcome === 'failed' ? 1 : 0
-  const minute = Math.floor(time / MINUTE_MS)
-  const bucket = bucketOf(ms)
-  const writes: Write[] = []
-  for (const minutes of SPANS) {
-    const start = minute - (minute % minutes)
-    writes.push(
-      { into: METRICS, row: [agent_seq, minutes, start, 1, errors, ms, ms] },
-      { into: BUCKETS, row: [agent_seq, minutes, start, bucket, 1] },
-    )
-  }
-  return writes
+  const start = Math.floor(time / MINUTE_MS)
+  return [
+    { into: METRICS, row: [agent_seq, 1, start, 1, errors, ms, ms] },
+    { into: BUCKETS, row: [agent_seq, 1, start, bucketOf(ms), 1] },
+  ]
 }
 
 /** Minutes since the epoch, `to` not included; both are multiples of `step`. */
@@ -118,5 +118,5 @@ function stepOf({ step }: Range): RawBuilder<number> {
 }
 
 function spanOf({ step }: Range): number {
-  return Math.max(...SPANS.filter((minutes) => step % minutes === 0))
+  return step % HOUR === 0 ? HOUR : 1
 }

@@ -8,7 +8,13 @@ import type { Tables } from './tables.ts'
 export type Value = string | number | null
 
 /** What happens to a row whose key exists: the named columns grow by its values, or keep the larger; with none named it is left out. */
-export type Merge = { key: string[]; add: string[]; max: string[] }
+export type Merge = {
+  key: string[]
+  add: string[]
+  max: string[]
+  /** Another row that each row counts towards as well. */
+  also?(row: Value[]): Value[]
+}
 
 export type BulkTable = {
   table: keyof Tables & string

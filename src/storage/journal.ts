@@ -1,4 +1,4 @@
-import { type BulkTable, type Insert, insertAll, insertMany, type Value } from './bulk.ts'
+import { type BulkTable, type Insert, insertAll, insertMany, type Merge, type Value } from './bulk.ts'
 import { type Database, isPassing, isUndone, type Storage } from './database.ts'
 
 /** One row on its way into a table: its values, in the order of the table's columns. */
@@ -119,7 +119,10 @@ function rowsOf(batch: Waiting[]): Rows {
 
 function insertsOf(rows: Rows): Insert[] {
   const ordered = [...rows].toSorted(([a], [b]) => mergeOrder(a, b))
-  return ordered.map(([into, given]) => ({ into, rows: into.merge ? mergeRows(into, given) : given }))
+  return ordered.map(([into, given]) => ({
+    into,
+    rows: into.merge ? mergeRows(into.columns, into.merge, given) : given,
+  }))
 }
 
 /** Merged tables come last and by name, so that nodes that meet in the same rows meet in the same order. */
@@ -129,20 +132,21 @@ function mergeOrder(a: BulkTable, b: BulkTable): number {
 }
 
 /** One row per key, in key order: PostgreSQL takes a key only once per statement, and equal order cannot deadlock nodes. */
-function mergeRows({ columns, merge }: BulkTable, rows: Value[][]): Value[][] {
-  const placesOf = (names: string[] = []) => names.map((name) => columns.indexOf(name))
-  const [key, add, max] = [placesOf(merge?.key), placesOf(merge?.add), placesOf(merge?.max)]
+function mergeRows(columns: readonly string[], { key, add, max, also }: Merge, rows: Value[][]): Value[][] {
+  const [keys, added, largest] = [key, add, max].map((names) => names.map((name) => columns.indexOf(name)))
   const merged = new Map<string, Value[]>()
-  for (const row of rows) {
+  const take = (row: Value[]) => {
     let id = ''
-    for (const place of key) id += `${row[place]}\0`
+    for (const place of keys as number[]) id += `${row[place]}\0`
     const sum = merged.get(id)
     if (!sum) {
       merged.set(id, [...row])
-      continue
+      return
     }
-    for (const place of add) sum[place] = Number(sum[place]) + Number(row[place])
-    for (const place of max) sum[place] = Math.max(Number(sum[place]), Number(row[place]))
+    for (const place of added as number[]) sum[place] = Number(sum[place]) + Number(row[place])
+    for (const place of largest as number[]) sum[place] = Math.max(Number(sum[place]), Number(row[place]))
   }
+  for (const row of rows) take(row)
+  if (also) for (const row of Array.from(merged.values(), also)) take(row)
   return [...merged].toSorted(([a], [b]) => (a < b ? -1 : 1)).map(([, row]) => row)
 }
