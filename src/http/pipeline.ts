@@ -144,7 +144,7 @@ async function runOperation(edge: Edge, { exchange, route, body: bytes, delivery
   const run = { exchange, operation, input, fields: Object.keys(Object(body)), delivery }
 
   const key = operation.idempotent ? readIdempotencyKey(exchange.request) : undefined
-  if (key === undefined) return runAndRender(edge, run)
+  if (key === undefined) return await runAndRender(edge, run)
   const request = {
     scope: repeatScope(exchange.actor as Actor),
     key,

@@ -124,11 +124,11 @@ export async function effects(
   const { id: request_id, status, context, finished_at: time, duration_ms } = invocation
   const { user_id = null, session_id = null } = context
   const source = { agent_seq: agent.seq, request_id }
-  const writes = [
-    ...logWrites(source, logs),
+  const writes = logWrites(source, logs)
+  writes.push(
     ownLogWrite(source, summary(invocation)),
     ...metricWrites({ agent_seq: agent.seq, time, duration_ms, outcome: status }),
-  ]
+  )
   if (status === 'completed' && policy.remember && !isStateless(context)) {
     const { message, response } = invocation
     const exchange = { agent_seq: agent.seq, user_id, session_id, request_id, message, response: response ?? '' }

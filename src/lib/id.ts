@@ -16,7 +16,7 @@ export function idSource(fill: (buffer: Uint8Array) => void = randomFillSync) {
   return (prefix: IdPrefix, time: number): string => {
     if (used === bytes.length) {
       fill(bytes)
-      for (const [i, byte] of bytes.entries()) bytes[i] = ALPHABET.charCodeAt(byte & 31)
+      for (let i = 0; i < bytes.length; i++) bytes[i] = ALPHABET.charCodeAt((bytes[i] as number) & 31)
       pool = bytes.toString('latin1')
       used = 0
     }

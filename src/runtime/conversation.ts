@@ -42,7 +42,7 @@ export async function converse(conversation: Conversation): Promise<string> {
 
   for (let step = 1; step <= maxSteps; step += 1) {
     stepStart = response.length
-    const answer = await model.step({
+    const answering = model.step({
       input,
       exchanges,
       tools: toolbox.definitions,
@@ -51,6 +51,7 @@ export async function converse(conversation: Conversation): Promise<string> {
       streaming: emit !== undefined,
       log,
     })
+    const answer = answering instanceof Promise ? await answering : answering
     account(conversation.usage, answer)
     if (deadline.stopped) throw new Stopped()
     if (answer.calls.length === 0) {

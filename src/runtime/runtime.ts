@@ -47,7 +47,8 @@ export function createRuntime(options: RuntimeOptions): Runtime {
     active += 1
     try {
       if (deadline.stopped) return { status: 'cancelled', ...account }
-      const model = await models.get(input.agent.model)
+      const found = models.get(input.agent.model)
+      const model = found instanceof Promise ? await found : found
       if (input.agent.tools.length > 0) {
         toolbox = await openToolbox(input.agent.tools, { fetch, secrets, redact, deadline, log })
         if (deadline.stopped) throw new Stopped()
