@@ -1,7 +1,13 @@
 import type { Server as HttpServer, ServerResponse } from 'node:http'
 import type { Server as HttpsServer } from 'node:https'
 import type { Socket } from 'node:net'
-import Fastify, { type FastifyError, type FastifyHttpOptions, type FastifyReply, type FastifyRequest } from 'fastify'
+import Fastify, {
+  type FastifyContextConfig,
+  type FastifyError,
+  type FastifyHttpOptions,
+  type FastifyReply,
+  type FastifyRequest,
+} from 'fastify'
 import { z } from 'zod'
 import { ApiError, type ErrorCode } from '../errors.ts'
 import { type Delivery, type Mode, PLAIN_REPLY } from '../operation.ts'
@@ -69,7 +75,7 @@ export function createServer(edge: Edge, { ready }: Health): Server {
   app.addContentTypeParser('application/json', { parseAs: 'buffer' }, (_request, body, done) => done(null, body))
   app.decorateRequest('exchange')
 
-  const open = (request: FastifyRequest): Exchange => {
+  const open = (request: FastifyRequest, { route }: FastifyContextConfig): Exchange => {
     const target = request.raw.url ?? '/'
     const mark = target.indexOf('?')
     const request_id = newId('req', now())
@@ -79,7 +85,7 @@ export function createServer(edge: Edge, { ready }: Health): Server {
       started: performance.now(),
       path: mark < 0 ? target : target.slice(0, mark),
       query: mark < 0 ? '' : target.slice(mark + 1),
-      route: request.routeOptions.config.route,
+      route,
       headers: standardHeaders(request_id),
       secure: isSecure(request, trusted),
       address: request.socket.remoteAddress ?? '',
@@ -92,7 +98,7 @@ export function createServer(edge: Edge, { ready }: Health): Server {
   }
 
   const fail = (error: unknown, request: FastifyRequest, reply: FastifyReply): void => {
-    request.exchange ??= open(request)
+    request.exchange ??= open(request, request.routeOptions.config)
     const { request_id, headers } = request.exchange
     const apiError = toApiError(fromFastify(error, request), log, request_id)
     reportRefusal(audit, request.exchange, apiError)
@@ -104,12 +110,13 @@ export function createServer(edge: Edge, { ready }: Health): Server {
   app.setErrorHandler(fail)
 
   const letIn = (request: FastifyRequest): void | Promise<void> => {
-    request.exchange = open(request)
+    // Fastify makes these options anew each time they are read.
+    const { config: route } = request.routeOptions
+    request.exchange = open(request, route)
     checkTransport(request.exchange)
-    const { open: isOpen, probe } = request.routeOptions.config
-    if (probe) return
+    if (route.probe) return
     const entering = enter(request.exchange)
-    if (isOpen) return entering
+    if (route.open) return entering
     const admitted = entering ? entering.then(() => admit(request.exchange)) : admit(request.exchange)
     if (admitted) return admitted.then(() => checkBodyHeaders(request.exchange))
     checkBodyHeaders(request.exchange)

@@ -1,6 +1,5 @@
 import type { Agent, Definition } from '../agents/agent.ts'
 import { redact } from '../lib/redact.ts'
-import { sharedTimer } from '../lib/shared-timer.ts'
 import { cutToBytes } from '../lib/text.ts'
 import { logWrites, ownLogWrite } from '../logs/store.ts'
 import * as memory from '../memory/store.ts'
@@ -14,8 +13,8 @@ import * as invocations from './store.ts'
 
 /** How long a node's word that it runs something is good for. */
 export const LEASE_MS = 30_000
-/** Shorter runs are stored once, when they end. */
-const storeSoon = sharedTimer(250)
+/** A run that waits this long is stored before it ends; shorter ones are stored once. */
+const STORED_AFTER_MS = 250
 const MAX_EVENT_RESPONSE = 32 * 1024 // bytes
 
 /** A run that may begin: `invocation` says running and when it started. */
@@ -40,7 +39,10 @@ export async function runInvocation(started: Started, parts: Parts): Promise<End
   const { message, context } = started.invocation
   let { stored } = started
   let storing: Promise<unknown> | undefined
-  const storeNoMore = stored ? undefined : storeSoon(() => (storing = storeRunning()))
+  let storeSoon: NodeJS.Timeout | undefined
+  const onWait = () => {
+    if (!stored) storeSoon ??= setTimeout(() => (storing = storeRunning()), STORED_AFTER_MS)
+  }
 
   const storeRunning = async () => {
     const lease = { owner: started.owner, lease_until: parts.now() + LEASE_MS }
@@ -52,6 +54,7 @@ export async function runInvocation(started: Started, parts: Parts): Promise<End
 
   let outcome: Outcome
   try {
+    if (!isStateless(context)) onWait()
     const { history, recalled } = isStateless(context) ? NOTHING : await remember(started, parts)
     outcome = await parts.runtime.run({
       agent: definition,
@@ -61,9 +64,10 @@ export async function runInvocation(started: Started, parts: Parts): Promise<End
       recalled,
       cancellation: run.cancellation,
       emit: streaming ? (event) => run.record(event) : undefined,
+      onWait,
     })
   } finally {
-    storeNoMore?.()
+    if (storeSoon) clearTimeout(storeSoon)
     if (storing) await storing
   }
 

@@ -224,7 +224,7 @@ function valuesOf(invocation: Invocation, lease?: Lease): Value[] {
     invocation.output_tokens,
     invocation.tokens_used,
     invocation.duration_ms,
-    JSON.stringify(steps),
+    steps.length === 0 ? '[]' : JSON.stringify(steps),
     invocation.created_by,
     invocation.created_at,
     invocation.started_at,

@@ -21,6 +21,7 @@ const NOTHING = () => {}
 export class Deadline {
   readonly timeout_ms: number
   readonly #cancellations: readonly Cancellation[]
+  readonly #onWait: (() => void) | undefined
   // The timer runs on the monotonic clock, so what is left is measured there too.
   readonly #started = performance.now()
   #controller: AbortController | undefined
@@ -28,9 +29,11 @@ export class Deadline {
   #abort = NOTHING
   #timedOut = false
 
-  constructor(cancellations: readonly Cancellation[], timeout_ms: number) {
+  /** `onWait` is called once, when something first has to be waited for. */
+  constructor(cancellations: readonly Cancellation[], timeout_ms: number, onWait?: () => void) {
     this.#cancellations = cancellations
     this.timeout_ms = timeout_ms
+    this.#onWait = onWait
   }
 
   /**
@@ -64,6 +67,7 @@ export class Deadline {
   #arm(): AbortController {
     const controller = new AbortController()
     this.#controller = controller
+    this.#onWait?.()
     this.#abort = () => controller.abort()
     if (this.#cancelled()) controller.abort()
     for (const { signal } of this.#cancellations) signal.addEventListener('abort', this.#abort, { once: true })

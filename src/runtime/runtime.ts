@@ -18,7 +18,12 @@ export type RuntimeOptions = {
   retryDelayMs?: number
 }
 
-export type Run = RunInput & { cancellation: Cancellation; emit?: ((event: RunEvent) => void) | undefined }
+export type Run = RunInput & {
+  cancellation: Cancellation
+  emit?: ((event: RunEvent) => void) | undefined
+  /** Called once, when the run first has to wait for something outside. */
+  onWait?: () => void
+}
 
 export type Runtime = {
   /** What is wrong with a model's name, if anything. */
@@ -38,8 +43,9 @@ export function createRuntime(options: RuntimeOptions): Runtime {
   let active = 0
 
   async function run(input: Run): Promise<Outcome> {
-    const { cancellation, emit } = input
-    const deadline = new Deadline([cancellation, closing], input.agent.limits.timeout_ms ?? defaultTimeoutMs)
+    const { cancellation, emit, onWait } = input
+    const timeout_ms = input.agent.limits.timeout_ms ?? defaultTimeoutMs
+    const deadline = new Deadline([cancellation, closing], timeout_ms, onWait)
     const logs: LogEntry[] = []
     const log = redactedLog(logs, redact, now)
     const account = { usage: { input_tokens: 0, output_tokens: 0, total_tokens: 0 }, steps: [], logs }
