@@ -9,6 +9,7 @@ import {
   type Parts,
 } from '../operation.ts'
 import type { Database } from '../storage/database.ts'
+import type { Entry } from '../storage/journal.ts'
 import type { AgentGate } from './exchange.ts'
 import type { Held } from './idempotency.ts'
 import { type Rendered, render } from './respond.ts'
@@ -52,18 +53,19 @@ export async function runAndRender({ parts }: { parts: Parts }, run: Run): Promi
 
   if (!changes(operation) || operation.transaction === false) {
     let committed: Rendered | undefined
-    const commit: Context['commit'] = async ({ writes, guard }, data) => {
-      const reply = data === undefined ? undefined : toReply(data)
+    const commitWithReply = async ({ writes, guard }: Entry, reply: Rendered, claim: Held) => {
       const accept = async (db: Database) => {
         if (guard && !(await guard(db))) return false
         // The guard may have written: a lost claim must undo that too, so it is thrown.
-        if (held && reply && !(await held.complete(db, reply))) throw takenOver()
+        if (!(await claim.complete(db, reply))) throw takenOver()
         return true
       }
-      const kept = await parts.journal.commit(guard || (held && reply) ? { writes, guard: accept } : { writes })
+      const kept = await parts.journal.commit({ writes, guard: accept })
       if (kept) committed = reply
       return kept
     }
+    const commit: Context['commit'] = (entry, data) =>
+      held && data !== undefined ? commitWithReply(entry, toReply(data), held) : parts.journal.commit(entry)
     // Outside of a transaction a crash could come between the change and its entry, so one is written before.
     if (isAudited(operation)) await recordChange(parts, run, 'started', undefined, parts.storage.db)
     const result = await operation.run(input, contextOn(parts.storage.db, commit))

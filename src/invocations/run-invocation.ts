@@ -72,7 +72,8 @@ export async function runInvocation(started: Started, parts: Parts): Promise<End
   }
 
   const invocation = settle(started.invocation, outcome, parts.now())
-  const writes = await effects(invocation, agent, definition, outcome.logs, parts)
+  const left = effects(invocation, agent, definition, outcome.logs, parts)
+  const writes = left instanceof Promise ? await left : left
   if (!stored) return { invocation, entry: { writes: [invocations.insertion(invocation), ...writes] } }
   return { invocation, entry: { writes, guard: (db) => invocations.finish(db, invocation, started.owner) } }
 }
@@ -118,13 +119,13 @@ function errorOf(outcome: Outcome): Invocation['error'] {
 }
 
 /** Everything that an ended invocation leaves besides its own row: logs, metrics, memory, the event. */
-export async function effects(
+export function effects(
   invocation: EndedInvocation,
   agent: Agent,
   { memory: policy }: Definition,
   logs: LogEntry[],
   { events, newId }: Parts,
-): Promise<Write[]> {
+): Write[] | Promise<Write[]> {
   const { id: request_id, status, context, finished_at: time, duration_ms } = invocation
   const { user_id = null, session_id = null } = context
   const source = { agent_seq: agent.seq, request_id }
@@ -139,8 +140,8 @@ export async function effects(
     writes.push(...memory.turnWrites({ ...exchange, created_at: time, newId }))
   }
   const found = events.writes({ type: `agent.${status}`, agent_id: agent.id, data: () => eventData(invocation), time })
-  writes.push(...(found instanceof Promise ? await found : found))
-  return writes
+  if (found instanceof Promise) return found.then((more) => [...writes, ...more])
+  return [...writes, ...found]
 }
 
 const LEVEL_OF = { completed: 'info', failed: 'error', cancelled: 'warn' } as const
