@@ -5,6 +5,7 @@ import { randomBytes } from 'node:crypto'
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { availableParallelism, tmpdir } from 'node:os'
 import { join } from 'node:path'
+import manifest from '../package.json' with { type: 'json' }
 import { newKey } from '../src/security/key-format.ts'
 import { startPostgres } from '../test/support/postgres.ts'
 import { type Load, type Measured, measure } from './load.ts'
@@ -18,6 +19,8 @@ const seconds = Number(process.argv[2] ?? 2)
 type Subject = { name: string; server: Server; load: Load; results: (Measured & { cpu_us: number })[] }
 type Server = { process: ChildProcess; url: string }
 
+/** Servers start as `npm start` starts them. */
+const flags = String(manifest.scripts.start).match(/--\S+/g) ?? []
 const pinned = availableParallelism() > 1 && spawnSync('taskset', ['--version']).status === 0
 const root = join(import.meta.dirname, '..')
 const folder = mkdtempSync(join(tmpdir(), 'moorage-bench-'))
@@ -64,7 +67,7 @@ async function startSubjects(): Promise<Subject[]> {
 }
 
 function start(entry: string, env: Record<string, string>): Promise<Server> {
-  const command = [process.execPath, join(root, entry)]
+  const command = [process.execPath, ...flags, join(root, entry)]
   const [program, ...args] = pinned ? ['taskset', '-c', '0', ...command] : command
   const child = spawn(program as string, args, {
     cwd: folder,
