@@ -14,7 +14,10 @@ export const EVENT_TYPES = [
 
 export type EventType = (typeof EVENT_TYPES)[number]
 
-/** `agent_id` null concerns no single agent. `data` is public: its fields are part of the API. It is asked for only when somebody listens. */
+/**
+ * `agent_id` null concerns no single agent. `data` makes what the event tells, and is called only when somebody listens;
+ * it is public: its fields are part of the API.
+ */
 export type NewEvent = { type: EventType; agent_id: string | null; data(): object; time: number }
 
 export type Events = {

@@ -182,12 +182,17 @@ onBothEngines('invocations', (service) => {
     })
 
     test('of several that come at once, as many as may run do', async () => {
-      const script = { rules: [{ reply: 'done', delay_ms: 500 }] }
-      const limits = { max_concurrency: 2 }
-      const agent = await newAgent(service(), { model: 'builtin/script', script, limits })
-      const invoke = () => service().call('POST', `/v1/agents/${agent}/invoke`, { body: { message: 'go' } })
-      const replies = await Promise.all(Array.from({ length: 6 }, invoke))
-      assert.deepEqual(replies.map(({ status }) => status).toSorted(), [200, 200, 429, 429, 429, 429])
+      const agent = await newAgent(service(), { ...SLOW, limits: { max_concurrency: 2 } })
+      let refused = 0
+      const invoke = async () => {
+        const { status } = await service().call('POST', `/v1/agents/${agent}/invoke`, { body: { message: 'go' } })
+        if (status === 429) refused += 1
+        return status
+      }
+      const replies = Array.from({ length: 6 }, invoke)
+      await until('four to be turned away', () => refused === 4)
+      for (const run of service().app.parts.live.ofAgent(agent)) run.cancel()
+      assert.deepEqual((await Promise.all(replies)).toSorted(), [409, 409, 429, 429, 429, 429])
     })
 
     test('a client that hangs up cancels its run; with an Idempotency-Key the run goes on', async () => {

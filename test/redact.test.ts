@@ -14,6 +14,7 @@ describe('redact', () => {
     ['sk-proj-abc_DEF-0123456789abcdef, next', '[redacted], next'],
     ['sk-ant-api03-AAAABBBBCCCCDDDD', '[redacted]'],
     ['sk_live_51H8abcdefghijklmnop', '[redacted]'],
+    ['sk_1234567890123456', '[redacted]'],
     ['ghp_0123456789abcdefghijABCDEFGHIJ012345', '[redacted]'],
     ['AKIAIOSFODNN7EXAMPLE', '[redacted]'],
     [`cookie ${JWT}`, 'cookie [redacted]'],

@@ -87,6 +87,12 @@ describe('a model behind an OpenAI-compatible endpoint', () => {
     assert.equal('max_tokens' in (server.requests[1]?.body ?? {}), false)
   })
 
+  test('tokens that an endpoint counts in fractions become whole ones', async () => {
+    server.reply({ text: ['ok'], usage: { prompt_tokens: 12.4, completion_tokens: 2.5 } })
+    const outcome = await runtime.run(runOf(agent()))
+    assert.deepEqual(outcome.usage, { input_tokens: 12, output_tokens: 3, total_tokens: 15 })
+  })
+
   test('an endpoint that counts no tokens gets an estimate', async () => {
     server.reply({ text: ['12345678'], usage: null })
     const { usage } = completed(await runtime.run(runOf(agent())))

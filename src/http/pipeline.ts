@@ -101,20 +101,23 @@ function requireOperationPermission({ route, actor }: Exchange): void {
 function passAgent(exchange: Exchange, edge: Edge): void | Promise<void> {
   const { agent_id: ref } = exchange.request.params as { agent_id?: string }
   if (ref === undefined || !exchange.route) return
-  const enterFound = (agent: AgentGate | undefined) => {
-    const entered = enterAgent(exchange, agent, edge)
+  const enter = (agent: AgentGate | undefined) => {
+    // First what the actor may not know, then that there is no such agent.
+    checkScope(exchange, agent)
     if (!agent) throw notFound('Agent', ref)
-    return entered
+    return enterAgent(exchange, agent, edge)
   }
   const found = edge.findAgent(ref)
-  return found instanceof Promise ? found.then(enterFound) : enterFound(found)
+  return found instanceof Promise ? found.then(enter) : enter(found)
 }
 
-/** Past the scope of the actor and the agent's own security. */
-function enterAgent(exchange: Exchange, agent: AgentGate | undefined, { limiter, parts }: Edge): void | Promise<void> {
-  const scope = (exchange.actor as Actor).agent_id
+function checkScope({ actor }: Exchange, agent: AgentGate | undefined): void {
+  const scope = (actor as Actor).agent_id
   if (scope !== null && agent?.id !== scope) throw outOfScope()
-  if (!agent) return
+}
+
+/** Past the agent's own security. */
+function enterAgent(exchange: Exchange, agent: AgentGate, { limiter, parts }: Edge): void | Promise<void> {
   exchange.agent = agent
   if (!agent.gate) return
   promiseHttps(exchange, agent.gate)
@@ -138,7 +141,9 @@ async function runOperation(edge: Edge, { exchange, route, body: bytes, delivery
   // Which agent it is about is known only now.
   if (operation.concerns) {
     const ref = await operation.concerns(input, edge.parts.storage.db)
-    if (ref !== null) await enterAgent(exchange, await edge.findAgent(ref), edge)
+    const agent = ref === null ? undefined : await edge.findAgent(ref)
+    if (ref !== null) checkScope(exchange, agent)
+    if (agent) await enterAgent(exchange, agent, edge)
     await askForCode(edge, exchange, operation, body)
   }
   const run = { exchange, operation, input, fields: Object.keys(Object(body)), delivery }

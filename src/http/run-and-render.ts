@@ -38,6 +38,7 @@ export async function runAndRender({ parts }: { parts: Parts }, run: Run): Promi
   // A search has its page in the body.
   const paging = operation.method === 'GET' ? input.query : input.body
   const toReply = (result: unknown) => render(operation, result, { path, paging })
+  // Written out: a second spread would cost more than all the rest of this function.
   const contextOn = (db: Database, commit: Context['commit']): Context => ({
     ...parts,
     db,
@@ -53,19 +54,12 @@ export async function runAndRender({ parts }: { parts: Parts }, run: Run): Promi
 
   if (!changes(operation) || operation.transaction === false) {
     let committed: Rendered | undefined
-    const commitWithReply = async ({ writes, guard }: Entry, reply: Rendered, claim: Held) => {
-      const accept = async (db: Database) => {
-        if (guard && !(await guard(db))) return false
-        // The guard may have written: a lost claim must undo that too, so it is thrown.
-        if (!(await claim.complete(db, reply))) throw takenOver()
-        return true
-      }
-      const kept = await parts.journal.commit({ writes, guard: accept })
+    const commit: Context['commit'] = async (entry, data) => {
+      const reply = data === undefined ? undefined : toReply(data)
+      const kept = await parts.journal.commit(held && reply ? withReply(entry, held, reply) : entry)
       if (kept) committed = reply
       return kept
     }
-    const commit: Context['commit'] = (entry, data) =>
-      held && data !== undefined ? commitWithReply(entry, toReply(data), held) : parts.journal.commit(entry)
     // Outside of a transaction a crash could come between the change and its entry, so one is written before.
     if (isAudited(operation)) await recordChange(parts, run, 'started', undefined, parts.storage.db)
     const result = await operation.run(input, contextOn(parts.storage.db, commit))
@@ -83,6 +77,19 @@ export async function runAndRender({ parts }: { parts: Parts }, run: Run): Promi
     if (held && !(await held.complete(db, reply))) throw takenOver()
     return reply
   })
+}
+
+/** The entry, and with it the reply for whoever repeats the request. */
+function withReply({ writes, guard }: Entry, held: Held, reply: Rendered): Entry {
+  return {
+    writes,
+    async guard(db) {
+      if (guard && !(await guard(db))) return false
+      // The guard may have written: a lost claim must undo that too, so it is thrown.
+      if (!(await held.complete(db, reply))) throw takenOver()
+      return true
+    },
+  }
 }
 
 async function recordChange(

@@ -111,26 +111,26 @@ export function createServer(edge: Edge, { ready }: Health): Server {
 
   const letIn = (request: FastifyRequest): void | Promise<void> => {
     // Fastify makes these options anew each time they are read.
-    const { config: route } = request.routeOptions
-    request.exchange = open(request, route)
+    const { config: routeConfig } = request.routeOptions
+    request.exchange = open(request, routeConfig)
     checkTransport(request.exchange)
-    if (route.probe) return
+    if (routeConfig.probe) return
     const entering = enter(request.exchange)
-    if (route.open) return entering
+    if (routeConfig.open) return entering
     const admitted = entering ? entering.then(() => admit(request.exchange)) : admit(request.exchange)
     if (admitted) return admitted.then(() => checkBodyHeaders(request.exchange))
     checkBodyHeaders(request.exchange)
   }
   // Fastify takes a promise, or else waits for `done`: most requests need not wait for anything.
   app.addHook('onRequest', (request, _reply, done) => {
-    let refusal: unknown
+    let pending: void | Promise<void>
     try {
-      const pending = letIn(request)
-      if (pending) return pending
+      pending = letIn(request)
     } catch (error) {
-      refusal = error
+      return done(error instanceof Error ? error : new Error('refused', { cause: error }))
     }
-    done(refusal as Error | undefined)
+    if (pending) return pending
+    done()
   })
 
   app.addHook('onResponse', (request, reply, done) => {
@@ -143,8 +143,7 @@ export function createServer(edge: Edge, { ready }: Health): Server {
     const mode: Mode = route.operation.accepted && prefersAsync(exchange.request) ? 'background' : 'reply'
     const onHangUp = route.operation.streams && mode === 'reply' ? hangUpOf(reply) : undefined
     const body = exchange.request.body as Buffer | undefined
-    const delivery = mode === 'reply' && !onHangUp ? PLAIN_REPLY : { ...PLAIN_REPLY, mode, onHangUp }
-    const rendered = await run(exchange, route, body, delivery)
+    const rendered = await run(exchange, route, body, { ...PLAIN_REPLY, mode, onHangUp })
     if (draining) reply.header('Connection', 'close')
     send(reply.headers(exchange.headers), rendered)
   }

@@ -5,6 +5,7 @@ const MAX_HEADERS = 100
 const KEY_IN_URL = /(?:^|&)(?:api_key|apikey|access_token|key|token|secret)=/i
 /** Sent twice, another party on the way may have acted on the other one. */
 const ONCE = new Set(['host', 'authorization', 'content-type'])
+/** Most names are told apart by their length alone. */
 const LENGTHS_OF_ONCE = new Set([...ONCE].map(({ length }) => length))
 const JSON_TYPE = /^application\/json\s*(?:;\s*charset=(?:utf-8|"utf-8")\s*)?$/i
 

@@ -40,18 +40,15 @@ export const invokeAgent = operation({
   streams: { replay: replayEvents },
 
   async run({ params, body }, context) {
-    const { actor, emit, live, memo, mode, node, request_id, storage } = context
+    const { actor, emit, live, mode, node, request_id } = context
     // From here on a pause finds the run and stops it; what was paused before is read below.
     const run = live.start(request_id, params.agent_id)
     context.onHangUp?.(() => run.cancel())
     const unfollow = emit && run.follow(undefined, emit)
     try {
-      const found = memo('agents', params.agent_id, () => agents.find(storage.db, params.agent_id))
-      const agent = found instanceof Promise ? await found : found
-      if (!agent) throw notFound('Agent', params.agent_id)
+      const agent = await getAgent(params.agent_id, context)
       const user_id = requireUser(actor, body.context.user_id)
-      const serves = serving(agent, body.environment, context)
-      const served = serves instanceof Promise ? await serves : serves
+      const served = await serving(agent, body.environment, context)
       requireRunning(agent)
       const invocation = newInvocation({ ...body, context: bindUser(body.context, user_id) }, agent, served, context)
       if (mode === 'background') return await queue(invocation, agent, context)
@@ -72,6 +69,12 @@ export const invokeAgent = operation({
     }
   },
 })
+
+async function getAgent(id: string, { memo, storage }: Context): Promise<Agent> {
+  const agent = await memo('agents', id, () => agents.find(storage.db, id))
+  if (!agent) throw notFound('Agent', id)
+  return agent
+}
 
 type Asked = z.output<typeof InvokeBody>
 

@@ -54,8 +54,9 @@ export async function runInvocation(started: Started, parts: Parts): Promise<End
 
   let outcome: Outcome
   try {
-    if (!isStateless(context)) onWait()
-    const { history, recalled } = isStateless(context) ? NOTHING : await remember(started, parts)
+    const stateless = isStateless(context)
+    if (!stateless) onWait()
+    const { history, recalled } = stateless ? NOTHING : await remember(started, parts)
     outcome = await parts.runtime.run({
       agent: definition,
       message,
@@ -134,6 +135,7 @@ export function effects(
     ownLogWrite(source, summary(invocation)),
     ...metricWrites({ agent_seq: agent.seq, time, duration_ms, outcome: status }),
   )
+  // With neither user nor session there is nobody to remember it for.
   if (status === 'completed' && policy.remember && !isStateless(context)) {
     const { message, response } = invocation
     const exchange = { agent_seq: agent.seq, user_id, session_id, request_id, message, response: response ?? '' }
@@ -149,7 +151,8 @@ const LEVEL_OF = { completed: 'info', failed: 'error', cancelled: 'warn' } as co
 function summary(invocation: EndedInvocation): LogEntry {
   const { status, error, duration_ms, tokens_used, version, environment, finished_at } = invocation
   const message = error && status === 'failed' ? `Invocation failed: ${redact(error.message)}` : `Invocation ${status}`
-  const metadata = { duration_ms, tokens_used, environment, version }
+  const labels = { environment: redact(environment), version: version && redact(version) }
+  const metadata = { duration_ms, tokens_used, ...labels }
   return { timestamp: finished_at, level: LEVEL_OF[status], message, metadata }
 }
 

@@ -1,7 +1,7 @@
 import { sql } from 'kysely'
 import { notFound } from '../errors.ts'
 import { firstIdAt } from '../lib/id.ts'
-import type { BulkTable, Value } from '../storage/bulk.ts'
+import type { BulkTable } from '../storage/bulk.ts'
 import { announce, type Database } from '../storage/database.ts'
 import type { Write } from '../storage/journal.ts'
 import { missingAgents } from '../storage/missing-agents.ts'
@@ -203,8 +203,11 @@ function toRow(invocation: Invocation): InvocationRow {
   return Object.fromEntries(COLUMNS.map((column, i) => [column, values[i]])) as InvocationRow
 }
 
+/** One value for each column, of its type. */
+type ValuesOf<C extends readonly (keyof InvocationRow)[]> = { -readonly [I in keyof C]: InvocationRow[C[I]] }
+
 /** In the order of the columns. Every invocation comes through here: an object would cost several times as much. */
-function valuesOf(invocation: Invocation, lease?: Lease): Value[] {
+function valuesOf(invocation: Invocation, lease?: Lease): ValuesOf<typeof COLUMNS> {
   const { context, error, steps } = invocation
   return [
     invocation.id,

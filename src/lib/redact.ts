@@ -19,7 +19,7 @@ const PATTERN = new RegExp(SECRETS.map(({ source }) => source).join('|'), 'gi')
  */
 const JWT = /(?<![\w-])(?=[\w-]+\.[\w-]{8,}\.)[\w-]*?\beyJ[\w-]{8,}\.[\w-]{8,}\.[\w-]*/g
 
-/** No secret above is one word this short. Most names and many values are, so they need not be searched. */
+/** No secret above is one word this short: the shortest is `sk_` and 16 more. Most names and many values are. */
 const SHORT_WORD = /^\w{0,18}$/
 
 /** The text without what looks like a key, a token or a password. */

@@ -42,9 +42,8 @@ type Exchange = Conversation & {
   newId: NewId
 }
 
-/** An exchange as rows for the journal. With neither user nor session there is nobody to remember it for. */
+/** An exchange as rows for the journal. */
 export function turnWrites({ message, response, request_id, newId, agent_seq, ...of }: Exchange): Write[] {
-  if (of.user_id === null && of.session_id === null) return []
   const turn = (role: Turn['role'], content: string): Write => {
     const id = newId('mem', of.created_at)
     const memory = { ...of, id, kind: 'turn' as const, role, content, metadata: { request_id } }

@@ -60,8 +60,7 @@ export class Deadline {
   }
 
   #cancelled(): boolean {
-    for (const { cancelled } of this.#cancellations) if (cancelled) return true
-    return false
+    return this.#cancellations.some(({ cancelled }) => cancelled)
   }
 
   #arm(): AbortController {

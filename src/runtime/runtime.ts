@@ -54,6 +54,7 @@ export function createRuntime(options: RuntimeOptions): Runtime {
     try {
       if (deadline.stopped) return { status: 'cancelled', ...account }
       const found = models.get(input.agent.model)
+      if (found instanceof Promise) onWait?.()
       const model = found instanceof Promise ? await found : found
       if (input.agent.tools.length > 0) {
         toolbox = await openToolbox(input.agent.tools, { fetch, secrets, redact, deadline, log })

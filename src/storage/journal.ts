@@ -118,33 +118,36 @@ function rowsOf(batch: Waiting[]): Rows {
 }
 
 function insertsOf(rows: Rows): Insert[] {
-  const ordered = [...rows].toSorted(([a], [b]) => mergeOrder(a, b))
+  const ordered = [...rows].toSorted(([a], [b]) => byTable(a, b))
   return ordered.map(([into, given]) => ({
     into,
     rows: into.merge ? mergeRows(into.columns, into.merge, given) : given,
   }))
 }
 
-/** Merged tables come last and by name, so that nodes that meet in the same rows meet in the same order. */
-function mergeOrder(a: BulkTable, b: BulkTable): number {
-  if (!a.merge || !b.merge) return Number(a.merge !== undefined) - Number(b.merge !== undefined)
-  return a.table < b.table ? -1 : Number(a.table > b.table)
+/** By name, so that equal batches are equal statements. Merged tables come last: nodes that meet in their rows meet in the same order. */
+function byTable(a: BulkTable, b: BulkTable): number {
+  const last = Number(a.merge !== undefined) - Number(b.merge !== undefined)
+  return last || (a.table < b.table ? -1 : Number(a.table > b.table))
 }
 
 /** One row per key, in key order: PostgreSQL takes a key only once per statement, and equal order cannot deadlock nodes. */
 function mergeRows(columns: readonly string[], { key, add, max, also }: Merge, rows: Value[][]): Value[][] {
-  const [keys, added, largest] = [key, add, max].map((names) => names.map((name) => columns.indexOf(name)))
+  const placesOf = (names: string[]) => names.map((name) => columns.indexOf(name))
+  const keys = placesOf(key)
+  const added = placesOf(add)
+  const largest = placesOf(max)
   const merged = new Map<string, Value[]>()
   const take = (row: Value[]) => {
     let id = ''
-    for (const place of keys as number[]) id += `${row[place]}\0`
+    for (const place of keys) id += `${row[place]}\0`
     const sum = merged.get(id)
     if (!sum) {
       merged.set(id, [...row])
       return
     }
-    for (const place of added as number[]) sum[place] = Number(sum[place]) + Number(row[place])
-    for (const place of largest as number[]) sum[place] = Math.max(Number(sum[place]), Number(row[place]))
+    for (const place of added) sum[place] = Number(sum[place]) + Number(row[place])
+    for (const place of largest) sum[place] = Math.max(Number(sum[place]), Number(row[place]))
   }
   for (const row of rows) take(row)
   if (also) for (const row of Array.from(merged.values(), also)) take(row)

@@ -1,3 +1,4 @@
+import { hash } from 'node:crypto'
 import { Socket } from 'node:net'
 import { setTimeout as delay } from 'node:timers/promises'
 import { type Dialect, PostgresDialect } from 'kysely'
@@ -48,20 +49,19 @@ export function postgresDialect({ url, poolSize, answerWithinMs = ANSWER_MS }: P
   return new PostgresDialect({ pool })
 }
 
-const names = new Map<string, string>()
+const PLAN_ONCE = '/* planned once */ '
 
-/** From now on each connection plans this statement once. For texts of which there are few: every connection keeps them. */
+/** The statement, to be planned once by each connection. For texts of which there are few: every connection keeps them. */
 export function planOnce(text: string): string {
-  if (!names.has(text)) names.set(text, `moorage_${names.size + 1}`)
-  return text
+  return PLAN_ONCE + text
 }
 
 /** A statement is planned once when it has a name, and Kysely gives it none. */
 function useNames(client: pg.PoolClient): void {
   const query = client.query.bind(client) as (...args: unknown[]) => unknown
   const named = (text: unknown, ...rest: unknown[]) => {
-    const name = typeof text === 'string' ? names.get(text) : undefined
-    return name ? query({ name, text }, ...rest) : query(text, ...rest)
+    if (typeof text !== 'string' || !text.startsWith(PLAN_ONCE)) return query(text, ...rest)
+    return query({ name: `moorage_${hash('sha256', text).slice(0, 32)}`, text }, ...rest)
   }
   client.query = named as typeof client.query
 }

@@ -106,12 +106,17 @@ function newAnswer(say: (text: string) => void) {
         native,
         finish: reason === 'length' ? 'length' : reason === 'content-filter' ? 'filtered' : 'stop',
         usage: {
-          input_tokens: inputTokens.total ?? estimateTokens(JSON.stringify(promptOf(request)).length),
-          output_tokens: outputTokens.total ?? estimateTokens(characters),
+          input_tokens: whole(inputTokens.total) ?? estimateTokens(JSON.stringify(promptOf(request)).length),
+          output_tokens: whole(outputTokens.total) ?? estimateTokens(characters),
         },
       }
     },
   }
+}
+
+/** Some endpoints count in fractions. */
+function whole(tokens: number | undefined): number | undefined {
+  return tokens === undefined ? undefined : Math.max(0, Math.round(tokens))
 }
 
 function append(
