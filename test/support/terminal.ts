@@ -48,12 +48,15 @@ export const inTerminal: Way = async (args, { cwd, env, answers = [], raw = fals
 /** Without a terminal, as in a script. An answer that is Ctrl-C becomes the signal. */
 export const inScript: Way = async (args, { cwd, env, answers = [], stdin = '' }) => {
   const child = spawn(process.execPath, [MAIN, ...args], { cwd, env })
-  const interrupt = answers.find(({ send }) => send === '\x03')
+  let interrupt = answers.find(({ send }) => send === '\x03')
   let stdout = ''
   let stderr = ''
   child.stdout.on('data', (chunk: Buffer) => {
     stdout += chunk
-    if (interrupt?.when.test(stdout)) child.kill('SIGINT')
+    if (!interrupt?.when.test(stdout)) return
+    // Once: a second one would end it at once.
+    interrupt = undefined
+    child.kill('SIGINT')
   })
   child.stderr.on('data', (chunk: Buffer) => {
     stderr += chunk
