@@ -48,28 +48,42 @@ function keepAsking(
   seen: (status: number, ms: number) => void,
 ): Promise<void> {
   return new Promise((resolve, reject) => {
-    let sent = 0
-    let waiting: Buffer = Buffer.alloc(0)
-    const ask = () => {
-      sent = performance.now()
-      socket.write(request)
-    }
+    let sent = performance.now()
+    let reply: Buffer | undefined
+    /** Of the last reply. Most are of one size and come in one piece: then there is nothing to search for. */
+    let size = 0
     socket.on('data', (chunk: Buffer) => {
-      waiting = waiting.length === 0 ? chunk : Buffer.concat([waiting, chunk])
-      const head = waiting.indexOf('\r\n\r\n')
-      if (head < 0) return
-      const length = /content-length: (\d+)/i.exec(waiting.toString('latin1', 0, head))?.[1]
-      if (waiting.length < head + 4 + Number(length)) return
-      seen(Number(waiting.toString('latin1', 9, 12)), performance.now() - sent)
-      waiting = Buffer.alloc(0)
-      if (performance.now() < until) ask()
-      else resolve()
+      reply = reply ? Buffer.concat([reply, chunk]) : chunk
+      if (reply.length !== size) {
+        size = sizeOf(reply)
+        if (reply.length < size) return
+      }
+      const now = performance.now()
+      seen(statusOf(reply), now - sent)
+      reply = undefined
+      if (now >= until) return resolve()
+      sent = now
+      socket.write(request)
     })
     socket.once('error', reject)
     // A server that dies, or hangs up between two requests, says so here and nowhere else.
     socket.once('close', () => reject(new Error('the server closed a connection under load')))
-    ask()
+    socket.write(request)
   })
+}
+
+/** Of a whole reply, as far as it is known. */
+function sizeOf(reply: Buffer): number {
+  const head = reply.indexOf('\r\n\r\n')
+  if (head < 0) return Number.POSITIVE_INFINITY
+  const length = /content-length: (\d+)/i.exec(reply.toString('latin1', 0, head))?.[1]
+  return head + 4 + Number(length)
+}
+
+/** `HTTP/1.1 200 …` */
+function statusOf(reply: Buffer): number {
+  const digit = (at: number) => (reply[at] as number) - 0x30
+  return digit(9) * 100 + digit(10) * 10 + digit(11)
 }
 
 function requestBytes({ url, method, path, headers, body = '' }: Load): Buffer {
