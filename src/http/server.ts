@@ -20,7 +20,7 @@ import { addOpenRoutes } from './open-routes.ts'
 import { type Edge, pipeline } from './pipeline.ts'
 import { queryReader } from './query.ts'
 import { reportRefusal } from './refusals.ts'
-import { renderError, send, standardHeaders, toApiError } from './respond.ts'
+import { renderError, send, sendRaw, standardHeaders, toApiError } from './respond.ts'
 import { eventStream } from './stream.ts'
 import { reloadTls, tlsOptions } from './tls.ts'
 import { checkBodyHeaders, checkTransport } from './transport.ts'
@@ -41,6 +41,8 @@ export function createServer(edge: Edge, { ready }: Health): Server {
   const { tls } = config.server
   const { enter, admit, run } = pipeline(edge)
   const trusted = ipList(config.server.trustedProxies)
+  /** Else only what failed is logged: to hear of every reply's end has its price. */
+  const logsAll = log.isLevelEnabled('info')
   let draining = false
 
   const http = {
@@ -102,6 +104,7 @@ export function createServer(edge: Edge, { ready }: Health): Server {
     const { request_id, headers } = request.exchange
     const apiError = toApiError(fromFastify(error, request), log, request_id)
     reportRefusal(audit, request.exchange, apiError)
+    if (!logsAll && apiError.status >= 500) logRequest(request, apiError.status)
     const rendered = renderError(apiError, request_id)
     if (draining) reply.header('Connection', 'close')
     reply.headers(headers)
@@ -133,19 +136,22 @@ export function createServer(edge: Edge, { ready }: Health): Server {
     done()
   })
 
-  app.addHook('onResponse', (request, reply, done) => {
-    const level = reply.statusCode >= 500 ? 'error' : 'info'
-    if (log.isLevelEnabled(level)) log[level](summary(request, reply), 'request')
-    done()
-  })
+  const logRequest = (request: FastifyRequest, status: number) =>
+    log[status >= 500 ? 'error' : 'info'](summary(request, status), 'request')
+  if (logsAll) {
+    app.addHook('onResponse', (request, reply, done) => {
+      logRequest(request, reply.statusCode)
+      done()
+    })
+  }
 
   const deliverReply = async (exchange: Exchange, route: Route, reply: FastifyReply) => {
     const mode: Mode = route.operation.accepted && prefersAsync(exchange.request) ? 'background' : 'reply'
     const onHangUp = route.operation.streams && mode === 'reply' ? hangUpOf(reply) : undefined
     const body = exchange.request.body as Buffer | undefined
     const rendered = await run(exchange, route, body, { ...PLAIN_REPLY, mode, onHangUp })
-    if (draining) reply.header('Connection', 'close')
-    send(reply.headers(exchange.headers), rendered)
+    if (draining) exchange.headers['Connection'] = 'close'
+    sendRaw(reply, exchange.headers, rendered)
   }
 
   const deliverStream = async (exchange: Exchange, route: Route, reply: FastifyReply) => {
@@ -210,7 +216,7 @@ export function createServer(edge: Edge, { ready }: Health): Server {
 }
 
 /** A request as the service's own log shows it: the operation's path, never the query. */
-function summary({ method, exchange }: FastifyRequest, { statusCode: status }: FastifyReply) {
+function summary({ method, exchange }: FastifyRequest, status: number) {
   const { request_id, route, path, started, actor, agent } = exchange
   return {
     request_id,
