@@ -1,4 +1,4 @@
-import type { Server as HttpServer, ServerResponse } from 'node:http'
+import type { Server as HttpServer } from 'node:http'
 import type { Server as HttpsServer } from 'node:https'
 import type { Socket } from 'node:net'
 import Fastify, {
@@ -12,6 +12,7 @@ import { z } from 'zod'
 import { ApiError, type ErrorCode } from '../errors.ts'
 import { type Delivery, type Mode, PLAIN_REPLY } from '../operation.ts'
 import { ipList } from '../security/ip-list.ts'
+import { answerBrokenRequest, HEADER_BYTES, refuseConnect } from './broken-request.ts'
 import { isSecure } from './client.ts'
 import type { Exchange, Route } from './exchange.ts'
 import { promiseHttps } from './gate.ts'
@@ -31,7 +32,6 @@ export type Server = {
   close(drainTimeoutMs: number): Promise<void>
 }
 
-const HEADER_BYTES = 16_384
 const IDLE_SWEEP_MS = 20
 
 type Health = { ready(): Promise<boolean> }
@@ -69,7 +69,7 @@ export function createServer(edge: Edge, { ready }: Health): Server {
   )
   const stopReloading = tls ? reloadTls(app.server as HttpServer & HttpsServer, tls, log) : () => {}
   app.server.maxHeadersCount = 0
-  app.server.on('connect', (_request, socket: Socket) => answerRaw(socket, methodNotAllowed(), newId('req', now())))
+  app.server.on('connect', (_request, socket: Socket) => refuseConnect(socket, newId('req', now())))
   app.server.on('checkExpectation', (request, response) => app.server.emit('request', request, response))
 
   // Bodies arrive as bytes; the pipeline parses them, strictly.
@@ -258,45 +258,4 @@ function fromFastify(error: unknown, { raw }: FastifyRequest): unknown {
   if (error === raw.errored) return new ApiError('request_timeout', 'The request was cut off')
   const known = FASTIFY_ERRORS[(error as FastifyError).code]
   return known ? new ApiError(...known) : error
-}
-
-const PARSER_ERRORS: Record<string, [ErrorCode, string]> = {
-  HPE_HEADER_OVERFLOW: ['headers_too_large', `The headers exceed ${HEADER_BYTES} bytes`],
-  ERR_HTTP_REQUEST_TIMEOUT: ['request_timeout', 'The request took too long to arrive'],
-}
-
-/** Below the router there is a socket and nothing else; the client gets our envelope all the same. */
-function answerBrokenRequest(error: Error & { code?: string }, socket: Socket, request_id: string): void {
-  if (error.code === 'ECONNRESET' || !socket.writable) {
-    socket.destroy()
-    return
-  }
-  const [code, message] = PARSER_ERRORS[error.code ?? ''] ?? ['invalid_request', 'The request is not valid HTTP']
-  const answer = () => answerRaw(socket, new ApiError(code, message), request_id)
-  // A whole request is still to be answered on this socket: before that, ours would be taken for its reply.
-  const pending = pendingReply(socket)
-  if (pending?.req.complete && !pending.writableFinished) pending.once('finish', answer)
-  else answer()
-}
-
-/** Node keeps the reply that a socket is busy with under this name, and says so nowhere else. */
-function pendingReply(socket: Socket): ServerResponse | null | undefined {
-  // oxlint-disable-next-line no-underscore-dangle
-  return (socket as { _httpMessage?: ServerResponse | null })._httpMessage
-}
-
-function answerRaw(socket: Socket, error: ApiError, request_id: string): void {
-  const { status, headers, body } = renderError(error, request_id)
-  const all = {
-    ...standardHeaders(request_id),
-    ...headers,
-    'Content-Length': Buffer.byteLength(body),
-    Connection: 'close',
-  }
-  const lines = Object.entries(all).map(([name, value]) => `${name}: ${value}`)
-  socket.end(`HTTP/1.1 ${status} ${error.code}\r\n${lines.join('\r\n')}\r\n\r\n${body}`)
-}
-
-function methodNotAllowed(): ApiError {
-  return new ApiError('method_not_allowed', 'CONNECT is not served', { headers: { Allow: 'GET, POST, PATCH, DELETE' } })
 }
