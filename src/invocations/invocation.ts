@@ -139,9 +139,8 @@ export function resultOf({ id, response, tokens_used, duration_ms }: Invocation)
 }
 
 /** What a client hears of an invocation that did not complete; why is in the receipt. */
-export function failureOf({ error, duration_ms }: Invocation): ApiError {
-  if (error?.code === 'timeout') return new ApiError('timeout', `The agent did not answer within ${duration_ms} ms`)
-  if (error?.code === 'conflict') return new ApiError('conflict', error.message)
+export function failureOf({ error }: Invocation): ApiError {
+  if (error?.code === 'timeout' || error?.code === 'conflict') return new ApiError(error.code, error.message)
   return new ApiError('server_error', 'Internal server error')
 }
 
