@@ -20,7 +20,7 @@ type Subject = { name: string; server: Server; load: Load; results: (Measured & 
 type Server = { process: ChildProcess; url: string }
 
 /** Servers start as `npm start` starts them. */
-const flags = String(manifest.scripts.start).match(/--\S+/g) ?? []
+const flags = manifest.scripts.start.match(/--\S+/g) ?? []
 const pinned = availableParallelism() > 1 && spawnSync('taskset', ['--version']).status === 0
 const root = join(import.meta.dirname, '..')
 const folder = mkdtempSync(join(tmpdir(), 'moorage-bench-'))

@@ -2,27 +2,17 @@ import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
 import { statSync } from 'node:fs'
 import { join } from 'node:path'
-import { after, before, describe, test } from 'node:test'
+import { describe, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
-import { newShell, type Shell } from './support/cli.ts'
+import { shellOfAdmin, shellOfNobody } from './support/cli.ts'
 import { startLocalServer } from './support/local-server.ts'
-import { type Service, startService } from './support/service.ts'
 
 describe('moorage and its exit codes', () => {
-  let service: Service
-  let shell: Shell
-  before(async () => {
-    service = await startService('sqlite')
-    shell = newShell(service)
-  })
-  after(async () => {
-    shell.remove()
-    await service.stop()
-  })
+  const { service, shell } = shellOfAdmin()
 
   test('0 ok, 2 usage or 400, 3 not found, 4 auth', async () => {
-    const codeOf = async (args: string[], env = {}) => (await shell.moorage(args, { env })).code
+    const codeOf = async (args: string[], env = {}) => (await shell().moorage(args, { env })).code
     assert.equal(await codeOf(['--help']), 0)
     assert.equal(await codeOf(['agents', 'list', '--help']), 0)
     assert.equal(await codeOf(['nonsense']), 2)
@@ -37,33 +27,33 @@ describe('moorage and its exit codes', () => {
     const server = await startLocalServer((_request, response) =>
       response.writeHead(429, { 'retry-after': '999' }).end(),
     )
-    const limited = await shell.moorage(['agents', 'list'], { env: { MOORAGE_URL: server.url } })
+    const limited = await shell().moorage(['agents', 'list'], { env: { MOORAGE_URL: server.url } })
     assert.equal(limited.code, 6)
     await server.close()
-    const gone = await shell.moorage(['agents', 'list'], { env: { MOORAGE_URL: server.url } })
+    const gone = await shell().moorage(['agents', 'list'], { env: { MOORAGE_URL: server.url } })
     assert.equal(gone.code, 7)
     assert.match(gone.stderr, /Cannot reach .*ECONNREFUSED/)
   })
 
   test('did you mean', async () => {
-    assert.match((await shell.moorage(['agnets'])).stderr, /Did you mean agents\?/)
-    assert.match((await shell.moorage(['keys', 'creat'])).stderr, /Did you mean create\?/)
-    assert.match((await shell.moorage(['agents', 'list', '--jsno'])).stderr, /Did you mean --json\?/)
+    assert.match((await shell().moorage(['agnets'])).stderr, /Did you mean agents\?/)
+    assert.match((await shell().moorage(['keys', 'creat'])).stderr, /Did you mean create\?/)
+    assert.match((await shell().moorage(['agents', 'list', '--jsno'])).stderr, /Did you mean --json\?/)
   })
 
   test('completion: commands, commands of commands, options', async () => {
-    const complete = async (...words: string[]) => (await shell.moorage(['__complete', ...words])).stdout.split('\n')
+    const complete = async (...words: string[]) => (await shell().moorage(['__complete', ...words])).stdout.split('\n')
     assert.deepEqual(await complete('ke'), ['keys', ''])
     assert.ok((await complete('keys', '')).includes('rotate'))
     assert.deepEqual(await complete('keys', 'create', '--ro'), ['--role', ''])
     for (const name of ['bash', 'zsh', 'fish']) {
-      assert.match((await shell.moorage(['completion', name])).stdout, /moorage __complete/)
+      assert.match((await shell().moorage(['completion', name])).stdout, /moorage __complete/)
     }
-    assert.equal((await shell.moorage(['completion', 'tcsh'])).code, 2)
+    assert.equal((await shell().moorage(['completion', 'tcsh'])).code, 2)
   })
 
   test('the script for bash completes', async () => {
-    const { stdout: script } = await shell.moorage(['completion', 'bash'])
+    const { stdout: script } = await shell().moorage(['completion', 'bash'])
     const main = fileURLToPath(new URL('../src/cli/main.ts', import.meta.url))
     const { stdout } = await promisify(execFile)('bash', [
       '-c',
@@ -74,43 +64,34 @@ describe('moorage and its exit codes', () => {
   })
 
   test('open prints the address of the reference', async () => {
-    assert.equal((await shell.moorage(['open'])).stdout, `${service.url}/docs\n`)
+    assert.equal((await shell().moorage(['open'])).stdout, `${service().url}/docs\n`)
   })
 })
 
 describe('moorage login', () => {
-  let service: Service
-  let shell: Shell
-  before(async () => {
-    service = await startService('sqlite')
-    shell = newShell()
-  })
-  after(async () => {
-    shell.remove()
-    await service.stop()
-  })
+  const { service, shell } = shellOfNobody()
 
   test('keeps url and key where only their owner can read them, and never prints the key', async () => {
-    const { code, stdout, stderr } = await shell.moorage(['login', service.url], { stdin: `${service.admin}\n` })
+    const { code, stdout, stderr } = await shell().moorage(['login', service().url], { stdin: `${service().admin}\n` })
     assert.equal(code, 0, stderr)
-    const file = join(shell.folder, 'home/.config/moorage/config.json')
+    const file = join(shell().folder, 'home/.config/moorage/config.json')
     assert.equal(statSync(file).mode & 0o777, 0o600)
     const shown = [
       stdout,
       stderr,
-      ...(await Promise.all([shell.moorage(['whoami']), shell.moorage(['profile'])])).map(
+      ...(await Promise.all([shell().moorage(['whoami']), shell().moorage(['profile'])])).map(
         (result) => result.stdout + result.stderr,
       ),
     ].join()
-    assert.ok(!shown.includes(service.admin), shown)
-    assert.ok(shown.includes(service.url))
-    assert.equal((await shell.moorage(['agents', 'list'])).code, 0)
+    assert.ok(!shown.includes(service().admin), shown)
+    assert.ok(shown.includes(service().url))
+    assert.equal((await shell().moorage(['agents', 'list'])).code, 0)
   })
 
   test('a key that does not work is not kept', async () => {
-    const { code } = await shell.moorage(['login', service.url, '--profile', 'bad'], { stdin: 'mrg_wrong\n' })
+    const { code } = await shell().moorage(['login', service().url, '--profile', 'bad'], { stdin: 'mrg_wrong\n' })
     assert.equal(code, 4)
-    assert.ok(!(await shell.moorage(['profile'])).stdout.includes('bad'))
+    assert.ok(!(await shell().moorage(['profile'])).stdout.includes('bad'))
   })
 
   test("a profile's key goes to the profile's own service only", async () => {
@@ -119,7 +100,7 @@ describe('moorage login', () => {
       keys.push(request.headers.authorization)
       response.end('{}')
     })
-    const { code, stderr } = await shell.moorage(['agents', 'list', '--url', other.url])
+    const { code, stderr } = await shell().moorage(['agents', 'list', '--url', other.url])
     assert.equal(code, 4)
     assert.match(stderr, /No key for/)
     assert.deepEqual(keys, [])
@@ -127,13 +108,13 @@ describe('moorage login', () => {
   })
 
   test('several logins, one current; logout forgets', async () => {
-    await shell.moorage(['login', service.url, '--profile', 'second'], { stdin: service.admin })
-    assert.match((await shell.moorage(['profile'])).stdout, /\* +second/)
-    assert.equal((await shell.moorage(['profile', 'use', 'default'])).code, 0)
-    assert.match((await shell.moorage(['whoami'])).stdout, /from +profile default/)
-    assert.match((await shell.moorage(['whoami', '--profile', 'second'])).stdout, /from +profile second/)
-    assert.equal((await shell.moorage(['profile', 'use', 'third'])).code, 3)
-    assert.equal((await shell.moorage(['logout', '--profile', 'second'])).code, 0)
-    assert.equal((await shell.moorage(['whoami', '--profile', 'second'])).code, 2)
+    await shell().moorage(['login', service().url, '--profile', 'second'], { stdin: service().admin })
+    assert.match((await shell().moorage(['profile'])).stdout, /\* +second/)
+    assert.equal((await shell().moorage(['profile', 'use', 'default'])).code, 0)
+    assert.match((await shell().moorage(['whoami'])).stdout, /from +profile default/)
+    assert.match((await shell().moorage(['whoami', '--profile', 'second'])).stdout, /from +profile second/)
+    assert.equal((await shell().moorage(['profile', 'use', 'third'])).code, 3)
+    assert.equal((await shell().moorage(['logout', '--profile', 'second'])).code, 0)
+    assert.equal((await shell().moorage(['whoami', '--profile', 'second'])).code, 2)
   })
 })

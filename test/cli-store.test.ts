@@ -11,8 +11,8 @@ import {
 } from 'node:fs'
 import { join } from 'node:path'
 import { after, before, describe, test } from 'node:test'
-import { newShell, type Shell } from './support/cli.ts'
-import { onBothEngines, type Service, startService } from './support/service.ts'
+import { newShell, type Shell, shellOfNobody } from './support/cli.ts'
+import { onBothEngines, startService } from './support/service.ts'
 import { until } from './support/until.ts'
 
 onBothEngines("moorage keys on the server's own machine", (service) => {
@@ -70,40 +70,33 @@ describe('moorage where there is no store', () => {
 })
 
 describe('moorage backup and restore', () => {
-  let service: Service
-  let shell: Shell
+  const { service, shell } = shellOfNobody()
   before(async () => {
-    service = await startService('sqlite')
-    shell = newShell()
-    await service.call('POST', '/v1/agents', { body: { name: 'kept' } })
+    await service().call('POST', '/v1/agents', { body: { name: 'kept' } })
     const item = { content: 'the harbour master is called Ada', context: { user_id: 'u' } }
-    await service.call('POST', '/v1/agents/kept/memory', { body: { items: [item] } })
+    await service().call('POST', '/v1/agents/kept/memory', { body: { items: [item] } })
   })
-  after(async () => {
-    shell.remove()
-    await service.stop()
-  })
-  const moorage = (...args: string[]) => shell.moorage([...args])
+  const moorage = (...args: string[]) => shell().moorage([...args])
 
   test('a backup of a service at work starts elsewhere with everything in it', async (t) => {
     const writing = Promise.all(
-      Array.from({ length: 40 }, (_, i) => service.call('POST', '/v1/agents', { body: { name: `busy-${i}` } })),
+      Array.from({ length: 40 }, (_, i) => service().call('POST', '/v1/agents', { body: { name: `busy-${i}` } })),
     )
-    const made = await moorage('backup', 'one', '--data', service.data, '--include-master-key')
+    const made = await moorage('backup', 'one', '--data', service().data, '--include-master-key')
     assert.equal(made.code, 0, made.stderr)
-    assert.equal(made.stdout, `${join(shell.folder, 'one')}\n`)
+    assert.equal(made.stdout, `${join(shell().folder, 'one')}\n`)
     await writing
     for (const name of ['moorage.db', 'master.key', 'manifest.json']) {
-      assert.equal(statSync(join(shell.folder, 'one', name)).mode & 0o777, 0o600, name)
+      assert.equal(statSync(join(shell().folder, 'one', name)).mode & 0o777, 0o600, name)
     }
-    assert.equal((await moorage('backup', 'one', '--data', service.data)).code, 1)
+    assert.equal((await moorage('backup', 'one', '--data', service().data)).code, 1)
 
     const restored = await moorage('restore', 'one', '--data', 'elsewhere')
     assert.equal(restored.code, 0, restored.stderr)
-    assert.equal(statSync(join(shell.folder, 'elsewhere')).mode & 0o777, 0o700)
-    const other = await startService('sqlite', { MOORAGE_DATA: join(shell.folder, 'elsewhere') })
+    assert.equal(statSync(join(shell().folder, 'elsewhere')).mode & 0o777, 0o700)
+    const other = await startService('sqlite', { MOORAGE_DATA: join(shell().folder, 'elsewhere') })
     t.after(() => other.stop())
-    const asAdmin = { key: service.admin }
+    const asAdmin = { key: service().admin }
     assert.equal((await other.call('GET', '/v1/agents/kept', asAdmin)).status, 200)
     const found = await other.call('POST', '/v1/agents/kept/memory/search', { ...asAdmin, body: { query: 'harbour' } })
     assert.deepEqual(
@@ -113,10 +106,10 @@ describe('moorage backup and restore', () => {
   })
 
   test('a store that is in use is not replaced', async () => {
-    const { code, stderr } = await moorage('restore', 'one', '--data', service.data, '--yes')
+    const { code, stderr } = await moorage('restore', 'one', '--data', service().data, '--yes')
     assert.equal(code, 1)
     assert.match(stderr, /is in use: stop the service first/)
-    assert.equal((await service.call('GET', '/v1/agents/kept')).status, 200)
+    assert.equal((await service().call('GET', '/v1/agents/kept')).status, 200)
   })
 
   test('restoring over a store asks first, and keeps what was there', async () => {
@@ -136,10 +129,10 @@ describe('moorage backup and restore', () => {
     }
     for (const [what, files] of Object.entries(leftovers)) {
       test(`${what} is moved aside, and nothing of it gets into the backup`, async () => {
-        const folder = join(shell.folder, what.replaceAll(' ', '-'))
+        const folder = join(shell().folder, what.replaceAll(' ', '-'))
         mkdirSync(folder)
         // Of a service at work: as they would lie there had it been killed.
-        for (const file of files) copyFileSync(join(service.data, file), join(folder, file))
+        for (const file of files) copyFileSync(join(service().data, file), join(folder, file))
         if (files.includes('moorage.db')) writeFileSync(join(folder, 'moorage.db'), garbage)
 
         const { code, stderr } = await moorage('restore', 'one', '--data', folder, '--yes')
@@ -150,23 +143,25 @@ describe('moorage backup and restore', () => {
           ['master.key', 'moorage.db'],
         )
         assert.ok(there.some((name) => name.includes('before-restore')))
-        const [restored, backup] = [folder, join(shell.folder, 'one')].map((at) => readFileSync(join(at, 'moorage.db')))
+        const [restored, backup] = [folder, join(shell().folder, 'one')].map((at) =>
+          readFileSync(join(at, 'moorage.db')),
+        )
         assert.ok(backup && restored?.equals(backup))
       })
     }
   })
 
   test('without the right master key nothing is touched', async () => {
-    await moorage('backup', 'keyless', '--data', service.data)
-    assert.equal(existsSync(join(shell.folder, 'keyless/master.key')), false)
+    await moorage('backup', 'keyless', '--data', service().data)
+    assert.equal(existsSync(join(shell().folder, 'keyless/master.key')), false)
     const { code, stderr } = await moorage('restore', 'keyless', '--data', 'empty')
     assert.equal(code, 1)
     assert.match(stderr, /master key of this backup is not here/)
-    assert.equal(existsSync(join(shell.folder, 'empty')), false)
+    assert.equal(existsSync(join(shell().folder, 'empty')), false)
   })
 
   test('a damaged or unfinished backup is refused', async () => {
-    const file = join(shell.folder, 'keyless/moorage.db')
+    const file = join(shell().folder, 'keyless/moorage.db')
     writeFileSync(file, Buffer.concat([readFileSync(file), Buffer.from('x')]))
     assert.match((await moorage('restore', 'keyless', '--data', 'empty')).stderr, /SHA-256 differs/)
     assert.equal((await moorage('restore', 'nothing', '--data', 'empty')).code, 3)
@@ -178,7 +173,7 @@ describe('moorage backup and restore', () => {
       [['backup'], /pg_dump/],
       [['restore', 'one'], /pg_restore/],
     ] as const) {
-      const { code, stderr } = await shell.moorage([...command], { env })
+      const { code, stderr } = await shell().moorage([...command], { env })
       assert.equal(code, 2)
       assert.match(stderr, tool)
     }

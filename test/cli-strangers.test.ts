@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict'
-import { after, before, describe, test } from 'node:test'
-import { newShell, type Shell } from './support/cli.ts'
-import { type Service, startService } from './support/service.ts'
+import { before, describe, test } from 'node:test'
+import { shellOfAdmin } from './support/cli.ts'
 
 const EVIL = 'before\u001b]0;owned\u0007\u001b[2J\u009b31mover\rwrite\tafter'
 const SHOWN = 'before\\u001b]0;owned\\u0007\\u001b[2J\\u009b31mover\\u000dwrite\tafter'
@@ -11,25 +10,18 @@ const CLEAR_LINE = '\r\u001b[K'
 const STEERS = /(?![\n\t])\p{Cc}/u
 
 describe('what strangers wrote, in a terminal', () => {
-  let service: Service
-  let shell: Shell
+  const { service, shell } = shellOfAdmin()
   let request_id: string
   before(async () => {
-    service = await startService('sqlite')
-    shell = newShell(service)
     const script = { rules: [{ fail: EVIL }] }
-    await service.call('POST', '/v1/agents', { body: { name: 'failing', model: 'builtin/script', script } })
-    const { body } = await service.call('POST', '/v1/agents/hello/invoke', { body: { message: EVIL } })
+    await service().call('POST', '/v1/agents', { body: { name: 'failing', model: 'builtin/script', script } })
+    const { body } = await service().call('POST', '/v1/agents/hello/invoke', { body: { message: EVIL } })
     request_id = body.data.request_id
-    await service.call('POST', '/v1/keys', { body: { name: EVIL, role: 'viewer' } })
-  })
-  after(async () => {
-    shell.remove()
-    await service.stop()
+    await service().call('POST', '/v1/keys', { body: { name: EVIL, role: 'viewer' } })
   })
   // Without colours of our own, nothing may be left that steers.
   const seen = async (...args: string[]) => {
-    const { stdout, stderr } = await shell.moorage(args, { isTTY: true, env: { NO_COLOR: '1' } })
+    const { stdout, stderr } = await shell().moorage(args, { isTTY: true, env: { NO_COLOR: '1' } })
     const text = (stdout + stderr).replaceAll(CLEAR_LINE, '')
     assert.doesNotMatch(text, STEERS, args.join(' '))
     return text
@@ -55,7 +47,7 @@ describe('what strangers wrote, in a terminal', () => {
   })
 
   test('a program gets every byte of an answer; a table shows them whoever reads it', async () => {
-    assert.equal((await shell.moorage(['invoke', 'hello', EVIL])).stdout, `${EVIL}\n`)
-    assert.ok((await shell.moorage(['keys', 'list'])).stdout.includes(IN_A_CELL))
+    assert.equal((await shell().moorage(['invoke', 'hello', EVIL])).stdout, `${EVIL}\n`)
+    assert.ok((await shell().moorage(['keys', 'list'])).stdout.includes(IN_A_CELL))
   })
 })

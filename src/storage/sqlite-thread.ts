@@ -63,7 +63,7 @@ export function openThread(workerData: SqliteWorkerData, { onForeignChange, onLo
 
   return {
     run: (sql, values = [], many = false) => ask({ sql, values, many }),
-    transact: (statements) => ask({ transaction: statements }),
+    transact: (transaction) => ask({ transaction }),
     async close() {
       closing = true
       worker.postMessage('close')

@@ -2,8 +2,9 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Readable, Writable } from 'node:stream'
+import { after, before } from 'node:test'
 import { run } from '../../src/cli/run.ts'
-import type { Service } from './service.ts'
+import { type Service, startService } from './service.ts'
 
 export type CliRun = { code: number; stdout: string; stderr: string }
 
@@ -50,6 +51,30 @@ export function newShell(service?: Pick<Service, 'url' | 'admin'>): Shell {
     },
     remove: () => rmSync(folder, { recursive: true, force: true }),
   }
+}
+
+/** For the tests of one `describe`: a service, and a shell whose commands are its admin's. */
+export function shellOfAdmin() {
+  return shellBeside((service) => newShell(service))
+}
+
+/** The same with a shell that knows neither the service nor a key. */
+export function shellOfNobody() {
+  return shellBeside(() => newShell())
+}
+
+function shellBeside(open: (service: Service) => Shell): { service: () => Service; shell: () => Shell } {
+  let service: Service
+  let shell: Shell
+  before(async () => {
+    service = await startService('sqlite')
+    shell = open(service)
+  })
+  after(async () => {
+    shell.remove()
+    await service.stop()
+  })
+  return { service: () => service, shell: () => shell }
 }
 
 function collector(isTTY: boolean, onText: () => void) {

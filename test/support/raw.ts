@@ -48,9 +48,9 @@ function* readReplies(text: string): Generator<Reply> {
 }
 
 /** What every reply carries, also one from below the router. */
-export function assertStandardHeaders(headers: Headers): void {
+export function assertStandardHeaders(headers: Headers, type = 'application/json'): void {
   assert.match(headers.get('x-request-id') ?? '', /^req_[0-9A-Z]{26}$/)
   assert.equal(headers.get('cache-control'), 'no-store')
   assert.equal(headers.get('x-content-type-options'), 'nosniff')
-  assert.equal(headers.get('content-type'), 'application/json; charset=utf-8')
+  assert.equal(headers.get('content-type'), `${type}; charset=utf-8`)
 }

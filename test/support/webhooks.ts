@@ -82,6 +82,7 @@ export function pass(service: Service, ms: number): void {
 export async function listDeliveries(service: Service, webhook_id: string, query = '') {
   const { status, body, text } = await service.call('GET', `/v1/webhooks/${webhook_id}/deliveries${query}`)
   assert.equal(status, 200, text)
+  // The shape is the test's to assert.
   // oxlint-disable-next-line typescript/no-explicit-any
   return body.data as any[]
 }
