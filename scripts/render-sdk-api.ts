@@ -1,4 +1,9 @@
-import { type OpenApi, type OperationObject, operationsOf, type Schema } from '../src/http/openapi-document.ts'
+import {
+  type OpenApi,
+  type OperationObject,
+  operationsOf,
+  type Schema,
+} from '../src/http/reference/openapi-document.ts'
 
 /** sdk/api.ts out of the OpenAPI document: every schema and operation as TypeScript, and where each operation lives. */
 export function renderSdkApi(document: Pick<OpenApi, 'paths' | 'components'>): string {

@@ -1,13 +1,13 @@
 import { readFileSync } from 'node:fs'
 import { type Agent, openAuth } from './agents/agent.ts'
 import * as agents from './agents/store.ts'
-import type { AgentGate } from './http/exchange.ts'
+import type { AgentGate } from './http/pipeline/exchange.ts'
 import { cache } from './lib/cache.ts'
 import { watchFiles } from './lib/watch-files.ts'
 import type { Parts } from './operation.ts'
 import { readAgentAuthority } from './security/authority.ts'
 import { type Gate, gateOf } from './security/gate.ts'
-import { tokenVerifier, type VerifyToken } from './security/token-verifier.ts'
+import { tokenVerifier, type VerifyToken } from './security/tokens/token-verifier.ts'
 
 /** Who may come in, as `moorage.yaml` and each agent say: worked out once, and again when they or their files change. */
 export type Access = {

@@ -1,4 +1,5 @@
 import { removeOldEntries } from './audit/chain.ts'
+import { INVOCATION_JOB } from './invocations/invoke-agent.ts'
 import {
   failQueued,
   type QueuedInvocation,
@@ -6,8 +7,7 @@ import {
   stopCancelled,
   stopUnwanted,
   tendRuns,
-} from './invocations/background.ts'
-import { INVOCATION_JOB } from './invocations/invoke-agent.ts'
+} from './invocations/run-queued.ts'
 import * as invocations from './invocations/store.ts'
 import * as logs from './logs/store.ts'
 import { embedMemories } from './memory/embed-memories.ts'
@@ -15,10 +15,10 @@ import * as memory from './memory/store.ts'
 import * as metrics from './metrics/store.ts'
 import type { Parts } from './operation.ts'
 import * as claims from './storage/claims.ts'
-import * as jobs from './storage/jobs.ts'
-import { type JobHandler, type Jobs, openJobs } from './storage/run-jobs.ts'
-import { type Sweepable, sweep } from './storage/sweep.ts'
-import * as deliveries from './webhooks/delivery-store.ts'
+import * as jobs from './storage/jobs/jobs.ts'
+import { type JobHandler, type Jobs, openJobs } from './storage/jobs/run-jobs.ts'
+import { type Sweepable, sweep } from './storage/jobs/sweep.ts'
+import * as deliveries from './webhooks/delivery/delivery-store.ts'
 
 const HOUR_MS = 3_600_000
 const FAILED_JOBS_KEPT_MS = 30 * 24 * HOUR_MS

@@ -1,7 +1,7 @@
 import { resolve } from 'node:path'
+import { readConfigFile } from './config/config-file.ts'
 import { type Entry, type Environment, fromText, readEnvironment } from './config/environment.ts'
-import { readConfigFile } from './config/file.ts'
-import { fileProblems, PATH_SETTINGS } from './config/files.ts'
+import { fileProblems, PATH_SETTINGS } from './config/named-files.ts'
 import { inOrder, type Problem, plainMessage, unknownKey } from './config/problems.ts'
 import {
   isSamePath,

@@ -1,5 +1,5 @@
 import type { Database } from './storage/database.ts'
-import type { Rows, Write } from './storage/journal.ts'
+import type { Rows, Write } from './storage/journal/journal.ts'
 
 /** Everything a webhook can hear of. */
 export const EVENT_TYPES = [

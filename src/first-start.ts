@@ -8,7 +8,7 @@ import { newKey } from './security/key-format.ts'
 import { defaultRoles } from './security/permissions.ts'
 import { sha256 } from './security/secrets.ts'
 import type { Database } from './storage/database.ts'
-import { settle } from './storage/settings.ts'
+import { settle } from './storage/stored-settings.ts'
 
 export const DEMO_AGENT = 'hello'
 

@@ -109,22 +109,22 @@ const text = "import x from './in-a-string.ts'"
     const count = (kind: string) =>
       sources.flatMap(({ imports }) => imports).filter((found) => found.kind === kind).length
     assert.ok(sources.length > 100 && count('value') > 300 && count('type') > 100 && count('dynamic') > 0)
-    const seen = sources.find(({ file }) => file === 'http/pipeline.ts')?.imports.map(({ to }) => to) ?? []
-    for (const to of ['operation.ts', 'errors.ts', 'http/body.ts', 'security/rate-limiter.ts'])
+    const seen = sources.find(({ file }) => file === 'http/pipeline/pipeline.ts')?.imports.map(({ to }) => to) ?? []
+    for (const to of ['operation.ts', 'errors.ts', 'http/server/body.ts', 'security/limits/rate-limiter.ts'])
       assert.ok(seen.includes(to), to)
   })
 
   const planted: Record<string, [file: string, to: string]> = {
-    'a slice uses HTTP': ['agents/create-agent.ts', 'http/respond.ts'],
-    'HTTP knows a slice': ['http/pipeline.ts', 'agents/store.ts'],
-    'HTTP knows the list of operations': ['http/server.ts', 'operations.ts'],
+    'a slice uses HTTP': ['agents/create-agent.ts', 'http/dialects/respond.ts'],
+    'HTTP knows a slice': ['http/pipeline/pipeline.ts', 'agents/store.ts'],
+    'HTTP knows the list of operations': ['http/server/server.ts', 'operations.ts'],
     'the lowest slice uses another': ['agents/store.ts', 'keys/store.ts'],
     'neighbours use each other': ['keys/create-key.ts', 'webhooks/store.ts'],
     'somebody uses the topmost slice': ['deployments/store.ts', 'invocations/invocation.ts'],
     "another slice's operation": ['keys/create-key.ts', 'agents/get-agent.ts'],
     'storage throws HTTP errors': ['storage/page.ts', 'errors.ts'],
     'the runtime reaches the database': ['runtime/runtime.ts', 'storage/database.ts'],
-    'security reads the configuration': ['security/jwt.ts', 'config.ts'],
+    'security reads the configuration': ['security/tokens/jwt.ts', 'config.ts'],
     'a library uses the house': ['lib/id.ts', 'operation.ts'],
     'a slice builds the app': ['keys/create-key.ts', 'app.ts'],
     'a slice speaks the web framework': ['agents/create-agent.ts', 'fastify'],
@@ -132,7 +132,7 @@ const text = "import x from './in-a-string.ts'"
     'a store drives SQLite': ['keys/store.ts', 'node:sqlite'],
     'a slice has its own Redis': ['logs/store.ts', 'ioredis'],
     'a slice calls a model': ['invocations/invoke-agent.ts', '@ai-sdk/openai'],
-    'the server uses the client': ['http/server.ts', '../sdk/client.ts'],
+    'the server uses the client': ['http/server/server.ts', '../sdk/client.ts'],
     'a new room without a place': ['agents/store.ts', 'helpers/strings.ts'],
   }
   for (const [name, [file, to]] of Object.entries(planted)) {
@@ -148,8 +148,8 @@ const text = "import x from './in-a-string.ts'"
       ['invocations/invoke-agent.ts', 'agents/store.ts'],
       ['keys/create-key.ts', 'agents/agent.ts'],
       ['agents/store.ts', 'storage/database.ts'],
-      ['http/server.ts', 'fastify'],
-      ['storage/postgres.ts', 'pg'],
+      ['http/server/server.ts', 'fastify'],
+      ['storage/postgres/postgres.ts', 'pg'],
       ['cli/main.ts', '../sdk/client.ts'],
       ['lib/id.ts', 'node:crypto'],
     ]

@@ -5,7 +5,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, describe, test } from 'node:test'
-import { codeAt, stepAt } from '../src/security/mfa.ts'
+import { codeAt, stepAt } from '../src/security/one-time-code.ts'
 import { type Answer, inScript, inTerminal, ROOT, startHere, type Way } from './support/terminal.ts'
 
 const WAYS: [string, Way, boolean][] = [

@@ -9,8 +9,8 @@ import { type App, startApp } from '../src/app.ts'
 import { loadConfig } from '../src/config.ts'
 import { createLog } from '../src/lib/log.ts'
 import { newKey } from '../src/security/key-format.ts'
-import { codeAt, stepAt } from '../src/security/mfa.ts'
-import { AuthSettings, SecuritySettings } from '../src/security/settings.ts'
+import { codeAt, stepAt } from '../src/security/one-time-code.ts'
+import { AuthSettings, SecuritySettings } from '../src/security/security-settings.ts'
 import { type Block, type Command, openShell, readCommands, readSections } from './support/doc-samples.ts'
 import {
   type IdentityProviderServer,

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { getEventListeners, once } from 'node:events'
 import { type AddressInfo, createServer, type Socket } from 'node:net'
 import { describe, test } from 'node:test'
-import { guardedFetch } from '../src/security/guarded-fetch.ts'
+import { guardedFetch } from '../src/security/outgoing/guarded-fetch.ts'
 import { type Receiver, receive, receiveRaw, tlsFile } from './support/receiver.ts'
 
 const local = guardedFetch({ allowInsecure: true, allowedCidrs: ['127.0.0.1'], ca: [tlsFile('ca.pem')] })

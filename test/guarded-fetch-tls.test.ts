@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { describe, test } from 'node:test'
-import { guardedFetch } from '../src/security/guarded-fetch.ts'
+import { guardedFetch } from '../src/security/outgoing/guarded-fetch.ts'
 import { receive, receiveTls, tlsFile } from './support/receiver.ts'
 
 const trusting = { allowInsecure: false, allowedCidrs: ['127.0.0.1'], ca: [tlsFile('ca.pem')] }

@@ -3,7 +3,7 @@ import * as http from 'node:http'
 import { text } from 'node:stream/consumers'
 import { describe, test } from 'node:test'
 import { gzipSync } from 'node:zlib'
-import { type GuardedFetch, guardedFetch } from '../src/security/guarded-fetch.ts'
+import { type GuardedFetch, guardedFetch } from '../src/security/outgoing/guarded-fetch.ts'
 import { receive } from './support/receiver.ts'
 
 const loopback = { allowInsecure: true, allowedCidrs: ['127.0.0.1'] }

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { checkUrl, type UrlPolicy } from '../src/security/guarded-url.ts'
+import { checkUrl, type UrlPolicy } from '../src/security/outgoing/guarded-url.ts'
 
 const strict: UrlPolicy = { allowInsecure: false, allowedCidrs: [] }
 

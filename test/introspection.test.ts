@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { after, before, beforeEach, describe, test } from 'node:test'
-import { type OAuth2Options, oauth2Verifier } from '../src/security/oauth2.ts'
+import { type OAuth2Options, oauth2Verifier } from '../src/security/tokens/oauth2.ts'
 import {
   type IdentityProviderServer,
   newSigningKey,

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { createHmac, generateKeyPairSync, sign } from 'node:crypto'
 import { describe, test } from 'node:test'
-import { jwtVerifier } from '../src/security/jwt.ts'
+import { jwtVerifier } from '../src/security/tokens/jwt.ts'
 
 const secret = 'a-secret-of-thirty-two-bytes-or-more'
 const now = () => 1_800_000_000_000

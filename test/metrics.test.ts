@@ -4,7 +4,7 @@ import * as agents from '../src/agents/store.ts'
 import { bucketOf, percentile } from '../src/metrics/histogram.ts'
 import { metricWrites } from '../src/metrics/store.ts'
 import { openStorage } from '../src/storage/database.ts'
-import { openJournal } from '../src/storage/journal.ts'
+import { openJournal } from '../src/storage/journal/journal.ts'
 import { fc } from './support/property.ts'
 import { onBothEngines } from './support/service.ts'
 

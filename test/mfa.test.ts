@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import { describe, test } from 'node:test'
 import { Secret, TOTP } from 'otpauth'
-import { attemptCode, codeAt, NEW_FACTOR_STATE, newFactor, stepAt, verifyCode } from '../src/security/mfa.ts'
+import { attemptCode, codeAt, NEW_FACTOR_STATE, newFactor, stepAt, verifyCode } from '../src/security/one-time-code.ts'
 
 const { secret } = newFactor({ label: 'key_1', random: () => Buffer.alloc(20, 7) })
 const now = 1_800_000_015_000

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { createHmac } from 'node:crypto'
 import { after, before, beforeEach, describe, test } from 'node:test'
 import { exportSPKI, importJWK } from 'jose'
-import { type OAuth2Options, oauth2Verifier } from '../src/security/oauth2.ts'
+import { type OAuth2Options, oauth2Verifier } from '../src/security/tokens/oauth2.ts'
 import {
   type IdentityProviderServer,
   newSigningKey,

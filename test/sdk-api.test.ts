@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { test } from 'node:test'
 import { renderSdkApi } from '../scripts/render-sdk-api.ts'
-import { openApiDocument } from '../src/http/openapi.ts'
+import { openApiDocument } from '../src/http/reference/openapi.ts'
 import { operations } from '../src/operations.ts'
 
 test('sdk/api.ts says what the service does; `npm run sdk:types` writes it', () => {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, type TestContext, test } from 'node:test'
-import * as deliveries from '../src/webhooks/delivery-store.ts'
+import * as deliveries from '../src/webhooks/delivery/delivery-store.ts'
 import { startPostgres } from './support/postgres.ts'
 import { ENGINES, onBothEngines, type Service, startService } from './support/service.ts'
 import { until } from './support/until.ts'

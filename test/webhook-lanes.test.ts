@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { createLanes, type Turn } from '../src/webhooks/lanes.ts'
+import { createLanes, type Turn } from '../src/webhooks/delivery/lanes.ts'
 import { fc } from './support/property.ts'
 
 const limits = { maxInFlight: 10, maxPerEndpoint: 3 }

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { Limits, MemoryPolicy, Script, Tools } from '../runtime/spec.ts'
 import type { Keyring } from '../security/secrets.ts'
-import { AuthSettings, SecuritySettings } from '../security/settings.ts'
+import { AuthSettings, SecuritySettings } from '../security/security-settings.ts'
 import { Metadata, Text, Time } from '../shapes.ts'
 
 const DEFAULT_MODEL = 'builtin/echo'

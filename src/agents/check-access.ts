@@ -4,9 +4,9 @@ import { type ErrorDetail, forbidden, invalid } from '../errors.ts'
 import { type Actor, requirePermission } from '../operation.ts'
 import { readAgentAuthority } from '../security/authority.ts'
 import { certificateCheck } from '../security/client-certificate.ts'
-import { checkUrl } from '../security/guarded-url.ts'
+import { checkUrl } from '../security/outgoing/guarded-url.ts'
 import { covers, Permission } from '../security/permissions.ts'
-import type { AuthSettings, SecuritySettings } from '../security/settings.ts'
+import type { AuthSettings, SecuritySettings } from '../security/security-settings.ts'
 import { isHint } from './agent.ts'
 
 type Access = {

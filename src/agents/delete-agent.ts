@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { operation } from '../operation.ts'
-import { enqueue } from '../storage/jobs.ts'
+import { enqueue } from '../storage/jobs/jobs.ts'
 import { AgentParams } from './agent.ts'
 import * as agents from './store.ts'
 

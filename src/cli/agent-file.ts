@@ -1,5 +1,5 @@
 import { CreateAgentBody } from '../agents/agent.ts'
-import { readConfigFile } from '../config/file.ts'
+import { readConfigFile } from '../config/config-file.ts'
 import { EXIT, Failure } from './failure.ts'
 import type { World } from './world.ts'
 

@@ -3,7 +3,7 @@ import { DURATION_PATTERN, parseDuration } from '../lib/duration.ts'
 import { parseSize, SIZE_PATTERN } from '../lib/size.ts'
 import { isWellFormedKey } from '../security/key-format.ts'
 import { defaultRoles, Permission, type Roles } from '../security/permissions.ts'
-import { AddressRange, AuthSettings, Secret, SecuritySettings, WebAddress } from '../security/settings.ts'
+import { AddressRange, AuthSettings, Secret, SecuritySettings, WebAddress } from '../security/security-settings.ts'
 
 const DEFAULT_TIERS = {
   free: { requestsPerMinute: 60, burst: 100 },

@@ -1,5 +1,5 @@
+import type { ConfigFile } from './config-file.ts'
 import type { Entry, EnvironmentSettings } from './environment.ts'
-import type { ConfigFile } from './file.ts'
 import type { Problem } from './problems.ts'
 import { isSamePath, type Path, pathText, startsWith } from './settings.ts'
 

@@ -4,7 +4,7 @@ import * as agents from '../agents/store.ts'
 import { type Serving, serving } from '../deployments/serving.ts'
 import { ApiError, notFound } from '../errors.ts'
 import { Accepted, type Context, operation, requireUser } from '../operation.ts'
-import { jobWrite } from '../storage/jobs.ts'
+import { jobWrite } from '../storage/jobs/jobs.ts'
 import {
   failureOf,
   type Invocation,

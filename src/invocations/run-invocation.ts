@@ -7,7 +7,7 @@ import { metricWrites } from '../metrics/store.ts'
 import type { Parts } from '../operation.ts'
 import type { LiveRun } from '../runtime/live-runs.ts'
 import type { LogEntry, Outcome } from '../runtime/outcome.ts'
-import type { Entry, Write } from '../storage/journal.ts'
+import type { Entry, Write } from '../storage/journal/journal.ts'
 import { CANCELLED, type EndedInvocation, type Invocation } from './invocation.ts'
 import * as invocations from './store.ts'
 

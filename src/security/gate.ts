@@ -1,8 +1,8 @@
 import { parseDuration } from '../lib/duration.ts'
 import { type CertificateCheck, certificateCheck } from './client-certificate.ts'
 import { type IpList, ipList } from './ip-list.ts'
-import type { Rate } from './rate-limiter.ts'
-import type { SecuritySettings } from './settings.ts'
+import type { Rate } from './limits/rate-limiter.ts'
+import type { SecuritySettings } from './security-settings.ts'
 
 /** A `security` block worked out once. The service has one, and every agent may have its own; undefined asks nothing. */
 export type Gate = {

@@ -2,9 +2,9 @@ import { chmodSync, mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { Kysely, PostgresAdapter, sql } from 'kysely'
 import { migrate } from './migrate.ts'
-import { listen, notifyChannel, postgresDialect } from './postgres.ts'
-import { sqliteDialect } from './sqlite.ts'
-import { SqliteError } from './sqlite-thread.ts'
+import { listen, notifyChannel, postgresDialect } from './postgres/postgres.ts'
+import { sqliteDialect } from './sqlite/sqlite.ts'
+import { SqliteError } from './sqlite/sqlite-thread.ts'
 import type { Tables } from './tables.ts'
 
 /** The whole database or one transaction of it: a store's functions take either. */

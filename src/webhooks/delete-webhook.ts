@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { operation } from '../operation.ts'
-import { enqueue } from '../storage/jobs.ts'
+import { enqueue } from '../storage/jobs/jobs.ts'
 import { concernedAgent, getInScope } from './in-scope.ts'
 import * as webhooks from './store.ts'
 import { WebhookParams } from './webhook.ts'

@@ -1,7 +1,7 @@
 import { forbidden } from '../errors.ts'
 import { type Actor, outOfScope } from '../operation.ts'
 import type { Database } from '../storage/database.ts'
-import * as deliveries from './delivery-store.ts'
+import * as deliveries from './delivery/delivery-store.ts'
 import * as webhooks from './store.ts'
 import type { Webhook } from './webhook.ts'
 

@@ -1,8 +1,8 @@
 import { z } from 'zod'
 import { operation } from '../operation.ts'
-import { attempt } from './attempt.ts'
-import { Attempt } from './delivery.ts'
-import { eventBody } from './events.ts'
+import { attempt } from './delivery/attempt.ts'
+import { Attempt } from './delivery/delivery.ts'
+import { eventBody } from './emit-events.ts'
 import { concernedAgent, getInScope } from './in-scope.ts'
 import { signingSecrets, WebhookParams } from './webhook.ts'
 

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { invalid } from '../errors.ts'
 import { EVENT_TYPES, type EventType } from '../events.ts'
-import { checkUrl, type UrlPolicy } from '../security/guarded-url.ts'
+import { checkUrl, type UrlPolicy } from '../security/outgoing/guarded-url.ts'
 import type { Keyring } from '../security/secrets.ts'
 import { Text, Time } from '../shapes.ts'
 

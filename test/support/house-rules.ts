@@ -42,9 +42,9 @@ const SLICES: { level: number; name: string; face: string[] }[] = [
 /** One door for each outside thing. */
 const DOORS: Record<string, RegExp> = {
   fastify: /^http\//,
-  pg: /^storage\/(postgres|inspect)\.ts$/,
-  'node:sqlite': /^storage\/(sqlite-worker|inspect|backup|lock)\.ts$/,
-  ioredis: /^(app|security\/rate-limiter|cli\/examine)\.ts$/,
+  pg: /^storage\/(postgres\/postgres|inspect)\.ts$/,
+  'node:sqlite': /^storage\/(sqlite\/sqlite-worker|sqlite\/lock|inspect|backup)\.ts$/,
+  ioredis: /^(app|security\/limits\/rate-limiter|cli\/examine)\.ts$/,
   pino: /^lib\/log\.ts$/,
   ai: /^runtime\//,
   '@ai-sdk/': /^runtime\//,

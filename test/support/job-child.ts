@@ -2,7 +2,7 @@ import { type ChildProcess, fork } from 'node:child_process'
 import { once } from 'node:events'
 import { pino } from 'pino'
 import { openStorage, type StorageOptions } from '../../src/storage/database.ts'
-import { openJobs } from '../../src/storage/run-jobs.ts'
+import { openJobs } from '../../src/storage/jobs/run-jobs.ts'
 
 type Task = { kind: string; lease_ms: number }
 

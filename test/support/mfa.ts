@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { localFetch } from '../../src/cli/local-store.ts'
-import { codeAt, stepAt } from '../../src/security/mfa.ts'
+import { codeAt, stepAt } from '../../src/security/one-time-code.ts'
 import type { Service } from './service.ts'
 
 /** One operation as whoever sits at the host, on the store itself. */

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js'
 import addFormats from 'ajv-formats'
-import { openApiDocument } from '../../src/http/openapi.ts'
+import { openApiDocument } from '../../src/http/reference/openapi.ts'
 import { operations } from '../../src/operations.ts'
 
 type Document = { paths: Record<string, Record<string, { responses: Record<string, unknown> }>> }

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { openApiDocument } from '../../src/http/openapi.ts'
+import { openApiDocument } from '../../src/http/reference/openapi.ts'
 import type { Operation } from '../../src/operation.ts'
 import { operations } from '../../src/operations.ts'
 import { enrol } from './mfa.ts'

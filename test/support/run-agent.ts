@@ -2,7 +2,7 @@ import { Cancellation } from '../../src/runtime/deadline.ts'
 import type { Run, RuntimeOptions } from '../../src/runtime/runtime.ts'
 import { createRuntime } from '../../src/runtime/runtime.ts'
 import type { AgentSpec } from '../../src/runtime/spec.ts'
-import { guardedFetch } from '../../src/security/guarded-fetch.ts'
+import { guardedFetch } from '../../src/security/outgoing/guarded-fetch.ts'
 
 const BARE_AGENT: AgentSpec = {
   model: 'builtin/echo',

@@ -1,5 +1,5 @@
-import type { OpenApi, Parameter, Schema } from '../openapi-document.ts'
 import { type Html, html, prose } from './html.ts'
+import type { OpenApi, Parameter, Schema } from './openapi-document.ts'
 
 const DEEPEST = 4
 

@@ -1,4 +1,4 @@
-import { type OpenApi, operationsOf } from '../openapi-document.ts'
+import { type OpenApi, operationsOf } from './openapi-document.ts'
 
 /** The API in a page of plain text, for whoever reads with a model: https://llmstxt.org */
 export function llmsText(document: OpenApi): string {

@@ -1,6 +1,6 @@
-import { type OpenApi, operationsOf, type PlacedOperation, type Schema } from '../openapi-document.ts'
 import { fieldList, parameterList } from './fields.ts'
 import { type Html, html, prose } from './html.ts'
+import { type OpenApi, operationsOf, type PlacedOperation, type Schema } from './openapi-document.ts'
 import { curl, sampleReply } from './samples.ts'
 
 /** The API reference as one page; it reads without scripts, which only add search, copying and the theme switch. */

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
-import type { OpenApi } from '../openapi-document.ts'
 import { llmsText } from './llms.ts'
+import type { OpenApi } from './openapi-document.ts'
 import { referencePage } from './page.ts'
 
 /** A page that anybody may read. */

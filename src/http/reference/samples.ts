@@ -1,4 +1,4 @@
-import type { OpenApi, PlacedOperation, Schema } from '../openapi-document.ts'
+import type { OpenApi, PlacedOperation, Schema } from './openapi-document.ts'
 
 /** Values that read well, by the name of the field; shapes without one get something plain of their type. */
 const BY_NAME: Readonly<Record<string, unknown>> = {

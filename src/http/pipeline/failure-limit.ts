@@ -1,0 +1,39 @@
+import { ApiError } from '../../errors.ts'
+import type { RateLimiter } from '../../security/limits/rate-limiter.ts'
+
+/** How often one address may fail to authenticate. */
+export type FailureLimit = {
+  /** Counts a failure; throws when it is one too many. */
+  count(bucket: string): Promise<void>
+  /** Throws while the last failure was one too many. */
+  refuseBlocked(bucket: string): void
+}
+
+const MAX_REMEMBERED = 10_000
+
+export function failureLimit(limiter: RateLimiter, perMinute: number, now: () => number): FailureLimit {
+  const rate = { perMinute, burst: perMinute }
+  const blockedUntil = new Map<string, number>()
+
+  return {
+    async count(bucket) {
+      const { allowed, retry_after_ms } = await limiter.take(`auth:${bucket}`, rate)
+      blockedUntil.delete(bucket)
+      if (allowed) return
+      if (blockedUntil.size >= MAX_REMEMBERED) blockedUntil.delete(blockedUntil.keys().next().value as string)
+      blockedUntil.set(bucket, now() + retry_after_ms)
+      throw tooManyFailures(retry_after_ms)
+    },
+    refuseBlocked(bucket) {
+      const wait = (blockedUntil.get(bucket) ?? 0) - now()
+      // A clock that was set back must not block anybody for long: no wait is longer than a minute.
+      if (wait > 0 && wait <= 60_000) throw tooManyFailures(wait)
+    },
+  }
+}
+
+function tooManyFailures(wait_ms: number): ApiError {
+  return new ApiError('rate_limited', 'Too many failed authentications from this address', {
+    retry_after: Math.max(1, Math.ceil(wait_ms / 1000)),
+  })
+}

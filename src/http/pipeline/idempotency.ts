@@ -1,0 +1,140 @@
+import { randomUUID } from 'node:crypto'
+import type { FastifyRequest } from 'fastify'
+import { ApiError, invalid } from '../../errors.ts'
+import { canonicalJson } from '../../lib/json.ts'
+import type { Logger } from '../../lib/log.ts'
+import { type Keyring, sha256 } from '../../security/secrets.ts'
+import * as claims from '../../storage/claims.ts'
+import type { Database, Storage } from '../../storage/database.ts'
+import type { Rendered } from '../dialects/respond.ts'
+
+const WAIT_MS = 30_000
+const LEASE_MS = 30_000
+const POLL_MS = 100
+const PURPOSE = 'idempotency'
+const REPLAYED = 'Idempotent-Replayed'
+const KEY = /^[\x21-\x7e]{1,255}$/
+
+/** A request that may be sent again. `secret` replies are stored encrypted. */
+export type Repeatable = { scope: string; key: string; fingerprint: string; secret: boolean }
+
+/** Held while the request runs; `complete` belongs into the transaction of its effects. */
+export type Held = { complete(db: Database, reply: Rendered): Promise<boolean> }
+
+export type Idempotency = {
+  /** Runs the request, waits for the run under way, or answers what it answered before. */
+  once(request: Repeatable, run: (held: Held) => Promise<Rendered>): Promise<Rendered>
+  /** Resolves when nothing runs under a key any more. */
+  close(): Promise<void>
+}
+
+type Options = { storage: Storage; keyring: Keyring; now: () => number; log: Logger; leaseMs?: number; waitMs?: number }
+
+export function idempotency(options: Options): Idempotency {
+  const { storage, keyring, now, log, leaseMs = LEASE_MS, waitMs = WAIT_MS } = options
+  const running = new Map<string, { claim: claims.Claim; fingerprint: string; ended: Promise<void> }>()
+
+  const lease = () => ({ now: now(), lease_ms: leaseMs })
+
+  // The lease outlives three missed beats: a long run keeps its claim, a dead process loses it.
+  const heartbeat = setInterval(() => {
+    const held = [...running.values()].map(({ claim }) => claim)
+    claims
+      .renew(storage.db, held, lease())
+      .catch((err) => log.warn({ err }, 'could not renew the lease of running requests'))
+  }, leaseMs / 3)
+  heartbeat.unref()
+
+  const seal = (text: string, secret: boolean) => (secret ? keyring.encrypt(text, PURPOSE) : text)
+  const open = (text: string, secret: boolean) => (secret ? keyring.decrypt(text, PURPOSE) : text)
+
+  const runClaimed = async (
+    claim: claims.Claim,
+    { fingerprint: print, secret }: Repeatable,
+    run: (held: Held) => Promise<Rendered>,
+  ) => {
+    const id = `${claim.scope} ${claim.key}`
+    const ended = Promise.withResolvers<void>()
+    running.set(id, { claim, fingerprint: print, ended: ended.promise })
+    let stored = false
+    try {
+      return await run({
+        async complete(db, reply) {
+          stored = await claims.complete(db, claim, { ...reply, body: seal(reply.body, secret) })
+          return stored
+        },
+      })
+    } catch (error) {
+      stored = false
+      throw error
+    } finally {
+      if (!stored)
+        await claims.release(storage.db, claim).catch((err) => log.warn({ err }, 'could not free an Idempotency-Key'))
+      // Whoever took over meanwhile goes on under its own name.
+      if (running.get(id)?.claim === claim) running.delete(id)
+      ended.resolve()
+    }
+  }
+
+  return {
+    async once(request, run) {
+      const { scope, key, fingerprint: print, secret } = request
+      const deadline = performance.now() + waitMs
+      for (;;) {
+        // What runs here is known without asking the store: its lease may look over after a jump of the clock.
+        const known = running.get(`${scope} ${key}`)
+        if (known && known.fingerprint !== print) throw keyReused()
+        if (!known) {
+          const claim = { scope, key, owner: randomUUID() }
+          const claimed = await claims.claim(storage.db, claim, print, lease())
+          if (claimed.state === 'claimed') return runClaimed(claim, request, run)
+          if (claimed.state === 'other') throw keyReused()
+          if (claimed.state === 'done') {
+            const { status, headers, body } = claimed.reply
+            return { status, headers: { ...headers, [REPLAYED]: 'true' }, body: open(body, secret) }
+          }
+        }
+        if (performance.now() >= deadline) throw keyInUse()
+        const here = running.get(`${scope} ${key}`)?.ended
+        await Promise.race([...(here ? [here] : []), pause(here ? deadline - performance.now() : POLL_MS)])
+      }
+    },
+    async close() {
+      clearInterval(heartbeat)
+      await Promise.all([...running.values()].map(({ ended }) => ended))
+    },
+  }
+}
+
+function pause(ms: number): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, Math.max(0, ms)).unref())
+}
+
+/** The header's key, undefined when absent. Quotes around it (the IETF draft's form) do not make another key. */
+export function readIdempotencyKey(request: FastifyRequest): string | undefined {
+  if (request.headers['idempotency-key'] === undefined) return undefined
+  const values = request.raw.headersDistinct['idempotency-key'] ?? []
+  const field = 'Idempotency-Key'
+  if (values.length > 1) throw invalid({ field, error: 'is given more than once' })
+  const key = (values[0] as string).replace(/^"(.*)"$/, '$1')
+  if (!KEY.test(key)) throw invalid({ field, error: 'must be 1 to 255 visible ASCII characters' })
+  return key
+}
+
+export function isReplay(headers: Record<string, string>): boolean {
+  return REPLAYED in headers
+}
+
+export function fingerprint(method: string, path: string, query: string, body: unknown): string {
+  return sha256(`${method} ${path}?${query}\n${canonicalJson(body ?? null)}`)
+}
+
+function keyReused(): ApiError {
+  return new ApiError('idempotency_key_reused', 'This Idempotency-Key was used for another request')
+}
+
+function keyInUse(): ApiError {
+  return new ApiError('idempotency_key_in_use', 'A request with this Idempotency-Key is still running', {
+    retry_after: 1,
+  })
+}

@@ -1,0 +1,42 @@
+import type { X509Certificate } from 'node:crypto'
+import type { Socket } from 'node:net'
+import type { TLSSocket } from 'node:tls'
+import { ApiError, forbidden } from '../../errors.ts'
+import type { Gate } from '../../security/gate.ts'
+import type { Exchange } from './exchange.ts'
+
+/** What the service, or one agent, asks of a connection: HTTPS, a listed address, a client certificate. */
+export function passGate(exchange: Exchange, { https, addresses, certificate }: Gate, time: number): void {
+  if (https && !exchange.secure) {
+    throw new ApiError('https_required', 'This is served over HTTPS only. What was sent just now went in plain text')
+  }
+  if (addresses && !addresses.allows(exchange.address)) throw forbidden('This address is not on the allow-list')
+  if (!certificate) return
+  const peer = peerCertificate(exchange.request.raw.socket)
+  if (!peer) throw forbidden('This needs a client certificate')
+  if (!certificate(peer, time)) throw forbidden('This client certificate is not accepted')
+}
+
+/** Of an agent's and the service's promise the longer one holds: browsers keep one for the whole host. */
+export function promiseHttps({ secure, headers }: Exchange, { hsts }: Gate): void {
+  if (hsts === undefined || !secure) return
+  const name = 'Strict-Transport-Security'
+  const promised = Number(/\d+/.exec(headers[name] ?? '')?.[0] ?? 0)
+  headers[name] = `max-age=${Math.max(hsts, promised)}`
+}
+
+const certificates = new WeakMap<Socket, X509Certificate>()
+
+/**
+ * The certificate whose key the client proved to hold on this very connection. Sessions are never resumed, and one
+ * that were resumed all the same proves nothing.
+ */
+function peerCertificate(socket: Socket): X509Certificate | undefined {
+  const known = certificates.get(socket)
+  if (known) return known
+  const tls = socket as TLSSocket
+  if (!tls.encrypted || tls.isSessionReused()) return undefined
+  const certificate = tls.getPeerX509Certificate()
+  if (certificate) certificates.set(socket, certificate)
+  return certificate
+}

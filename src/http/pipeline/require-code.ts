@@ -1,0 +1,57 @@
+import { ApiError } from '../../errors.ts'
+import { type Actor, type Operation, protectedNames } from '../../operation.ts'
+import type { Gate } from '../../security/gate.ts'
+import type { AttemptResult } from '../../security/one-time-code.ts'
+import type { Exchange } from './exchange.ts'
+
+/** Tries a key's one-time code, which is spent by that; undefined for a key without a second factor. */
+export type SpendCode = (key_id: string, code: string) => Promise<AttemptResult | undefined>
+
+const HEADER = 'x-service-otp'
+const CODE = /^\d{6}$/
+
+/** Asks for a one-time code where the service or the agent wants one for this operation. */
+export function requireCode(
+  exchange: Exchange,
+  operation: Operation,
+  body: unknown,
+  { gates, spend }: { gates: Gate[]; spend: SpendCode },
+): void | Promise<void> {
+  if (needsCode(operation, body, gates)) return readAndSpend(exchange, spend)
+}
+
+async function readAndSpend(exchange: Exchange, spend: SpendCode): Promise<void> {
+  const { kind, id } = exchange.actor as Actor
+  const code = exchange.request.headers[HEADER]
+  if (kind !== 'key') throw codeRequired('This needs a one-time code, which only an API key can have')
+  if (typeof code !== 'string' || !CODE.test(code)) {
+    throw codeRequired('This needs a one-time code: send its six digits as X-Service-OTP')
+  }
+  const result = await spend(id, code)
+  if (result === undefined) throw codeRequired('This needs a one-time code, and this key has no second factor yet')
+  if (result.ok) return
+  if (result.reason === 'locked') {
+    throw new ApiError('rate_limited', 'Too many wrong one-time codes: this key is locked for a while', {
+      retry_after: Math.max(1, Math.ceil(result.retry_after_ms / 1000)),
+    })
+  }
+  // A code that was used before reads like a wrong one: whoever looked over a shoulder learns nothing.
+  throw codeRequired('This one-time code is wrong or was used before')
+}
+
+function needsCode(operation: Operation, body: unknown, gates: Gate[]): boolean {
+  if (operation.mfa === 'always') return true
+  const policies = gates.flatMap(({ mfa }) => mfa ?? [])
+  if (policies.length === 0) return false
+  // Whoever may change the policy could switch it off first, so that needs a code under every policy.
+  const fields = Object.keys(Object(body))
+  if (operation.accessFields?.some((field) => fields.includes(field))) return true
+  return protectedNames(operation).some((name) => policies.some((policy) => policy.has(name)))
+}
+
+/** `insufficient_user_authentication` is RFC 9470's word for a step that is still missing. */
+function codeRequired(message: string): ApiError {
+  return new ApiError('mfa_required', message, {
+    headers: { 'WWW-Authenticate': 'Bearer realm="moorage", error="insufficient_user_authentication"' },
+  })
+}

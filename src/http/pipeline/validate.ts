@@ -1,0 +1,53 @@
+import { z } from 'zod'
+import { ApiError, type ErrorDetail, invalid } from '../../errors.ts'
+
+const MAX_DETAILS = 20
+
+/** The value in its shape, or a 400 that names every field that is wrong. */
+export function validate<T extends z.ZodType>(shape: T, value: unknown): z.output<T> {
+  const result = shape.safeParse(value)
+  if (result.success) return result.data
+  const missing = result.error.issues.filter((issue) => isMissing(issue, value)).map((issue) => fieldOf(issue.path))
+  const details = result.error.issues.flatMap((issue) => toDetails(issue, value)).slice(0, MAX_DETAILS)
+  if (missing.length === 0) throw invalid(...details)
+  throw new ApiError(
+    'invalid_request',
+    `Missing required parameter${missing.length > 1 ? 's' : ''}: ${missing.slice(0, MAX_DETAILS).join(', ')}`,
+    { details },
+  )
+}
+
+function toDetails(issue: z.core.$ZodIssue, value: unknown): ErrorDetail[] {
+  if (issue.code === 'unrecognized_keys') {
+    return issue.keys.slice(0, MAX_DETAILS).map((key) => ({
+      field: fieldOf([...issue.path, key.slice(0, 100)]),
+      error: 'unknown field',
+    }))
+  }
+  // A union's own message says nothing; the branch that came furthest does.
+  if (issue.code === 'invalid_union') {
+    const branch = issue.errors.toSorted((a, b) => depth(b) - depth(a))[0]
+    if (branch && branch.length > 0) {
+      return branch.flatMap((inner) => toDetails({ ...inner, path: [...issue.path, ...inner.path] }, value))
+    }
+  }
+  return [{ field: fieldOf(issue.path), error: isMissing(issue, value) ? 'is required' : issue.message }]
+}
+
+function depth(issues: z.core.$ZodIssue[]): number {
+  return Math.max(0, ...issues.map((issue) => issue.path.length))
+}
+
+function isMissing(issue: z.core.$ZodIssue, value: unknown): boolean {
+  if (issue.path.length === 0) return false
+  let inner: unknown = value
+  for (const step of issue.path) {
+    if (inner === null || typeof inner !== 'object' || !Object.hasOwn(inner, step)) return true
+    inner = (inner as Record<PropertyKey, unknown>)[step]
+  }
+  return inner === undefined
+}
+
+function fieldOf(path: PropertyKey[]): string {
+  return path.map(String).join('.') || '(body)'
+}

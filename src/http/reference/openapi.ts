@@ -1,0 +1,266 @@
+import { z } from 'zod'
+import { type ErrorCode, STATUS_OF } from '../../errors.ts'
+import { changes, type Operation, protectedNames } from '../../operation.ts'
+import type { OpenApi } from './openapi-document.ts'
+
+type Schema = Record<string, unknown>
+
+const DOCUMENT_VERSION = '1.0.0'
+
+/** What the pipeline may answer to any request. */
+const COMMON_ERRORS: ErrorCode[] = [
+  'invalid_request',
+  'unauthorized',
+  'forbidden',
+  'https_required',
+  'rate_limited',
+  'server_error',
+  'unavailable',
+]
+const BODY_ERRORS: ErrorCode[] = ['payload_too_large', 'unsupported_media_type']
+const IDEMPOTENCY_ERRORS: ErrorCode[] = ['idempotency_key_in_use', 'idempotency_key_reused']
+
+/** OpenAPI 3.1, read off the declarations. */
+export function openApiDocument(operations: readonly Operation[]): OpenApi {
+  const schemas: Record<string, Schema> = { Error: errorSchema(), Pagination: paginationSchema() }
+  const paths: OpenApi['paths'] = {}
+  for (const operation of operations) {
+    paths[operation.path] ??= {}
+    Object.assign(paths[operation.path] as object, { [operation.method.toLowerCase()]: describe(operation, schemas) })
+  }
+  const tags = [...new Set(operations.map(tagOf))].map((name) => ({ name }))
+  const document = {
+    openapi: '3.1.0',
+    info: {
+      title: 'Moorage',
+      version: DOCUMENT_VERSION,
+      summary: 'Named AI agents behind one REST API',
+      description: 'Every path but this one needs `Authorization: Bearer <key>`.',
+      license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
+    },
+    servers: [{ url: '/' }],
+    security: [{ key: [] }],
+    tags,
+    paths,
+    components: {
+      schemas,
+      securitySchemes: {
+        key: {
+          type: 'http',
+          scheme: 'bearer',
+          description: 'An API key (`mrg_…`), or a token of the identity provider that is configured.',
+        },
+      },
+    },
+  }
+  return document
+}
+
+function describe(operation: Operation, schemas: Record<string, Schema>): Schema {
+  const success = operation.success ?? 200
+  const responses: Record<string, unknown> = {
+    [success]: {
+      description: 'Success',
+      headers: replyHeaders(operation),
+      content: { 'application/json': { schema: envelope(operation, schemas) } },
+    },
+  }
+  if (operation.streams) {
+    const { content } = responses[success] as { content: Schema }
+    content['text/event-stream'] = {
+      schema: { type: 'string', description: 'Server-sent events; `done` carries the reply' },
+    }
+  }
+  if (operation.accepted) {
+    const data = toSchema(operation.accepted, 'output', schemas)
+    responses[202] = {
+      description: 'Accepted: it runs in the background',
+      content: { 'application/json': { schema: successSchema(data) } },
+    }
+  }
+  for (const [status, codes] of errorsOf(operation)) {
+    responses[status] = {
+      description: codes.map((code) => `\`${code}\``).join(', '),
+      content: { 'application/json': { schema: { $ref: '#/components/schemas/Error' } } },
+    }
+  }
+  return {
+    operationId: operation.id,
+    summary: operation.summary,
+    ...(operation.description && { description: operation.description }),
+    tags: [tagOf(operation)],
+    ...(operation.permission && { 'x-permission': operation.permission }),
+    parameters: parametersOf(operation, schemas),
+    ...(operation.body && {
+      requestBody: {
+        required: !operation.bodyOptional,
+        content: { 'application/json': { schema: toSchema(operation.body, 'input', schemas) } },
+      },
+    }),
+    responses,
+  }
+}
+
+function envelope(operation: Operation, schemas: Record<string, Schema>): Schema {
+  if (operation.list) {
+    return {
+      type: 'object',
+      required: ['data', 'pagination'],
+      additionalProperties: false,
+      properties: {
+        data: { type: 'array', items: toSchema(operation.list, 'output', schemas) },
+        pagination: { $ref: '#/components/schemas/Pagination' },
+      },
+    }
+  }
+  return successSchema(toSchema(operation.data, 'output', schemas))
+}
+
+function successSchema(data: Schema): Schema {
+  return {
+    type: 'object',
+    required: ['success', 'data'],
+    additionalProperties: false,
+    properties: { success: { const: true }, data },
+  }
+}
+
+function parametersOf(operation: Operation, schemas: Record<string, Schema>): Schema[] {
+  const inPath = [...operation.path.matchAll(/\{(\w+)\}/g)].map(([, name]) => ({
+    name,
+    in: 'path',
+    required: true,
+    schema: { type: 'string' },
+    ...(name === 'agent_id' && { description: "The agent's id or name" }),
+  }))
+  const query = operation.query ? toSchema(operation.query, 'input', schemas) : {}
+  const required = (query.required ?? []) as string[]
+  const inQuery = Object.entries((query.properties ?? {}) as Record<string, Schema>).map(
+    ([name, { description, ...schema }]) => ({
+      name,
+      in: 'query',
+      required: required.includes(name),
+      ...(description !== undefined && { description }),
+      schema,
+    }),
+  )
+  const idempotencyKey = {
+    name: 'Idempotency-Key',
+    in: 'header',
+    required: false,
+    description: 'Makes a retry safe: the same request with the same key within 24 hours runs once.',
+    schema: { type: 'string', minLength: 1, maxLength: 255 },
+  }
+  const code = {
+    name: 'X-Service-OTP',
+    in: 'header',
+    required: operation.mfa === 'always',
+    description: 'A one-time code of the key, where `security.mfa` asks for one.',
+    schema: { type: 'string', pattern: '^\\d{6}$' },
+  }
+  return [
+    ...inPath,
+    ...inQuery,
+    ...(operation.idempotent ? [idempotencyKey] : []),
+    ...(mayNeedCode(operation) ? [code] : []),
+  ]
+}
+
+function mayNeedCode(operation: Operation): boolean {
+  return protectedNames(operation).length > 0
+}
+
+function errorsOf(operation: Operation): Map<number, ErrorCode[]> {
+  const codes: ErrorCode[] = [
+    ...COMMON_ERRORS,
+    ...(mayNeedCode(operation) ? (['mfa_required'] as const) : []),
+    ...(operation.path.includes('{') ? (['not_found'] as const) : []),
+    ...(changes(operation) ? BODY_ERRORS : []),
+    ...(operation.idempotent ? IDEMPOTENCY_ERRORS : []),
+    ...(operation.errors ?? []),
+  ]
+  const byStatus = Map.groupBy([...new Set(codes)], (code) => STATUS_OF[code])
+  return new Map([...byStatus].toSorted(([a], [b]) => a - b))
+}
+
+function replyHeaders(operation: Operation): Schema {
+  const header = (description: string, type: string) => ({ description, schema: { type } })
+  return {
+    'X-Request-Id': header('The id of this request', 'string'),
+    'X-RateLimit-Limit': header('Requests a minute', 'integer'),
+    'X-RateLimit-Remaining': header('Requests left now', 'integer'),
+    'X-RateLimit-Reset': header('Epoch seconds when all are there again', 'integer'),
+    ...(operation.success === 201 && { Location: header('Where the new resource is', 'string') }),
+    ...(operation.idempotent && { 'Idempotent-Replayed': header('`true` on a repeated answer', 'string') }),
+  }
+}
+
+/** A shape as JSON Schema; what the shape gives an id becomes a component. */
+function toSchema(shape: z.ZodType, io: 'input' | 'output', schemas: Record<string, Schema>): Schema {
+  const {
+    $defs = {},
+    $schema: _,
+    ...schema
+  } = z.toJSONSchema(shape, { io, unrepresentable: 'any' }) as Schema & {
+    $defs?: Record<string, Schema>
+  }
+  const toComponents = <T>(value: T): T =>
+    JSON.parse(JSON.stringify(value).replaceAll('"#/$defs/', '"#/components/schemas/'))
+  for (const [name, definition] of Object.entries($defs)) schemas[name] = toComponents(definition)
+  const id = schema.id
+  if (typeof id !== 'string') return toComponents(schema)
+  const { id: _id, ...rest } = schema
+  schemas[id] = toComponents(rest)
+  return { $ref: `#/components/schemas/${id}` }
+}
+
+function tagOf({ path }: Operation): string {
+  const words = path.split('/').filter((word) => word !== 'v1' && word !== '' && !word.startsWith('{'))
+  const tag = words.find((word, i) => i > 0 || words.length === 1 || word !== 'agents') ?? 'agents'
+  return tag === 'invoke' ? 'invocations' : tag
+}
+
+function errorSchema(): Schema {
+  return {
+    type: 'object',
+    required: ['success', 'error', 'request_id'],
+    additionalProperties: false,
+    properties: {
+      success: { const: false },
+      error: {
+        type: 'object',
+        required: ['code', 'message'],
+        additionalProperties: false,
+        properties: {
+          code: { enum: Object.keys(STATUS_OF) },
+          message: { type: 'string' },
+          retry_after: { type: 'integer', description: 'Seconds' },
+          details: {
+            type: 'array',
+            items: {
+              type: 'object',
+              required: ['field', 'error'],
+              additionalProperties: false,
+              properties: { field: { type: 'string' }, error: { type: 'string' } },
+            },
+          },
+        },
+      },
+      request_id: { type: 'string' },
+    },
+  }
+}
+
+function paginationSchema(): Schema {
+  return {
+    type: 'object',
+    required: ['limit', 'offset', 'total', 'has_more'],
+    additionalProperties: false,
+    properties: {
+      limit: { type: 'integer' },
+      offset: { type: 'integer' },
+      total: { type: 'integer' },
+      has_more: { type: 'boolean' },
+    },
+  }
+}

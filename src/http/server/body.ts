@@ -1,0 +1,94 @@
+import { ApiError } from '../../errors.ts'
+import type { Operation } from '../../operation.ts'
+
+const MAX_DEPTH = 32
+const MAX_FIELDS = 1000
+const COMMA = 0x2c
+const QUOTE = 0x22
+const BACKSLASH = 0x5c
+const OPEN_BRACE = 0x7b
+const OPEN_BRACKET = 0x5b
+const CLOSE_BRACE = 0x7d
+const CLOSE_BRACKET = 0x5d
+
+const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
+
+/** What the operation gets: an empty object where a body is absent and may be. */
+export function readBody({ body, bodyOptional }: Operation, bytes: Buffer | undefined): unknown {
+  if (bytes === undefined || bytes.length === 0) {
+    if (!body || bodyOptional) return {}
+    throw badBody('The request needs a JSON body')
+  }
+  const value = parseJson(bytes)
+  if (!body) throw badBody('This request takes no body')
+  return value
+}
+
+/**
+ * Strict JSON from bytes. What would be slow to parse and check only to be refused is refused by its bytes: 400 000
+ * nested arrays, an object of 80 000 fields.
+ */
+function parseJson(bytes: Uint8Array): unknown {
+  refuseUnwieldy(bytes)
+  let text: string
+  try {
+    text = utf8.decode(bytes)
+  } catch {
+    throw badBody('The body is not valid UTF-8')
+  }
+  let value: unknown
+  try {
+    value = JSON.parse(text)
+  } catch {
+    throw badBody('The body is not valid JSON')
+  }
+  // Only an escape can bring in a NUL or half a surrogate pair: the bytes were valid UTF-8, and JSON forbids raw controls.
+  if (text.includes('\\u') || text.includes('__proto__')) refuseUnsafe(value)
+  return value
+}
+
+/**
+ * Of each object or array that is open: how many commas it had; those of arrays are not counted. Shared, because to make
+ * one costs more than most bodies; a body is gone over in one go.
+ */
+const commas = new Float64Array(MAX_DEPTH + 1)
+
+function refuseUnwieldy(bytes: Uint8Array): void {
+  let depth = 0
+  let inString = false
+  for (let i = 0; i < bytes.length; i++) {
+    const byte = bytes[i]
+    if (inString) {
+      if (byte === BACKSLASH) i++
+      else if (byte === QUOTE) inString = false
+    } else if (byte === QUOTE) {
+      inString = true
+    } else if (byte === OPEN_BRACE || byte === OPEN_BRACKET) {
+      if (++depth > MAX_DEPTH) throw badBody(`The body is nested deeper than ${MAX_DEPTH} levels`)
+      commas[depth] = byte === OPEN_BRACE ? 0 : Number.NEGATIVE_INFINITY
+    } else if (byte === CLOSE_BRACE || byte === CLOSE_BRACKET) {
+      depth--
+    } else if (byte === COMMA && depth > 0) {
+      const count = (commas[depth] as number) + 1
+      if (count >= MAX_FIELDS) throw badBody(`The body has an object of more than ${MAX_FIELDS} fields`)
+      commas[depth] = count
+    }
+  }
+}
+
+function refuseUnsafe(value: unknown): void {
+  if (typeof value === 'string') {
+    if (value.includes('\0')) throw badBody('The body holds the character U+0000, which cannot be stored')
+    if (!value.isWellFormed()) throw badBody('The body holds half a surrogate pair, which is not a character')
+  } else if (value !== null && typeof value === 'object') {
+    for (const [key, inner] of Object.entries(value)) {
+      if (key === '__proto__') throw badBody('The body holds a field named __proto__')
+      refuseUnsafe(key)
+      refuseUnsafe(inner)
+    }
+  }
+}
+
+function badBody(message: string): ApiError {
+  return new ApiError('invalid_request', message)
+}

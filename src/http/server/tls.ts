@@ -1,0 +1,36 @@
+import { constants } from 'node:crypto'
+import { readFileSync } from 'node:fs'
+import type { Server as HttpsServer, ServerOptions } from 'node:https'
+import type { Logger } from '../../lib/log.ts'
+import { watchFiles } from '../../lib/watch-files.ts'
+
+type TlsSettings = { cert: string; key: string; reload: boolean }
+
+/**
+ * Asks every client for a certificate and leaves it to the gates whether one is needed: agents differ. Session tickets
+ * and renegotiation are off, so that a certificate is shown and proven on every connection, and stays the same.
+ */
+export function tlsOptions({ cert, key }: TlsSettings): ServerOptions {
+  return {
+    cert: readFileSync(cert),
+    key: readFileSync(key),
+    minVersion: 'TLSv1.2',
+    secureOptions: constants.SSL_OP_NO_TICKET | constants.SSL_OP_NO_RENEGOTIATION,
+    requestCert: true,
+    rejectUnauthorized: false,
+    handshakeTimeout: 10_000,
+  }
+}
+
+/** New connections get the new certificate, open ones go on. Files that do not fit yet leave the old one in place. */
+export function reloadTls(server: HttpsServer, settings: TlsSettings, log: Logger): () => void {
+  if (!settings.reload) return () => {}
+  return watchFiles([settings.cert, settings.key], () => {
+    try {
+      server.setSecureContext(tlsOptions(settings))
+      log.info('the TLS certificate was reloaded')
+    } catch (err) {
+      log.error({ err }, 'the new TLS certificate cannot be used; the old one stays')
+    }
+  })
+}

@@ -1,0 +1,47 @@
+import { z } from 'zod'
+import { ApiError, conflict, invalid } from '../../errors.ts'
+import { operation } from '../../operation.ts'
+import { concernedAgent, getInScope } from '../in-scope.ts'
+import { KeyParams } from '../key.ts'
+import { FactorReply, presentFactor } from './factor.ts'
+import * as factors from './factor-store.ts'
+import { spendCode } from './spend-code.ts'
+
+export const confirmFactor = operation({
+  id: 'confirmFactor',
+  method: 'POST',
+  path: '/v1/keys/{key_id}/mfa/confirm',
+  summary: 'Confirm a second factor',
+  description:
+    'The first code of a new factor puts it in force, in place of the one before: it shows that the secret arrived in the app.',
+  permission: 'manage',
+  idempotent: true,
+  // A wrong code must stay counted, so nothing here is undone when the request fails.
+  transaction: false,
+  errors: ['conflict'],
+  params: KeyParams,
+  body: z.strictObject({ code: z.string().regex(/^\d{6}$/, 'must be six digits') }),
+  concerns: concernedAgent,
+  data: FactorReply,
+
+  async run({ params, body }, { storage, actor, keyring, now }) {
+    const { key_id } = params
+    await getInScope(storage.db, actor, key_id)
+    const tried = await spendCode(storage.db, keyring, { key_id, code: body.code, status: 'pending', now: now() })
+    if (!tried) throw noneWaits()
+    if (!tried.ok && tried.reason === 'locked') {
+      throw new ApiError('rate_limited', 'Too many wrong codes', {
+        retry_after: Math.ceil(tried.retry_after_ms / 1000),
+      })
+    }
+    if (!tried.ok) throw invalid({ field: 'code', error: 'is wrong' })
+    return storage.transaction(async (db) => {
+      if (!(await factors.activate(db, key_id))) throw noneWaits()
+      return presentFactor(key_id, await factors.listOf(db, key_id), now())
+    })
+  },
+})
+
+function noneWaits(): ApiError {
+  return conflict('No second factor of this key waits for its first code')
+}

@@ -1,0 +1,39 @@
+import { z } from 'zod'
+import type { FactorState } from '../../security/one-time-code.ts'
+import { Time } from '../../shapes.ts'
+
+/** `pending` until its first code was given: nobody is held to a factor that was never seen to work. */
+export const FactorStatus = z.enum(['pending', 'active'])
+export type FactorStatus = z.output<typeof FactorStatus>
+
+export const FactorReply = z
+  .object({
+    key_id: z.string(),
+    status: z.enum(['none', ...FactorStatus.options]),
+    locked_until: Time.nullable(),
+    created_at: Time.nullable(),
+    created_by: z.string().nullable(),
+  })
+  .meta({ id: 'KeyFactor' })
+
+/** The second factor of a key as the service holds it. */
+export type Factor = FactorState & {
+  key_id: string
+  status: FactorStatus
+  /** Sealed. */
+  secret: string
+  version: number
+  created_at: number
+  created_by: string
+}
+
+export const FACTOR_PURPOSE = 'key.factor'
+
+/** One in force comes before one that waits. */
+export function presentFactor(key_id: string, factors: Factor[], now: number): z.input<typeof FactorReply> {
+  const factor = factors.find(({ status }) => status === 'active') ?? factors[0]
+  if (!factor) return { key_id, status: 'none', locked_until: null, created_at: null, created_by: null }
+  const { status, locked_until, created_at, created_by } = factor
+  const isLocked = locked_until !== null && locked_until > now
+  return { key_id, status, locked_until: isLocked ? locked_until : null, created_at, created_by }
+}

@@ -1,0 +1,21 @@
+import { operation } from '../../operation.ts'
+import { concernedAgent, getInScope } from '../in-scope.ts'
+import { KeyParams } from '../key.ts'
+import { FactorReply, presentFactor } from './factor.ts'
+import * as factors from './factor-store.ts'
+
+export const getFactor = operation({
+  id: 'getFactor',
+  method: 'GET',
+  path: '/v1/keys/{key_id}/mfa',
+  summary: 'Say whether a key has a second factor',
+  permission: 'manage',
+  params: KeyParams,
+  concerns: concernedAgent,
+  data: FactorReply,
+
+  async run({ params }, { db, actor, now }) {
+    const key = await getInScope(db, actor, params.key_id)
+    return presentFactor(key.id, await factors.listOf(db, key.id), now())
+  },
+})

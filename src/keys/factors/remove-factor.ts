@@ -1,0 +1,29 @@
+import { z } from 'zod'
+import { forbidden } from '../../errors.ts'
+import { operation } from '../../operation.ts'
+import { requireNoEscalation } from '../escalation.ts'
+import { concernedAgent, getInScope } from '../in-scope.ts'
+import { KeyParams } from '../key.ts'
+import * as factors from './factor-store.ts'
+
+export const removeFactor = operation({
+  id: 'removeFactor',
+  method: 'DELETE',
+  path: '/v1/keys/{key_id}/mfa',
+  summary: "Remove a key's second factor",
+  description: 'Needs another key with a second factor and its code in `X-Service-OTP`, as giving one does.',
+  permission: 'manage',
+  mfa: 'always',
+  params: KeyParams,
+  concerns: concernedAgent,
+  data: z.object({ key_id: z.string(), deleted: z.literal(true) }),
+
+  async run({ params }, { db, actor, config }) {
+    const key = await getInScope(db, actor, params.key_id)
+    if (actor.id === key.id) throw forbidden('A key cannot remove its own second factor: use another key, or the host')
+    requireNoEscalation(actor, key, config)
+    await factors.remove(db, key.id, 'pending')
+    await factors.remove(db, key.id, 'active')
+    return { key_id: key.id, deleted: true as const }
+  },
+})

@@ -1,0 +1,64 @@
+import { type IpList, ipList } from '../ip-list.ts'
+import { isPublic, parseAddress } from './address.ts'
+
+export interface UrlPolicy {
+  /** Plain http is allowed. Certificates are checked either way. */
+  allowInsecure: boolean
+  /** The operator's exceptions: ranges that may be reached although they are not public. */
+  allowedCidrs: readonly string[]
+}
+
+interface UrlProblem {
+  code: 'invalid_url' | 'blocked_address'
+  message: string
+}
+
+const MAX_URL_LENGTH = 2048
+
+/** What is wrong with a URL as far as it can be told without asking DNS. */
+export function checkUrl(url: string | URL, policy: UrlPolicy): UrlProblem | undefined {
+  const text = String(url)
+  if (text.length > MAX_URL_LENGTH) return invalid(`url must be at most ${MAX_URL_LENGTH} characters`)
+  // The URL parser would silently drop these, and the stored text would differ from what is called.
+  if (/[\s\p{Cc}]/u.test(text)) return invalid('url must not contain spaces or control characters')
+  const parsed = URL.parse(text)
+  if (parsed === null) return invalid('url is not a valid URL')
+  if (parsed.href.length > MAX_URL_LENGTH) return invalid(`url must be at most ${MAX_URL_LENGTH} characters`)
+  const insecure = policy.allowInsecure && parsed.protocol === 'http:'
+  if (parsed.protocol !== 'https:' && !insecure) return invalid('url must use https')
+  if (parsed.username !== '' || parsed.password !== '') return invalid('url must not contain a user name or password')
+  if (parsed.href.includes('#')) return invalid('url must not contain a fragment')
+  if (BAD_PORTS.has(Number(parsed.port || 443))) return invalid(`url must not use port ${parsed.port}`)
+  return checkHost(urlHost(parsed), ipList(policy.allowedCidrs))
+}
+
+/** The host as DNS, TLS and the socket want it: no brackets around IPv6, no dot at the end. */
+export function urlHost(url: URL): string {
+  return url.hostname.replace(/^\[|\]$/g, '').replace(/\.$/, '')
+}
+
+/** Whether we may talk to this very address. */
+export function allowsAddress(text: string, exceptions: IpList): boolean {
+  const address = parseAddress(text)
+  return address !== undefined && (isPublic(address) || exceptions.allows(text))
+}
+
+function checkHost(host: string, exceptions: IpList): UrlProblem | undefined {
+  if (host.split('.').includes('')) return invalid('url has an empty label in its host name')
+  const local = host === 'localhost' || host.endsWith('.localhost')
+  const literals = local ? ['127.0.0.1', '::1'] : parseAddress(host) ? [host] : []
+  if (literals.length === 0 || literals.some((address) => allowsAddress(address, exceptions))) return undefined
+  return { code: 'blocked_address', message: 'url must point to a public address' }
+}
+
+function invalid(message: string): UrlProblem {
+  return { code: 'invalid_url', message }
+}
+
+// https://fetch.spec.whatwg.org/#port-blocking
+const BAD_PORTS = new Set([
+  0, 1, 7, 9, 11, 13, 15, 17, 19, 20, 21, 22, 23, 25, 37, 42, 43, 53, 69, 77, 79, 87, 95, 101, 102, 103, 104, 109, 110,
+  111, 113, 115, 117, 119, 123, 135, 137, 139, 143, 161, 179, 389, 427, 465, 512, 513, 514, 515, 526, 530, 531, 532,
+  540, 548, 554, 556, 563, 587, 601, 636, 989, 990, 993, 995, 1719, 1720, 1723, 2049, 3659, 4045, 4190, 5060, 5061,
+  6000, 6566, 6665, 6666, 6667, 6668, 6669, 6679, 6697, 10080,
+])

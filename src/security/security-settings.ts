@@ -1,0 +1,121 @@
+import { z } from 'zod'
+import { DURATION_PATTERN, parseDuration } from '../lib/duration.ts'
+import { parseRange } from './outgoing/address.ts'
+import { Permission } from './permissions.ts'
+
+// Service and agents share these shapes, and agents answer with what they were given: nothing here is transformed.
+
+export const AddressRange = z
+  .string()
+  .refine((text) => parseRange(text) !== undefined, 'must be an IP address or a CIDR range such as 10.0.0.0/8')
+
+export const WebAddress = z.string().refine(isWebAddress, 'must be an http(s) URL without user name, query or fragment')
+
+export const Secret = z.string().min(1).meta({ writeOnly: true })
+
+const FilePath = z.string().min(1).max(65_536)
+const MAX_ADDRESSES = 1_000
+
+const Window = z
+  .string()
+  .regex(DURATION_PATTERN, 'must be a duration such as 1m')
+  .refine(isWindow, 'must be between 1s and 1d')
+
+const ProtectedName = z.enum(['delete', 'update', 'deploy', 'rollback', 'clear_memory', 'webhooks', 'keys'])
+export type ProtectedName = z.output<typeof ProtectedName>
+
+export const SecuritySettings = z.strictObject({
+  ipWhitelist: z
+    .strictObject({
+      enabled: z.boolean().default(false).describe('Refuse every address that is not listed'),
+      addresses: z
+        .array(AddressRange)
+        .max(MAX_ADDRESSES)
+        .default([])
+        .describe('IP addresses and CIDR ranges; an empty list admits nobody'),
+    })
+    .prefault({}),
+  mtls: z
+    .strictObject({
+      enabled: z.boolean().default(false).describe('Require a client certificate beside the key'),
+      clientCert: FilePath.optional().describe('PEM file: the certificate clients on this host present'),
+      clientKey: FilePath.optional().describe('PEM file: the key of that certificate'),
+      caCert: FilePath.optional().describe('PEM file: the authority that signs client certificates'),
+    })
+    .prefault({}),
+  enforceHttps: z.boolean().default(false).describe('Refuse plain HTTP with 403; never redirects'),
+  hsts: z
+    .strictObject({
+      enabled: z.boolean().default(false).describe('Send `Strict-Transport-Security` on TLS replies'),
+      maxAge: z.int().min(0).default(31_536_000).describe('Its `max-age`, in seconds'),
+    })
+    .prefault({}),
+  rateLimit: z
+    .strictObject({
+      enabled: z.boolean().default(false).describe('Limit requests beside the tiers'),
+      requests: z.int().min(1).default(60).describe('Requests admitted in one window'),
+      window: Window.default('1m').describe('Length of the window, 1s to 1d'),
+    })
+    .prefault({}),
+  mfa: z
+    .strictObject({
+      enabled: z.boolean().default(false).describe('Ask for a one-time code'),
+      requiredFor: z
+        .array(ProtectedName)
+        .default(['delete', 'update'])
+        .describe(`Operations that need the code: ${ProtectedName.options.join(', ')}`),
+    })
+    .prefault({}),
+})
+export type SecuritySettings = z.output<typeof SecuritySettings>
+
+const OAuth2 = z
+  .strictObject({
+    type: z.literal('oauth2').describe('How bearer tokens other than API keys are verified: `oauth2` or `jwt`'),
+    provider: WebAddress.describe('oauth2: issuer URL'),
+    clientId: z.string().min(1).describe('oauth2: the client id tokens are issued for'),
+    clientSecret: Secret.optional().describe('oauth2: the client secret, for introspection'),
+    scopes: z
+      .array(z.string().min(1))
+      .refine((scopes) => Permission.options.some((name) => scopes.includes(`${name}:agents`)), {
+        error: `must name one of ${Permission.options.map((name) => `${name}:agents`).join(', ')}`,
+      })
+      .optional()
+      .describe(
+        'oauth2: the agent scopes that count here, all when absent; any other scope named must be in every token',
+      ),
+    introspection: z
+      .enum(['opaque', 'always'])
+      .optional()
+      .describe('oauth2: which tokens the provider is asked about (RFC 7662): `opaque`, or `always` all'),
+  })
+  .refine(({ introspection, clientSecret }) => introspection === undefined || clientSecret !== undefined, {
+    path: ['clientSecret'],
+    error: 'is required with introspection',
+    when: () => true,
+  })
+
+const Jwt = z.strictObject({
+  type: z.literal('jwt'),
+  secret: Secret.refine((text) => Buffer.byteLength(text) >= 32, 'must be at least 32 bytes for HS256').describe(
+    'jwt: HS256 secret of 32 bytes or more',
+  ),
+  issuer: z.string().min(1).optional().describe('jwt: required `iss` claim'),
+  audience: z.string().min(1).optional().describe('jwt: required `aud` claim'),
+})
+
+export const AuthSettings = z.discriminatedUnion('type', [OAuth2, Jwt])
+export type AuthSettings = z.output<typeof AuthSettings>
+
+function isWebAddress(text: string): boolean {
+  const url = URL.parse(text)
+  if (url === null || !/^https?:$/.test(url.protocol)) return false
+  return url.username === '' && url.password === '' && url.search === '' && url.hash === ''
+}
+
+/** The pattern reports what is no duration. */
+function isWindow(text: string): boolean {
+  if (!DURATION_PATTERN.test(text)) return true
+  const length = parseDuration(text)
+  return length >= parseDuration('1s') && length <= parseDuration('1d')
+}

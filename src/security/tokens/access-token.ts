@@ -1,0 +1,90 @@
+import { z } from 'zod'
+import type { Permission } from '../permissions.ts'
+import { type RefusedToken, refuse, Subject } from './bearer-token.ts'
+
+/** `expires_at` in epoch milliseconds, null when the provider does not say. */
+export type AccessGrant = {
+  ok: true
+  issuer: string
+  subject: string
+  permissions: readonly Permission[]
+  expires_at: number | null
+}
+
+/** The last second of the year 9999: beyond it there is no RFC 3339 timestamp to say when the token ends. */
+const LAST_SECOND = 253_402_300_799
+
+const Scopes = z.union([z.string().transform((text) => text.split(' ')), z.array(z.string())])
+
+export const AccessClaims = z.object({
+  iss: z.string().optional(),
+  aud: z.union([z.string().transform((one) => [one]), z.array(z.string())]).optional(),
+  exp: z.int().max(LAST_SECOND).optional(),
+  nbf: z.number().optional(),
+  sub: Subject.optional(),
+  client_id: Subject.optional(),
+  azp: Subject.optional(),
+  scope: Scopes.optional(),
+  scp: Scopes.optional(),
+})
+export type AccessClaims = z.infer<typeof AccessClaims>
+
+const PERMISSION_OF_SCOPE: ReadonlyMap<string, Permission> = new Map([
+  ['read:agents', 'read'],
+  ['write:agents', 'write'],
+  ['delete:agents', 'delete'],
+  ['manage:agents', 'manage'],
+])
+
+const ID_TOKEN_MARKS = ['nonce', 'at_hash', 'c_hash', 's_hash']
+
+/**
+ * ID tokens have our clientId as audience too, refresh tokens are active too. Refused: another `typ`, the marks of an ID
+ * token on anything not typed `at+jwt`, the kinds that Cognito, Hydra (`token_use`) and Keycloak (`typ`) name in the
+ * claims, and tokens bound to a key (`cnf`, `token_type` DPoP), as we see no proof of it.
+ */
+export function mayBeAccessToken(claims: Record<string, unknown>, typ: unknown): boolean {
+  if (typ !== undefined && !isTypedAccessToken(typ) && mediaType(typ) !== 'jwt') return false
+  if (!isTypedAccessToken(typ) && ID_TOKEN_MARKS.some((mark) => claims[mark] !== undefined)) return false
+  if (claims.cnf !== undefined) return false
+  return (
+    isOneOf(claims.token_use, ['access', 'access_token']) &&
+    isOneOf(claims.typ, ['bearer']) &&
+    isOneOf(claims.token_type, ['bearer', 'access_token'])
+  )
+}
+
+export function isTypedAccessToken(typ: unknown): boolean {
+  return mediaType(typ) === 'at+jwt'
+}
+
+/**
+ * What verified claims allow. Of the four agent scopes those in `scopes` count; any other scope named there must be in
+ * every token. Without `scopes` all four count.
+ */
+export function accessGrant(options: {
+  claims: AccessClaims
+  issuer: string
+  scopes: readonly string[] | undefined
+  time: number
+}): AccessGrant | RefusedToken {
+  const { claims, issuer, scopes, time } = options
+  const expires_at = claims.exp === undefined ? null : claims.exp * 1000
+  if (expires_at !== null && expires_at <= time) return refuse('expired')
+  const subject = claims.sub ?? claims.client_id ?? claims.azp
+  if (subject === undefined) return refuse('bad_claims')
+  const carried = new Set([...(claims.scope ?? []), ...(claims.scp ?? [])])
+  const counted = [...carried].filter((scope) => scopes === undefined || scopes.includes(scope))
+  const permissions = counted.flatMap((scope) => PERMISSION_OF_SCOPE.get(scope) ?? [])
+  const required = (scopes ?? []).filter((scope) => !PERMISSION_OF_SCOPE.has(scope))
+  if (permissions.length === 0 || !required.every((scope) => carried.has(scope))) return refuse('forbidden')
+  return { ok: true, issuer, subject, permissions, expires_at }
+}
+
+function mediaType(typ: unknown): string | undefined {
+  return typeof typ === 'string' ? typ.toLowerCase().replace(/^application\//, '') : undefined
+}
+
+function isOneOf(value: unknown, allowed: readonly string[]): boolean {
+  return value === undefined || (typeof value === 'string' && allowed.includes(value.toLowerCase()))
+}

@@ -1,0 +1,94 @@
+import { createSecretKey } from 'node:crypto'
+import { type JWTVerifyOptions, jwtVerify } from 'jose'
+import { z } from 'zod'
+import { defaultRoles, Permission, permissionsOf, type Roles } from '../permissions.ts'
+import {
+  CLOCK_SKEW_SECONDS,
+  isAcceptableHeader,
+  jwsHeader,
+  type RefusedToken,
+  refusalOf,
+  refuse,
+  Subject,
+} from './bearer-token.ts'
+
+export type JwtOptions = {
+  secret: string
+  issuer?: string | undefined
+  audience?: string | undefined
+  roles?: Roles | undefined
+  now: () => number
+}
+
+/** `expires_at` in epoch milliseconds. */
+export type JwtGrant = {
+  ok: true
+  user_id: string
+  subject: string
+  issuer: string | null
+  permissions: readonly Permission[]
+  expires_at: number
+}
+
+export type VerifyJwt = (token: string) => Promise<JwtGrant | RefusedToken>
+
+const ALGORITHMS = ['HS256']
+const MIN_SECRET_BYTES = 32
+const MAX_LIFETIME_SECONDS = 3600
+
+/** One secret, so `kid` selects nothing; one that reads like a path or a query is an attack on someone's lookup. */
+const PLAIN_KID = /^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$/
+
+const Claims = z.object({
+  user_id: Subject,
+  exp: z.int(),
+  iat: z.int(),
+  sub: Subject.optional(),
+  iss: z.string().optional(),
+  permissions: z.array(Permission).optional(),
+  role: z.string().optional(),
+})
+
+/** An issuer or audience that is not configured is not looked at: whoever holds the secret is trusted to say who calls. */
+export function jwtVerifier({ secret, issuer, audience, roles = defaultRoles, now }: JwtOptions): VerifyJwt {
+  const bytes = Buffer.from(secret)
+  if (bytes.length < MIN_SECRET_BYTES) {
+    throw new Error(`the JWT secret has ${bytes.length} bytes, HS256 needs at least ${MIN_SECRET_BYTES}`)
+  }
+  const key = createSecretKey(bytes)
+  const expected: JWTVerifyOptions = { algorithms: ALGORITHMS, clockTolerance: CLOCK_SKEW_SECONDS }
+  if (issuer !== undefined) expected.issuer = issuer
+  if (audience !== undefined) expected.audience = audience
+
+  return async (token) => {
+    const header = jwsHeader(token)
+    if (!header) return refuse('malformed')
+    if (!isAcceptableHeader(header, ALGORITHMS)) return refuse('unsupported')
+    if (header.kid !== undefined && !(typeof header.kid === 'string' && PLAIN_KID.test(header.kid))) {
+      return refuse('unsupported')
+    }
+
+    const time = now()
+    let payload: unknown
+    try {
+      payload = (await jwtVerify(token, key, { ...expected, currentDate: new Date(time) })).payload
+    } catch (error) {
+      return refusalOf(error)
+    }
+
+    const claims = Claims.safeParse(payload)
+    if (!claims.success) return refuse('bad_claims')
+    const { user_id, sub, iss, exp, iat, permissions, role } = claims.data
+    if (exp * 1000 <= time) return refuse('expired')
+    if (iat * 1000 > time + CLOCK_SKEW_SECONDS * 1000) return refuse('not_yet_valid')
+    if (exp <= iat || exp - iat > MAX_LIFETIME_SECONDS) return refuse('bad_claims')
+    return {
+      ok: true,
+      user_id,
+      subject: sub ?? user_id,
+      issuer: iss ?? null,
+      permissions: permissions ?? permissionsOf(role ?? 'viewer', roles),
+      expires_at: exp * 1000,
+    }
+  }
+}

@@ -1,0 +1,45 @@
+import type { Permission, Roles } from '../permissions.ts'
+import type { AuthSettings } from '../security-settings.ts'
+import { claimedIssuer, type RefusedToken, refuse } from './bearer-token.ts'
+import type { ProviderFetch } from './identity-provider.ts'
+import { jwtVerifier } from './jwt.ts'
+import { oauth2Verifier } from './oauth2.ts'
+
+/** What a bearer token that is no API key stands for. `user_id` is set where it speaks for one user of an application. */
+export type TokenGrant = {
+  ok: true
+  issuer: string
+  subject: string
+  user_id?: string
+  permissions: readonly Permission[]
+  expires_at: number | null
+}
+
+export type VerifyToken = (token: string) => Promise<TokenGrant | RefusedToken>
+
+/** The verifier that an `auth` block asks for. It remembers what the provider published: build it once. */
+export function tokenVerifier(
+  auth: AuthSettings,
+  { roles, fetch, now }: { roles: Roles; fetch: ProviderFetch; now: () => number },
+): VerifyToken {
+  if (auth.type === 'jwt') {
+    const verify = jwtVerifier({ secret: auth.secret, issuer: auth.issuer, audience: auth.audience, roles, now })
+    // An issuer that is not configured is not checked either, so it cannot be part of anybody's name.
+    return async (token) => {
+      const grant = await verify(token)
+      return grant.ok ? { ...grant, issuer: auth.issuer ?? 'jwt' } : grant
+    }
+  }
+  const verify = oauth2Verifier({ ...auth, introspection: auth.introspection === 'always', fetch, now })
+  const provider = withoutSlash(auth.provider)
+  return async (token) => {
+    // Another issuer's token is none of this provider's business: it must not even be shown to it.
+    const issuer = claimedIssuer(token)
+    if (issuer !== undefined && withoutSlash(issuer) !== provider) return refuse('wrong_issuer')
+    return verify(token)
+  }
+}
+
+function withoutSlash(url: string): string {
+  return url.replace(/\/$/, '')
+}

@@ -1,0 +1,51 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import type { Logger } from '../../lib/log.ts'
+import type { Database, Storage } from '../database.ts'
+import type { JobHandler } from './run-jobs.ts'
+
+/** Rows that may go. `remove` takes away some that are older than `before`, at most about `limit`, and says how many. */
+export type Sweepable = {
+  name: string
+  keep_ms: number
+  remove(db: Database, before: number, limit: number): Promise<number>
+}
+
+type Options = { storage: Storage; now: () => number; log: Logger }
+
+const BATCH_SIZE = 1_000
+const LEASE_MS = 60_000
+
+/** A job that removes what is too old, in small batches with pauses between: whoever writes waits for one batch at most. */
+export function sweep({ storage, now, log }: Options, sweepables: readonly Sweepable[]): JobHandler {
+  const removeAll = async ({ keep_ms, remove }: Sweepable, signal: AbortSignal): Promise<number> => {
+    const before = now() - keep_ms
+    let total = 0
+    for (;;) {
+      signal.throwIfAborted()
+      const started = performance.now()
+      const removed = await remove(storage.db, before, BATCH_SIZE)
+      if (removed === 0) return total
+      total += removed
+      await delay(performance.now() - started, undefined, { signal })
+    }
+  }
+
+  return {
+    concurrency: 1,
+    lease_ms: LEASE_MS,
+    async run(_payload, { signal }) {
+      const failures: unknown[] = []
+      for (const sweepable of sweepables) {
+        const { name } = sweepable
+        try {
+          const removed = await removeAll(sweepable, signal)
+          if (removed > 0) log.info({ name, removed }, 'old rows removed')
+        } catch (error) {
+          signal.throwIfAborted()
+          failures.push(error)
+        }
+      }
+      if (failures.length > 0) throw failures[0]
+    },
+  }
+}

@@ -1,0 +1,84 @@
+import { GuardedFetchError } from '../../security/outgoing/guarded-error.ts'
+import type { GuardedFetch } from '../../security/outgoing/guarded-fetch.ts'
+import { signDelivery } from '../signature.ts'
+import { type AttemptError, errorOf } from './delivery.ts'
+
+export type Message = {
+  url: string
+  event_id: string
+  event: string
+  /** Sent as it is. */
+  body: string
+  /** Counts from 1. */
+  attempt: number
+  /** Newest first. */
+  secrets: readonly string[]
+}
+
+export type Outcome = {
+  at: number
+  duration_ms: number
+  response_status: number | null
+  error: AttemptError | null
+  /** What the receiver's Retry-After asks for; 0 without one. */
+  retry_after_ms: number
+}
+
+type Options = { timeout_ms: number; now: () => number; signal?: AbortSignal | null }
+
+/** As much of an answer as anybody needs to say "taken". */
+const MAX_ANSWER_BYTES = 64 * 1024
+
+/** Signs and sends one message, once. A refusal or a failure is an outcome; it throws when `signal` ends it. */
+export async function attempt(
+  fetch: GuardedFetch,
+  message: Message,
+  { timeout_ms, now, signal = null }: Options,
+): Promise<Outcome> {
+  const at = now()
+  const started = performance.now()
+  const outcome = (response_status: number | null, error: AttemptError | null, retry_after_ms = 0): Outcome => {
+    return { at, duration_ms: Math.round(performance.now() - started), response_status, error, retry_after_ms }
+  }
+  let status: number | null = null
+  try {
+    const response = await fetch(message.url, {
+      method: 'POST',
+      headers: headersOf(message, at),
+      body: message.body,
+      timeout_ms,
+      max_bytes: MAX_ANSWER_BYTES,
+      signal,
+    })
+    status = response.status
+    if (response.ok) {
+      // The receiver has taken it once its whole answer is here, within the same time limit.
+      for await (const _ of response.body ?? []);
+      return outcome(status, null)
+    }
+    await response.body?.cancel()
+    const isRedirect = status >= 300 && status < 400
+    return outcome(status, isRedirect ? 'redirect' : 'http_error', retryAfter(response.headers, at))
+  } catch (error) {
+    if (!(error instanceof GuardedFetchError) || error.code === 'aborted') throw error
+    return outcome(status, errorOf(error.code))
+  }
+}
+
+function headersOf(message: Message, at: number): Record<string, string> {
+  const { event_id, event, body, secrets } = message
+  return {
+    'Content-Type': 'application/json; charset=utf-8',
+    ...signDelivery({ id: event_id, timestamp: Math.floor(at / 1000), body }, secrets),
+    'X-Service-Event': event,
+    'X-Service-Attempt': String(message.attempt),
+  }
+}
+
+/** Seconds, or a date (RFC 9110); anything else asks for nothing. */
+function retryAfter(headers: Headers, now: number): number {
+  const text = headers.get('retry-after') ?? ''
+  if (/^\d{1,9}$/.test(text)) return Number(text) * 1000
+  const date = text.endsWith(' GMT') ? Date.parse(text) : Number.NaN
+  return Number.isNaN(date) ? 0 : Math.max(0, date - now)
+}

@@ -1,0 +1,163 @@
+import type { Parts } from '../../operation.ts'
+import { signingSecrets, type Webhook } from '../webhook.ts'
+import { attempt, type Outcome } from './attempt.ts'
+import * as queue from './delivery-queue.ts'
+import { createLanes, type Turn } from './lanes.ts'
+import { type Report, settle } from './settle.ts'
+
+/** Sends what the outbox holds, until it is stopped. */
+export type Dispatcher = {
+  /** What is under way may finish for `grace_ms`; what has not by then is given back unsent. */
+  stop(grace_ms: number): Promise<void>
+}
+
+type House = Pick<Parts, 'config' | 'storage' | 'events' | 'keyring' | 'fetch' | 'newId' | 'now' | 'log'>
+
+/** Beyond the attempt itself: time to write down how it ended. */
+const LEASE_MARGIN_MS = 5_000
+const BUSY_MS = 100
+const TROUBLE_MS = 1_000
+/** Finds what a node that died has left, and what became due because somebody set the clock. */
+const SURVEY_MS = 15_000
+
+/**
+ * A delivery is claimed with a lease, sent once, and settled. Whoever dies in between leaves a lease that ends, and then
+ * the delivery is due again: it may arrive twice, but never not at all. The database is asked only about webhooks that
+ * have something due, and only for as many deliveries as may start, so a long queue costs neither memory nor time.
+ */
+export function startDispatcher(house: House, random: () => number = Math.random): Dispatcher {
+  const { config, storage, events, now, log } = house
+  const lanes = createLanes(config.webhooks)
+  const reports = new Map<string, Report[]>()
+  const working = new Set<Promise<void>>()
+  const abort = new AbortController()
+  let stopped = false
+  let soon: NodeJS.Immediate | undefined
+  let timer: NodeJS.Timeout | undefined
+
+  const track = (work: Promise<void>) => {
+    working.add(work)
+    work.finally(() => working.delete(work))
+  }
+
+  const look = () => {
+    soon ??= setImmediate(takeTurns)
+  }
+
+  const takeTurns = () => {
+    clearImmediate(soon)
+    clearTimeout(timer)
+    soon = undefined
+    const time = now()
+    for (const turn of lanes.turns(time)) track(serve(turn))
+    const wait = lanes.nextTurn(time) - time
+    if (wait < SURVEY_MS && !stopped) timer = setTimeout(look, wait)
+  }
+
+  /** One transaction hands in what has ended and takes what may start. */
+  const serve = async (turn: Turn) => {
+    const { webhook_id } = turn
+    const ended = reports.get(webhook_id) ?? []
+    reports.delete(webhook_id)
+    let started = 0
+    try {
+      const { due_at, claim } = await storage.transaction(async (db) => {
+        const times: (number | null)[] = []
+        for (const report of ended) times.push(await settle(db, report, { events, now, random }))
+        return { due_at: times, claim: turn.places > 0 ? await claimDue(db, turn) : undefined }
+      })
+      for (const time of due_at) if (time !== null) lanes.bringForward(webhook_id, time)
+      if (claim?.state === 'busy') lanes.bringForward(webhook_id, now() + BUSY_MS)
+      if (claim?.state === 'claimed') {
+        started = claim.deliveries.length
+        if (claim.next_at !== null) lanes.bringForward(webhook_id, claim.next_at)
+        lanes.judge(webhook_id, claim.webhook.failing_since !== null)
+        for (const delivery of claim.deliveries) track(send(claim.webhook, delivery))
+      }
+    } catch (err) {
+      // What could not be handed in is sent again when its lease ends.
+      log.warn({ err, webhook_id }, 'could not settle or claim webhook deliveries')
+      lanes.bringForward(webhook_id, now() + TROUBLE_MS)
+    }
+    lanes.looked(turn, started)
+    look()
+  }
+
+  const claimDue = (db: Parts['storage']['db'], { webhook_id, places }: Turn) => {
+    const { maxPerEndpoint, attemptTimeout } = config.webhooks
+    const time = now()
+    const lease_until = time + attemptTimeout + LEASE_MARGIN_MS
+    const lease = house.newId('job', time)
+    return queue.claim(db, { webhook_id, limit: places, maxPerEndpoint, lease, lease_until, now: time })
+  }
+
+  const send = async (webhook: Webhook, delivery: queue.Claimed) => {
+    const outcome = await tryOnce(house, webhook, delivery, abort.signal)
+    if (outcome) lanes.judge(webhook.id, outcome.error !== null)
+    reports.set(webhook.id, [...(reports.get(webhook.id) ?? []), { webhook, delivery, outcome }])
+    lanes.ended(webhook.id)
+    look()
+  }
+
+  const survey = async () => {
+    try {
+      for (const { webhook_id, due_at } of await queue.survey(storage.db)) lanes.bringForward(webhook_id, due_at)
+    } catch (err) {
+      log.warn({ err }, 'could not look for webhook deliveries that are due')
+    }
+    look()
+  }
+
+  const begin = async () => {
+    try {
+      // One service at a time has a SQLite store, by its lock: a lease in it belongs to one that died.
+      if (storage.engine === 'sqlite') await queue.releaseAll(storage.db, now())
+    } catch (err) {
+      log.warn({ err }, 'could not release the webhook deliveries of the last run')
+    }
+    events.onWake((webhook_ids) => {
+      if (stopped) return
+      if (!webhook_ids) return track(survey())
+      for (const webhook_id of webhook_ids) lanes.bringForward(webhook_id, now())
+      look()
+    })
+    await survey()
+  }
+
+  track(begin())
+  const surveying = setInterval(() => track(survey()), SURVEY_MS)
+
+  return {
+    async stop(grace_ms) {
+      stopped = true
+      lanes.close()
+      clearInterval(surveying)
+      const patience = setTimeout(() => abort.abort(), grace_ms)
+      do {
+        takeTurns()
+        await Promise.all(working)
+      } while (working.size + reports.size > 0)
+      clearTimeout(patience)
+      clearImmediate(soon)
+    },
+  }
+}
+
+/** One attempt, whatever comes of it; undefined when the stop of the service ended it. */
+async function tryOnce(
+  { config, fetch, keyring, now, log }: House,
+  webhook: Webhook,
+  { id, event_id, event, body, attempt_count }: queue.Claimed,
+  signal: AbortSignal,
+): Promise<Outcome | undefined> {
+  const at = now()
+  try {
+    const secrets = signingSecrets(webhook, keyring, at)
+    const message = { url: webhook.url, event_id, event, body, attempt: attempt_count + 1, secrets }
+    return await attempt(fetch, message, { timeout_ms: config.webhooks.attemptTimeout, now, signal })
+  } catch (err) {
+    if (signal.aborted) return undefined
+    log.error({ err, webhook_id: webhook.id, delivery_id: id }, 'a webhook delivery could not be attempted')
+    return { at, duration_ms: 0, response_status: null, error: 'internal', retry_after_ms: 0 }
+  }
+}

@@ -1,0 +1,169 @@
+import { sql } from 'kysely'
+import { notFound } from '../../errors.ts'
+import { announce, type Database, engineOf } from '../../storage/database.ts'
+import type { BulkTable } from '../../storage/journal/bulk.ts'
+import { type Page, type PageQuery, page } from '../../storage/page.ts'
+import type { Delivery } from './delivery.ts'
+
+export const EVENTS: BulkTable = { table: 'events', columns: ['id', 'body'] }
+
+export const DELIVERIES: BulkTable = {
+  table: 'deliveries',
+  columns: [
+    'id',
+    'webhook_id',
+    'event_id',
+    'event',
+    'status',
+    'tries',
+    'attempt_count',
+    'attempts',
+    'next_attempt_at',
+    'created_at',
+  ],
+}
+
+export async function get(db: Database, webhook_id: string, id: string): Promise<Delivery> {
+  const row = await db
+    .selectFrom('deliveries')
+    .selectAll()
+    .where('webhook_id', '=', webhook_id)
+    .where('id', '=', id)
+    .executeTakeFirst()
+  if (!row) throw notFound('Delivery', id)
+  return fromRow(row)
+}
+
+export async function getBody(db: Database, event_id: string): Promise<string> {
+  const { body } = await db
+    .selectFrom('events')
+    .select('body')
+    .where('id', '=', event_id)
+    .executeTakeFirstOrThrow(() => notFound('Event', event_id))
+  return body
+}
+
+/** The agent of whom a delivery tells; null when it is of none, or there is no such delivery. */
+export async function findAgent(db: Database, webhook_id: string, id: string): Promise<string | null> {
+  const row = await db
+    .selectFrom('deliveries')
+    .innerJoin('events', 'events.id', 'deliveries.event_id')
+    .select('events.body')
+    .where('deliveries.webhook_id', '=', webhook_id)
+    .where('deliveries.id', '=', id)
+    .executeTakeFirst()
+  return row ? (JSON.parse(row.body) as { agent_id: string | null }).agent_id : null
+}
+
+type Filter = { status?: Delivery['status'] | undefined; event?: Delivery['event'] | undefined }
+
+export async function list(
+  db: Database,
+  webhook_id: string,
+  query: PageQuery,
+  { status, event }: Filter,
+): Promise<Page<Delivery>> {
+  let select = db.selectFrom('deliveries').selectAll().where('webhook_id', '=', webhook_id)
+  if (status !== undefined) select = select.where('status', '=', status)
+  if (event !== undefined) select = select.where('event', '=', event)
+  const { items, total } = await page(db, select, query)
+  return { items: items.map(fromRow), total }
+}
+
+/** Due at once, with all its attempts before it. False while it is being sent. */
+export async function restart(db: Database, id: string, now: number): Promise<boolean> {
+  const { numUpdatedRows } = await db
+    .updateTable('deliveries')
+    .set({ status: 'pending', tries: 0, next_attempt_at: now })
+    .where('id', '=', id)
+    .where('lease', 'is', null)
+    .executeTakeFirst()
+  if (numUpdatedRows > 0n) await announce(db, 'deliveries')
+  return numUpdatedRows > 0n
+}
+
+/** Removes at most `limit` deliveries that are older; how many it were. Sortable ids make the primary key the index. */
+export function removeOlder(db: Database, before: number, limit: number): Promise<number> {
+  return together(db, async (transaction) => {
+    const oldest = await transaction
+      .selectFrom('deliveries')
+      .select(['id', 'created_at'])
+      .orderBy('id')
+      .limit(limit)
+      .$if(engineOf(db) === 'postgres', (select) => select.forUpdate().skipLocked())
+      .execute()
+    return removeByIds(
+      transaction,
+      oldest.filter(({ created_at }) => created_at < before).map(({ id }) => id),
+    )
+  })
+}
+
+/** Removes at most `limit` deliveries of some webhook that was deleted; how many it were. */
+export async function removeOrphans(db: Database, limit: number): Promise<number> {
+  const [webhook_id] = await listOrphaned(db)
+  if (webhook_id === undefined) return 0
+  return together(db, async (transaction) => {
+    const left = await transaction
+      .selectFrom('deliveries')
+      .select('id')
+      .where('webhook_id', '=', webhook_id)
+      .orderBy('created_at')
+      .orderBy('id')
+      .limit(limit)
+      .$if(engineOf(db) === 'postgres', (select) => select.forUpdate().skipLocked())
+      .execute()
+    return removeByIds(
+      transaction,
+      left.map(({ id }) => id),
+    )
+  })
+}
+
+async function listOrphaned(db: Database): Promise<string[]> {
+  const { rows } = await sql<{ webhook_id: string }>`
+    select webhook_id from (
+      with recursive owner(webhook_id) as (
+        select min(webhook_id) from deliveries
+        union all
+        select (select min(d.webhook_id) from deliveries d where d.webhook_id > owner.webhook_id)
+        from owner where owner.webhook_id is not null
+      )
+      select owner.webhook_id from owner left join webhooks on webhooks.id = owner.webhook_id
+      where owner.webhook_id is not null and webhooks.id is null
+    ) orphaned`.execute(db)
+  return rows.map(({ webhook_id }) => webhook_id)
+}
+
+/** An event goes with the last of its deliveries. */
+async function removeByIds(db: Database, ids: string[]): Promise<number> {
+  if (ids.length === 0) return 0
+  const removed = await db.deleteFrom('deliveries').where('id', 'in', ids).returning('event_id').execute()
+  await db
+    .deleteFrom('events')
+    .where('id', 'in', [...new Set(removed.map(({ event_id }) => event_id))])
+    .where((event) =>
+      event.not(
+        event.exists(
+          event.selectFrom('deliveries').select('deliveries.id').whereRef('deliveries.event_id', '=', 'events.id'),
+        ),
+      ),
+    )
+    .execute()
+  return removed.length
+}
+
+function together<T>(db: Database, work: (transaction: Database) => Promise<T>): Promise<T> {
+  return db.isTransaction ? work(db) : db.transaction().execute(work)
+}
+
+type DeliveryRow = Omit<Delivery, 'event' | 'status' | 'attempts'> & { event: string; status: string; attempts: string }
+
+export function fromRow({ event, status, attempts, ...row }: DeliveryRow): Delivery {
+  return {
+    ...row,
+    event: event as Delivery['event'],
+    status: status as Delivery['status'],
+    attempts: JSON.parse(attempts),
+  }
+}

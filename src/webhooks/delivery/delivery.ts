@@ -1,0 +1,105 @@
+import { z } from 'zod'
+import type { GuardedFetchCode } from '../../security/outgoing/guarded-error.ts'
+import { Time } from '../../shapes.ts'
+import { EventName } from '../webhook.ts'
+
+/** pending → delivered | failed (no attempt is left); asking for it again makes it pending once more. */
+export const DeliveryStatus = z.enum(['pending', 'delivered', 'failed'])
+
+/** Every reason an attempt can fail for. */
+export const AttemptError = z.enum([
+  'http_error',
+  'redirect',
+  'timeout',
+  'dns_failed',
+  'connect_failed',
+  'tls_failed',
+  'reset',
+  'invalid_response',
+  'too_large',
+  'blocked_address',
+  'invalid_url',
+  'internal',
+])
+export type AttemptError = z.output<typeof AttemptError>
+
+export const Attempt = z
+  .object({
+    attempt: z.int().describe('Counts from 1, as in `X-Service-Attempt`'),
+    at: Time,
+    duration_ms: z.int(),
+    response_status: z.int().nullable(),
+    error: AttemptError.nullable().describe('null: the receiver took it'),
+  })
+  .meta({ id: 'DeliveryAttempt' })
+export type Attempt = z.input<typeof Attempt>
+
+export const DeliveryParams = z.strictObject({ webhook_id: z.string(), delivery_id: z.string() })
+
+export const DeliveryReply = z
+  .object({
+    id: z.string(),
+    webhook_id: z.string(),
+    event_id: z.string().describe('The `webhook-id` of every attempt'),
+    event: EventName,
+    status: DeliveryStatus,
+    attempt_count: z.int(),
+    attempts: z.array(Attempt).describe('The latest, oldest first'),
+    next_attempt_at: Time.nullable().describe('null: none is planned, or one is under way'),
+    created_at: Time,
+    delivered_at: Time.nullable(),
+  })
+  .meta({ id: 'Delivery' })
+
+export const DeliveryWithBody = z
+  .object({ ...DeliveryReply.shape, body: z.string().describe('What is sent, to the byte') })
+  .meta({ id: 'DeliveryWithBody' })
+
+export type Delivery = {
+  id: string
+  webhook_id: string
+  event_id: string
+  event: z.output<typeof EventName>
+  status: z.output<typeof DeliveryStatus>
+  tries: number
+  attempt_count: number
+  attempts: Attempt[]
+  next_attempt_at: number | null
+  lease: string | null
+  created_at: number
+  delivered_at: number | null
+}
+
+export function presentDelivery(delivery: Delivery): z.input<typeof DeliveryReply> {
+  return { ...delivery, next_attempt_at: delivery.lease === null ? delivery.next_attempt_at : null }
+}
+
+/** What a call is told that never came to an answer. A call that was aborted is no attempt. */
+export function errorOf(code: Exclude<GuardedFetchCode, 'aborted'>): AttemptError {
+  return code === 'invalid_request' ? 'internal' : code
+}
+
+const SECOND = 1000
+const MINUTE = 60 * SECOND
+const HOUR = 60 * MINUTE
+
+/** How long to wait after the first, second, … failed attempt; then the delivery has failed. */
+const RETRY_AFTER_MS = [5 * SECOND, 5 * MINUTE, 30 * MINUTE, 2 * HOUR, 5 * HOUR, 10 * HOUR, 10 * HOUR]
+const JITTER = 0.2
+/** A receiver may ask for more time, but not for ever. */
+const LONGEST_WAIT_MS = 24 * HOUR
+
+/** When to try again after `tries` failures, null for never. `asked_ms` is what the receiver's Retry-After says. */
+export function retryAt(tries: number, asked_ms: number, now: number, random: () => number): number | null {
+  const planned = RETRY_AFTER_MS[tries - 1]
+  if (planned === undefined) return null
+  const jittered = planned * (1 - JITTER + 2 * JITTER * random())
+  return now + Math.round(Math.max(jittered, Math.min(asked_ms, LONGEST_WAIT_MS)))
+}
+
+const FAILING_LIMIT_MS = 5 * 24 * HOUR
+
+/** Nothing but failure for five days: nobody is there. */
+export function hasFailedTooLong(failing_since: number, now: number): boolean {
+  return now - failing_since >= FAILING_LIMIT_MS
+}

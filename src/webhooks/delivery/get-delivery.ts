@@ -1,0 +1,22 @@
+import { operation } from '../../operation.ts'
+import { agentOfDelivery, getInScope } from '../in-scope.ts'
+import { DeliveryParams, DeliveryWithBody, presentDelivery } from './delivery.ts'
+import * as deliveries from './delivery-store.ts'
+
+export const getDelivery = operation({
+  id: 'getDelivery',
+  method: 'GET',
+  path: '/v1/webhooks/{webhook_id}/deliveries/{delivery_id}',
+  summary: 'Get a delivery',
+  description: 'With the body that is sent.',
+  permission: 'read',
+  params: DeliveryParams,
+  concerns: agentOfDelivery,
+  data: DeliveryWithBody,
+
+  async run({ params }, { db, actor }) {
+    const { id } = await getInScope(db, actor, params.webhook_id)
+    const delivery = await deliveries.get(db, id, params.delivery_id)
+    return { ...presentDelivery(delivery), body: await deliveries.getBody(db, delivery.event_id) }
+  },
+})

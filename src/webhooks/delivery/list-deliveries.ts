@@ -1,0 +1,26 @@
+import { operation } from '../../operation.ts'
+import { listQuery } from '../../shapes.ts'
+import { concernedAgent, getInScope } from '../in-scope.ts'
+import { EventName, WebhookParams } from '../webhook.ts'
+import { DeliveryReply, DeliveryStatus, presentDelivery } from './delivery.ts'
+import * as deliveries from './delivery-store.ts'
+
+export const listDeliveries = operation({
+  id: 'listDeliveries',
+  method: 'GET',
+  path: '/v1/webhooks/{webhook_id}/deliveries',
+  summary: "List a webhook's deliveries",
+  description: 'With every attempt that was made. Kept for `retention.deliveries`.',
+  permission: 'read',
+  params: WebhookParams,
+  concerns: concernedAgent,
+  query: listQuery(['created_at', 'id'], { status: DeliveryStatus.optional(), event: EventName.optional() }),
+  list: DeliveryReply,
+
+  async run({ params, query }, { db, actor }) {
+    const { status, event, ...page } = query
+    const { id } = await getInScope(db, actor, params.webhook_id)
+    const { items, total } = await deliveries.list(db, id, page, { status, event })
+    return { items: items.map(presentDelivery), total }
+  },
+})

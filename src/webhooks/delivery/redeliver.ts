@@ -1,0 +1,29 @@
+import { conflict } from '../../errors.ts'
+import { operation } from '../../operation.ts'
+import { agentOfDelivery, getInScope } from '../in-scope.ts'
+import { DeliveryParams, DeliveryReply, presentDelivery } from './delivery.ts'
+import * as deliveries from './delivery-store.ts'
+
+export const redeliver = operation({
+  id: 'redeliver',
+  method: 'POST',
+  path: '/v1/webhooks/{webhook_id}/deliveries/{delivery_id}/redeliver',
+  summary: 'Deliver again',
+  description:
+    'Sends the same event with the same id and body once more, at once and with all retries, whether or not it was delivered before.',
+  permission: 'write',
+  mfa: 'webhooks',
+  idempotent: true,
+  errors: ['conflict'],
+  params: DeliveryParams,
+  concerns: agentOfDelivery,
+  data: DeliveryReply,
+
+  async run({ params }, { db, actor, now }) {
+    const webhook = await getInScope(db, actor, params.webhook_id)
+    const { id } = await deliveries.get(db, webhook.id, params.delivery_id)
+    if (webhook.status === 'disabled') throw conflict('This webhook is disabled: enable it first')
+    if (!(await deliveries.restart(db, id, now()))) throw conflict('This delivery is being sent right now')
+    return presentDelivery(await deliveries.get(db, webhook.id, id))
+  },
+})

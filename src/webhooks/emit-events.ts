@@ -1,0 +1,112 @@
+import type { Events, EventType, NewEvent } from '../events.ts'
+import type { NewId } from '../lib/id.ts'
+import { formatTime } from '../lib/time.ts'
+import { announce, type Storage } from '../storage/database.ts'
+import { insertMany, rowOf } from '../storage/journal/bulk.ts'
+import type { Write } from '../storage/journal/journal.ts'
+import { DELIVERIES, EVENTS } from './delivery/delivery-store.ts'
+import * as webhooks from './store.ts'
+
+/**
+ * The outbox: an event is stored with what caused it, as one row that holds its body and one row for each webhook that
+ * shall receive it. Who listens is kept in memory, so an event that nobody wants costs nothing.
+ */
+export function openEvents(storage: Storage, newId: NewId): Events {
+  const listeners: Parameters<Events['onWake']>[0][] = []
+  let known: Subscribers | undefined
+  let loading: Promise<Subscribers> | undefined
+
+  const wake = (webhook_ids: ReadonlySet<string> | undefined) => {
+    for (const listener of listeners) listener(webhook_ids)
+  }
+  storage.onChange((change) => {
+    if (change === 'webhooks') known = loading = undefined
+    if (change === 'webhooks' || change === 'deliveries') wake(undefined)
+  })
+
+  const load = async (): Promise<Subscribers> => {
+    const current = webhooks.listSubscribers(storage.db).then(byAgent)
+    loading = current
+    try {
+      const loaded = await current
+      // What was forgotten while it loaded may be what the change replaced.
+      if (loading === current) known = loaded
+      return loaded
+    } finally {
+      if (loading === current) loading = undefined
+    }
+  }
+
+  const write = (event: NewEvent, subscribers: Subscribers): Write[] => {
+    const webhook_ids = wanting(event, subscribers)
+    return webhook_ids.length === 0 ? [] : rowsOf(event, webhook_ids, newId)
+  }
+
+  return {
+    writes(event) {
+      if (!storage.hears()) return webhooks.listSubscribers(storage.db).then((all) => write(event, byAgent(all)))
+      if (known) return write(event, known)
+      return (loading ?? load()).then((subscribers) => write(event, subscribers))
+    },
+    wake(rows) {
+      if (!rows) return wake(undefined)
+      const deliveries = rows.get(DELIVERIES)
+      if (deliveries) wake(new Set(deliveries.map((row) => String(row[WEBHOOK_ID]))))
+    },
+    async emit(db, event) {
+      const writes = write(event, byAgent(await webhooks.listSubscribers(db)))
+      if (writes.length === 0) return
+      for (const table of [EVENTS, DELIVERIES]) {
+        const rows = writes.filter(({ into }) => into === table)
+        await insertMany(
+          db,
+          table,
+          rows.map(({ row }) => row),
+        )
+      }
+      await announce(db, 'deliveries')
+    },
+    onWake: (listener) => listeners.push(listener),
+  }
+}
+
+const WEBHOOK_ID = DELIVERIES.columns.indexOf('webhook_id')
+
+/** By the agent they listen to; null listens to all. */
+type Subscribers = ReadonlyMap<string | null, readonly webhooks.Subscriber[]>
+
+function byAgent(subscribers: readonly webhooks.Subscriber[]): Subscribers {
+  return Map.groupBy(subscribers, ({ agent_id }) => agent_id)
+}
+
+function wanting({ type, agent_id }: NewEvent, subscribers: Subscribers): string[] {
+  const wants = ({ events }: webhooks.Subscriber) => events.includes(type) || events.includes('*')
+  const ofAgent = agent_id === null ? [] : (subscribers.get(agent_id) ?? [])
+  return [...ofAgent, ...(subscribers.get(null) ?? [])].filter(wants).map(({ id }) => id)
+}
+
+function rowsOf({ type, agent_id, data, time }: NewEvent, webhook_ids: string[], newId: NewId): Write[] {
+  const event_id = newId('evt', time)
+  const body = eventBody({ id: event_id, type, agent_id, data, time })
+  const deliveries = webhook_ids.map((webhook_id) => ({
+    into: DELIVERIES,
+    row: rowOf(DELIVERIES, {
+      id: newId('dlv', time),
+      webhook_id,
+      event_id,
+      event: type,
+      status: 'pending',
+      tries: 0,
+      attempt_count: 0,
+      attempts: '[]',
+      next_attempt_at: time,
+      created_at: time,
+    }),
+  }))
+  return [{ into: EVENTS, row: [event_id, body] }, ...deliveries]
+}
+
+/** Serialised once: every attempt sends, and signs, these very bytes. */
+export function eventBody({ id, type, agent_id, data, time }: NewEvent & { id: string; type: EventType }): string {
+  return JSON.stringify({ id, type, timestamp: formatTime(time), agent_id, data: data() })
+}
