@@ -1,124 +1,12 @@
 import type { z } from 'zod'
-import type { Config } from './config.ts'
-import { ApiError, type ErrorCode, forbidden } from './errors.ts'
-import type { Events } from './events.ts'
-import type { NewId } from './lib/id.ts'
-import type { Logger } from './lib/log.ts'
-import type { LiveRuns, StreamEvent } from './runtime/live-runs.ts'
-import type { Embedder } from './runtime/models/embedder.ts'
-import type { Runtime } from './runtime/runtime.ts'
-import type { GuardedFetch } from './security/outgoing/guarded-fetch.ts'
+import type { ErrorCode } from './errors.ts'
+import type { Context } from './operation/context.ts'
+import type { Accepted } from './operation/delivery.ts'
+import type { StreamEvent } from './runtime/live-runs.ts'
 import type { Permission } from './security/permissions.ts'
-import type { Keyring } from './security/secrets.ts'
 import type { ProtectedName } from './security/security-settings.ts'
-import type { Database, Storage } from './storage/database.ts'
-import type { Entry, Journal } from './storage/journal/journal.ts'
-import type { Memo } from './storage/memo.ts'
+import type { Database } from './storage/database.ts'
 import type { Page } from './storage/page.ts'
-
-/** Who asks. `agent_id` is the scope: null means the whole service. */
-export type Actor = {
-  kind: 'key' | 'token' | 'local'
-  id: string
-  agent_id: string | null
-  permissions: readonly Permission[]
-  tier: string
-  /** What the actor creates may not outlive it. */
-  expires_at: number | null
-  /** The one user for whom a JWT speaks; what the actor does is done for that user and no other. */
-  user_id?: string
-}
-
-/** What somebody did, or was not let do. */
-export type AuditEvent = {
-  /** Null before anybody was recognised. */
-  actor: Pick<Actor, 'kind' | 'id'> | null
-  /** The operation's id; null on a path that is no operation's. */
-  action: string | null
-  agent_id: string | null
-  /** The id of what was changed. */
-  target: string | null
-  request_id: string
-  /** Null on the host itself. */
-  address: string | null
-}
-
-export type AuditTrail = {
-  /**
-   * Belongs into the transaction of the change; a change without one is told before, as `started`, and after.
-   * `fields` are names, never values.
-   */
-  record(db: Database, event: AuditEvent & { fields: string[]; outcome: 'started' | 'success' }): Promise<void>
-  /** Never holds up the reply, and a flood of refusals becomes few entries. */
-  refuse(event: AuditEvent & { code: ErrorCode }): void
-}
-
-/** What the house is built of; made once in app.ts. */
-export type Parts = {
-  config: Config
-  storage: Storage
-  journal: Journal
-  events: Events
-  keyring: Keyring
-  runtime: Runtime
-  /** Undefined unless configured: then memory is searched by words alone. */
-  embedder: Embedder | undefined
-  /** For addresses that somebody else chose. */
-  fetch: GuardedFetch
-  live: LiveRuns
-  memo: Memo
-  audit: AuditTrail
-  log: Logger
-  newId: NewId
-  now(): number
-  /** This process among all that share the database. */
-  node: string
-}
-
-/** How the client wants its answer. */
-export type Mode = 'reply' | 'stream' | 'background'
-
-export type Context = Parts & {
-  /** The operation's transaction; for reads, and operations that declare `transaction: false`, the database. */
-  db: Database
-  actor: Actor
-  request_id: string
-  mode: Mode
-  /** Calls back when nobody waits for the answer any more; undefined when the work is to go on regardless. */
-  onHangUp: ((listener: () => void) => void) | undefined
-  /** There when the client reads a stream; the last event, `done`, is the reply itself. */
-  emit: ((event: StreamEvent) => void) | undefined
-  /** Tells the client that its stream begins, before there is anything to say. */
-  openStream: (() => void) | undefined
-  last_event_id: string | undefined
-  /**
-   * For operations without a transaction: writes what the run leaves and, when `data` is the reply to a request that
-   * may be repeated, that reply, in one commit. False: the entry's guard refused.
-   */
-  commit(entry: Entry, data?: unknown): Promise<boolean>
-}
-
-/** How the answer reaches the client. */
-export type Delivery = Pick<Context, 'mode' | 'onHangUp' | 'emit' | 'openStream' | 'last_event_id'>
-
-export const PLAIN_REPLY: Delivery = {
-  mode: 'reply',
-  onHangUp: undefined,
-  emit: undefined,
-  openStream: undefined,
-  last_event_id: undefined,
-}
-
-/** A reply of 202: the work goes on after it. */
-export class Accepted {
-  readonly data: unknown
-  readonly location: string
-
-  constructor(data: unknown, location: string) {
-    this.data = data
-    this.location = location
-  }
-}
 
 type Method = 'GET' | 'POST' | 'PATCH' | 'DELETE'
 
@@ -219,24 +107,4 @@ export function isAudited({ method, permission, audit }: Pick<Operation, 'method
 export function protectedNames({ method, mfa }: Pick<Operation, 'method' | 'mfa'>): string[] {
   const byMethod = { DELETE: ['delete'], PATCH: ['update'], POST: [], GET: [] }[method]
   return mfa === undefined ? byMethod : [...byMethod, mfa]
-}
-
-/** For whom the actor acts: a token that speaks for one user cannot speak for another. */
-export function requireUser({ user_id }: Actor, wanted: string | undefined): string | undefined {
-  if (user_id === undefined) return wanted
-  if (wanted !== undefined && wanted !== user_id) throw forbidden('This token speaks for another user')
-  return user_id
-}
-
-export function requirePermission({ permissions }: Actor, permission: Permission): void {
-  if (!permissions.includes(permission)) throw forbidden(`This key lacks the permission "${permission}"`)
-}
-
-/** The same words whether or not the agent exists: a scoped key learns nothing about others. */
-export function requireScope({ agent_id }: Actor, wanted: string | null): void {
-  if (agent_id !== null && agent_id !== wanted) throw outOfScope()
-}
-
-export function outOfScope(): ApiError {
-  return forbidden('This key is limited to another agent')
 }

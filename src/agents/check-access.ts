@@ -1,7 +1,7 @@
 import type { z } from 'zod'
 import type { Config } from '../config.ts'
 import { type ErrorDetail, forbidden, invalid } from '../errors.ts'
-import { type Actor, requirePermission } from '../operation.ts'
+import { type Actor, requirePermission } from '../operation/actor.ts'
 import { readAgentAuthority } from '../security/authority.ts'
 import { certificateCheck } from '../security/client-certificate.ts'
 import { checkUrl } from '../security/outgoing/guarded-url.ts'

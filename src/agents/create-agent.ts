@@ -1,4 +1,5 @@
-import { operation, requireScope } from '../operation.ts'
+import { requireScope } from '../operation/scope.ts'
+import { operation } from '../operation.ts'
 import { AgentReply, CreateAgentBody, presentAgent, sealAuth } from './agent.ts'
 import { checkAccess } from './check-access.ts'
 import { checkDefinition } from './check-definition.ts'

@@ -1,5 +1,6 @@
 import { z } from 'zod'
-import { operation, requireScope } from '../operation.ts'
+import { requireScope } from '../operation/scope.ts'
+import { operation } from '../operation.ts'
 import * as audit from './store.ts'
 
 export const getAuditHead = operation({

@@ -1,5 +1,6 @@
 import { z } from 'zod'
-import { operation, requireScope } from '../operation.ts'
+import { requireScope } from '../operation/scope.ts'
+import { operation } from '../operation.ts'
 import { listQuery, TimeInput } from '../shapes.ts'
 import { AuditEntryReply, Outcome } from './audit-entry.ts'
 import * as audit from './store.ts'

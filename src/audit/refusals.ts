@@ -1,5 +1,5 @@
 import type { ErrorCode } from '../errors.ts'
-import type { AuditEvent } from '../operation.ts'
+import type { AuditEvent } from '../operation/audit-trail.ts'
 import { addressBucket } from '../security/ip-list.ts'
 
 export type Refusal = AuditEvent & { code: ErrorCode }

@@ -1,6 +1,6 @@
 import type { NewId } from '../lib/id.ts'
 import type { Logger } from '../lib/log.ts'
-import type { AuditEvent, AuditTrail } from '../operation.ts'
+import type { AuditEvent, AuditTrail } from '../operation/audit-trail.ts'
 import type { Storage } from '../storage/database.ts'
 import { rowOf } from '../storage/journal/bulk.ts'
 import type { Journal } from '../storage/journal/journal.ts'

@@ -1,5 +1,5 @@
 import type { Agent, Definition } from '../agents/agent.ts'
-import type { Parts } from '../operation.ts'
+import type { Parts } from '../operation/parts.ts'
 import type { Database } from '../storage/database.ts'
 import * as deployments from './store.ts'
 

@@ -1,5 +1,5 @@
 import { notFound } from '../errors.ts'
-import type { Actor } from '../operation.ts'
+import type { Actor } from '../operation/actor.ts'
 import type { Database } from '../storage/database.ts'
 import type { Invocation } from './invocation.ts'
 import * as invocations from './store.ts'

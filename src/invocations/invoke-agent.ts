@@ -3,7 +3,10 @@ import { type Agent, AgentParams, type Definition } from '../agents/agent.ts'
 import * as agents from '../agents/store.ts'
 import { type Serving, serving } from '../deployments/serving.ts'
 import { ApiError, notFound } from '../errors.ts'
-import { Accepted, type Context, operation, requireUser } from '../operation.ts'
+import type { Context } from '../operation/context.ts'
+import { Accepted } from '../operation/delivery.ts'
+import { requireUser } from '../operation/scope.ts'
+import { operation } from '../operation.ts'
 import { jobWrite } from '../storage/jobs/jobs.ts'
 import {
   failureOf,

@@ -1,6 +1,6 @@
 import * as agents from '../agents/store.ts'
 import { getVersion } from '../deployments/store.ts'
-import type { Parts } from '../operation.ts'
+import type { Parts } from '../operation/parts.ts'
 import type { Database } from '../storage/database.ts'
 import { enqueue } from '../storage/jobs/jobs.ts'
 import type { JobRun } from '../storage/jobs/run-jobs.ts'

@@ -1,6 +1,6 @@
 import type { Config } from '../config.ts'
 import { forbidden } from '../errors.ts'
-import type { Actor } from '../operation.ts'
+import type { Actor } from '../operation/actor.ts'
 import { covers, type Permission } from '../security/permissions.ts'
 
 type Grant = { permissions: readonly Permission[]; tier: string; expires_at: number | null }

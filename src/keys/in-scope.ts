@@ -1,4 +1,5 @@
-import { type Actor, outOfScope } from '../operation.ts'
+import type { Actor } from '../operation/actor.ts'
+import { outOfScope } from '../operation/scope.ts'
 import type { Database } from '../storage/database.ts'
 import type { Key } from './key.ts'
 import * as keys from './store.ts'

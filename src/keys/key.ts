@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import type { Actor } from '../operation.ts'
+import type { Actor } from '../operation/actor.ts'
 import { Permission } from '../security/permissions.ts'
 import { Text, Time, TimeInput } from '../shapes.ts'
 

@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import * as agents from '../agents/store.ts'
-import { operation, requireScope } from '../operation.ts'
+import { requireScope } from '../operation/scope.ts'
+import { operation } from '../operation.ts'
 import { listQuery } from '../shapes.ts'
 import { KeyReply, KeyStatus, presentKey } from './key.ts'
 import * as keys from './store.ts'

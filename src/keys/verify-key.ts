@@ -1,4 +1,5 @@
-import type { Actor, Parts } from '../operation.ts'
+import type { Actor } from '../operation/actor.ts'
+import type { Parts } from '../operation/parts.ts'
 import { actorOf, type Key, statusOf } from './key.ts'
 import * as keys from './store.ts'
 

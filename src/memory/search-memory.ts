@@ -1,6 +1,7 @@
 import { AgentParams } from '../agents/agent.ts'
 import * as agents from '../agents/store.ts'
-import { operation, requireUser } from '../operation.ts'
+import { requireUser } from '../operation/scope.ts'
+import { operation } from '../operation.ts'
 import { FoundMemory, SearchMemoryBody } from './memory.ts'
 import * as memories from './store.ts'
 

@@ -1,7 +1,8 @@
 import { z } from 'zod'
 import { AgentParams } from '../agents/agent.ts'
 import * as agents from '../agents/store.ts'
-import { operation, requireUser } from '../operation.ts'
+import { requireUser } from '../operation/scope.ts'
+import { operation } from '../operation.ts'
 import { MemoryReply, WriteMemoryBody } from './memory.ts'
 import * as memories from './store.ts'
 

@@ -1,5 +1,6 @@
 import { forbidden } from '../errors.ts'
-import { type Actor, outOfScope } from '../operation.ts'
+import type { Actor } from '../operation/actor.ts'
+import { outOfScope } from '../operation/scope.ts'
 import type { Database } from '../storage/database.ts'
 import * as deliveries from './delivery/delivery-store.ts'
 import * as webhooks from './store.ts'

@@ -1,7 +1,7 @@
 import type { Socket } from 'node:net'
 import { ApiError, forbidden, unavailable } from '../../errors.ts'
 import type { Logger } from '../../lib/log.ts'
-import type { Actor } from '../../operation.ts'
+import type { Actor } from '../../operation/actor.ts'
 import { addressBucket } from '../../security/ip-list.ts'
 import { isWellFormedKey } from '../../security/key-format.ts'
 import { sha256 } from '../../security/secrets.ts'

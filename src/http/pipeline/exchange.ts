@@ -1,5 +1,6 @@
 import type { FastifyRequest } from 'fastify'
-import type { Actor, Operation } from '../../operation.ts'
+import type { Actor } from '../../operation/actor.ts'
+import type { Operation } from '../../operation.ts'
 import type { Gate } from '../../security/gate.ts'
 import type { Decision } from '../../security/limits/rate-limiter.ts'
 import type { VerifyToken } from '../../security/tokens/token-verifier.ts'

@@ -1,12 +1,9 @@
 import { ApiError, notFound } from '../../errors.ts'
-import {
-  type Actor,
-  type Delivery,
-  type Operation,
-  outOfScope,
-  type Parts,
-  requirePermission,
-} from '../../operation.ts'
+import { type Actor, requirePermission } from '../../operation/actor.ts'
+import type { Delivery } from '../../operation/delivery.ts'
+import type { Parts } from '../../operation/parts.ts'
+import { outOfScope } from '../../operation/scope.ts'
+import type { Operation } from '../../operation.ts'
 import type { Gate } from '../../security/gate.ts'
 import { ipList } from '../../security/ip-list.ts'
 import type { RateLimiter } from '../../security/limits/rate-limiter.ts'

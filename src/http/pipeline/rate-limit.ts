@@ -1,6 +1,6 @@
 import type { Config } from '../../config.ts'
 import { ApiError } from '../../errors.ts'
-import type { Actor } from '../../operation.ts'
+import type { Actor } from '../../operation/actor.ts'
 import type { Gate } from '../../security/gate.ts'
 import type { Decision, RateLimiter } from '../../security/limits/rate-limiter.ts'
 import type { Exchange } from './exchange.ts'

@@ -1,5 +1,5 @@
 import type { ApiError, ErrorCode } from '../../errors.ts'
-import type { AuditTrail } from '../../operation.ts'
+import type { AuditTrail } from '../../operation/audit-trail.ts'
 import type { Exchange } from './exchange.ts'
 
 const REFUSALS = new Set<ErrorCode>(['unauthorized', 'mfa_required', 'forbidden', 'https_required', 'rate_limited'])

@@ -1,5 +1,6 @@
 import { ApiError } from '../../errors.ts'
-import { type Actor, type Operation, protectedNames } from '../../operation.ts'
+import type { Actor } from '../../operation/actor.ts'
+import { type Operation, protectedNames } from '../../operation.ts'
 import type { Gate } from '../../security/gate.ts'
 import type { AttemptResult } from '../../security/one-time-code.ts'
 import type { Exchange } from './exchange.ts'

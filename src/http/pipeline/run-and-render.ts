@@ -1,13 +1,9 @@
 import { ApiError } from '../../errors.ts'
-import {
-  type Actor,
-  type Context,
-  changes,
-  type Delivery,
-  isAudited,
-  type Operation,
-  type Parts,
-} from '../../operation.ts'
+import type { Actor } from '../../operation/actor.ts'
+import type { Context } from '../../operation/context.ts'
+import type { Delivery } from '../../operation/delivery.ts'
+import type { Parts } from '../../operation/parts.ts'
+import { changes, isAudited, type Operation } from '../../operation.ts'
 import type { Database } from '../../storage/database.ts'
 import type { Entry } from '../../storage/journal/journal.ts'
 import { type Rendered, render } from '../dialects/respond.ts'

@@ -10,7 +10,7 @@ import Fastify, {
 } from 'fastify'
 import { z } from 'zod'
 import { ApiError, type ErrorCode } from '../../errors.ts'
-import { type Delivery, type Mode, PLAIN_REPLY } from '../../operation.ts'
+import { type Delivery, type Mode, PLAIN_REPLY } from '../../operation/delivery.ts'
 import { ipList } from '../../security/ip-list.ts'
 import { renderError, send, sendRaw, standardHeaders, toApiError } from '../dialects/respond.ts'
 import { eventStream } from '../dialects/stream.ts'

@@ -1,4 +1,4 @@
-import type { Parts } from '../../operation.ts'
+import type { Parts } from '../../operation/parts.ts'
 import { signingSecrets, type Webhook } from '../webhook.ts'
 import { attempt, type Outcome } from './attempt.ts'
 import * as queue from './delivery-queue.ts'

@@ -1,4 +1,4 @@
-import type { Parts } from '../../operation.ts'
+import type { Parts } from '../../operation/parts.ts'
 import type { Database } from '../../storage/database.ts'
 import * as webhooks from '../store.ts'
 import type { Webhook } from '../webhook.ts'

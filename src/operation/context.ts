@@ -1,0 +1,19 @@
+import type { Database } from '../storage/database.ts'
+import type { Entry } from '../storage/journal/journal.ts'
+import type { Actor } from './actor.ts'
+import type { Delivery } from './delivery.ts'
+import type { Parts } from './parts.ts'
+
+/** What an operation may touch while it runs. */
+export type Context = Parts &
+  Delivery & {
+    /** The operation's transaction; for reads, and operations that declare `transaction: false`, the database. */
+    db: Database
+    actor: Actor
+    request_id: string
+    /**
+     * For operations without a transaction: writes what the run leaves and, when `data` is the reply to a request that
+     * may be repeated, that reply, in one commit. False: the entry's guard refused.
+     */
+    commit(entry: Entry, data?: unknown): Promise<boolean>
+  }

@@ -1,0 +1,35 @@
+import type { Config } from '../config.ts'
+import type { Events } from '../events.ts'
+import type { NewId } from '../lib/id.ts'
+import type { Logger } from '../lib/log.ts'
+import type { LiveRuns } from '../runtime/live-runs.ts'
+import type { Embedder } from '../runtime/models/embedder.ts'
+import type { Runtime } from '../runtime/runtime.ts'
+import type { GuardedFetch } from '../security/outgoing/guarded-fetch.ts'
+import type { Keyring } from '../security/secrets.ts'
+import type { Storage } from '../storage/database.ts'
+import type { Journal } from '../storage/journal/journal.ts'
+import type { Memo } from '../storage/memo.ts'
+import type { AuditTrail } from './audit-trail.ts'
+
+/** What the house is built of; made once in app.ts. */
+export type Parts = {
+  config: Config
+  storage: Storage
+  journal: Journal
+  events: Events
+  keyring: Keyring
+  runtime: Runtime
+  /** Undefined unless configured: then memory is searched by words alone. */
+  embedder: Embedder | undefined
+  /** For addresses that somebody else chose. */
+  fetch: GuardedFetch
+  live: LiveRuns
+  memo: Memo
+  audit: AuditTrail
+  log: Logger
+  newId: NewId
+  now(): number
+  /** This process among all that share the database. */
+  node: string
+}
