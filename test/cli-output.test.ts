@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { sparkline } from '../src/cli/sparkline.ts'
-import { renderTable } from '../src/cli/table.ts'
+import { sparkline } from '../src/cli/terminal/sparkline.ts'
+import { renderTable } from '../src/cli/terminal/table.ts'
 
 const head = [
   { title: 'ID', whole: true },

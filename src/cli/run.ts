@@ -1,7 +1,7 @@
 import { CommanderError } from 'commander'
 import { buildProgram } from './commands.ts'
 import { EXIT, exitCodeOf } from './failure.ts'
-import { complain, print } from './output.ts'
+import { complain, print } from './terminal/output.ts'
 import type { World } from './world.ts'
 
 /** What completion scripts ask; not for people. */
@@ -33,7 +33,7 @@ async function execute(args: string[], world: World): Promise<void> {
 }
 
 async function complete(words: string[], world: World): Promise<void> {
-  const { candidates } = await import('./commands/completion.ts')
+  const { candidates } = await import('./commands/service/completion.ts')
   const program = await buildProgram(world, (name) => name === words[0])
   for (const candidate of candidates(program, words)) print(world, candidate)
 }

@@ -44,7 +44,7 @@ const DOORS: Record<string, RegExp> = {
   fastify: /^http\//,
   pg: /^storage\/(postgres\/postgres|inspect)\.ts$/,
   'node:sqlite': /^storage\/(sqlite\/sqlite-worker|sqlite\/lock|inspect|backup)\.ts$/,
-  ioredis: /^(app|security\/limits\/rate-limiter|cli\/examine)\.ts$/,
+  ioredis: /^(app|security\/limits\/rate-limiter|cli\/commands\/service\/examine)\.ts$/,
   pino: /^lib\/log\.ts$/,
   ai: /^runtime\//,
   '@ai-sdk/': /^runtime\//,

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { localFetch } from '../../src/cli/local-store.ts'
+import { localFetch } from '../../src/cli/connect/local-store.ts'
 import { codeAt, stepAt } from '../../src/security/one-time-code.ts'
 import type { Service } from './service.ts'
 

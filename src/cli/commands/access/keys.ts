@@ -1,0 +1,112 @@
+import type { Command } from 'commander'
+import type { Key, KeyWithSecret, Operations } from '../../../../sdk/client.ts'
+import { integer, list, takesStore, yesOption } from '../../command.ts'
+import { type Common, withClientOrStore } from '../../connect/connect.ts'
+import { usage } from '../../failure.ts'
+import { gather, type Limit, limitOption } from '../../terminal/gather.ts'
+import { type Column, print, printJson, printRecord, printRows, success } from '../../terminal/output.ts'
+import { confirm } from '../../terminal/prompts.ts'
+import type { World } from '../../world.ts'
+
+const COLUMNS: Column<Key>[] = [
+  { title: 'ID', of: (key) => key.id },
+  { title: 'NAME', of: (key) => key.name },
+  { title: 'SCOPE', of: (key) => key.agent_id ?? 'whole service' },
+  { title: 'PERMISSIONS', of: (key) => key.role ?? key.permissions },
+  { title: 'TIER', of: (key) => key.tier },
+  { title: 'STATUS', of: (key) => key.status },
+  { title: 'KEY', of: (key) => key.hint },
+  { title: 'LAST USED', of: (key) => key.last_used_at },
+]
+
+type CreateOptions = Common & {
+  name?: string
+  role?: string
+  permissions?: string[]
+  agent?: string
+  tier?: string
+  expires?: string
+}
+
+export function keys(command: Command, world: World): void {
+  takesStore(command.command('create'))
+    .description('Create a key. Its secret, shown once, is all that goes to stdout')
+    .argument('[name]', 'what the key is for')
+    .option('--name <name>', 'the same as an option')
+    .option('--role <role>', 'a role: admin, developer, viewer or one of the configuration')
+    .option('--permissions <list...>', 'read, write, delete, manage', list)
+    .option('--agent <agent>', 'limit the key to one agent')
+    .option('--tier <tier>', 'rate-limit tier')
+    .option('--expires <time>', 'RFC 3339 time at which it ends')
+    .action(async (given: string | undefined, options: CreateOptions) => {
+      const name = given ?? options.name
+      if (!name) throw usage('Say what the key is for: moorage keys create <name> --role developer')
+      if (!options.role && !options.permissions) throw usage('Say what the key may do: --role or --permissions')
+      const key = await withClientOrStore(world, options, (client) =>
+        client.keys.create(
+          {
+            name,
+            agent_id: options.agent,
+            role: options.role,
+            permissions: options.permissions as Operations['createKey']['body']['permissions'],
+            tier: options.tier,
+            expires_at: options.expires,
+          },
+          options,
+        ),
+      )
+      showSecret(world, key, options, `Created ${key.id} "${key.name}" (${key.permissions.join(', ')})`)
+    })
+
+  takesStore(command.command('list'))
+    .alias('ls')
+    .description('List keys')
+    .addOption(limitOption())
+    .option('--agent <agent>', 'keys limited to this agent')
+    .option('--status <status>', 'active, expired or revoked')
+    .action(async (options: Common & Limit & { agent?: string; status?: Key['status'] }) => {
+      const query = { agent_id: options.agent, status: options.status }
+      const found = await withClientOrStore(world, options, (client) =>
+        gather(world, options, (limit) => client.keys.list({ ...query, limit })),
+      )
+      printRows(world, found, COLUMNS, options)
+    })
+
+  takesStore(command.command('get'))
+    .description('Show a key')
+    .argument('<key_id>')
+    .action(async (id: string, options: Common) => {
+      const key = await withClientOrStore(world, options, (client) => client.keys.get(id))
+      printRecord(world, key, options)
+    })
+
+  takesStore(command.command('rotate'))
+    .description('Give a key a new secret, which is all that goes to stdout')
+    .argument('<key_id>')
+    .option('--grace <seconds>', 'how long the old secret still works (86400; 0: not at all)', integer)
+    .action(async (id: string, options: Common & { grace?: number }) => {
+      const body = { grace_period_seconds: options.grace }
+      const key = await withClientOrStore(world, options, (client) => client.keys.rotate(id, body, options))
+      const until = key.previous_secret_expires_at
+      const old = until ? `the old secret works until ${until}` : 'the old secret works no longer'
+      showSecret(world, key, options, `Rotated ${key.id} "${key.name}": ${old}`)
+    })
+
+  takesStore(command.command('revoke'))
+    .description('End a key at once')
+    .argument('<key_id>')
+    .addOption(yesOption())
+    .action(async (id: string, options: Common & { yes?: boolean }) => {
+      await confirm(world, `Revoke ${id}? Whoever uses it is locked out at once.`, options)
+      const revoked = await withClientOrStore(world, options, (client) => client.keys.revoke(id, options))
+      if (options.json) return printJson(world, revoked)
+      success(world, `Revoked ${id}`)
+    })
+}
+
+/** The secret alone on stdout, so that `KEY=$(moorage keys create …)` is all it takes. */
+function showSecret(world: World, key: KeyWithSecret, { json }: Common, told: string): void {
+  if (json) return printJson(world, key)
+  success(world, told)
+  print(world, key.secret)
+}

@@ -1,0 +1,111 @@
+import { text } from 'node:stream/consumers'
+import type { Command } from 'commander'
+import { createClient, type Self } from '../../../../sdk/client.ts'
+import { takesService } from '../../command.ts'
+import { addressOf, type Common, withClient } from '../../connect/connect.ts'
+import {
+  chosenProfile,
+  DEFAULT_PROFILE,
+  DEFAULT_URL,
+  profilesPath,
+  readProfiles,
+  writeProfiles,
+} from '../../connect/profiles.ts'
+import { EXIT, Failure, usage } from '../../failure.ts'
+import { note, paint, printJson, printRecord, printRows, success } from '../../terminal/output.ts'
+import { ask } from '../../terminal/prompts.ts'
+import { isInteractive, type World } from '../../world.ts'
+
+const LOOPBACK = /^(localhost|127\.\d+\.\d+\.\d+|\[::1\])$/
+
+export function login(command: Command, world: World): void {
+  command
+    .argument('[url]', 'where the service is')
+    .option('--profile <name>', 'keep it under this name', DEFAULT_PROFILE)
+    .option('--json', 'print JSON')
+    .addHelpText('after', '\nThe key is asked for, or read from stdin: moorage login http://127.0.0.1:8787 < key.txt')
+    .action((url: string | undefined, options: LoginOptions) => logIn(world, url, options))
+}
+
+export function logout(command: Command, world: World): void {
+  command
+    .option('--profile <name>', 'which one')
+    .option('--json', 'print JSON')
+    .action((options: { profile?: string; json?: boolean }) => {
+      const stored = readProfiles(world)
+      const name = chosenProfile(world, options, stored)
+      if (!stored.profiles[name]) throw new Failure(EXIT.notFound, `There is no profile "${name}"`)
+      const { [name]: _, ...profiles } = stored.profiles
+      writeProfiles(world, { current: name === stored.current ? DEFAULT_PROFILE : stored.current, profiles })
+      if (options.json) return printJson(world, { profile: name })
+      success(world, `Forgot ${name}`)
+    })
+}
+
+export function whoami(command: Command, world: World): void {
+  takesService(command).action(async (options: Common) => {
+    const { url, origin } = addressOf(world, options)
+    const self = await withClient(world, options, (client) => client.keys.self())
+    printRecord(world, { url, from: origin, ...self }, options)
+  })
+}
+
+type LoginOptions = { profile: string; json?: boolean }
+
+async function logIn(world: World, givenUrl: string | undefined, options: LoginOptions): Promise<void> {
+  const { profile: name } = options
+  const stored = readProfiles(world)
+  const initial = world.env.MOORAGE_URL || stored.profiles[name]?.url || DEFAULT_URL
+  const missing = 'Say where the service is: moorage login <url>'
+  const asked = givenUrl ?? (isInteractive(world) ? await ask(world, { message: 'URL', initial, missing }) : initial)
+  const url = URL.parse(asked)
+  if (!url || !/^https?:$/.test(url.protocol)) throw usage(`"${asked}" is no http(s) URL`)
+  const key = isInteractive(world)
+    ? await ask(world, { message: 'API key', secret: true, missing: '' })
+    : (await text(world.stdin)).trim()
+  if (key === '') throw usage('Send the key on stdin: moorage login <url> < key.txt')
+
+  if (url.protocol === 'http:' && !LOOPBACK.test(url.hostname)) {
+    note(world, `${paint(world, 'stderr', 'yellow', 'warning')} the key goes to ${url.host} in the clear: use https`)
+  }
+  const self: Self = await createClient({ url: url.href, key }).keys.self({ signal: world.signal })
+  writeProfiles(world, { current: name, profiles: { ...stored.profiles, [name]: { url: asked, key } } })
+  if (options.json) return printJson(world, { profile: name, url: asked, ...self })
+  success(world, `Logged in to ${asked} as ${self.name ?? self.id} (${self.permissions.join(', ')})`)
+  note(world, `  kept in ${profilesPath(world)}, readable by you only`)
+}
+
+export function profile(command: Command, world: World): void {
+  command
+    .command('list', { isDefault: true })
+    .description('List logins')
+    .option('--json', 'print JSON')
+    .action((options: { json?: boolean }) => {
+      const stored = readProfiles(world)
+      const current = chosenProfile(world, {}, stored)
+      const rows = Object.entries(stored.profiles).map(([name, { url }]) => ({ name, url, current: name === current }))
+      printRows(
+        world,
+        rows,
+        [
+          { title: '', of: (row) => (row.current ? '*' : ' ') },
+          { title: 'NAME', of: (row) => row.name },
+          { title: 'URL', of: (row) => row.url },
+        ],
+        options,
+      )
+    })
+
+  command
+    .command('use')
+    .description('Choose the login that is used from now on')
+    .argument('<name>')
+    .option('--json', 'print JSON')
+    .action((name: string, options: { json?: boolean }) => {
+      const stored = readProfiles(world)
+      if (!stored.profiles[name]) throw new Failure(EXIT.notFound, `There is no profile "${name}"`)
+      writeProfiles(world, { ...stored, current: name })
+      if (options.json) return printJson(world, { current: name })
+      success(world, `Using ${name} (${stored.profiles[name].url})`)
+    })
+}

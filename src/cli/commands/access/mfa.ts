@@ -1,0 +1,52 @@
+import type { Command } from 'commander'
+import { takesStore, yesOption } from '../../command.ts'
+import { type Common, withClientOrStore } from '../../connect/connect.ts'
+import { note, print, printJson, printRecord, success } from '../../terminal/output.ts'
+import { ask, confirm } from '../../terminal/prompts.ts'
+import { isInteractive, type World } from '../../world.ts'
+
+export function mfa(command: Command, world: World): void {
+  takesStore(command.command('enrol'))
+    .description('Give a key a second factor. Its otpauth:// address is all that goes to stdout')
+    .argument('<key_id>')
+    .action(async (id: string, options: Common) => {
+      await withClientOrStore(world, options, async (client) => {
+        const factor = await client.mfa.enrol(id, options)
+        if (options.json) return printJson(world, factor)
+        note(world, `Add this to an authenticator app, or type the secret ${factor.secret}`)
+        print(world, factor.uri)
+        if (!isInteractive(world)) return note(world, `Then: moorage mfa confirm ${id} <code>`)
+        const code = await ask(world, { message: 'The code it shows now', missing: 'Give the code' })
+        await client.mfa.confirm(id, code)
+        success(world, `${id} has a second factor`)
+      })
+    })
+
+  takesStore(command.command('confirm'))
+    .description('Put a new second factor in force with its first code')
+    .argument('<key_id>')
+    .argument('<code>', 'six digits')
+    .action(async (id: string, code: string, options: Common) => {
+      const factor = await withClientOrStore(world, options, (client) => client.mfa.confirm(id, code, options))
+      if (options.json) return printJson(world, factor)
+      success(world, `${id} has a second factor`)
+    })
+
+  takesStore(command.command('status'))
+    .description('Whether a key has a second factor')
+    .argument('<key_id>')
+    .action(async (id: string, options: Common) => {
+      printRecord(world, await withClientOrStore(world, options, (client) => client.mfa.get(id)), options)
+    })
+
+  takesStore(command.command('remove'))
+    .description("Take a key's second factor away")
+    .argument('<key_id>')
+    .addOption(yesOption())
+    .action(async (id: string, options: Common & { yes?: boolean }) => {
+      await confirm(world, `Remove the second factor of ${id}? It can do nothing protected then.`, options)
+      const removed = await withClientOrStore(world, options, (client) => client.mfa.remove(id, options))
+      if (options.json) return printJson(world, removed)
+      success(world, `${id} has no second factor`)
+    })
+}

@@ -1,0 +1,106 @@
+import type { Command } from 'commander'
+import type { Agent, AgentSummary, CreateAgent } from '../../../../sdk/client.ts'
+import { number, takesService, yesOption } from '../../command.ts'
+import { type Common, withClient } from '../../connect/connect.ts'
+import { usage } from '../../failure.ts'
+import { gather, type Limit, limitOption } from '../../terminal/gather.ts'
+import { type Column, printJson, printRecord, printRows, success } from '../../terminal/output.ts'
+import { confirm } from '../../terminal/prompts.ts'
+import type { World } from '../../world.ts'
+
+const COLUMNS: Column<AgentSummary>[] = [
+  { title: 'ID', of: (agent) => agent.id },
+  { title: 'NAME', of: (agent) => agent.name },
+  { title: 'STATUS', of: (agent) => agent.status },
+  { title: 'CREATED', of: (agent) => agent.created_at },
+]
+
+type Fields = { model?: string; instructions?: string; description?: string; temperature?: number; file?: string }
+
+export function agents(command: Command, world: World): void {
+  takesService(command.command('list'))
+    .alias('ls')
+    .description('List agents')
+    .addOption(limitOption())
+    .option('--sort <field>', 'created_at, updated_at, name, status or id; - before it for descending')
+    .action(async (options: Common & Limit & { sort?: 'name' }) => {
+      const { sort } = options
+      const found = await withClient(world, options, (client) =>
+        gather(world, options, (limit) => client.agents.list({ limit, sort })),
+      )
+      printRows(world, found, COLUMNS, options)
+    })
+
+  takesService(command.command('get'))
+    .description('Show an agent')
+    .argument('<agent>', 'id or name')
+    .action(async (agent: string, options: Common) => {
+      printRecord(world, await withClient(world, options, (client) => client.agents.get(agent)), options)
+    })
+
+  takesFields(takesService(command.command('create')))
+    .description('Create an agent')
+    .argument('[name]', 'unless the file says it')
+    .action(async (name: string | undefined, options: Common & Fields) => {
+      const body = { ...(await readFields(world, options)), ...(name !== undefined && { name }) }
+      if (body.name === undefined) throw usage('Give the agent a name: moorage agents create <name>')
+      const { name: given } = body
+      const agent = await withClient(world, options, (client) =>
+        client.agents.create({ ...body, name: given }, options),
+      )
+      told(world, agent, options, 'Created')
+    })
+
+  takesFields(takesService(command.command('update')))
+    .description("Change an agent's working copy; what is deployed stays as it is")
+    .argument('<agent>', 'id or name')
+    .option('--name <name>', 'a new name')
+    .option('--status <status>', 'running, or paused: cancels what runs and refuses the rest')
+    .action(async (agent: string, options: Common & Fields & { name?: string; status?: Agent['status'] }) => {
+      const { name, status } = options
+      const body = { ...(await readFields(world, options)), ...(name && { name }), ...(status && { status }) }
+      if (Object.keys(body).length === 0) throw usage('Say what to change, such as --model or --file')
+      told(
+        world,
+        await withClient(world, options, (client) => client.agents.update(agent, body, options)),
+        options,
+        'Updated',
+      )
+    })
+
+  takesService(command.command('delete'))
+    .alias('rm')
+    .description('Delete an agent with its deployments, memory, logs, webhooks and scoped keys')
+    .argument('<agent>', 'id or name')
+    .addOption(yesOption())
+    .action(async (agent: string, options: Common & { yes?: boolean }) => {
+      await confirm(world, `Delete ${agent} with its deployments, memory, logs, webhooks and keys?`, options)
+      const deleted = await withClient(world, options, (client) => client.agents.delete(agent, options))
+      if (options.json) return printJson(world, deleted)
+      success(world, `Deleted ${deleted.id}`)
+    })
+}
+
+function takesFields(command: Command): Command {
+  return command
+    .option('--model <model>', 'provider/model, such as builtin/echo')
+    .option('--instructions <text>', 'what the agent should do')
+    .option('--description <text>', 'what the agent is for')
+    .option('--temperature <number>', '0 to 2', number)
+    .option('-f, --file <file>', 'every field, as in agent.yaml')
+}
+
+/** What the file says, and over it what the options say. */
+async function readFields(world: World, options: Fields): Promise<Partial<CreateAgent>> {
+  const { model, instructions, description, temperature, file } = options
+  const fields = Object.entries({ model, instructions, description, temperature })
+  const given = Object.fromEntries(fields.filter(([, value]) => value !== undefined))
+  if (file === undefined) return given
+  const { readAgentFile } = await import('./agent-file.ts')
+  return { ...readAgentFile(world, file).given, ...given }
+}
+
+function told(world: World, agent: Agent, options: Common, verb: string): void {
+  success(world, `${verb} ${agent.name} (${agent.id})`)
+  if (options.json) printJson(world, agent)
+}

@@ -1,0 +1,99 @@
+import type { Command } from 'commander'
+import type { Client, Deployment } from '../../../../sdk/client.ts'
+import { takesService } from '../../command.ts'
+import { type Common, withClient } from '../../connect/connect.ts'
+import { EXIT, Failure } from '../../failure.ts'
+import { gather, type Limit, limitOption } from '../../terminal/gather.ts'
+import { type Column, note, printJson, printRecord, printRows, success } from '../../terminal/output.ts'
+import type { World } from '../../world.ts'
+
+const COLUMNS: Column<Deployment>[] = [
+  { title: 'ID', of: (deployment) => deployment.id },
+  { title: 'ENVIRONMENT', of: (deployment) => deployment.environment },
+  { title: 'VERSION', of: (deployment) => deployment.version },
+  { title: 'STATUS', of: (deployment) => deployment.status },
+  { title: 'CREATED', of: (deployment) => deployment.created_at },
+  { title: 'MESSAGE', of: (deployment) => deployment.message },
+]
+
+export function deployments(command: Command, world: World): void {
+  takesService(command.command('list'))
+    .alias('ls')
+    .description('List deployments, the newest first')
+    .argument('<agent>', 'id or name')
+    .addOption(limitOption())
+    .option('-e, --environment <name>', 'of this environment')
+    .option('--status <status>', 'active, superseded or rolled_back')
+    .action(
+      async (agent: string, options: Common & Limit & { environment?: string; status?: Deployment['status'] }) => {
+        const { environment, status } = options
+        const found = await withClient(world, options, (client) =>
+          gather(world, options, (limit) => client.deployments.list(agent, { limit, environment, status })),
+        )
+        printRows(world, found, COLUMNS, options)
+      },
+    )
+
+  takesService(command.command('get'))
+    .description('Show a deployment')
+    .argument('<agent>', 'id or name')
+    .argument('<deployment_id>')
+    .action(async (agent: string, id: string, options: Common) => {
+      printRecord(world, await withClient(world, options, (client) => client.deployments.get(agent, id)), options)
+    })
+
+  takesService(command.command('create'))
+    .description("Deploy the agent's working copy, or a version that exists, without a file")
+    .argument('<agent>', 'id or name')
+    .argument('<version>', 'label of the snapshot')
+    .option('-e, --environment <name>', 'where', 'production')
+    .option('-m, --message <text>', 'why')
+    .action(async (agent: string, version: string, options: Common & { environment: string; message?: string }) => {
+      const { environment, message } = options
+      const deployment = await withClient(world, options, (client) =>
+        client.deployments.create(agent, { environment, version, message }, options),
+      )
+      if (options.json) return printJson(world, deployment)
+      success(world, `${environment} serves ${version} (${deployment.id})`)
+    })
+}
+
+type RollbackOptions = Common & { environment: string; message?: string; dryRun?: boolean }
+
+export function rollback(command: Command, world: World): void {
+  takesService(command)
+    .argument('<agent>', 'id or name')
+    .argument('[deployment_id]', 'an earlier one to return to; without it the active one is undone')
+    .option('-e, --environment <name>', 'where', 'production')
+    .option('-m, --message <text>', 'why')
+    .option('--dry-run', 'only show what would change')
+    .action(async (agent: string, id: string | undefined, options: RollbackOptions) => {
+      const result = await withClient(world, options, async (client) => {
+        const target = id ?? (await activeIn(client, agent, options.environment)).id
+        const body = { message: options.message, dry_run: options.dryRun }
+        return client.deployments.rollback(agent, target, body, options)
+      })
+      if (options.json) return printJson(world, result)
+      if ('dry_run' in result) {
+        note(world, `${result.from.version} → ${result.to.version}, nothing changed yet:`)
+        const changes = result.diff as { field: string; from: unknown; to: unknown }[]
+        return printRows(
+          world,
+          changes,
+          [
+            { title: 'FIELD', of: (change) => change.field },
+            { title: 'NOW', of: (change) => change.from },
+            { title: 'THEN', of: (change) => change.to },
+          ],
+          options,
+        )
+      }
+      success(world, `${result.environment} serves ${result.version} again (${result.id})`)
+    })
+}
+
+async function activeIn(client: Client, agent: string, environment: string): Promise<Deployment> {
+  const { data } = await client.deployments.list(agent, { environment, status: 'active', limit: 1 })
+  if (data[0]) return data[0]
+  throw new Failure(EXIT.notFound, `Nothing was ever deployed to ${environment}`)
+}

@@ -1,0 +1,66 @@
+import { watch } from 'node:fs'
+import { basename, dirname, resolve } from 'node:path'
+import type { Command } from 'commander'
+import type { Client } from '../../../../sdk/client.ts'
+import { takesService } from '../../command.ts'
+import { type Common, withClient } from '../../connect/connect.ts'
+import { complain, note, paint } from '../../terminal/output.ts'
+import type { World } from '../../world.ts'
+import { followLogs, recentLogs } from '../watch/logs.ts'
+import { AGENT_FILE } from './agent-file-name.ts'
+import { deployFile } from './deploy.ts'
+
+type DevOptions = Common & { file: string; environment: string }
+
+/** Editors save in several steps. */
+const SETTLE_MS = 100
+
+export function dev(command: Command, world: World): void {
+  takesService(command)
+    .option('-f, --file <file>', 'the agent', AGENT_FILE)
+    .option('-e, --environment <name>', 'where to', 'dev')
+    .action((options: DevOptions) =>
+      withClient(world, options, async (client) => {
+        const first = Promise.withResolvers<void>()
+        // Watched before it is read: what is saved meanwhile is not missed.
+        const stopWatching = onSave(resolve(world.cwd, options.file), first.promise, () =>
+          redeploy(world, client, options).catch((error: unknown) => complain(world, error)),
+        )
+        try {
+          const { name } = await redeploy(world, client, options).finally(first.resolve)
+          note(world, paint(world, 'stderr', 'dim', hint(name, options)))
+          await followLogs(world, client, name, options, await recentLogs(client, name, options))
+        } finally {
+          stopWatching()
+        }
+      }),
+    )
+}
+
+function hint(name: string, { file, environment }: DevOptions): string {
+  return `Watching ${file}. Try: moorage chat ${name} -e ${environment}`
+}
+
+async function redeploy(world: World, client: Client, { file, environment }: DevOptions): Promise<{ name: string }> {
+  const { readAgentFile } = await import('./agent-file.ts')
+  const agent = readAgentFile(world, file)
+  await deployFile(world, client, agent, { environment })
+  return agent.body
+}
+
+/** The folder is watched: an editor may put a new file in the place of the old. One run at a time, after the first. */
+function onSave(file: string, first: Promise<unknown>, run: () => Promise<unknown>): () => void {
+  let timer: NodeJS.Timeout | undefined
+  let running = first
+  const watcher = watch(dirname(file), (_event, name) => {
+    if (name !== basename(file)) return
+    clearTimeout(timer)
+    timer = setTimeout(() => {
+      running = running.then(run)
+    }, SETTLE_MS)
+  })
+  return () => {
+    clearTimeout(timer)
+    watcher.close()
+  }
+}

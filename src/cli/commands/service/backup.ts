@@ -1,0 +1,79 @@
+import { createHash } from 'node:crypto'
+import { copyFileSync, createReadStream, existsSync, mkdirSync, readdirSync, statSync, writeFileSync } from 'node:fs'
+import { join, resolve } from 'node:path'
+import type { Command } from 'commander'
+import { configOption, dataOption } from '../../command.ts'
+import { EXIT, Failure } from '../../failure.ts'
+import { note, paint, print, printJson, success } from '../../terminal/output.ts'
+import type { World } from '../../world.ts'
+
+/** What is in a backup; written last, so a folder without it is none. */
+export type Manifest = {
+  format: 1
+  created_at: string
+  schema_version: number | undefined
+  /** Fingerprint of the master key that its secrets are sealed with. */
+  master_key: string | undefined
+  bytes: number
+  sha256: string
+}
+
+export const MANIFEST = 'manifest.json'
+export const STORE = 'moorage.db'
+export const MASTER_KEY = 'master.key'
+
+type BackupOptions = { config?: string; data?: string; includeMasterKey?: boolean; json?: boolean }
+
+export function backup(command: Command, world: World): void {
+  command
+    .argument('[folder]', 'a new folder for it (moorage-backup-<time>)')
+    .option('--include-master-key', 'put master.key into it; then whoever has the backup has its secrets')
+    .addOption(configOption())
+    .addOption(dataOption())
+    .option('--json', 'print JSON')
+    .action(async (given: string | undefined, options: BackupOptions) => {
+      const { copySqlite } = await import('../../../storage/backup.ts')
+      const { inspectSqlite } = await import('../../../storage/inspect.ts')
+      const { readConfig, requireSqlite } = await import('../../connect/local-store.ts')
+      const config = readConfig(world, options)
+      const store = requireSqlite(config, 'pg_dump --format=custom --file=moorage.dump "$DATABASE_URL"')
+      const created_at = new Date().toISOString()
+      const folder = resolve(world.cwd, given ?? `moorage-backup-${created_at.replaceAll(/[:.]/g, '-')}`)
+      if (existsSync(folder) && readdirSync(folder).length > 0) {
+        throw new Failure(EXIT.failed, `${folder} is not empty`, '  Name a new folder')
+      }
+
+      note(world, paint(world, 'stderr', 'dim', `Copying ${store} …`))
+      mkdirSync(folder, { recursive: true, mode: 0o700 })
+      const copy = join(folder, STORE)
+      copySqlite(store, copy)
+      const { schema_version, master_key } = inspectSqlite(copy)
+      if (options.includeMasterKey) copyMasterKey(config.data, folder)
+      const { size: bytes } = statSync(copy)
+      const sha256 = await sha256Of(copy)
+      const manifest: Manifest = { format: 1, created_at, schema_version, master_key, bytes, sha256 }
+      writeFileSync(join(folder, MANIFEST), `${JSON.stringify(manifest, null, 2)}\n`, { mode: 0o600, flush: true })
+
+      success(world, `Backed up ${store} (${Math.ceil(bytes / 1024)} KiB)`)
+      if (!options.includeMasterKey) {
+        note(world, '  The master key is not in it: keep a copy of master.key, or of MOORAGE_MASTER_KEY, elsewhere.')
+      }
+      if (options.json) printJson(world, { folder, ...manifest })
+      else print(world, folder)
+    })
+}
+
+function copyMasterKey(data: string, folder: string): void {
+  const key = join(data, MASTER_KEY)
+  if (!existsSync(key)) {
+    throw new Failure(EXIT.notFound, `There is no ${key}: the master key comes from the configuration, keep it there`)
+  }
+  copyFileSync(key, join(folder, MASTER_KEY))
+}
+
+/** Piece by piece: a store may be larger than what Node reads at once. */
+export async function sha256Of(file: string): Promise<string> {
+  const hash = createHash('sha256')
+  for await (const piece of createReadStream(file, { highWaterMark: 1024 * 1024 })) hash.update(piece)
+  return hash.digest('hex')
+}

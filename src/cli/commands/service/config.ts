@@ -1,0 +1,54 @@
+import type { Command } from 'commander'
+import { configOption, dataOption } from '../../command.ts'
+import { EXIT, Failure } from '../../failure.ts'
+import { type Column, printJson, printRows, success } from '../../terminal/output.ts'
+import type { World } from '../../world.ts'
+
+type ConfigOptions = { config?: string; data?: string; json?: boolean }
+type Shown = { path: string; value: unknown; origin: string }
+
+const COLUMNS: Column<Shown>[] = [
+  { title: 'SETTING', of: (setting) => setting.path },
+  { title: 'VALUE', of: (setting) => setting.value },
+  { title: 'FROM', of: (setting) => setting.origin },
+]
+
+export function config(command: Command, world: World): void {
+  takesConfig(command.command('validate'))
+    .description('Check it; every mistake at once, exit code 2')
+    .action(async (options: ConfigOptions) => {
+      const settings = await load(world, options)
+      if (options.json) return printJson(world, { valid: true })
+      success(world, `The configuration is sound (${settings.length} settings)`)
+    })
+
+  takesConfig(command.command('show'))
+    .description('Show every setting and where it came from; secrets appear as (set)')
+    .action(async (options: ConfigOptions) => printRows(world, await load(world, options), COLUMNS, options))
+
+  command
+    .command('schema')
+    .description('Print the JSON Schema of moorage.yaml, or of agent.yaml, for editors')
+    .argument('[what]', 'config or agent', 'config')
+    .action(async (what: string) => printJson(world, await schemaOf(what)))
+}
+
+function takesConfig(command: Command): Command {
+  return command.addOption(configOption()).addOption(dataOption()).option('--json', 'print JSON')
+}
+
+async function load({ env, serviceFolder }: World, { config: file, data }: ConfigOptions): Promise<Shown[]> {
+  const { ConfigError, loadConfig } = await import('../../../config.ts')
+  try {
+    return loadConfig({ flags: { config: file, data }, env, cwd: serviceFolder }).settings
+  } catch (error) {
+    if (error instanceof ConfigError) throw new Failure(EXIT.usage, error.problems.join('\n'))
+    throw error
+  }
+}
+
+async function schemaOf(what: string): Promise<unknown> {
+  if (what === 'config') return (await import('../../../config/shape.ts')).configSchema()
+  if (what === 'agent') return (await import('../agents/agent-schema.ts')).agentSchema()
+  throw new Failure(EXIT.usage, `There is a schema of config and of agent, not of "${what}"`)
+}

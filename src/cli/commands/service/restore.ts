@@ -1,0 +1,90 @@
+import { copyFileSync, existsSync, mkdirSync, readFileSync, renameSync, rmSync } from 'node:fs'
+import { join, resolve } from 'node:path'
+import type { Command } from 'commander'
+import type { Config } from '../../../config.ts'
+import { configOption, dataOption, yesOption } from '../../command.ts'
+import { EXIT, Failure } from '../../failure.ts'
+import { note, print, printJson, success } from '../../terminal/output.ts'
+import { confirm } from '../../terminal/prompts.ts'
+import type { World } from '../../world.ts'
+import { MANIFEST, MASTER_KEY, type Manifest, STORE, sha256Of } from './backup.ts'
+
+type RestoreOptions = { config?: string; data?: string; yes?: boolean; json?: boolean }
+
+export function restore(command: Command, world: World): void {
+  command
+    .argument('<folder>', 'what `moorage backup` made')
+    .addOption(configOption())
+    .addOption(dataOption())
+    .addOption(yesOption())
+    .option('--json', 'print JSON')
+    .action(async (given: string, options: RestoreOptions) => {
+      const { replaceSqlite, StoreInUseError } = await import('../../../storage/backup.ts')
+      const { inspectSqlite } = await import('../../../storage/inspect.ts')
+      const { readConfig, refusePostgres } = await import('../../connect/local-store.ts')
+      const config = readConfig(world, options)
+      refusePostgres(
+        config,
+        'pg_restore --clean --if-exists --single-transaction --dbname="$DATABASE_URL" moorage.dump',
+      )
+      const folder = resolve(world.cwd, given)
+      const manifest = await readManifest(folder)
+      const key = await chooseKey(config, folder, manifest)
+
+      const store = join(config.data, STORE)
+      const suffix = `before-restore-${new Date().toISOString().replaceAll(/[:.]/g, '-')}`
+      if (existsSync(store))
+        await confirm(world, `Replace ${store} with the backup of ${manifest.created_at}?`, options)
+      mkdirSync(config.data, { recursive: true, mode: 0o700 })
+      const draft = `${store}.restoring-${process.pid}`
+      try {
+        copyFileSync(join(folder, STORE), draft)
+        inspectSqlite(draft)
+        replaceSqlite(store, draft, `${store}.${suffix}`)
+      } catch (error) {
+        if (!(error instanceof StoreInUseError)) throw error
+        throw new Failure(EXIT.failed, `${error.message}: stop the service first`)
+      } finally {
+        rmSync(draft, { force: true })
+      }
+      if (key === 'from backup') putKey(folder, config.data, suffix)
+      success(world, `Restored the store of ${manifest.created_at}`)
+      const kept = existsSync(`${store}.${suffix}`) ? `${store}.${suffix}` : null
+      if (kept) note(world, `  What was there is now ${kept}`)
+      if (options.json) printJson(world, { store, kept, created_at: manifest.created_at })
+      else print(world, store)
+    })
+}
+
+async function readManifest(folder: string): Promise<Manifest> {
+  const file = join(folder, MANIFEST)
+  if (!existsSync(file)) throw new Failure(EXIT.notFound, `${folder} is no backup: there is no ${MANIFEST}`)
+  const manifest = JSON.parse(readFileSync(file, 'utf8')) as Manifest
+  if (manifest.format !== 1) throw new Failure(EXIT.failed, `${file} is of a format that this Moorage does not know`)
+  if ((await sha256Of(join(folder, STORE))) === manifest.sha256) return manifest
+  throw new Failure(EXIT.failed, `${join(folder, STORE)} is not what was backed up: its SHA-256 differs`)
+}
+
+/** A store without its key is of little use: the secrets in it stay sealed. */
+async function chooseKey(config: Config, folder: string, manifest: Manifest): Promise<'in place' | 'from backup'> {
+  const { fingerprint, loadMasterKey } = await import('../../../security/secrets.ts')
+  const fits = (options: Parameters<typeof loadMasterKey>[0]) =>
+    fingerprint(loadMasterKey(options)) === manifest.master_key
+  const inPlace = config.masterKey !== undefined || existsSync(join(config.data, MASTER_KEY))
+  if (inPlace && fits({ masterKey: config.masterKey, dataDir: config.data })) return 'in place'
+  if (config.masterKey === undefined && existsSync(join(folder, MASTER_KEY)) && fits({ dataDir: folder })) {
+    return 'from backup'
+  }
+  throw new Failure(
+    EXIT.failed,
+    `The master key of this backup is not here (its fingerprint is ${manifest.master_key})`,
+    `  Put it into ${join(config.data, MASTER_KEY)}, or set MOORAGE_MASTER_KEY`,
+  )
+}
+
+function putKey(folder: string, data: string, suffix: string): void {
+  const key = join(data, MASTER_KEY)
+  if (existsSync(key)) copyFileSync(key, `${key}.${suffix}`)
+  copyFileSync(join(folder, MASTER_KEY), `${key}.new`)
+  renameSync(`${key}.new`, key)
+}

@@ -1,0 +1,70 @@
+import type { Command } from 'commander'
+import type { Invocation } from '../../../../sdk/client.ts'
+import { takesService } from '../../command.ts'
+import { type Common, withClient } from '../../connect/connect.ts'
+import { gather, type Limit, limitOption } from '../../terminal/gather.ts'
+import { type Column, print, printJson, printRecord, printRows, success } from '../../terminal/output.ts'
+import { progress } from '../../terminal/progress.ts'
+import type { World } from '../../world.ts'
+import { speak } from './invoke.ts'
+
+const COLUMNS: Column<Invocation>[] = [
+  { title: 'REQUEST', of: (invocation) => invocation.request_id },
+  { title: 'STATUS', of: (invocation) => invocation.status },
+  { title: 'VERSION', of: (invocation) => invocation.version },
+  { title: 'TOKENS', of: (invocation) => invocation.tokens_used },
+  { title: 'MS', of: (invocation) => invocation.duration_ms },
+  { title: 'CREATED', of: (invocation) => invocation.created_at },
+  { title: 'MESSAGE', of: (invocation) => invocation.message },
+]
+
+type ListOptions = Common & Limit & { status?: Invocation['status']; user?: string; session?: string }
+
+export function invocations(command: Command, world: World): void {
+  takesService(command.command('list'))
+    .alias('ls')
+    .description('List invocations, the newest first')
+    .argument('<agent>', 'id or name')
+    .addOption(limitOption(20))
+    .option('--status <status>', 'queued, running, completed, failed or cancelled')
+    .option('--user <user_id>', 'of this user')
+    .option('--session <session_id>', 'of this session')
+    .action(async (agent: string, options: ListOptions) => {
+      const query = { status: options.status, user_id: options.user, session_id: options.session }
+      const found = await withClient(world, options, (client) =>
+        gather(world, options, (limit) => client.invocations.list(agent, { ...query, limit })),
+      )
+      printRows(world, found, COLUMNS, options)
+    })
+
+  takesService(command.command('get'))
+    .description('Show the receipt of an invocation')
+    .argument('<agent>', 'id or name')
+    .argument('<request_id>')
+    .action(async (agent: string, id: string, options: Common) => {
+      printRecord(world, await withClient(world, options, (client) => client.invocations.get(agent, id)), options)
+    })
+
+  takesService(command.command('follow'))
+    .description('Print what an invocation says until it ends')
+    .argument('<agent>', 'id or name')
+    .argument('<request_id>')
+    .action(async (agent: string, id: string, options: Common) => {
+      await withClient(world, options, async (client) => {
+        if (!options.json) return speak(world, client.invocations.follow(agent, id))
+        for await (const event of client.invocations.follow(agent, id)) print(world, JSON.stringify(event))
+      })
+    })
+
+  takesService(command.command('cancel'))
+    .description('Cancel an invocation; answers once it has really stopped')
+    .argument('<agent>', 'id or name')
+    .argument('<request_id>')
+    .action(async (agent: string, id: string, options: Common) => {
+      const receipt = await withClient(world, options, (client) =>
+        progress(world, 'Waiting for it to stop', () => client.invocations.cancel(agent, id, options)),
+      )
+      if (options.json) return printJson(world, receipt)
+      success(world, `Cancelled ${id}`)
+    })
+}

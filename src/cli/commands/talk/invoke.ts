@@ -1,0 +1,89 @@
+import type { Command } from 'commander'
+import type { Client, InvocationResult } from '../../../../sdk/client.ts'
+import { takesService } from '../../command.ts'
+import { type Common, withClient } from '../../connect/connect.ts'
+import { usage } from '../../failure.ts'
+import { parseJson, readMessage } from '../../terminal/input.ts'
+import { note, paint, print, printJson, shown } from '../../terminal/output.ts'
+import { progress } from '../../terminal/progress.ts'
+import type { World } from '../../world.ts'
+
+export type TalkOptions = Common & { user?: string; session?: string; environment?: string; context?: string }
+
+type InvokeOptions = TalkOptions & { stream: boolean; background?: boolean; idempotencyKey?: string }
+
+export function invoke(command: Command, world: World): void {
+  takesTalk(takesService(command))
+    .argument('<agent>', 'id or name')
+    .argument('[message...]', 'what to say; without it stdin is read')
+    .option('--no-stream', 'wait for the whole answer')
+    .option('--background', 'print the request id and let it run')
+    .option('--idempotency-key <key>', 'makes your own retries safe')
+    .action(async (agent: string, words: string[], options: InvokeOptions) => {
+      const body = { ...bodyOf(options), message: await readMessage(world, words) }
+      const request = { otp: options.otp, idempotencyKey: options.idempotencyKey }
+      await withClient(world, options, async (client) => {
+        if (options.background) {
+          const queued = await client.agents.start(agent, body, request)
+          return options.json ? printJson(world, queued) : print(world, queued.request_id)
+        }
+        if (options.stream && !options.json) return speak(world, client.agents.stream(agent, body, request))
+        const result = await progress(world, `${agent} is thinking`, () => client.agents.invoke(agent, body, request))
+        if (options.json) return printJson(world, result)
+        print(world, result.response)
+        summarise(world, result)
+      })
+    })
+}
+
+export function takesTalk(command: Command): Command {
+  return command
+    .option('--user <user_id>', 'whose memory is used')
+    .option('--session <session_id>', 'which conversation this belongs to')
+    .option('-e, --environment <name>', 'which deployment answers (production)')
+    .option('--context <json>', 'more context for the agent, as an object')
+}
+
+type InvokeBody = Omit<Parameters<Client['agents']['invoke']>[1], 'message'>
+
+export function bodyOf({ user, session, environment, context = '{}' }: TalkOptions): InvokeBody {
+  const given = parseJson(context, 'The context')
+  if (given === null || typeof given !== 'object' || Array.isArray(given)) throw usage('The context is an object')
+  return {
+    context: {
+      ...given,
+      ...(user !== undefined && { user_id: user }),
+      ...(session !== undefined && { session_id: session }),
+    },
+    ...(environment !== undefined && { environment }),
+  }
+}
+
+/** The answer on stdout as it comes; what the agent does meanwhile on stderr. */
+export async function speak(
+  world: World,
+  events: ReturnType<Client['agents']['stream']>,
+  { json }: { json?: boolean } = {},
+): Promise<void> {
+  for await (const event of events) {
+    if (json) {
+      if (event.type === 'done') print(world, JSON.stringify(event.data))
+      continue
+    }
+    if (event.type === 'delta') world.stdout.write(shown(world, 'stdout', event.text))
+    if (event.type === 'tool_call') dim(world, `→ ${event.name} ${JSON.stringify(event.arguments)}`)
+    if (event.type === 'tool_result') dim(world, `← ${event.name} ${event.error ?? event.result ?? ''}`.slice(0, 200))
+    if (event.type === 'done') {
+      print(world, '\n')
+      summarise(world, event.data)
+    }
+  }
+}
+
+function summarise(world: World, { request_id, tokens_used, duration_ms }: InvocationResult): void {
+  dim(world, `${request_id} · ${tokens_used} tokens · ${duration_ms} ms`)
+}
+
+function dim(world: World, text: string): void {
+  note(world, paint(world, 'stderr', 'dim', text))
+}

@@ -1,0 +1,121 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { Command } from 'commander'
+import type { Client, LogEntry } from '../../../../sdk/client.ts'
+import { integer, takesService } from '../../command.ts'
+import { type Common, withClient } from '../../connect/connect.ts'
+import { pointInTime } from '../../terminal/input.ts'
+import { paint, print, printJson, printPainted, shown } from '../../terminal/output.ts'
+import type { World } from '../../world.ts'
+
+type LogOptions = Common & {
+  follow?: boolean
+  level?: string
+  since?: string
+  until?: string
+  request?: string
+  search?: string
+  limit: number
+}
+
+const POLL_MS = 1000
+const PAGE_LIMIT = 1000
+/** Entries are written when their run ends, with the times at which they were said; a run may take ten minutes. */
+const LATE_MS = 610_000
+
+export function logs(command: Command, world: World): void {
+  takesService(command)
+    .argument('<agent>', 'id or name')
+    .option('-f, --follow', 'go on as entries come; Ctrl-C ends it')
+    .option('--level <levels>', 'debug, info, warn, error; several with commas')
+    .option('--since <when>', 'a duration such as 15m, or a time')
+    .option('--until <when>', 'the same')
+    .option('--request <request_id>', 'of one invocation')
+    .option('--search <text>', 'whose message holds this')
+    .option('-n, --limit <n>', 'the latest so many', integer, 100)
+    .action(async (agent: string, options: LogOptions) => {
+      await withClient(world, options, async (client) => {
+        // Asked for before the latest: what comes between the two is printed, and not printed again.
+        const known = options.follow ? await recentLogs(client, agent, options) : []
+        const entries = await latest(client, agent, options)
+        if (options.json && !options.follow) return printJson(world, entries)
+        for (const entry of entries) printEntry(world, entry, options)
+        if (options.follow) await followLogs(world, client, agent, options, known, entries)
+      })
+    })
+}
+
+/** The latest entries that fit, oldest first. */
+async function latest(client: Client, agent: string, { limit, ...options }: LogOptions): Promise<LogEntry[]> {
+  const query = {
+    level: options.level,
+    start_time: options.since && pointInTime(options.since),
+    end_time: options.until && pointInTime(options.until),
+    request_id: options.request,
+    search: options.search,
+    limit: Math.min(Math.max(limit, 1), PAGE_LIMIT),
+  }
+  const found: LogEntry[] = []
+  if (limit === 0) return found
+  for await (const entry of client.logs.list(agent, query)) {
+    found.push(entry)
+    if (found.length === limit) break
+  }
+  return found.toReversed()
+}
+
+type FollowOptions = Pick<LogOptions, 'level' | 'request' | 'search' | 'json'>
+
+/** Everything that an entry still to come could stand among, oldest first. */
+export async function recentLogs(client: Client, agent: string, options: FollowOptions): Promise<LogEntry[]> {
+  const { level, request: request_id, search } = options
+  const start_time = new Date(Date.now() - LATE_MS).toISOString()
+  const { data } = await client.logs.list(agent, { level, request_id, search, start_time, limit: PAGE_LIMIT })
+  return data.toReversed()
+}
+
+/** Prints entries as they come, but for those in `known`, until Ctrl-C. */
+export async function followLogs(
+  world: World,
+  client: Client,
+  agent: string,
+  options: FollowOptions,
+  ...known: LogEntry[][]
+): Promise<never> {
+  let seen = known.map(countOf)
+  for (;;) {
+    await sleep(POLL_MS, undefined, { signal: world.signal })
+    const entries = await recentLogs(client, agent, options)
+    for (const [id, entry, nth] of numbered(entries)) {
+      if (!seen.some((counts) => (counts.get(id) ?? 0) >= nth)) printEntry(world, entry, options)
+    }
+    seen = [countOf(entries)]
+  }
+}
+
+/** Two entries that are alike are still two: each with which of them it is. */
+function* numbered(entries: LogEntry[]): Iterable<[string, LogEntry, number]> {
+  const counts = new Map<string, number>()
+  for (const entry of entries) {
+    const id = JSON.stringify(entry)
+    const nth = (counts.get(id) ?? 0) + 1
+    counts.set(id, nth)
+    yield [id, entry, nth]
+  }
+}
+
+function countOf(entries: LogEntry[]): Map<string, number> {
+  return new Map([...numbered(entries)].map(([id, , nth]) => [id, nth]))
+}
+
+const COLORS = { debug: 'dim', info: 'cyan', warn: 'yellow', error: 'red' } as const
+
+function printEntry(world: World, entry: LogEntry, { json }: { json?: boolean | undefined }): void {
+  if (json) return print(world, JSON.stringify(entry))
+  const { timestamp, level, message, metadata } = entry
+  const { request_id, ...rest } = metadata
+  const details = Object.keys(rest).length > 0 ? ` ${JSON.stringify(rest)}` : ''
+  const head = paint(world, 'stdout', 'dim', timestamp)
+  const tail = paint(world, 'stdout', 'dim', `${details} ${request_id}`)
+  const said = shown(world, 'stdout', message)
+  printPainted(world, `${head} ${paint(world, 'stdout', COLORS[level], level.padEnd(5))} ${said}${tail}`)
+}

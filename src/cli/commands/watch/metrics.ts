@@ -1,0 +1,70 @@
+import type { Command } from 'commander'
+import type { MetricSeries } from '../../../../sdk/client.ts'
+import { takesService } from '../../command.ts'
+import { type Common, withClient } from '../../connect/connect.ts'
+import { pointInTime } from '../../terminal/input.ts'
+import { print, printJson, printRows } from '../../terminal/output.ts'
+import { sparkline } from '../../terminal/sparkline.ts'
+import type { World } from '../../world.ts'
+
+type MetricOptions = Common & {
+  since: string
+  until?: string
+  granularity?: MetricSeries['granularity']
+  aggregation?: NonNullable<MetricSeries['aggregation']>
+  values?: boolean
+}
+
+const METRICS: MetricSeries['metric'][] = ['throughput', 'response_time', 'error_rate']
+const WIDTH = 60
+
+export function metrics(command: Command, world: World): void {
+  takesService(command)
+    .argument('<agent>', 'id or name')
+    .argument('[metric]', 'response_time, throughput or error_rate; without it all three')
+    .option('--since <when>', 'a duration such as 6h, or a time', '1h')
+    .option('--until <when>', 'the same')
+    .option('--granularity <step>', '1m, 5m, 1h or 1d')
+    .option('--aggregation <how>', 'of response_time: avg, p50, p95, p99 or max')
+    .option('--values', 'print every value')
+    .action(async (agent: string, metric: MetricSeries['metric'] | undefined, options: MetricOptions) => {
+      const { granularity, aggregation } = options
+      const range = { start_time: pointInTime(options.since), end_time: options.until && pointInTime(options.until) }
+      const series = await withClient(world, options, (client) =>
+        Promise.all(
+          (metric ? [metric] : METRICS).map((name) =>
+            client.metrics.get(agent, {
+              ...range,
+              metric: name,
+              granularity,
+              aggregation: name === 'response_time' ? aggregation : undefined,
+            }),
+          ),
+        ),
+      )
+      if (options.json) return printJson(world, metric ? series[0] : series)
+      for (const one of series) show(world, one, options)
+    })
+}
+
+function show(world: World, series: MetricSeries, { values: isLong }: MetricOptions): void {
+  const { metric, aggregation, granularity, values } = series
+  const title = `${metric}${aggregation ? ` (${aggregation})` : ''}, per ${granularity}`
+  if (values.length === 0) return print(world, `${title}: nothing yet`)
+  const numbers = values.map(({ value }) => value)
+  const unit = values[0]?.unit.replaceAll('_', ' ') ?? ''
+  const [low, high, last] = [Math.min(...numbers), Math.max(...numbers), numbers.at(-1) ?? 0].map(round)
+  print(world, `${title}\n  ${sparkline(numbers, WIDTH)}\n  min ${low} · max ${high} · last ${last} ${unit}`)
+  if (!isLong) return
+  printRows(
+    world,
+    values,
+    [
+      { title: 'TIME', of: ({ timestamp }) => timestamp },
+      { title: unit.toUpperCase(), of: ({ value }) => round(value) },
+    ],
+    {},
+  )
+}
+
+const round = (value: number) => Math.round(value * 100) / 100

@@ -1,0 +1,136 @@
+import { existsSync } from 'node:fs'
+import { join } from 'node:path'
+import type { Fetch } from '../../../sdk/request.ts'
+import * as agents from '../../agents/store.ts'
+import { buildParts } from '../../app.ts'
+import { type Config, ConfigError, loadConfig } from '../../config.ts'
+import { ApiError, notFound } from '../../errors.ts'
+import { type Rendered, renderError, toApiError } from '../../http/dialects/respond.ts'
+import { runAndRender } from '../../http/pipeline/run-and-render.ts'
+import { validate } from '../../http/pipeline/validate.ts'
+import { queryReader } from '../../http/server/query.ts'
+import { createLog } from '../../lib/log.ts'
+import type { Actor } from '../../operation/actor.ts'
+import { PLAIN_REPLY } from '../../operation/delivery.ts'
+import type { Parts } from '../../operation/parts.ts'
+import type { Operation } from '../../operation.ts'
+import { operations } from '../../operations.ts'
+import { defaultRoles } from '../../security/permissions.ts'
+import { EXIT, Failure } from '../failure.ts'
+import type { World } from '../world.ts'
+
+export type LocalStore = {
+  name: string
+  parts: Parts
+  /** Runs operations in this process, as whoever sits at the host. */
+  fetch: Fetch
+  close(): Promise<void>
+}
+
+/** The store of the service on this machine, whether or not the service runs. */
+export async function openLocalStore(
+  world: World,
+  { config: file, data }: { config?: string; data?: string },
+): Promise<LocalStore> {
+  const config = readConfig(world, { config: file, data })
+  const name = config.database.url ? 'PostgreSQL' : requireFile(config)
+  const { parts, close } = await buildParts(config, {
+    log: createLog({ ...config.log, level: 'warn', format: 'pretty' }),
+  })
+  return { name, parts, fetch: localFetch(parts), close }
+}
+
+/** Opening would make one: whoever is in the wrong folder should hear so instead. */
+function requireFile({ data }: Config): string {
+  const file = join(data, 'moorage.db')
+  if (existsSync(file)) return file
+  throw new Failure(
+    EXIT.notFound,
+    `There is no store in ${data}`,
+    '  Run this where the service runs, or name its folder with --data; for a service elsewhere: `moorage login`',
+  )
+}
+
+/** The file of the embedded store; PostgreSQL has better tools of its own. */
+export function requireSqlite(config: Config, tool: string): string {
+  refusePostgres(config, tool)
+  return requireFile(config)
+}
+
+export function refusePostgres({ database }: Config, tool: string): void {
+  if (!database.url) return
+  throw new Failure(EXIT.usage, "The store is PostgreSQL: use PostgreSQL's own tools", `  ${tool}`)
+}
+
+export function readConfig(
+  { env, serviceFolder }: World,
+  { config, data }: { config?: string | undefined; data?: string | undefined },
+): Config {
+  try {
+    return loadConfig({ flags: { config, data }, env, cwd: serviceFolder }).config
+  } catch (error) {
+    if (error instanceof ConfigError) throw new Failure(EXIT.usage, error.problems.join('\n'))
+    throw error
+  }
+}
+
+export function localFetch(parts: Parts): Fetch {
+  const actor = localActor(parts.config)
+  return async (url, { method = 'GET', body }) => {
+    const request_id = parts.newId('req', parts.now())
+    const { pathname, search } = new URL(url)
+    let reply: Rendered
+    try {
+      reply = await run(parts, actor, request_id, { method, path: pathname, query: search.slice(1), body })
+    } catch (error) {
+      reply = renderError(toApiError(error, parts.log, request_id), request_id)
+    }
+    return new Response(reply.body, { status: reply.status, headers: reply.headers })
+  }
+}
+
+type LocalRequest = { method: string; path: string; query: string; body: unknown }
+
+async function run(parts: Parts, actor: Actor, request_id: string, { method, path, query, body }: LocalRequest) {
+  const [operation, params] = find(method, path)
+  const agent = params.agent_id === undefined ? undefined : await agents.find(parts.storage.db, params.agent_id)
+  if (params.agent_id !== undefined) {
+    if (!agent) throw notFound('Agent', params.agent_id)
+    params.agent_id = agent.id
+  }
+  const sent = body === undefined ? {} : JSON.parse(String(body))
+  const input = {
+    params,
+    query: operation.query ? queryReader(operation.query)(query) : {},
+    body: operation.body ? validate(operation.body, sent) : undefined,
+  }
+  const exchange = { path, request_id, actor, agent, address: null }
+  return runAndRender({ parts }, { exchange, operation, input, fields: Object.keys(sent), delivery: PLAIN_REPLY })
+}
+
+function find(method: string, path: string): [Operation, Record<string, string>] {
+  // The path with most literal words wins: /v1/keys/self is not a key's id.
+  const byWords = operations.toSorted((a, b) => a.path.split('{').length - b.path.split('{').length)
+  for (const operation of byWords) {
+    const pattern = new RegExp(`^${operation.path.replaceAll(/\{(\w+)\}/g, '(?<$1>[^/]+)')}$`)
+    const match = operation.method === method && pattern.exec(path)
+    if (match) {
+      const params = Object.entries(match.groups ?? {}).map(([name, value]) => [name, decodeURIComponent(value)])
+      return [operation, Object.fromEntries(params)]
+    }
+  }
+  throw new ApiError('not_found', 'No such path')
+}
+
+/** Whoever may open the store may do everything. */
+function localActor({ limits }: Config): Actor {
+  const fastest = Object.entries(limits.tiers).toSorted(([, a], [, b]) => b.requestsPerMinute - a.requestsPerMinute)[0]
+  return {
+    kind: 'local',
+    id: 'local',
+    agent_id: null,
+    permissions: defaultRoles.admin,
+    tier: fastest?.[0] ?? limits.defaultTier,
+    expires_at: null,
+  }
+}

@@ -1,0 +1,42 @@
+import { mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
+import { homedir } from 'node:os'
+import { dirname, join } from 'node:path'
+import { EXIT, Failure } from '../failure.ts'
+import type { World } from '../world.ts'
+
+export type Profile = { url: string; key: string }
+
+export type Profiles = { current: string; profiles: Record<string, Profile> }
+
+export const DEFAULT_PROFILE = 'default'
+export const DEFAULT_URL = 'http://127.0.0.1:8787'
+
+export function profilesPath({ env }: World): string {
+  const home = env.XDG_CONFIG_HOME || join(env.HOME || homedir(), '.config')
+  return join(home, 'moorage', 'config.json')
+}
+
+export function readProfiles(world: World): Profiles {
+  const path = profilesPath(world)
+  try {
+    const { current = DEFAULT_PROFILE, profiles = {} } = JSON.parse(readFileSync(path, 'utf8')) as Partial<Profiles>
+    return { current, profiles }
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return { current: DEFAULT_PROFILE, profiles: {} }
+    throw new Failure(EXIT.failed, `${path} cannot be read: ${(error as Error).name}`, '  Delete it and log in again')
+  }
+}
+
+/** Whole or not at all, and readable by its owner only: it holds keys. */
+export function writeProfiles(world: World, profiles: Profiles): void {
+  const path = profilesPath(world)
+  mkdirSync(dirname(path), { recursive: true, mode: 0o700 })
+  const draft = `${path}.${process.pid}`
+  writeFileSync(draft, `${JSON.stringify(profiles, null, 2)}\n`, { mode: 0o600, flush: true })
+  renameSync(draft, path)
+}
+
+/** The profile that is asked for, by flag or environment, else the current one. */
+export function chosenProfile({ env }: World, { profile }: { profile?: string | undefined }, stored: Profiles): string {
+  return profile ?? (env.MOORAGE_PROFILE || stored.current)
+}

@@ -1,0 +1,28 @@
+import { Option } from 'commander'
+import type { Pages } from '../../../sdk/client.ts'
+import { integer } from '../command.ts'
+import type { World } from '../world.ts'
+import { note, paint } from './output.ts'
+
+export type Limit = { limit: number }
+
+const DEFAULT_LIMIT = 50
+const PAGE_LIMIT = 100
+
+export function limitOption(fallback = DEFAULT_LIMIT): Option {
+  return new Option('--limit <n>', 'show at most this many').argParser(integer).default(fallback)
+}
+
+/** The first `limit` items, over as many pages as it takes; says so when there are more. */
+export async function gather<T>(world: World, { limit }: Limit, load: (pageLimit: number) => Pages<T>): Promise<T[]> {
+  if (limit === 0) return []
+  const pages = load(Math.min(limit, PAGE_LIMIT))
+  const { total } = (await pages).pagination
+  const items: T[] = []
+  for await (const item of pages) {
+    items.push(item)
+    if (items.length === limit) break
+  }
+  if (total > items.length) note(world, paint(world, 'stderr', 'dim', `${total - items.length} more: --limit ${total}`))
+  return items
+}

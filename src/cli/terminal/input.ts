@@ -1,0 +1,54 @@
+import { readFileSync } from 'node:fs'
+import { resolve } from 'node:path'
+import { text } from 'node:stream/consumers'
+import { parseDuration } from '../../lib/duration.ts'
+import { formatTime, parseTime } from '../../lib/time.ts'
+import { EXIT, Failure, usage } from '../failure.ts'
+import type { World } from '../world.ts'
+
+/** `15m` ago, or a time; as the API wants it. */
+export function pointInTime(given: string): string {
+  if (parseTime(given) !== undefined) return given
+  try {
+    return formatTime(Date.now() - parseDuration(given))
+  } catch {
+    throw usage(`"${given}" is neither a duration such as 15m nor a time such as 2026-11-15T03:11:00Z`)
+  }
+}
+
+/** Words from the command line, or what comes on stdin. */
+export async function readMessage({ stdin }: World, words: string[]): Promise<string> {
+  const given = words.join(' ')
+  if (given !== '' && given !== '-') return given
+  if (stdin.isTTY && given === '') throw usage('Say something, or send it on stdin')
+  return (await text(stdin)).replace(/\r?\n$/, '')
+}
+
+/** `-` is stdin, `@file` a file, anything else itself. */
+export async function readText({ stdin, cwd }: World, given: string): Promise<string> {
+  if (given === '-') return text(stdin)
+  return given.startsWith('@') ? readFile(resolve(cwd, given.slice(1))) : given
+}
+
+export function readFile(path: string): string {
+  try {
+    return readFileSync(path, 'utf8')
+  } catch (error) {
+    throw new Failure(EXIT.usage, `${path} cannot be read (${(error as NodeJS.ErrnoException).code})`)
+  }
+}
+
+export function parseJson(given: string, what: string): unknown {
+  try {
+    return JSON.parse(given)
+  } catch {
+    throw usage(`${what} is not valid JSON`)
+  }
+}
+
+/** `Name: value` */
+export function readHeader(header: string): [string, string] {
+  const [, name, value] = /^([^\s:]+):\s*(.*)$/.exec(header) ?? []
+  if (name === undefined || value === undefined) throw usage(`"${header}" is no header: write Name: value`)
+  return [name, value]
+}

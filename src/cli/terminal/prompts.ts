@@ -1,0 +1,34 @@
+import { EXIT, Failure, usage } from '../failure.ts'
+import { isInteractive, type World } from '../world.ts'
+
+/** Goes on only after a yes. Where nobody can be asked, --yes says it. */
+export async function confirm(world: World, question: string, { yes }: { yes?: boolean }): Promise<void> {
+  if (yes) return
+  if (!isInteractive(world)) throw usage(`${question} Nobody can be asked here: say --yes`)
+  const prompts = await import('@clack/prompts')
+  const answer = await prompts.confirm({ ...streams(world), message: question, initialValue: false })
+  if (prompts.isCancel(answer)) throw interrupted()
+  if (!answer) throw new Failure(EXIT.declined, 'Nothing was changed')
+}
+
+type Question = { message: string; initial?: string | undefined; secret?: boolean; missing: string }
+
+/** Asks for a text; where nobody can be asked, `missing` says what to give instead. */
+export async function ask(world: World, { message, initial, secret, missing }: Question): Promise<string> {
+  if (!isInteractive(world)) throw usage(missing)
+  const { text, password, isCancel } = await import('@clack/prompts')
+  const answer = secret
+    ? await password({ ...streams(world), message })
+    : await text({ ...streams(world), message, ...(initial !== undefined && { initialValue: initial }) })
+  if (isCancel(answer)) throw interrupted()
+  return answer.trim()
+}
+
+/** Questions go to stderr: stdout carries data only. */
+function streams({ stdin, stderr, signal }: World) {
+  return { input: stdin, output: stderr, signal }
+}
+
+function interrupted(): Failure {
+  return new Failure(EXIT.interrupted, 'Interrupted')
+}

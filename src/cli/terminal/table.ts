@@ -1,0 +1,57 @@
+import { visible } from '../../lib/visible.ts'
+
+const GAP = 2
+const NARROWEST = 8
+
+export type Head = { title: string /** Is never cut short: somebody will want to copy it. */; whole: boolean }
+
+/** Lines of a table, head first. With a `width` the widest columns give way until it fits. */
+export function renderTable(head: Head[], rows: string[][], width?: number): string[] {
+  const cells = [head.map(({ title }) => title), ...rows.map((row) => row.map(singleLine))]
+  const widths = head.map((_, column) => Math.max(...cells.map((row) => displayWidth(row[column] ?? ''))))
+  if (width) squeeze(widths, head, width)
+  return cells.map((row) =>
+    row
+      .map((text, column) => fit(text, widths[column] ?? 0))
+      .join(' '.repeat(GAP))
+      .trimEnd(),
+  )
+}
+
+function squeeze(widths: number[], head: Head[], width: number): void {
+  const total = () => widths.reduce((sum, each) => sum + each, GAP * (widths.length - 1))
+  while (total() > width) {
+    const yielding = widths.map((each, column) => (head[column]?.whole ? 0 : each))
+    const widest = Math.max(...yielding)
+    if (widest <= NARROWEST) return
+    widths[yielding.indexOf(widest)] = widest - 1
+  }
+}
+
+function fit(text: string, width: number): string {
+  const shown = displayWidth(text)
+  if (shown <= width) return text + ' '.repeat(width - shown)
+  const characters = [...graphemes(text)]
+  let kept = ''
+  while (characters.length > 0 && displayWidth(kept + characters[0]) < width) kept += characters.shift()
+  return `${kept}…${' '.repeat(Math.max(0, width - displayWidth(kept) - 1))}`
+}
+
+function singleLine(text: string): string {
+  return visible(text.replaceAll(/\s*\n\s*|\t/g, ' '))
+}
+
+const segmenter = new Intl.Segmenter()
+
+function* graphemes(text: string): Iterable<string> {
+  for (const { segment } of segmenter.segment(text)) yield segment
+}
+
+/** East Asian characters and emoji take two places. */
+function displayWidth(text: string): number {
+  if (/^[\x20-\x7e]*$/.test(text)) return text.length
+  let width = 0
+  for (const grapheme of graphemes(text))
+    width += /\p{Emoji_Presentation}|[ᄀ-ᅟ⺀-꓏가-힣豈-﫿︰-﹏＀-｠￠-￦]/u.test(grapheme) ? 2 : 1
+  return width
+}
