@@ -1,9 +1,12 @@
 // npm test [-- part of a file name …] [-- --only] [-- --test-name-pattern=…]
-// Test files share one process and run one after the other; a file named *.alone.test.ts gets a process of its own.
+// Test files are dealt out to a few processes, of which two run side by side; inside one the files run one after the other.
+// A file named *.alone.test.ts gets a process of its own.
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { globSync } from 'node:fs'
+import { globSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
 import { dirname, join, resolve } from 'node:path'
+import { pathToFileURL } from 'node:url'
 import { Client } from 'pg'
 import { findExecutable } from '../test/support/daemon.ts'
 import { startPostgres } from '../test/support/postgres.ts'
@@ -11,6 +14,9 @@ import { redisEngine } from '../test/support/redis.ts'
 
 const TEST_LIMIT_MS = 60_000
 const RUN_LIMIT_MS = 15 * 60_000
+const SIDE_BY_SIDE = 2
+/** More processes than run at once: whichever side is done first takes the next. */
+const PROCESSES = 8
 
 const root = dirname(import.meta.dirname)
 const options = process.argv.slice(2).filter((arg) => arg.startsWith('-'))
@@ -57,11 +63,11 @@ async function run() {
   const paths = files.map((file) => resolve(root, file))
   const alone = paths.filter((file) => file.endsWith('.alone.test.ts'))
   const shared = paths.filter((file) => !alone.includes(file))
-  const entries = shared.length > 0 ? [join(root, 'test/support/together.ts'), ...alone] : alone
+  const folder = mkdtempSync(join(tmpdir(), 'moorage-tests-'))
+  const entries = [...dealOut(shared, folder), ...alone]
 
   const env = {
     ...process.env,
-    MOORAGE_TEST_FILES: shared.join('\n'),
     MOORAGE_TEST_POSTGRES: postgres,
     MOORAGE_TEST_REDIS: givenRedis,
     MOORAGE_TEST_CHROMIUM: chromium,
@@ -70,7 +76,7 @@ async function run() {
   delete env.DATABASE_URL
   delete env.REDIS_URL
 
-  const flags = ['--test-concurrency=1', `--test-timeout=${TEST_LIMIT_MS}`, '--test-reporter=spec']
+  const flags = [`--test-concurrency=${SIDE_BY_SIDE}`, `--test-timeout=${TEST_LIMIT_MS}`, '--test-reporter=spec']
   const filters = options.map((option) => (option === '--only' ? '--test-only' : option))
   // A process group of its own, so that stopping it also stops what the tests started.
   const child = spawn(process.execPath, ['--test', ...flags, ...filters, ...entries], {
@@ -90,5 +96,18 @@ async function run() {
 
   const [code] = await once(child, 'exit')
   clearTimeout(deadline)
+  rmSync(folder, { recursive: true, force: true })
   return code ?? 1
+}
+
+/** Neighbours by name often cost alike, so they are spread over the processes. */
+function dealOut(paths, folder) {
+  const hands = Array.from({ length: Math.min(PROCESSES, paths.length) }, () => [])
+  for (const [i, path] of paths.entries()) hands[i % hands.length].push(path)
+  return hands.map((hand, i) => {
+    const entry = join(folder, `${i + 1}.mjs`)
+    const files = [...hand, join(root, 'test/support/left-open.ts')]
+    writeFileSync(entry, files.map((file) => `await import(${JSON.stringify(pathToFileURL(file).href)})\n`).join(''))
+    return entry
+  })
 }
