@@ -106,8 +106,8 @@ function dealOut(paths, folder) {
   for (const [i, path] of paths.entries()) hands[i % hands.length].push(path)
   return hands.map((hand, i) => {
     const entry = join(folder, `${i + 1}.mjs`)
-    const files = [...hand, join(root, 'test/support/left-open.ts')]
-    writeFileSync(entry, files.map((file) => `await import(${JSON.stringify(pathToFileURL(file).href)})\n`).join(''))
+    const modules = [...hand, join(root, 'test/support/left-open.ts')]
+    writeFileSync(entry, modules.map((file) => `await import(${JSON.stringify(pathToFileURL(file).href)})\n`).join(''))
     return entry
   })
 }
