@@ -169,6 +169,14 @@ for (const engine of ENGINES) {
 }
 
 describe('embeddingEndpoint', () => {
+  test('vectors of different models, or of different lengths, never have one name', () => {
+    const name = (model: string, dimensions?: number) =>
+      embeddingEndpoint({ baseUrl: 'http://127.0.0.1:1', model, ...(dimensions && { dimensions }) }).model
+    const names = [name('x'), name('x', 512), name('x:512'), name('x:512:'), name('x:512', 5), name('x:512:5')]
+    assert.equal(new Set(names).size, names.length, names.join(' '))
+    assert.equal(name('x', 512), 'x:512')
+  })
+
   let endpoint: EmbeddingServer
   before(async () => {
     endpoint = await startEmbeddingServer()

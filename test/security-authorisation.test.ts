@@ -171,6 +171,16 @@ onBothEngines(
         await refused({ role: 'viewer', tier: 'enterprise' }, secret, 'A key cannot grant a higher tier than its own')
       })
 
+      test('tier: higher in one respect is higher, whatever the other', async () => {
+        const { secret } = await createKey(service(), { role: 'admin', tier: 'pro' })
+        for (const tier of ['spiky', 'steady']) {
+          await refused({ role: 'viewer', tier }, secret, 'A key cannot grant a higher tier than its own')
+        }
+        const { id } = await createKey(service(), { role: 'viewer', tier: 'spiky' })
+        const rotated = await service().call('POST', `/v1/keys/${id}/rotate`, { key: secret })
+        assert.equal(rotated.status, 403, rotated.text)
+      })
+
       test('expiry: not a later one', async () => {
         const at = (ms: number) => new Date(Date.now() + ms).toISOString()
         const expires_at = at(HOUR)
@@ -191,5 +201,11 @@ onBothEngines(
       })
     })
   },
-  SAMPLE_SETTINGS,
+  {
+    ...SAMPLE_SETTINGS,
+    MOORAGE_LIMITS__TIERS: JSON.stringify({
+      spiky: { requestsPerMinute: 60, burst: 5000 },
+      steady: { requestsPerMinute: 5000, burst: 10 },
+    }),
+  },
 )

@@ -203,6 +203,28 @@ onBothEngines(
       assert.equal(second.headers.get('idempotent-replayed'), null)
     })
 
+    test('nor is the owner of another issuer: where the issuer ends and the subject begins is never in doubt', async () => {
+      const secret = 'the-renamed-agents-own-secret-0005'
+      const { body } = await service().call('POST', '/v1/agents', { body: { name: 'renamed' } })
+      const ids = []
+      for (const [issuer, sub] of [
+        ['i', 'x#y'],
+        ['i#x', 'y'],
+        ['i%23x', 'y'],
+      ] as const) {
+        await service().call('PATCH', '/v1/agents/renamed', { body: { auth: { type: 'jwt', secret, issuer } } })
+        const key = await signJwt({ iss: issuer, sub, permissions: ['read', 'write'] }, { secret })
+        const reply = await service().call('POST', '/v1/agents/renamed/invoke', { key, body: { message: 'hi' } })
+        const receipt = await service().call('GET', `/v1/agents/renamed/invocations/${reply.body.data.request_id}`)
+        ids.push(receipt.body.data.created_by)
+      }
+      assert.deepEqual(ids, [
+        `token:${body.data.id}:i#x#y`,
+        `token:${body.data.id}:i%23x#y`,
+        `token:${body.data.id}:i%2523x#y`,
+      ])
+    })
+
     test('a new secret, or none, takes the old tokens away at once', async () => {
       const old = await signJwt({}, { secret: secrets.second })
       assert.equal(await status(old, '/v1/agents/second'), 200)

@@ -64,6 +64,24 @@ onBothEngines(
       assert.equal(other[1], null)
     })
 
+    test('nor do those whose names only look alike when they are put together', async () => {
+      const say = async (sub: string, user_id: string) => {
+        const key = await signJwt({ sub, user_id, permissions: ['write'] })
+        const reply = await service().call('POST', '/v1/agents/hello/invoke', {
+          key,
+          body: { message: 'once' },
+          headers: { 'Idempotency-Key': 'alike' },
+        })
+        assert.equal(reply.status, 200, reply.text)
+        return reply.headers.get('idempotent-replayed')
+      }
+      for (const separator of [' ', ':', '/', '#', ',', '","', '\\', '%20']) {
+        assert.equal(await say(`app${separator}x`, 'y'), null, separator)
+        assert.equal(await say('app', `x${separator}y`), null, separator)
+        assert.equal(await say('app', `x${separator}y`), 'true', separator)
+      }
+    })
+
     test('receipts of others do not exist: list, get, stream, cancel', async () => {
       const { data } = await call(bob, 'GET', '/invocations')
       assert.deepEqual(

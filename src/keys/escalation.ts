@@ -8,10 +8,16 @@ type Grant = { permissions: readonly Permission[]; tier: string; expires_at: num
 /** Nobody hands out more than they hold; whoever sits at the host may. */
 export function requireNoEscalation(actor: Actor, wanted: Grant, { limits }: Config): void {
   if (actor.kind === 'local') return
-  const rate = (tier: string) => limits.tiers[tier]?.requestsPerMinute ?? 0
   if (!covers(actor.permissions, wanted.permissions)) throw forbidden('A key cannot grant permissions it does not hold')
-  if (rate(wanted.tier) > rate(actor.tier)) throw forbidden('A key cannot grant a higher tier than its own')
+  if (isHigher(wanted.tier, actor.tier, limits)) throw forbidden('A key cannot grant a higher tier than its own')
   if (actor.expires_at !== null && (wanted.expires_at === null || wanted.expires_at > actor.expires_at)) {
     throw forbidden('A key cannot create one that outlives it')
   }
+}
+
+/** In any respect. A tier that is not configured any more counts as the default one, as it does for requests. */
+function isHigher(wanted: string, held: string, { tiers, defaultTier }: Config['limits']): boolean {
+  const [above, below] = [wanted, held].map((name) => tiers[name] ?? tiers[defaultTier])
+  if (!above || !below) return true
+  return above.requestsPerMinute > below.requestsPerMinute || above.burst > below.burst
 }

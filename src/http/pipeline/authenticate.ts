@@ -89,12 +89,17 @@ function throwWhatMayBeHeard({ reason, detail }: RefusedToken, { request_id }: E
   throw unavailable('The identity provider does not answer, try again shortly', 5_000)
 }
 
-/** The agent is part of the name: an agent's issuer may call its users what it likes, and still be nobody else. */
+/** An agent's issuer may call its users what it likes: its agent is part of their names, so they are nobody else. */
 function tokenActor(grant: TokenGrant, agent_id: string | null, tier: string): Actor {
   const { issuer, subject, user_id, permissions, expires_at } = grant
   const scope = agent_id === null ? '' : `${agent_id}:`
-  const id = `token:${scope}${issuer}#${subject}`
+  const id = `token:${scope}${plainIssuer(issuer)}#${subject}`
   return { kind: 'token', id, agent_id, permissions, tier, expires_at, ...(user_id !== undefined && { user_id }) }
+}
+
+/** Without `#`, and unlike an agent's id: two different owners never get one name. */
+function plainIssuer(issuer: string): string {
+  return issuer.replaceAll(/[%#]/g, encodeURIComponent).replace(/^agt_/, '%61gt_')
 }
 
 function unauthorized(): ApiError {

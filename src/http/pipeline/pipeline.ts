@@ -165,9 +165,12 @@ async function runOperation(edge: Edge, { exchange, route, body: bytes, delivery
   return edge.idempotency.once(request, (held) => runAndRender(edge, { ...unattended, held }))
 }
 
-/** Users for whom an application signs tokens under one name must not meet each other's answers. */
+/**
+ * Users for whom an application signs tokens under one name must not meet each other's answers. As JSON, because both
+ * parts may hold any separator.
+ */
 function repeatScope({ id, user_id }: Actor): string {
-  return user_id === undefined ? id : `${id} ${user_id}`
+  return user_id === undefined ? id : JSON.stringify([id, user_id])
 }
 
 function askForCode(edge: Edge, exchange: Exchange, operation: Operation, body: unknown): void | Promise<void> {

@@ -29,7 +29,7 @@ const REFUSALS = new Set([400, 413, 422])
 export function embeddingEndpoint({ baseUrl, model, apiKey, dimensions }: EmbeddingEndpoint): Embeddings {
   const url = `${baseUrl.replace(/\/+$/, '')}/embeddings`
   return {
-    model: dimensions === undefined ? model : `${model}:${dimensions}`,
+    model: vectorName(model, dimensions),
     async embed(texts, signal) {
       const response = await fetch(url, {
         method: 'POST',
@@ -62,4 +62,10 @@ function vectorsOf(body: unknown, count: number): number[][] {
     throw new Error(`the embedding endpoint sent ${vectors.length} embeddings for ${count} texts, or of unequal length`)
   }
   return vectors
+}
+
+/** Vectors are compared only under one name: a model called `x:512` is not the model `x` cut to 512 dimensions. */
+function vectorName(model: string, dimensions: number | undefined): string {
+  if (dimensions !== undefined) return `${model}:${dimensions}`
+  return /:\d*$/.test(model) ? `${model}:` : model
 }
