@@ -1,19 +1,19 @@
 import { connect, type Socket } from 'node:net'
 
 export type Load = {
-  url: string
   method: string
   path: string
   headers: Record<string, string>
+  /** Eight `@` in a header or in the body become a number of eight digits, another one for each request. */
   body?: string | undefined
 }
 
 export type Measured = { requests: number; seconds: number; p50_ms: number; p99_ms: number; failed: number }
 
 /** Keeps `connections` requests under way for `ms`. Written on raw sockets so that the load costs less than what it measures. */
-export async function measure(load: Load, connections: number, ms: number): Promise<Measured> {
-  const request = requestBytes(load)
-  const { hostname, port } = new URL(load.url)
+export async function measure(url: string, load: Load, connections: number, ms: number): Promise<Measured> {
+  const nextRequest = requestSource(url, load)
+  const { hostname, port } = new URL(url)
   const latencies: number[] = []
   let failed = 0
   const started = performance.now()
@@ -21,8 +21,8 @@ export async function measure(load: Load, connections: number, ms: number): Prom
   const sockets = await Promise.all(Array.from({ length: connections }, () => dial(hostname, Number(port))))
   await Promise.all(
     sockets.map((socket) =>
-      keepAsking(socket, request, until, (status, latency) => {
-        if (status !== 200) failed += 1
+      keepAsking(socket, nextRequest, until, (status, latency) => {
+        if (status < 200 || status > 299) failed += 1
         latencies.push(latency)
       }),
     ),
@@ -43,7 +43,7 @@ function dial(host: string, port: number): Promise<Socket> {
 
 function keepAsking(
   socket: Socket,
-  request: Buffer,
+  nextRequest: () => Buffer,
   until: number,
   seen: (status: number, ms: number) => void,
 ): Promise<void> {
@@ -63,21 +63,26 @@ function keepAsking(
       reply = undefined
       if (now >= until) return resolve()
       sent = now
-      socket.write(request)
+      socket.write(nextRequest())
     })
     socket.once('error', reject)
     // A server that dies, or hangs up between two requests, says so here and nowhere else.
     socket.once('close', () => reject(new Error('the server closed a connection under load')))
-    socket.write(request)
+    socket.write(nextRequest())
   })
 }
 
+const LAST_CHUNK = Buffer.from('0\r\n\r\n')
+
 /** Of a whole reply, as far as it is known. */
 function sizeOf(reply: Buffer): number {
-  const head = reply.indexOf('\r\n\r\n')
-  if (head < 0) return Number.POSITIVE_INFINITY
-  const length = /content-length: (\d+)/i.exec(reply.toString('latin1', 0, head))?.[1]
-  return head + 4 + Number(length)
+  const end = reply.indexOf('\r\n\r\n')
+  if (end < 0) return Number.POSITIVE_INFINITY
+  const head = reply.toString('latin1', 0, end)
+  const length = /content-length: (\d+)/i.exec(head)?.[1]
+  if (length !== undefined) return end + 4 + Number(length)
+  // A stream, in chunks: it is whole when the empty chunk has come.
+  return reply.subarray(-LAST_CHUNK.length).equals(LAST_CHUNK) ? reply.length : Number.POSITIVE_INFINITY
 }
 
 /** `HTTP/1.1 200 …` */
@@ -86,10 +91,24 @@ function statusOf(reply: Buffer): number {
   return digit(9) * 100 + digit(10) * 10 + digit(11)
 }
 
-function requestBytes({ url, method, path, headers, body = '' }: Load): Buffer {
+const PLACE = '@@@@@@@@'
+
+function requestSource(url: string, { method, path, headers, body = '' }: Load): () => Buffer {
   const all = { Host: new URL(url).host, ...headers, ...(body && { 'Content-Type': 'application/json' }) }
   const lines = Object.entries({ ...all, 'Content-Length': String(Buffer.byteLength(body)) }).map(
     ([name, value]) => `${name}: ${value}`,
   )
-  return Buffer.from(`${method} ${path} HTTP/1.1\r\n${lines.join('\r\n')}\r\n\r\n${body}`)
+  const template = Buffer.from(`${method} ${path} HTTP/1.1\r\n${lines.join('\r\n')}\r\n\r\n${body}`)
+  const places: number[] = []
+  for (let at = template.indexOf(PLACE); at >= 0; at = template.indexOf(PLACE, at + 1)) places.push(at)
+  if (places.length === 0) return () => template
+  // Numbers of an earlier measurement must not come again.
+  let next = Math.floor(performance.timeOrigin + performance.now()) % 100_000_000
+  return () => {
+    next = (next + 1) % 100_000_000
+    const number = String(next).padStart(PLACE.length, '0')
+    const request = Buffer.from(template)
+    for (const at of places) request.write(number, at, 'latin1')
+    return request
+  }
 }

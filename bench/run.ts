@@ -1,133 +1,147 @@
-// npm run bench [-- seconds per measurement]: throughput as a share of a bare node:http server, measured side by side.
+// npm run bench [-- --quick] [--only part-of-a-name] [--seconds 2] [--rounds 8] [--against folder] [--json file] [--profile]
+// Throughput as a share of a bare node:http server, measured side by side.
 // Absolute numbers depend on the machine and on what else it does; the ratios travel.
-import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
-import { availableParallelism, tmpdir } from 'node:os'
-import { join } from 'node:path'
-import manifest from '../package.json' with { type: 'json' }
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join, resolve } from 'node:path'
+import { parseArgs } from 'node:util'
 import { newKey } from '../src/security/key-format.ts'
 import { startPostgres } from '../test/support/postgres.ts'
-import { type Load, type Measured, measure } from './load.ts'
+import { startRedis } from '../test/support/redis.ts'
+import { fillMemory } from './fill.ts'
+import { type Measured, measure } from './load.ts'
+import { printReport, type Result } from './report.ts'
+import { pinLoad, pinned, type Server, startServer } from './servers.ts'
+import { type Engine, type Subject, subjectsFor } from './subjects.ts'
 
-const ROUNDS = 8
-const CONNECTIONS = 64
+const { values: options } = parseArgs({
+  options: {
+    quick: { type: 'boolean', default: false },
+    only: { type: 'string', multiple: true, default: [] },
+    seconds: { type: 'string' },
+    rounds: { type: 'string' },
+    /** Another checkout, such as the one before a change: its servers are measured in the same rounds. */
+    against: { type: 'string' },
+    json: { type: 'string' },
+    /** Writes CPU profiles of the servers into ./profiles, for Chrome's developer tools. */
+    profile: { type: 'boolean', default: false },
+  },
+})
+const seconds = Number(options.seconds ?? (options.quick ? 1 : 2))
+const rounds = Number(options.rounds ?? (options.quick ? 3 : 8))
+const CONNECTIONS = 32
 /** By then the engine has compiled what is hot, and compiles no more. */
-const WARM_UP_MS = 6_000
-const seconds = Number(process.argv[2] ?? 2)
+const WARM_UP_MS = options.quick ? 2_000 : 6_000
 
-type Subject = { name: string; server: Server; load: Load; results: (Measured & { cpu_us: number })[] }
-type Server = { process: ChildProcess; url: string }
-
-/** Servers start as `npm start` starts them. */
-const flags = manifest.scripts.start.match(/--\S+/g) ?? []
-const pinned = availableParallelism() > 1 && spawnSync('taskset', ['--version']).status === 0
-const root = join(import.meta.dirname, '..')
-const folder = mkdtempSync(join(tmpdir(), 'moorage-bench-'))
 const key = newKey(randomBytes)
-const headers = { Authorization: `Bearer ${key}` }
-const message = 'What is the weather like in the harbour today, and will the ferry sail?'
+const folder = mkdtempSync(join(tmpdir(), 'moorage-bench-'))
+const own = resolve(import.meta.dirname, '..')
+const checkouts = options.against ? [own, resolve(options.against)] : [own]
 const unlimited = JSON.stringify({ enterprise: { requestsPerMinute: 1_000_000_000, burst: 1_000_000_000 } })
 
-const children: ChildProcess[] = []
+type Measurement = { subject: Subject; checkout: string; server: Server; results: (Measured & { cpu_us: number })[] }
 
-if (pinned) spawnSync('taskset', ['-pc', '1', String(process.pid)])
-const postgres = await startPostgres({ durable: true })
+const wanted = subjectsFor(key).filter(
+  ({ group, name, engine }) =>
+    (options.only.length === 0 && !(options.quick && group !== 'requests')) ||
+    options.only.some((part) => `${group} ${name} ${engine}`.includes(part)),
+)
+
+pinLoad()
+const closers: (() => Promise<void>)[] = []
 try {
-  const subjects = await startSubjects()
-  for (const { load } of subjects) await measure(load, CONNECTIONS, WARM_UP_MS)
-  for (let round = 0; round < ROUNDS; round++) {
-    for (const { server, load, results } of subjects) {
-      const before = cpuMicroseconds(server.process)
-      const measured = await measure(load, CONNECTIONS, seconds * 1000)
-      results.push({ ...measured, cpu_us: (cpuMicroseconds(server.process) - before) / measured.requests })
-    }
+  const bare = await startServer({ checkout: own, entry: 'bench/bare-server.ts', folder, name: 'bare', env: {} })
+  closers.push(() => bare.stop())
+  // A group at a time: servers that have nothing to do still cost memory, and filled stores are not alike empty ones.
+  const results: Result[] = []
+  for (const group of new Set(wanted.map((subject) => subject.group))) {
+    results.push(
+      ...(await measureGroup(
+        bare,
+        wanted.filter((subject) => subject.group === group),
+      )),
+    )
   }
-  report(subjects)
+  console.log(
+    `${CONNECTIONS} connections unless 1 is said, ${rounds} rounds of ${seconds} s each, every effect on disk before its reply`,
+  )
+  console.log(pinned ? 'servers on one core, load and databases on another' : 'not pinned to cores: taskset is missing')
+  printReport(results)
+  if (options.json) writeFileSync(options.json, `${JSON.stringify(results, undefined, 2)}\n`)
   // Refusals are quick: numbers with failures in them prove nothing.
-  if (subjects.some(({ results }) => results.some(({ failed }) => failed > 0))) process.exitCode = 1
+  if (results.some(({ failed }) => failed > 0)) process.exitCode = 1
 } finally {
-  for (const child of children) child.kill('SIGKILL')
-  await postgres.close()
+  for (const close of closers.toReversed()) await close()
   rmSync(folder, { recursive: true, force: true })
 }
 
-async function startSubjects(): Promise<Subject[]> {
-  const bare = await start('bench/bare-server.ts', {})
-  const embedded = await start('src/main.ts', { MOORAGE_DATA: join(folder, 'embedded') })
-  const onPostgres = await start('src/main.ts', { MOORAGE_DATA: join(folder, 'postgres'), DATABASE_URL: postgres.url })
-  const invoke = { method: 'POST', path: '/v1/agents/hello/invoke', headers, body: JSON.stringify({ message }) }
-  const get = { method: 'GET', path: '/v1/agents/hello', headers }
-  return [
-    { name: 'bare node:http', server: bare, load: { ...invoke, url: bare.url }, results: [] },
-    { name: 'invoke, embedded', server: embedded, load: { ...invoke, url: embedded.url }, results: [] },
-    { name: 'invoke, PostgreSQL', server: onPostgres, load: { ...invoke, url: onPostgres.url }, results: [] },
-    { name: 'get agent, embedded', server: embedded, load: { ...get, url: embedded.url }, results: [] },
-  ]
-}
-
-function start(entry: string, env: Record<string, string>): Promise<Server> {
-  const command = [process.execPath, ...flags, join(root, entry)]
-  const [program, ...args] = pinned ? ['taskset', '-c', '0', ...command] : command
-  const child = spawn(program as string, args, {
-    cwd: folder,
-    env: {
-      PATH: process.env['PATH'],
-      PORT: '0',
-      LOG_LEVEL: 'warn',
-      MOORAGE_BOOTSTRAP_KEY: key,
-      MOORAGE_LIMITS__TIERS: unlimited,
-      ...env,
-    },
-    stdio: ['ignore', 'pipe', 'inherit'],
-  })
-  children.push(child)
-  let output = ''
-  return new Promise((resolve, reject) => {
-    child.once('error', reject)
-    child.once('exit', (code, signal) => reject(new Error(`${entry} ended (${signal ?? code}) before it listened`)))
-    child.stdout.on('data', (chunk: Buffer) => {
-      output += chunk.toString()
-      const url = /http:\/\/127\.0\.0\.1:\d+/.exec(output)?.[0]
-      if (url) resolve({ process: child, url })
-    })
-  })
-}
-
-function cpuMicroseconds({ pid }: ChildProcess): number {
-  const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1]?.split(' ') ?? []
-  return (Number(fields[11]) + Number(fields[12])) * 10_000
-}
-
-function residentMegabytes({ pid }: ChildProcess): number {
-  return Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]) / 1024
-}
-
-function report(subjects: Subject[]): void {
-  const rates = ({ results }: Subject) => results.map(({ requests, seconds: took }) => requests / took)
-  const yardsticks = rates(subjects[0] as Subject)
-  // Round by round: a machine that is busy for a while is so for the yardstick too.
-  const shares = (subject: Subject) => rates(subject).map((rate, round) => rate / (yardsticks[round] ?? 0))
-  const rows = subjects.map((subject) => {
-    const { name, server, results } = subject
-    return {
-      '': name,
-      'of bare': middle(shares(subject)).toFixed(2),
-      'per second': Math.round(middle(rates(subject))),
-      'p50 ms': middle(results.map(({ p50_ms }) => p50_ms)).toFixed(1),
-      'p99 ms': middle(results.map(({ p99_ms }) => p99_ms)).toFixed(1),
-      'CPU µs': Math.round(middle(results.map(({ cpu_us }) => cpu_us))),
-      'RSS MB': Math.round(residentMegabytes(server.process)),
-      failed: results.reduce((sum, { failed }) => sum + failed, 0),
+async function measureGroup(bare: Server, subjects: Subject[]): Promise<Result[]> {
+  const measurements: Measurement[] = []
+  const started: Server[] = []
+  const servers = new Map<string, Server>()
+  for (const checkout of checkouts) {
+    for (const subject of subjects) {
+      const name = `${checkout} ${subject.engine}`
+      const server = servers.get(name) ?? (await startEngine(checkout, subject.engine, `${servers.size}`))
+      servers.set(name, server)
+      started.push(server)
+      if (subject.fill) await fillMemory(server.url, key, subject.fill)
+      measurements.push({ subject, checkout, server, results: [] })
     }
-  })
-  console.log(
-    `${CONNECTIONS} connections, ${ROUNDS} rounds of ${seconds} s each, every effect on disk before its reply`,
-  )
-  console.log(
-    pinned ? 'servers on one core, load (and PostgreSQL) on another' : 'not pinned to cores: taskset is missing',
-  )
-  console.table(Object.fromEntries(rows.map(({ '': name, ...row }) => [name, row])))
+  }
+  const yardstick = subjects[0]?.load as Subject['load']
+  const bareRates: number[] = []
+  await measure(bare.url, yardstick, CONNECTIONS, WARM_UP_MS)
+  for (const { server, subject } of measurements) {
+    await measure(server.url, subject.load, subject.connections ?? CONNECTIONS, WARM_UP_MS)
+  }
+  for (let round = 0; round < rounds; round++) {
+    const { requests, seconds: took } = await measure(bare.url, yardstick, CONNECTIONS, seconds * 1000)
+    bareRates.push(requests / took)
+    for (const { server, subject, results } of measurements) {
+      const before = server.cpuMicroseconds()
+      const measured = await measure(server.url, subject.load, subject.connections ?? CONNECTIONS, seconds * 1000)
+      results.push({ ...measured, cpu_us: (server.cpuMicroseconds() - before) / measured.requests })
+    }
+  }
+  const rows = measurements.map(({ subject, checkout, server, results }) => ({
+    group: subject.group,
+    name: subject.name,
+    engine: subject.engine,
+    checkout: checkout === own ? 'this' : 'against',
+    // Round by round: a machine that is busy for a while is so for the yardstick too.
+    of_bare: middle(results.map(({ requests, seconds: took }, i) => requests / took / (bareRates[i] ?? 0))),
+    per_second: middle(results.map(({ requests, seconds: took }) => requests / took)),
+    p50_ms: middle(results.map(({ p50_ms }) => p50_ms)),
+    p99_ms: middle(results.map(({ p99_ms }) => p99_ms)),
+    cpu_us: middle(results.map(({ cpu_us }) => cpu_us)),
+    rss_mb: server.residentMegabytes(),
+    started_ms: server.started_ms,
+    failed: results.reduce((sum, { failed }) => sum + failed, 0),
+  }))
+  for (const server of new Set(started)) await server.stop()
+  return rows
+}
+
+async function startEngine(checkout: string, engine: Engine, name: string): Promise<Server> {
+  const env: Record<string, string> = {
+    MOORAGE_DATA: join(folder, `data-${name}-${randomBytes(4).toString('hex')}`),
+    MOORAGE_BOOTSTRAP_KEY: key,
+    MOORAGE_LIMITS__TIERS: unlimited,
+  }
+  if (engine !== 'embedded') {
+    const postgres = await startPostgres({ durable: true })
+    closers.push(() => postgres.close())
+    env['DATABASE_URL'] = postgres.url
+  }
+  if (engine === 'PostgreSQL + Redis') {
+    const redis = await startRedis()
+    closers.push(() => redis.close())
+    env['REDIS_URL'] = redis.url
+  }
+  const flags = options.profile ? ['--cpu-prof', `--cpu-prof-dir=${resolve('profiles')}`] : []
+  return startServer({ checkout, entry: 'src/main.ts', folder, name: `server-${name}`, env, flags })
 }
 
 function middle(values: number[]): number {

@@ -1,0 +1,41 @@
+import type { Fill } from './subjects.ts'
+
+const ITEMS_PER_REQUEST = 100
+const SIDE_BY_SIDE = 4
+/** A conversation of this many turns, then the next. */
+const TURNS_PER_SESSION = 20
+
+/** Writes memories the way a client would: some hundred at a time, dated over the past year. */
+export async function fillMemory(url: string, key: string, { users, memories, text }: Fill): Promise<void> {
+  const now = Date.now()
+  const step = (365 * 24 * 60 * 60 * 1000) / memories
+  const batches = users.flatMap((user_id) =>
+    Array.from({ length: Math.ceil(memories / ITEMS_PER_REQUEST) }, (_, batch) => ({
+      user_id,
+      from: batch * ITEMS_PER_REQUEST,
+    })),
+  )
+  const write = async ({ user_id, from }: (typeof batches)[number]) => {
+    const count = Math.min(ITEMS_PER_REQUEST, memories - from)
+    const items = Array.from({ length: count }, (_, k) => {
+      const i = from + k
+      return {
+        content: text(i),
+        kind: 'turn',
+        role: i % 2 === 0 ? 'user' : 'assistant',
+        context: { user_id, session_id: `old-${Math.floor(i / TURNS_PER_SESSION)}` },
+        created_at: new Date(now - (memories - i) * step).toISOString(),
+      }
+    })
+    const reply = await fetch(`${url}/v1/agents/hello/memory`, {
+      method: 'POST',
+      headers: { Authorization: `Bearer ${key}`, 'Content-Type': 'application/json' },
+      body: JSON.stringify({ items }),
+    })
+    if (reply.status !== 201) throw new Error(`filling failed: ${reply.status} ${await reply.text()}`)
+  }
+  const workers = Array.from({ length: SIDE_BY_SIDE }, async () => {
+    for (let next = batches.shift(); next; next = batches.shift()) await write(next)
+  })
+  await Promise.all(workers)
+}

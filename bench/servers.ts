@@ -1,0 +1,87 @@
+import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
+import { closeSync, openSync, readFileSync } from 'node:fs'
+import { availableParallelism } from 'node:os'
+import { join } from 'node:path'
+
+export type Server = {
+  url: string
+  /** From the start of the process to its address. */
+  started_ms: number
+  cpuMicroseconds(): number
+  residentMegabytes(): number
+  stop(): Promise<void>
+}
+
+const LOOK_MS = 2
+const START_LIMIT_MS = 30_000
+
+/** Where servers run, and where everything else does. */
+const SERVER_CORE = '0'
+const LOAD_CORE = '1'
+
+export const pinned = availableParallelism() > 1 && spawnSync('taskset', ['--version']).status === 0
+
+/** This process and what it starts from now on, except for the servers. */
+export function pinLoad(): void {
+  if (pinned) spawnSync('taskset', ['-pc', LOAD_CORE, String(process.pid)])
+}
+
+/** Runs `entry` of a checkout as `npm start` would run it there. Its output goes to files in `folder`, as in production. */
+export async function startServer(options: {
+  checkout: string
+  entry: string
+  folder: string
+  name: string
+  env: Record<string, string>
+  flags?: string[]
+}): Promise<Server> {
+  const { checkout, entry, folder, name, env, flags = [] } = options
+  const { scripts } = JSON.parse(readFileSync(join(checkout, 'package.json'), 'utf8')) as {
+    scripts: { start: string }
+  }
+  const command = [process.execPath, ...(scripts.start.match(/ --\S+/g) ?? []).map((flag) => flag.trim()), ...flags]
+  const [program, ...args] = pinned ? ['taskset', '-c', SERVER_CORE, ...command] : command
+  const output = join(folder, `${name}.out`)
+  const stdout = openSync(output, 'w')
+  const stderr = openSync(join(folder, `${name}.log`), 'w')
+  const began = performance.now()
+  const child = spawn(program as string, [...args, join(checkout, entry)], {
+    cwd: folder,
+    env: { PATH: process.env['PATH'], NODE_COMPILE_CACHE: join(folder, 'compiled'), PORT: '0', ...env },
+    stdio: ['ignore', stdout, stderr],
+  })
+  closeSync(stdout)
+  closeSync(stderr)
+  const url = await addressIn(output, child, join(folder, `${name}.log`))
+  const exited = new Promise<void>((resolve) => child.once('exit', () => resolve()))
+  return {
+    url,
+    started_ms: performance.now() - began,
+    cpuMicroseconds: () => cpuMicroseconds(child),
+    residentMegabytes: () => residentMegabytes(child),
+    async stop() {
+      child.kill('SIGKILL')
+      await exited
+    },
+  }
+}
+
+async function addressIn(output: string, child: ChildProcess, log: string): Promise<string> {
+  const until = performance.now() + START_LIMIT_MS
+  while (performance.now() < until && child.exitCode === null) {
+    const url = /http:\/\/127\.0\.0\.1:\d+/.exec(readFileSync(output, 'utf8'))?.[0]
+    if (url) return url
+    await new Promise((resolve) => setTimeout(resolve, LOOK_MS))
+  }
+  child.kill('SIGKILL')
+  throw new Error(`a server did not start: ${readFileSync(log, 'utf8').slice(-2000)}`)
+}
+
+function cpuMicroseconds({ pid }: ChildProcess): number {
+  const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1]?.split(' ') ?? []
+  return (Number(fields[11]) + Number(fields[12])) * 10_000
+}
+
+function residentMegabytes({ pid }: ChildProcess): number {
+  return Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]) / 1024
+}

@@ -1,0 +1,133 @@
+import type { Load } from './load.ts'
+
+export type Engine = 'embedded' | 'PostgreSQL' | 'PostgreSQL + Redis'
+
+/** What is measured: a request, repeated, on a server of its engine. */
+export type Subject = {
+  group: 'requests' | 'memory' | 'searching'
+  name: string
+  engine: Engine
+  load: Load
+  /** Written before the first measurement, through the API. */
+  fill?: Fill
+  connections?: number
+}
+
+/** So many memories for each of so many users. */
+export type Fill = { users: string[]; memories: number; text(i: number): string }
+
+const MESSAGE = 'What is the weather like in the harbour today, and will the ferry sail?'
+const INVOKE = '/v1/agents/hello/invoke'
+
+export function subjectsFor(key: string): Subject[] {
+  const headers = { Authorization: `Bearer ${key}` }
+  const post = (path: string, body: object, more: Record<string, string> = {}): Load => ({
+    method: 'POST',
+    path,
+    headers: { ...headers, ...more },
+    body: JSON.stringify(body),
+  })
+  const get = (path: string): Load => ({ method: 'GET', path, headers })
+  const invoke = post(INVOKE, { message: MESSAGE })
+  const asUser = (user_id: string, message = MESSAGE) =>
+    post(INVOKE, { message, context: { user_id, session_id: 'session-@@@@@@@@' } })
+  const search = post('/v1/agents/hello/memory/search', { query: 'which harbour did the Nightingale leave from' })
+
+  const requests: Subject[] = [
+    { group: 'requests', name: 'invoke', engine: 'embedded', load: invoke },
+    { group: 'requests', name: 'invoke', engine: 'PostgreSQL', load: invoke },
+    { group: 'requests', name: 'invoke', engine: 'PostgreSQL + Redis', load: invoke },
+    {
+      group: 'requests',
+      name: 'invoke, streamed',
+      engine: 'embedded',
+      load: post(INVOKE, { message: MESSAGE }, { Accept: 'text/event-stream' }),
+    },
+    {
+      group: 'requests',
+      name: 'invoke, Idempotency-Key',
+      engine: 'embedded',
+      load: post(INVOKE, { message: MESSAGE }, { 'Idempotency-Key': 'bench-@@@@@@@@' }),
+    },
+    {
+      group: 'requests',
+      name: 'invoke, Idempotency-Key',
+      engine: 'PostgreSQL',
+      load: post(INVOKE, { message: MESSAGE }, { 'Idempotency-Key': 'bench-@@@@@@@@' }),
+    },
+    { group: 'requests', name: 'get agent', engine: 'embedded', load: get('/v1/agents/hello') },
+    { group: 'requests', name: 'list agents', engine: 'embedded', load: get('/v1/agents') },
+  ]
+  const memory = (['embedded', 'PostgreSQL'] as const).flatMap((engine): Subject[] => [
+    { group: 'memory', name: 'invoke, ever new users', engine, load: asUser('new-@@@@@@@@') },
+    {
+      group: 'memory',
+      name: 'invoke, user with 1,000 memories',
+      engine,
+      load: asUser('thousand'),
+      fill: { users: ['thousand'], memories: 1_000, text: sentence },
+    },
+    {
+      group: 'memory',
+      name: 'invoke, user with 100,000 memories',
+      engine,
+      load: asUser('many'),
+      fill: { users: ['many'], memories: 100_000, text: sentence },
+    },
+    {
+      group: 'memory',
+      name: 'invoke, 10,000 identical memories',
+      engine,
+      load: asUser('identical'),
+      fill: { users: ['identical'], memories: 10_000, text: () => MESSAGE },
+    },
+  ])
+  const searching = (['embedded', 'PostgreSQL'] as const).map(
+    (engine): Subject => ({
+      group: 'searching',
+      name: 'search 100,000 memories of one agent',
+      engine,
+      load: search,
+      fill: { users: Array.from({ length: 100 }, (_, i) => `user-${i}`), memories: 1_000, text: sentence },
+      connections: 1,
+    }),
+  )
+  return [...requests, ...memory, ...searching]
+}
+
+const NAMES = ['Ada', 'Nightingale', 'Captain Brandt', 'the pilot', 'Mara', 'the harbour master', 'Jon', 'my sister']
+const DEEDS = [
+  'left from',
+  'sailed to',
+  'waited at',
+  'repaired the rudder in',
+  'bought rope in',
+  'dreamt of',
+  'asked about',
+]
+const PLACES = [
+  'Bergen',
+  'the old harbour',
+  'Lisbon',
+  'pier seven',
+  'the lighthouse',
+  'Rotterdam',
+  'the north quay',
+  'Cork',
+]
+const WHENS = [
+  'on Tuesday',
+  'last spring',
+  'before the storm',
+  'after lunch',
+  'in May',
+  'with the ferry',
+  'at dawn',
+  'twice',
+]
+
+/** Different sentences from a few hundred words, as long conversations have. */
+function sentence(i: number): string {
+  const pick = (words: readonly string[], step: number) => words[Math.floor(i / step) % words.length]
+  return `${pick(NAMES, 1)} ${pick(DEEDS, 3)} ${pick(PLACES, 7)} ${pick(WHENS, 11)}, entry ${i % 9973} of log ${i % 311}`
+}
