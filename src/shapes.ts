@@ -52,3 +52,39 @@ export const RotationBody = z.strictObject({
     .max(7 * DAY_SECONDS)
     .default(DAY_SECONDS),
 })
+
+/**
+ * What was stored under an older shape, through today's: fields that did not exist then have their defaults, fields
+ * that exist no more are gone. It was valid when it was stored, so a rule that came later does not refuse it.
+ */
+export function parseStored<Shape extends z.ZodType>(shape: Shape, stored: unknown): z.output<Shape> {
+  return fillIn(shape, stored) as z.output<Shape>
+}
+
+function fillIn(shape: z.core.$ZodType, stored: unknown): unknown {
+  const parsed = z.safeParse(shape, stored)
+  if (parsed.success) return parsed.data
+  if (shape instanceof z.ZodDefault || shape instanceof z.ZodPrefault || shape instanceof z.ZodNullable) {
+    return fillIn(shape.unwrap(), stored)
+  }
+  if (shape instanceof z.ZodArray && Array.isArray(stored)) return stored.map((item) => fillIn(shape.element, item))
+  if (shape instanceof z.ZodDiscriminatedUnion) return fillIn(optionOf(shape, stored) ?? z.unknown(), stored)
+  if (shape instanceof z.ZodObject && isObject(stored)) {
+    const fields = Object.entries(shape.shape).map(([name, field]) => [name, fillIn(field, stored[name])])
+    return Object.fromEntries(fields.filter(([, value]) => value !== undefined))
+  }
+  return stored
+}
+
+/** The option whose name the value bears, as `type` says which tool a tool is. */
+function optionOf({ def, options }: z.ZodDiscriminatedUnion, stored: unknown): z.core.$ZodType | undefined {
+  if (!isObject(stored)) return undefined
+  const { [def.discriminator]: name } = stored
+  return options.find(
+    (option) => option instanceof z.ZodObject && z.safeParse(option.shape[def.discriminator], name).success,
+  )
+}
+
+function isObject(value: unknown): value is Record<string, unknown> {
+  return value !== null && typeof value === 'object' && !Array.isArray(value)
+}

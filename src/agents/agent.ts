@@ -1,10 +1,8 @@
 import { z } from 'zod'
-import { Limits, MemoryPolicy, Script, Tools } from '../runtime/spec.ts'
 import type { Keyring } from '../security/secrets.ts'
 import { AuthSettings, SecuritySettings } from '../security/security-settings.ts'
-import { Metadata, Text, Time } from '../shapes.ts'
-
-const DEFAULT_MODEL = 'builtin/echo'
+import { parseStored, Time } from '../shapes.ts'
+import { Definition } from './definition.ts'
 
 export const AgentStatus = z.enum(['running', 'paused'])
 
@@ -12,22 +10,6 @@ export const AgentStatus = z.enum(['running', 'paused'])
 const AgentName = z
   .string()
   .regex(/^(?!agt_)[a-z0-9][a-z0-9-]{0,62}$/, 'must be 1 to 63 of a-z, 0-9 and -, starting with a letter or digit')
-
-/** What an agent is made of; a version is a snapshot of this. */
-export const Definition = z.strictObject({
-  description: Text(2000, 0).nullable().describe('What the agent is for; nobody but people reads it').default(null),
-  model: Text(200)
-    .describe('`provider/model`: `builtin/echo`, `builtin/script`, `builtin/recall`, or one of a configured provider')
-    .default(DEFAULT_MODEL),
-  temperature: z.number().min(0).max(2).nullable().describe("null: the model's own").default(null),
-  instructions: Text(100_000, 0).nullable().describe('What the model is told before every message').default(null),
-  tools: Tools.describe('What the model may call').default([]),
-  script: Script.nullable().describe('Rules that `builtin/script` answers by; other models ignore it').default(null),
-  memory: MemoryPolicy.describe('What is remembered, and what the model is reminded of').prefault({}),
-  limits: Limits.describe('How long, how much, how many at once').prefault({}),
-  metadata: Metadata.describe('Yours; the service only keeps it').default({}),
-})
-export type Definition = z.output<typeof Definition>
 
 /** Who may reach the agent; takes effect at once, in every version. */
 const Access = z.strictObject({
@@ -87,7 +69,7 @@ export function sealAuth(auth: z.output<typeof AuthSettings> | null, keyring: Ke
 }
 
 export function openAuth({ auth }: Pick<Agent, 'auth'>, keyring: Keyring): z.output<typeof AuthSettings> | null {
-  return auth === null ? null : JSON.parse(keyring.decrypt(auth, AUTH_PURPOSE))
+  return auth === null ? null : parseStored(AuthSettings, JSON.parse(keyring.decrypt(auth, AUTH_PURPOSE)))
 }
 
 /** The agent as a reader may see it. */

@@ -1,7 +1,10 @@
 import { conflict, notFound } from '../errors.ts'
+import { SecuritySettings } from '../security/security-settings.ts'
+import { parseStored } from '../shapes.ts'
 import { announce, type Database, engineOf } from '../storage/database.ts'
 import { type Page, type PageQuery, page } from '../storage/page.ts'
-import { type Agent, Definition } from './agent.ts'
+import type { Agent } from './agent.ts'
+import { readDefinition, writeDefinition } from './definition.ts'
 
 const COLUMNS = ['seq', 'id', 'name', 'status', 'definition', 'security', 'auth', 'created_at', 'updated_at'] as const
 
@@ -87,21 +90,19 @@ function nameTaken(name: string) {
 function fromRow({ definition, security, status, ...row }: AgentRow): Agent {
   return {
     ...row,
-    ...(JSON.parse(definition) as Definition),
+    ...readDefinition(definition),
     status: status as Agent['status'],
-    security: security === null ? null : JSON.parse(security),
+    security: security === null ? null : parseStored(SecuritySettings, JSON.parse(security)),
   }
 }
 
-function toRow({ id, name, status, security, auth, created_at, updated_at, ...rest }: Omit<Agent, 'seq'>) {
-  const definition = Object.fromEntries(
-    Object.keys(Definition.shape).map((field) => [field, rest[field as keyof typeof rest]]),
-  )
+function toRow(agent: Omit<Agent, 'seq'>) {
+  const { id, name, status, security, auth, created_at, updated_at } = agent
   return {
     id,
     name,
     status,
-    definition: JSON.stringify(definition),
+    definition: writeDefinition(agent),
     security: security === null ? null : JSON.stringify(security),
     auth,
     created_at,

@@ -1,7 +1,5 @@
 import { z } from 'zod'
-import { Definition } from '../agents/agent.ts'
-import { canonicalJson } from '../lib/json.ts'
-import { sha256 } from '../security/secrets.ts'
+import { type Definition, definitionOf, digestOf } from '../agents/definition.ts'
 import { Text, Time } from '../shapes.ts'
 
 export const DEFAULT_ENVIRONMENT = 'production'
@@ -60,14 +58,5 @@ export type Deployment = z.input<typeof DeploymentReply>
 export type Snapshot = { version: string; definition: Definition; digest: string }
 
 export function snapshot(agent: Definition, version: string): Snapshot {
-  const fields = Object.keys(Definition.shape) as (keyof Definition)[]
-  const definition = Object.fromEntries(fields.map((field) => [field, agent[field]])) as Definition
-  return { version, definition, digest: sha256(canonicalJson(definition)) }
-}
-
-export function diff(from: Definition, to: Definition): z.input<typeof RollbackPreview>['diff'] {
-  const fields = Object.keys(Definition.shape) as (keyof Definition)[]
-  return fields
-    .filter((field) => canonicalJson(from[field]) !== canonicalJson(to[field]))
-    .map((field) => ({ field, from: from[field], to: to[field] }))
+  return { version, definition: definitionOf(agent), digest: digestOf(agent) }
 }

@@ -1,9 +1,10 @@
 import { z } from 'zod'
+import { changesBetween } from '../agents/definition.ts'
 import * as agents from '../agents/store.ts'
 import { conflict } from '../errors.ts'
 import { operation } from '../operation.ts'
 import { Text } from '../shapes.ts'
-import { type Deployment, DeploymentParams, DeploymentReply, diff, RollbackPreview } from './deployment.ts'
+import { type Deployment, DeploymentParams, DeploymentReply, RollbackPreview } from './deployment.ts'
 import * as deployments from './store.ts'
 
 export const rollbackDeployment = operation({
@@ -39,7 +40,7 @@ export const rollbackDeployment = operation({
         dry_run: true as const,
         from: { deployment_id: active.id, version: active.version },
         to: { deployment_id: target.id, version: target.version },
-        diff: diff(from.definition, to.definition),
+        diff: changesBetween(from.definition, to.definition),
       }
     }
 

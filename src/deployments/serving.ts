@@ -1,4 +1,5 @@
-import type { Agent, Definition } from '../agents/agent.ts'
+import type { Agent } from '../agents/agent.ts'
+import type { Definition } from '../agents/definition.ts'
 import type { Parts } from '../operation/parts.ts'
 import type { Database } from '../storage/database.ts'
 import * as deployments from './store.ts'

@@ -1,4 +1,4 @@
-import type { Definition } from '../agents/agent.ts'
+import { readDefinition, writeDefinition } from '../agents/definition.ts'
 import { notFound } from '../errors.ts'
 import { announce, type Database } from '../storage/database.ts'
 import { type Page, type PageQuery, page } from '../storage/page.ts'
@@ -68,7 +68,7 @@ export async function findVersion(db: Database, agent_id: string, version: strin
     .where('agent_id', '=', agent_id)
     .where('version', '=', version)
     .executeTakeFirst()
-  return row && { ...row, definition: JSON.parse(row.definition) as Definition }
+  return row && { ...row, definition: readDefinition(row.definition) }
 }
 
 export async function getVersion(db: Database, agent_id: string, version: string): Promise<Snapshot> {
@@ -81,7 +81,7 @@ export async function insertVersion(db: Database, agent_id: string, snapshot: Sn
   const { version, definition, digest } = snapshot
   await db
     .insertInto('versions')
-    .values({ agent_id, version, definition: JSON.stringify(definition), digest, created_at: now })
+    .values({ agent_id, version, definition: writeDefinition(definition), digest, created_at: now })
     .execute()
 }
 

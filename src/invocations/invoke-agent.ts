@@ -1,5 +1,6 @@
 import type { z } from 'zod'
-import { type Agent, AgentParams, type Definition } from '../agents/agent.ts'
+import { type Agent, AgentParams } from '../agents/agent.ts'
+import type { Definition } from '../agents/definition.ts'
 import * as agents from '../agents/store.ts'
 import { type Serving, serving } from '../deployments/serving.ts'
 import { ApiError, notFound } from '../errors.ts'

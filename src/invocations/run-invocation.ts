@@ -1,4 +1,5 @@
-import type { Agent, Definition } from '../agents/agent.ts'
+import type { Agent } from '../agents/agent.ts'
+import type { Definition } from '../agents/definition.ts'
 import { redact } from '../lib/redact.ts'
 import { cutToBytes } from '../lib/text.ts'
 import { logWrites, ownLogWrite } from '../logs/store.ts'

@@ -36,7 +36,7 @@ const SLICES: { level: number; name: string; face: string[] }[] = [
   { level: 2, name: 'webhooks', face: ['webhook.ts', 'store.ts'] },
   { level: 2, name: 'keys', face: ['key.ts', 'store.ts'] },
   { level: 2, name: 'audit', face: ['audit-entry.ts', 'store.ts'] },
-  { level: 1, name: 'agents', face: ['agent.ts', 'store.ts'] },
+  { level: 1, name: 'agents', face: ['agent.ts', 'definition.ts', 'store.ts'] },
 ]
 
 /** One door for each outside thing. */
