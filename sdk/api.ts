@@ -193,8 +193,8 @@ export type Agent = {
     mfa: {
       /** Ask for a one-time code */
       enabled: boolean
-      /** Operations that need the code: delete, update, deploy, rollback, clear_memory, webhooks, keys */
-      requiredFor: ('delete' | 'update' | 'deploy' | 'rollback' | 'clear_memory' | 'webhooks' | 'keys')[]
+      /** Operations that need the code: delete, update, deploy, rollback, clear_memory, webhooks, keys, secrets */
+      requiredFor: ('delete' | 'update' | 'deploy' | 'rollback' | 'clear_memory' | 'webhooks' | 'keys' | 'secrets')[]
     }
   } | null
   /** Secrets come back as a hint */
@@ -309,8 +309,8 @@ export type CreateAgent = {
     mfa?: {
       /** Ask for a one-time code */
       enabled?: boolean | undefined
-      /** Operations that need the code: delete, update, deploy, rollback, clear_memory, webhooks, keys */
-      requiredFor?: ('delete' | 'update' | 'deploy' | 'rollback' | 'clear_memory' | 'webhooks' | 'keys')[] | undefined
+      /** Operations that need the code: delete, update, deploy, rollback, clear_memory, webhooks, keys, secrets */
+      requiredFor?: ('delete' | 'update' | 'deploy' | 'rollback' | 'clear_memory' | 'webhooks' | 'keys' | 'secrets')[] | undefined
     } | undefined
   } | null | undefined
   /** Tokens that are accepted for this agent besides keys */
@@ -453,8 +453,8 @@ export type UpdateAgent = {
     mfa?: {
       /** Ask for a one-time code */
       enabled?: boolean | undefined
-      /** Operations that need the code: delete, update, deploy, rollback, clear_memory, webhooks, keys */
-      requiredFor?: ('delete' | 'update' | 'deploy' | 'rollback' | 'clear_memory' | 'webhooks' | 'keys')[] | undefined
+      /** Operations that need the code: delete, update, deploy, rollback, clear_memory, webhooks, keys, secrets */
+      requiredFor?: ('delete' | 'update' | 'deploy' | 'rollback' | 'clear_memory' | 'webhooks' | 'keys' | 'secrets')[] | undefined
     } | undefined
   } | null | undefined
   /** Tokens that are accepted for this agent besides keys */
@@ -777,6 +777,22 @@ export type KeyFactor = {
   created_by: string | null
 }
 
+export type Secret = {
+  name: string
+  hosts: string[]
+  /** `moorage.yaml` has a secret of this name, and that one is used */
+  overridden: boolean
+  created_at: string
+  updated_at: string
+}
+
+export type SetSecret = {
+  /** The secret itself; no reply ever shows it */
+  value: string
+  /** Hosts it may be sent to: `api.example.com` on any port, `api.example.com:8443` on that one */
+  hosts: string[]
+}
+
 export type AuditEntry = {
   id: string
   /** Its place in the chain; null for the moment before it has one */
@@ -1051,6 +1067,25 @@ export type Operations = {
     }
     data: KeyFactor
   }
+  /** Set a secret */
+  setSecret: {
+    params: { name: string }
+    body: SetSecret
+    data: Secret
+  }
+  /** Delete a secret */
+  deleteSecret: {
+    params: { name: string }
+    data: {
+      name: string
+      deleted: true
+    }
+  }
+  /** List secrets */
+  listSecrets: {
+    query: { limit?: number | undefined; offset?: number | undefined; sort?: 'created_at' | '-created_at' | 'updated_at' | '-updated_at' | 'name' | '-name' | undefined }
+    item: Secret
+  }
   /** List the audit log */
   listAuditLog: {
     query: { limit?: number | undefined; offset?: number | undefined; sort?: 'created_at' | '-created_at' | 'id' | '-id' | undefined; action?: string | undefined; actor?: string | undefined; agent_id?: string | undefined; outcome?: 'success' | 'started' | 'refused' | undefined; since?: string | undefined; until?: string | undefined }
@@ -1102,6 +1137,9 @@ export const routes = {
   getFactor: { method: 'GET', path: '/v1/keys/{key_id}/mfa' },
   removeFactor: { method: 'DELETE', path: '/v1/keys/{key_id}/mfa' },
   confirmFactor: { method: 'POST', path: '/v1/keys/{key_id}/mfa/confirm' },
+  setSecret: { method: 'PUT', path: '/v1/secrets/{name}' },
+  deleteSecret: { method: 'DELETE', path: '/v1/secrets/{name}' },
+  listSecrets: { method: 'GET', path: '/v1/secrets' },
   listAuditLog: { method: 'GET', path: '/v1/audit-log' },
   getAuditHead: { method: 'GET', path: '/v1/audit-log/head' },
 } as const

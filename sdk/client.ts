@@ -118,6 +118,12 @@ export function createClient(options: ClientOptions) {
       get: (key_id: string, o?: Options) => call('getFactor', { params: { key_id } }, o),
       remove: (key_id: string, o?: Options) => call('removeFactor', { params: { key_id } }, o),
     },
+    /** What tools use as `{{secret.NAME}}`; values go in and never come out. */
+    secrets: {
+      set: (name: string, body: Body<'setSecret'>, o?: Options) => call('setSecret', { params: { name }, body }, o),
+      list: (query?: ListQuery<'listSecrets'>, o?: Options) => list('listSecrets', { query }, o),
+      delete: (name: string, o?: Options) => call('deleteSecret', { params: { name } }, o),
+    },
     audit: {
       list: (query?: ListQuery<'listAuditLog'>, o?: Options) => list('listAuditLog', { query }, o),
       head: (o?: Options) => call('getAuditHead', {}, o),

@@ -16,6 +16,7 @@ import { operations } from './operations.ts'
 import { liveRuns } from './runtime/live-runs.ts'
 import { openEmbedder } from './runtime/models/embedder.ts'
 import { createRuntime } from './runtime/runtime.ts'
+import { knownSecrets } from './secrets/known-secrets.ts'
 import { localLimiter, type RateLimiter, sharedLimiter } from './security/limits/rate-limiter.ts'
 import { guardedFetch, type OutgoingPolicy } from './security/outgoing/guarded-fetch.ts'
 import { fingerprint, keyring, loadMasterKey } from './security/secrets.ts'
@@ -66,9 +67,11 @@ export async function buildParts(
     const events = openEvents(storage, newId)
     const journal = openJournal(storage, { backlog: config.limits.backlog, onWritten: events.wake })
     const fetch = guardedFetch({ ...config.webhooks, ...overrides.outgoing })
+    const ring = keyring(masterKey)
+    const memo = openMemo(storage)
     const runtime = createRuntime({
       providers: config.providers,
-      secrets: config.secrets,
+      secrets: knownSecrets({ config, storage, memo, keyring: ring, log }),
       fetch,
       now,
       defaultTimeoutMs: config.limits.invokeTimeout,
@@ -79,13 +82,13 @@ export async function buildParts(
       config,
       storage,
       journal,
-      keyring: keyring(masterKey),
+      keyring: ring,
       runtime,
       embedder,
       fetch,
       live: liveRuns(),
       events,
-      memo: openMemo(storage),
+      memo,
       audit,
       log,
       newId,

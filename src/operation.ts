@@ -8,7 +8,7 @@ import type { ProtectedName } from './security/security-settings.ts'
 import type { Database } from './storage/database.ts'
 import type { Page } from './storage/page.ts'
 
-type Method = 'GET' | 'POST' | 'PATCH' | 'DELETE'
+type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
 
 type Empty = z.ZodObject<Record<never, never>>
 
@@ -38,7 +38,7 @@ type Declaration<P extends z.ZodObject, Q extends z.ZodObject, B extends z.ZodTy
   audit?: false
   /**
    * The name by which `security.mfa.requiredFor` protects it, beside `delete` for every DELETE and `update` for every
-   * PATCH; `always` asks for a code whatever the policy says.
+   * PATCH and PUT; `always` asks for a code whatever the policy says.
    */
   mfa?: ProtectedName | 'always'
   /** Body fields that say who may do what: to name one takes a code under every policy. */
@@ -105,6 +105,6 @@ export function isAudited({ method, permission, audit }: Pick<Operation, 'method
 
 /** The names by which a policy may ask for a one-time code. */
 export function protectedNames({ method, mfa }: Pick<Operation, 'method' | 'mfa'>): string[] {
-  const byMethod = { DELETE: ['delete'], PATCH: ['update'], POST: [], GET: [] }[method]
+  const byMethod = { DELETE: ['delete'], PATCH: ['update'], PUT: ['update'], POST: [], GET: [] }[method]
   return mfa === undefined ? byMethod : [...byMethod, mfa]
 }

@@ -30,6 +30,9 @@ import { searchMemory } from './memory/search-memory.ts'
 import { writeMemory } from './memory/write-memory.ts'
 import { getMetrics } from './metrics/get-metrics.ts'
 import type { Operation } from './operation.ts'
+import { deleteSecret } from './secrets/delete-secret.ts'
+import { listSecrets } from './secrets/list-secrets.ts'
+import { setSecret } from './secrets/set-secret.ts'
 import { createWebhook } from './webhooks/create-webhook.ts'
 import { deleteWebhook } from './webhooks/delete-webhook.ts'
 import { getDelivery } from './webhooks/delivery/get-delivery.ts'
@@ -86,6 +89,10 @@ export const operations = [
   confirmFactor,
   getFactor,
   removeFactor,
+
+  setSecret,
+  listSecrets,
+  deleteSecret,
 
   listAuditLog,
   getAuditHead,

@@ -42,6 +42,7 @@ async function openReader(service: Service, receiver: LocalServer): Promise<Read
     MOORAGE_URL: url,
     MOORAGE_API_KEY: key,
     MOORAGE_DATA: data,
+    CRM_TOKEN: 'a-token-of-the-reader',
   })
   await bash.run(`moorage() { '${process.execPath}' '${root}src/cli/main.ts' "$@"; }`)
   await bash.run('ln -s "$MOORAGE_DATA" data')

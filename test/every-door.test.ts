@@ -68,6 +68,12 @@ const DOORS: Record<string, { sdk: Call; cli: string }> = {
   confirmFactor: { sdk: (c) => c.mfa.confirm('k', '000000'), cli: 'mfa confirm k 000000' },
   getFactor: { sdk: (c) => c.mfa.get('k'), cli: 'mfa status k' },
   removeFactor: { sdk: (c) => c.mfa.remove('k'), cli: 'mfa remove k --yes' },
+  setSecret: {
+    sdk: (c) => c.secrets.set('S', { value: 'v', hosts: ['example.com'] }),
+    cli: 'secrets set S --hosts example.com',
+  },
+  listSecrets: { sdk: (c) => c.secrets.list(), cli: 'secrets list' },
+  deleteSecret: { sdk: (c) => c.secrets.delete('S'), cli: 'secrets remove S --yes' },
   listAuditLog: { sdk: (c) => c.audit.list(), cli: 'audit list' },
   getAuditHead: { sdk: (c) => c.audit.head(), cli: 'audit head' },
 }
@@ -109,7 +115,7 @@ describe('every operation', () => {
   for (const [id, { cli }] of Object.entries(DOORS)) {
     test(`${id}: moorage ${cli}`, async () => {
       recorder.reached = []
-      await shell.moorage(cli.split(' '))
+      await shell.moorage(cli.split(' '), { stdin: 'what stdin says' })
       assert.ok(recorder.reached.includes(id), `reached ${recorder.reached.join()}`)
     })
   }

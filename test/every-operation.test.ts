@@ -127,10 +127,10 @@ describe('the list of operations', () => {
     assert.deepEqual(takes, should)
   })
 
-  test('what reads needs read, what deletes needs delete; keys need manage', () => {
+  test('what reads needs read, what deletes needs delete; keys, secrets and the audit log need manage', () => {
     for (const { id, method, path, permission } of operations) {
       if (id === 'getSelf') assert.equal(permission, null)
-      else if (path.startsWith('/v1/keys') || path.startsWith('/v1/audit')) assert.equal(permission, 'manage', id)
+      else if (/^\/v1\/(keys|secrets|audit)/.test(path)) assert.equal(permission, 'manage', id)
       else if (method === 'GET' || id === 'searchMemory') assert.equal(permission, 'read', id)
       else if (method === 'DELETE') assert.equal(permission, 'delete', id)
       else assert.equal(permission, 'write', id)

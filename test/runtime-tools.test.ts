@@ -45,7 +45,10 @@ before(async () => {
   })
   runtime = localRuntime({
     providers: [{ name: 'local', type: 'openai-compatible', baseUrl: model.url }],
-    secrets: { API_TOKEN: { value: SECRET, hosts: [api.host] }, ANY_PORT: { value: 'v4lue', hosts: ['127.0.0.1'] } },
+    secrets: () => ({
+      API_TOKEN: { value: SECRET, hosts: [api.host] },
+      ANY_PORT: { value: 'v4lue', hosts: ['127.0.0.1'] },
+    }),
   })
 })
 after(async () => {
@@ -339,7 +342,7 @@ describe('an HTTP tool', () => {
   for (const [name, client] of Object.entries({ guarded: undefined, platform: globalThis.fetch })) {
     test(`redirects are not followed with the ${name} client`, async () => {
       const secrets = { API_TOKEN: { value: SECRET, hosts: [api.host] } }
-      const own = localRuntime({ secrets, ...(client ? { fetch: client } : {}) })
+      const own = localRuntime({ secrets: () => secrets, ...(client ? { fetch: client } : {}) })
       const tool = loose({ url: `${api.url}/moved`, headers: { authorization: '{{secret.API_TOKEN}}' } })
       assert.equal((await callOnce(tool, {}, own)).error, 'HTTP 302: redirects are not followed')
       assert.equal(seen[0]?.headers.authorization, SECRET)

@@ -253,7 +253,7 @@ describe('the HTTP layer', () => {
     test('405 for CONNECT, and no tunnel', async () => {
       const { status, headers, body } = await sendOne(head('CONNECT evil.example:443', auth))
       assert.equal(status, 405)
-      assert.equal(headers.get('allow'), 'GET, POST, PATCH, DELETE')
+      assert.equal(headers.get('allow'), 'GET, POST, PUT, PATCH, DELETE')
       assert.equal(body.error.code, 'method_not_allowed')
       assertStandardHeaders(headers)
     })

@@ -95,6 +95,12 @@ const COMMANDS: readonly Entry[] = [
   },
   {
     group: 'Access',
+    name: 'secrets',
+    summary: 'Secrets that tools use: set, list, remove',
+    load: async () => (await import('./commands/access/secrets.ts')).secrets,
+  },
+  {
+    group: 'Access',
     name: 'login',
     summary: 'Remember where a service is and your key for it',
     load: async () => (await import('./commands/access/login.ts')).login,

@@ -4,6 +4,7 @@ import { parseSize, SIZE_PATTERN } from '../lib/size.ts'
 import { isWellFormedKey } from '../security/key-format.ts'
 import { defaultRoles, Permission, type Roles } from '../security/permissions.ts'
 import { AddressRange, AuthSettings, Secret, SecuritySettings, WebAddress } from '../security/security-settings.ts'
+import { SECRET_NAME, ToolSecret } from '../security/tool-secret.ts'
 
 const DEFAULT_TIERS = {
   free: { requestsPerMinute: 60, burst: 100 },
@@ -132,18 +133,6 @@ const Providers = z
   )
   .superRefine(reportSameNames, { when: ({ value }) => Array.isArray(value) })
 
-const OperatorSecret = z.strictObject({
-  value: Secret.regex(/^\P{Cc}*$/u, 'must not contain line breaks or control characters').describe('The secret itself'),
-  hosts: z
-    .array(
-      z
-        .string()
-        .regex(/^(\[[0-9a-f:.]+\]|[a-z0-9.-]+)(:\d{1,5})?$/, 'must be a lower-case host such as api.example.com'),
-    )
-    .min(1)
-    .describe('Hosts it may be sent to'),
-})
-
 const Embedder = z.discriminatedUnion('type', [
   z.strictObject({
     type: z.literal('openai-compatible').describe('`openai-compatible`, or `local` for the model in this process'),
@@ -179,7 +168,7 @@ const Settings = z.strictObject({
   retention: Retention.prefault({}),
   providers: Providers.default([]).describe('Model providers'),
   secrets: z
-    .record(z.string().regex(/^[A-Za-z_][A-Za-z0-9_]{0,63}$/), OperatorSecret)
+    .record(z.string().regex(SECRET_NAME), ToolSecret)
     .default({})
     .describe('Secrets that tools use as `{{secret.NAME}}`'),
   memory: z.strictObject({ embedder: Embedder.optional() }).prefault({}),

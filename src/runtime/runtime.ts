@@ -3,13 +3,13 @@ import { type Conversation, converse, Stopped } from './conversation.ts'
 import { Cancellation, Deadline } from './deadline.ts'
 import { createModels, type Provider } from './models/registry.ts'
 import { AgentFailure, type Log, type LogEntry, type Outcome, type RunEvent, type RunInput } from './outcome.ts'
-import { type Redact, redactor, type Secrets } from './secrets.ts'
+import { type Redact, redactor, type SecretSource, type Secrets, secretsOf } from './secrets.ts'
 import type { Fetch } from './tools/tool.ts'
 import { NO_TOOLS, openToolbox } from './tools/toolbox.ts'
 
 export type RuntimeOptions = {
   providers: readonly Provider[]
-  secrets: Secrets
+  secrets: SecretSource
   /** The guarded client: agents choose where it goes. Providers are the operator's choice and are not guarded. */
   fetch: Fetch
   now: () => number
@@ -37,7 +37,8 @@ export type Runtime = {
 export function createRuntime(options: RuntimeOptions): Runtime {
   const { providers, secrets, fetch, now, defaultTimeoutMs, retryDelayMs = 500 } = options
   const models = createModels(providers, now, retryDelayMs)
-  const redact = redactor(knownSecrets(providers, secrets))
+  const providerKeys = Object.fromEntries(providers.map(({ name, apiKey = '' }) => [`${name} key`, apiKey]))
+  const redactKeys = redactor(providerKeys)
   const closing = new Cancellation()
   const idle = Promise.withResolvers<void>()
   let active = 0
@@ -47,7 +48,8 @@ export function createRuntime(options: RuntimeOptions): Runtime {
     const timeout_ms = input.agent.limits.timeout_ms ?? defaultTimeoutMs
     const deadline = new Deadline([cancellation, closing], timeout_ms, onWait)
     const logs: LogEntry[] = []
-    const log = redactedLog(logs, redact, now)
+    let redact = redactKeys
+    const log = redactedLog(logs, (text) => redact(text), now)
     const account = { usage: { input_tokens: 0, output_tokens: 0, total_tokens: 0 }, steps: [], logs }
     let toolbox = NO_TOOLS
     active += 1
@@ -57,7 +59,9 @@ export function createRuntime(options: RuntimeOptions): Runtime {
       if (found instanceof Promise) onWait?.()
       const model = found instanceof Promise ? await found : found
       if (input.agent.tools.length > 0) {
-        toolbox = await openToolbox(input.agent.tools, { fetch, secrets, redact, deadline, log })
+        const used = secretsOf(input.agent.tools, await secrets())
+        redact = redactor({ ...providerKeys, ...valuesOf(used) })
+        toolbox = await openToolbox(input.agent.tools, { fetch, secrets: used, redact, deadline, log })
         if (deadline.stopped) throw new Stopped()
       }
       const conversation: Conversation = { input, model, toolbox, deadline, emit, log, now, ...account }
@@ -114,9 +118,6 @@ function redactedLog(entries: LogEntry[], redact: Redact, now: () => number): Lo
   }
 }
 
-function knownSecrets(providers: readonly Provider[], secrets: Secrets): Record<string, string> {
-  return {
-    ...Object.fromEntries(providers.map(({ name, apiKey = '' }) => [`${name} key`, apiKey])),
-    ...Object.fromEntries(Object.entries(secrets).map(([name, { value }]) => [name, value])),
-  }
+function valuesOf(secrets: Secrets): Record<string, string> {
+  return Object.fromEntries(Object.entries(secrets).map(([name, { value }]) => [name, value]))
 }

@@ -1,5 +1,7 @@
 export type Secret = { value: string; hosts: readonly string[] }
 export type Secrets = Readonly<Record<string, Secret>>
+/** Every secret that tools may use, as of now. */
+export type SecretSource = () => Secrets | Promise<Secrets>
 
 const PLACEHOLDER = /\{\{\s*secret\.([A-Za-z0-9_.-]+)\s*\}\}/g
 
@@ -20,6 +22,15 @@ export function fillHeaders(headers: Readonly<Record<string, string>>, url: URL,
     })
   }
   return filled
+}
+
+/** Those that the tools of an agent name. Nothing else can be sent by them, or come back. */
+export function secretsOf(tools: readonly { headers: Readonly<Record<string, string>> }[], secrets: Secrets): Secrets {
+  const texts = tools.flatMap(({ headers }) => Object.values(headers))
+  const names = texts.flatMap((text) => Array.from(text.matchAll(PLACEHOLDER), ([, name]) => name as string))
+  return Object.fromEntries(
+    names.filter((name) => Object.hasOwn(secrets, name)).map((name) => [name, secrets[name] as Secret]),
+  )
 }
 
 /** `api.example.com` means any port, `api.example.com:8443` only that one. */

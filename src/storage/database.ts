@@ -12,7 +12,7 @@ export type Database = Kysely<Tables>
 
 export type Engine = 'sqlite' | 'postgres'
 
-const CHANGES = ['agents', 'keys', 'deployments', 'webhooks', 'deliveries', 'cancellations', 'jobs'] as const
+const CHANGES = ['agents', 'keys', 'deployments', 'webhooks', 'deliveries', 'cancellations', 'jobs', 'secrets'] as const
 
 /** What nodes keep in memory and must forget when it changes, or must see to at once. */
 export type Change = (typeof CHANGES)[number]

@@ -6,11 +6,12 @@ import { observability } from './migrations/0003-observability.ts'
 import { memory } from './migrations/0004-memory.ts'
 import { webhooks } from './migrations/0005-webhooks.ts'
 import { security } from './migrations/0006-security.ts'
+import { secrets } from './migrations/0010-secrets.ts'
 
 export type Migration = (db: Kysely<unknown>, engine: Engine) => Promise<void>
 
 /** In order; what has been released is never edited, only followed. */
-const MIGRATIONS: Migration[] = [foundation, invocations, observability, memory, webhooks, security]
+const MIGRATIONS: Migration[] = [foundation, invocations, observability, memory, webhooks, security, secrets]
 
 const LOCK = 7_766_837
 

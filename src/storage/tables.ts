@@ -21,6 +21,7 @@ export type Tables = {
   key_factors: KeyFactorsTable
   audit_log: AuditLogTable
   audit_chain: AuditChainTable
+  secrets: SecretsTable
 }
 
 /** What the installation must remember about itself. */
@@ -269,3 +270,14 @@ type AuditLogTable = {
 
 /** `head` is the last entry of the chain, `tail` the last one that was removed from its beginning. */
 type AuditChainTable = { name: string; seq: number; hash: string }
+
+/** What tools use as `{{secret.NAME}}`, beside those of the configuration. */
+type SecretsTable = {
+  name: string
+  /** Sealed. */
+  value: string
+  /** JSON: an array of hosts. */
+  hosts: string
+  created_at: number
+  updated_at: number
+}

@@ -35,6 +35,7 @@ const SLICES: { level: number; name: string; face: string[] }[] = [
   { level: 2, name: 'metrics', face: ['metric.ts', 'store.ts'] },
   { level: 2, name: 'webhooks', face: ['webhook.ts', 'store.ts'] },
   { level: 2, name: 'keys', face: ['key.ts', 'store.ts'] },
+  { level: 2, name: 'secrets', face: ['secret.ts', 'store.ts'] },
   { level: 2, name: 'audit', face: ['audit-entry.ts', 'store.ts'] },
   { level: 1, name: 'agents', face: ['agent.ts', 'definition.ts', 'store.ts'] },
 ]

@@ -51,6 +51,12 @@ const MAKERS: Record<string, (service: Service, params: Params) => Promise<strin
   webhook_id: async (service) => (await create(service, '/v1/webhooks', 'createWebhook')).id as string,
   deployment_id: async (service, { agent_id }) =>
     (await create(service, `/v1/agents/${agent_id}/deployments`, 'createDeployment')).id as string,
+  async name(service) {
+    const name = `SAMPLE_${++made}`
+    const reply = await service.call('PUT', `/v1/secrets/${name}`, { body: { value: 'sample', hosts: ['sample'] } })
+    assert.equal(reply.status, 200, reply.text)
+    return name
+  },
   request_id: async (service, { agent_id }) => (await invoke(service, agent_id)).request_id as string,
   async delivery_id(service, { webhook_id }) {
     await invoke(service, 'hello')

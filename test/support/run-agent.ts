@@ -18,7 +18,7 @@ const BARE_AGENT: AgentSpec = {
 export function localRuntime(options: Partial<RuntimeOptions> = {}) {
   return createRuntime({
     providers: [],
-    secrets: {},
+    secrets: () => ({}),
     fetch: guardedFetch({ allowInsecure: true, allowedCidrs: ['127.0.0.0/8'] }),
     now: Date.now,
     defaultTimeoutMs: 10_000,

@@ -27,6 +27,8 @@ const BY_NAME: Readonly<Record<string, unknown>> = {
   secret_hint: 'whsec_…bnbU=',
   unit: 'ms',
   code: '123456',
+  hosts: ['api.example.com'],
+  value: 'the-secret-itself',
 }
 
 const ID_PREFIX: Readonly<Record<string, string>> = {
@@ -49,6 +51,9 @@ const TAG_PREFIX: Readonly<Record<string, string>> = {
   deliveries: 'dlv',
   'audit-log': 'aud',
 }
+
+/** What stands in the path of a command for a parameter that is no id. */
+const IN_PATH: Readonly<Record<string, string>> = { agent_id: 'hello', name: 'API_TOKEN' }
 
 const TIME = '2026-11-15T03:11:00.000Z'
 const ID = '01M7EKHS5R1MFQ8XKKKRCY15K3'
@@ -115,16 +120,18 @@ function plainOf({ type, format, minimum }: Schema, name: string): unknown {
 export function sampleReply({ tags, responses }: PlacedOperation, document: OpenApi): unknown {
   const [, reply] = Object.entries(responses).find(([status]) => status.startsWith('2')) ?? []
   const prefix = TAG_PREFIX[tags[0] ?? '']
-  const own = { id: prefix ? `${prefix}_${ID}` : ID, secret: prefix === 'whk' ? 'whsec_…' : 'mrg_…' }
+  const own = {
+    id: prefix ? `${prefix}_${ID}` : ID,
+    secret: prefix === 'whk' ? 'whsec_…' : 'mrg_…',
+    ...(tags[0] === 'secrets' && { name: IN_PATH.name }),
+  }
   return sample(reply?.content?.['application/json']?.schema ?? {}, document, 'output', own)
 }
 
 /** A command that works once the key is in MOORAGE_API_KEY and the ids are yours. */
 export function curl(operation: PlacedOperation, document: OpenApi): string {
   const { method, path, parameters, requestBody } = operation
-  const filled = path.replaceAll(/\{(\w+)\}/g, (_, name: string) =>
-    name === 'agent_id' ? String(BY_NAME.agent_id) : `${ID_PREFIX[name] ?? name}_…`,
-  )
+  const filled = path.replaceAll(/\{(\w+)\}/g, (_, name: string) => IN_PATH[name] ?? `${ID_PREFIX[name] ?? name}_…`)
   const query = parameters
     .filter((parameter) => parameter.in === 'query' && parameter.required)
     .map(({ name, schema }) => `${name}=${encodeURIComponent(String(sample(schema, document, 'input')))}`)

@@ -43,6 +43,6 @@ function answerRaw(socket: Socket, error: ApiError, request_id: string): void {
 }
 
 export function refuseConnect(socket: Socket, request_id: string): void {
-  const headers = { Allow: 'GET, POST, PATCH, DELETE' }
+  const headers = { Allow: 'GET, POST, PUT, PATCH, DELETE' }
   answerRaw(socket, new ApiError('method_not_allowed', 'CONNECT is not served', { headers }), request_id)
 }

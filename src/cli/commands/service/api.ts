@@ -10,7 +10,7 @@ type ApiOptions = Common & { body?: string; header?: string[]; idempotencyKey?: 
 
 export function api(command: Command, world: World): void {
   takesStore(command)
-    .argument('<method>', 'GET, POST, PATCH or DELETE')
+    .argument('<method>', 'GET, POST, PUT, PATCH or DELETE')
     .argument('<path>', 'such as /v1/agents?limit=5')
     .option('-d, --body <json>', 'body; @file reads a file, - reads stdin')
     .option('-H, --header <header...>', 'more headers, as Name: value')

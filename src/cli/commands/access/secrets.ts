@@ -1,0 +1,69 @@
+import { text } from 'node:stream/consumers'
+import type { Command } from 'commander'
+import type { Secret } from '../../../../sdk/client.ts'
+import { list, takesStore, yesOption } from '../../command.ts'
+import { type Common, withClientOrStore } from '../../connect/connect.ts'
+import { usage } from '../../failure.ts'
+import { gather, type Limit, limitOption } from '../../terminal/gather.ts'
+import { type Column, note, paint, printJson, printRows, success } from '../../terminal/output.ts'
+import { ask, confirm } from '../../terminal/prompts.ts'
+import { isInteractive, type World } from '../../world.ts'
+
+const COLUMNS: Column<Secret>[] = [
+  { title: 'NAME', of: (secret) => secret.name },
+  { title: 'HOSTS', of: (secret) => secret.hosts },
+  { title: 'UPDATED', of: (secret) => secret.updated_at },
+  { title: 'USED', of: (secret) => (secret.overridden ? 'no: moorage.yaml has its own' : 'yes') },
+]
+
+export function secrets(command: Command, world: World): void {
+  takesStore(command.command('set'))
+    .description('Set a secret that tools use as {{secret.NAME}}; its value is asked for, or read from stdin')
+    .argument('<name>', 'such as CRM_TOKEN')
+    .option('--hosts <list...>', 'hosts it may be sent to, such as api.example.com', list)
+    .action(async (name: string, options: Common & { hosts?: string[] }) => {
+      const { hosts } = options
+      if (!hosts) throw usage('Say where it may be sent: --hosts api.example.com')
+      const value = await readValue(world)
+      const secret = await withClientOrStore(world, options, (client) =>
+        client.secrets.set(name, { value, hosts }, options),
+      )
+      if (secret.overridden) {
+        const warning = paint(world, 'stderr', 'yellow', 'warning')
+        note(world, `${warning} moorage.yaml has a secret of this name, and that one is used`)
+      }
+      if (options.json) return printJson(world, secret)
+      success(world, `Set ${secret.name} for ${secret.hosts.join(', ')}`)
+    })
+
+  takesStore(command.command('list'))
+    .alias('ls')
+    .description('List secrets: names and hosts, never values')
+    .addOption(limitOption())
+    .action(async (options: Common & Limit) => {
+      const found = await withClientOrStore(world, options, (client) =>
+        gather(world, options, (limit) => client.secrets.list({ limit, sort: 'name' })),
+      )
+      printRows(world, found, COLUMNS, options)
+    })
+
+  takesStore(command.command('remove'))
+    .alias('rm')
+    .description('Delete a secret; tools that name it fail from then on')
+    .argument('<name>')
+    .addOption(yesOption())
+    .action(async (name: string, options: Common & { yes?: boolean }) => {
+      await confirm(world, `Delete ${name}? Tools that name it fail from then on.`, options)
+      const deleted = await withClientOrStore(world, options, (client) => client.secrets.delete(name, options))
+      if (options.json) return printJson(world, deleted)
+      success(world, `Deleted ${name}`)
+    })
+}
+
+/** Never from an argument: those are in the shell's history and in the list of processes. */
+async function readValue(world: World): Promise<string> {
+  if (isInteractive(world)) return ask(world, { message: 'Value', secret: true, missing: '' })
+  const value = (await text(world.stdin)).replace(/\r?\n$/, '')
+  if (value === '') throw usage('Send the value on stdin: moorage secrets set <name> --hosts <host> < value.txt')
+  return value
+}

@@ -1,0 +1,22 @@
+import { z } from 'zod'
+import { operation } from '../operation.ts'
+import { requireWholeService, SecretParams } from './secret.ts'
+import * as secrets from './store.ts'
+
+export const deleteSecret = operation({
+  id: 'deleteSecret',
+  method: 'DELETE',
+  path: '/v1/secrets/{name}',
+  summary: 'Delete a secret',
+  description: 'Tools that name it fail from their next call on.',
+  permission: 'manage',
+  mfa: 'secrets',
+  params: SecretParams,
+  data: z.object({ name: z.string(), deleted: z.literal(true) }),
+
+  async run({ params: { name } }, { db, actor }) {
+    requireWholeService(actor)
+    await secrets.remove(db, name)
+    return { name, deleted: true as const }
+  },
+})

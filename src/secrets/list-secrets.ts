@@ -1,0 +1,21 @@
+import { operation } from '../operation.ts'
+import { listQuery } from '../shapes.ts'
+import { presentSecret, requireWholeService, SecretReply } from './secret.ts'
+import * as secrets from './store.ts'
+
+export const listSecrets = operation({
+  id: 'listSecrets',
+  method: 'GET',
+  path: '/v1/secrets',
+  summary: 'List secrets',
+  description: 'Names and hosts, never values. Those of `moorage.yaml` are not among them.',
+  permission: 'manage',
+  query: listQuery(['created_at', 'updated_at', 'name'], {}),
+  list: SecretReply,
+
+  async run({ query }, { db, actor, config }) {
+    requireWholeService(actor)
+    const { items, total } = await secrets.list(db, query)
+    return { items: items.map((secret) => presentSecret(secret, config.secrets)), total }
+  },
+})

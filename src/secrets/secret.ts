@@ -1,0 +1,61 @@
+import { z } from 'zod'
+import { forbidden, invalid } from '../errors.ts'
+import type { Actor } from '../operation/actor.ts'
+import { SECRET_NAME, ToolSecret } from '../security/tool-secret.ts'
+import { Time } from '../shapes.ts'
+
+const MAX_VALUE = 8_192
+const MAX_HOSTS = 100
+
+export const SecretParams = z.strictObject({ name: z.string() })
+
+export const SetSecretBody = z
+  .strictObject({
+    value: ToolSecret.shape.value.max(MAX_VALUE).describe('The secret itself; no reply ever shows it'),
+    hosts: ToolSecret.shape.hosts
+      .max(MAX_HOSTS)
+      .describe('Hosts it may be sent to: `api.example.com` on any port, `api.example.com:8443` on that one'),
+  })
+  .meta({ id: 'SetSecret' })
+
+export const SecretReply = z
+  .object({
+    name: z.string(),
+    hosts: z.array(z.string()),
+    overridden: z.boolean().describe('`moorage.yaml` has a secret of this name, and that one is used'),
+    created_at: Time,
+    updated_at: Time,
+  })
+  .meta({ id: 'Secret' })
+
+/** A secret as the store holds it: sealed. */
+export type StoredSecret = {
+  name: string
+  value: string
+  hosts: string[]
+  created_at: number
+  updated_at: number
+}
+
+/** The name is part of it: a value that is copied to another row does not open there. */
+export function purposeOf(name: string): string {
+  return `secret:${name}`
+}
+
+export function presentSecret(
+  { name, hosts, created_at, updated_at }: Omit<StoredSecret, 'value'>,
+  configured: Readonly<Record<string, unknown>>,
+): z.input<typeof SecretReply> {
+  return { name, hosts, overridden: Object.hasOwn(configured, name), created_at, updated_at }
+}
+
+export function requireName(name: string): void {
+  if (SECRET_NAME.test(name)) return
+  throw invalid({ field: 'name', error: 'must be letters, digits and _, no digit first, at most 64' })
+}
+
+/** Every agent's tools may use every secret, so they belong to those who manage the whole service. */
+export function requireWholeService({ agent_id, user_id }: Actor): void {
+  if (agent_id !== null) throw forbidden('This key is limited to one agent, and secrets are for all')
+  if (user_id !== undefined) throw forbidden('This token speaks for one user, and secrets are for all')
+}

@@ -1,0 +1,40 @@
+import { operation } from '../operation.ts'
+import {
+  presentSecret,
+  purposeOf,
+  requireName,
+  requireWholeService,
+  SecretParams,
+  SecretReply,
+  SetSecretBody,
+} from './secret.ts'
+import * as secrets from './store.ts'
+
+export const setSecret = operation({
+  id: 'setSecret',
+  method: 'PUT',
+  path: '/v1/secrets/{name}',
+  summary: 'Set a secret',
+  description:
+    'Tools use it as `{{secret.NAME}}` in a header, from their next call on. It is stored encrypted, and no reply ever shows it. Setting it again replaces it. A secret of the same name in `moorage.yaml` wins.',
+  permission: 'manage',
+  mfa: 'secrets',
+  errors: ['conflict'],
+  params: SecretParams,
+  body: SetSecretBody,
+  data: SecretReply,
+
+  async run({ params: { name }, body }, { db, actor, config, keyring, now }) {
+    requireWholeService(actor)
+    requireName(name)
+    const { hosts } = body
+    const updated_at = now()
+    const { created_at } = await secrets.put(db, {
+      name,
+      hosts,
+      value: keyring.encrypt(body.value, purposeOf(name)),
+      updated_at,
+    })
+    return presentSecret({ name, hosts, created_at, updated_at }, config.secrets)
+  },
+})

@@ -1,0 +1,15 @@
+import { columns } from '../columns.ts'
+import type { Migration } from '../migrate.ts'
+
+export const secrets: Migration = async (db, engine) => {
+  const { text, integer } = columns(engine)
+
+  await db.schema
+    .createTable('secrets')
+    .addColumn('name', text, (column) => column.primaryKey())
+    .addColumn('value', text, (column) => column.notNull())
+    .addColumn('hosts', text, (column) => column.notNull())
+    .addColumn('created_at', integer, (column) => column.notNull())
+    .addColumn('updated_at', integer, (column) => column.notNull())
+    .execute()
+}
