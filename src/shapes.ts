@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { NOT_ONE_LINE, ONE_LINE } from './lib/text.ts'
 import { formatTime, parseTime } from './lib/time.ts'
 
 /** Epoch milliseconds inside, RFC 3339 in UTC on the wire. */
@@ -15,8 +16,11 @@ export const TimeInput = z
   })
   .meta({ format: 'date-time' })
 
-/** PostgreSQL cannot hold U+0000, and what one engine refuses the other must too; the transport refuses it everywhere. */
+/** What people and models write: it may have lines. The transport refuses U+0000, which PostgreSQL cannot hold. */
 export const Text = (max: number, min = 1) => z.string().min(min).max(max)
+
+/** What a thing is called, or told apart by. */
+export const Label = (max: number, min = 1) => Text(max, min).regex(ONE_LINE, NOT_ONE_LINE)
 
 /** A free-form object that belongs to the client. */
 export const Metadata = z

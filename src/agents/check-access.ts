@@ -43,10 +43,6 @@ function securityProblems({ enforceHttps, mtls }: SecuritySettings, { server }: 
   if (enforceHttps && !server.tls && server.trustedProxies.length === 0) {
     report('enforceHttps', 'nobody could connect: this service has neither server.tls nor server.trustedProxies')
   }
-  // These name files of the client; the service never opens them, and keeps no key.
-  for (const field of ['clientCert', 'clientKey'] as const) {
-    if (/[\r\n]/.test(mtls[field] ?? '')) report(`mtls.${field}`, 'must be a file name, not the file itself')
-  }
   if (!mtls.enabled) return problems
   if (!server.tls) report('mtls.enabled', 'nobody could connect: this service has no server.tls')
   if (mtls.caCert === undefined) report('mtls.caCert', 'is required when mtls is enabled')

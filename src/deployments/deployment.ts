@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { type Definition, definitionOf, digestOf } from '../agents/definition.ts'
-import { Text, Time } from '../shapes.ts'
+import { Label, Time } from '../shapes.ts'
 
 export const DEFAULT_ENVIRONMENT = 'production'
 
@@ -21,7 +21,7 @@ export const DeploymentStatus = z.enum(['active', 'superseded', 'rolled_back'])
 export const DeploymentParams = z.strictObject({ agent_id: z.string(), deployment_id: z.string() })
 
 export const CreateDeploymentBody = z
-  .strictObject({ environment: Environment, version: Version, message: Text(1000, 0).nullable().default(null) })
+  .strictObject({ environment: Environment, version: Version, message: Label(1000, 0).nullable().default(null) })
   .meta({ id: 'CreateDeployment' })
 
 export const DeploymentReply = z

@@ -3,7 +3,7 @@ import { changesBetween } from '../agents/definition.ts'
 import * as agents from '../agents/store.ts'
 import { conflict } from '../errors.ts'
 import { operation } from '../operation.ts'
-import { Text } from '../shapes.ts'
+import { Label } from '../shapes.ts'
 import { type Deployment, DeploymentParams, DeploymentReply, RollbackPreview } from './deployment.ts'
 import * as deployments from './store.ts'
 
@@ -19,7 +19,7 @@ export const rollbackDeployment = operation({
   idempotent: true,
   errors: ['conflict'],
   params: DeploymentParams,
-  body: z.strictObject({ message: Text(1000, 0).nullable().default(null), dry_run: z.boolean().default(false) }),
+  body: z.strictObject({ message: Label(1000, 0).nullable().default(null), dry_run: z.boolean().default(false) }),
   bodyOptional: true,
   data: z.union([DeploymentReply, RollbackPreview]),
 

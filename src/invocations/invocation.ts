@@ -3,7 +3,7 @@ import { DEFAULT_ENVIRONMENT, Environment } from '../deployments/deployment.ts'
 import { ApiError, type ErrorCode, STATUS_OF } from '../errors.ts'
 import { eventId, readEventId, type StreamEvent } from '../runtime/live-runs.ts'
 import type { ToolStep } from '../runtime/outcome.ts'
-import { Text, Time } from '../shapes.ts'
+import { Label, Text, Time } from '../shapes.ts'
 
 /** queued → running → completed | failed | cancelled; a queued one may be cancelled too. The last three are final. */
 export const InvocationStatus = z.enum(['queued', 'running', 'completed', 'failed', 'cancelled'])
@@ -19,7 +19,7 @@ const MAX_CONTEXT_BYTES = 65_536
 
 /** `user_id` and `session_id` decide whose memory is used; every other key is the client's own. */
 export const InvocationContext = z
-  .looseObject({ user_id: Text(256).optional(), session_id: Text(256).optional() })
+  .looseObject({ user_id: Label(256).optional(), session_id: Label(256).optional() })
   .refine(
     (context) => Buffer.byteLength(JSON.stringify(context)) <= MAX_CONTEXT_BYTES,
     'must be at most 64 KiB of JSON',

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import type { Actor } from '../operation/actor.ts'
 import { Permission } from '../security/permissions.ts'
-import { Text, Time, TimeInput } from '../shapes.ts'
+import { Label, Time, TimeInput } from '../shapes.ts'
 
 export const KeyStatus = z.enum(['active', 'expired', 'revoked'])
 
@@ -9,7 +9,7 @@ export const KeyParams = z.strictObject({ key_id: z.string() })
 
 export const CreateKeyBody = z
   .strictObject({
-    name: Text(200),
+    name: Label(200),
     agent_id: z
       .string()
       .nullable()
@@ -20,8 +20,8 @@ export const CreateKeyBody = z
       .min(1)
       .refine((permissions) => new Set(permissions).size === permissions.length, 'must not repeat a permission')
       .optional(),
-    role: Text(64).optional().describe('A role of the configuration, instead of `permissions`'),
-    tier: Text(64).optional().describe('A rate-limit tier of the configuration; `limits.defaultTier` when absent'),
+    role: Label(64).optional().describe('A role of the configuration, instead of `permissions`'),
+    tier: Label(64).optional().describe('A rate-limit tier of the configuration; `limits.defaultTier` when absent'),
     expires_at: TimeInput.nullable().default(null),
   })
   .refine(({ permissions, role }) => (permissions === undefined) !== (role === undefined), {

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { Metadata, Text, Time, TimeInput } from '../shapes.ts'
+import { Label, Metadata, Text, Time, TimeInput } from '../shapes.ts'
 
 const MAX_ITEMS = 100
 const MAX_CONTENT = 100_000
@@ -10,7 +10,7 @@ const MemoryKind = z.enum(['turn', 'fact', 'note'])
 export const MemoryRole = z.enum(['user', 'assistant'])
 
 /** Whose memory, and of which conversation. */
-export const MemoryContext = z.strictObject({ user_id: Text(256).optional(), session_id: Text(256).optional() })
+export const MemoryContext = z.strictObject({ user_id: Label(256).optional(), session_id: Label(256).optional() })
 
 export const SearchMemoryBody = z
   .strictObject({

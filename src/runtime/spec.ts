@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { NOT_ONE_LINE, ONE_LINE } from '../lib/text.ts'
 
 /** Headers that would let a tool speak for another host or break the framing of its own request. */
 const RESERVED_HEADERS = new Set([
@@ -39,6 +40,9 @@ const UrlTemplate = z
 
 const PlainUrl = UrlTemplate.refine((url) => !url.includes('{'), 'must not have parameters')
 
+/** As an MCP server may call its tools. */
+const ToolName = z.string().min(1).max(128).regex(ONE_LINE, NOT_ONE_LINE)
+
 const ToolTimeout = z.int().min(100).max(600_000).default(30_000)
 
 export const HttpTool = z.strictObject({
@@ -59,7 +63,7 @@ export const McpTool = z.strictObject({
   type: z.literal('mcp'),
   url: PlainUrl,
   headers: Headers.default({}),
-  allow: z.array(z.string().min(1).max(128)).max(128).nullable().default(null),
+  allow: z.array(ToolName).max(128).nullable().default(null),
   timeout_ms: ToolTimeout,
 })
 export type McpTool = z.infer<typeof McpTool>
@@ -104,9 +108,7 @@ export const ScriptRule = z
   .strictObject({
     /** Absent: the rule fits every message. */
     match: Match.optional(),
-    call: z
-      .strictObject({ tool: z.string().min(1).max(128), arguments: z.record(z.string(), z.json()).default({}) })
-      .optional(),
+    call: z.strictObject({ tool: ToolName, arguments: z.record(z.string(), z.json()).default({}) }).optional(),
     reply: Text.optional(),
     fail: z.string().min(1).max(1_000).optional(),
     delay_ms: z.int().min(0).max(600_000).optional(),

@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { DURATION_PATTERN, parseDuration } from '../lib/duration.ts'
+import { NOT_ONE_LINE, ONE_LINE } from '../lib/text.ts'
 import { parseRange } from './outgoing/address.ts'
 import { Permission } from './permissions.ts'
 
@@ -13,7 +14,12 @@ export const WebAddress = z.string().refine(isWebAddress, 'must be an http(s) UR
 
 export const Secret = z.string().min(1).meta({ writeOnly: true })
 
-const FilePath = z.string().min(1).max(65_536)
+/** A name that another party chose, compared as it is. */
+const Name = z.string().min(1).regex(ONE_LINE, NOT_ONE_LINE)
+/** A file of the client: the service never opens it, and keeps no key. */
+const FileName = z.string().min(1).max(4096).regex(ONE_LINE, 'must be a file name, not the file itself')
+/** A file, or its text. */
+const Pem = z.string().min(1).max(65_536)
 const MAX_ADDRESSES = 1_000
 
 const Window = z
@@ -38,9 +44,9 @@ export const SecuritySettings = z.strictObject({
   mtls: z
     .strictObject({
       enabled: z.boolean().default(false).describe('Require a client certificate beside the key'),
-      clientCert: FilePath.optional().describe('PEM file: the certificate clients on this host present'),
-      clientKey: FilePath.optional().describe('PEM file: the key of that certificate'),
-      caCert: FilePath.optional().describe('PEM file: the authority that signs client certificates'),
+      clientCert: FileName.optional().describe('PEM file: the certificate clients on this host present'),
+      clientKey: FileName.optional().describe('PEM file: the key of that certificate'),
+      caCert: Pem.optional().describe('PEM file: the authority that signs client certificates'),
     })
     .prefault({}),
   enforceHttps: z.boolean().default(false).describe('Refuse plain HTTP with 403; never redirects'),
@@ -73,10 +79,10 @@ const OAuth2 = z
   .strictObject({
     type: z.literal('oauth2').describe('How bearer tokens other than API keys are verified: `oauth2` or `jwt`'),
     provider: WebAddress.describe('oauth2: issuer URL'),
-    clientId: z.string().min(1).describe('oauth2: the client id tokens are issued for'),
+    clientId: Name.describe('oauth2: the client id tokens are issued for'),
     clientSecret: Secret.optional().describe('oauth2: the client secret, for introspection'),
     scopes: z
-      .array(z.string().min(1))
+      .array(Name)
       .refine((scopes) => Permission.options.some((name) => scopes.includes(`${name}:agents`)), {
         error: `must name one of ${Permission.options.map((name) => `${name}:agents`).join(', ')}`,
       })
@@ -100,8 +106,8 @@ const Jwt = z.strictObject({
   secret: Secret.refine((text) => Buffer.byteLength(text) >= 32, 'must be at least 32 bytes for HS256').describe(
     'jwt: HS256 secret of 32 bytes or more',
   ),
-  issuer: z.string().min(1).optional().describe('jwt: required `iss` claim'),
-  audience: z.string().min(1).optional().describe('jwt: required `aud` claim'),
+  issuer: Name.optional().describe('jwt: required `iss` claim'),
+  audience: Name.optional().describe('jwt: required `aud` claim'),
 })
 
 export const AuthSettings = z.discriminatedUnion('type', [OAuth2, Jwt])

@@ -3,7 +3,7 @@ import { invalid } from '../errors.ts'
 import { EVENT_TYPES, type EventType } from '../events.ts'
 import { checkUrl, type UrlPolicy } from '../security/outgoing/guarded-url.ts'
 import type { Keyring } from '../security/secrets.ts'
-import { Text, Time } from '../shapes.ts'
+import { Label, Time } from '../shapes.ts'
 
 /** enabled ⇄ disabled; disabled by its owner, by a receiver that is gone, or after days of nothing but failure. */
 export const WebhookStatus = z.enum(['enabled', 'disabled'])
@@ -12,7 +12,7 @@ export const DisabledReason = z.enum(['requested', 'gone', 'failing'])
 
 export const EventName = z.enum(EVENT_TYPES)
 
-const Url = Text(2048).describe('Public https address; the operator may allow others')
+const Url = Label(2048).describe('Public https address; the operator may allow others')
 
 const Events = z
   .array(z.enum([...EVENT_TYPES, '*']))
@@ -21,7 +21,7 @@ const Events = z
   .refine((events) => new Set(events).size === events.length, 'must not repeat an event')
   .describe('`*` is every event')
 
-const Description = Text(500, 0).nullable()
+const Description = Label(500, 0).nullable()
 
 export const WebhookParams = z.strictObject({ webhook_id: z.string() })
 

@@ -1,5 +1,6 @@
 import { decodeJwt, decodeProtectedHeader, errors, type ProtectedHeaderParameters } from 'jose'
 import { z } from 'zod'
+import { ONE_LINE } from '../../lib/text.ts'
 
 /** `forbidden` is a true token that may do nothing here, `unavailable` one nobody could check; all others are false. */
 export type TokenRefusal =
@@ -30,7 +31,8 @@ export const Subject = z
   .string()
   .min(1)
   .max(256)
-  .regex(/^[^\p{Cc}\p{Cs}]+$/u)
+  .regex(ONE_LINE)
+  .refine((text) => text.isWellFormed())
 
 const MAX_TOKEN_LENGTH = 8192
 const BEARER_FORM = /^[A-Za-z0-9\-._~+/]+=*$/
