@@ -75,7 +75,7 @@ onBothEngines('what an agent may run', (service) => {
       const events = await allEvents(response)
       const last = events.at(-1) as { event: string; data: { error: unknown } }
       const { error } = last.data
-      assert.deepEqual([last.event, error], ['error', { code: 'server_error', message: 'Internal server error' }])
+      assert.deepEqual([last.event, error], ['error', { code: 'server_error', message: 'no coal left' }])
     })
   })
 

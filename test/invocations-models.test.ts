@@ -144,18 +144,23 @@ for (const engine of ENGINES) {
       assert.equal(body.data.response, 'There')
     })
 
-    for (const [name, reply] of [
-      ['401', { status: 401, body: { error: { message: 'bad key sk-test-provider-key' } } }],
-      ['a truncated stream', { text: ['Half an'], breaks: 'reset' }],
+    for (const [name, reply, told] of [
+      [
+        '401',
+        { status: 401, body: { error: { message: 'bad key sk-test-provider-key' } } },
+        'Model provider local answered 401: the key was refused; check the API key in the service configuration',
+      ],
+      ['a truncated stream', { text: ['Half an'], breaks: 'reset' }, 'Model provider local broke off its answer'],
     ] as const) {
-      test(`500 after ${name}, with the record, the log, the metric and the event of a failure`, async () => {
+      test(`500 that tells of ${name}, with the record, the log, the metric and the event of a failure`, async () => {
         const agent = await modelAgent()
         model.reply(reply)
         const { status, body, text } = await invoke(agent)
         assert.equal(status, 500)
-        assert.deepEqual(body.error, { code: 'server_error', message: 'Internal server error' })
+        assert.deepEqual(body.error, { code: 'server_error', message: told })
         const found = await traces(agent, body.request_id)
         assert.equal(found.receipt.status, 'failed')
+        assert.deepEqual(found.receipt.error, body.error)
         assert.equal(found.receipt.response, null)
         assert.equal(found.errorRate, 100)
         assert.deepEqual(found.events, ['agent.failed'])

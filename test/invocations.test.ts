@@ -135,7 +135,7 @@ onBothEngines('invocations', (service) => {
       })
       const { status, body } = await service().call('POST', `/v1/agents/${agent}/invoke`, { body: { message: 'go' } })
       assert.equal(status, 500)
-      assert.deepEqual(body.error, { code: 'server_error', message: 'Internal server error' })
+      assert.deepEqual(body.error, { code: 'server_error', message: 'no coal left' })
       const found = await receipt(service(), agent, body.request_id)
       assert.equal(found.status, 'failed')
       assert.match(found.error.message, /no coal left/)

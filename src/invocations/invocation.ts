@@ -138,10 +138,10 @@ export function resultOf({ id, response, tokens_used, duration_ms }: Invocation)
   return { response: response ?? '', request_id: id, tokens_used, duration_ms: duration_ms ?? 0 }
 }
 
-/** What a client hears of an invocation that did not complete; why is in the receipt. */
+/** What a client hears of an invocation that did not complete: the error of its receipt. */
 export function failureOf({ error }: Invocation): ApiError {
-  if (error?.code === 'timeout' || error?.code === 'conflict') return new ApiError(error.code, error.message)
-  return new ApiError('server_error', 'Internal server error')
+  const { code, message } = error ?? { code: 'server_error', message: 'The agent failed' }
+  return new ApiError(code, message)
 }
 
 export function startEvent(request_id: string): StreamEvent {
