@@ -1,131 +1,211 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { tiersOf } from '../src/memory/full-text.ts'
-import { type Document, rank, type Statistics, scoreWords } from '../src/memory/rank.ts'
-import { termsOf } from '../src/memory/terms.ts'
+import { bestOf } from '../src/memory/ranking/best.ts'
+import { countedTerms, planSearch } from '../src/memory/ranking/plan.ts'
+import { Postings, type Row } from '../src/memory/ranking/postings.ts'
+import { Scorer } from '../src/memory/ranking/score.ts'
+import { storedTerms, termsOf } from '../src/memory/ranking/terms.ts'
+import { tiersOf } from '../src/memory/ranking/tiers.ts'
 import { fc } from './support/property.ts'
 
-const none: Statistics = { count: 0, length: 0, having: new Map() }
+type Said = Partial<Row> & { said: string }
 
-function turn(seq: number, terms: string, beside: Partial<Document> = {}): Document {
-  return { seq, collection: 'turn', terms, length: terms.split(' ').length, near: [], further: [], ...beside }
-}
-
-function statistics(documents: Document[], query: string[]): Statistics {
-  const having = (term: string) => documents.filter(({ terms }) => terms.split(' ').includes(term)).length
-  return {
-    count: documents.length,
-    length: documents.reduce((sum, { length }) => sum + length, 0),
-    having: new Map(query.map((term) => [term, having(term)])),
+/** What was said in one session, in this order, unless a row says otherwise. */
+function remembered(...said: (string | Said)[]): Postings {
+  const postings = new Postings()
+  for (const [i, item] of said.entries()) {
+    const { said: content, ...row } = typeof item === 'string' ? { said: item } : item
+    const place = { seq: i + 1, kind: 'turn', role: 'user', user_id: 'anna', session_id: 's1', created_at: i }
+    postings.append({ ...place, ...storedTerms(content), ...row })
   }
+  return postings
 }
 
-function order(query: string, documents: Document[]): number[] {
-  const terms = query.split(' ')
-  const words = scoreWords(terms, documents, { turn: statistics(documents, terms), note: none })
-  return rank(words).map(({ seq }) => seq)
+const apart = (said: string[]) => said.map((content, i) => ({ said: content, session_id: `s${i}` }))
+
+function search(postings: Postings, query: string, scorer = new Scorer(), top = 100) {
+  const terms = [...new Set(termsOf(query))]
+  scorer.score(postings, planSearch(terms, postings.statistics(countedTerms(terms))))
+  return bestOf(postings, scorer, { top })
 }
 
-describe('scoreWords', () => {
-  test('is BM25: a worked example', () => {
-    const words = scoreWords(['tea', 'black'], [turn(1, 'black tea tea milk'), turn(2, 'black coffee')], {
-      turn: {
-        count: 1000,
-        length: 3000,
-        having: new Map([
-          ['tea', 10],
-          ['black', 50],
-        ]),
-      },
-      note: none,
-    })
-    // idf(tea) = ln(1 + 990.5 / 10.5), idf(black) = ln(1 + 950.5 / 50.5); average length 3, k1 = 1.2, b = 0.75
-    const saturated = (frequency: number, length: number) => {
-      const f = frequency / (0.25 + (0.75 * length) / 3)
-      return (f * 2.2) / (f + 1.2)
+function order(postings: Postings, query: string): number[] {
+  return search(postings, query).hits.map(({ seq }) => seq)
+}
+
+/** The formula as it is written down, memory by memory, with nothing that makes it quick. */
+function sumOf(rows: Row[], at: number, query: string[]): number {
+  const row = rows[at] as Row
+  const isTurn = row.kind === 'turn'
+  const all = rows.filter(({ kind }) => (kind === 'turn') === isTurn)
+  const average = all.reduce((sum, { length }) => sum + length, 0) / all.length
+  const session = rows.filter(
+    ({ kind, session_id, created_at }) =>
+      kind === 'turn' && session_id === row.session_id && (session_id !== '' || created_at === row.created_at),
+  )
+  const said = session.toSorted((a, b) => a.created_at - b.created_at || a.seq - b.seq)
+  const frequency = ({ terms, length }: Row, term: string) =>
+    terms.split(' ').filter((other) => other === term).length / (0.6 + (0.4 * length) / average)
+  let sum = 0
+  for (const term of query) {
+    const n = all.filter(({ terms }) => terms.split(' ').includes(term)).length
+    const idf = Math.log(1 + (Math.max(all.length, 100) - n + 0.5) / (n + 0.5))
+    let f = frequency(row, term)
+    for (let k = 1; isTurn && k <= 4; k++) {
+      const [earlier, later] = [said[said.indexOf(row) - k], said[said.indexOf(row) + k]]
+      const share = 0.7 ** (k - 1) * Math.min(1, idf / 4)
+      if (earlier) f += 0.5 * share * frequency(earlier, term)
+      if (later) f += 0.25 * share * frequency(later, term)
     }
-    const tea = Math.log(1 + 990.5 / 10.5)
-    const black = Math.log(1 + 950.5 / 50.5)
-    assert.ok(Math.abs((words.get(1) as number) - (tea * saturated(2, 4) + black * saturated(1, 4))) < 1e-9)
-    assert.ok(Math.abs((words.get(2) as number) - black * saturated(1, 2)) < 1e-9)
+    sum += (idf * f * 1.9) / (f + 0.9)
+  }
+  return sum * (1 + 0.1 * Math.log(1 + row.length))
+}
+
+describe('a score', () => {
+  const words = ['river', 'stone', 'apple', 'coffee', 'ladder']
+  const rows = fc.array(
+    fc.record({
+      kind: fc.constantFrom('turn', 'turn', 'turn', 'note'),
+      session_id: fc.constantFrom('s1', 's2', ''),
+      created_at: fc.nat(6),
+      content: fc.array(fc.constantFrom(...words), { minLength: 1, maxLength: 6 }).map((chosen) => chosen.join(' ')),
+    }),
+    { minLength: 1, maxLength: 40 },
+  )
+
+  test('is what the formula says, for any conversation, and with a scorer that was used before', () => {
+    const scorer = new Scorer()
+    fc.assert(
+      fc.property(rows, (said) => {
+        const stored = said.map(({ content, ...row }, i) => {
+          return { ...row, ...storedTerms(content), seq: i + 1, role: 'user', user_id: 'anna' }
+        })
+        const postings = new Postings()
+        for (const row of stored) postings.append(row)
+        const sums = stored.map((_, at) => sumOf(stored, at, ['river', 'ston', 'unheard']))
+        const expected = sums
+          .map((sum, i) => ({ seq: i + 1, score: Math.round((1e6 * sum) / (sum + 10)) / 1e6 }))
+          .filter(({ score }) => score > 0)
+          .toSorted((a, b) => b.score - a.score || b.seq - a.seq)
+        assert.deepEqual(search(postings, 'river stone unheard', scorer).hits, expected)
+        assert.deepEqual(search(postings, 'river stone unheard', scorer, 3), {
+          hits: expected.slice(0, 3),
+          total: expected.length,
+        })
+      }),
+    )
   })
 
   test('a rare term says more than a common one', () => {
-    const common = [3, 4, 5, 6].map((seq) => turn(seq, 'dog park'))
-    assert.equal(order('dog biscuit', [turn(1, 'dog walk'), turn(2, 'biscuit walk'), ...common])[0], 2)
+    const common = Array.from({ length: 4 }, () => 'dog park')
+    assert.equal(order(remembered(...apart(['dog walk', 'biscuit walk', ...common])), 'dog biscuit')[0], 2)
   })
 
   test('the same words in fewer say more', () => {
-    assert.deepEqual(order('tea', [turn(1, 'tea with a lot of milk'), turn(2, 'tea milk')]), [2, 1])
+    assert.deepEqual(order(remembered(...apart(['tea with lots of hot milk', 'tea milk'])), 'tea'), [2, 1])
   })
 
-  test('a turn lends its words to those around it, the nearer the more', () => {
-    const documents = [turn(10, 'telephone number', { near: [9, 11], further: [8, 12] })]
-    assert.deepEqual(order('telephone', documents), [10, 11, 9, 12, 8])
+  test('a turn lends its words to those around it, more to those after it, the nearer the more', () => {
+    const around = ['one', 'two', 'three', 'four', 'five', 'telephone', 'six', 'seven', 'eight', 'nine', 'ten']
+    assert.deepEqual(order(remembered(...around), 'telephone'), [6, 7, 8, 5, 9, 4, 10, 3, 2])
+  })
+
+  test('the order in a session is that of time, however the turns came in', () => {
+    const said = ['one', 'two', 'telephone', 'four', 'five'].map((content, i) => ({ said: content, created_at: i }))
+    const expected = order(remembered(...said.map((turn, i) => ({ ...turn, seq: i }))), 'telephone')
+    for (const places of [
+      [4, 3, 2, 1, 0],
+      [2, 0, 4, 1, 3],
+      [1, 0, 2, 4, 3],
+    ]) {
+      const shuffled = places.map((seq) => ({ ...(said[seq] as Said), seq }))
+      assert.deepEqual(order(remembered(...shuffled), 'telephone'), expected)
+    }
   })
 
   test('turns and notes are measured each against their own', () => {
-    const note: Document = { ...turn(2, 'tea black'), collection: 'note' }
-    const words = scoreWords(['tea'], [turn(1, 'tea black'), note], {
-      turn: { count: 1000, length: 2000, having: new Map([['tea', 900]]) },
-      note: { count: 1000, length: 2000, having: new Map([['tea', 2]]) },
-    })
-    assert.ok((words.get(2) as number) > 10 * (words.get(1) as number))
+    const turns = Array.from({ length: 200 }, (_, i) => ({ said: 'tea black', session_id: `s${i}` }))
+    const notes = Array.from({ length: 200 }, () => ({ said: 'milk', kind: 'note' }))
+    const [first, second] = search(remembered(...turns, ...notes, { said: 'tea black', kind: 'note' }), 'tea').hits
+    assert.equal(first?.seq, 401)
+    assert.ok((first?.score as number) > 10 * (second?.score as number))
   })
 })
 
-describe('rank', () => {
-  test('words alone: bm25 / (bm25 + 8)', () => {
-    assert.deepEqual(
-      rank(
-        new Map([
-          [1, 8],
-          [2, 24],
-          [3, 0],
-        ]),
-      ),
-      [
-        { seq: 2, score: 0.75 },
-        { seq: 1, score: 0.5 },
-      ],
-    )
+describe('who said it', () => {
+  const talk = [
+    'Mel: Hi Caro, how was the workshop?',
+    'Caro: Wonderful, Mel! We made pots, and the clay was red.',
+    'Mel: Caro, I wish I had been there. I only baked bread.',
+    'Caro: The bread at the workshop was awful.',
+    'Mel: Caro! My bread is never awful.',
+    'Caro: True.',
+  ]
+
+  test('a name in the query prefers what that person said over what was said to them', () => {
+    assert.equal(order(remembered(...talk), 'What does Caro say about bread?')[0], 4)
+    assert.ok([3, 5].includes(order(remembered(...talk), 'What does Mel say about bread?')[0] as number))
   })
 
-  test('with an embedder: 0.7 · bm25 / (bm25 + 8) + 0.3 · max(0, cosine)', () => {
-    const hits = rank(
-      new Map([
-        [1, 8],
-        [2, 8],
-        [3, 8],
-      ]),
-      new Map([
-        [1, 0.5],
-        [2, -0.9],
-        [4, 0.9],
-      ]),
+  test('two names prefer nobody', () => {
+    const { hits } = search(remembered(...talk), 'bread, Mel and Caro')
+    assert.deepEqual(hits, search(remembered(...talk), 'bread').hits)
+  })
+
+  test('a name alone finds what its bearer said and where it is mentioned', () => {
+    assert.deepEqual(new Set(order(remembered(...talk), 'Caro')), new Set([1, 2, 3, 4, 5, 6]))
+  })
+
+  test('a label before few turns is no speaker', () => {
+    const postings = remembered(
+      'Error: the pump failed',
+      ...Array.from({ length: 20 }, () => 'all is well'),
+      'an error',
     )
-    assert.deepEqual(hits, [
-      { seq: 1, score: 0.5 },
-      { seq: 3, score: 0.35 },
-      { seq: 2, score: 0.35 },
-      { seq: 4, score: 0.27 },
+    assert.equal(order(postings, 'which error was it')[0], 22)
+  })
+
+  const names: [string, string][] = [
+    ['Anna: hello', '_byanna hello'],
+    ['Anna Berg : hello', '_byanna _byberg hello'],
+    ['王芳：你好', '_by王芳 你好'],
+    ['Zoë-Łucja: hej', '_byzoe _byłucja hej'],
+    ['Мария: привет', '_byмария привет'],
+    ['so what: hello', 'hello'],
+    ['Look at this: hello', 'look hello'],
+    ['At 10:30 we met', '10 30 met'],
+    ['http://example.org', 'http exampl org'],
+  ]
+  for (const [content, terms] of names) test(content, () => assert.equal(storedTerms(content).terms, terms))
+})
+
+describe('bestOf', () => {
+  test('words alone: sum / (sum + 10); with an embedder 0.7 of that and 0.3 · max(0, cosine)', () => {
+    const postings = remembered(...apart(['tea', 'tea', 'tea']), { said: 'milk', session_id: 'other' })
+    const scorer = new Scorer()
+    const { hits } = search(postings, 'tea', scorer)
+    const byWords = hits[0]?.score as number
+    const round = (score: number) => Math.round(score * 1e6) / 1e6
+    const sum = scorer.sums[0] as number
+    assert.equal(byWords, round(sum / (sum + 10)))
+    const similarity = new Map([
+      [1, 0.5],
+      [2, -0.9],
+      [4, 0.9],
     ])
-  })
-
-  test('scores are above 0 and at most 1, best first, whatever goes in', () => {
-    const scores = fc.array(fc.tuple(fc.nat(50), fc.double({ min: 0, max: 1e6, noNaN: true })))
-    const cosines = fc.array(fc.tuple(fc.nat(50), fc.double({ min: -1, max: 1, noNaN: true })))
-    fc.assert(
-      fc.property(scores, fc.option(cosines), (words, cosine) => {
-        const hits = rank(new Map(words), cosine ? new Map(cosine) : undefined)
-        for (const { score } of hits) assert.ok(score > 0 && score <= 1)
-        assert.deepEqual(
-          hits,
-          hits.toSorted((a, b) => b.score - a.score || b.seq - a.seq),
-        )
-        assert.equal(new Set(hits.map(({ seq }) => seq)).size, hits.length)
-      }),
-    )
+    const blended = bestOf(postings, scorer, { top: 10, similarity })
+    const share = (0.7 * sum) / (sum + 10)
+    assert.deepEqual(blended, {
+      hits: [
+        { seq: 1, score: round(share + 0.15) },
+        { seq: 4, score: 0.27 },
+        { seq: 3, score: round(share) },
+        { seq: 2, score: round(share) },
+      ].toSorted((a, b) => b.score - a.score || b.seq - a.seq),
+      total: 4,
+    })
+    assert.equal(bestOf(postings, scorer, { top: 1, similarity, min_score: 0.27 }).total, share >= 0.27 ? 4 : 2)
   })
 })
 

@@ -23,11 +23,13 @@ onBothEngines('what an agent remembers of its conversations', (service) => {
     const context = { user_id: 'anna', session_id: 's1', shop: 7 }
     const { request_id } = await invoke(agent, 'The blue door sticks', context)
     const { data } = await searchMemory(service(), agent, { query: 'door' })
-    const { created_at, id, score } = data[0]
+    const { created_at } = data[0]
     const said = { content: 'The blue door sticks', kind: 'turn', user_id: 'anna', session_id: 's1', created_at }
-    const [second, first] = data
-    assert.deepEqual(second, { ...said, id, score, role: 'assistant', metadata: { request_id } })
-    assert.deepEqual(first, { ...said, id: first.id, score, role: 'user', metadata: { request_id } })
+    const [answer, message] = data
+    const { id, score } = message
+    assert.deepEqual(answer, { ...said, id: answer.id, score: answer.score, role: 'assistant', metadata: { request_id } })
+    assert.deepEqual(message, { ...said, id, score, role: 'user', metadata: { request_id } })
+    assert.ok(answer.score > score, 'answers get more of the words of their questions than the other way round')
     assert.equal(data.length, 2)
   })
 

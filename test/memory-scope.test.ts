@@ -4,9 +4,12 @@ import { idSource } from '../src/lib/id.ts'
 import { createLog } from '../src/lib/log.ts'
 import { embedMemories } from '../src/memory/embed-memories.ts'
 import type { Memory, Scope } from '../src/memory/memory.ts'
-import { type Collection, type Document, rank, type Statistics, scoreWords } from '../src/memory/rank.ts'
+import { bestOf } from '../src/memory/ranking/best.ts'
+import { countedTerms, planSearch } from '../src/memory/ranking/plan.ts'
+import { Postings } from '../src/memory/ranking/postings.ts'
+import { Scorer } from '../src/memory/ranking/score.ts'
+import { termsOf } from '../src/memory/ranking/terms.ts'
 import * as memories from '../src/memory/store.ts'
-import { termsOf } from '../src/memory/terms.ts'
 import type { Embedder } from '../src/runtime/models/embedder.ts'
 import type { Storage } from '../src/storage/database.ts'
 import { fc } from './support/property.ts'
@@ -171,44 +174,18 @@ async function rankEverything(storage: Storage, scope: Scope) {
     .selectFrom('memories')
     .selectAll()
     .where('agent_seq', '=', scope.agent_seq)
-    .orderBy('created_at')
     .orderBy('seq')
     .execute()
-  const inScope = rows.filter(
-    ({ user_id, session_id }) =>
-      (scope.user_id === undefined || user_id === (scope.user_id ?? '')) &&
-      (scope.session_id === undefined || session_id === (scope.session_id ?? '')),
-  )
-  const terms = termsOf(query)
-  const documents = inScope.map((row): Document => {
-    const turns = inScope.filter(
-      ({ kind, user_id, session_id }) => kind === 'turn' && user_id === row.user_id && session_id === row.session_id,
-    )
-    const at = turns.indexOf(row)
-    const beside = (distance: number) =>
-      [turns[at - distance], turns[at + distance]]
-        .filter((turn) => turn !== undefined)
-        .filter(({ created_at }) => row.session_id !== '' || created_at === row.created_at)
-        .map(({ seq }) => seq)
-    return {
-      seq: row.seq,
-      collection: row.kind === 'turn' ? 'turn' : 'note',
-      terms: row.terms,
-      length: row.length,
-      near: at < 0 ? [] : beside(1),
-      further: at < 0 ? [] : beside(2),
-    }
-  })
-  const statisticsOf = (collection: Collection): Statistics => {
-    const all = documents.filter((document) => document.collection === collection)
-    const having = (term: string) => all.filter((document) => document.terms.split(' ').includes(term)).length
-    return {
-      count: all.length,
-      length: all.reduce((sum, { length }) => sum + length, 0),
-      having: new Map(terms.map((term) => [term, having(term)])),
-    }
+  const postings = new Postings()
+  for (const row of rows) {
+    const { user_id, session_id } = row
+    if (scope.user_id !== undefined && user_id !== (scope.user_id ?? '')) continue
+    if (scope.session_id !== undefined && session_id !== (scope.session_id ?? '')) continue
+    postings.append(row)
   }
-  const words = scoreWords(terms, documents, { turn: statisticsOf('turn'), note: statisticsOf('note') })
+  const terms = termsOf(query)
+  const scorer = new Scorer()
+  scorer.score(postings, planSearch(terms, postings.statistics(countedTerms(terms))))
   const ids = new Map(rows.map(({ seq, id }) => [seq, id]))
-  return rank(words).map(({ seq, score }) => ({ id: ids.get(seq), score }))
+  return bestOf(postings, scorer, { top: 100 }).hits.map(({ seq, score }) => ({ id: ids.get(seq), score }))
 }

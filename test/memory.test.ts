@@ -159,6 +159,7 @@ onBothEngines('memory', (service) => {
         say('user', 'Friday. It is 555 0199'),
         say('assistant', 'Thank you, see you then'),
         say('user', 'Bye'),
+        say('assistant', 'Bye'),
         say('user', 'The weather is fine'),
       ])
       const hits = await found(service(), agent, { query: 'What was the telephone number?' })

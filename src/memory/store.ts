@@ -6,11 +6,13 @@ import type { Write } from '../storage/journal/journal.ts'
 import { missingAgents } from '../storage/missing-agents.ts'
 import type { Page } from '../storage/page.ts'
 import { findCandidates } from './candidates.ts'
-import { indexNewest, listed, removeFromIndex, within } from './full-text.ts'
+import { indexNewest, removeFromIndex } from './full-text/fts5.ts'
 import type { Conversation, Memory, Scope, Turn } from './memory.ts'
-import { type Ranked, rank, scoreWords } from './rank.ts'
-import { termsOf } from './terms.ts'
+import { type BestOptions, bestOf, type Ranked } from './ranking/best.ts'
+import { Scorer } from './ranking/score.ts'
+import { storedTerms, termsOf } from './ranking/terms.ts'
 import { findSimilar } from './vectors.ts'
+import { listed, within } from './within.ts'
 
 const COLUMNS = [
   'id',
@@ -83,9 +85,8 @@ export async function search(
   query: string,
   { limit, offset = 0, min_score = 0, embedder }: SearchOptions,
 ): Promise<Page<Found>> {
-  const ranked = await rankAll(db, scope, query, { cap: SEARCHED, embedder })
-  const hits = ranked.filter(({ score }) => score >= min_score)
-  return { items: await read(db, scope, hits.slice(offset, offset + limit)), total: hits.length }
+  const { hits, total } = await findBest(db, scope, query, { cap: SEARCHED, embedder, top: offset + limit, min_score })
+  return { items: await read(db, scope, hits.slice(offset)), total }
 }
 
 /**
@@ -102,27 +103,30 @@ export async function recall(
   const { limit, embedder } = options
   if (limit === 0 || (user_id === null && session_id === null)) return []
   const scope = user_id === null ? conversation : { agent_seq, user_id }
-  const ranked = await rankAll(db, scope, query, { cap: RECALLED_FROM, embedder })
-  if (ranked.length === 0) return []
+  const { hits } = await findBest(db, scope, query, { cap: RECALLED_FROM, embedder, top: limit + options.history })
+  if (hits.length === 0) return []
   const shown = session_id === null ? [] : await latestTurns(db, conversation, options.history).select('seq').execute()
   const known = new Set(shown.map(({ seq }) => seq))
-  return read(db, scope, ranked.filter(({ seq }) => !known.has(seq)).slice(0, limit))
+  return read(db, scope, hits.filter(({ seq }) => !known.has(seq)).slice(0, limit))
 }
 
-async function rankAll(
+async function findBest(
   db: Database,
   scope: Scope,
   query: string,
-  { cap, embedder }: { cap: number; embedder: Embedder | undefined },
-): Promise<Ranked[]> {
+  { cap, embedder, ...options }: { cap: number; embedder: Embedder | undefined } & Omit<BestOptions, 'similarity'>,
+): Promise<{ hits: Ranked[]; total: number }> {
   const terms = [...new Set(termsOf(query))].slice(0, MAX_QUERY_TERMS)
-  const [{ documents, statistics }, vector] = await Promise.all([
+  const [{ plan, postings }, vector] = await Promise.all([
     findCandidates(db, scope, terms, cap),
     embedder?.query(query),
   ])
-  const words = scoreWords(terms, documents, statistics)
-  if (!embedder || !vector) return rank(words)
-  return rank(words, await findSimilar(db, scope, { model: embedder.model, vector }, [...words.keys()]))
+  const scorer = new Scorer()
+  scorer.score(postings, plan)
+  if (!embedder || !vector) return bestOf(postings, scorer, options)
+  const scored = Array.from(scorer.memories.subarray(0, scorer.found), (memory) => postings.seqs[memory] as number)
+  const similarity = await findSimilar(db, scope, { model: embedder.model, vector }, scored)
+  return bestOf(postings, scorer, { ...options, similarity })
 }
 
 /** The hits in full; one that was removed meanwhile is left out. */
@@ -192,7 +196,7 @@ export async function removeOfMissingAgents(db: Database, limit: number): Promis
 }
 
 function toRow(agent_seq: number, memory: Memory) {
-  const terms = termsOf(memory.content)
+  const { terms, length } = storedTerms(memory.content)
   return {
     id: memory.id,
     agent_seq,
@@ -202,8 +206,8 @@ function toRow(agent_seq: number, memory: Memory) {
     session_id: memory.session_id ?? '',
     content: memory.content,
     metadata: JSON.stringify(memory.metadata),
-    terms: terms.join(' '),
-    length: terms.length,
+    terms,
+    length,
     created_at: memory.created_at,
   }
 }

@@ -1,7 +1,7 @@
 import { sql } from 'kysely'
 import type { Database } from '../storage/database.ts'
-import { within } from './full-text.ts'
 import type { Scope } from './memory.ts'
+import { within } from './within.ts'
 
 /** A query as the embedder sees it. */
 type QueryVector = { model: string; vector: Float32Array }

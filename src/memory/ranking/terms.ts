@@ -36,6 +36,22 @@ export function termsOf(text: string): string[] {
   return terms
 }
 
+/** Stands before the terms of a speaker's name, so that they are told from the same words in what was said. */
+export const SPEAKER_MARK = '_by'
+
+/** `Anna: hello`, `Anna Berg : hello`, `王芳：你好`. Of a script that has capitals, a name is written with them. */
+const SPEAKER =
+  /^\s*(?<name>(?:[\p{Lu}\p{Lt}\p{Lo}][\p{L}\p{M}'’.-]*)(?:[ ][\p{Lu}\p{Lt}\p{Lo}][\p{L}\p{M}'’.-]*){0,2})(?:[ ]?:\s|：)/u
+const SPEAKER_CHARACTERS = 60
+
+/** What a memory is stored by: the terms of its speaker, marked, and those of what was said; `length` counts the latter. */
+export function storedTerms(content: string): { terms: string; length: number } {
+  const said = SPEAKER.exec(content.slice(0, SPEAKER_CHARACTERS))
+  const name = said ? termsOf(said.groups?.['name'] as string) : []
+  const terms = termsOf(said ? content.slice(said[0].length) : content)
+  return { terms: [...name.map((term) => SPEAKER_MARK + term), ...terms].join(' '), length: terms.length }
+}
+
 function wordsOf(text: string): string[] {
   const lower = text.toLowerCase()
   const plain = APOSTROPHE.test(lower) ? lower.replaceAll(CONTRACTION, '').replaceAll(/['’]/g, '') : lower

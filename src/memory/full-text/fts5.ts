@@ -1,0 +1,56 @@
+import { sql } from 'kysely'
+import { type Database, type Engine, engineOf } from '../../storage/database.ts'
+import type { Scope } from '../memory.ts'
+import type { Collection } from '../ranking/postings.ts'
+import { COUNTED, type FullText, scopeWords } from './full-text.ts'
+
+/** SQLite: a table of its own, `memory_index`, whose rows are written and removed beside those of `memories`. */
+export const fts5: FullText = {
+  having(scope, terms) {
+    const count = (collection: Collection) => sql`(select count(*) from (
+      select 1 from memory_index where memory_index match '"' || value || '" AND ' || ${inScope(collection, scope)}
+      limit ${COUNTED}))`
+    return sql`select value as term, ${count('turn')} as turns, ${count('note')} as notes
+      from json_each(${JSON.stringify(terms)})`
+  },
+
+  fitting(scope, clauses, limit) {
+    const words = clauses.map((terms) => `(${terms.map(quote).join(' AND ')})`).join(' OR ')
+    const query = `(${inScope('turn', scope)} OR ${inScope('note', scope)}) AND (${words})`
+    return sql`(select rowid as seq from memory_index where memory_index match ${query}
+      order by rowid desc limit ${limit})`
+  },
+}
+
+/** In quotes no word is an operator. */
+function quote(word: string): string {
+  return `"${word}"`
+}
+
+/** A word of the index has letters and digits only, so an id is written in hex. */
+function inScope(collection: Collection, scope: Scope): string {
+  const words = scopeWords(collection, scope, (id) => Buffer.from(id).toString('hex'))
+  return `(${words.map(quote).join(' AND ')})`
+}
+
+const SCOPE_WORDS = ['a', 'u', 's'].map((letter) => {
+  const id = { a: `''`, u: 'hex(user_id)', s: 'hex(session_id)' }[letter]
+  return `' _' || case kind when 'turn' then 'turn' else 'note' end || '${letter}' || agent_seq || 'x' || ${id}`
+})
+
+/** Belongs behind every insert of `count` memories. PostgreSQL needs nothing: its vectors are a generated column. */
+export function indexNewest(engine: Engine, count: number) {
+  if (engine === 'postgres') return undefined
+  // Not a trigger: that would make FTS5 write out its index after every row, at three times the price.
+  return {
+    sql: `insert into memory_index (rowid, terms)
+      select seq, terms || ${SCOPE_WORDS.join(' || ')} from memories order by seq desc limit ?`,
+    values: [count],
+  }
+}
+
+/** Belongs before the removal of memories. */
+export async function removeFromIndex(db: Database, seqs: number[]): Promise<void> {
+  if (engineOf(db) === 'postgres') return
+  await sql`delete from memory_index where rowid in (select value from json_each(${JSON.stringify(seqs)}))`.execute(db)
+}

@@ -1,0 +1,107 @@
+import type { Postings } from './postings.ts'
+import type { Scorer } from './score.ts'
+import { HALF, WORDS_WEIGHT } from './weights.ts'
+
+export type Ranked = { seq: number; score: number }
+
+export type BestOptions = {
+  /** So many are wanted. */
+  top: number
+  min_score?: number
+  /** The cosine to the query by seq, where an embedder is in use. */
+  similarity?: ReadonlyMap<number, number> | undefined
+}
+
+/**
+ * The best of what was scored and of what is similar, best first, the newer of equals before the older. Scores are above 0
+ * and at most 1. `total` counts all that score at least `min_score`.
+ */
+export function bestOf(
+  { seqs }: Postings,
+  { memories, sums, found }: Scorer,
+  { top, min_score = 0, similarity }: BestOptions,
+): { hits: Ranked[]; total: number } {
+  const best = new Best(top)
+  let total = 0
+  const offer = (seq: number, sum: number) => {
+    const score = scoreOf(sum, similarity === undefined ? undefined : (similarity.get(seq) ?? 0))
+    if (score === 0 || score < min_score) return
+    total += 1
+    best.offer(seq, score)
+  }
+  for (let i = 0; i < found; i++) {
+    const memory = memories[i] as number
+    offer(seqs[memory] as number, sums[memory] as number)
+  }
+  if (similarity) {
+    const scored = new Set<number>()
+    for (let i = 0; i < found; i++) scored.add(seqs[memories[i] as number] as number)
+    for (const seq of similarity.keys()) if (!scored.has(seq)) offer(seq, 0)
+  }
+  return { hits: best.sorted(), total }
+}
+
+function scoreOf(sum: number, cosine: number | undefined): number {
+  const byWords = sum / (sum + HALF)
+  const score = cosine === undefined ? byWords : WORDS_WEIGHT * byWords + (1 - WORDS_WEIGHT) * Math.max(0, cosine)
+  return Math.round(score * 1e6) / 1e6
+}
+
+/** The best `size` of all that are offered: a heap with the worst of them at its root. */
+class Best {
+  readonly #size: number
+  readonly #heap: Ranked[] = []
+
+  constructor(size: number) {
+    this.#size = size
+  }
+
+  offer(seq: number, score: number): void {
+    const heap = this.#heap
+    if (heap.length < this.#size) {
+      heap.push({ seq, score })
+      this.#rise(heap.length - 1)
+      return
+    }
+    const worst = heap[0]
+    if (!worst || score < worst.score || (score === worst.score && seq < worst.seq)) return
+    worst.seq = seq
+    worst.score = score
+    this.#sink()
+  }
+
+  sorted(): Ranked[] {
+    return this.#heap.toSorted((a, b) => b.score - a.score || b.seq - a.seq)
+  }
+
+  #rise(at: number): void {
+    while (at > 0) {
+      const parent = (at - 1) >> 1
+      if (!this.#isWorse(at, parent)) return
+      this.#swap(at, parent)
+      at = parent
+    }
+  }
+
+  #sink(): void {
+    for (let at = 0; ; ) {
+      const left = 2 * at + 1
+      if (left >= this.#heap.length) return
+      const worse = left + 1 < this.#heap.length && this.#isWorse(left + 1, left) ? left + 1 : left
+      if (!this.#isWorse(worse, at)) return
+      this.#swap(worse, at)
+      at = worse
+    }
+  }
+
+  #isWorse(i: number, j: number): boolean {
+    const [a, b] = [this.#heap[i] as Ranked, this.#heap[j] as Ranked]
+    return a.score < b.score || (a.score === b.score && a.seq < b.seq)
+  }
+
+  #swap(i: number, j: number): void {
+    const a = this.#heap[i] as Ranked
+    this.#heap[i] = this.#heap[j] as Ranked
+    this.#heap[j] = a
+  }
+}

@@ -1,0 +1,199 @@
+import { SPEAKER_MARK } from './terms.ts'
+
+/** Turns are short and many, notes are written to be found: each kind is measured against its own. */
+export type Collection = 'turn' | 'note'
+
+/** What BM25 must know of a collection: how many memories, how many terms in all, and how many memories have a term. */
+export type Statistics = { count: number; length: number; having: ReadonlyMap<string, number> }
+export type ScopeStatistics = Readonly<Record<Collection, Statistics>>
+
+/** The columns of a memory that ranking reads. */
+export type Row = {
+  seq: number
+  kind: string
+  role: string | null
+  user_id: string
+  session_id: string
+  created_at: number
+  terms: string
+  length: number
+}
+
+const NONE = -1
+const FIRST_SIZE = 64
+
+/**
+ * Memories of one scope, in flat arrays: which of them have a term and how often, how long they are, who said them and
+ * what was said next to them. It only grows. Memories are best appended in the order of `seq`.
+ */
+export class Postings {
+  size = 0
+  /** By memory. */
+  seqs = new Float64Array(FIRST_SIZE)
+  times = new Float64Array(FIRST_SIZE)
+  lengths = new Uint16Array(FIRST_SIZE)
+  notes = new Uint8Array(FIRST_SIZE)
+  speakers = new Int32Array(FIRST_SIZE)
+  /** The turns right before and after in the session, or -1. */
+  before = new Int32Array(FIRST_SIZE)
+  after = new Int32Array(FIRST_SIZE)
+
+  /** By term: its newest posting and how many memories have it. */
+  #terms = new Map<string, number>()
+  #newest = new Int32Array(FIRST_SIZE)
+  #turnsHaving = new Int32Array(FIRST_SIZE)
+  #notesHaving = new Int32Array(FIRST_SIZE)
+
+  /** By posting: the memory, how often it has the term, and the next older posting of the same term, or -1. */
+  #postings = 0
+  postingMemory = new Int32Array(FIRST_SIZE)
+  postingFrequency = new Uint16Array(FIRST_SIZE)
+  postingOlder = new Int32Array(FIRST_SIZE)
+
+  #speakers = new Map<string, number>()
+  #lastOf = new Map<string, number>()
+  #count = { turn: 0, note: 0 }
+  #length = { turn: 0, note: 0 }
+
+  append(row: Row): void {
+    const { seq, kind, created_at, terms, length } = row
+    const collection = collectionOf(kind)
+    const memory = this.#newMemory()
+    this.seqs[memory] = seq
+    this.times[memory] = created_at
+    this.lengths[memory] = length
+    this.notes[memory] = collection === 'note' ? 1 : 0
+    this.#count[collection] += 1
+    this.#length[collection] += length
+
+    const name: string[] = []
+    for (const term of terms.split(' ')) {
+      if (term.startsWith(SPEAKER_MARK)) name.push(term)
+      this.#post(term, memory, collection)
+    }
+    this.speakers[memory] = name.length === 0 ? NONE : this.#speakerOf(name.join(' '))
+    this.before[memory] = NONE
+    this.after[memory] = NONE
+    if (collection === 'turn') this.#link(memory, conversationOf(row))
+  }
+
+  /** The newest posting of a term, or -1. */
+  newest(term: string): number {
+    const id = this.#terms.get(term)
+    return id === undefined ? NONE : (this.#newest[id] as number)
+  }
+
+  /** Of these terms; exact if all memories of the scope were appended. */
+  statistics(terms: readonly string[]): ScopeStatistics {
+    const having = (counts: Int32Array) =>
+      new Map(terms.map((term) => [term, counts[this.#terms.get(term) ?? counts.length] ?? 0]))
+    return {
+      turn: { count: this.#count.turn, length: this.#length.turn, having: having(this.#turnsHaving) },
+      note: { count: this.#count.note, length: this.#length.note, having: having(this.#notesHaving) },
+    }
+  }
+
+  /** The speaker whose name has most of these marked terms, or -1 if there is none or more than one. */
+  speakerNamed(names: readonly string[]): number {
+    let most = 0
+    let named = NONE
+    for (const [name, speaker] of this.#speakers) {
+      const matches = name.split(' ').filter((term) => names.includes(term)).length
+      if (matches > most) named = speaker
+      else if (matches === most) named = NONE
+      most = Math.max(most, matches)
+    }
+    return named
+  }
+
+  #newMemory(): number {
+    if (this.size === this.seqs.length) {
+      this.seqs = grown(this.seqs)
+      this.times = grown(this.times)
+      this.lengths = grown(this.lengths)
+      this.notes = grown(this.notes)
+      this.speakers = grown(this.speakers)
+      this.before = grown(this.before)
+      this.after = grown(this.after)
+    }
+    return this.size++
+  }
+
+  #post(term: string, memory: number, collection: Collection): void {
+    const id = this.#idOf(term)
+    const newest = this.#newest[id] as number
+    if (newest !== NONE && this.postingMemory[newest] === memory) {
+      this.postingFrequency[newest] = (this.postingFrequency[newest] as number) + 1
+      return
+    }
+    if (this.#postings === this.postingMemory.length) {
+      this.postingMemory = grown(this.postingMemory)
+      this.postingFrequency = grown(this.postingFrequency)
+      this.postingOlder = grown(this.postingOlder)
+    }
+    const posting = this.#postings++
+    this.postingMemory[posting] = memory
+    this.postingFrequency[posting] = 1
+    this.postingOlder[posting] = newest
+    this.#newest[id] = posting
+    const having = collection === 'turn' ? this.#turnsHaving : this.#notesHaving
+    having[id] = (having[id] as number) + 1
+  }
+
+  #idOf(term: string): number {
+    const known = this.#terms.get(term)
+    if (known !== undefined) return known
+    const id = this.#terms.size
+    if (id === this.#newest.length) {
+      this.#newest = grown(this.#newest)
+      this.#turnsHaving = grown(this.#turnsHaving)
+      this.#notesHaving = grown(this.#notesHaving)
+    }
+    this.#terms.set(term, id)
+    this.#newest[id] = NONE
+    return id
+  }
+
+  #speakerOf(name: string): number {
+    const known = this.#speakers.get(name)
+    if (known !== undefined) return known
+    this.#speakers.set(name, this.#speakers.size)
+    return this.#speakers.size - 1
+  }
+
+  /** Turns come in the order they were said, as a rule: the place of one that does not is looked for from the end. */
+  #link(memory: number, conversation: string): void {
+    let previous = this.#lastOf.get(conversation) ?? NONE
+    let next = NONE
+    while (previous !== NONE && this.#isEarlier(memory, previous)) {
+      next = previous
+      previous = this.before[previous] as number
+    }
+    this.before[memory] = previous
+    this.after[memory] = next
+    if (previous !== NONE) this.after[previous] = memory
+    if (next !== NONE) this.before[next] = memory
+    else this.#lastOf.set(conversation, memory)
+  }
+
+  #isEarlier(memory: number, than: number): boolean {
+    const difference = (this.times[memory] as number) - (this.times[than] as number)
+    return difference < 0 || (difference === 0 && (this.seqs[memory] as number) < (this.seqs[than] as number))
+  }
+}
+
+function collectionOf(kind: string): Collection {
+  return kind === 'turn' ? 'turn' : 'note'
+}
+
+/** What a turn shares with its neighbours. Without a session only an exchange belongs together: its turns share their time. */
+function conversationOf({ user_id, session_id, created_at }: Row): string {
+  return JSON.stringify([user_id, session_id, session_id === '' ? created_at : 0])
+}
+
+/** The same values with room for as many again. */
+function grown<Values extends Float64Array | Int32Array | Uint16Array | Uint8Array>(values: Values): Values {
+  const larger = new (values.constructor as new (length: number) => Values)(values.length * 2)
+  larger.set(values)
+  return larger
+}

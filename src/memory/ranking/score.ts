@@ -1,0 +1,110 @@
+import type { Plan, WeighedTerm } from './plan.ts'
+import type { Postings } from './postings.ts'
+import {
+  LEAK_AFTER,
+  LEAK_BEFORE,
+  LEAK_DECAY,
+  LEAKING_RARITY,
+  LEAST_LEAK,
+  LENGTH_PRIOR,
+  LENGTH_WEIGHT,
+  OTHER_SPEAKER,
+  REACH,
+  SATURATION,
+} from './weights.ts'
+
+/**
+ * Adds up what the memories of a scope score. It keeps its arrays from search to search, so that a search allocates
+ * nothing; a thread needs one scorer, whatever the number of scopes.
+ */
+export class Scorer {
+  /** Which memories score, and how many do. */
+  found = 0
+  memories = new Int32Array(0)
+  /** By memory. */
+  sums = new Float64Array(0)
+
+  /** Of one term: how often it counts for each memory, its own and what leaks from its neighbours. */
+  #frequencies = new Float64Array(0)
+  #touched = new Int32Array(0)
+  #touches = 0
+
+  /**
+   * BM25 of all memories that share a term with the plan. A term counts for the memory that has it and, lighter, for the
+   * turns around it, because an answer rarely repeats the words of its question.
+   */
+  score(postings: Postings, plan: Plan): void {
+    this.#clear(postings.size)
+    for (const term of plan.terms) {
+      this.#spread(postings, plan, term)
+      this.#saturate(postings, term)
+    }
+    this.#adjust(postings, plan)
+  }
+
+  #clear(size: number): void {
+    if (this.sums.length < size) {
+      this.memories = new Int32Array(size)
+      this.sums = new Float64Array(size)
+      this.#frequencies = new Float64Array(size)
+      this.#touched = new Int32Array(size)
+    } else {
+      for (let i = 0; i < this.found; i++) this.sums[this.memories[i] as number] = 0
+    }
+    this.found = 0
+  }
+
+  #spread(postings: Postings, { averages }: Plan, { term, turn }: WeighedTerm): void {
+    const { postingMemory, postingFrequency, postingOlder, lengths, notes } = postings
+    const share = Math.min(1, turn / LEAKING_RARITY)
+    for (let posting = postings.newest(term); posting >= 0; posting = postingOlder[posting] as number) {
+      const memory = postingMemory[posting] as number
+      const average = notes[memory] === 1 ? averages.note : averages.turn
+      const norm = 1 - LENGTH_WEIGHT + (LENGTH_WEIGHT * (lengths[memory] as number)) / average
+      const frequency = (postingFrequency[posting] as number) / norm
+      this.#touch(memory, frequency)
+      if (share < LEAST_LEAK) continue
+      this.#leak(postings.after, memory, LEAK_AFTER * share * frequency)
+      this.#leak(postings.before, memory, LEAK_BEFORE * share * frequency)
+    }
+  }
+
+  #leak(next: Int32Array, from: number, frequency: number): void {
+    let memory = next[from] as number
+    for (let distance = 1; distance <= REACH && memory >= 0; distance++) {
+      this.#touch(memory, frequency)
+      frequency *= LEAK_DECAY
+      memory = next[memory] as number
+    }
+  }
+
+  #touch(memory: number, frequency: number): void {
+    const known = this.#frequencies[memory] as number
+    if (known === 0) this.#touched[this.#touches++] = memory
+    this.#frequencies[memory] = known + frequency
+  }
+
+  #saturate({ notes }: Postings, { turn, note }: WeighedTerm): void {
+    for (let i = 0; i < this.#touches; i++) {
+      const memory = this.#touched[i] as number
+      const frequency = this.#frequencies[memory] as number
+      this.#frequencies[memory] = 0
+      const weight = notes[memory] === 1 ? note : turn
+      const known = this.sums[memory] as number
+      if (known === 0) this.memories[this.found++] = memory
+      this.sums[memory] = known + (weight * frequency * (SATURATION + 1)) / (frequency + SATURATION)
+    }
+    this.#touches = 0
+  }
+
+  #adjust(postings: Postings, { names }: Plan): void {
+    const { speakers, lengths } = postings
+    const named = names.length === 0 ? -1 : postings.speakerNamed(names)
+    for (let i = 0; i < this.found; i++) {
+      const memory = this.memories[i] as number
+      let sum = (this.sums[memory] as number) * (1 + LENGTH_PRIOR * Math.log1p(lengths[memory] as number))
+      if (named >= 0 && (speakers[memory] as number) >= 0 && speakers[memory] !== named) sum *= OTHER_SPEAKER
+      this.sums[memory] = sum
+    }
+  }
+}

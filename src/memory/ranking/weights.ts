@@ -1,0 +1,36 @@
+/**
+ * Every number of the ranking. They were found on half of two public sets of long conversations, 2,230 questions, and
+ * judged on the other half. `test/memory-questions.test.ts` has a set of our own and prints what a change does to it.
+ */
+
+/** BM25: how soon repeating a word stops to matter, and how much a long memory is held against it. Turns are short. */
+export const SATURATION = 0.9
+export const LENGTH_WEIGHT = 0.4
+
+/** A handful of memories says little about how rare a word is. */
+export const LEAST_COUNT = 100
+
+/** So many turns on either side of the one that has a word get a share of it. */
+export const REACH = 4
+/** Answers follow questions, so the turns after a word get more of it than those before, and each further one less. */
+export const LEAK_AFTER = 0.5
+export const LEAK_BEFORE = 0.25
+export const LEAK_DECAY = 0.7
+/** A word of this rarity (idf) leaks in full, a more common one in proportion. */
+export const LEAKING_RARITY = 4
+/** A share below this would change no order, but a word that every turn has would visit all of them nine times. */
+export const LEAST_LEAK = 0.02
+
+/** A longer turn has more to tell: "ok, thanks!" answers nothing. */
+export const LENGTH_PRIOR = 0.1
+
+/** What a turn keeps of its score if the query names somebody else as the speaker. */
+export const OTHER_SPEAKER = 1 / 1.8
+/** `Name: ` must begin so many turns, and such a share of them, to be a speaker and not a label like `Error: `. */
+export const SPEAKER_TURNS = 3
+export const SPEAKER_SHARE = 0.02
+
+/** The sum at which words alone score one half. */
+export const HALF = 10
+/** The share of words in a score where an embedder is in use; the rest is meaning. */
+export const WORDS_WEIGHT = 0.7

@@ -1,0 +1,18 @@
+import { type RawBuilder, type SqlBool, sql } from 'kysely'
+import { type Database, engineOf } from '../storage/database.ts'
+import type { Scope } from './memory.ts'
+
+/** Every query that reads memories carries this, whatever an index found. */
+export function within({ agent_seq, user_id, session_id }: Scope): RawBuilder<SqlBool> {
+  const conditions = [sql`memories.agent_seq = ${agent_seq}`]
+  if (user_id !== undefined) conditions.push(sql`memories.user_id = ${user_id ?? ''}`)
+  if (session_id !== undefined) conditions.push(sql`memories.session_id = ${session_id ?? ''}`)
+  return sql<SqlBool>`${sql.join(conditions, sql` and `)}`
+}
+
+/** The given memories as a table with a column `seq`. */
+export function listed(db: Database, seqs: number[]): RawBuilder<{ seq: number }> {
+  return engineOf(db) === 'postgres'
+    ? sql`(select unnest(${seqs}::bigint[]) as seq)`
+    : sql`(select value as seq from json_each(${JSON.stringify(seqs)}))`
+}
