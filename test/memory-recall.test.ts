@@ -27,7 +27,13 @@ onBothEngines('what an agent remembers of its conversations', (service) => {
     const said = { content: 'The blue door sticks', kind: 'turn', user_id: 'anna', session_id: 's1', created_at }
     const [answer, message] = data
     const { id, score } = message
-    assert.deepEqual(answer, { ...said, id: answer.id, score: answer.score, role: 'assistant', metadata: { request_id } })
+    assert.deepEqual(answer, {
+      ...said,
+      id: answer.id,
+      score: answer.score,
+      role: 'assistant',
+      metadata: { request_id },
+    })
     assert.deepEqual(message, { ...said, id, score, role: 'user', metadata: { request_id } })
     assert.ok(answer.score > score, 'answers get more of the words of their questions than the other way round')
     assert.equal(data.length, 2)
