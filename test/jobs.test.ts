@@ -10,6 +10,7 @@ import { type JobHandler, type JobRun, openJobs } from '../src/storage/jobs/run-
 import { openJournal } from '../src/storage/journal/journal.ts'
 import { startJobChild } from './support/job-child.ts'
 import { onBothStores } from './support/store.ts'
+import { until as untilTrue } from './support/until.ts'
 
 const newId = idSource()
 const log = pino({ level: 'silent' })
@@ -45,9 +46,7 @@ onBothStores('jobs', (store) => {
     }
     return { run, seen, reached: reached.promise }
   }
-  const until = async (holds: () => Promise<boolean>) => {
-    while (!(await holds())) await delay(5)
-  }
+  const until = (holds: () => Promise<boolean>) => untilTrue('what the test waits for', holds, 10_000)
 
   afterEach(async () => {
     await Promise.all(open.splice(0).map((jobs) => jobs.close()))
@@ -182,6 +181,21 @@ onBothStores('jobs', (store) => {
     assert.equal(await removeFailed(store().storage.db, failed_at as number, 10), 0)
     assert.equal(await removeFailed(store().storage.db, (failed_at as number) + 1, 10), 1)
     assert.deepEqual(await rows(kind), [])
+  })
+
+  test('the pause after a failure is whole milliseconds, about a second at first', async () => {
+    const { run, reached } = calls(1, () => {
+      throw new Error('not now')
+    })
+    const { kind } = start({ run })
+    const before = now()
+    await add({ kind })
+    await reached
+    await until(async () => (await rows(kind))[0]?.error === 'not now')
+    const [{ run_at, owner } = assert.fail()] = await rows(kind)
+    assert.equal(owner, null)
+    assert.ok(Number.isInteger(run_at), `${run_at}`)
+    assert.ok(run_at - before >= 800 && run_at - before < 5_000, `${run_at - before} ms`)
   })
 
   test('a failed run gives way to the same work queued meanwhile', async () => {

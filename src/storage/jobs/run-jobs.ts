@@ -210,7 +210,7 @@ function keepLeases(
 
 /** 1 s, 2 s, 4 s … up to 10 minutes, a fifth more or less so that what failed together does not come back together. */
 function backoff(attempts: number): number {
-  return Math.min(1_000 * 2 ** (attempts - 1), 600_000) * (0.8 + Math.random() * 0.4)
+  return Math.round(Math.min(1_000 * 2 ** (attempts - 1), 600_000) * (0.8 + Math.random() * 0.4))
 }
 
 async function within(work: Promise<unknown>, ms: number): Promise<void> {
