@@ -78,7 +78,7 @@ async function openBehindProxy(t: TestContext) {
   const network = await startProxy(new URL(database.url))
   const storage = await openStorage({
     data: '',
-    database: { url: network.url, poolSize: 2, answerWithinMs: 600, pingMs: 100 },
+    database: { url: network.url, poolSize: 2, silentMs: 600, pingMs: 100 },
   })
   const other = await openStorage({ data: '', database: { url: database.url, poolSize: 1 } })
   let closing: Promise<void> | undefined

@@ -38,8 +38,9 @@ export type StorageOptions = {
   database: {
     url?: string | undefined
     poolSize: number
-    /** PostgreSQL: when a silent connection is given up, and how often the one that listens is asked. */
-    answerWithinMs?: number
+    /** When an open transaction, or a connection to PostgreSQL, that is silent is given up. */
+    silentMs?: number
+    /** How often the connection that listens to PostgreSQL is asked whether it lives. */
     pingMs?: number
   }
 }
@@ -47,7 +48,7 @@ export type StorageOptions = {
 const announced = new WeakMap<Database, Set<Change>>()
 
 export async function openStorage({ data, database }: StorageOptions): Promise<Storage> {
-  const { url, pingMs } = database
+  const { url, silentMs, pingMs } = database
   const engine: Engine = url ? 'postgres' : 'sqlite'
   const listeners: ((change: Change) => void)[] = []
   const forget = (changes: Iterable<Change>) => {
@@ -58,7 +59,12 @@ export async function openStorage({ data, database }: StorageOptions): Promise<S
   const lost = Promise.withResolvers<Error>()
   const dialect = url
     ? postgresDialect({ ...database, url })
-    : sqliteDialect(join(privateFolder(data), 'moorage.db'), { onForeignChange: forgetAll, onLost: lost.resolve })
+    : sqliteDialect({
+        path: join(privateFolder(data), 'moorage.db'),
+        silentMs,
+        onForeignChange: forgetAll,
+        onLost: lost.resolve,
+      })
   const db = new Kysely<Tables>({ dialect })
   const storage: Storage = {
     engine,
@@ -94,7 +100,7 @@ export async function openStorage({ data, database }: StorageOptions): Promise<S
 
 /** A migration, or the wait for another node's, may take longer than any other statement. */
 async function migratePatiently(url: string): Promise<void> {
-  const db = new Kysely<Tables>({ dialect: postgresDialect({ url, poolSize: 1, answerWithinMs: 0 }) })
+  const db = new Kysely<Tables>({ dialect: postgresDialect({ url, poolSize: 1, silentMs: 0 }) })
   try {
     await migrate(db, 'postgres')
   } finally {

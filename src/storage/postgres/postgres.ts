@@ -7,7 +7,7 @@ import pg from 'pg'
 const CHANNEL = 'moorage_changes'
 const RECONNECT_MS = 500
 const CONNECT_MS = 5_000
-const ANSWER_MS = 30_000
+const SILENT_MS = 30_000
 /** Shorter than the above: a connection that rests is closed in good order. */
 const IDLE_MS = 20_000
 /** What other nodes change is believed for at most twice as long after the network fell silent. */
@@ -25,10 +25,10 @@ const types = {
     PARSERS.get(oid) ?? pg.types.getTypeParser(oid, format as 'text'),
 } as pg.CustomTypesConfig
 
-/** `answerWithinMs`: how long a statement may go without a word from the server; none waits for ever. */
-export type PostgresOptions = { url: string; poolSize: number; answerWithinMs?: number | undefined }
+/** `silentMs`: how long a connection in use may be silent, whichever side should speak; 0 for ever. */
+export type PostgresOptions = { url: string; poolSize: number; silentMs?: number | undefined }
 
-export function postgresDialect({ url, poolSize, answerWithinMs = ANSWER_MS }: PostgresOptions): Dialect {
+export function postgresDialect({ url, poolSize, silentMs = SILENT_MS }: PostgresOptions): Dialect {
   const pool = new pg.Pool({
     connectionString: url,
     max: poolSize,
@@ -36,7 +36,7 @@ export function postgresDialect({ url, poolSize, answerWithinMs = ANSWER_MS }: P
     connectionTimeoutMillis: CONNECT_MS,
     idleTimeoutMillis: IDLE_MS,
     keepAlive: true,
-    stream: () => impatientSocket(answerWithinMs),
+    stream: () => impatientSocket(silentMs),
     application_name: 'moorage',
   })
   // A connection that the server closed fails the query or transaction that uses it, and is replaced; unheard, the

@@ -1,0 +1,168 @@
+import type { QueryResult } from 'kysely'
+import type { Thread } from './sqlite-thread.ts'
+import type { SqliteStatement } from './sqlite-worker.ts'
+
+/** As many transactions as one commit may carry; more wait for the next. */
+const GROUP_SIZE = 512
+
+type Ending = 'commit' | 'rollback'
+
+/** A transaction that waits for its turn at the writer. */
+type Waiting = {
+  start: (turn: Turn) => void
+  refuse: (error: unknown) => void
+  /** There when all its statements are known beforehand. */
+  known?: { statements: SqliteStatement[]; done: () => void }
+}
+
+/**
+ * Transactions that wait while the writer is busy share its next commit, so that one fsync serves them all. Within the
+ * group they take turns, each in a savepoint: one that fails does not undo the others.
+ */
+export class GroupCommit {
+  readonly #writer: Thread
+  readonly #silentMs: number
+  readonly #waiting: Waiting[] = []
+  #isPumping = false
+
+  /** `silentMs`: how long a transaction may hold up the others without a statement. */
+  constructor(writer: Thread, silentMs: number) {
+    this.#writer = writer
+    this.#silentMs = silentMs
+  }
+
+  begin(): Promise<Turn> {
+    return new Promise((start, refuse) => this.#enter({ start, refuse }))
+  }
+
+  /** A transaction whose statements are all known. Alone in its group it is one message to the writer. */
+  transact(statements: SqliteStatement[]): Promise<void> {
+    return new Promise((done, refuse) => {
+      const start = async (turn: Turn) => {
+        try {
+          for (const { sql, values, many } of statements) await turn.run(sql, values, many)
+          await turn.end('commit')
+          done()
+        } catch (error) {
+          await turn.end('rollback').catch(() => {})
+          refuse(error)
+        }
+      }
+      this.#enter({ start, refuse, known: { statements, done } })
+    })
+  }
+
+  #enter(waiting: Waiting): void {
+    this.#waiting.push(waiting)
+    if (this.#isPumping) return
+    this.#isPumping = true
+    // The rest of this turn of the event loop may join the same group.
+    queueMicrotask(() => this.#pump())
+  }
+
+  async #pump(): Promise<void> {
+    while (this.#waiting.length > 0) await this.#commitGroup(this.#waiting.splice(0, GROUP_SIZE))
+    this.#isPumping = false
+  }
+
+  async #commitGroup(members: Waiting[]): Promise<void> {
+    const only = members.length === 1 ? members[0] : undefined
+    if (only?.known) {
+      await this.#writer.transact(only.known.statements).then(only.known.done, only.refuse)
+      return
+    }
+    try {
+      await this.#writer.run('begin immediate')
+    } catch (error) {
+      for (const member of members) member.refuse(error)
+      return
+    }
+    const committed = Promise.withResolvers<void>()
+    committed.promise.catch(() => {})
+    try {
+      if (only) {
+        await this.#writer.run(await this.#takeTurn(only, committed.promise))
+      } else {
+        for (const member of members) await this.#takeTurnInSavepoint(member, committed.promise)
+        await this.#writer.run('commit')
+      }
+      committed.resolve()
+    } catch (error) {
+      // This fails when SQLite has rolled back by itself (disk full): then there is nothing left to undo.
+      await this.#writer.run('rollback').catch(() => {})
+      committed.reject(error)
+      // Members that had no turn yet will not get one.
+      for (const member of members) member.refuse(error)
+    }
+  }
+
+  #takeTurn(member: Waiting, committed: Promise<void>): Promise<Ending> {
+    const turn = new Turn(this.#writer, committed, this.#silentMs)
+    member.start(turn)
+    return turn.ended
+  }
+
+  async #takeTurnInSavepoint(member: Waiting, committed: Promise<void>): Promise<void> {
+    await this.#writer.run('savepoint member')
+    if ((await this.#takeTurn(member, committed)) === 'rollback') await this.#writer.run('rollback to member')
+    await this.#writer.run('release member')
+  }
+}
+
+/** The time in which one transaction has the writer for itself. */
+export class Turn {
+  readonly #writer: Thread
+  readonly #committed: Promise<void>
+  readonly #silentMs: number
+  readonly #ending = Promise.withResolvers<Ending>()
+  readonly #watch: NodeJS.Timeout
+  #underWay = 0
+  #lastStatement = performance.now()
+  #stalled: Error | undefined
+
+  constructor(writer: Thread, committed: Promise<void>, silentMs: number) {
+    this.#writer = writer
+    this.#committed = committed
+    this.#silentMs = silentMs
+    this.#watch = setTimeout(() => this.#check(), silentMs).unref()
+  }
+
+  /** Resolves when the transaction has nothing more to do, or has been silent for too long. */
+  get ended(): Promise<Ending> {
+    return this.#ending.promise
+  }
+
+  async run<R>(sql: string, values?: SqliteStatement['values'], many?: boolean): Promise<QueryResult<R>> {
+    // The writer serves another transaction by now: this statement would become part of that one.
+    if (this.#stalled) throw this.#stalled
+    this.#underWay++
+    try {
+      return await this.#writer.run<R>(sql, values, many)
+    } finally {
+      this.#underWay--
+      this.#lastStatement = performance.now()
+    }
+  }
+
+  /** Resolves when the whole group is on disk. */
+  async end(outcome: Ending): Promise<void> {
+    clearTimeout(this.#watch)
+    this.#ending.resolve(outcome)
+    if (this.#stalled && outcome === 'commit') throw this.#stalled
+    // A transaction that rolled back has failed already: the group's failure is not reported to it as well.
+    return outcome === 'commit' ? this.#committed : this.#committed.catch(() => {})
+  }
+
+  /** Everybody else waits while this transaction does nothing: then it is rolled back. */
+  #check(): void {
+    const silent = this.#underWay > 0 ? 0 : performance.now() - this.#lastStatement
+    if (silent < this.#silentMs) {
+      this.#watch.refresh()
+      return
+    }
+    this.#stalled = new Error(
+      `the transaction stood still for ${this.#silentMs} ms and was rolled back: others wait for it`,
+    )
+    this.#ending.resolve('rollback')
+  }
+}

@@ -1,0 +1,115 @@
+import assert from 'node:assert/strict'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { describe, test } from 'node:test'
+import { sql } from 'kysely'
+import { openStorage, type Storage } from '../src/storage/database.ts'
+import { testPostgres } from './support/postgres.ts'
+import { ENGINES, type Engine, migrateDatabase } from './support/service.ts'
+import { until } from './support/until.ts'
+
+const WITHIN_MS = 300
+const LIMIT = { timeout: 10_000 }
+
+for (const engine of ENGINES) {
+  describe(`a transaction that stands still, on ${engine}`, () => {
+    const write = ({ db }: Pick<Storage, 'db'>, value: string) =>
+      db.insertInto('settings').values({ name: 'contested', value }).execute()
+
+    test('is rolled back, and whoever waits for what it holds goes on', LIMIT, () =>
+      withStorage(engine, async (storage) => {
+        const wrote = Promise.withResolvers<void>()
+        const wakeUp = Promise.withResolvers<void>()
+        const stalled = storage.transaction(async (db) => {
+          await write({ db }, 'stalled')
+          wrote.resolve()
+          await wakeUp.promise
+          await db.updateTable('settings').set({ value: 'too late' }).execute()
+        })
+        await wrote.promise
+        await write(storage, 'other')
+        wakeUp.resolve()
+        await assert.rejects(stalled, engine === 'sqlite' ? /transaction stood still for 300 ms/ : undefined)
+        assert.deepEqual(await valueOf(storage), ['other'])
+      }),
+    )
+
+    test('cannot commit late', LIMIT, () =>
+      withStorage(engine, async (storage) => {
+        const wakeUp = Promise.withResolvers<void>()
+        const stalled = storage.transaction(async (db) => {
+          await write({ db }, 'stalled')
+          await wakeUp.promise
+        })
+        await storage.db.insertInto('settings').values({ name: 'next', value: '' }).execute()
+        if (engine === 'postgres')
+          await until('the server hears of it', async () => (await openTransactions(storage)) === 0)
+        wakeUp.resolve()
+        await assert.rejects(stalled)
+        assert.deepEqual(await valueOf(storage), [])
+      }),
+    )
+
+    test('takes nobody with it who shares its commit', LIMIT, () =>
+      withStorage(engine, async (storage) => {
+        const end = Promise.withResolvers<void>()
+        const insert = (name: string, then?: Promise<void>) =>
+          storage.transaction(async (db) => {
+            await db.insertInto('settings').values({ name, value: '' }).execute()
+            await then
+          })
+        const stuck = insert('stuck', end.promise)
+        await Promise.all(['a', 'b', 'c'].map((name) => insert(name)))
+        const rows = await storage.db
+          .selectFrom('settings')
+          .select('name')
+          .where('name', 'in', ['a', 'b', 'c', 'stuck'])
+          .orderBy('name')
+          .execute()
+        assert.deepEqual(
+          rows.map(({ name }) => name),
+          ['a', 'b', 'c'],
+        )
+        end.resolve()
+        await stuck.catch(() => {})
+      }),
+    )
+
+    test('is left alone while it works, however long that takes', LIMIT, () =>
+      withStorage(engine, async (storage) => {
+        await storage.transaction(async (db) => {
+          const until = performance.now() + 2 * WITHIN_MS
+          while (performance.now() < until) await db.selectFrom('settings').select('name').execute()
+          await write({ db }, 'busy')
+        })
+        assert.deepEqual(await valueOf(storage), ['busy'])
+      }),
+    )
+  })
+}
+
+async function valueOf({ db }: Storage): Promise<string[]> {
+  const rows = await db.selectFrom('settings').select('value').where('name', '=', 'contested').execute()
+  return rows.map(({ value }) => value)
+}
+
+async function openTransactions({ db }: Storage): Promise<number> {
+  const { rows } = await sql<{ count: number }>`
+    select count(*) as count from pg_stat_activity
+    where datname = current_database() and state = 'idle in transaction'`.execute(db)
+  return rows[0]?.count ?? 0
+}
+
+async function withStorage(engine: Engine, story: (storage: Storage) => Promise<void>): Promise<void> {
+  const data = await mkdtemp(join(tmpdir(), 'moorage-test-'))
+  const database = engine === 'postgres' ? await testPostgres(migrateDatabase) : undefined
+  const storage = await openStorage({ data, database: { url: database?.url, poolSize: 5, silentMs: WITHIN_MS } })
+  try {
+    await story(storage)
+  } finally {
+    await storage.close()
+    await database?.drop()
+    await rm(data, { recursive: true })
+  }
+}
