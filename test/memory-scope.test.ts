@@ -11,7 +11,7 @@ import { Scorer } from '../src/memory/ranking/score.ts'
 import { termsOf } from '../src/memory/ranking/terms.ts'
 import * as memories from '../src/memory/store.ts'
 import type { Embedder } from '../src/runtime/models/embedder.ts'
-import type { Storage } from '../src/storage/database.ts'
+import type { Storage } from '../src/storage/open-storage.ts'
 import { fc } from './support/property.ts'
 import { onBothStores } from './support/store.ts'
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { openStorage } from '../src/storage/database.ts'
+import { openStorage } from '../src/storage/open-storage.ts'
 import { startPostgres } from './support/postgres.ts'
 
 describe('a PostgreSQL that restarts', () => {

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { describe, test } from 'node:test'
-import { openStorage } from '../src/storage/database.ts'
+import { openStorage } from '../src/storage/open-storage.ts'
 
 describe('a new SQLite store', () => {
   for (const lock of ['begin immediate', 'begin exclusive']) {

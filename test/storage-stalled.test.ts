@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, test } from 'node:test'
 import { sql } from 'kysely'
-import { openStorage, type Storage } from '../src/storage/database.ts'
+import { openStorage, type Storage } from '../src/storage/open-storage.ts'
 import { testPostgres } from './support/postgres.ts'
 import { ENGINES, type Engine, migrateDatabase } from './support/service.ts'
 import { until } from './support/until.ts'
@@ -30,7 +30,7 @@ for (const engine of ENGINES) {
         await wrote.promise
         await write(storage, 'other')
         wakeUp.resolve()
-        await assert.rejects(stalled, engine === 'sqlite' ? /transaction stood still for 300 ms/ : undefined)
+        await assert.rejects(stalled, engine === 'sqlite' ? /transaction stood still for 300 ms/ : Error)
         assert.deepEqual(await valueOf(storage), ['other'])
       }),
     )
@@ -79,8 +79,8 @@ for (const engine of ENGINES) {
     test('is left alone while it works, however long that takes', LIMIT, () =>
       withStorage(engine, async (storage) => {
         await storage.transaction(async (db) => {
-          const until = performance.now() + 2 * WITHIN_MS
-          while (performance.now() < until) await db.selectFrom('settings').select('name').execute()
+          const end = performance.now() + 2 * WITHIN_MS
+          while (performance.now() < end) await db.selectFrom('settings').select('name').execute()
           await write({ db }, 'busy')
         })
         assert.deepEqual(await valueOf(storage), ['busy'])

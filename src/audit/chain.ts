@@ -1,4 +1,5 @@
-import type { Database, Storage } from '../storage/database.ts'
+import type { Database } from '../storage/database.ts'
+import type { Storage } from '../storage/open-storage.ts'
 import { hashOf } from './audit-entry.ts'
 import * as audit from './store.ts'
 

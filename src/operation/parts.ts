@@ -7,9 +7,9 @@ import type { Embedder } from '../runtime/models/embedder.ts'
 import type { Runtime } from '../runtime/runtime.ts'
 import type { GuardedFetch } from '../security/outgoing/guarded-fetch.ts'
 import type { Keyring } from '../security/secrets.ts'
-import type { Storage } from '../storage/database.ts'
 import type { Journal } from '../storage/journal/journal.ts'
 import type { Memo } from '../storage/memo.ts'
+import type { Storage } from '../storage/open-storage.ts'
 import type { AuditTrail } from './audit-trail.ts'
 
 /** What the house is built of; made once in app.ts. */

@@ -1,5 +1,6 @@
 import { type Cache, cache } from '../lib/cache.ts'
-import type { Change, Storage } from './database.ts'
+import type { Change } from './database.ts'
+import type { Storage } from './open-storage.ts'
 
 /** Answers from memory until the change is announced, by this node or another; what is undefined is not remembered. Asks anew while announcements do not arrive. */
 export type Memo = <T>(

@@ -7,8 +7,7 @@ import { memory } from './migrations/0004-memory.ts'
 import { webhooks } from './migrations/0005-webhooks.ts'
 import { security } from './migrations/0006-security.ts'
 import { secrets } from './migrations/0010-secrets.ts'
-
-export type Migration = (db: Kysely<unknown>, engine: Engine) => Promise<void>
+import type { Migration } from './migrations/migration.ts'
 
 /** In order; what has been released is never edited, only followed. */
 const MIGRATIONS: Migration[] = [foundation, invocations, observability, memory, webhooks, security, secrets]

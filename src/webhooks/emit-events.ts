@@ -1,9 +1,10 @@
 import type { Events, EventType, NewEvent } from '../events.ts'
 import type { NewId } from '../lib/id.ts'
 import { formatTime } from '../lib/time.ts'
-import { announce, type Storage } from '../storage/database.ts'
+import { announce } from '../storage/database.ts'
 import { insertMany, rowOf } from '../storage/journal/bulk.ts'
 import type { Write } from '../storage/journal/journal.ts'
+import type { Storage } from '../storage/open-storage.ts'
 import { DELIVERIES, EVENTS } from './delivery/delivery-store.ts'
 import * as webhooks from './store.ts'
 

@@ -1,8 +1,8 @@
 import { type ChildProcess, fork } from 'node:child_process'
 import { once } from 'node:events'
 import { pino } from 'pino'
-import { openStorage, type StorageOptions } from '../../src/storage/database.ts'
 import { openJobs } from '../../src/storage/jobs/run-jobs.ts'
+import { openStorage, type StorageOptions } from '../../src/storage/open-storage.ts'
 
 type Task = { kind: string; lease_ms: number }
 

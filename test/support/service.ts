@@ -7,7 +7,7 @@ import { type App, type Overrides, startApp } from '../../src/app.ts'
 import { loadConfig } from '../../src/config.ts'
 import { createLog } from '../../src/lib/log.ts'
 import { newKey } from '../../src/security/key-format.ts'
-import { openStorage } from '../../src/storage/database.ts'
+import { openStorage } from '../../src/storage/open-storage.ts'
 import { checkReply } from './openapi.ts'
 import { testPostgres } from './postgres.ts'
 

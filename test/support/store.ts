@@ -2,7 +2,7 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, describe } from 'node:test'
-import { openStorage, type Storage } from '../../src/storage/database.ts'
+import { openStorage, type Storage } from '../../src/storage/open-storage.ts'
 import { testPostgres } from './postgres.ts'
 import type { Engine } from './service.ts'
 

@@ -3,7 +3,7 @@ import { ApiError, unavailable } from '../../errors.ts'
 import type { Logger } from '../../lib/log.ts'
 import { Accepted } from '../../operation/delivery.ts'
 import type { Operation } from '../../operation.ts'
-import { isOvertaken, isPassing } from '../../storage/database.ts'
+import { isOvertaken, isPassing } from '../../storage/failures.ts'
 import { BacklogFullError } from '../../storage/journal/journal.ts'
 import type { Page, PageQuery } from '../../storage/page.ts'
 

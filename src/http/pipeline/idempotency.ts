@@ -5,7 +5,8 @@ import { canonicalJson } from '../../lib/json.ts'
 import type { Logger } from '../../lib/log.ts'
 import { type Keyring, sha256 } from '../../security/secrets.ts'
 import * as claims from '../../storage/claims.ts'
-import type { Database, Storage } from '../../storage/database.ts'
+import type { Database } from '../../storage/database.ts'
+import type { Storage } from '../../storage/open-storage.ts'
 import type { Rendered } from '../dialects/respond.ts'
 
 const WAIT_MS = 30_000

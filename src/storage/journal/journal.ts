@@ -1,4 +1,6 @@
-import { type Database, isPassing, isUndone, type Storage } from '../database.ts'
+import type { Database } from '../database.ts'
+import { isPassing, isUndone } from '../failures.ts'
+import type { Storage } from '../open-storage.ts'
 import { type BulkTable, type Insert, insertAll, insertMany, type Merge, type Value } from './bulk.ts'
 
 /** One row on its way into a table: its values, in the order of the table's columns. */

@@ -1,5 +1,5 @@
 import { columns } from '../columns.ts'
-import type { Migration } from '../migrate.ts'
+import type { Migration } from './migration.ts'
 
 export const foundation: Migration = async (db, engine) => {
   const { text, integer, sequence } = columns(engine)

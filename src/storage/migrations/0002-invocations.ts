@@ -1,6 +1,6 @@
 import { sql } from 'kysely'
 import { columns } from '../columns.ts'
-import type { Migration } from '../migrate.ts'
+import type { Migration } from './migration.ts'
 
 export const invocations: Migration = async (db, engine) => {
   const { text, integer } = columns(engine)

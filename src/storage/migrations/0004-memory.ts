@@ -1,6 +1,6 @@
 import { type RawBuilder, sql } from 'kysely'
 import { columns } from '../columns.ts'
-import type { Migration } from '../migrate.ts'
+import type { Migration } from './migration.ts'
 
 export const memory: Migration = async (db, engine) => {
   const { text, integer, sequence } = columns(engine)

@@ -1,6 +1,6 @@
 import { sql } from 'kysely'
 import { columns } from '../columns.ts'
-import type { Migration } from '../migrate.ts'
+import type { Migration } from './migration.ts'
 
 const GENESIS = '0'.repeat(64)
 
