@@ -9,14 +9,12 @@ import { testPostgres } from './support/postgres.ts'
 import { ENGINES, type Engine, migrateDatabase } from './support/service.ts'
 import { until } from './support/until.ts'
 
-const WITHIN_MS = 300
+/** PostgreSQL's other end may be slow to answer while much else is tested. */
+const WITHIN_MS = { sqlite: 300, postgres: 1_000 }
 const LIMIT = { timeout: 10_000 }
 
 for (const engine of ENGINES) {
   describe(`a transaction that stands still, on ${engine}`, () => {
-    const write = ({ db }: Pick<Storage, 'db'>, value: string) =>
-      db.insertInto('settings').values({ name: 'contested', value }).execute()
-
     test('is rolled back, and whoever waits for what it holds goes on', LIMIT, () =>
       withStorage(engine, async (storage) => {
         const wrote = Promise.withResolvers<void>()
@@ -75,18 +73,24 @@ for (const engine of ENGINES) {
         await stuck.catch(() => {})
       }),
     )
-
-    test('is left alone while it works, however long that takes', LIMIT, () =>
-      withStorage(engine, async (storage) => {
-        await storage.transaction(async (db) => {
-          const end = performance.now() + 2 * WITHIN_MS
-          while (performance.now() < end) await db.selectFrom('settings').select('name').execute()
-          await write({ db }, 'busy')
-        })
-        assert.deepEqual(await valueOf(storage), ['busy'])
-      }),
-    )
   })
+}
+
+describe('a transaction that works for longer, on sqlite', () => {
+  test('is left alone', LIMIT, () =>
+    withStorage('sqlite', async (storage) => {
+      await storage.transaction(async (db) => {
+        const end = performance.now() + 2 * WITHIN_MS.sqlite
+        while (performance.now() < end) await db.selectFrom('settings').select('name').execute()
+        await write({ db }, 'busy')
+      })
+      assert.deepEqual(await valueOf(storage), ['busy'])
+    }),
+  )
+})
+
+function write({ db }: Pick<Storage, 'db'>, value: string) {
+  return db.insertInto('settings').values({ name: 'contested', value }).execute()
 }
 
 async function valueOf({ db }: Storage): Promise<string[]> {
@@ -104,7 +108,10 @@ async function openTransactions({ db }: Storage): Promise<number> {
 async function withStorage(engine: Engine, story: (storage: Storage) => Promise<void>): Promise<void> {
   const data = await mkdtemp(join(tmpdir(), 'moorage-test-'))
   const database = engine === 'postgres' ? await testPostgres(migrateDatabase) : undefined
-  const storage = await openStorage({ data, database: { url: database?.url, poolSize: 5, silentMs: WITHIN_MS } })
+  const storage = await openStorage({
+    data,
+    database: { url: database?.url, poolSize: 5, silentMs: WITHIN_MS[engine] },
+  })
   try {
     await story(storage)
   } finally {
