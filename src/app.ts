@@ -25,7 +25,8 @@ import { openJournal } from './storage/journal/journal.ts'
 import { openMemo } from './storage/memo.ts'
 import { openStorage } from './storage/open-storage.ts'
 import { lockFolder } from './storage/sqlite/lock.ts'
-import { findSetting, settle, touch } from './storage/stored-settings.ts'
+import { findSetting, settle } from './storage/stored-settings.ts'
+import { WriteProbe } from './storage/write-probe.ts'
 import { startDispatcher } from './webhooks/delivery/deliver.ts'
 import { openEvents } from './webhooks/emit-events.ts'
 
@@ -44,7 +45,6 @@ export type Overrides = { now?: () => number; log?: Logger; outgoing?: Pick<Outg
 const HOUSEKEEPING_MS = 30_000
 /** How long a cancelled run's client may take to hear of it. */
 const LAST_WORDS_MS = 1_000
-const READY_FOR_MS = 1_000
 
 /** Everything below HTTP: what the command line on the host needs too. */
 export async function buildParts(
@@ -144,7 +144,7 @@ async function openApp(config: Config, overrides: Overrides): Promise<App> {
       limiter,
       idempotency: replays,
     },
-    { ready: readiness(storage.db, now) },
+    new WriteProbe(storage.db, now),
   )
   const dispatcher = startDispatcher(parts)
   const keepHouse = () => {
@@ -211,19 +211,4 @@ function openLimiter({ redis }: Config, now: () => number, log: Logger): RateLim
   }
   connection.on('error', degraded)
   return sharedLimiter(connection, local, degraded)
-}
-
-/** Whether the store takes writes: a full disk still reads. Looked at once a second, however often somebody asks. */
-function readiness(db: Parts['storage']['db'], now: () => number): () => Promise<boolean> {
-  let looked = Number.NEGATIVE_INFINITY
-  let answer: Promise<boolean> | undefined
-  return () => {
-    if (answer && performance.now() - looked < READY_FOR_MS) return answer
-    looked = performance.now()
-    answer = touch(db, 'ready', String(now())).then(
-      () => true,
-      () => false,
-    )
-    return answer
-  }
 }

@@ -57,7 +57,10 @@ describe('a database that goes away', () => {
     assert.equal(mistyped.status, 401, 'its checksum is wrong: nobody asks the database')
     assert.equal((await first.call('GET', '/healthz')).status, 200, 'a restart would not help')
     const notReady = await first.call('GET', '/readyz')
-    assert.deepEqual([notReady.status, notReady.body], [503, { status: 'not_ready' }])
+    assert.deepEqual(
+      [notReady.status, notReady.body],
+      [503, { status: 'not_ready', reason: 'the database does not take writes' }],
+    )
 
     await postgres.start()
 

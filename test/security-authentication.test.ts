@@ -68,7 +68,7 @@ onBothEngines(
       test('on a path that does not exist, and with a method that is not served', async () => {
         for (const [method, path] of [
           ['GET', '/v1/nowhere'],
-          ['GET', '/'],
+          ['GET', '/nowhere'],
           ['PUT', '/v1/agents'],
         ] as const) {
           assertUnauthorized(await service().call(method, path, { key: null }))

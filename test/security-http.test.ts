@@ -135,7 +135,7 @@ describe('the HTTP layer', () => {
       })
     }
 
-    for (const target of ['/agents', '/v2/agents', '/V1/agents', '/']) {
+    for (const target of ['/agents', '/v2/agents', '/V1/agents', '/index.html']) {
       test(`404 for ${target}, naming /v1`, async () => {
         const { status, headers, body } = await sendOne(head(`GET ${target}`, auth))
         assert.equal(status, 404)
@@ -164,6 +164,27 @@ describe('the HTTP layer', () => {
         request_id: headers.get('x-request-id'),
       })
       assertStandardHeaders(headers)
+    })
+
+    for (const coding of ['gzip, chunked', 'x-custom, chunked', 'identity, chunked']) {
+      test(`400 for Transfer-Encoding: ${coding}: a body must be what it seems`, async () => {
+        const coded = { ...auth, 'Content-Type': 'application/json', 'Transfer-Encoding': coding }
+        const { status, headers, body } = await sendOne(`${head('POST /v1/agents', coded)}2\r\n{}\r\n0\r\n\r\n`)
+        assert.equal(status, 400)
+        assert.deepEqual(body, {
+          success: false,
+          error: { code: 'invalid_request', message: 'The only Transfer-Encoding that is understood is chunked' },
+          request_id: headers.get('x-request-id'),
+        })
+        assertStandardHeaders(headers)
+      })
+    }
+
+    test('a body may come in chunks, however the header is spelt', async () => {
+      const chunked = { ...auth, 'Content-Type': 'application/json', 'Transfer-Encoding': 'Chunked' }
+      const { status, body } = await sendOne(`${head('POST /v1/agents', chunked)}2\r\n{}\r\n0\r\n\r\n`)
+      assert.equal(status, 400)
+      assert.equal(body.error.details[0].field, 'name')
     })
 
     test('431 for 2000 of them', async () => {

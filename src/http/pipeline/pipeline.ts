@@ -79,7 +79,10 @@ function takeSteps(steps: readonly Step[], exchange: Exchange, from = 0): void |
 }
 
 function requireRoute(operations: readonly Operation[]): Step {
-  const documents = OPEN_PATHS.map((path) => ({ method: 'GET', path }))
+  const documents = OPEN_PATHS.flatMap((path) => [
+    { method: 'GET', path },
+    { method: 'HEAD', path },
+  ])
   const paths = [...operations, ...documents].map(({ method, path }) => ({
     method,
     pattern: new RegExp(`^${path.replaceAll(/\{\w+\}/g, '[^/]+')}$`),

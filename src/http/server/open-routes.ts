@@ -1,11 +1,12 @@
-import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { FastifyContextConfig, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Operation } from '../../operation.ts'
-import { send } from '../dialects/respond.ts'
+import { type Rendered, send } from '../dialects/respond.ts'
 import { openApiDocument } from '../reference/openapi.ts'
 import { referencePages } from '../reference/reference.ts'
 
-/** What answers without a key, to GET. */
+/** What answers without a key, to GET and HEAD. */
 export const OPEN_PATHS = [
+  '/',
   '/healthz',
   '/readyz',
   '/v1/openapi.json',
@@ -15,40 +16,53 @@ export const OPEN_PATHS = [
   '/llms.txt',
 ]
 
-/** What answers without a key: health, to whoever asks, and the documents of the API, to whom the service lets in. */
+/** Leads people who open the service's address in a browser. */
+const WELCOME: Rendered = {
+  status: 302,
+  headers: { Location: '/docs', 'Content-Type': 'text/plain; charset=utf-8' },
+  body: 'The API reference is at /docs\n',
+}
+
+/**
+ * What answers without a key: health, to everybody who asks, and the documents of the API, to those whom the service
+ * lets in. `unready` tells why requests cannot be served at the moment, if so.
+ */
 export function addOpenRoutes(
   app: FastifyInstance,
   operations: readonly Operation[],
-  ready: () => Promise<boolean>,
+  unready: () => Promise<string | undefined>,
 ): void {
-  const config = { open: true }
-  const probe = { config: { probe: true } }
+  const add = (url: string, config: FastifyContextConfig, answer: () => Rendered | Promise<Rendered>) => {
+    app.route({
+      method: ['GET', 'HEAD'],
+      url,
+      config,
+      handler: async (request, reply) => sendOpen(request, reply, await answer()),
+    })
+  }
+  const addDocument = (url: string, headers: Record<string, string>, body: () => string) => {
+    // Made when somebody first asks for it: a start need not wait.
+    let made: Rendered | undefined
+    add(url, { open: true }, () => (made ??= { status: 200, headers, body: body() }))
+  }
+
   // Liveness does not touch the database: restarting this process would not mend one that is gone.
-  app.get('/healthz', probe, (request, reply) => answer(request, reply, 200, '{"status":"ok"}'))
-  app.get('/readyz', probe, async (request, reply) => {
-    const isReady = await ready()
-    return answer(request, reply, isReady ? 200 : 503, JSON.stringify({ status: isReady ? 'ready' : 'not_ready' }))
+  add('/healthz', { probe: true }, () => json(200, { status: 'ok' }))
+  add('/readyz', { probe: true }, async () => {
+    const reason = await unready()
+    return reason === undefined ? json(200, { status: 'ready' }) : json(503, { status: 'not_ready', reason })
   })
 
   const document = openApiDocument(operations)
-  const documentText = JSON.stringify(document)
-  app.get('/v1/openapi.json', { config }, (request, reply) => answer(request, reply, 200, documentText))
-  for (const { path, headers, body } of referencePages(document)) {
-    // Made when somebody first asks for it: a start need not wait.
-    let made: string | undefined
-    app.get(path, { config }, (request, reply) => {
-      made ??= body()
-      return answer(request, reply, 200, made, headers)
-    })
-  }
+  add('/', { open: true }, () => WELCOME)
+  addDocument('/v1/openapi.json', {}, () => JSON.stringify(document))
+  for (const { path, headers, body } of referencePages(document)) addDocument(path, headers, body)
 }
 
-function answer(
-  request: FastifyRequest,
-  reply: FastifyReply,
-  status: number,
-  body: string,
-  headers: Record<string, string> = {},
-): FastifyReply {
-  return send(reply.headers(request.exchange.headers), { status, headers, body })
+function json(status: number, body: Record<string, string>): Rendered {
+  return { status, headers: {}, body: JSON.stringify(body) }
+}
+
+function sendOpen(request: FastifyRequest, reply: FastifyReply, rendered: Rendered): FastifyReply {
+  return send(reply.headers(request.exchange.headers), rendered)
 }

@@ -34,9 +34,10 @@ export type Server = {
 
 const IDLE_SWEEP_MS = 20
 
-type Health = { ready(): Promise<boolean> }
+/** Tells why the store cannot be used at the moment, if so. */
+type Health = { problem(): Promise<string | undefined> }
 
-export function createServer(edge: Edge, { ready }: Health): Server {
+export function createServer(edge: Edge, store: Health): Server {
   const { config, log, newId, now, audit } = edge.parts
   const { tls } = config.server
   const { enter, admit, run } = pipeline(edge)
@@ -198,7 +199,7 @@ export function createServer(edge: Edge, { ready }: Health): Server {
   app.setNotFoundHandler(() => {
     throw new ApiError('not_found', 'No such path')
   })
-  addOpenRoutes(app, edge.operations, async () => !draining && (await ready()))
+  addOpenRoutes(app, edge.operations, async () => (draining ? 'the service is stopping' : store.problem()))
 
   return {
     listen: (address) => app.listen(address),

@@ -11,7 +11,7 @@ const JSON_TYPE = /^application\/json\s*(?:;\s*charset=(?:utf-8|"utf-8")\s*)?$/i
 
 /** What nothing behind it should ever see, and a key in the URL: it would end up in logs on the way here. */
 export function checkTransport({ request, path, query }: Exchange): void {
-  const { rawHeaders, httpVersion } = request.raw
+  const { rawHeaders, httpVersion, headers } = request.raw
   if (rawHeaders.length > MAX_HEADERS * 2) {
     throw new ApiError('headers_too_large', `More than ${MAX_HEADERS} headers`)
   }
@@ -25,6 +25,11 @@ export function checkTransport({ request, path, query }: Exchange): void {
     seen.push(name)
   }
   if (!seen.includes('host') && httpVersion === '1.1') throw badRequest('The request needs one Host header')
+  const coding = headers['transfer-encoding']
+  // Node takes the chunks apart and leaves every other coding in place: the body would not be what it seems.
+  if (coding !== undefined && coding.toLowerCase() !== 'chunked') {
+    throw badRequest('The only Transfer-Encoding that is understood is chunked')
+  }
   if (!path.startsWith('/') || path.includes('#') || path.includes('%00') || query.includes('%00')) {
     throw badRequest('The request target is not a valid path')
   }

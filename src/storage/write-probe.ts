@@ -1,0 +1,49 @@
+import type { Database } from './database.ts'
+import { touch } from './stored-settings.ts'
+
+const LOOK_EVERY_MS = 1_000
+const ANSWER_WITHIN_MS = 2_000
+
+/**
+ * Asks whether the store takes writes: a full disk still reads. It looks once a second, however often somebody asks, and
+ * never while an earlier look still waits, so that looks do not pile up behind a transaction that stalls.
+ */
+export class WriteProbe {
+  readonly #db: Database
+  readonly #now: () => number
+  #lookedAt = Number.NEGATIVE_INFINITY
+  #waits = false
+  #answer: Promise<string | undefined> = Promise.resolve(undefined)
+
+  constructor(db: Database, now: () => number) {
+    this.#db = db
+    this.#now = now
+  }
+
+  /** Why the store takes no writes; undefined when it does. Answers within two seconds, whatever the store does. */
+  problem(): Promise<string | undefined> {
+    if (!this.#waits && performance.now() - this.#lookedAt >= LOOK_EVERY_MS) {
+      this.#lookedAt = performance.now()
+      this.#answer = this.#look()
+    }
+    if (!this.#waits) return this.#answer
+    const patience = this.#lookedAt + ANSWER_WITHIN_MS - performance.now()
+    return Promise.race([this.#answer, after(patience, 'the database does not answer')])
+  }
+
+  async #look(): Promise<string | undefined> {
+    this.#waits = true
+    try {
+      await touch(this.#db, 'ready', String(this.#now()))
+      return undefined
+    } catch {
+      return 'the database does not take writes'
+    } finally {
+      this.#waits = false
+    }
+  }
+}
+
+function after<T>(ms: number, value: T): Promise<T> {
+  return new Promise((resolve) => setTimeout(resolve, Math.max(0, ms), value).unref())
+}
