@@ -126,11 +126,32 @@ describe('an MCP server', () => {
   })
 
   test('arguments are checked before they are sent', async () => {
-    assert.equal((await callOnce('search', {})).error, 'Invalid arguments: arguments.query is missing')
+    assert.equal(
+      (await callOnce('search', {})).error,
+      'Invalid arguments: arguments: Instance does not have required property "query".',
+    )
     assert.equal(
       first.seen.some(({ method }) => method === 'tools/call'),
       false,
     )
+  })
+
+  test('a tool whose schema is too large is left out, with a log entry', async () => {
+    const inputSchema = {
+      type: 'object',
+      properties: { a: { enum: Array.from({ length: 5_000 }, (_, index) => index) } },
+    }
+    const third = await startMcpServer([{ name: 'bomb', inputSchema }, { name: 'fine' }])
+    try {
+      const { outcome, names } = await offeredTools([mcp(third)])
+      assert.deepEqual(names, ['fine'])
+      assert.deepEqual(
+        outcome.logs.map(({ level, message }) => [level, message]),
+        [['warn', 'Tool bomb left out: its inputSchema may hold at most 5000 values, nested ones included']],
+      )
+    } finally {
+      await third.close()
+    }
   })
 
   test('an error result is an error', async () => {

@@ -3,7 +3,6 @@ import { readFile } from 'node:fs/promises'
 import { describe, test } from 'node:test'
 import { z } from 'zod'
 import { HttpTool, Limits, McpTool, MemoryPolicy, Script, Tools } from '../src/runtime/spec.ts'
-import { argumentProblem } from '../src/runtime/tools/check-arguments.ts'
 
 const http = (more: Record<string, unknown>) => ({ type: 'http', name: 'x', url: 'https://example.com/', ...more })
 
@@ -124,59 +123,5 @@ describe('docs/runtime.md', () => {
       })
       .partial()
     for (const sample of samples) assert.deepEqual(problems(Sample, sample), [])
-  })
-})
-
-describe('the check of tool arguments', () => {
-  const schema = {
-    type: 'object',
-    required: ['city'],
-    additionalProperties: false,
-    properties: {
-      city: { type: 'string', minLength: 1, maxLength: 5 },
-      days: { type: 'integer', minimum: 1, exclusiveMaximum: 8 },
-      unit: { enum: ['C', 'F'] },
-      tags: { type: 'array', maxItems: 2, items: { type: 'string' } },
-      at: { anyOf: [{ type: 'null' }, { type: 'object', required: ['lat'] }] },
-      kind: { const: 'now' },
-    },
-  }
-
-  test('passes what fits', () => {
-    const value = { city: 'Ålesu', days: 7, unit: 'C', tags: ['a', 'b'], at: null, kind: 'now' }
-    assert.equal(argumentProblem(value, schema), undefined)
-    assert.equal(argumentProblem({ city: 'x', at: { lat: 1 } }, schema), undefined)
-  })
-
-  const refused: [Record<string, unknown>, string][] = [
-    [{}, 'arguments.city is missing'],
-    [{ city: 7 }, 'arguments.city must be string'],
-    [{ city: '' }, 'arguments.city must have at least 1 characters'],
-    [{ city: 'abcdef' }, 'arguments.city must have at most 5 characters'],
-    [{ city: 'x', days: 1.5 }, 'arguments.days must be integer'],
-    [{ city: 'x', days: 0 }, 'arguments.days must be at least 1'],
-    [{ city: 'x', days: 8 }, 'arguments.days must be less than 8'],
-    [{ city: 'x', unit: 'K' }, 'arguments.unit must be one of ["C","F"]'],
-    [{ city: 'x', tags: ['a', 'b', 'c'] }, 'arguments.tags must have at most 2 items'],
-    [{ city: 'x', tags: ['a', 1] }, 'arguments.tags[1] must be string'],
-    [{ city: 'x', at: {} }, 'arguments.at must be null'],
-    [{ city: 'x', kind: 'then' }, 'arguments.kind must be "now"'],
-    [{ city: 'x', extra: 1 }, 'arguments.extra is not allowed'],
-    [{ city: 'x', toString: 1 }, 'arguments.toString is not allowed'],
-  ]
-  for (const [value, problem] of refused) {
-    test(`refuses ${JSON.stringify(value)}`, () => assert.equal(argumentProblem(value, schema), problem))
-  }
-
-  test('lets through what it does not know, and never runs a pattern', () => {
-    const evil = { type: 'string', pattern: '^(a+)+$', $ref: '#/$defs/x', not: {} }
-    assert.equal(argumentProblem(`${'a'.repeat(50)}!`, evil), undefined)
-    assert.equal(argumentProblem({}, true), undefined)
-  })
-
-  test('survives a schema that is nested without end', () => {
-    let nested: Record<string, unknown> = { type: 'string' }
-    for (let depth = 0; depth < 100_000; depth += 1) nested = { allOf: [nested] }
-    assert.equal(argumentProblem({}, nested), undefined)
   })
 })

@@ -1,6 +1,8 @@
 import { AgentParams } from '../agents/agent.ts'
 import * as agents from '../agents/store.ts'
+import { invalid } from '../errors.ts'
 import { operation } from '../operation.ts'
+import { toolProblems } from '../runtime/tools/review-tools.ts'
 import { CreateDeploymentBody, DeploymentReply, snapshot } from './deployment.ts'
 import * as deployments from './store.ts'
 
@@ -26,6 +28,9 @@ export const createDeployment = operation({
 
     const existing = await deployments.findVersion(db, agent.id, version)
     const label = existing ?? snapshot(agent, version)
+    // Agents made by an older release may hold what is refused today.
+    const problems = existing ? [] : toolProblems(agent.tools)
+    if (problems.length > 0) throw invalid(...problems)
     if (!existing) await deployments.insertVersion(db, agent.id, label, time)
 
     const active = await deployments.findActive(db, agent.id, environment)

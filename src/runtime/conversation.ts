@@ -2,7 +2,7 @@ import { storable } from '../lib/text.ts'
 import type { Deadline } from './deadline.ts'
 import type { Exchange, Model, StepAnswer, ToolCall } from './models/model.ts'
 import { AgentFailure, type Log, type RunEvent, type RunInput, type ToolStep, type Usage } from './outcome.ts'
-import { parseArguments } from './tools/check-arguments.ts'
+import { parseArguments } from './tools/arguments.ts'
 import type { Toolbox } from './tools/toolbox.ts'
 
 /** A run in progress: who answers, with what, and the account it leaves. */

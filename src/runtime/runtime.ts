@@ -4,6 +4,7 @@ import { Cancellation, Deadline } from './deadline.ts'
 import { createModels, type Provider } from './models/registry.ts'
 import { AgentFailure, type Log, type LogEntry, type Outcome, type RunEvent, type RunInput } from './outcome.ts'
 import { type Redact, redactor, type SecretSource, type Secrets, secretsOf } from './secrets.ts'
+import { ArgumentCheck } from './tools/argument-check.ts'
 import type { Fetch } from './tools/tool.ts'
 import { NO_TOOLS, openToolbox } from './tools/toolbox.ts'
 
@@ -39,6 +40,7 @@ export function createRuntime(options: RuntimeOptions): Runtime {
   const models = createModels(providers, now, retryDelayMs)
   const providerKeys = Object.fromEntries(providers.map(({ name, apiKey = '' }) => [`${name} key`, apiKey]))
   const redactKeys = redactor(providerKeys)
+  const argumentCheck = new ArgumentCheck()
   const closing = new Cancellation()
   const idle = Promise.withResolvers<void>()
   let active = 0
@@ -61,7 +63,7 @@ export function createRuntime(options: RuntimeOptions): Runtime {
       if (input.agent.tools.length > 0) {
         const used = secretsOf(input.agent.tools, await secrets())
         redact = redactor({ ...providerKeys, ...valuesOf(used) })
-        toolbox = await openToolbox(input.agent.tools, { fetch, secrets: used, redact, deadline, log })
+        toolbox = await openToolbox(input.agent.tools, { fetch, secrets: used, redact, deadline, log, argumentCheck })
         if (deadline.stopped) throw new Stopped()
       }
       const conversation: Conversation = { input, model, toolbox, deadline, emit, log, now, ...account }

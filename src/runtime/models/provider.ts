@@ -1,7 +1,7 @@
 import type { OpenAICompatibleProvider } from '@ai-sdk/openai-compatible'
 import { storable } from '../../lib/text.ts'
 import { buildPrompt } from '../prompt.ts'
-import { parseArguments } from '../tools/check-arguments.ts'
+import { parseArguments } from '../tools/arguments.ts'
 import {
   type Exchange,
   estimateTokens,

@@ -2,6 +2,7 @@ import type { CallToolResult, MCPClient } from '@ai-sdk/mcp'
 import { storable } from '../../lib/text.ts'
 import { fillHeaders, SecretRefused } from '../secrets.ts'
 import type { McpTool } from '../spec.ts'
+import { schemaProblem } from './input-schema.ts'
 import { type Fetch, MAX_RESULT_BYTES, type RunTool, requestError, ToolError, type ToolWorld } from './tool.ts'
 
 const CONNECT_TIMEOUT_MS = 10_000
@@ -50,6 +51,11 @@ async function listTools(client: MCPClient, tool: McpTool, world: ToolWorld): Pr
     const listed = await client.listTools({ options, ...(cursor ? { params: { cursor } } : {}) })
     for (const { name, description = '', inputSchema } of listed.tools) {
       if (allowed && !allowed.has(name)) continue
+      const problem = schemaProblem(inputSchema)
+      if (problem) {
+        world.log('warn', `Tool ${name} left out: its inputSchema ${problem}`, { url: new URL(tool.url).origin })
+        continue
+      }
       tools.push({
         definition: {
           name,

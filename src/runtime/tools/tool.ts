@@ -2,12 +2,20 @@ import type { Deadline } from '../deadline.ts'
 import type { ToolDefinition } from '../models/model.ts'
 import type { Log } from '../outcome.ts'
 import type { Redact, Secrets } from '../secrets.ts'
+import type { ArgumentCheck } from './argument-check.ts'
 
 /** WHATWG fetch as far as tools need it; the guarded client fits, and so does the global one. */
 export type Fetch = (url: string | URL | Request, init?: RequestInit) => Promise<Response>
 
 /** The outside world as a run's tools see it. */
-export type ToolWorld = { fetch: Fetch; secrets: Secrets; redact: Redact; deadline: Deadline; log: Log }
+export type ToolWorld = {
+  fetch: Fetch
+  secrets: Secrets
+  redact: Redact
+  deadline: Deadline
+  log: Log
+  argumentCheck: ArgumentCheck
+}
 
 export type RunTool = {
   definition: ToolDefinition

@@ -1,7 +1,7 @@
 import type { ToolDefinition } from '../models/model.ts'
 import type { ToolResult } from '../outcome.ts'
 import type { McpTool, Tool } from '../spec.ts'
-import { argumentProblem, type ToolArguments } from './check-arguments.ts'
+import type { ToolArguments } from './arguments.ts'
 import { httpTool } from './http-tool.ts'
 import { connectMcp, type McpConnection } from './mcp-tool.ts'
 import { type RunTool, ToolError, type ToolWorld } from './tool.ts'
@@ -90,7 +90,7 @@ async function callTool(
 ): Promise<ToolResult> {
   if (!tool) return { error: `There is no tool ${name}` }
   if ('problem' in args) return { error: `${args.problem}: ${args.raw}` }
-  const problem = argumentProblem(args.value, tool.definition.input_schema)
+  const problem = await world.argumentCheck.problemOf(args.value, tool.definition.input_schema)
   if (problem) return { error: `Invalid arguments: ${problem}` }
   try {
     return { result: await tool.call(args.value) }

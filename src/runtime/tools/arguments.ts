@@ -1,0 +1,26 @@
+/** What a model wrote as the arguments of a call. */
+export type ToolArguments = { value: Record<string, unknown> } | { problem: string; raw: string }
+
+/** Deeper values overflow the stack where they are written out again. */
+const MAX_DEPTH = 32
+const MAX_CHARACTERS = 64 * 1024
+
+export function parseArguments(raw: string): ToolArguments {
+  const excerpt = raw.slice(0, 200)
+  if (raw.length > MAX_CHARACTERS) return { problem: 'The arguments are too long', raw: excerpt }
+  try {
+    const value: unknown = raw.trim() === '' ? {} : JSON.parse(raw)
+    if (typeof value !== 'object' || value === null || Array.isArray(value)) {
+      return { problem: 'The arguments must be a JSON object', raw: excerpt }
+    }
+    if (isTooDeep(value)) return { problem: 'The arguments are nested too deeply', raw: excerpt }
+    return { value: value as Record<string, unknown> }
+  } catch {
+    return { problem: 'The arguments are not valid JSON', raw: excerpt }
+  }
+}
+
+function isTooDeep(value: unknown, depth = 0): boolean {
+  if (typeof value !== 'object' || value === null) return false
+  return depth >= MAX_DEPTH || Object.values(value).some((inner) => isTooDeep(inner, depth + 1))
+}

@@ -1,0 +1,180 @@
+import type { Schema } from '@cfworker/json-schema'
+import { type Meter, Metered } from './meter.ts'
+
+const MAX_VALUES = 5_000
+const MAX_CHARACTERS = 256 * 1024
+const MAX_DEPTH = 64
+
+/** Why a schema is too large to be used, in words that follow its name. */
+export function schemaProblem(schema: unknown): string | undefined {
+  let values = 0
+  let characters = 0
+  const fits = (value: unknown, depth: number): boolean => {
+    values += 1
+    if (typeof value === 'string') characters += value.length
+    if (values > MAX_VALUES || characters > MAX_CHARACTERS || depth > MAX_DEPTH) return false
+    if (Array.isArray(value)) return value.every((inner) => fits(inner, depth + 1))
+    if (!isObject(value)) return true
+    return Object.entries(value).every(([key, inner]) => {
+      characters += key.length
+      return fits(inner, depth + 1)
+    })
+  }
+  if (fits(schema, 0)) return undefined
+  if (values > MAX_VALUES) return `may hold at most ${MAX_VALUES} values, nested ones included`
+  if (characters > MAX_CHARACTERS) return `may hold at most ${MAX_CHARACTERS / 1024} KiB of text`
+  return `may be nested at most ${MAX_DEPTH} deep`
+}
+
+/** A schema as the validator takes it. References are looked up by name. */
+export type CheckedSchema = { root: Schema; lookup: Record<string, Schema> }
+
+/**
+ * Translates a tool's schema for the validator: only keywords whose cost is known are taken over, and each step of a check
+ * is metered. What is left out lets more values through. Under `not` and the like that would refuse more, so a schema
+ * that has something left out is translated again without those.
+ */
+export function translate(schema: unknown, meter: Meter): CheckedSchema {
+  const exact = new Translation(schema, meter, true)
+  const root = exact.schemaOf(schema)
+  if (!exact.hasGaps) return { root, lookup: exact.lookup }
+  const lenient = new Translation(schema, meter, false)
+  return { root: lenient.schemaOf(schema), lookup: lenient.lookup }
+}
+
+type Json = Record<string, unknown>
+
+/** Keywords that restrict a value but are not checked. An expression (`pattern`) from a stranger could run for ever. */
+const UNCHECKED = new Set([
+  'pattern',
+  'patternProperties',
+  'uniqueItems',
+  'unevaluatedProperties',
+  'unevaluatedItems',
+  'dependencies',
+  '$dynamicRef',
+  '$recursiveRef',
+])
+const NEGATIVE = new Set(['not', 'if', 'then', 'else', 'maxContains'])
+
+const ONE_SCHEMA = new Set([
+  'additionalProperties',
+  'propertyNames',
+  'items',
+  'additionalItems',
+  'contains',
+  'not',
+  'if',
+  'then',
+  'else',
+])
+const SCHEMA_LIST = new Set(['anyOf', 'allOf', 'oneOf', 'prefixItems', 'items'])
+const SCHEMA_MAP = new Set(['properties', 'dependentSchemas'])
+
+const TYPES = new Set<unknown>(['null', 'boolean', 'object', 'array', 'number', 'integer', 'string'])
+const isNumber = (value: unknown) => typeof value === 'number'
+const isNames = (value: unknown) => Array.isArray(value) && value.every((name) => typeof name === 'string')
+const isScalar = (value: unknown) => typeof value !== 'object' || value === null
+
+/** Keywords that are taken over as they are, with what their value has to be. */
+const PLAIN = new Map<string, (value: unknown) => boolean>([
+  ['type', (value) => [value].flat().length > 0 && [value].flat().every((type) => TYPES.has(type))],
+  // Objects and lists would be compared with a value in full.
+  ['const', isScalar],
+  ['enum', (value) => Array.isArray(value) && value.every(isScalar)],
+  ['required', isNames],
+  ['dependentRequired', (value) => isObject(value) && Object.values(value).every(isNames)],
+  ...['minProperties', 'maxProperties', 'minItems', 'maxItems', 'minContains', 'maxContains', 'minLength', 'maxLength']
+    .concat('minimum', 'maximum', 'exclusiveMinimum', 'exclusiveMaximum', 'multipleOf')
+    .map((name): [string, typeof isNumber] => [name, isNumber]),
+])
+
+class Translation {
+  /** Something that restricts values was left out. */
+  hasGaps = false
+  readonly lookup: Record<string, Schema> = {}
+  readonly #document: unknown
+  readonly #meter: Meter
+  readonly #isExact: boolean
+  readonly #names = new Map<unknown, string>()
+
+  constructor(document: unknown, meter: Meter, isExact: boolean) {
+    this.#document = document
+    this.#meter = meter
+    this.#isExact = isExact
+  }
+
+  schemaOf(source: unknown): Schema {
+    // Not as a boolean, which the validator answers without reading a keyword: each evaluation is to be paid for.
+    if (source === false) return this.#metered({ enum: [] })
+    if (!isObject(source)) return this.#metered({})
+    const keywords: Json = {}
+    for (const [key, value] of Object.entries(source)) {
+      const taken = this.#isExact || !NEGATIVE.has(key) ? this.#valueOf(key, value) : undefined
+      if (taken !== undefined) keywords[key] = taken
+    }
+    if (Object.hasOwn(source, 'patternProperties')) delete keywords.additionalProperties
+    if (!this.#isExact && Array.isArray(keywords.oneOf)) {
+      const { oneOf: anyOf, allOf = [] } = keywords
+      delete keywords.oneOf
+      keywords.allOf = [...(allOf as Schema[]), this.#metered({ anyOf })]
+    }
+    return this.#metered(keywords)
+  }
+
+  /** Undefined for a keyword that is left out. */
+  #valueOf(key: string, value: unknown): unknown {
+    if (key === '$ref') return this.#refer(value)
+    if (SCHEMA_LIST.has(key) && Array.isArray(value)) return value.map((inner) => this.schemaOf(inner))
+    if (ONE_SCHEMA.has(key)) return this.schemaOf(value)
+    if (SCHEMA_MAP.has(key) && isObject(value)) {
+      return Object.fromEntries(Object.entries(value).map(([name, inner]) => [name, this.schemaOf(inner)]))
+    }
+    if (PLAIN.get(key)?.(value)) return value
+    this.hasGaps ||= UNCHECKED.has(key) || PLAIN.has(key) || SCHEMA_LIST.has(key) || SCHEMA_MAP.has(key)
+    return undefined
+  }
+
+  /** The name of what a reference points to, which is translated once. Only references within the schema are followed. */
+  #refer(ref: unknown): string | undefined {
+    const target = resolvePointer(this.#document, ref)
+    if (target === undefined) {
+      this.hasGaps = true
+      return undefined
+    }
+    const known = this.#names.get(target)
+    if (known !== undefined) return known
+    const name = `#${this.#names.size}`
+    this.#names.set(target, name)
+    this.lookup[name] = this.schemaOf(target)
+    return name
+  }
+
+  #metered(keywords: Json): Schema {
+    return Object.assign(new Metered(this.#meter, keywords), keywords) as object
+  }
+}
+
+/** Follows `#/$defs/name`. */
+function resolvePointer(document: unknown, ref: unknown): unknown {
+  if (typeof ref !== 'string' || !/^#($|\/)/.test(ref)) return undefined
+  let found = document
+  for (const part of ref.split('/').slice(1)) {
+    const key = decode(part).replaceAll('~1', '/').replaceAll('~0', '~')
+    if (typeof found !== 'object' || found === null || !Object.hasOwn(found, key)) return undefined
+    found = (found as Json)[key]
+  }
+  return found
+}
+
+function decode(text: string): string {
+  try {
+    return decodeURIComponent(text)
+  } catch {
+    return text
+  }
+}
+
+function isObject(value: unknown): value is Json {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
