@@ -95,6 +95,68 @@ onBothEngines(
       })
     })
 
+    describe('numbers', () => {
+      const invoke = async (context: string) => {
+        const reply = await postBytes(service(), '/v1/agents/hello/invoke', `{"message":"hi","context":${context}}`)
+        return { ...reply, details: reply.body.error?.details }
+      }
+
+      const lost: Record<string, [context: string, field: string]> = {
+        'beyond what a number can be': ['{"a":1e400}', 'context.a'],
+        'far below zero': ['{"a":[0,{"b":-1E+309}]}', 'context.a.1.b'],
+        'too small to be anything': ['{"a":1e-400}', 'context.a'],
+        'a whole number with more digits than are kept': ['{"x":"y","a":9007199254740993}', 'context.a'],
+        'one that would come back rounded': ['{"a":{"id":1152921504606846976}}', 'context.a.id'],
+        'a negative one': ['{"\\"q":[1,2,-12345678901234567890]}', 'context."q.2'],
+        '400 digits': [`{"a":${'9'.repeat(400)}}`, 'context.a'],
+      }
+      for (const [name, [context, field]] of Object.entries(lost)) {
+        test(`400 that names the field: ${name}`, async () => {
+          const { status, text, details } = await invoke(context)
+          assert.equal(status, 400, text)
+          assert.deepEqual(details, [{ field, error: 'is a number that cannot be kept exactly: send it as a text' }])
+        })
+      }
+
+      test('in every free object of every operation', async () => {
+        const bodies: [path: string, body: string, field: string][] = [
+          ['/v1/agents', '{"name":"big","metadata":{"n":1e999}}', 'metadata.n'],
+          ['/v1/agents', '{"name":"hot","temperature":1e400}', 'temperature'],
+          [
+            '/v1/agents/hello/memory',
+            '{"items":[{"content":"x","metadata":{"n":90071992547409931}}]}',
+            'items.0.metadata.n',
+          ],
+        ]
+        for (const [path, body, field] of bodies) {
+          const reply = await postBytes(service(), path, body)
+          assert.equal(reply.status, 400, reply.text)
+          assert.equal(reply.body.error.details[0].field, field)
+        }
+      })
+
+      test('what is kept comes back as it was', async () => {
+        const kept = [
+          0, -0.5, 9007199254740991, -9007199254740991, 2.5066282746310002, 1e21, 1.5e300, 5e-324, 1e-7, 100,
+        ]
+        const { body, text } = await invoke(JSON.stringify({ kept, quoted: '1e400 12345678901234567890' }))
+        const path = `/v1/agents/hello/invocations/${body.data?.request_id}`
+        const receipt = await service().call('GET', path)
+        assert.deepEqual(receipt.body.data?.context.kept, kept, text)
+        assert.equal((await invoke('{"a":10000000000000000}')).status, 200)
+        assert.equal((await invoke('{"a":0.1000000000000000055511151231257827}')).status, 200)
+        assert.equal((await invoke('{"a":0e999,"b":-0.0e-9}')).status, 200)
+      })
+
+      test('a body full of them is judged quickly', async () => {
+        for (const number of ['1e1', '9007199254740991', '1.2345678901234567']) {
+          const list = Array.from({ length: Math.floor(1_000_000 / (number.length + 1)) }, () => number).join(',')
+          await postBytes(service(), '/v1/agents', `{"name":"full","metadata":{"list":[${list}]}}`)
+          assert.ok(serverTime(service()) < 1000, `${number}: ${serverTime(service())} ms`)
+        }
+      })
+    })
+
     describe('query parameters', () => {
       const lists = operations.filter(({ list, query, method }) => list && query && method === 'GET')
       const bad: Record<string, string[]> = {

@@ -1,5 +1,6 @@
-import { ApiError } from '../../errors.ts'
+import { ApiError, invalid } from '../../errors.ts'
 import type { Operation } from '../../operation.ts'
+import { endOfNumber, fieldAfter, isLost, startsNumber } from './exact-numbers.ts'
 
 const MAX_DEPTH = 32
 const MAX_FIELDS = 1000
@@ -28,8 +29,8 @@ export function readBody({ body, bodyOptional }: Operation, bytes: Buffer | unde
  * Strict JSON from bytes. What would be slow to parse and check only to be refused is refused by its bytes: 400 000
  * nested arrays, an object of 80 000 fields.
  */
-function parseJson(bytes: Uint8Array): unknown {
-  refuseUnwieldy(bytes)
+function parseJson(bytes: Buffer): unknown {
+  const lost = findLostNumber(bytes)
   let text: string
   try {
     text = utf8.decode(bytes)
@@ -44,6 +45,10 @@ function parseJson(bytes: Uint8Array): unknown {
   }
   // Only an escape can bring in a NUL or half a surrogate pair: the bytes were valid UTF-8, and JSON forbids raw controls.
   if (text.includes('\\u') || text.includes('__proto__')) refuseUnsafe(value)
+  if (lost !== undefined) {
+    const field = fieldAfter(bytes.toString('utf8', 0, lost))
+    throw invalid({ field, error: 'is a number that cannot be kept exactly: send it as a text' })
+  }
   return value
 }
 
@@ -53,9 +58,11 @@ function parseJson(bytes: Uint8Array): unknown {
  */
 const commas = new Float64Array(MAX_DEPTH + 1)
 
-function refuseUnwieldy(bytes: Uint8Array): void {
+/** Refuses what is unwieldy; on the way it finds where the first number begins that would not stay what it is. */
+function findLostNumber(bytes: Buffer): number | undefined {
   let depth = 0
   let inString = false
+  let lost: number | undefined
   for (let i = 0; i < bytes.length; i++) {
     const byte = bytes[i]
     if (inString) {
@@ -72,8 +79,13 @@ function refuseUnwieldy(bytes: Uint8Array): void {
       const count = (commas[depth] as number) + 1
       if (count >= MAX_FIELDS) throw badBody(`The body has an object of more than ${MAX_FIELDS} fields`)
       commas[depth] = count
+    } else if (startsNumber(byte)) {
+      const end = endOfNumber(bytes, i)
+      if (lost === undefined && isLost(bytes, i, end)) lost = i
+      i = end - 1
     }
   }
+  return lost
 }
 
 function refuseUnsafe(value: unknown): void {
