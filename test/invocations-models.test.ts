@@ -31,6 +31,11 @@ for (const engine of ENGINES) {
     const invoke = (agent: string, headers = {}) =>
       service.call('POST', `/v1/agents/${agent}/invoke`, { body: { message: 'How is the weather?' }, headers })
 
+    const follow = (agent: string, request_id: string) =>
+      fetch(`${service.url}/v1/agents/${agent}/invocations/${request_id}/stream`, {
+        headers: { Authorization: `Bearer ${service.admin}` },
+      })
+
     /** What one invocation left behind: its receipt, log lines, metrics and event. */
     async function traces(agent: string, request_id: string) {
       const receipt = await service.call('GET', `/v1/agents/${agent}/invocations/${request_id}`)
@@ -144,13 +149,19 @@ for (const engine of ENGINES) {
       assert.equal(body.data.response, 'There')
     })
 
-    for (const [name, reply, told] of [
-      [
-        '401',
-        { status: 401, body: { error: { message: 'bad key sk-test-provider-key' } } },
-        'Model provider local answered 401: the key was refused; check the API key in the service configuration',
-      ],
-      ['a truncated stream', { text: ['Half an'], breaks: 'reset' }, 'Model provider local broke off its answer'],
+    for (const { name, reply, told, response } of [
+      {
+        name: '401',
+        reply: { status: 401, body: { error: { message: 'bad key sk-test-provider-key' } } },
+        told: 'Model provider local answered 401: the key was refused; check the API key in the service configuration',
+        response: null,
+      },
+      {
+        name: 'a truncated stream',
+        reply: { text: ['Half an'], breaks: 'reset' },
+        told: 'Model provider local broke off its answer',
+        response: 'Half an',
+      },
     ] as const) {
       test(`500 that tells of ${name}, with the record, the log, the metric and the event of a failure`, async () => {
         const agent = await modelAgent()
@@ -161,7 +172,8 @@ for (const engine of ENGINES) {
         const found = await traces(agent, body.request_id)
         assert.equal(found.receipt.status, 'failed')
         assert.deepEqual(found.receipt.error, body.error)
-        assert.equal(found.receipt.response, null)
+        assert.equal(found.receipt.response, response)
+        assert.equal(found.receipt.tokens_used > 0, response !== null)
         assert.equal(found.errorRate, 100)
         assert.deepEqual(found.events, ['agent.failed'])
         assert.ok(
@@ -180,6 +192,8 @@ for (const engine of ENGINES) {
       const { receipt, errorRate, events } = await traces(agent, body.request_id)
       assert.equal(receipt.status, 'failed')
       assert.equal(receipt.error.code, 'timeout')
+      assert.equal(receipt.response, 'Let me')
+      assert.ok(receipt.tokens_used > 0)
       assert.equal(errorRate, 100)
       assert.deepEqual(events, ['agent.failed'])
     })
@@ -199,8 +213,19 @@ for (const engine of ENGINES) {
       const answeredAt = performance.now()
       assert.equal(status, 200)
       assert.equal(cancelled.data.status, 'cancelled')
+      assert.equal(cancelled.data.response, 'Let me')
+      assert.ok(cancelled.data.usage.input_tokens > 0 && cancelled.data.usage.output_tokens > 0)
       // Our socket is gone when the answer comes; the other end hears of it through the loopback a moment later.
       assert.ok((await closedAt) < answeredAt + 250, 'the provider still had its connection')
+      const told = await allEvents(await follow(agent, request_id))
+      assert.deepEqual(
+        told.map(({ event, data }) => [event, (data as { text?: string }).text]),
+        [
+          ['start', undefined],
+          ['delta', 'Let me'],
+          ['error', undefined],
+        ],
+      )
       const { errorRate, events } = await traces(agent, request_id)
       assert.equal(errorRate, undefined)
       assert.deepEqual(events, ['agent.cancelled'])

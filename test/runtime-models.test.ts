@@ -3,7 +3,7 @@ import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import type { Socket } from 'node:net'
 import { after, before, beforeEach, describe, test } from 'node:test'
 import { Cancellation } from '../src/runtime/deadline.ts'
-import type { Outcome, RunEvent } from '../src/runtime/outcome.ts'
+import type { RunEvent, RunOutcome } from '../src/runtime/outcome.ts'
 import type { Runtime } from '../src/runtime/runtime.ts'
 import type { AgentSpec } from '../src/runtime/spec.ts'
 import { startLocalServer } from './support/local-server.ts'
@@ -50,10 +50,10 @@ const limits = (more: Partial<AgentSpec['limits']>) => ({
   ...more,
 })
 
-function completed(outcome: Outcome) {
+function completed(outcome: RunOutcome) {
   return outcome.status === 'completed' ? outcome : assert.fail(JSON.stringify(outcome))
 }
-function failed(outcome: Outcome) {
+function failed(outcome: RunOutcome) {
   return outcome.status === 'failed' ? outcome : assert.fail(JSON.stringify(outcome))
 }
 
@@ -191,6 +191,47 @@ describe('retries', () => {
   })
 })
 
+describe('what is paid for', () => {
+  const cost = { prompt_tokens: 100, completion_tokens: 7 }
+
+  test('an attempt that was reported and failed, beside the one that answered', async () => {
+    server.reply({ text: [], breaks: 'early end', usage: cost }, { text: ['fine'], usage: cost })
+    const { usage } = completed(await runtime.run(runOf(agent())))
+    assert.deepEqual(usage, { input_tokens: 200, output_tokens: 14, total_tokens: 214 })
+  })
+
+  test('nothing for attempts that were refused or never answered', async () => {
+    server.reply({ status: 503 }, { text: [], breaks: 'reset' }, { text: ['fine'], usage: cost })
+    const { usage } = completed(await runtime.run(runOf(agent())))
+    assert.deepEqual(usage, { input_tokens: 100, output_tokens: 7, total_tokens: 107 })
+  })
+
+  test('the answers before the one that failed', async () => {
+    server.reply({ calls: [{ name: 'nothing', arguments: {} }], usage: cost }, { status: 400 })
+    const { usage, steps } = failed(await runtime.run(runOf(agent())))
+    assert.deepEqual(usage, { input_tokens: 100, output_tokens: 7, total_tokens: 107 })
+    assert.equal(steps.length, 1)
+  })
+
+  test('an answer that called a tool and reported nothing is estimated', async () => {
+    server.reply({ calls: [{ name: 'nothing', arguments: {} }], usage: null }, { status: 400 })
+    const { usage } = failed(await runtime.run(runOf(agent())))
+    assert.ok(usage.input_tokens > 0 && usage.output_tokens > 0, JSON.stringify(usage))
+  })
+
+  test('an answer that broke off keeps its words, and is counted as reported or else estimated', async () => {
+    server.reply({ text: ['Once upon'], breaks: 'early end', usage: cost })
+    const reported = failed(await runtime.run(runOf(agent())))
+    assert.equal(reported.response, 'Once upon')
+    assert.deepEqual(reported.usage, { input_tokens: 100, output_tokens: 7, total_tokens: 107 })
+    server.reply({ text: ['Once upon'], breaks: 'reset' })
+    const { response, usage } = failed(await runtime.run(runOf(agent())))
+    assert.equal(response, 'Once upon')
+    assert.equal(usage.output_tokens, 3)
+    assert.ok(usage.input_tokens > 0)
+  })
+})
+
 describe('a broken answer', () => {
   for (const provider of ['local', 'openai']) {
     for (const breaks of ['reset', 'early end'] as const) {
@@ -246,7 +287,10 @@ describe('deadline and cancel', () => {
       if (text) await words.promise
       assert.equal(socket?.destroyed, false)
       cancellation.cancel()
-      assert.equal((await running).status, 'cancelled')
+      const { status, response, usage } = await running
+      assert.equal(status, 'cancelled')
+      assert.equal(response, text?.join('') ?? '')
+      assert.ok(usage.input_tokens > 0, 'the provider had the prompt already')
       assert.equal(socket.destroyed, true)
       assert.deepEqual(await request.closed, { answered: false })
     })

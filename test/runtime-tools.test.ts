@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import type { IncomingHttpHeaders } from 'node:http'
 import { after, before, beforeEach, describe, test } from 'node:test'
 import { Cancellation } from '../src/runtime/deadline.ts'
-import type { Outcome, RunEvent } from '../src/runtime/outcome.ts'
+import type { RunEvent, RunOutcome } from '../src/runtime/outcome.ts'
 import type { Runtime } from '../src/runtime/runtime.ts'
 import { type AgentSpec, HttpTool, Script } from '../src/runtime/spec.ts'
 import { type LocalServer, readBody, startLocalServer } from './support/local-server.ts'
@@ -87,7 +87,7 @@ async function callOnce(tool: HttpTool, args: Record<string, unknown>, by = runt
   }
 }
 
-function completed(outcome: Outcome) {
+function completed(outcome: RunOutcome) {
   return outcome.status === 'completed' ? outcome : assert.fail(JSON.stringify(outcome))
 }
 
@@ -351,7 +351,7 @@ describe('an HTTP tool', () => {
   }
 })
 
-function assertAbsent(outcome: Outcome) {
+function assertAbsent(outcome: RunOutcome) {
   const everything = JSON.stringify(outcome)
   for (const form of [SECRET, JSON.stringify(SECRET).slice(1, -1), encodeURIComponent(SECRET)]) {
     assert.equal(everything.includes(form), false, everything)

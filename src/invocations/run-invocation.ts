@@ -7,7 +7,7 @@ import * as memory from '../memory/store.ts'
 import { metricWrites } from '../metrics/store.ts'
 import type { Parts } from '../operation/parts.ts'
 import type { LiveRun } from '../runtime/live-runs.ts'
-import type { LogEntry, Outcome } from '../runtime/outcome.ts'
+import type { LogEntry, RunOutcome } from '../runtime/outcome.ts'
 import type { Entry, Write } from '../storage/journal/journal.ts'
 import { CANCELLED, type EndedInvocation, type Invocation } from './invocation.ts'
 import * as invocations from './store.ts'
@@ -53,7 +53,7 @@ export async function runInvocation(started: Started, parts: Parts): Promise<End
     })
   }
 
-  let outcome: Outcome
+  let outcome: RunOutcome
   try {
     const stateless = isStateless(context)
     if (!stateless) onWait()
@@ -73,7 +73,7 @@ export async function runInvocation(started: Started, parts: Parts): Promise<End
     if (storing) await storing
   }
 
-  const invocation = settle(started.invocation, outcome, parts.now())
+  const invocation = endedBy(started.invocation, outcome, parts.now())
   const left = effects(invocation, agent, definition, outcome.logs, parts)
   const writes = left instanceof Promise ? await left : left
   if (!stored) return { invocation, entry: { writes: [invocations.insertion(invocation), ...writes] } }
@@ -98,12 +98,13 @@ async function remember({ agent, definition, invocation }: Started, { embedder, 
   return { history, recalled }
 }
 
-function settle(invocation: Invocation, outcome: Outcome, now: number): EndedInvocation {
+function endedBy(invocation: Invocation, outcome: RunOutcome, now: number): EndedInvocation {
   const { input_tokens, output_tokens, total_tokens } = outcome.usage
   return {
     ...invocation,
     status: outcome.status,
-    response: outcome.status === 'completed' ? outcome.response : null,
+    // A run that did not complete leaves what it had said, if anything.
+    response: outcome.status === 'completed' ? outcome.response : outcome.response || null,
     error: errorOf(outcome),
     input_tokens,
     output_tokens,
@@ -114,7 +115,7 @@ function settle(invocation: Invocation, outcome: Outcome, now: number): EndedInv
   }
 }
 
-function errorOf(outcome: Outcome): Invocation['error'] {
+function errorOf(outcome: RunOutcome): Invocation['error'] {
   if (outcome.status === 'completed') return null
   if (outcome.status === 'cancelled') return CANCELLED
   return { code: outcome.reason === 'timeout' ? 'timeout' : 'server_error', message: outcome.message }
@@ -176,7 +177,7 @@ function eventData({
     version,
     tokens_used,
     duration_ms,
-    ...(response !== null && { response: cutToBytes(response, MAX_EVENT_RESPONSE) }),
+    ...(status === 'completed' && { response: cutToBytes(response ?? '', MAX_EVENT_RESPONSE) }),
     ...(error && { error }),
     context: { user_id: user_id ?? null, session_id: session_id ?? null },
   }

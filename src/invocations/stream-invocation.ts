@@ -66,9 +66,9 @@ export const streamInvocation = operation({
     }
 
     function tellEnd(invocation: Invocation) {
-      if (invocation.response === null) throw failureOf(invocation)
       const { response, steps } = invocation
-      for (const event of replayEvents({ request_id, response, steps }, told)) emit?.(event)
+      for (const event of replayEvents({ request_id, response: response ?? '', steps }, told)) emit?.(event)
+      if (invocation.status !== 'completed') throw failureOf(invocation)
       return resultOf(invocation)
     }
   },

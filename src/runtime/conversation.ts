@@ -1,12 +1,13 @@
 import { storable } from '../lib/text.ts'
 import type { Deadline } from './deadline.ts'
-import type { Exchange, Model, StepAnswer, ToolCall } from './models/model.ts'
+import type { Model, ModelAnswer, Round, ToolCall } from './models/model.ts'
 import { AgentFailure, type Log, type RunEvent, type RunInput, type ToolStep, type Usage } from './outcome.ts'
+import { nextStep, type Step } from './steps.ts'
 import { parseArguments } from './tools/arguments.ts'
 import type { Toolbox } from './tools/toolbox.ts'
 
-/** A run in progress: who answers, with what, and the account it leaves. */
-export type Conversation = {
+/** A run in progress: who answers, with what, and what it has left so far, however it ends. */
+export type RunInProgress = {
   input: RunInput
   model: Model
   toolbox: Toolbox
@@ -14,9 +15,11 @@ export type Conversation = {
   emit: ((event: RunEvent) => void) | undefined
   log: Log
   now: () => number
-  usage: Usage
-  steps: ToolStep[]
+  left: Left
 }
+
+/** What a run leaves, filled while it goes on. */
+export type Left = { response: string; usage: Usage; steps: Step[] }
 
 const MAX_RESPONSE_CHARACTERS = 1024 * 1024
 const MAX_CALLS_PER_STEP = 16
@@ -24,73 +27,62 @@ const MAX_CALLS_PER_STEP = 16
 /** Thrown to leave a run that was stopped from outside; the deadline knows why. */
 export class Stopped extends Error {}
 
-/** Asks the model, runs the tools it calls, and asks again until it has nothing more to call. */
-export async function converse(conversation: Conversation): Promise<string> {
-  const { input, model, toolbox, deadline, emit, log } = conversation
-  const { max_steps: maxSteps } = input.agent.limits
-  const exchanges: Exchange[] = []
-  let response = ''
-  let stepStart = 0
+/** Takes one step after the other until the model has answered. The response is in `left`. */
+export async function converse(run: RunInProgress): Promise<void> {
+  const { deadline, left } = run
+  const { max_steps } = run.input.agent.limits
+  for (;;) {
+    const next = nextStep(left.steps, max_steps)
+    if (next.kind === 'answer') return checkFinish(next.finish, run)
+    if (next.kind === 'too many steps') {
+      throw new AgentFailure(`The agent did not finish within ${max_steps} steps`, { max_steps })
+    }
+    if (next.kind === 'model') {
+      const asked = askModel(run, next.rounds)
+      const answer = asked instanceof Promise ? await asked : asked
+      left.steps.push({ kind: 'model', answer })
+    } else {
+      await callTools(run, next.calls)
+    }
+    if (deadline.stopped) throw new Stopped()
+  }
+}
 
+function askModel({ input, model, toolbox, deadline, emit, log, left }: RunInProgress, rounds: Round[]) {
+  const start = left.response.length
   const say = (text: string) => {
-    // Joined deltas are the response, so what parts two steps is a delta as well.
-    const delta = response !== '' && response.length === stepStart ? `\n\n${text}` : text
-    if (response.length + delta.length > MAX_RESPONSE_CHARACTERS) throw new AgentFailure('The answer is too long')
-    response += delta
+    // Joined deltas are the response, so what parts two answers of the model is a delta as well.
+    const delta = start > 0 && left.response.length === start ? `\n\n${text}` : text
+    if (left.response.length + delta.length > MAX_RESPONSE_CHARACTERS) throw new AgentFailure('The answer is too long')
+    left.response += delta
     emit?.({ type: 'delta', text: delta })
   }
-
-  for (let step = 1; step <= maxSteps; step += 1) {
-    stepStart = response.length
-    const answering = model.step({
-      input,
-      exchanges,
-      tools: toolbox.definitions,
-      deadline,
-      say,
-      streaming: emit !== undefined,
-      log,
-    })
-    const answer = answering instanceof Promise ? await answering : answering
-    account(conversation.usage, answer)
-    if (deadline.stopped) throw new Stopped()
-    if (answer.calls.length === 0) {
-      checkFinish(answer, response, log)
-      return response
-    }
-    if (step === maxSteps) break
-
-    const results = await callTools(conversation, answer.calls)
-    exchanges.push({ calls: answer.calls, results, native: answer.native })
+  const spend = ({ input_tokens, output_tokens }: Omit<Usage, 'total_tokens'>) => {
+    left.usage.input_tokens += input_tokens
+    left.usage.output_tokens += output_tokens
+    left.usage.total_tokens += input_tokens + output_tokens
   }
-  throw new AgentFailure(`The agent did not finish within ${maxSteps} steps`, { max_steps: maxSteps })
+  const streaming = emit !== undefined
+  return model.answer({ input, rounds, tools: toolbox.definitions, deadline, say, spend, streaming, log })
 }
 
-function account(usage: Usage, { usage: { input_tokens, output_tokens } }: StepAnswer) {
-  usage.input_tokens += input_tokens
-  usage.output_tokens += output_tokens
-  usage.total_tokens += input_tokens + output_tokens
-}
-
-function checkFinish({ finish }: StepAnswer, response: string, log: Log) {
+function checkFinish(finish: ModelAnswer['finish'], { left: { response }, log }: RunInProgress): void {
   if (finish === 'filtered' && response === '') throw new AgentFailure('The model declined to answer (content filter)')
   if (finish === 'filtered') log('warn', 'The model stopped early (content filter)')
   if (finish === 'length') log('warn', 'The answer was cut off at the output token limit')
 }
 
-/** The calls of one step run side by side; all have ended when this returns or throws. */
-async function callTools(conversation: Conversation, calls: readonly ToolCall[]) {
-  const settled = await Promise.allSettled(calls.map((call, index) => callOne(conversation, call, index)))
+/** The calls run side by side; all have ended when this returns or throws. */
+async function callTools(run: RunInProgress, calls: readonly ToolCall[]): Promise<void> {
+  const ended = await Promise.allSettled(calls.map((call, index) => callTool(run, call, index)))
   // Also of a run that ends here: what a tool did is done, and the receipt must tell.
-  const results = settled.flatMap((outcome) => (outcome.status === 'fulfilled' ? outcome.value : []))
-  conversation.steps.push(...results)
-  if (conversation.deadline.stopped) throw new Stopped()
-  for (const outcome of settled) if (outcome.status === 'rejected') throw outcome.reason
-  return results
+  for (const one of ended) if (one.status === 'fulfilled') run.left.steps.push({ kind: 'tool', call: one.value })
+  if (run.deadline.stopped) throw new Stopped()
+  for (const one of ended) if (one.status === 'rejected') throw one.reason
 }
 
-async function callOne(conversation: Conversation, call: ToolCall, index: number): Promise<ToolStep> {
-  const { toolbox, emit, log, now } = conversation
+async function callTool(run: RunInProgress, call: ToolCall, index: number): Promise<ToolStep> {
+  const { toolbox, emit, log, now } = run
   const { id } = call
   const name = storable(call.name.slice(0, 128))
   const args = parseArguments(call.arguments)

@@ -1,5 +1,6 @@
 import type { AgentSpec } from './spec.ts'
 
+/** What was said in a session, by one side. */
 export type Turn = { role: 'user' | 'assistant'; content: string }
 
 /** A memory found for this user, best first. */
@@ -36,12 +37,12 @@ export type LogLevel = 'debug' | 'info' | 'warn' | 'error'
 export type LogEntry = { timestamp: number; level: LogLevel; message: string; metadata: Record<string, unknown> }
 export type Log = (level: LogLevel, message: string, metadata?: Record<string, unknown>) => void
 
-type Account = { usage: Usage; steps: ToolStep[]; logs: LogEntry[] }
-
-export type Outcome =
-  | ({ status: 'completed'; response: string } & Account)
-  | ({ status: 'failed'; reason: 'error' | 'timeout'; message: string } & Account)
-  | ({ status: 'cancelled' } & Account)
+/** How a run ended, and what it left. `response` is what was said, also by a run that did not complete. */
+export type RunOutcome = (
+  | { status: 'completed' }
+  | { status: 'failed'; reason: 'error' | 'timeout'; message: string }
+  | { status: 'cancelled' }
+) & { response: string; usage: Usage; steps: ToolStep[]; logs: LogEntry[] }
 
 /** A failure whose message may be shown to clients; `detail` is for the agent's log only. */
 export class AgentFailure extends Error {

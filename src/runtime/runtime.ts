@@ -1,9 +1,18 @@
 import { storable } from '../lib/text.ts'
-import { type Conversation, converse, Stopped } from './conversation.ts'
+import { converse, type Left, Stopped } from './conversation.ts'
 import { Cancellation, Deadline } from './deadline.ts'
 import { createModels, type Provider } from './models/registry.ts'
-import { AgentFailure, type Log, type LogEntry, type Outcome, type RunEvent, type RunInput } from './outcome.ts'
+import {
+  AgentFailure,
+  type Log,
+  type LogEntry,
+  type RunEvent,
+  type RunInput,
+  type RunOutcome,
+  type ToolStep,
+} from './outcome.ts'
 import { type Redact, redactor, type SecretSource, type Secrets, secretsOf } from './secrets.ts'
+import type { Step } from './steps.ts'
 import { ArgumentCheck } from './tools/argument-check.ts'
 import type { Fetch } from './tools/tool.ts'
 import { NO_TOOLS, openToolbox } from './tools/toolbox.ts'
@@ -19,7 +28,8 @@ export type RuntimeOptions = {
   retryDelayMs?: number
 }
 
-export type Run = RunInput & {
+/** What a run is about, and who hears of it. */
+export type RunRequest = RunInput & {
   cancellation: Cancellation
   emit?: ((event: RunEvent) => void) | undefined
   /** Called once, when the run first has to wait for something outside. */
@@ -30,7 +40,7 @@ export type Runtime = {
   /** What is wrong with a model's name, if anything. */
   checkModel(model: string): string | undefined
   /** Never rejects for what an agent, a model or a tool does; resolves once all of it has stopped. */
-  run(run: Run): Promise<Outcome>
+  run(request: RunRequest): Promise<RunOutcome>
   /** Cancels what still runs and waits for it. */
   close(): Promise<void>
 }
@@ -45,18 +55,19 @@ export function createRuntime(options: RuntimeOptions): Runtime {
   const idle = Promise.withResolvers<void>()
   let active = 0
 
-  async function run(input: Run): Promise<Outcome> {
+  async function run(input: RunRequest): Promise<RunOutcome> {
     const { cancellation, emit, onWait } = input
     const timeout_ms = input.agent.limits.timeout_ms ?? defaultTimeoutMs
     const deadline = new Deadline([cancellation, closing], timeout_ms, onWait)
     const logs: LogEntry[] = []
     let redact = redactKeys
     const log = redactedLog(logs, (text) => redact(text), now)
-    const account = { usage: { input_tokens: 0, output_tokens: 0, total_tokens: 0 }, steps: [], logs }
+    const left: Left = { response: '', usage: { input_tokens: 0, output_tokens: 0, total_tokens: 0 }, steps: [] }
+    const ended = <How>(how: How) => ({ ...how, ...left, steps: toolSteps(left.steps), logs })
     let toolbox = NO_TOOLS
     active += 1
     try {
-      if (deadline.stopped) return { status: 'cancelled', ...account }
+      if (deadline.stopped) return ended({ status: 'cancelled' })
       const found = models.get(input.agent.model)
       if (found instanceof Promise) onWait?.()
       const model = found instanceof Promise ? await found : found
@@ -66,10 +77,10 @@ export function createRuntime(options: RuntimeOptions): Runtime {
         toolbox = await openToolbox(input.agent.tools, { fetch, secrets: used, redact, deadline, log, argumentCheck })
         if (deadline.stopped) throw new Stopped()
       }
-      const conversation: Conversation = { input, model, toolbox, deadline, emit, log, now, ...account }
-      return { status: 'completed', response: await converse(conversation), ...account }
+      await converse({ input, model, toolbox, deadline, emit, log, now, left })
+      return ended({ status: 'completed' })
     } catch (error) {
-      return { ...ending(error, deadline, log, redact), ...account }
+      return ended(ending(error, deadline, log, redact))
     } finally {
       if (toolbox !== NO_TOOLS) await toolbox.close()
       deadline.release()
@@ -106,6 +117,11 @@ function ending(error: unknown, deadline: Deadline, log: Log, redact: Redact) {
   }
   log('error', 'The agent failed unexpectedly', { error: error instanceof Error ? error.message : String(error) })
   return { ...failed, message: 'The agent failed unexpectedly' }
+}
+
+/** The receipt lists the tools that were called. */
+function toolSteps(steps: readonly Step[]): ToolStep[] {
+  return steps.flatMap((step) => (step.kind === 'tool' ? step.call : []))
 }
 
 /** Nothing enters a log before its secrets have left it. */

@@ -16,7 +16,10 @@ export type ModelReply = {
   calls?: readonly ReplyCall[]
   usage?: { prompt_tokens: number; completion_tokens: number } | null
   finish_reason?: string
-  /** What happens after the text instead of a proper end: silence, a dead socket, an end without a finish reason. */
+  /**
+   * What happens after the text instead of a proper end: silence, a dead socket, an end without a finish reason. Usage
+   * is reported before it only if it is given.
+   */
   breaks?: 'silence' | 'reset' | 'early end'
 }
 
@@ -122,11 +125,13 @@ function* chunks(request: ChatRequest, reply: ModelReply) {
     choices: [{ index: 0, delta, finish_reason }],
   })
   for (const content of reply.text ?? []) yield frame({ role: 'assistant', content })
-  if (reply.breaks) return
-  for (const call of toolCalls(reply)) yield frame({ tool_calls: [call] })
-  yield frame({}, finishReason(reply))
-  const usage = usageOf(reply)
-  if (usage && request.stream_options) yield { ...envelope(request, 'chat.completion.chunk'), choices: [], usage }
+  const usage = reply.breaks && !reply.usage ? undefined : usageOf(reply)
+  const counted = usage && { ...envelope(request, 'chat.completion.chunk'), choices: [], usage }
+  if (!reply.breaks) {
+    for (const call of toolCalls(reply)) yield frame({ tool_calls: [call] })
+    yield frame({}, finishReason(reply))
+  }
+  if (counted && request.stream_options) yield counted
 }
 
 function wholeAnswer(request: ChatRequest, reply: ModelReply) {

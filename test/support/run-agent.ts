@@ -1,5 +1,5 @@
 import { Cancellation } from '../../src/runtime/deadline.ts'
-import type { Run, RuntimeOptions } from '../../src/runtime/runtime.ts'
+import type { RunRequest, RuntimeOptions } from '../../src/runtime/runtime.ts'
 import { createRuntime } from '../../src/runtime/runtime.ts'
 import type { AgentSpec } from '../../src/runtime/spec.ts'
 import { guardedFetch } from '../../src/security/outgoing/guarded-fetch.ts'
@@ -27,7 +27,7 @@ export function localRuntime(options: Partial<RuntimeOptions> = {}) {
   })
 }
 
-export function runOf(agent: Partial<AgentSpec>, run: Partial<Run> = {}): Run {
+export function runOf(agent: Partial<AgentSpec>, run: Partial<RunRequest> = {}): RunRequest {
   return {
     agent: { ...BARE_AGENT, ...agent },
     message: 'Hello there',

@@ -1,36 +1,33 @@
 import type { RunInput } from '../outcome.ts'
-import { estimateTokens, type Model, type StepAnswer, type StepRequest } from './model.ts'
+import { estimateTokens, type Model, type ModelAnswer, type ModelRequest } from './model.ts'
 
 /** Answers with the message itself. */
 export const echo: Model = {
-  step: (request) => speak(request, request.input.message),
+  answer: (request) => speak(request, request.input.message),
 }
 
 /** Answers with what it was given from memory, else with what the session said about the same words. */
 export const recall: Model = {
-  step: (request) => speak(request, rememberedAnswer(request.input)),
+  answer: (request) => speak(request, rememberedAnswer(request.input)),
 }
 
 /** Says a whole text word by word and accounts for it as a model would. */
-export function speak(request: StepRequest, text: string): StepAnswer {
+export function speak(request: ModelRequest, text: string): ModelAnswer {
   const { max_output_tokens: maxTokens } = request.input.agent.limits
   const cut = maxTokens !== null && text.length > maxTokens * 4
   const said = cut ? text.slice(0, maxTokens * 4).toWellFormed() : text
   if (request.streaming) for (const word of words(said)) request.say(word)
   else if (said !== '') request.say(said)
-  return {
-    calls: [],
-    usage: { input_tokens: inputTokens(request), output_tokens: estimateTokens(said.length) },
-    finish: cut ? 'length' : 'stop',
-  }
+  request.spend({ input_tokens: inputTokens(request), output_tokens: estimateTokens(said.length) })
+  return { calls: [], finish: cut ? 'length' : 'stop' }
 }
 
-export function inputTokens({ input, exchanges }: StepRequest): number {
+export function inputTokens({ input, rounds }: ModelRequest): number {
   let characters = input.message.length + (input.agent.instructions?.length ?? 0)
   for (const turn of input.history) characters += turn.content.length
   for (const memory of input.recalled) characters += memory.content.length
-  for (const exchange of exchanges) {
-    for (const result of exchange.results) characters += ('result' in result ? result.result : result.error).length
+  for (const { results } of rounds) {
+    for (const result of results) characters += ('result' in result ? result.result : result.error).length
   }
   return estimateTokens(characters)
 }

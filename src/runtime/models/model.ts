@@ -6,37 +6,34 @@ export type ToolDefinition = { name: string; description: string; input_schema: 
 /** `arguments` is JSON as the model wrote it: it may be malformed. */
 export type ToolCall = { id: string; name: string; arguments: string }
 
-/** What one earlier step of this run called, and what came back. */
-export type Exchange = {
+export type ModelAnswer = {
   calls: readonly ToolCall[]
-  results: readonly ToolResult[]
+  finish: 'stop' | 'length' | 'filtered'
   /** The model's own form of its answer, handed back to it unread. */
-  native: unknown
+  native?: unknown
 }
 
-export type StepRequest = {
+/** An earlier answer of this run, and what the tools that it called gave back. */
+export type Round = ModelAnswer & { results: ToolResult[] }
+
+export type ModelRequest = {
   input: RunInput
-  exchanges: readonly Exchange[]
+  rounds: readonly Round[]
   tools: readonly ToolDefinition[]
   deadline: Deadline
   /** Takes each piece of the answer's text as it comes; there is no taking back. */
   say: (text: string) => void
+  /** Takes what an attempt has cost, also one that failed. */
+  spend: (usage: { input_tokens: number; output_tokens: number }) => void
   /** Whether anyone watches the pieces arrive. */
   streaming: boolean
   log: Log
 }
 
-export type StepAnswer = {
-  calls: readonly ToolCall[]
-  usage: { input_tokens: number; output_tokens: number }
-  finish: 'stop' | 'length' | 'filtered'
-  native?: unknown
-}
+/** The conversation goes in; text comes out through `say`, tool calls as the result. */
+export type Model = { answer(request: ModelRequest): ModelAnswer | Promise<ModelAnswer> }
 
-/** One step: the conversation goes in, text comes out through `say`, tool calls and usage as the result. */
-export type Model = { step(request: StepRequest): StepAnswer | Promise<StepAnswer> }
-
-/** A step that failed; `retry` says that the same step may succeed later. */
+/** A model that did not answer; `retry` says that the same request may succeed later. */
 export class ModelFailure extends AgentFailure {
   readonly retry: { after_ms: number | undefined } | undefined
 

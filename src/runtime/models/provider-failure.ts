@@ -7,6 +7,11 @@ export type FailureSource = { provider: string; now: () => number }
 /** An answer that ended before its end. */
 export class TruncatedAnswer extends Error {}
 
+/** How the AI SDK says that a stream ended before the answer did. */
+export function isTruncation(error: unknown): boolean {
+  return error instanceof Error && error.name === 'AI_InvalidResponseDataError'
+}
+
 const ADVICE: Record<number, string> = {
   400: 'the request was refused; check model, temperature and tools',
   401: 'the key was refused; check the API key in the service configuration',
@@ -17,13 +22,13 @@ const ADVICE: Record<number, string> = {
 }
 
 /** What the AI SDK threw, as a failure of ours. Text from the provider goes to the log, never to the client. */
-export function failureOf(error: unknown, { provider, now }: FailureSource, spoken: boolean): unknown {
+export function asModelFailure(error: unknown, { provider, now }: FailureSource, spoken: boolean): unknown {
   if (!(error instanceof Error)) return new ModelFailure(`Model provider ${provider} reported an error`, detail(error))
   if (error.name === 'AbortError' || error instanceof AgentFailure) return error
 
   const { status, headers, isRetryable } = responseOf(error)
   if (status === undefined || status < 400) {
-    const brokeOff = error instanceof TruncatedAnswer || error.name === 'AI_InvalidResponseDataError' || status
+    const brokeOff = error instanceof TruncatedAnswer || isTruncation(error) || status
     const unreachable = isRetryable || error instanceof TypeError
     const what = brokeOff || spoken ? 'broke off its answer' : 'could not be reached'
     if (!brokeOff && !unreachable) {

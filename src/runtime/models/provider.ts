@@ -1,17 +1,17 @@
 import type { OpenAICompatibleProvider } from '@ai-sdk/openai-compatible'
 import { storable } from '../../lib/text.ts'
-import { buildPrompt } from '../prompt.ts'
+import { buildPrompt } from '../prompt/build-prompt.ts'
 import { parseArguments } from '../tools/arguments.ts'
 import {
-  type Exchange,
   estimateTokens,
   type Model,
-  type StepAnswer,
-  type StepRequest,
+  type ModelAnswer,
+  type ModelRequest,
+  type Round,
   type ToolCall,
   type ToolDefinition,
 } from './model.ts'
-import { type FailureSource, failureOf, TruncatedAnswer } from './provider-failure.ts'
+import { asModelFailure, type FailureSource, isTruncation, TruncatedAnswer } from './provider-failure.ts'
 import { withRetries } from './retry.ts'
 
 /** The AI SDK's own model type. We drive it directly: the loop, the retries and the registry are ours. */
@@ -25,38 +25,35 @@ type StreamPart =
 
 export function providerModel(language: LanguageModel, source: FailureSource, delayMs: number): Model {
   return {
-    step(request) {
-      let spoken = false
-      const say = (text: string) => {
-        spoken = true
-        request.say(text)
-      }
-      const attempt = async () => {
-        try {
-          return await stream(language, { ...request, say })
-        } catch (error) {
-          throw failureOf(error, source, spoken)
-        }
-      }
-      return withRetries(attempt, { deadline: request.deadline, log: request.log, delayMs })
+    answer(request) {
+      const { deadline, log } = request
+      return withRetries(() => attempt(language, request, source), { deadline, log, delayMs })
     },
   }
 }
 
-async function stream(language: LanguageModel, request: StepRequest): Promise<StepAnswer> {
+async function attempt(language: LanguageModel, request: ModelRequest, source: FailureSource): Promise<ModelAnswer> {
   const { agent } = request.input
-  const { stream: parts } = await language.doStream({
-    prompt: promptOf(request),
-    abortSignal: request.deadline.signal,
-    ...(request.tools.length > 0 ? { tools: request.tools.map(functionTool), toolChoice: { type: 'auto' } } : {}),
-    ...(agent.temperature === null ? {} : { temperature: agent.temperature }),
-    ...(agent.limits.max_output_tokens === null ? {} : { maxOutputTokens: agent.limits.max_output_tokens }),
-  })
-
+  const prompt = promptOf(request)
   const answer = newAnswer(request.say)
-  // Leaving the loop early cancels the stream, which closes the provider's socket.
-  for await (const part of parts) answer.take(part)
-  return answer.finish(request)
+  try {
+    const { stream } = await language.doStream({
+      prompt,
+      abortSignal: request.deadline.signal,
+      ...(request.tools.length > 0 ? { tools: request.tools.map(functionTool), toolChoice: { type: 'auto' } } : {}),
+      ...(agent.temperature === null ? {} : { temperature: agent.temperature }),
+      ...(agent.limits.max_output_tokens === null ? {} : { maxOutputTokens: agent.limits.max_output_tokens }),
+    })
+    // Leaving the loop early cancels the stream, which closes the provider's socket.
+    for await (const part of stream) answer.take(part)
+    const answered = answer.finish()
+    request.spend(answer.usage(prompt))
+    return answered
+  } catch (error) {
+    // What was reported is paid for all the same. What broke off before it was reported is estimated.
+    if (answer.hasUsage() || answer.hasSpoken() || request.deadline.stopped) request.spend(answer.usage(prompt))
+    throw asModelFailure(error, source, answer.hasSpoken())
+  }
 }
 
 /** Collects the parts of one streamed answer. */
@@ -65,6 +62,7 @@ function newAnswer(say: (text: string) => void) {
   const native: AssistantPart[] = []
   const clean = textCleaner()
   let characters = 0
+  let spoken = false
   let finish: Extract<StreamPart, { type: 'finish' }> | undefined
 
   function take(part: StreamPart) {
@@ -73,6 +71,7 @@ function newAnswer(say: (text: string) => void) {
       if (text === '') return
       characters += text.length
       append(native, 'text', text, part.providerMetadata)
+      spoken = true
       say(text)
     } else if (part.type === 'reasoning-start' || part.type === 'reasoning-delta' || part.type === 'reasoning-end') {
       append(native, 'reasoning', part.type === 'reasoning-delta' ? part.delta : '', part.providerMetadata, part.type)
@@ -87,7 +86,8 @@ function newAnswer(say: (text: string) => void) {
         ...(part.providerMetadata ? { providerOptions: part.providerMetadata } : {}),
       })
     } else if (part.type === 'error') {
-      throw part.error
+      // At the end of a stream without a proper end the usage still follows, and `finish` fails.
+      if (!isTruncation(part.error)) throw part.error
     } else if (part.type === 'finish') {
       finish = part
     }
@@ -95,20 +95,22 @@ function newAnswer(say: (text: string) => void) {
 
   return {
     take,
-    finish(request: StepRequest): StepAnswer {
+    hasSpoken: () => spoken,
+    hasUsage: () => finish?.usage.inputTokens.total !== undefined,
+    /** As reported, or estimated. */
+    usage: (prompt: Prompt) => ({
+      input_tokens: whole(finish?.usage.inputTokens.total) ?? estimateTokens(JSON.stringify(prompt).length),
+      output_tokens: whole(finish?.usage.outputTokens.total) ?? estimateTokens(characters),
+    }),
+    finish(): ModelAnswer {
       if (!finish || finish.finishReason.unified === 'error' || finish.finishReason.unified === 'interrupted') {
         throw new TruncatedAnswer('The stream ended before the answer did')
       }
-      const { inputTokens, outputTokens } = finish.usage
       const reason = finish.finishReason.unified
       return {
         calls,
         native,
         finish: reason === 'length' ? 'length' : reason === 'content-filter' ? 'filtered' : 'stop',
-        usage: {
-          input_tokens: whole(inputTokens.total) ?? estimateTokens(JSON.stringify(promptOf(request)).length),
-          output_tokens: whole(outputTokens.total) ?? estimateTokens(characters),
-        },
       }
     },
   }
@@ -135,14 +137,14 @@ function append(
   if (metadata) part.providerOptions = { ...part.providerOptions, ...metadata }
 }
 
-function promptOf({ input, exchanges }: StepRequest): Prompt {
+function promptOf({ input, rounds }: ModelRequest): Prompt {
   const opening = buildPrompt(input).map(({ role, content }) =>
     role === 'system' ? { role, content } : { role, content: [{ type: 'text' as const, text: content }] },
   )
-  return [...opening, ...exchanges.flatMap(exchangeMessages)]
+  return [...opening, ...rounds.flatMap(roundMessages)]
 }
 
-function exchangeMessages({ calls, results, native }: Exchange): Prompt {
+function roundMessages({ calls, results, native }: Round): Prompt {
   const outputs = calls.map(({ id, name }, index) => {
     const result = results[index] ?? { error: 'No result' }
     const output =

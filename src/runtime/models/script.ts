@@ -1,20 +1,20 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Script, ScriptRule } from '../spec.ts'
 import { inputTokens, speak } from './builtin.ts'
-import { estimateTokens, type Model, ModelFailure, type StepAnswer, type StepRequest } from './model.ts'
+import { estimateTokens, type Model, type ModelAnswer, ModelFailure, type ModelRequest } from './model.ts'
 
 const NO_SCRIPT: Script = { rules: [], fallback: 'This agent has no script yet.' }
 
 /** Plays the rules of the agent's `script`: the first rule that fits the message answers. */
 export const script: Model = {
-  async step(request) {
+  async answer(request) {
     const { rules, fallback } = request.input.agent.script ?? NO_SCRIPT
     const rule = rules.find(({ match }) => fits(match, request.input.message))
     if (!rule) return speak(request, fill(fallback, request))
 
-    const firstStep = request.exchanges.length === 0
-    if (firstStep && rule.delay_ms) await sleep(rule.delay_ms, undefined, { signal: request.deadline.signal })
-    if (firstStep && rule.call) return callTool(rule.call, request)
+    const isFirst = request.rounds.length === 0
+    if (isFirst && rule.delay_ms) await sleep(rule.delay_ms, undefined, { signal: request.deadline.signal })
+    if (isFirst && rule.call) return callTool(rule.call, request)
     if (rule.fail) throw new ModelFailure(rule.fail)
     return speak(request, fill(rule.reply ?? '{{result}}', request))
   },
@@ -28,24 +28,21 @@ function fits(match: ScriptRule['match'], message: string): boolean {
   return match.starts_with !== undefined && said.startsWith(match.starts_with.trimStart().toLowerCase())
 }
 
-function callTool(call: NonNullable<ScriptRule['call']>, request: StepRequest): StepAnswer {
+function callTool(call: NonNullable<ScriptRule['call']>, request: ModelRequest): ModelAnswer {
   const args = JSON.stringify(call.arguments, (_key, value: unknown) =>
     typeof value === 'string' ? fill(value, request) : value,
   )
-  return {
-    calls: [{ id: 'call_1', name: call.tool, arguments: args }],
-    usage: { input_tokens: inputTokens(request), output_tokens: estimateTokens(args.length) },
-    finish: 'stop',
-  }
+  request.spend({ input_tokens: inputTokens(request), output_tokens: estimateTokens(args.length) })
+  return { calls: [{ id: 'call_1', name: call.tool, arguments: args }], finish: 'stop' }
 }
 
 /** One pass, so that a placeholder inside the message stays text. */
-function fill(template: string, { input, exchanges }: StepRequest): string {
+function fill(template: string, { input, rounds }: ModelRequest): string {
   return template.replace(/\{\{\s*(message|user_id|session_id|result)\s*\}\}/g, (_whole, name: string) => {
     if (name === 'message') return input.message
     if (name === 'user_id') return input.context.user_id ?? ''
     if (name === 'session_id') return input.context.session_id ?? ''
-    const result = exchanges.at(-1)?.results[0]
+    const result = rounds.at(-1)?.results[0]
     if (!result) return ''
     return 'result' in result ? result.result : result.error
   })

@@ -1,4 +1,4 @@
-import type { Recalled, RunInput, Turn } from './outcome.ts'
+import type { Recalled, RunInput, Turn } from '../outcome.ts'
 
 export type PromptMessage = { role: 'system' | 'user' | 'assistant'; content: string }
 
