@@ -38,7 +38,14 @@ describe('configuration sources', () => {
         failedAuthPerMinute: 30,
         backlog: 10_000,
       },
-      webhooks: { allowInsecure: false, allowedCidrs: [], attemptTimeout: 15_000, maxInFlight: 50, maxPerEndpoint: 5 },
+      webhooks: {
+        allowInsecure: false,
+        allowedCidrs: [],
+        attemptTimeout: 15_000,
+        maxInFlight: 50,
+        maxPerEndpoint: 5,
+        maxPerAgent: 50,
+      },
       retention: {
         logs: 2_592_000_000,
         invocations: 7_776_000_000,

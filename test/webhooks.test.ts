@@ -333,3 +333,30 @@ onBothEngines(
   },
   LOCAL_RECEIVERS,
 )
+
+onBothEngines(
+  'the number of webhooks',
+  (service) => {
+    test('409 once there are as many as webhooks.maxPerAgent allows, however many come at once', async () => {
+      const agent_id = await createAgent(service())
+      for (const scope of [{ agent_id }, {}]) {
+        const create = () => service().call('POST', '/v1/webhooks', { body: { ...scope, url: URL, events: ['*'] } })
+        const replies = await Promise.all(Array.from({ length: 8 }, create))
+        const refused = replies.filter(({ status }) => status !== 201)
+        assert.equal(refused.length, 5)
+        for (const { status, body } of refused) {
+          assert.equal(status, 409)
+          assert.match(
+            body.error.message,
+            /3 webhooks already, as many as webhooks\.maxPerAgent allows: delete one first/,
+          )
+        }
+        const made = replies.find(({ status }) => status === 201)?.body
+        await service().call('DELETE', `/v1/webhooks/${made.data.id}`)
+        assert.equal((await create()).status, 201)
+        await createWebhook(service(), { agent_id: await createAgent(service()), url: URL })
+      }
+    })
+  },
+  { MOORAGE_WEBHOOKS__MAX_PER_AGENT: '3' },
+)

@@ -100,6 +100,11 @@ const Webhooks = z.strictObject({
   attemptTimeout: duration('100ms', '2m').prefault('15s').describe('How long one delivery attempt may take'),
   maxInFlight: z.int().min(1).default(50).describe('Deliveries under way at once'),
   maxPerEndpoint: z.int().min(1).default(5).describe('Deliveries under way at once to one webhook'),
+  maxPerAgent: z
+    .int()
+    .min(1)
+    .default(50)
+    .describe('Webhooks that one agent may have, and as many that hear of all agents'),
 })
 
 const Retention = z.strictObject({

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import * as agents from '../agents/store.ts'
-import { invalid } from '../errors.ts'
+import { conflict, invalid } from '../errors.ts'
 import { requireScope } from '../operation/scope.ts'
 import { operation } from '../operation.ts'
 import { requireEveryUser, requireKey } from './in-scope.ts'
@@ -20,6 +20,7 @@ export const createWebhook = operation({
   idempotent: true,
   secret: true,
   success: 201,
+  errors: ['conflict'],
   body: CreateWebhookBody,
   concerns: async ({ body }) => body.agent_id,
   data: WebhookWithSecret,
@@ -31,6 +32,13 @@ export const createWebhook = operation({
     requireScope(actor, agent?.id ?? null)
     if (body.agent_id !== null && !agent) throw invalid({ field: 'agent_id', error: 'no such agent' })
     requireUrl(body.url, config.webhooks)
+    const { maxPerAgent } = config.webhooks
+    if ((await webhooks.countAndHold(db, agent?.id ?? null)) >= maxPerAgent) {
+      const whose = agent ? 'This agent has' : 'There are'
+      throw conflict(
+        `${whose} ${maxPerAgent} webhooks already, as many as webhooks.maxPerAgent allows: delete one first`,
+      )
+    }
 
     const secret = newWebhookSecret(randomBytes)
     const time = now()

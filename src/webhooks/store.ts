@@ -1,3 +1,4 @@
+import { sql } from 'kysely'
 import { notFound } from '../errors.ts'
 import type { EventType } from '../events.ts'
 import { announce, type Database, engineOf } from '../storage/database.ts'
@@ -53,6 +54,19 @@ export async function list(db: Database, query: PageQuery, filter: WebhookFilter
   }
   const { items, total } = await page(db, select, query)
   return { items: items.map(fromRow), total }
+}
+
+/** How many listen to this agent alone, or with null to all. Until the transaction ends no more are added. */
+export async function countAndHold(db: Database, agent_id: string | null): Promise<number> {
+  if (engineOf(db) === 'postgres') {
+    await sql`select pg_advisory_xact_lock(hashtextextended(${`webhooks of ${agent_id}`}, 0))`.execute(db)
+  }
+  const { count } = await db
+    .selectFrom('webhooks')
+    .select((webhook) => webhook.fn.countAll<number>().as('count'))
+    .where('agent_id', agent_id === null ? 'is' : '=', agent_id)
+    .executeTakeFirstOrThrow()
+  return count
 }
 
 export async function insert(db: Database, webhook: Webhook): Promise<void> {
