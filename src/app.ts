@@ -13,7 +13,7 @@ import { idSource } from './lib/id.ts'
 import { createLog, type Logger } from './lib/log.ts'
 import type { Parts } from './operation/parts.ts'
 import { operations } from './operations.ts'
-import { liveRuns } from './runtime/live-runs.ts'
+import { LiveRuns } from './runtime/live-runs.ts'
 import { openEmbedder } from './runtime/models/embedder.ts'
 import { createRuntime } from './runtime/runtime.ts'
 import { knownSecrets } from './secrets/known-secrets.ts'
@@ -86,7 +86,7 @@ export async function buildParts(
       runtime,
       embedder,
       fetch,
-      live: liveRuns(),
+      live: new LiveRuns(),
       events,
       memo,
       audit,

@@ -8,7 +8,7 @@ describe('a service that is stopped', () => {
   test('finishes what runs, takes nothing new, and then is gone, without waiting for clients to hang up', () =>
     withSlowAgent(400, async (service, invoke) => {
       const [running, streaming] = [invoke('slow'), invoke('slow', { Accept: 'text/event-stream' })]
-      await until('both run', () => service.app.parts.live.ids().length === 2)
+      await until('both run', () => service.app.parts.live.all().length === 2)
       const started = performance.now()
       const stopped = service.app.stop()
       const { status, headers, body } = await running
@@ -28,7 +28,7 @@ describe('a service that is stopped', () => {
           ({ status }) => status,
           () => 'cut off',
         )
-        await until('it runs', () => service.app.parts.live.ids().length === 1)
+        await until('it runs', () => service.app.parts.live.all().length === 1)
         const started = performance.now()
         await service.app.stop()
         assert.ok(performance.now() - started < 10_000)

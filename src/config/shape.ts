@@ -91,7 +91,7 @@ const Limits = z.strictObject({
     .int()
     .min(1)
     .default(10_000)
-    .describe('Entries (an invocation with all its rows is one) waiting for the disk before requests get 503'),
+    .describe('Invocations under way and other entries waiting for the disk before requests get 503'),
 })
 
 const Webhooks = z.strictObject({

@@ -9,6 +9,7 @@ import { Accepted } from '../operation/delivery.ts'
 import { requireUser } from '../operation/scope.ts'
 import { operation } from '../operation.ts'
 import { jobWrite } from '../storage/jobs/jobs.ts'
+import { admit, leave, refusalError } from './admit.ts'
 import {
   failureOf,
   type Invocation,
@@ -44,22 +45,18 @@ export const invokeAgent = operation({
   streams: { replay: replayEvents },
 
   async run({ params, body }, context) {
-    const { actor, emit, live, mode, node, request_id } = context
+    const { emit, live, mode, node, request_id } = context
+    if (mode === 'background') return queue(await prepare(params.agent_id, body, context), context)
+
     // From here on a pause finds the run and stops it; what was paused before is read below.
     const run = live.start(request_id, params.agent_id)
     context.onHangUp?.(() => run.cancel())
     const unfollow = emit && run.follow(undefined, emit)
     try {
-      const agent = await getAgent(params.agent_id, context)
-      const user_id = requireUser(actor, body.context.user_id)
-      const served = await serving(agent, body.environment, context)
-      requireRunning(agent)
-      const invocation = newInvocation({ ...body, context: bindUser(body.context, user_id) }, agent, served, context)
-      if (mode === 'background') return await queue(invocation, agent, context)
-
-      requirePlace(agent, served.definition, () => live.ahead(run))
+      const { invocation, agent, definition } = await prepare(params.agent_id, body, context)
+      const refusal = admit(run, agent, definition, context)
+      if (refusal) throw refusalError(refusal, agent, definition)
       emit?.(startEvent(request_id))
-      const { definition } = served
       const started = { invocation, agent, definition, run, owner: node, stored: false, streaming: emit !== undefined }
       const ended = await runInvocation(started, context)
       const completed = ended.invocation.status === 'completed'
@@ -69,10 +66,21 @@ export const invokeAgent = operation({
       return resultOf(ended.invocation)
     } finally {
       unfollow?.()
-      run.end()
+      leave(run, context)
     }
   },
 })
+
+type Prepared = { invocation: Invocation; agent: Agent; definition: Definition }
+
+/** The invocation that was asked for, and what would answer it. */
+async function prepare(agent_id: string, asked: Asked, context: Context): Promise<Prepared> {
+  const agent = await getAgent(agent_id, context)
+  const user_id = requireUser(context.actor, asked.context.user_id)
+  const served = await serving(agent, asked.environment, context)
+  const bound = { ...asked, context: bindUser(asked.context, user_id) }
+  return { invocation: newInvocation(bound, agent, served, context), agent, definition: served.definition }
+}
 
 async function getAgent(id: string, { memo, storage }: Context): Promise<Agent> {
   const agent = await memo('agents', id, () => agents.find(storage.db, id))
@@ -118,23 +126,12 @@ function newInvocation(
   }
 }
 
-async function queue(invocation: Invocation, agent: Agent, { commit, newId }: Context): Promise<Accepted> {
+async function queue({ invocation, agent, definition }: Prepared, { commit, newId }: Context): Promise<Accepted> {
+  if (agent.status === 'paused') throw refusalError('paused', agent, definition)
   const { id: request_id, created_at } = invocation
   const payload = { agent_id: agent.id, request_id }
   const job = jobWrite({ id: newId('job', created_at), kind: INVOCATION_JOB, payload, run_at: created_at })
   const reply = new Accepted({ request_id, status: 'queued' }, `/v1/agents/${agent.id}/invocations/${request_id}`)
   await commit({ writes: [invocations.insertion(invocation), job] }, reply)
   return reply
-}
-
-function requireRunning({ name, status }: Agent): void {
-  if (status === 'paused') throw new ApiError('agent_paused', `Agent "${name}" is paused`)
-}
-
-/** Only who came before counts: of several that come at once the first go, instead of all being turned away. */
-function requirePlace({ name }: Agent, { limits }: Definition, ahead: () => number): void {
-  if (limits.max_concurrency === null || ahead() < limits.max_concurrency) return
-  throw new ApiError('rate_limited', `Agent "${name}" runs ${limits.max_concurrency} invocations already`, {
-    retry_after: 1,
-  })
 }

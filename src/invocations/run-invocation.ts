@@ -76,8 +76,11 @@ export async function runInvocation(started: Started, parts: Parts): Promise<End
   const invocation = endedBy(started.invocation, outcome, parts.now())
   const left = effects(invocation, agent, definition, outcome.logs, parts)
   const writes = left instanceof Promise ? await left : left
-  if (!stored) return { invocation, entry: { writes: [invocations.insertion(invocation), ...writes] } }
-  return { invocation, entry: { writes, guard: (db) => invocations.finish(db, invocation, started.owner) } }
+  if (!stored) return { invocation, entry: { writes: [invocations.insertion(invocation), ...writes], reserved: true } }
+  return {
+    invocation,
+    entry: { writes, reserved: true, guard: (db) => invocations.finish(db, invocation, started.owner) },
+  }
 }
 
 const NOTHING = { history: [], recalled: [] }

@@ -4,6 +4,7 @@ import type { Parts } from '../operation/parts.ts'
 import type { Database } from '../storage/database.ts'
 import { enqueue } from '../storage/jobs/jobs.ts'
 import type { JobRun } from '../storage/jobs/run-jobs.ts'
+import { admit, leave } from './admit.ts'
 import { endWith, type Invocation, isFinal } from './invocation.ts'
 import { INVOCATION_JOB } from './invoke-agent.ts'
 import { effects, LEASE_MS, runInvocation } from './run-invocation.ts'
@@ -43,9 +44,8 @@ export async function runQueued(
     if (!queued || isFinal(queued)) return
     const { version } = queued
     const definition = version === null ? agent : (await getVersion(storage.db, agent.id, version)).definition
-    const { max_concurrency } = definition.limits
-    // Only who came before counts: of several that look at the same moment the first goes, instead of all waiting on.
-    if (max_concurrency !== null && live.ahead(run) >= max_concurrency) {
+    const refusal = admit(run, agent, definition, parts)
+    if (refusal === 'no_place' || refusal === 'overloaded') {
       // Not a failed attempt: the same work under a new job, a little later.
       const job = { id: newId('job', now()), kind: INVOCATION_JOB, payload, run_at: now() + NO_PLACE_MS }
       await storage.transaction(async (db) => void ((await finish(db)) && (await enqueue(db, job))))
@@ -56,7 +56,7 @@ export async function runQueued(
       throw new Error(`invocation ${request_id} is leased to a node that may have died`)
     }
     const invocation: Invocation = { ...queued, status: 'running', started_at: now() }
-    if (agent.status === 'paused') run.cancel()
+    if (refusal === 'paused') run.cancel()
     const started = { invocation, agent, definition, run, owner: node, stored: true, streaming: true }
     const ended = await runInvocation(started, parts)
     if (stop.aborted && ended.invocation.status === 'cancelled') {
@@ -65,7 +65,7 @@ export async function runQueued(
     }
     await journal.commit(ended.entry)
   } finally {
-    run.end()
+    leave(run, parts)
   }
 }
 
@@ -92,7 +92,8 @@ export async function failQueued(
 /** Keeps this node's word about what it runs, and ends what nodes that died were running. */
 export async function tendRuns(parts: Parts): Promise<void> {
   const { journal, live, node, now, storage } = parts
-  await invocations.renew(storage.db, live.ids(), { owner: node, lease_until: now() + LEASE_MS })
+  const ids = live.all().map(({ request_id }) => request_id)
+  await invocations.renew(storage.db, ids, { owner: node, lease_until: now() + LEASE_MS })
   for (const interrupted of await invocations.listInterrupted(storage.db, now(), SWEEP)) {
     const agent = await agents.findBySeq(storage.db, interrupted.agent_seq)
     const failed = endWith(interrupted, 'failed', INTERRUPTED, now())
@@ -110,6 +111,6 @@ export async function stopUnwanted({ live, storage }: Parts): Promise<void> {
 }
 
 export async function stopCancelled({ live, node, storage }: Parts): Promise<void> {
-  if (live.ids().length === 0) return
+  if (live.all().length === 0) return
   for (const id of await invocations.listCancelRequested(storage.db, node)) live.find(id)?.cancel()
 }

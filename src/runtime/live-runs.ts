@@ -11,16 +11,18 @@ export class LiveRun {
   readonly request_id: string
   readonly agent_id: string
   readonly cancellation = new Cancellation()
-  readonly #forget: (run: LiveRun) => void
+  readonly #runs: LiveRuns
+  /** One of the places that its agent has. */
+  hasPlace = false
   #over = false
   #ending: PromiseWithResolvers<void> | undefined
   #transcript: Transcript | undefined
   #followers: Set<(event: StreamEvent) => void> | undefined
 
-  constructor(request_id: string, agent_id: string, forget: (run: LiveRun) => void) {
+  constructor(request_id: string, agent_id: string, runs: LiveRuns) {
     this.request_id = request_id
     this.agent_id = agent_id
-    this.#forget = forget
+    this.#runs = runs
   }
 
   /** Resolves when the run has ended and its record is written. */
@@ -50,52 +52,75 @@ export class LiveRun {
   }
 
   end(): void {
-    this.#forget(this)
+    this.#runs.forget(this)
     this.#over = true
     this.#ending?.resolve()
   }
 }
 
-export type LiveRuns = {
-  start(request_id: string, agent_id: string): LiveRun
-  find(request_id: string): LiveRun | undefined
-  ofAgent(agent_id: string): LiveRun[]
-  /** How many of its agent's runs began before it and go on. */
-  ahead(run: LiveRun): number
-  agents(): string[]
-  ids(): string[]
-  /** Resolves when nothing runs any more. */
-  idle(): Promise<void>
-}
+/** What runs on this node. */
+export class LiveRuns {
+  readonly #runs = new Map<string, LiveRun>()
+  /** How many places each agent's runs have taken. */
+  readonly #taken = new Map<string, number>()
+  readonly #onFreed: ((agent_id: string) => void)[] = []
 
-export function liveRuns(): LiveRuns {
-  const runs = new Map<string, LiveRun>()
-  const forget = (run: LiveRun) => {
-    // A queued run may have begun under the same id before the request that queued it had ended.
-    if (runs.get(run.request_id) === run) runs.delete(run.request_id)
+  start(request_id: string, agent_id: string): LiveRun {
+    const run = new LiveRun(request_id, agent_id, this)
+    this.#runs.set(request_id, run)
+    return run
   }
 
-  return {
-    start(request_id, agent_id) {
-      const run = new LiveRun(request_id, agent_id, forget)
-      runs.set(request_id, run)
-      return run
-    },
-    find: (request_id) => runs.get(request_id),
-    ofAgent: (agent_id) => [...runs.values()].filter((run) => run.agent_id === agent_id),
-    ahead(run) {
-      let ahead = 0
-      for (const other of runs.values()) {
-        if (other === run) break
-        if (other.agent_id === run.agent_id) ahead += 1
-      }
-      return ahead
-    },
-    agents: () => [...new Set([...runs.values()].map(({ agent_id }) => agent_id))],
-    ids: () => [...runs.keys()],
-    async idle() {
-      while (runs.size > 0) await Promise.all([...runs.values()].map(({ ended }) => ended))
-    },
+  find(request_id: string): LiveRun | undefined {
+    return this.#runs.get(request_id)
+  }
+
+  all(): LiveRun[] {
+    return [...this.#runs.values()]
+  }
+
+  ofAgent(agent_id: string): LiveRun[] {
+    return this.all().filter((run) => run.agent_id === agent_id)
+  }
+
+  agents(): string[] {
+    return [...new Set(this.all().map(({ agent_id }) => agent_id))]
+  }
+
+  /** Gives the run one of its agent's places, unless `limit` of them are taken. It has the place until it ends. */
+  takePlace(run: LiveRun, limit: number | null): boolean {
+    const taken = this.taken(run.agent_id)
+    if (limit !== null && taken >= limit) return false
+    this.#taken.set(run.agent_id, taken + 1)
+    run.hasPlace = true
+    return true
+  }
+
+  /** How many places the agent's runs have taken. */
+  taken(agent_id: string): number {
+    return this.#taken.get(agent_id) ?? 0
+  }
+
+  /** Calls back when a place of an agent becomes free. */
+  onFreed(listener: (agent_id: string) => void): void {
+    this.#onFreed.push(listener)
+  }
+
+  forget(run: LiveRun): void {
+    const { request_id, agent_id } = run
+    // Another run may have begun under the same id: one that this node took over from itself.
+    if (this.#runs.get(request_id) === run) this.#runs.delete(request_id)
+    if (!run.hasPlace) return
+    run.hasPlace = false
+    const taken = this.taken(agent_id) - 1
+    if (taken > 0) this.#taken.set(agent_id, taken)
+    else this.#taken.delete(agent_id)
+    for (const listener of this.#onFreed) listener(agent_id)
+  }
+
+  /** Resolves when nothing runs any more. */
+  async idle(): Promise<void> {
+    while (this.#runs.size > 0) await Promise.all(this.all().map(({ ended }) => ended))
   }
 }
 

@@ -76,11 +76,11 @@ export async function runAndRender({ parts }: { parts: Parts }, run: Run): Promi
 }
 
 /** The entry, and with it the reply for whoever repeats the request. */
-function withReply({ writes, guard }: Entry, held: Held, reply: Rendered): Entry {
+function withReply(entry: Entry, held: Held, reply: Rendered): Entry {
   return {
-    writes,
+    ...entry,
     async guard(db) {
-      if (guard && !(await guard(db))) return false
+      if (entry.guard && !(await entry.guard(db))) return false
       // The guard may have written: a lost claim must undo that too, so it is thrown.
       if (!(await held.complete(db, reply))) throw takenOver()
       return true

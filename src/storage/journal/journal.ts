@@ -10,11 +10,17 @@ export type Entry = {
   writes: Write[]
   /** Runs in the same transaction before the rows; on false nothing of this entry is written and `commit` says so. */
   guard?: (db: Database) => Promise<boolean>
+  /** Its place was set aside with `reserve`, so it is taken however many wait. */
+  reserved?: boolean
 }
 
 export type Journal = {
   /** Resolves once the entry is on disk: true, or false when its guard refused. */
   commit(entry: Entry): Promise<boolean>
+  /** Sets a place in the backlog aside for an entry that will come; false when there is none. */
+  reserve(): boolean
+  /** Gives a place back that was set aside, used or not. */
+  release(): void
   /** Entries that wait for their commit. */
   waiting(): number
   /** Resolves when everything handed in before is committed. */
@@ -41,6 +47,9 @@ type JournalOptions = { backlog: number; onWritten?: (rows: Rows) => void }
 export function openJournal(storage: Storage, { backlog, onWritten }: JournalOptions): Journal {
   let queue: Waiting[] = []
   let inBatch = 0
+  /** Places that are set aside, and entries that wait without one. */
+  let reserved = 0
+  let unreserved = 0
   let running: Promise<void> | undefined
 
   const pump = async () => {
@@ -48,20 +57,34 @@ export function openJournal(storage: Storage, { backlog, onWritten }: JournalOpt
       const batch = queue.slice(0, BATCH_SIZE)
       queue = queue.slice(BATCH_SIZE)
       inBatch = batch.length
+      for (const { entry } of batch) if (!entry.reserved) unreserved--
       await flush(storage, batch, onWritten)
       inBatch = 0
     }
     running = undefined
   }
 
+  const isFull = () => reserved + unreserved >= backlog
+
   return {
     commit(entry) {
-      if (queue.length >= backlog) return Promise.reject(new BacklogFullError('too many writes are waiting'))
+      if (!entry.reserved) {
+        if (isFull()) return Promise.reject(new BacklogFullError('too many writes are waiting'))
+        unreserved++
+      }
       return new Promise((resolve, reject) => {
         queue.push({ entry, resolve, reject })
         // setImmediate: whatever else this turn of the event loop brings in joins the batch.
         running ??= new Promise<void>((done) => setImmediate(done)).then(pump)
       })
+    },
+    reserve() {
+      if (isFull()) return false
+      reserved++
+      return true
+    },
+    release() {
+      reserved--
     },
     waiting: () => queue.length + inBatch,
     async drain() {
