@@ -9,6 +9,7 @@ const EXIT_USAGE = 2
 await start(process.argv.slice(2)).catch(fail)
 
 async function start(args: string[]): Promise<void> {
+  outliveReaders()
   const { config: file, data, ...server } = parseFlags(args)
   const { config } = loadConfig({ flags: { config: file, data, server } })
   const app = await startApp(config)
@@ -21,6 +22,13 @@ async function start(args: string[]): Promise<void> {
   process.once('SIGINT', stop)
   process.once('SIGTERM', stop)
   console.log(banner(app, config.data))
+}
+
+/** Whoever reads what the service prints may go, and so may its terminal: the service stops only when it is told to. */
+function outliveReaders(): void {
+  process.on('SIGHUP', () => {})
+  // The command line, which may have led here, ends with its reader.
+  process.stdout.removeAllListeners('error').on('error', () => {})
 }
 
 function parseFlags(args: string[]) {

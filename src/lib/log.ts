@@ -1,72 +1,62 @@
 import { Writable } from 'node:stream'
-import type { WriteStream } from 'node:tty'
+import { isatty, type WriteStream } from 'node:tty'
 import { styleText } from 'node:util'
 import { type DestinationStream, type Logger, pino } from 'pino'
+import { LogSink } from './log-sink.ts'
 
 export type { Logger } from 'pino'
 
 type LogOptions = { level: string; format: 'auto' | 'json' | 'pretty'; color?: boolean }
 
-export function createLog(options: LogOptions, destination = standardError(options)): Logger {
-  return pino(
-    {
-      level: options.level,
-      base: null,
-      timestamp: pino.stdTimeFunctions.isoTime,
-      formatters: { level: (label) => ({ level: label }) },
-      // A safety net: nothing should hand these over in the first place.
-      redact: {
-        paths: ['authorization', '*.authorization', 'secret', '*.secret', 'password', '*.password'],
-        censor: '[redacted]',
-      },
+export function createLog(options: LogOptions, destination?: DestinationStream): Logger {
+  const settings = {
+    level: options.level,
+    base: null,
+    timestamp: pino.stdTimeFunctions.isoTime,
+    formatters: { level: (label: string) => ({ level: label }) },
+    // A safety net: nothing should hand these over in the first place.
+    redact: {
+      paths: ['authorization', '*.authorization', 'secret', '*.secret', 'password', '*.password'],
+      censor: '[redacted]',
     },
-    destination,
-  )
+  }
+  if (destination) return pino(settings, destination)
+  // Not stdout: that carries only what a person or a pipe asked for.
+  const sink = new LogSink()
+  const log = pino(settings, isPretty(options) ? prettyLines(sink, options) : jsonLines(sink))
+  sink.onCaughtUp = (dropped) => log.warn({ dropped }, 'log lines were dropped: nobody read them')
+  return log
 }
 
-/** Not stdout: that carries only what a person or a pipe asked for. */
-function standardError({ format, color = true }: LogOptions): DestinationStream {
-  const pretty = format === 'pretty' || (format === 'auto' && process.stderr.isTTY)
-  return pretty ? prettyStream(process.stderr, color) : jsonStream()
+function isPretty({ format }: LogOptions): boolean {
+  return format === 'pretty' || (format === 'auto' && isatty(2))
 }
 
 const ERROR = 50
-const BUFFERED_BYTES = 4096
-const SHOWN_WITHIN_MS = 1_000
 
-/**
- * Lines are gathered, so that a request waits for no write; none is kept longer than a second, and an error not at all:
- * it may be the last thing this process says.
- */
-function jsonStream(): DestinationStream {
-  const file = pino.destination({ dest: 2, sync: false, minLength: BUFFERED_BYTES })
-  let timer: NodeJS.Timeout | undefined
-  let flushing = false
-
-  const flush = () => {
-    clearTimeout(timer)
-    timer = undefined
-    if (flushing) return
-    flushing = true
-    file.flush()
-    // What came while a write was under way is not part of it.
-    file.once('drain', () => {
-      flushing = false
-      file.flush()
-    })
-  }
-
+/** An error is shown at once: it may be the last thing that this process says. */
+function jsonLines(sink: LogSink): DestinationStream {
   const stream = {
     /** Asks pino to say each line's level first. */
     [pino.symbols.needsMetadataGsym]: true as const,
     lastLevel: 0,
     write(line: string) {
-      file.write(line)
-      if (stream.lastLevel >= ERROR) flush()
-      else timer ??= setTimeout(flush, SHOWN_WITHIN_MS).unref()
+      sink.write(line)
+      if (stream.lastLevel >= ERROR) sink.flush()
     },
   }
   return stream
+}
+
+/** A person wants to see each line when it comes. */
+function prettyLines(sink: LogSink, { color = true }: LogOptions): DestinationStream {
+  const write = (text: string) => {
+    sink.write(text)
+    sink.flush()
+    return true
+  }
+  const isTTY = isatty(2)
+  return prettyStream({ write, isTTY, hasColors: () => isTTY && process.stderr.hasColors() }, color)
 }
 
 const LEVEL_STYLES: Record<string, Parameters<typeof styleText>[0]> = {

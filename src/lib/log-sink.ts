@@ -1,0 +1,104 @@
+import { constants, fstatSync, openSync, writeSync } from 'node:fs'
+
+const GATHERED_CHARACTERS = 4096
+const SHOWN_WITHIN_MS = 1_000
+const RETRY_MS = 100
+/** As much waits for a reader that has fallen behind; lines that come after are dropped and counted. */
+const MAX_WAITING_CHARACTERS = 1_048_576
+/** How long the end of the process waits for such a reader. */
+const LAST_TRY_MS = 300
+
+const NOTHING = Buffer.alloc(0)
+
+/**
+ * Standard error of a process that does not depend on its reader. One that does not read (a full pipe, a stopped
+ * terminal) or is gone costs lines of the log, and holds up neither the process nor its end.
+ */
+export class LogSink {
+  /** Told how many lines were dropped, once lines are read again. */
+  onCaughtUp: (dropped: number) => void = () => {}
+  #fd: number | undefined
+  #gathered = ''
+  /** Bytes that the reader has not taken yet. */
+  #late: Buffer = NOTHING
+  #dropped = 0
+  #timer: NodeJS.Timeout | undefined
+  readonly #atExit = () => this.#finish()
+
+  /** Lines are gathered, so that a request waits for no write; none is kept longer than a second. */
+  write(line: string): void {
+    if (this.#late.length + this.#gathered.length > MAX_WAITING_CHARACTERS) {
+      this.#dropped += 1
+      return
+    }
+    this.#gathered += line
+    if (this.#gathered.length >= GATHERED_CHARACTERS) this.flush()
+    else this.#flushWithin(SHOWN_WITHIN_MS)
+  }
+
+  /** Writes what was gathered now, unless a reader that has fallen behind gets a moment first. */
+  flush(): void {
+    if (this.#late.length === 0) this.#flush()
+  }
+
+  #flush(): void {
+    clearTimeout(this.#timer)
+    this.#timer = undefined
+    this.#late = this.#writeOut(Buffer.concat([this.#late, Buffer.from(this.#gathered)]))
+    this.#gathered = ''
+    if (this.#late.length > 0) return this.#flushWithin(RETRY_MS)
+    process.off('exit', this.#atExit)
+    if (this.#dropped > 0) this.#tellDropped()
+  }
+
+  #flushWithin(ms: number): void {
+    if (this.#timer) return
+    this.#timer = setTimeout(() => this.#flush(), ms).unref()
+    process.off('exit', this.#atExit).on('exit', this.#atExit)
+  }
+
+  /** Returns what could not be written yet. */
+  #writeOut(bytes: Buffer): Buffer {
+    let rest = bytes
+    this.#fd ??= openWithoutBlocking()
+    try {
+      while (rest.length > 0) rest = rest.subarray(writeSync(this.#fd, rest))
+    } catch (error) {
+      // With any other error than a full pipe there is no reader, and nothing to wait for.
+      if ((error as NodeJS.ErrnoException).code !== 'EAGAIN') return NOTHING
+    }
+    return rest
+  }
+
+  #tellDropped(): void {
+    const dropped = this.#dropped
+    this.#dropped = 0
+    this.onCaughtUp(dropped)
+  }
+
+  #finish(): void {
+    const giveUpAt = performance.now() + LAST_TRY_MS
+    const sleeper = new Int32Array(new SharedArrayBuffer(4))
+    for (;;) {
+      this.#flush()
+      if (this.#late.length === 0 || performance.now() > giveUpAt) return
+      Atomics.wait(sleeper, 0, 0, 10)
+    }
+  }
+}
+
+/**
+ * A descriptor of standard error on which a write fails instead of waiting. Pipes and terminals are opened once more,
+ * because the mode belongs to the opening: other processes that share standard error keep theirs.
+ */
+function openWithoutBlocking(): number {
+  try {
+    // A file never makes anybody wait, and opened again it would have a second place to write at.
+    if (fstatSync(2).isFile()) return 2
+    return openSync('/proc/self/fd/2', constants.O_WRONLY | constants.O_NONBLOCK | constants.O_NOCTTY)
+  } catch {
+    // It is a socket, or this is not Linux. Node makes a pipe or a socket non-blocking when it first reads this property.
+    void process.stderr
+    return 2
+  }
+}
