@@ -14,6 +14,6 @@ export const listAgents = operation({
   list: AgentSummary,
 
   run({ query }, { db, actor }) {
-    return agents.list(db, query, actor.agent_id)
+    return agents.list(db, query, actor.scope.agent_id)
   },
 })

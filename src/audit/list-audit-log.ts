@@ -26,6 +26,6 @@ export const listAuditLog = operation({
   async run({ query }, { db, actor }) {
     const { limit, offset, sort, ...filter } = query
     if (filter.agent_id !== undefined) requireScope(actor, filter.agent_id)
-    return audit.list(db, { limit, offset, sort }, { scope: actor.agent_id, ...filter })
+    return audit.list(db, { limit, offset, sort }, { scope: actor.scope.agent_id, ...filter })
   },
 })

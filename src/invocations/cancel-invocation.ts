@@ -34,7 +34,7 @@ export const cancelInvocation = operation({
     const { db, actor, journal, live, now, storage } = context
     const agent = await agents.get(db, params.agent_id)
     // What runs here may not be stored yet; whose it is must be known before it is stopped.
-    if (actor.user_id !== undefined) await getInScope(db, actor, agent.seq, params.request_id)
+    if (actor.scope.user_id !== null) await getInScope(db, actor, agent.seq, params.request_id)
     const here = live.find(params.request_id)
     if (here?.agent_id === agent.id) {
       here.cancel()

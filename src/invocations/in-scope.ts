@@ -5,8 +5,8 @@ import type { Invocation } from './invocation.ts'
 import * as invocations from './store.ts'
 
 /** To a token that speaks for one user the invocations of others do not exist. */
-export async function getInScope(db: Database, { user_id }: Actor, agent_seq: number, id: string): Promise<Invocation> {
+export async function getInScope(db: Database, { scope }: Actor, agent_seq: number, id: string): Promise<Invocation> {
   const invocation = await invocations.get(db, agent_seq, id)
-  if (user_id !== undefined && invocation.context.user_id !== user_id) throw notFound('Invocation', id)
+  if (scope.user_id !== null && invocation.context.user_id !== scope.user_id) throw notFound('Invocation', id)
   return invocation
 }

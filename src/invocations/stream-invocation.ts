@@ -44,7 +44,7 @@ export const streamInvocation = operation({
     for (;;) {
       const here = live.find(request_id)
       // What runs here may not be stored yet; whose it is must be known before a word of it is told.
-      const unstored = here?.agent_id === agent.id && actor.user_id === undefined
+      const unstored = here?.agent_id === agent.id && actor.scope.user_id === null
       const invocation = unstored ? undefined : await getInScope(db, actor, agent.seq, request_id)
       openStream?.()
       if (invocation && isFinal(invocation)) return tellEnd(invocation)

@@ -24,6 +24,7 @@ export const getSelf = operation({
 
   async run(_input, { db, actor }) {
     const key = actor.kind === 'key' ? await keys.get(db, actor.id) : undefined
-    return { ...actor, permissions: [...actor.permissions], name: key?.name ?? null }
+    const { scope, permissions, ...self } = actor
+    return { ...self, agent_id: scope.agent_id, permissions: [...permissions], name: key?.name ?? null }
   },
 })

@@ -88,7 +88,7 @@ export function presentKey(key: Key, now: number): z.input<typeof KeyReply> {
 
 export function actorOf(key: Key): Actor {
   const { id, agent_id, permissions, tier, expires_at } = key
-  return { kind: 'key', id, agent_id, permissions, tier, expires_at }
+  return { kind: 'key', id, scope: { agent_id, user_id: null }, permissions, tier, expires_at }
 }
 
 /** Enough to recognise a key by, far too little to guess it from. */

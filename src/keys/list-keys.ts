@@ -23,7 +23,7 @@ export const listKeys = operation({
     const { agent_id: ref, status, ...page } = query
     const agent_id = ref === undefined ? undefined : ((await agents.find(db, ref))?.id ?? ref)
     if (agent_id !== undefined) requireScope(actor, agent_id)
-    const { items, total } = await keys.list(db, page, { scope: actor.agent_id, agent_id, status }, now())
+    const { items, total } = await keys.list(db, page, { scope: actor.scope.agent_id, agent_id, status }, now())
     return { items: items.map((key) => presentKey(key, now())), total }
   },
 })

@@ -17,7 +17,7 @@ export const getLogs = operation({
   list: LogEntryReply,
 
   async run({ params, query }, { db, actor }) {
-    if (actor.user_id !== undefined) throw forbidden('This token speaks for one user, and logs tell of all users')
+    if (actor.scope.user_id !== null) throw forbidden('This token speaks for one user, and logs tell of all users')
     const { seq } = await agents.get(db, params.agent_id)
     return logs.list(db, seq, query)
   },

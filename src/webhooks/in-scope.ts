@@ -1,23 +1,19 @@
 import { forbidden } from '../errors.ts'
 import type { Actor } from '../operation/actor.ts'
-import { outOfScope } from '../operation/scope.ts'
+import { requireFound } from '../operation/scope.ts'
 import type { Database } from '../storage/database.ts'
 import * as deliveries from './delivery/delivery-store.ts'
 import * as webhooks from './store.ts'
 import type { Webhook } from './webhook.ts'
 
-/** To a scoped actor a webhook of another scope and one that does not exist look alike. */
 export async function getInScope(db: Database, actor: Actor, id: string): Promise<Webhook> {
   requireEveryUser(actor)
-  if (actor.agent_id === null) return webhooks.get(db, id)
-  const webhook = await webhooks.find(db, id)
-  if (webhook?.agent_id !== actor.agent_id) throw outOfScope()
-  return webhook
+  return requireFound(actor, await webhooks.find(db, id), { kind: 'Webhook', id })
 }
 
 /** A webhook hears what every user is told: whoever speaks for one user has no part in it. */
-export function requireEveryUser({ user_id }: Actor): void {
-  if (user_id !== undefined) throw forbidden('This token speaks for one user, and webhooks hear of all')
+export function requireEveryUser({ scope }: Actor): void {
+  if (scope.user_id !== null) throw forbidden('This token speaks for one user, and webhooks hear of all')
 }
 
 /** Where events go, and the secret they are signed with, would go on after the token. A key can be revoked. */

@@ -26,7 +26,7 @@ export const listWebhooks = operation({
     const { agent_id: ref, event, status, ...page } = query
     const agent_id = ref === undefined ? undefined : ((await agents.find(db, ref))?.id ?? ref)
     if (agent_id !== undefined) requireScope(actor, agent_id)
-    const { items, total } = await webhooks.list(db, page, { scope: actor.agent_id, agent_id, event, status })
+    const { items, total } = await webhooks.list(db, page, { scope: actor.scope.agent_id, agent_id, event, status })
     return { items: items.map((webhook) => presentWebhook(webhook, now())), total }
   },
 })

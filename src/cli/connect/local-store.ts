@@ -13,6 +13,7 @@ import { createLog } from '../../lib/log.ts'
 import type { Actor } from '../../operation/actor.ts'
 import { PLAIN_REPLY } from '../../operation/delivery.ts'
 import type { Parts } from '../../operation/parts.ts'
+import { WHOLE_SERVICE } from '../../operation/scope.ts'
 import type { Operation } from '../../operation.ts'
 import { operations } from '../../operations.ts'
 import { defaultRoles } from '../../security/permissions.ts'
@@ -128,7 +129,7 @@ function localActor({ limits }: Config): Actor {
   return {
     kind: 'local',
     id: 'local',
-    agent_id: null,
+    scope: WHOLE_SERVICE,
     permissions: defaultRoles.admin,
     tier: fastest?.[0] ?? limits.defaultTier,
     expires_at: null,

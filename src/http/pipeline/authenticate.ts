@@ -91,10 +91,10 @@ function throwWhatMayBeHeard({ reason, detail }: RefusedToken, { request_id }: E
 
 /** An agent's issuer may call its users what it likes: its agent is part of their names, so they are nobody else. */
 function tokenActor(grant: TokenGrant, agent_id: string | null, tier: string): Actor {
-  const { issuer, subject, user_id, permissions, expires_at } = grant
-  const scope = agent_id === null ? '' : `${agent_id}:`
-  const id = `token:${scope}${plainIssuer(issuer)}#${subject}`
-  return { kind: 'token', id, agent_id, permissions, tier, expires_at, ...(user_id !== undefined && { user_id }) }
+  const { issuer, subject, user_id = null, permissions, expires_at } = grant
+  const ofAgent = agent_id === null ? '' : `${agent_id}:`
+  const id = `token:${ofAgent}${plainIssuer(issuer)}#${subject}`
+  return { kind: 'token', id, scope: { agent_id, user_id }, permissions, tier, expires_at }
 }
 
 /** Without `#`, and unlike an agent's id: two different owners never get one name. */

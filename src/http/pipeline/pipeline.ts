@@ -2,7 +2,7 @@ import { ApiError, notFound } from '../../errors.ts'
 import { type Actor, requirePermission } from '../../operation/actor.ts'
 import type { Delivery } from '../../operation/delivery.ts'
 import type { Parts } from '../../operation/parts.ts'
-import { outOfScope } from '../../operation/scope.ts'
+import { requireScope } from '../../operation/scope.ts'
 import type { Operation } from '../../operation.ts'
 import type { Gate } from '../../security/gate.ts'
 import { ipList } from '../../security/ip-list.ts'
@@ -110,17 +110,12 @@ function passAgent(exchange: Exchange, edge: Edge): void | Promise<void> {
   if (ref === undefined || !exchange.route) return
   const enter = (agent: AgentGate | undefined) => {
     // First what the actor may not know, then that there is no such agent.
-    checkScope(exchange, agent)
+    requireScope(exchange.actor as Actor, agent?.id ?? null)
     if (!agent) throw notFound('Agent', ref)
     return enterAgent(exchange, agent, edge)
   }
   const found = edge.findAgent(ref)
   return found instanceof Promise ? found.then(enter) : enter(found)
-}
-
-function checkScope({ actor }: Exchange, agent: AgentGate | undefined): void {
-  const scope = (actor as Actor).agent_id
-  if (scope !== null && agent?.id !== scope) throw outOfScope()
 }
 
 /** Past the agent's own security. */
@@ -149,7 +144,7 @@ async function runOperation(edge: Edge, { exchange, route, body: bytes, delivery
   if (operation.concerns) {
     const ref = await operation.concerns(input, edge.parts.storage.db)
     const agent = ref === null ? undefined : await edge.findAgent(ref)
-    if (ref !== null) checkScope(exchange, agent)
+    if (ref !== null) requireScope(exchange.actor as Actor, agent?.id ?? null)
     if (agent) await enterAgent(exchange, agent, edge)
     await askForCode(edge, exchange, operation, body)
   }
@@ -172,8 +167,8 @@ async function runOperation(edge: Edge, { exchange, route, body: bytes, delivery
  * Users for whom an application signs tokens under one name must not meet each other's answers. As JSON, because both
  * parts may hold any separator.
  */
-function repeatScope({ id, user_id }: Actor): string {
-  return user_id === undefined ? id : JSON.stringify([id, user_id])
+function repeatScope({ id, scope }: Actor): string {
+  return scope.user_id === null ? id : JSON.stringify([id, scope.user_id])
 }
 
 function askForCode(edge: Edge, exchange: Exchange, operation: Operation, body: unknown): void | Promise<void> {
