@@ -1,7 +1,7 @@
 import { type Operations, routes } from './api.ts'
-import { errorOf, MoorageError } from './errors.ts'
-import { type Page, type Pages, pages } from './pages.ts'
-import type { Query, RequestOptions, Send } from './request.ts'
+import { type Pages, pages } from './pages.ts'
+import { readData, readPage } from './reply.ts'
+import type { Query, RequestOptions, Sender } from './request.ts'
 
 export type OperationId = keyof Operations
 
@@ -31,24 +31,24 @@ export type Caller = {
   list<Id extends OperationId>(id: Id, input: Input<Id>, options?: RequestOptions): Pages<Item<Id>>
 }
 
-export function caller(send: Send): Caller {
-  const read = async (id: OperationId, { params, query, body }: AnyInput, options?: RequestOptions) => {
+export function caller({ send }: Sender): Caller {
+  const ask = (id: OperationId, { params, query, body }: AnyInput, options?: RequestOptions) => {
     const { method, path } = routes[id]
-    return readJson(await send({ method, path: fill(path, params), query, body }, options))
+    return send({ method, path: fill(path, params), query, body }, options)
   }
   return {
     async call(id, input, options) {
-      const { data } = (await read(id, input as AnyInput, options)) as { data: Data<typeof id> }
-      return data
+      return readData<Data<typeof id>>(await ask(id, input as AnyInput, options))
     },
     list(id, input, options) {
       const { params, query, body } = input as AnyInput
-      // A search says in its body what other lists say in their query.
-      const load = (page: Query) =>
-        body === undefined
-          ? read(id, { params, query: { ...query, ...page } }, options)
-          : read(id, { params, body: { ...body, ...page } }, options)
-      return pages((page) => load(page) as Promise<Page<Item<typeof id>>>, body ?? query)
+      const load = async (page: Query) => {
+        // A search says in its body what other lists say in their query.
+        const asked =
+          body === undefined ? { params, query: { ...query, ...page } } : { params, body: { ...body, ...page } }
+        return readPage<Item<typeof id>>(await ask(id, asked, options))
+      }
+      return pages(load, body ?? query)
     },
   }
 }
@@ -61,18 +61,4 @@ export function fill(path: string, params: Record<string, string> = {}): string 
     if (!value) throw new TypeError(`${name} must not be empty`)
     return encodeURIComponent(value)
   })
-}
-
-export async function readJson(response: Response): Promise<unknown> {
-  const text = await response.text()
-  try {
-    return JSON.parse(text)
-  } catch (cause) {
-    const { status, request_id } = errorOf(response.status, response.headers, '')
-    throw new MoorageError('invalid_reply', `${response.url} did not answer in JSON: is this the right address?`, {
-      status,
-      request_id,
-      cause,
-    })
-  }
 }

@@ -1,5 +1,6 @@
 import { type InvocationQueued, type InvocationResult, routes } from './api.ts'
-import { type Body, caller, fill, type ListQuery, readJson } from './call.ts'
+import { type Body, caller, fill, type ListQuery } from './call.ts'
+import { readData, readJson } from './reply.ts'
 import { type Call, type ClientOptions, type RequestOptions, sender } from './request.ts'
 import { followInvocation, type StreamOptions, streamInvoke } from './stream.ts'
 
@@ -17,8 +18,9 @@ export type Client = ReturnType<typeof createClient>
 
 /** A client of one service: every operation of its API is one method. An agent goes by its id or its name. */
 export function createClient(options: ClientOptions) {
-  const send = sender(options)
-  const { call, list } = caller(send)
+  const { idleTimeoutMs, onRetry } = options
+  const connection = { ...sender(options), idleTimeoutMs, onRetry }
+  const { call, list } = caller(connection)
   const whileStreaming = { timeoutMs: LONGEST_RUN_MS, signal: options.signal }
   type Options = RequestOptions
 
@@ -36,13 +38,12 @@ export function createClient(options: ClientOptions) {
         call('invokeAgent', { params: { agent_id }, body }, { timeoutMs: LONGEST_RUN_MS, ...o }),
       /** The answer as it comes. A connection that breaks is taken up again; leaving the loop cancels the run. */
       stream: (agent_id: string, body: Body<'invokeAgent'>, o?: Options) =>
-        streamInvoke<InvocationResult>(send, agent_id, body, { ...whileStreaming, ...o }),
+        streamInvoke<InvocationResult>(connection, agent_id, body, { ...whileStreaming, ...o }),
       /** Runs in the background; `invocations.get` tells how it went. */
       async start(agent_id: string, body: Body<'invokeAgent'>, o?: Options): Promise<InvocationQueued> {
         const { method, path } = routes.invokeAgent
         const headers = { Prefer: 'respond-async' }
-        const response = await send({ method, path: fill(path, { agent_id }), body, headers }, o)
-        return ((await readJson(response)) as { data: InvocationQueued }).data
+        return readData(await connection.send({ method, path: fill(path, { agent_id }), body, headers }, o))
       },
     },
     invocations: {
@@ -52,7 +53,7 @@ export function createClient(options: ClientOptions) {
         call('getInvocation', { params: { agent_id, request_id } }, o),
       /** What a run has said, from the beginning, and what it says until it ends. */
       follow: (agent_id: string, request_id: string, o?: StreamOptions) =>
-        followInvocation<InvocationResult>(send, agent_id, request_id, { ...whileStreaming, ...o }),
+        followInvocation<InvocationResult>(connection, agent_id, request_id, { ...whileStreaming, ...o }),
       /** Resolves once the work has really stopped. */
       cancel: (agent_id: string, request_id: string, o?: Options) =>
         call('cancelInvocation', { params: { agent_id, request_id } }, o),
@@ -130,7 +131,7 @@ export function createClient(options: ClientOptions) {
     },
     /** Any other request to the service; resolves with the whole body of the reply. */
     async request(request: Call, o?: Options): Promise<unknown> {
-      return readJson(await send(request, o))
+      return readJson(await connection.send(request, o))
     },
   }
 }

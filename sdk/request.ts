@@ -1,4 +1,5 @@
 import { errorOf, MoorageError } from './errors.ts'
+import type { Reply } from './reply.ts'
 
 export type Fetch = (url: string, init: RequestInit) => Promise<Response>
 
@@ -10,10 +11,14 @@ export type ClientOptions = {
   fetch?: Fetch | undefined
   /** How often a request that failed by no fault of its own is sent again. */
   retries?: number | undefined
-  /** How long one try may take. */
+  /** How long one try may take, from the request to the last byte of the reply. */
   timeoutMs?: number | undefined
+  /** How long a stream may be silent, pings included, before it is taken up again. */
+  idleTimeoutMs?: number | undefined
   /** Ends every request that brings no signal of its own. */
   signal?: AbortSignal | undefined
+  /** Is told why and for how long the client waits before it tries again. */
+  onRetry?: ((error: MoorageError, waitMs: number) => void) | undefined
 }
 
 export type RequestOptions = {
@@ -36,8 +41,13 @@ export type Call = {
   headers?: Record<string, string>
 }
 
-/** One call to the service, retried as long as that can help. Resolves with a reply of 2xx, its body unread. */
-export type Send = (call: Call, options?: RequestOptions) => Promise<Response>
+/** Calls to the service, each retried as long as that can help. Both resolve with a reply of 2xx. */
+export type Sender = {
+  /** The whole reply. */
+  send(call: Call, options?: RequestOptions): Promise<Reply>
+  /** A reply that has begun: whoever reads its body watches over it. */
+  open(call: Call, options?: RequestOptions): Promise<Response>
+}
 
 const RETRIES = 2
 const TIMEOUT_MS = 60_000
@@ -45,13 +55,15 @@ const FIRST_PAUSE_MS = 250
 const LONGEST_PAUSE_MS = 60_000
 const INVOKE = /\/invoke(\?|$)/
 
-export function sender(client: ClientOptions): Send {
+export function sender(client: ClientOptions): Sender {
   const base = client.url.replace(/\/+$/, '')
   const fetch: Fetch = client.fetch ?? ((url, init) => globalThis.fetch(url, init))
 
-  return async (call, options = {}) => {
+  async function retrying<T>(call: Call, options: RequestOptions, read: (response: Response) => T | Promise<T>) {
     const { signal = client.signal, retries = client.retries ?? RETRIES } = options
     const { timeoutMs = client.timeoutMs ?? TIMEOUT_MS } = options
+    // Without the slash the path would become part of the host, and the key would go there.
+    if (!call.path.startsWith('/')) throw new TypeError(`the path must start with /: ${call.path}`)
     const url = base + call.path + queryText(call.query)
     const request: RequestInit = {
       method: call.method,
@@ -60,37 +72,55 @@ export function sender(client: ClientOptions): Send {
       ...(call.body !== undefined && { body: JSON.stringify(call.body) }),
     }
     for (let tries = 0; ; tries++) {
-      const outcome = await attempt(fetch, url, request, signal, timeoutMs)
-      if (outcome instanceof Response) return outcome
+      const outcome = await attempt(fetch, url, request, { signal, timeoutMs, read })
+      if (!(outcome instanceof MoorageError)) return outcome
       const pauseMs = pauseBefore(call, outcome, tries)
       if (tries >= retries || pauseMs === undefined) throw outcome
+      client.onRetry?.(outcome, pauseMs)
       await pause(pauseMs, signal)
     }
   }
+
+  return {
+    send: (call, options = {}) => retrying(call, options, readWhole),
+    open: (call, options = {}) => retrying(call, options, (response) => response),
+  }
 }
 
-/** Sends once; an error that the service or the network is the cause of is returned, not thrown. */
-async function attempt(
+async function readWhole(response: Response): Promise<Reply> {
+  const { url, status, headers } = response
+  return { url, status, headers, text: await response.text() }
+}
+
+type Attempt<T> = {
+  signal: AbortSignal | undefined
+  timeoutMs: number
+  read(response: Response): T | Promise<T>
+}
+
+/** Sends once and reads the reply; an error that the service or the network is the cause of is returned, not thrown. */
+async function attempt<T>(
   fetch: Fetch,
   url: string,
   request: RequestInit,
-  signal: AbortSignal | undefined,
-  timeoutMs: number,
-): Promise<Response | MoorageError> {
+  { signal, timeoutMs, read }: Attempt<T>,
+): Promise<T | MoorageError> {
   signal?.throwIfAborted()
-  // The limit is for the reply to begin: a stream may go on for as long as it likes.
   const timer = new AbortController()
   const timeout = setTimeout(() => timer.abort(), timeoutMs)
+  let missing = 'no reply'
   try {
     const response = await fetch(url, {
       ...request,
       signal: signal ? AbortSignal.any([signal, timer.signal]) : timer.signal,
     })
-    if (response.ok) return response
+    missing = 'no end of its reply'
+    if (response.ok) return await read(response)
     return errorOf(response.status, response.headers, await response.text())
   } catch (error) {
     signal?.throwIfAborted()
-    const reason = timer.signal.aborted ? `no reply within ${timeoutMs / 1000} s` : reasonOf(error)
+    if (error instanceof MoorageError) return error
+    const reason = timer.signal.aborted ? `${missing} within ${timeoutMs / 1000} s` : reasonOf(error)
     return new MoorageError('unreachable', `Cannot reach ${new URL(url).origin}: ${reason}`, { cause: error })
   } finally {
     clearTimeout(timeout)
@@ -115,15 +145,20 @@ export function randomKey(): string {
 }
 
 /** Undefined when sending it again cannot help, or only after longer than anybody waits. */
-function pauseBefore({ path }: Call, { code, status, retry_after }: MoorageError, tries: number): number | undefined {
-  // The agent took too long: another try would take as long again.
-  if (code === 'timeout') return undefined
+function pauseBefore({ path }: Call, error: MoorageError, tries: number): number | undefined {
+  const { status, retry_after } = error
   // The agent ran and failed, which its idempotency key does not remember: another try would run it again.
   if (status === 500 && INVOKE.test(path)) return undefined
-  const isPassing = status === 0 || status === 429 || status >= 500 || code === 'idempotency_key_in_use'
-  if (!isPassing) return undefined
+  if (!isPassing(error)) return undefined
   if (retry_after !== undefined) return retry_after * 1000 <= LONGEST_PAUSE_MS ? retry_after * 1000 : undefined
   return FIRST_PAUSE_MS * 2 ** tries * (0.5 + Math.random() / 2)
+}
+
+/** Whether the same request may well succeed a little later. */
+export function isPassing({ code, status }: MoorageError): boolean {
+  // The agent took too long: another try would take as long again.
+  if (code === 'timeout') return false
+  return status === 0 || status === 429 || status >= 500 || code === 'idempotency_key_in_use'
 }
 
 export function pause(ms: number, signal: AbortSignal | undefined): Promise<void> {

@@ -1,6 +1,7 @@
-import { fill, readJson } from './call.ts'
+import { fill } from './call.ts'
 import { errorFrom, MoorageError } from './errors.ts'
-import { pause, type RequestOptions, randomKey, type Send } from './request.ts'
+import { readEvents, type ServerEvent } from './events.ts'
+import { type ClientOptions, isPassing, pause, type RequestOptions, randomKey, type Sender } from './request.ts'
 
 /** What an agent says and does while it answers; `done` is the last. */
 export type InvocationEvent<Result> =
@@ -15,29 +16,37 @@ export type StreamOptions = RequestOptions & {
   last_event_id?: string | undefined
 }
 
+/** How streams reach the service. */
+export type Connection = Sender & Pick<ClientOptions, 'idleTimeoutMs' | 'onRetry'>
+
 const INVOKE = '/v1/agents/{agent_id}/invoke'
 const FOLLOW = '/v1/agents/{agent_id}/invocations/{request_id}/stream'
 const CANCEL = '/v1/agents/{agent_id}/invocations/{request_id}/cancel'
-const REJOINS = 5
-const PAUSE_MS = 200
+const CANCEL_WITHIN_MS = 10_000
+/** The service sends a ping every 15 s. */
+const IDLE_TIMEOUT_MS = 45_000
+const FIRST_PAUSE_MS = 200
+const LONGEST_PAUSE_MS = 5_000
+/** How long a service may be away before its streams are given up. */
+const PATIENCE_MS = 120_000
 
 /**
  * Invokes an agent and tells what it says as it says it. A connection that breaks is taken up again where it broke.
  * Leaving the loop early, or aborting, cancels the run.
  */
 export async function* streamInvoke<Result>(
-  send: Send,
+  connection: Connection,
   agent_id: string,
   body: unknown,
   options: RequestOptions = {},
 ): AsyncGenerator<InvocationEvent<Result>, void, undefined> {
   const once = { ...options, idempotencyKey: options.idempotencyKey ?? randomKey() }
   const headers = { Accept: 'text/event-stream' }
-  const begin = () => send({ method: 'POST', path: fill(INVOKE, { agent_id }), body, headers }, once)
+  const begin = () => connection.open({ method: 'POST', path: fill(INVOKE, { agent_id }), body, headers }, once)
   let request_id: string | undefined
   let isOver = false
   try {
-    for await (const event of rejoining<Result>(send, agent_id, begin, options)) {
+    for await (const event of rejoining<Result>(connection, { agent_id }, begin, options)) {
       if (event.type === 'start') request_id = event.request_id
       isOver = event.type === 'done'
       yield event
@@ -49,110 +58,124 @@ export async function* streamInvoke<Result>(
     if (!isOver && request_id) {
       const path = fill(CANCEL, { agent_id, request_id })
       // Also after an abort, so under a signal of its own.
-      await send({ method: 'POST', path }, { retries: 0, signal: new AbortController().signal }).catch(() => undefined)
+      const briefly = { retries: 0, timeoutMs: CANCEL_WITHIN_MS, signal: new AbortController().signal }
+      await connection.send({ method: 'POST', path }, briefly).catch(() => undefined)
     }
   }
 }
 
 /** Tells what a run has said so far and goes on until it ends; leaving early does not touch the run. */
 export function followInvocation<Result>(
-  send: Send,
+  connection: Connection,
   agent_id: string,
   request_id: string,
   { last_event_id, ...options }: StreamOptions = {},
 ): AsyncGenerator<InvocationEvent<Result>, void, undefined> {
-  const begin = () => rejoin(send, agent_id, request_id, last_event_id, options)
-  return rejoining(send, agent_id, begin, options, request_id)
+  const place = { agent_id, request_id, last_event_id }
+  return rejoining(connection, place, () => join(connection, place, request_id, options), options)
+}
+
+/** How far a stream has come. */
+type Place = {
+  agent_id: string
+  request_id?: string | undefined
+  last_event_id?: string | undefined
+  /** Since when nothing has been heard, and how often it was tried to hear more. */
+  lost?: { since: number; tries: number } | undefined
+  isGoingAway?: boolean
 }
 
 async function* rejoining<Result>(
-  send: Send,
-  agent_id: string,
+  connection: Connection,
+  place: Place,
   begin: () => Promise<Response>,
   options: RequestOptions,
-  known?: string,
 ): AsyncGenerator<InvocationEvent<Result>, void, undefined> {
-  let request_id = known
-  let last_event_id: string | undefined
   let response = await begin()
-  for (let broken = 0; ; ) {
-    for await (const message of messages(response, options.signal)) {
-      broken = 0
-      last_event_id = message.id
-      const event = eventOf<Result>(message, response)
-      if (event.type === 'start') request_id = event.request_id
-      yield event
-      if (event.type === 'done') return
-    }
-    options.signal?.throwIfAborted()
-    if (++broken > REJOINS)
-      throw new MoorageError('unreachable', 'The stream breaks off again and again', { request_id })
-    await pause(PAUSE_MS * broken, options.signal)
-    response = request_id ? await rejoin(send, agent_id, request_id, last_event_id, options) : await begin()
+  for (;;) {
+    const broken = yield* telling<Result>(connection, place, response, options)
+    if (!broken) return
+    response = await comeBack(connection, place, broken, begin, options)
   }
 }
 
-function rejoin(
-  send: Send,
-  agent_id: string,
+/** Tells what comes; returns undefined after the last event, or why it broke off before that. */
+async function* telling<Result>(
+  { idleTimeoutMs = IDLE_TIMEOUT_MS }: Connection,
+  place: Place,
+  response: Response,
+  { signal }: RequestOptions,
+): AsyncGenerator<InvocationEvent<Result>, MoorageError | undefined, undefined> {
+  const events = readEvents(response, { signal, idleTimeoutMs })
+  try {
+    for (;;) {
+      const { done, value } = await events.next()
+      if (done)
+        return new MoorageError('unreachable', `The stream broke off: ${value}`, { request_id: place.request_id })
+      if (value.event === 'error') {
+        const error = errorFrom(JSON.parse(value.data), response.headers.get('x-request-id') ?? undefined)
+        // Said once, it is the process that goes away; said again after coming back, it is about the run.
+        if (error.code !== 'unavailable' || place.isGoingAway) throw error
+        place.isGoingAway = true
+        return error
+      }
+      place.lost = undefined
+      place.isGoingAway = false
+      place.last_event_id = value.id
+      const event = eventOf<Result>(value)
+      if (event.type === 'start') place.request_id = event.request_id
+      yield event
+      if (event.type === 'done') return undefined
+    }
+  } finally {
+    await events.return('left')
+  }
+}
+
+/** Waits and joins again, until the service is there or has been away for too long. */
+async function comeBack(
+  connection: Connection,
+  place: Place,
+  broken: MoorageError,
+  begin: () => Promise<Response>,
+  options: RequestOptions,
+): Promise<Response> {
+  let error = broken
+  for (;;) {
+    place.lost ??= { since: Date.now(), tries: 0 }
+    const { since, tries } = place.lost
+    const pauseMs = Math.min(FIRST_PAUSE_MS * 2 ** tries, LONGEST_PAUSE_MS) * (0.5 + Math.random() / 2)
+    const waitMs = Math.max(pauseMs, (error.retry_after ?? 0) * 1000)
+    if (Date.now() + waitMs - since > PATIENCE_MS) throw error
+    place.lost.tries++
+    connection.onRetry?.(error, waitMs)
+    await pause(waitMs, options.signal)
+    try {
+      return await (place.request_id === undefined ? begin() : join(connection, place, place.request_id, options))
+    } catch (caught) {
+      const canPass = caught instanceof MoorageError && isPassing(caught) && caught.status !== 500
+      if (!canPass) throw caught
+      error = caught
+    }
+  }
+}
+
+function join(
+  { open, idleTimeoutMs = IDLE_TIMEOUT_MS }: Connection,
+  { agent_id, last_event_id, lost }: Place,
   request_id: string,
-  last_event_id: string | undefined,
   options: RequestOptions,
 ): Promise<Response> {
   const headers = {
     Accept: 'text/event-stream',
     ...(last_event_id !== undefined && { 'Last-Event-ID': last_event_id }),
   }
-  return send({ method: 'GET', path: fill(FOLLOW, { agent_id, request_id }), headers }, options)
+  // Whoever comes back counts the tries itself.
+  const briefly = { ...options, timeoutMs: idleTimeoutMs, ...(lost && { retries: 0 }) }
+  return open({ method: 'GET', path: fill(FOLLOW, { agent_id, request_id }), headers }, briefly)
 }
 
-function eventOf<Result>({ event, data }: Message, { headers }: Response): InvocationEvent<Result> {
+function eventOf<Result>({ event, data }: ServerEvent): InvocationEvent<Result> {
   const body = JSON.parse(data)
-  if (event === 'error') throw errorFrom(body, headers.get('x-request-id') ?? undefined)
   return event === 'done' ? { type: 'done', data: body.data } : { type: event, ...body }
-}
-
-type Message = { id: string; event: string; data: string }
-
-/** Server-sent events until the connection ends, in order or not. */
-async function* messages(response: Response, signal: AbortSignal | undefined): AsyncGenerator<Message> {
-  if (!(response.headers.get('content-type') ?? '').startsWith('text/event-stream')) {
-    await readJson(response)
-    throw new MoorageError('invalid_reply', 'The service did not answer with a stream', { status: response.status })
-  }
-  const reader = (response.body as ReadableStream<Uint8Array>).getReader()
-  const decoder = new TextDecoder()
-  let waiting = ''
-  try {
-    for (;;) {
-      const { done, value } = await reader.read()
-      if (done) return
-      waiting += decoder.decode(value, { stream: true })
-      const blocks = waiting.split(/\r?\n\r?\n/)
-      waiting = blocks.pop() as string
-      for (const block of blocks) {
-        const message = parse(block)
-        if (message) yield message
-      }
-    }
-  } catch (error) {
-    signal?.throwIfAborted()
-    // Broken by the network: whoever reads on joins again. Anything else is the caller's own.
-    if (!(error instanceof TypeError)) throw error
-  } finally {
-    await reader.cancel().catch(() => undefined)
-  }
-}
-
-function parse(block: string): Message | undefined {
-  const fields = new Map<string, string>()
-  for (const line of block.split(/\r?\n/)) {
-    const [, name, value] = /^([^:]+):? ?(.*)$/.exec(line) ?? []
-    if (name === undefined || value === undefined) continue
-    const before = fields.get(name)
-    fields.set(name, name === 'data' && before !== undefined ? `${before}\n${value}` : value)
-  }
-  const data = fields.get('data')
-  if (data === undefined) return undefined
-  return { id: fields.get('id') ?? '', event: fields.get('event') ?? 'message', data }
 }

@@ -112,4 +112,19 @@ describe('pretty logs', () => {
     assert.equal(written({ isTTY: true, hasColors: () => false }, true), plain)
     assert.equal(written({}, true), plain)
   })
+
+  test('what strangers wrote neither steers the terminal nor makes a line of its own', () => {
+    const evil = 'a\u001b[2J\u009b\u202eb\r\nhh:mm:ss warn  forged\u2028'
+    let text = ''
+    const write = (line: string) => {
+      text += line
+      return true
+    }
+    const log = createLog({ level: 'info', format: 'pretty' }, prettyStream({ write }, false))
+    log.info({ name: evil, [evil]: 1, nested: { evil } }, evil)
+    log.error({ err: new Error(evil) }, 'failed')
+    assert.doesNotMatch(text, /(?!\n)[\p{Cc}\p{Bidi_Control}\u2028]/u)
+    assert.equal(text.split('\n').length, 3)
+    assert.ok(text.includes('a\\u001b[2J\\u009b\\u202eb\\u000d\\u000ahh:mm:ss'), text)
+  })
 })

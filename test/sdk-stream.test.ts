@@ -54,6 +54,11 @@ describe('the SDK and an agent that talks', () => {
     assert.ok(events.filter(({ type }) => type === 'delta').length > 1)
   })
 
+  test('every character comes through, line separators too', async () => {
+    const message = 'one\u2028two\u2029three\u0085four\r\nfive: six'
+    assert.equal(textOf(await collect(client.agents.stream('hello', { message }))), message)
+  })
+
   test('an agent that fails, and one that is not there, throw', async () => {
     await assert.rejects(collect(client.agents.stream('talker', { message: 'fail' })), {
       code: 'server_error',
@@ -109,6 +114,68 @@ describe('the SDK and an agent that talks', () => {
     assert.equal(await countRuns(), runsBefore + 3)
   })
 
+  test('a stream that falls silent is taken up again where it stopped; pings keep it', async () => {
+    const silent = await silentProxy(service.url)
+    const through = createClient({ url: silent.url, key: service.admin, idleTimeoutMs: 150 })
+    const events = await collect(through.agents.stream('talker', { message: 'go' }))
+    assert.equal(textOf(events), SENTENCE)
+    assert.equal(silent.connections(), 2)
+    await silent.close()
+
+    let connections = 0
+    const pinging = await startLocalServer((_request, response) => {
+      connections++
+      response.writeHead(200, { 'content-type': 'text/event-stream' })
+      let pings = 0
+      const timer = setInterval(() => {
+        if (++pings < 10) return response.write(': ping\n\n')
+        clearInterval(timer)
+        response.end('id: 1\nevent: done\ndata: {"data":{}}\n\n')
+      }, 50)
+    })
+    const patient = createClient({ url: pinging.url, key: 'mrg_x', idleTimeoutMs: 300 })
+    assert.equal((await collect(patient.invocations.follow('talker', 'req_1'))).length, 1)
+    assert.equal(connections, 1)
+    await pinging.close()
+  })
+
+  test('a service that goes away and comes back is found again; who waits is told', async () => {
+    const answers = ['event: error\ndata: {"error":{"code":"unavailable","message":"stopping"}}', 503, 'cut', 'end']
+    const asked: (string | undefined)[] = []
+    const server = await startLocalServer((request, response) => {
+      asked.push(request.headers['last-event-id'] as string | undefined)
+      const answer = asked.length === 1 ? 'begin' : answers.shift()
+      if (answer === 503) return response.writeHead(503, { 'retry-after': '0' }).end()
+      response.writeHead(200, { 'content-type': 'text/event-stream' })
+      if (answer === 'begin') return response.end('id: 7\nevent: start\ndata: {"request_id":"req_1"}\n\n')
+      if (answer === 'end') return response.end('id: 9\nevent: done\ndata: {"data":{}}\n\n')
+      response.end(answer === 'cut' ? 'id: 8\nevent: del' : `${answer}\n\n`)
+    })
+    const told: string[] = []
+    const away = createClient({ url: server.url, key: 'mrg_x', onRetry: ({ code }) => told.push(code) })
+    const events = await collect(away.agents.stream('talker', { message: 'go' }))
+    assert.deepEqual(
+      events.map(({ type }) => type),
+      ['start', 'done'],
+    )
+    assert.deepEqual(asked, [undefined, '7', '7', '7', '7'])
+    assert.deepEqual(told, ['unreachable', 'unavailable', 'unavailable', 'unreachable'])
+    await server.close()
+  })
+
+  test('a run that its service gave up is told as such, not asked for again and again', async () => {
+    let connections = 0
+    const server = await startLocalServer((_request, response) => {
+      connections++
+      response.writeHead(200, { 'content-type': 'text/event-stream' })
+      response.end('event: error\ndata: {"error":{"code":"unavailable","message":"The service stopped"}}\n\n')
+    })
+    const given = createClient({ url: server.url, key: 'mrg_x' })
+    await assert.rejects(collect(given.invocations.follow('talker', 'req_1')), { code: 'unavailable' })
+    assert.equal(connections, 2)
+    await server.close()
+  })
+
   test('memory, logs and metrics of what was said', async () => {
     const context = { user_id: 'u1', session_id: 's1' }
     await client.agents.invoke('hello', { message: 'my cat is called Tom', context })
@@ -158,6 +225,28 @@ async function breakingProxy(target: string, cut: string) {
         outgoing.write(chunk.subarray(0, at + 3), () => outgoing.destroy())
       })
       reply.on('end', () => outgoing.end())
+    })
+    forward.on('error', () => outgoing.destroy())
+    incoming.pipe(forward)
+  })
+  return { ...server, connections: () => connections }
+}
+
+/** Passes everything on, but lets the first stream fall silent after its first piece of text. */
+async function silentProxy(target: string) {
+  let connections = 0
+  const server = await startLocalServer((incoming, outgoing) => {
+    const isFirst = ++connections === 1
+    let isSilent = false
+    const { method, url = '/', headers } = incoming
+    const forward = httpRequest(new URL(url, target), { method, headers }, (reply) => {
+      outgoing.writeHead(reply.statusCode ?? 502, reply.headers)
+      reply.on('data', (chunk: Buffer) => {
+        if (isSilent) return
+        isSilent = isFirst && chunk.includes('event: delta')
+        outgoing.write(chunk)
+      })
+      reply.on('end', () => isSilent || outgoing.end())
     })
     forward.on('error', () => outgoing.destroy())
     incoming.pipe(forward)

@@ -188,6 +188,15 @@ describe('the SDK and a service that is not well', () => {
   })
 
   test('a reply that is not ours says so', async () => {
+    for (const body of ['{}', 'null', '[]', '{"data":{"id":"agt_1"}}', '{"success":true}']) {
+      given(status(200, body), status(200, body))
+      await assert.rejects(
+        client.agents.get('a'),
+        { code: 'invalid_reply', message: /is this the right address/ },
+        body,
+      )
+      await assert.rejects(async () => client.agents.list(), { code: 'invalid_reply' }, body)
+    }
     given(status(200, '<html>welcome</html>'))
     await assert.rejects(client.agents.get('a'), { code: 'invalid_reply', message: /not answer in JSON/ })
   })
@@ -205,6 +214,48 @@ describe('the SDK and a service that is not well', () => {
       code: 'unreachable',
       message: /no reply within 0.02 s/,
     })
+  })
+
+  test('a reply that begins in time and does not end in time: tried again, then told', async () => {
+    const stall: Answer = (_request, response) => {
+      response.writeHead(200, { 'content-type': 'application/json' })
+      response.write('{"success":true,"da')
+    }
+    given(stall)
+    assert.equal((await client.agents.get('a', { timeoutMs: 300 })).id, 'agt_1')
+    assert.equal(requests.length, 2)
+    given(stall)
+    await assert.rejects(client.agents.get('a', { timeoutMs: 50, retries: 0 }), {
+      code: 'unreachable',
+      message: /no end of its reply within 0.05 s/,
+    })
+    given((_request, response) => {
+      response.writeHead(404, { 'content-type': 'application/json' })
+      response.write('{"success":fal')
+    })
+    await assert.rejects(client.agents.get('a', { timeoutMs: 50, retries: 0 }), { code: 'unreachable' })
+  })
+
+  test('waits are told, with their reason', async () => {
+    const told: [string, number][] = []
+    const telling = createClient({
+      url: server.url,
+      key: 'mrg_x',
+      onRetry: ({ code }, waitMs) => told.push([code, waitMs]),
+    })
+    given(status(429, '', { 'retry-after': '1' }), hangUp)
+    await telling.agents.get('a')
+    assert.deepEqual(
+      told.map(([code]) => code),
+      ['rate_limited', 'unreachable'],
+    )
+    assert.equal(told[0]?.[1], 1000)
+  })
+
+  test('a path cannot become part of the host', async () => {
+    given()
+    await assert.rejects(client.request({ method: 'GET', path: '.example.com/' }), TypeError)
+    assert.equal(requests.length, 0)
   })
 
   test('an abort ends a request and a wait', async () => {

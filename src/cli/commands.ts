@@ -1,4 +1,5 @@
 import { Command } from 'commander'
+import { visible } from '../lib/visible.ts'
 import type { World } from './world.ts'
 
 type Setup = (command: Command, world: World) => void
@@ -194,7 +195,7 @@ export async function buildProgram(world: World, wanted: (name: string) => boole
     .configureHelp({ subcommandTerm: (command) => command.name() })
     .configureOutput({
       writeOut: (text) => world.stdout.write(text),
-      writeErr: (text) => world.stderr.write(text),
+      writeErr: (text) => world.isJson || world.stderr.write(visible(text)),
       getOutHelpWidth: () => world.stdout.columns ?? 100,
       getErrHelpWidth: () => world.stderr.columns ?? 100,
       getOutHasColors: () => false,

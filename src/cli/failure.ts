@@ -40,6 +40,29 @@ export function exitCodeOf(error: unknown): number {
   return [400, 413, 415, 422].includes(status) ? EXIT.usage : EXIT.failed
 }
 
+/** How --json names what a command itself found wrong; what the service says has a code of its own. */
+const CODES: Record<number, string> = {
+  [EXIT.usage]: 'usage',
+  [EXIT.notFound]: 'not_found',
+  [EXIT.auth]: 'unauthorized',
+  [EXIT.declined]: 'declined',
+  [EXIT.unreachable]: 'unreachable',
+  [EXIT.interrupted]: 'interrupted',
+}
+
+/** An error as the API says it, for programs. */
+export function failureBody(error: unknown) {
+  const exit_code = exitCodeOf(error)
+  if (error instanceof MoorageError) {
+    const { code, message, details, retry_after, request_id } = error
+    const more = { ...(retry_after !== undefined && { retry_after }), ...(details.length > 0 && { details }) }
+    return { success: false, error: { code, message, ...more }, ...(request_id && { request_id }), exit_code }
+  }
+  const hint = error instanceof Failure ? error.hint?.trim() : undefined
+  const message = error instanceof Error ? error.message : String(error)
+  return { success: false, error: { code: CODES[exit_code] ?? 'failed', message, ...(hint && { hint }) }, exit_code }
+}
+
 /** One line that says what went wrong, and lines below it that help. */
 export function explain(error: unknown): string {
   if (error instanceof Failure) return lines(error.message, error.hint)

@@ -1,6 +1,6 @@
 import { CommanderError } from 'commander'
 import { buildProgram } from './commands.ts'
-import { EXIT, exitCodeOf } from './failure.ts'
+import { EXIT, exitCodeOf, type Failure, usage } from './failure.ts'
 import { complain, print } from './terminal/output.ts'
 import type { World } from './world.ts'
 
@@ -9,16 +9,28 @@ const COMPLETE = '__complete'
 
 /** One run of the command line; resolves with its exit code. */
 export async function run(args: string[], world: World): Promise<number> {
+  const end = args.indexOf('--')
+  const isJson = (end < 0 ? args : args.slice(0, end)).includes('--json')
+  const informed = { ...world, isJson }
   try {
     if (args[0] === COMPLETE) await complete(args.slice(1), world)
-    else await execute(args, world)
+    else await execute(args, informed)
     return EXIT.ok
   } catch (error) {
-    if (error instanceof CommanderError) return error.exitCode === 0 ? EXIT.ok : EXIT.usage
+    if (error instanceof CommanderError) {
+      if (error.exitCode === 0) return EXIT.ok
+      // Without --json commander has told it itself.
+      if (isJson) complain(informed, misuse(error))
+      return EXIT.usage
+    }
     if (world.signal.aborted) return EXIT.interrupted
-    complain(world, error)
+    complain(informed, error)
     return exitCodeOf(error)
   }
+}
+
+function misuse({ code, message }: CommanderError): Failure {
+  return usage(code === 'commander.help' ? 'Say which command: --help shows them' : message.replace(/^error: /, ''))
 }
 
 async function execute(args: string[], world: World): Promise<void> {

@@ -13,6 +13,8 @@ export type World = {
   stdin: Input
   stdout: Output
   stderr: Output
+  /** A program reads along: what else goes to stderr is one JSON object a line. */
+  isJson?: boolean
   /** Aborted by Ctrl-C. */
   signal: AbortSignal
 }

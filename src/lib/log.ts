@@ -3,6 +3,7 @@ import { isatty, type WriteStream } from 'node:tty'
 import { styleText } from 'node:util'
 import { type DestinationStream, type Logger, pino } from 'pino'
 import { LogSink } from './log-sink.ts'
+import { visibleLine } from './visible.ts'
 
 export type { Logger } from 'pino'
 
@@ -66,7 +67,10 @@ const LEVEL_STYLES: Record<string, Parameters<typeof styleText>[0]> = {
   info: 'green',
 }
 
-/** Lines for a person; coloured when `color` is wanted and the terminal can. */
+/**
+ * Lines for a person; coloured when `color` is wanted and the terminal can. What strangers wrote can neither steer the
+ * terminal nor make a line that looks like one of ours.
+ */
 export function prettyStream(
   terminal: Pick<WriteStream, 'write'> & Partial<Pick<WriteStream, 'isTTY' | 'hasColors'>>,
   color: boolean,
@@ -78,11 +82,11 @@ export function prettyStream(
     write(chunk: Buffer, _encoding, done) {
       const { time, level, msg, ...rest } = JSON.parse(chunk.toString()) as Record<string, unknown>
       const details = Object.entries(rest).map(
-        ([name, value]) => ` ${name}=${typeof value === 'string' ? value : JSON.stringify(value)}`,
+        ([key, value]) => ` ${visibleLine(`${key}=${typeof value === 'string' ? value : JSON.stringify(value)}`)}`,
       )
       const clock = paint('dim', String(time).slice(11, 19))
       const name = paint(LEVEL_STYLES[String(level)] ?? 'dim', String(level).padEnd(5))
-      terminal.write(`${clock} ${name} ${msg}${paint('dim', details.join(''))}\n`)
+      terminal.write(`${clock} ${name} ${visibleLine(String(msg))}${paint('dim', details.join(''))}\n`)
       done()
     },
   })

@@ -2,7 +2,7 @@ import { Option } from 'commander'
 import type { Pages } from '../../../sdk/client.ts'
 import { integer } from '../command.ts'
 import type { World } from '../world.ts'
-import { note, paint } from './output.ts'
+import { note } from './output.ts'
 
 export type Limit = { limit: number }
 
@@ -23,6 +23,6 @@ export async function gather<T>(world: World, { limit }: Limit, load: (pageLimit
     items.push(item)
     if (items.length === limit) break
   }
-  if (total > items.length) note(world, paint(world, 'stderr', 'dim', `${total - items.length} more: --limit ${total}`))
+  if (total > items.length) note(world, `${total - items.length} more: --limit ${total}`, 'dim')
   return items
 }

@@ -1,6 +1,6 @@
 import { styleText } from 'node:util'
 import { visible } from '../../lib/visible.ts'
-import { explain } from '../failure.ts'
+import { explain, failureBody } from '../failure.ts'
 import type { World } from '../world.ts'
 import { renderTable } from './table.ts'
 
@@ -16,8 +16,9 @@ export function printPainted({ stdout }: World, text: string): void {
   stdout.write(text.endsWith('\n') ? text : `${text}\n`)
 }
 
+/** What is on stderr is for people, wherever it ends up: in a terminal now, or later out of a file. */
 export function shown(world: World, stream: 'stdout' | 'stderr', text: string): string {
-  return world[stream].isTTY ? visible(text) : text
+  return stream === 'stderr' || world[stream].isTTY ? visible(text) : text
 }
 
 export function printJson(world: World, value: unknown): void {
@@ -25,8 +26,13 @@ export function printJson(world: World, value: unknown): void {
 }
 
 /** What a person should know and a program should not have to skip. */
-export function note({ stderr }: World, text: string): void {
-  stderr.write(`${text}\n`)
+export function note(world: World, text: string, style?: Style): void {
+  if (world.isJson) writeLine(world, JSON.stringify({ note: text.trim() }))
+  else writeLine(world, style ? paint(world, 'stderr', style, text) : shown(world, 'stderr', text))
+}
+
+function writeLine({ stderr }: World, line: string): void {
+  stderr.write(`${line}\n`)
 }
 
 export function paint(world: World, stream: 'stdout' | 'stderr', style: Style, text: string): string {
@@ -38,12 +44,22 @@ export function paint(world: World, stream: 'stdout' | 'stderr', style: Style, t
 
 /** `✔ done` on stderr. */
 export function success(world: World, text: string): void {
-  note(world, `${paint(world, 'stderr', 'green', '✔')} ${shown(world, 'stderr', text)}`)
+  marked(world, 'green', '✔', text)
 }
 
-/** What went wrong, on stderr. */
+export function warn(world: World, text: string): void {
+  marked(world, 'yellow', 'warning', text)
+}
+
+/** What went wrong, on stderr: in words, or with --json as the API says it. */
 export function complain(world: World, error: unknown): void {
-  note(world, `${paint(world, 'stderr', 'red', 'error')} ${shown(world, 'stderr', explain(error))}`)
+  if (world.isJson) writeLine(world, JSON.stringify(failureBody(error)))
+  else marked(world, 'red', 'error', explain(error))
+}
+
+function marked(world: World, style: Style, mark: string, text: string): void {
+  if (world.isJson) note(world, text)
+  else writeLine(world, `${paint(world, 'stderr', style, mark)} ${shown(world, 'stderr', text)}`)
 }
 
 export type Column<T> = { title: string; of(row: T): unknown }

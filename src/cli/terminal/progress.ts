@@ -1,3 +1,4 @@
+import { visibleLine } from '../../lib/visible.ts'
 import type { World } from '../world.ts'
 import { paint } from './output.ts'
 
@@ -8,11 +9,13 @@ const CLEAR_LINE = '\r\u001b[K'
 
 /** Tells somebody at a terminal that something is under way, if it takes longer than a moment. */
 export async function progress<T>(world: World, text: string, work: () => Promise<T>): Promise<T> {
-  const { stderr } = world
-  if (!stderr.isTTY) return work()
+  const { stderr, isJson } = world
+  if (!stderr.isTTY || isJson) return work()
   let shown = 0
   const draw = () =>
-    stderr.write(`${CLEAR_LINE}${paint(world, 'stderr', 'cyan', FRAMES[shown++ % FRAMES.length] ?? '')} ${text}`)
+    stderr.write(
+      `${CLEAR_LINE}${paint(world, 'stderr', 'cyan', FRAMES[shown++ % FRAMES.length] ?? '')} ${visibleLine(text)}`,
+    )
   let frames: NodeJS.Timeout | undefined
   const patience = setTimeout(() => {
     draw()

@@ -1,3 +1,4 @@
+import { visible } from '../../lib/visible.ts'
 import { EXIT, Failure, usage } from '../failure.ts'
 import { isInteractive, type World } from '../world.ts'
 
@@ -6,7 +7,7 @@ export async function confirm(world: World, question: string, { yes }: { yes?: b
   if (yes) return
   if (!isInteractive(world)) throw usage(`${question} Nobody can be asked here: say --yes`)
   const prompts = await import('@clack/prompts')
-  const answer = await prompts.confirm({ ...streams(world), message: question, initialValue: false })
+  const answer = await prompts.confirm({ ...streams(world), message: visible(question), initialValue: false })
   if (prompts.isCancel(answer)) throw interrupted()
   if (!answer) throw new Failure(EXIT.declined, 'Nothing was changed')
 }
@@ -14,9 +15,10 @@ export async function confirm(world: World, question: string, { yes }: { yes?: b
 type Question = { message: string; initial?: string | undefined; secret?: boolean; missing: string }
 
 /** Asks for a text; where nobody can be asked, `missing` says what to give instead. */
-export async function ask(world: World, { message, initial, secret, missing }: Question): Promise<string> {
+export async function ask(world: World, { initial, secret, missing, ...question }: Question): Promise<string> {
   if (!isInteractive(world)) throw usage(missing)
   const { text, password, isCancel } = await import('@clack/prompts')
+  const message = visible(question.message)
   const answer = secret
     ? await password({ ...streams(world), message })
     : await text({ ...streams(world), message, ...(initial !== undefined && { initialValue: initial }) })

@@ -1,4 +1,4 @@
-import { visible } from '../../lib/visible.ts'
+import { visibleLine } from '../../lib/visible.ts'
 
 const GAP = 2
 const NARROWEST = 8
@@ -38,7 +38,7 @@ function fit(text: string, width: number): string {
 }
 
 function singleLine(text: string): string {
-  return visible(text.replaceAll(/\s*\n\s*|\t/g, ' '))
+  return visibleLine(text.replaceAll(/\s*\n\s*|\t/g, ' '))
 }
 
 const segmenter = new Intl.Segmenter()

@@ -1,8 +1,10 @@
 import { text } from 'node:stream/consumers'
 import type { Command } from 'commander'
-import { createClient, type Self } from '../../../../sdk/client.ts'
+import type { Self } from '../../../../sdk/client.ts'
 import { takesService } from '../../command.ts'
-import { addressOf, type Common, withClient } from '../../connect/connect.ts'
+import { addressOf } from '../../connect/address.ts'
+import { clientOf } from '../../connect/client.ts'
+import { type Common, withClient } from '../../connect/connect.ts'
 import {
   chosenProfile,
   DEFAULT_PROFILE,
@@ -12,7 +14,7 @@ import {
   writeProfiles,
 } from '../../connect/profiles.ts'
 import { EXIT, Failure, usage } from '../../failure.ts'
-import { note, paint, printJson, printRecord, printRows, success } from '../../terminal/output.ts'
+import { note, printJson, printRecord, printRows, success, warn } from '../../terminal/output.ts'
 import { ask } from '../../terminal/prompts.ts'
 import { isInteractive, type World } from '../../world.ts'
 
@@ -66,9 +68,9 @@ async function logIn(world: World, givenUrl: string | undefined, options: LoginO
   if (key === '') throw usage('Send the key on stdin: moorage login <url> < key.txt')
 
   if (url.protocol === 'http:' && !LOOPBACK.test(url.hostname)) {
-    note(world, `${paint(world, 'stderr', 'yellow', 'warning')} the key goes to ${url.host} in the clear: use https`)
+    warn(world, `the key goes to ${url.host} in the clear: use https`)
   }
-  const self: Self = await createClient({ url: url.href, key }).keys.self({ signal: world.signal })
+  const self: Self = await clientOf(world, { url: url.href, key }).keys.self()
   writeProfiles(world, { current: name, profiles: { ...stored.profiles, [name]: { url: asked, key } } })
   if (options.json) return printJson(world, { profile: name, url: asked, ...self })
   success(world, `Logged in to ${asked} as ${self.name ?? self.id} (${self.permissions.join(', ')})`)

@@ -13,7 +13,9 @@ export function mfa(command: Command, world: World): void {
       await withClientOrStore(world, options, async (client) => {
         const factor = await client.mfa.enrol(id, options)
         if (options.json) return printJson(world, factor)
-        note(world, `Add this to an authenticator app, or type the secret ${factor.secret}`)
+        // In a script stderr may end up in a log: what is secret goes to stdout alone.
+        const secret = isInteractive(world) ? `, or type the secret ${factor.secret}` : ''
+        note(world, `Add this to an authenticator app${secret}`)
         print(world, factor.uri)
         if (!isInteractive(world)) return note(world, `Then: moorage mfa confirm ${id} <code>`)
         const code = await ask(world, { message: 'The code it shows now', missing: 'Give the code' })

@@ -5,7 +5,7 @@ import { list, takesStore, yesOption } from '../../command.ts'
 import { type Common, withClientOrStore } from '../../connect/connect.ts'
 import { usage } from '../../failure.ts'
 import { gather, type Limit, limitOption } from '../../terminal/gather.ts'
-import { type Column, note, paint, printJson, printRows, success } from '../../terminal/output.ts'
+import { type Column, printJson, printRows, success, warn } from '../../terminal/output.ts'
 import { ask, confirm } from '../../terminal/prompts.ts'
 import { isInteractive, type World } from '../../world.ts'
 
@@ -28,10 +28,7 @@ export function secrets(command: Command, world: World): void {
       const secret = await withClientOrStore(world, options, (client) =>
         client.secrets.set(name, { value, hosts }, options),
       )
-      if (secret.overridden) {
-        const warning = paint(world, 'stderr', 'yellow', 'warning')
-        note(world, `${warning} moorage.yaml has a secret of this name, and that one is used`)
-      }
+      if (secret.overridden) warn(world, 'moorage.yaml has a secret of this name, and that one is used')
       if (options.json) return printJson(world, secret)
       success(world, `Set ${secret.name} for ${secret.hosts.join(', ')}`)
     })

@@ -3,7 +3,7 @@ import { type Agent, type Client, type Deployment, MoorageError } from '../../..
 import { takesService } from '../../command.ts'
 import { type Common, withClient } from '../../connect/connect.ts'
 import { EXIT, Failure } from '../../failure.ts'
-import { note, paint, printJson, success } from '../../terminal/output.ts'
+import { note, printJson, success } from '../../terminal/output.ts'
 import type { World } from '../../world.ts'
 import type { AgentFile } from './agent-file.ts'
 
@@ -57,7 +57,7 @@ async function serve(world: World, client: Client, agent: Agent, digest: string,
   const { environment, message, version = digest.slice(0, 12) } = wanted
   const active = (await client.deployments.list(agent.id, { environment, status: 'active', limit: 1 })).data[0]
   if (active?.version === version && active.digest === digest) {
-    note(world, paint(world, 'stderr', 'dim', `${environment} serves ${version} of ${agent.name} already`))
+    note(world, `${environment} serves ${version} of ${agent.name} already`, 'dim')
     return active
   }
   if (wanted.version !== undefined) await requireFreshLabel(client, agent, version, digest)

@@ -4,7 +4,7 @@ import type { Command } from 'commander'
 import type { Client } from '../../../../sdk/client.ts'
 import { takesService } from '../../command.ts'
 import { type Common, withClient } from '../../connect/connect.ts'
-import { complain, note, paint } from '../../terminal/output.ts'
+import { complain, note } from '../../terminal/output.ts'
 import type { World } from '../../world.ts'
 import { followLogs, recentLogs } from '../watch/logs.ts'
 import { AGENT_FILE } from './agent-file-name.ts'
@@ -28,7 +28,7 @@ export function dev(command: Command, world: World): void {
         )
         try {
           const { name } = await redeploy(world, client, options).finally(first.resolve)
-          note(world, paint(world, 'stderr', 'dim', hint(name, options)))
+          note(world, hint(name, options), 'dim')
           await followLogs(world, client, name, options, await recentLogs(client, name, options))
         } finally {
           stopWatching()

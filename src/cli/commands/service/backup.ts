@@ -4,7 +4,7 @@ import { join, resolve } from 'node:path'
 import type { Command } from 'commander'
 import { configOption, dataOption } from '../../command.ts'
 import { EXIT, Failure } from '../../failure.ts'
-import { note, paint, print, printJson, success } from '../../terminal/output.ts'
+import { note, print, printJson, success } from '../../terminal/output.ts'
 import type { World } from '../../world.ts'
 
 /** What is in a backup; written last, so a folder without it is none. */
@@ -43,7 +43,7 @@ export function backup(command: Command, world: World): void {
         throw new Failure(EXIT.failed, `${folder} is not empty`, '  Name a new folder')
       }
 
-      note(world, paint(world, 'stderr', 'dim', `Copying ${store} …`))
+      note(world, `Copying ${store} …`, 'dim')
       mkdirSync(folder, { recursive: true, mode: 0o700 })
       const copy = join(folder, STORE)
       copySqlite(store, copy)

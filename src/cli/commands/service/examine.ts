@@ -1,10 +1,11 @@
 import { existsSync, statfsSync, statSync } from 'node:fs'
 import { join } from 'node:path'
-import { createClient } from '../../../../sdk/client.ts'
 import { type Config, ConfigError, loadConfig } from '../../../config.ts'
 import { fingerprint, loadMasterKey } from '../../../security/secrets.ts'
 import { inspectPostgres, inspectSqlite, type StoreFacts } from '../../../storage/inspect.ts'
-import { addressOf, type Common } from '../../connect/connect.ts'
+import { addressOf } from '../../connect/address.ts'
+import { clientOf } from '../../connect/client.ts'
+import type { Common } from '../../connect/connect.ts'
 import type { World } from '../../world.ts'
 
 export type Finding = { check: string; status: 'ok' | 'warning' | 'failed'; detail: string }
@@ -123,7 +124,7 @@ async function* examineService(world: World, options: Common): AsyncGenerator<Fi
     return
   }
   try {
-    const self = await createClient({ url, key, signal: world.signal }).keys.self()
+    const self = await clientOf(world, { url, key }).keys.self()
     yield ok('key', `${self.name ?? self.id} (${self.permissions.join(', ')}), from ${origin}`)
   } catch (error) {
     yield failed('key', (error as Error).message)

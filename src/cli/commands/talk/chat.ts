@@ -3,7 +3,7 @@ import { createInterface } from 'node:readline'
 import type { Command } from 'commander'
 import { takesService } from '../../command.ts'
 import { type Common, withClient } from '../../connect/connect.ts'
-import { complain, note, paint } from '../../terminal/output.ts'
+import { complain, note } from '../../terminal/output.ts'
 import { isInteractive, type World } from '../../world.ts'
 import { bodyOf, speak, type TalkOptions, takesTalk } from './invoke.ts'
 
@@ -15,7 +15,7 @@ export function chat(command: Command, world: World): void {
       const body = bodyOf({ session: `cli-${randomUUID()}`, user: 'cli', ...options })
       await withClient(world, options, async (client) => {
         const { name } = await client.agents.get(agent)
-        if (isInteractive(world)) note(world, paint(world, 'stderr', 'dim', `Talking to ${name}. Ctrl-D ends it.`))
+        if (isInteractive(world)) note(world, `Talking to ${name}. Ctrl-D ends it.`, 'dim')
         await converse(world, (message, signal) =>
           speak(world, client.agents.stream(name, { ...body, message }, { signal }), options),
         )

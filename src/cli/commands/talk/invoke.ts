@@ -4,7 +4,7 @@ import { takesService } from '../../command.ts'
 import { type Common, withClient } from '../../connect/connect.ts'
 import { usage } from '../../failure.ts'
 import { parseJson, readMessage } from '../../terminal/input.ts'
-import { note, paint, print, printJson, shown } from '../../terminal/output.ts'
+import { note, print, printJson, shown } from '../../terminal/output.ts'
 import { progress } from '../../terminal/progress.ts'
 import type { World } from '../../world.ts'
 
@@ -71,8 +71,9 @@ export async function speak(
       continue
     }
     if (event.type === 'delta') world.stdout.write(shown(world, 'stdout', event.text))
-    if (event.type === 'tool_call') dim(world, `→ ${event.name} ${JSON.stringify(event.arguments)}`)
-    if (event.type === 'tool_result') dim(world, `← ${event.name} ${event.error ?? event.result ?? ''}`.slice(0, 200))
+    if (event.type === 'tool_call') note(world, `→ ${event.name} ${JSON.stringify(event.arguments)}`, 'dim')
+    if (event.type === 'tool_result')
+      note(world, `← ${event.name} ${event.error ?? event.result ?? ''}`.slice(0, 200), 'dim')
     if (event.type === 'done') {
       print(world, '\n')
       summarise(world, event.data)
@@ -81,9 +82,5 @@ export async function speak(
 }
 
 function summarise(world: World, { request_id, tokens_used, duration_ms }: InvocationResult): void {
-  dim(world, `${request_id} · ${tokens_used} tokens · ${duration_ms} ms`)
-}
-
-function dim(world: World, text: string): void {
-  note(world, paint(world, 'stderr', 'dim', text))
+  note(world, `${request_id} · ${tokens_used} tokens · ${duration_ms} ms`, 'dim')
 }

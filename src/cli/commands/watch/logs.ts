@@ -1,10 +1,11 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Command } from 'commander'
 import type { Client, LogEntry } from '../../../../sdk/client.ts'
+import { visible, visibleLine } from '../../../lib/visible.ts'
 import { integer, takesService } from '../../command.ts'
 import { type Common, withClient } from '../../connect/connect.ts'
 import { pointInTime } from '../../terminal/input.ts'
-import { paint, print, printJson, printPainted, shown } from '../../terminal/output.ts'
+import { paint, print, printJson, printPainted } from '../../terminal/output.ts'
 import type { World } from '../../world.ts'
 
 type LogOptions = Common & {
@@ -115,7 +116,8 @@ function printEntry(world: World, entry: LogEntry, { json }: { json?: boolean | 
   const { request_id, ...rest } = metadata
   const details = Object.keys(rest).length > 0 ? ` ${JSON.stringify(rest)}` : ''
   const head = paint(world, 'stdout', 'dim', timestamp)
-  const tail = paint(world, 'stdout', 'dim', `${details} ${request_id}`)
-  const said = shown(world, 'stdout', message)
+  const tail = paint(world, 'stdout', 'dim', visibleLine(`${details} ${request_id}`))
+  // Its further lines are indented: none can be taken for an entry.
+  const said = visible(message).replaceAll('\n', '\n  ')
   printPainted(world, `${head} ${paint(world, 'stdout', COLORS[level], level.padEnd(5))} ${said}${tail}`)
 }

@@ -17,7 +17,7 @@ export function verify(command: Command, world: World): void {
     .requiredOption('--body <body>', 'its body, to the byte; @file reads a file, - reads stdin')
     .option('-H, --header <header...>', 'its headers, as Name: value')
     .option('--secret-file <file>', 'file with the secret; without it WEBHOOK_SECRET, or you are asked')
-    .option('--json', 'print JSON, as it does anyway')
+    .option('--json', 'print JSON')
     .option('--tolerance <seconds>', 'how old it may be', integer, 300)
     .action(async (options: VerifyOptions) => {
       const secret = await readSecret(world, options)

@@ -112,7 +112,11 @@ function addUpdate(command: Command, world: World): void {
     .action(async (id: string, options: Common & Fields & { target?: string; status?: Webhook['status'] }) => {
       const { target: url, events, status, description } = options
       const fields = Object.entries({ url, events, status, description }).filter(([, value]) => value !== undefined)
-      if (fields.length === 0) throw usage('Say what to change, such as --status enabled')
+      if (fields.length === 0) {
+        const hint =
+          options.url === undefined ? undefined : "  --url is the service's address; --target changes the webhook's"
+        throw usage('Say what to change, such as --status enabled', hint)
+      }
       const webhook = await withClient(world, options, (client) =>
         client.webhooks.update(id, Object.fromEntries(fields), options),
       )

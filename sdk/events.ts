@@ -1,0 +1,73 @@
+import type { Reply } from './reply.ts'
+import { notOurs, readJson } from './reply.ts'
+
+/** One server-sent event. */
+export type ServerEvent = { id: string; event: string; data: string }
+
+export type Watch = {
+  signal: AbortSignal | undefined
+  /** The service sends a ping every 15 s: a stream that is silent for longer than this is taken for broken. */
+  idleTimeoutMs: number
+}
+
+/** Server-sent events until the connection ends, in order or not; returns why it ended. */
+export async function* readEvents(
+  response: Response,
+  { signal, idleTimeoutMs }: Watch,
+): AsyncGenerator<ServerEvent, string, undefined> {
+  await requireStream(response)
+  const reader = (response.body as ReadableStream<Uint8Array>).getReader()
+  const decoder = new TextDecoder()
+  let isSilent = false
+  let waiting = ''
+  try {
+    for (;;) {
+      const timer = setTimeout(() => {
+        isSilent = true
+        // Whoever reads then hears that there is no more.
+        reader.cancel().catch(() => undefined)
+      }, idleTimeoutMs)
+      const { done, value } = await reader.read().finally(() => clearTimeout(timer))
+      if (done) return isSilent ? `nothing came for ${idleTimeoutMs / 1000} s` : 'the stream ended early'
+      waiting += decoder.decode(value, { stream: true })
+      const blocks = waiting.split(/\r?\n\r?\n/)
+      waiting = blocks.pop() as string
+      for (const block of blocks) {
+        const event = parse(block)
+        if (event) yield event
+      }
+    }
+  } catch (error) {
+    signal?.throwIfAborted()
+    // The network broke it: whoever reads can join again. Anything else is the caller's own.
+    if (!(error instanceof TypeError)) throw error
+    return 'the connection broke'
+  } finally {
+    await reader.cancel().catch(() => undefined)
+  }
+}
+
+/** Whatever else it says, in JSON or not, is not what was asked for. */
+async function requireStream(response: Response): Promise<void> {
+  const { url, status, headers } = response
+  if ((headers.get('content-type') ?? '').startsWith('text/event-stream')) return
+  const reply: Reply = { url, status, headers, text: await response.text() }
+  readJson(reply)
+  throw notOurs(reply, 'with a stream')
+}
+
+function parse(block: string): ServerEvent | undefined {
+  const fields = new Map<string, string>()
+  for (const line of block.split(/\r?\n/)) {
+    const colon = line.indexOf(':')
+    // A line that begins with a colon is a comment: a ping.
+    if (colon < 1) continue
+    const name = line.slice(0, colon)
+    const value = line.slice(line[colon + 1] === ' ' ? colon + 2 : colon + 1)
+    const before = fields.get(name)
+    fields.set(name, name === 'data' && before !== undefined ? `${before}\n${value}` : value)
+  }
+  const data = fields.get('data')
+  if (data === undefined) return undefined
+  return { id: fields.get('id') ?? '', event: fields.get('event') ?? 'message', data }
+}

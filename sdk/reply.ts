@@ -1,0 +1,39 @@
+import { MoorageError } from './errors.ts'
+import type { Page } from './pages.ts'
+
+/** A reply that has arrived whole. */
+export type Reply = { url: string; status: number; headers: Headers; text: string }
+
+/** The body of any reply, whatever it says. */
+export function readJson(reply: Reply): unknown {
+  try {
+    return JSON.parse(reply.text)
+  } catch (cause) {
+    throw notOurs(reply, 'in JSON', cause)
+  }
+}
+
+/** What an operation answers. Another server may answer in JSON as well, so the envelope must be there. */
+export function readData<T>(reply: Reply): T {
+  const body = readJson(reply) as { success?: unknown; data?: T } | null
+  if (body?.success !== true || body.data === undefined) throw notOurs(reply)
+  return body.data
+}
+
+/** The same for a list. */
+export function readPage<T>(reply: Reply): Page<T> {
+  const body = readJson(reply) as Partial<Page<T>> | null
+  if (!Array.isArray(body?.data) || typeof body.pagination?.total !== 'number') throw notOurs(reply)
+  return body as Page<T>
+}
+
+/** Something answers there, but it is not this service. */
+export function notOurs(
+  { url, status, headers }: Pick<Reply, 'url' | 'status' | 'headers'>,
+  how = 'as Moorage does',
+  cause?: unknown,
+): MoorageError {
+  const request_id = headers.get('x-request-id') ?? undefined
+  const message = `${url} did not answer ${how}: is this the right address?`
+  return new MoorageError('invalid_reply', message, { status, request_id, cause })
+}

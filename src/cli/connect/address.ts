@@ -1,0 +1,61 @@
+import { EXIT, Failure } from '../failure.ts'
+import type { World } from '../world.ts'
+import { chosenProfile, DEFAULT_URL, readProfiles } from './profiles.ts'
+
+export type Address = {
+  url: string
+  key: string | undefined
+  origin: string
+  /** Somebody said which service: it is not just the one that might run here. */
+  isNamed: boolean
+}
+
+type Flags = { url?: string; profile?: string }
+
+/** A key, and the one service that it may be sent to. */
+type Credential = { url: string; key: string; origin: string }
+
+/**
+ * Where the service is and with which key: flag, environment, login, the service on this machine. A key is sent to the
+ * service that it was configured for and to no other: an address finds only the keys of its own origin.
+ */
+export function addressOf(world: World, flags: Flags): Address {
+  const stored = readProfiles(world)
+  const name = chosenProfile(world, flags, stored)
+  const login = stored.profiles[name]
+  const asked = flags.profile ?? world.env.MOORAGE_PROFILE
+  if (asked && !login) {
+    throw new Failure(EXIT.usage, `There is no profile "${asked}"`, '  `moorage profile` lists them')
+  }
+
+  // A login that is chosen by flag counts before the environment.
+  const { MOORAGE_URL, MOORAGE_API_KEY } = flags.profile === undefined ? world.env : {}
+  const usual = MOORAGE_URL || login?.url || DEFAULT_URL
+  const url = flags.url ?? usual
+  const credentials: Credential[] = []
+  // A key without an address of its own belongs to the service that is used when no flag names another.
+  if (MOORAGE_API_KEY) {
+    credentials.push({ url: usual, key: MOORAGE_API_KEY, origin: 'environment MOORAGE_API_KEY' })
+  }
+  const names = flags.profile === undefined ? [name, ...Object.keys(stored.profiles)] : [name]
+  for (const each of names) {
+    const profile = stored.profiles[each]
+    if (profile) credentials.push({ ...profile, origin: `profile ${each}` })
+  }
+  const own = credentials.find((credential) => sameOrigin(credential.url, url))
+  const isNamed = Boolean(flags.url ?? (MOORAGE_URL || login))
+  return { url, key: own?.key, origin: own?.origin ?? 'no key', isNamed }
+}
+
+/** Says why there is no key for this address, and what to do about it. */
+export function noKey({ env }: World, { url }: Address): Failure {
+  const hint = env.MOORAGE_API_KEY
+    ? `  MOORAGE_API_KEY belongs to another service: log in with \`moorage login ${url}\`, or set MOORAGE_URL as well`
+    : `  Log in with \`moorage login ${url}\`, or set MOORAGE_URL and MOORAGE_API_KEY`
+  return new Failure(EXIT.auth, `No key for ${url}`, hint)
+}
+
+function sameOrigin(one: string, other: string): boolean {
+  const origin = URL.parse(one)?.origin
+  return origin !== undefined && origin === URL.parse(other)?.origin
+}

@@ -1,0 +1,56 @@
+import { type Client, createClient } from '../../../sdk/client.ts'
+import { errorOf, type MoorageError } from '../../../sdk/errors.ts'
+import { notOurs } from '../../../sdk/reply.ts'
+import type { Fetch } from '../../../sdk/request.ts'
+import { note } from '../terminal/output.ts'
+import { ask } from '../terminal/prompts.ts'
+import { isInteractive, type World } from '../world.ts'
+
+type Target = { url: string; key: string; otp?: string | undefined }
+
+/** A client of the service at `url`, which alone gets the key. */
+export function clientOf(world: World, { url, key, otp }: Target): Client {
+  const fetch = bringingCodes(world, otp, ourRepliesOnly)
+  return createClient({ url, key, signal: world.signal, fetch, onRetry: sayWaits(world) })
+}
+
+/** Every reply of the service carries its request id: a success without one was told by something else. */
+const ourRepliesOnly: Fetch = async (url, init) => {
+  const response = await fetch(url, init)
+  if (response.ok && !response.headers.has('x-request-id')) throw notOurs(response)
+  return response
+}
+
+/**
+ * An operation that wants a one-time code gets the next of --otp, or one that somebody who can be asked gives. A code
+ * counts once: a command of several operations takes several, and none is spent on an operation that wants none.
+ */
+function bringingCodes(world: World, otp: string | undefined, fetch: Fetch): Fetch {
+  const given = otp?.split(',') ?? []
+  return async (url, init) => {
+    const response = await fetch(url, init)
+    if (response.status !== 401) return response
+    const headers = init.headers as Record<string, string>
+    const { code: refusal } = errorOf(response.status, response.headers, await response.clone().text())
+    if (refusal !== 'mfa_required' || 'X-Service-OTP' in headers) return response
+    const code = given.shift() ?? (await askForCode(world))
+    return code === undefined ? response : fetch(url, { ...init, headers: { ...headers, 'X-Service-OTP': code } })
+  }
+}
+
+async function askForCode(world: World): Promise<string | undefined> {
+  if (!isInteractive(world)) return undefined
+  return ask(world, { message: 'One-time code', missing: 'Send the code with --otp' })
+}
+
+/** Nobody should wonder why nothing happens. What was said already is not said again at every try. */
+function sayWaits(world: World): (error: MoorageError, waitMs: number) => void {
+  let said = ''
+  return ({ message, status }, waitMs) => {
+    const isLimited = status === 429
+    if (message === said && !isLimited) return
+    said = message
+    const when = isLimited ? `trying again in ${Math.ceil(waitMs / 1000)} s` : 'trying again'
+    note(world, `${message}: ${when}`, 'dim')
+  }
+}
