@@ -110,6 +110,15 @@ describe('OAuth 2.0 of the service', () => {
     assert.equal((await ask(secret, 'POST', '/v1/webhooks', { url, events: ['*'] })).status, 201)
   })
 
+  test('a key made with a token cannot outlive it', async () => {
+    const token = await signToken(claims({ scope: 'read:agents manage:agents' }), key)
+    const forever = await ask(token, 'POST', '/v1/keys', { name: 'forever', role: 'viewer' })
+    assert.equal(forever.status, 403)
+    const expires_at = new Date(Date.now() + 60_000).toISOString()
+    const short = await ask(token, 'POST', '/v1/keys', { name: 'short', role: 'viewer', expires_at })
+    assert.deepEqual([short.status, short.data?.created_by], [201, `token:${idp.issuer}#ada`])
+  })
+
   test('403 for a true token without a scope that counts', async () => {
     const { status, error } = await ask(await signToken(claims({ scope: 'openid email' }), key))
     assert.deepEqual([status, error.code], [403, 'forbidden'])

@@ -1,10 +1,32 @@
 import assert from 'node:assert/strict'
 import { before, describe, test } from 'node:test'
-import { idsOf } from './support/resources.ts'
+import { operations } from '../src/operations.ts'
+import { pathOf, sampleBody } from './support/requests.ts'
+import { createKey, idsOf } from './support/resources.ts'
 import { onBothEngines } from './support/service.ts'
 import { JWT_SECRET, signJwt } from './support/tokens.ts'
 import { until } from './support/until.ts'
 import { createWebhook, listDeliveries } from './support/webhooks.ts'
+
+/** What keeps to one user or names nobody, and what changes an agent that is there. Whatever else is added is refused. */
+const FOR_USER_TOKENS = [
+  'invokeAgent',
+  'listInvocations',
+  'getInvocation',
+  'streamInvocation',
+  'cancelInvocation',
+  'listAgents',
+  'getAgent',
+  'updateAgent',
+  'deleteAgent',
+  'listDeployments',
+  'getDeployment',
+  'getMetrics',
+  'searchMemory',
+  'writeMemory',
+  'clearMemory',
+  'getSelf',
+]
 
 const OTHER_USER = [403, 'forbidden', 'This token speaks for another user']
 
@@ -97,7 +119,7 @@ onBothEngines(
     })
 
     test('logs, which tell of everybody, are 403; metrics, which name nobody, are not', async () => {
-      const refusal = [403, 'forbidden', 'This token speaks for one user, and logs tell of all users']
+      const refusal = [403, 'forbidden', 'This token speaks for one user, and this concerns others too: use a key']
       assert.deepEqual(await call(bob, 'GET', '/logs'), refusal)
       assert.deepEqual(await call(bob, 'GET', `/logs?request_id=${runs.bob}`), refusal)
       assert.equal((await call(bob, 'GET', '/metrics?metric=throughput')).success, true)
@@ -147,7 +169,7 @@ onBothEngines(
         const admin = await signJwt({ user_id: 'bob', role: 'admin' })
         const viewer = await signJwt({ user_id: 'bob' })
         const hook = `/v1/webhooks/${id}`
-        const refused = [403, 'forbidden', 'This token speaks for one user, and webhooks hear of all']
+        const refused = [403, 'forbidden', 'This token speaks for one user, and this concerns others too: use a key']
         for (const [key, method, path, body] of [
           [viewer, 'GET', '/v1/webhooks'],
           [viewer, 'GET', hook],
@@ -165,6 +187,58 @@ onBothEngines(
         }
         const webhooks = await service().call('GET', '/v1/webhooks')
         assert.deepEqual(idsOf(webhooks), [id])
+      })
+    })
+
+    describe('whatever the token may do', () => {
+      const CONCERNS_OTHERS = [
+        403,
+        'forbidden',
+        'This token speaks for one user, and this concerns others too: use a key',
+      ]
+      const ask = async (method: string, path: string, body?: unknown) => {
+        const key = await signJwt({ user_id: 'mallory', role: 'admin' })
+        const reply = await service().call(method, path, { key, body })
+        return reply.body.error ? [reply.status, reply.body.error.code, reply.body.error.message] : reply.status
+      }
+
+      test('it may call what keeps to its user or names nobody, and nothing else', async () => {
+        const may = operations.filter(({ userTokens }) => userTokens).map(({ id }) => id)
+        assert.deepEqual(may.toSorted(), [...FOR_USER_TOKENS].toSorted())
+        for (const operation of operations.filter(({ userTokens }) => !userTokens)) {
+          const answer = await ask(operation.method, pathOf(operation), sampleBody(operation))
+          assert.deepEqual(answer, CONCERNS_OTHERS, operation.id)
+        }
+      })
+
+      test('it makes nothing that acts or listens for others: no key, agent, deployment, secret or tool', async () => {
+        const { id } = await createKey(service(), { role: 'viewer' })
+        const expires_at = new Date(Date.now() + 60_000).toISOString()
+        for (const [method, path, body] of [
+          ['POST', '/v1/keys', { name: 'unbound', role: 'admin', expires_at }],
+          ['POST', `/v1/keys/${id}/rotate`, {}],
+          ['POST', '/v1/agents', { name: 'unbound' }],
+          ['POST', '/v1/agents/hello/deployments', { environment: 'production', version: 'v1' }],
+          ['PUT', '/v1/secrets/UNBOUND', { value: 'x', hosts: ['example.com'] }],
+        ] as const) {
+          assert.deepEqual(await ask(method, path, body), CONCERNS_OTHERS, path)
+        }
+        const tools = [{ type: 'http', name: 'listen', url: 'https://mallory.example/' }]
+        assert.deepEqual(await ask('PATCH', '/v1/agents/hello', { tools }), [
+          403,
+          'forbidden',
+          'This token speaks for one user, and tools hear of all: use a key',
+        ])
+        const names = (await service().call('GET', '/v1/keys?limit=100')).body.data.map(
+          ({ name }: { name: string }) => name,
+        )
+        assert.ok(!names.includes('unbound'))
+        assert.equal((await service().call('GET', '/v1/agents/unbound')).status, 404)
+        assert.deepEqual((await service().call('GET', '/v1/agents/hello')).body.data.tools, [])
+      })
+
+      test('it changes the rest of an agent, as its permissions say', async () => {
+        assert.equal(await ask('PATCH', '/v1/agents/hello', { description: 'changed' }), 200)
       })
     })
 

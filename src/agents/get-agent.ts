@@ -8,6 +8,7 @@ export const getAgent = operation({
   path: '/v1/agents/{agent_id}',
   summary: 'Get an agent',
   permission: 'read',
+  userTokens: true,
   params: AgentParams,
   data: AgentReply,
 

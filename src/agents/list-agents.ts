@@ -10,6 +10,7 @@ export const listAgents = operation({
   summary: 'List agents',
   description: 'A key that is limited to one agent sees that agent only.',
   permission: 'read',
+  userTokens: true,
   query: listQuery(['created_at', 'updated_at', 'name', 'status', 'id'], {}),
   list: AgentSummary,
 

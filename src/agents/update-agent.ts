@@ -1,3 +1,4 @@
+import { requireEveryUser } from '../operation/scope.ts'
 import { operation } from '../operation.ts'
 import { AgentParams, AgentReply, presentAgent, sealAuth, UpdateAgentBody } from './agent.ts'
 import { checkAccess } from './check-access.ts'
@@ -12,6 +13,7 @@ export const updateAgent = operation({
   description:
     'Changes the fields that are named; an object such as `limits` is replaced whole. `status: paused` cancels what runs and refuses new invocations. `security` and `auth` need the permission `manage`.',
   permission: 'write',
+  userTokens: true,
   accessFields: ['security', 'auth'],
   idempotent: true,
   errors: ['conflict'],
@@ -22,6 +24,7 @@ export const updateAgent = operation({
   async run({ params, body }, { db, actor, config, keyring, runtime, now }) {
     const agent = await agents.lock(db, params.agent_id)
     const { auth, ...changes } = body
+    if (body.tools) requireEveryUser(actor, 'tools hear of all')
     checkAccess(body, actor, config)
     checkDefinition(changes, runtime)
 

@@ -8,6 +8,7 @@ export const getDeployment = operation({
   path: '/v1/agents/{agent_id}/deployments/{deployment_id}',
   summary: 'Get a deployment',
   permission: 'read',
+  userTokens: true,
   params: DeploymentParams,
   data: DeploymentReply,
 

@@ -10,6 +10,7 @@ export const listDeployments = operation({
   path: '/v1/agents/{agent_id}/deployments',
   summary: 'List deployments',
   permission: 'read',
+  userTokens: true,
   params: AgentParams,
   query: listQuery(['created_at', 'environment', 'version', 'status', 'id'], {
     environment: Environment.optional(),

@@ -24,6 +24,7 @@ export const cancelInvocation = operation({
   summary: 'Cancel an invocation',
   description: 'Answers with the receipt once the work has really stopped. One that has ended otherwise is 409.',
   permission: 'write',
+  userTokens: true,
   idempotent: true,
   transaction: false,
   errors: ['conflict'],

@@ -10,6 +10,7 @@ export const getInvocation = operation({
   summary: 'Get an invocation',
   description: 'The receipt: what was asked, which version answered, with which tools, at what cost, and how it ended.',
   permission: 'read',
+  userTokens: true,
   params: InvocationParams,
   data: Receipt,
 

@@ -14,6 +14,7 @@ export const listInvocations = operation({
   summary: 'List invocations',
   description: 'A run shorter than a quarter of a second appears when it ends.',
   permission: 'read',
+  userTokens: true,
   params: AgentParams,
   query: listQuery(['created_at', 'finished_at', 'duration_ms', 'tokens_used', 'status', 'id'], {
     status: InvocationStatus.optional(),

@@ -25,6 +25,7 @@ export const streamInvocation = operation({
   description:
     'The events of an invocation, from the beginning or after `Last-Event-ID`, until it ends. One that has ended is told from its receipt.',
   permission: 'read',
+  userTokens: true,
   errors: ['timeout', 'conflict'],
   params: InvocationParams,
   data: InvocationResult,

@@ -10,6 +10,7 @@ export const getSelf = operation({
   path: '/v1/keys/self',
   summary: 'Say what this key may do',
   permission: null,
+  userTokens: true,
   data: z
     .object({
       id: z.string(),

@@ -13,6 +13,7 @@ export const searchMemory = operation({
   description:
     'Best first. `context` limits the search to one user, one session or both; without it everything the agent remembers is searched.',
   permission: 'read',
+  userTokens: true,
   idempotent: true,
   transaction: false,
   params: AgentParams,

@@ -18,6 +18,7 @@ export const getMetrics = operation({
   description:
     'Counts invocations that completed or failed, in the bucket in which they ended. Buckets are aligned to the epoch in UTC and whole: `start_time` is rounded down and `end_time` up to the granularity. In a bucket without an invocation the throughput is 0; it has no response time and no error rate, and is left out.',
   permission: 'read',
+  userTokens: true,
   params: AgentParams,
   query: MetricsQuery,
   data: MetricSeries,

@@ -36,6 +36,11 @@ export function requireUser({ scope }: Scoped, wanted: string | undefined): stri
   return scope.user_id
 }
 
+/** What concerns every user is not for a token that speaks for one: it could read, or go on, without that bound. */
+export function requireEveryUser({ scope }: Scoped, what = 'this concerns others too'): void {
+  if (scope.user_id !== null) throw forbidden(`This token speaks for one user, and ${what}: use a key`)
+}
+
 function outOfScope(): ApiError {
   return forbidden('This key is limited to another agent')
 }

@@ -57,5 +57,4 @@ export function requireName(name: string): void {
 /** Every agent's tools may use every secret, so they belong to those who manage the whole service. */
 export function requireWholeService({ scope }: Actor): void {
   if (scope.agent_id !== null) throw forbidden('This key is limited to one agent, and secrets are for all')
-  if (scope.user_id !== null) throw forbidden('This token speaks for one user, and secrets are for all')
 }

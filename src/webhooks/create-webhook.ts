@@ -3,7 +3,7 @@ import * as agents from '../agents/store.ts'
 import { conflict, invalid } from '../errors.ts'
 import { requireScope } from '../operation/scope.ts'
 import { operation } from '../operation.ts'
-import { requireEveryUser, requireKey } from './in-scope.ts'
+import { requireKey } from './in-scope.ts'
 import { newWebhookSecret } from './signature.ts'
 import * as webhooks from './store.ts'
 import { CreateWebhookBody, presentWebhook, requireUrl, sealSecret, WebhookWithSecret } from './webhook.ts'
@@ -26,7 +26,6 @@ export const createWebhook = operation({
   data: WebhookWithSecret,
 
   async run({ body }, { db, actor, config, keyring, newId, now }) {
-    requireEveryUser(actor)
     requireKey(actor)
     const agent = body.agent_id === null ? undefined : await agents.find(db, body.agent_id)
     requireScope(actor, agent?.id ?? null)

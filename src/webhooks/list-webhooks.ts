@@ -3,7 +3,6 @@ import * as agents from '../agents/store.ts'
 import { requireScope } from '../operation/scope.ts'
 import { operation } from '../operation.ts'
 import { listQuery } from '../shapes.ts'
-import { requireEveryUser } from './in-scope.ts'
 import * as webhooks from './store.ts'
 import { EventName, presentWebhook, WebhookReply, WebhookStatus } from './webhook.ts'
 
@@ -22,7 +21,6 @@ export const listWebhooks = operation({
   list: WebhookReply,
 
   async run({ query }, { db, actor, now }) {
-    requireEveryUser(actor)
     const { agent_id: ref, event, status, ...page } = query
     const agent_id = ref === undefined ? undefined : ((await agents.find(db, ref))?.id ?? ref)
     if (agent_id !== undefined) requireScope(actor, agent_id)

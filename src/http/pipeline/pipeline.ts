@@ -2,7 +2,7 @@ import { ApiError, notFound } from '../../errors.ts'
 import { type Actor, requirePermission } from '../../operation/actor.ts'
 import type { Delivery } from '../../operation/delivery.ts'
 import type { Parts } from '../../operation/parts.ts'
-import { requireScope } from '../../operation/scope.ts'
+import { requireEveryUser, requireScope } from '../../operation/scope.ts'
 import type { Operation } from '../../operation.ts'
 import type { Gate } from '../../security/gate.ts'
 import { ipList } from '../../security/ip-list.ts'
@@ -101,8 +101,10 @@ function requireRoute(operations: readonly Operation[]): Step {
 }
 
 function requireOperationPermission({ route, actor }: Exchange): void {
-  const permission = route?.operation.permission
+  if (!route) return
+  const { permission, userTokens } = route.operation
   if (permission) requirePermission(actor as Actor, permission)
+  if (!userTokens) requireEveryUser(actor as Actor)
 }
 
 function passAgent(exchange: Exchange, edge: Edge): void | Promise<void> {
