@@ -19,6 +19,7 @@ import { createRuntime } from './runtime/runtime.ts'
 import { knownSecrets } from './secrets/known-secrets.ts'
 import { localLimiter, type RateLimiter, sharedLimiter } from './security/limits/rate-limiter.ts'
 import { guardedFetch, type OutgoingPolicy } from './security/outgoing/guarded-fetch.ts'
+import { deprecatedOpenings, policiesOf } from './security/outgoing/policies.ts'
 import { fingerprint, keyring, loadMasterKey } from './security/secrets.ts'
 import type { Jobs } from './storage/jobs/run-jobs.ts'
 import { openJournal } from './storage/journal/journal.ts'
@@ -66,7 +67,9 @@ export async function buildParts(
     const newId = idSource()
     const events = openEvents(storage, newId)
     const journal = openJournal(storage, { backlog: config.limits.backlog, onWritten: events.wake })
-    const fetch = guardedFetch({ ...config.webhooks, ...overrides.outgoing })
+    const policies = policiesOf(config)
+    const fetch = guardedFetch({ ...policies.outgoing, ...overrides.outgoing })
+    const webhookFetch = guardedFetch({ ...policies.webhooks, ...overrides.outgoing })
     const ring = keyring(masterKey)
     const memo = openMemo(storage)
     const runtime = createRuntime({
@@ -86,6 +89,7 @@ export async function buildParts(
       runtime,
       embedder,
       fetch,
+      webhookFetch,
       live: new LiveRuns(),
       events,
       memo,
@@ -126,6 +130,9 @@ export async function startApp(config: Config, overrides: Overrides = {}): Promi
 async function openApp(config: Config, overrides: Overrides): Promise<App> {
   const { parts, close } = await buildParts(config, overrides)
   const { storage, audit, log, now } = parts
+  for (const name of deprecatedOpenings(config)) {
+    log.warn(`webhooks.${name} opens calls of tools too, which is deprecated: set outgoing.${name}`)
+  }
   const limiter = openLimiter(config, now, log)
   const keys = keyVerifier(parts)
   const replays = idempotency(parts)

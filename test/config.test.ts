@@ -38,9 +38,8 @@ describe('configuration sources', () => {
         failedAuthPerMinute: 30,
         backlog: 10_000,
       },
+      outgoing: {},
       webhooks: {
-        allowInsecure: false,
-        allowedCidrs: [],
         attemptTimeout: 15_000,
         maxInFlight: 50,
         maxPerEndpoint: 5,

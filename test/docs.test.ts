@@ -106,8 +106,8 @@ for (const doc of DOCS) {
     before(async () => {
       receiver = await startLocalServer((_request, response) => response.end())
       service = await startService('sqlite', {
-        MOORAGE_WEBHOOKS__ALLOW_INSECURE: 'true',
-        MOORAGE_WEBHOOKS__ALLOWED_CIDRS: '127.0.0.1/32',
+        MOORAGE_OUTGOING__ALLOW_INSECURE: 'true',
+        MOORAGE_OUTGOING__ALLOWED_CIDRS: '127.0.0.1/32',
       })
       reader = await openReader(service, receiver)
     })

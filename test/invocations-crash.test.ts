@@ -39,8 +39,8 @@ for (const engine of ENGINES) {
 
     test('one that somebody waited for is marked failed, with its log, metric and event', async (t) => {
       const service = await startChildService(t, engine, {
-        MOORAGE_WEBHOOKS__ALLOW_INSECURE: 'true',
-        MOORAGE_WEBHOOKS__ALLOWED_CIDRS: '127.0.0.0/8',
+        MOORAGE_OUTGOING__ALLOW_INSECURE: 'true',
+        MOORAGE_OUTGOING__ALLOWED_CIDRS: '127.0.0.0/8',
       })
       const { data: agent } = await service.call('POST', '/v1/agents', slow('waiter', 60_000))
       const hook = { agent_id: agent.id, url: 'http://127.0.0.1:59998/hook', events: ['*'] }

@@ -18,8 +18,8 @@ for (const engine of ENGINES) {
       tool = await startLocalServer((request, response) => response.end(`weather at ${request.url}`))
       service = await startService(engine, {
         MOORAGE_PROVIDERS: JSON.stringify([{ name: 'local', baseUrl: model.url, apiKey: 'sk-test-provider-key' }]),
-        MOORAGE_WEBHOOKS__ALLOW_INSECURE: 'true',
-        MOORAGE_WEBHOOKS__ALLOWED_CIDRS: '127.0.0.0/8',
+        MOORAGE_OUTGOING__ALLOW_INSECURE: 'true',
+        MOORAGE_OUTGOING__ALLOWED_CIDRS: '127.0.0.0/8',
       })
     })
     after(async () => {

@@ -335,7 +335,10 @@ describe('an HTTP tool', () => {
 
   test('an address the guard refuses is an error', async () => {
     const { error } = await callOnce(loose({ url: 'http://169.254.169.254/latest' }), {})
-    assert.equal(error, 'The request to 169.254.169.254 failed (blocked_address)')
+    assert.equal(
+      error,
+      'The request to 169.254.169.254 was refused (blocked_address): url must point to a public address',
+    )
   })
 
   // The guarded client never follows one; whatever else is handed in must not either.

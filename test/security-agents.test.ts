@@ -188,13 +188,13 @@ onBothEngines(
         'a provider inside the network',
         { auth: { type: 'oauth2', provider: 'https://169.254.169.254', clientId: 'c' } },
         'auth.provider',
-        'must point to a public address',
+        'must point to a public address (the operator can allow it: outgoing.allowedCidrs)',
       ],
       [
         'a provider without https',
         { auth: { type: 'oauth2', provider: 'http://id.example.com', clientId: 'c' } },
         'auth.provider',
-        'must use https',
+        'must use https (the operator can allow it: outgoing.allowInsecure)',
       ],
       [
         'the hint of a secret in its place',

@@ -54,7 +54,7 @@ const auth = () => ({
 })
 const manyFailures = { MOORAGE_LIMITS__FAILED_AUTH_PER_MINUTE: '100000' }
 /** Agents may have a provider on this machine. */
-const localProviders = { MOORAGE_WEBHOOKS__ALLOW_INSECURE: 'true', MOORAGE_WEBHOOKS__ALLOWED_CIDRS: '127.0.0.0/8' }
+const localProviders = { MOORAGE_OUTGOING__ALLOW_INSECURE: 'true', MOORAGE_OUTGOING__ALLOWED_CIDRS: '127.0.0.0/8' }
 
 function claims(more: Record<string, unknown> = {}): Record<string, unknown> {
   const exp = Math.floor(Date.now() / 1000) + 3600

@@ -231,8 +231,8 @@ onBothEngines(
     })
   },
   {
-    MOORAGE_WEBHOOKS__ALLOWED_CIDRS: '127.0.0.0/8',
-    MOORAGE_WEBHOOKS__ALLOW_INSECURE: 'true',
+    MOORAGE_OUTGOING__ALLOWED_CIDRS: '127.0.0.0/8',
+    MOORAGE_OUTGOING__ALLOW_INSECURE: 'true',
     MOORAGE_SECRETS: JSON.stringify({ [ONE_FOR_ALL]: { value: 'from the file', hosts: ['file.example.com'] } }),
     MOORAGE_AUTH__TYPE: 'jwt',
     MOORAGE_AUTH__SECRET: JWT_SECRET,

@@ -116,7 +116,17 @@ onBothEngines('webhooks', (service) => {
       const { id } = await createWebhook(service(), { url: URL })
       const update = await service().call('PATCH', `/v1/webhooks/${id}`, { body: { url: 'https://127.0.0.1/' } })
       assert.equal(update.status, 400)
-      assert.deepEqual(update.body.error.details, [{ field: 'url', error: 'url must point to a public address' }])
+      assert.deepEqual(update.body.error.details, [
+        {
+          field: 'url',
+          error: 'url must point to a public address (the operator can allow it: outgoing.allowedCidrs)',
+        },
+      ])
+      const plain = await service().call('PATCH', `/v1/webhooks/${id}`, { body: { url: 'http://hooks.example.com/' } })
+      assert.equal(
+        plain.body.error.details[0].error,
+        'url must use https (the operator can allow it: outgoing.allowInsecure)',
+      )
     })
 
     test('the same Idempotency-Key answers the same secret and makes one webhook', async () => {

@@ -5,6 +5,7 @@ import { type Actor, requirePermission } from '../operation/actor.ts'
 import { readAgentAuthority } from '../security/authority.ts'
 import { certificateCheck } from '../security/client-certificate.ts'
 import { checkUrl } from '../security/outgoing/guarded-url.ts'
+import { policiesOf } from '../security/outgoing/policies.ts'
 import { covers, Permission } from '../security/permissions.ts'
 import type { AuthSettings, SecuritySettings } from '../security/security-settings.ts'
 import { isHint } from './agent.ts'
@@ -62,9 +63,9 @@ function isAuthority(caCert: string, directory: string | undefined): boolean {
   }
 }
 
-function authProblems(auth: AuthSettings, { webhooks }: Config): ErrorDetail[] {
+function authProblems(auth: AuthSettings, config: Config): ErrorDetail[] {
   if (auth.type === 'jwt') return []
-  const problem = checkUrl(auth.provider, webhooks)
+  const problem = checkUrl(auth.provider, policiesOf(config).outgoing)
   return [
     ...(problem ? [{ field: 'auth.provider', error: problem.message.replace(/^url /, '') }] : []),
     ...(isHint(auth.clientSecret ?? '') ? [{ field: 'auth.clientSecret', error: 'is the hint, not the secret' }] : []),

@@ -94,9 +94,20 @@ const Limits = z.strictObject({
     .describe('Invocations under way and other entries waiting for the disk before requests get 503'),
 })
 
+const Outgoing = z.strictObject({
+  allowInsecure: z
+    .boolean()
+    .optional()
+    .describe('Let tools, MCP servers, webhooks and providers of agents use plain http'),
+  allowedCidrs: z
+    .array(AddressRange)
+    .optional()
+    .describe('Private ranges that tools, MCP servers, webhooks and providers of agents may be in'),
+})
+
 const Webhooks = z.strictObject({
-  allowInsecure: z.boolean().default(false).describe('Let webhooks and tools use plain http'),
-  allowedCidrs: z.array(AddressRange).default([]).describe('Private ranges that webhooks and tools may reach'),
+  allowInsecure: z.boolean().optional().describe('For webhooks alone, instead of `outgoing.allowInsecure`'),
+  allowedCidrs: z.array(AddressRange).optional().describe('For webhooks alone, instead of `outgoing.allowedCidrs`'),
   attemptTimeout: duration('100ms', '2m').prefault('15s').describe('How long one delivery attempt may take'),
   maxInFlight: z.int().min(1).default(50).describe('Deliveries under way at once'),
   maxPerEndpoint: z.int().min(1).default(5).describe('Deliveries under way at once to one webhook'),
@@ -169,6 +180,7 @@ const Settings = z.strictObject({
   redis: Redis.prefault({}),
   log: Log.prefault({}),
   limits: Limits.prefault({}),
+  outgoing: Outgoing.prefault({}),
   webhooks: Webhooks.prefault({}),
   retention: Retention.prefault({}),
   providers: Providers.default([]).describe('Model providers'),

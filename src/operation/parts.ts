@@ -22,8 +22,10 @@ export type Parts = {
   runtime: Runtime
   /** Undefined unless configured: then memory is searched by words alone. */
   embedder: Embedder | undefined
-  /** For addresses that somebody else chose. */
+  /** For addresses that agents name. */
   fetch: GuardedFetch
+  /** For addresses of webhooks. */
+  webhookFetch: GuardedFetch
   live: LiveRuns
   memo: Memo
   audit: AuditTrail

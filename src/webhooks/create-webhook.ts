@@ -3,6 +3,7 @@ import * as agents from '../agents/store.ts'
 import { conflict, invalid } from '../errors.ts'
 import { requireScope } from '../operation/scope.ts'
 import { operation } from '../operation.ts'
+import { policiesOf } from '../security/outgoing/policies.ts'
 import { requireKey } from './in-scope.ts'
 import { newWebhookSecret } from './signature.ts'
 import * as webhooks from './store.ts'
@@ -30,7 +31,7 @@ export const createWebhook = operation({
     const agent = body.agent_id === null ? undefined : await agents.find(db, body.agent_id)
     requireScope(actor, agent?.id ?? null)
     if (body.agent_id !== null && !agent) throw invalid({ field: 'agent_id', error: 'no such agent' })
-    requireUrl(body.url, config.webhooks)
+    requireUrl(body.url, policiesOf(config).webhooks)
     const { maxPerAgent } = config.webhooks
     if ((await webhooks.countAndHold(db, agent?.id ?? null)) >= maxPerAgent) {
       const whose = agent ? 'This agent has' : 'There are'

@@ -26,7 +26,7 @@ export const testWebhook = operation({
     .object({ event_id: z.string(), delivered: z.boolean(), response_status, error, duration_ms })
     .meta({ id: 'WebhookTest' }),
 
-  async run({ params }, { db, actor, config, keyring, fetch, newId, now }) {
+  async run({ params }, { db, actor, config, keyring, webhookFetch, newId, now }) {
     const webhook = await getInScope(db, actor, params.webhook_id)
     const { id: webhook_id, url, agent_id } = webhook
     const time = now()
@@ -35,7 +35,7 @@ export const testWebhook = operation({
     const message = { url, event_id, event: 'ping', body, attempt: 1, secrets: signingSecrets(webhook, keyring, time) }
 
     const { attemptTimeout: timeout_ms } = config.webhooks
-    const outcome = await attempt(fetch, message, { timeout_ms, now })
+    const outcome = await attempt(webhookFetch, message, { timeout_ms, now })
     return { event_id, delivered: outcome.error === null, ...outcome }
   },
 })

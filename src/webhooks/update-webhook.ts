@@ -1,4 +1,5 @@
 import { operation } from '../operation.ts'
+import { policiesOf } from '../security/outgoing/policies.ts'
 import { concernedAgent, getInScope, requireKey } from './in-scope.ts'
 import * as webhooks from './store.ts'
 import { presentWebhook, requireUrl, UpdateWebhookBody, WebhookParams, WebhookReply } from './webhook.ts'
@@ -23,7 +24,7 @@ export const updateWebhook = operation({
     const webhook = await getInScope(db, actor, params.webhook_id)
     if (body.url !== undefined) {
       requireKey(actor)
-      requireUrl(body.url, config.webhooks)
+      requireUrl(body.url, policiesOf(config).webhooks)
     }
     const status = body.status ?? webhook.status
     // A new address, or a new start, is judged by what it does from now on.

@@ -30,7 +30,11 @@ export const MAX_RESULT_BYTES = 256 * 1024
 
 /** What a failed request may be told as: the host and a code, never the resolved address. */
 export function requestError(error: unknown, url: URL): ToolError {
-  const { code, cause } = error as { code?: unknown; cause?: { code?: unknown } }
+  const { code, cause, message } = error as { code?: unknown; cause?: { code?: unknown }; message?: string }
+  // Our own refusal: it says which setting to change.
+  if (code === 'blocked_address' || code === 'invalid_url') {
+    return new ToolError(`The request to ${url.host} was refused (${code}): ${message}`)
+  }
   const known = [code, cause?.code].find((candidate) => typeof candidate === 'string')
   return new ToolError(`The request to ${url.host} failed${known ? ` (${known})` : ''}`)
 }

@@ -6,7 +6,7 @@ import { isIP, type LookupFunction, type TcpNetConnectOpts } from 'node:net'
 import { type IpList, ipList } from '../ip-list.ts'
 import { abortError, explain, GuardedFetchError, type Phase } from './guarded-error.ts'
 import { responseOf } from './guarded-response.ts'
-import { allowsAddress, checkUrl, type UrlPolicy, urlHost } from './guarded-url.ts'
+import { allowsAddress, checkUrl, hintTo, type UrlPolicy, urlHost } from './guarded-url.ts'
 
 export type Lookup = (name: string) => Promise<readonly LookupAddress[]>
 
@@ -47,6 +47,7 @@ const OWN_HEADERS = [
  */
 export function guardedFetch(policy: OutgoingPolicy): GuardedFetch {
   const exceptions = ipList(policy.allowedCidrs)
+  const hint = hintTo(policy.settings?.allowedCidrs)
   const lookup = policy.lookup ?? ((name) => systemLookup(name, { all: true, order: 'verbatim' }))
 
   return async (input, { timeout_ms, max_bytes, signal, ...init } = {}) => {
@@ -57,7 +58,7 @@ export function guardedFetch(policy: OutgoingPolicy): GuardedFetch {
     const stop = stopOn(signal ?? (input instanceof Request ? input.signal : undefined), timeout_ms)
     try {
       const message = await stop.race(readMessage(input, init))
-      const addresses = await stop.race(resolveAllowed(urlHost(url), lookup, exceptions))
+      const addresses = await stop.race(resolveAllowed(urlHost(url), lookup, exceptions, hint))
       return await exchange({ url, message, addresses, ca: policy.ca, max_bytes, stop })
     } catch (error) {
       stop.release()
@@ -90,7 +91,12 @@ async function readMessage(input: string | URL | Request, init: RequestInit): Pr
   }
 }
 
-async function resolveAllowed(host: string, lookup: Lookup, exceptions: IpList): Promise<LookupAddress[]> {
+async function resolveAllowed(
+  host: string,
+  lookup: Lookup,
+  exceptions: IpList,
+  hint: string,
+): Promise<LookupAddress[]> {
   const family = isIP(host)
   if (family !== 0) return [{ address: host, family }]
   const addresses = await lookup(host).catch((cause: unknown) => {
@@ -99,7 +105,7 @@ async function resolveAllowed(host: string, lookup: Lookup, exceptions: IpList):
   if (addresses.length === 0) throw new GuardedFetchError('dns_failed', `the name ${host} has no address`)
   // One private address among public ones is how a rebinding name looks, so a single one spoils the name.
   if (!addresses.every(({ address }) => allowsAddress(address, exceptions))) {
-    throw new GuardedFetchError('blocked_address', `the name ${host} points to an address that is not public`)
+    throw new GuardedFetchError('blocked_address', `the name ${host} points to an address that is not public${hint}`)
   }
   return [...addresses]
 }

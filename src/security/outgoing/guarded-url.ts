@@ -6,6 +6,8 @@ export interface UrlPolicy {
   allowInsecure: boolean
   /** The operator's exceptions: ranges that may be reached although they are not public. */
   allowedCidrs: readonly string[]
+  /** The names of the settings behind these two; a refusal tells which one to change. */
+  settings?: { allowInsecure: string; allowedCidrs: string }
 }
 
 interface UrlProblem {
@@ -25,11 +27,14 @@ export function checkUrl(url: string | URL, policy: UrlPolicy): UrlProblem | und
   if (parsed === null) return invalid('url is not a valid URL')
   if (parsed.href.length > MAX_URL_LENGTH) return invalid(`url must be at most ${MAX_URL_LENGTH} characters`)
   const insecure = policy.allowInsecure && parsed.protocol === 'http:'
-  if (parsed.protocol !== 'https:' && !insecure) return invalid('url must use https')
+  if (parsed.protocol !== 'https:' && !insecure) {
+    const hint = parsed.protocol === 'http:' ? hintTo(policy.settings?.allowInsecure) : ''
+    return invalid(`url must use https${hint}`)
+  }
   if (parsed.username !== '' || parsed.password !== '') return invalid('url must not contain a user name or password')
   if (parsed.href.includes('#')) return invalid('url must not contain a fragment')
   if (BAD_PORTS.has(Number(parsed.port || 443))) return invalid(`url must not use port ${parsed.port}`)
-  return checkHost(urlHost(parsed), ipList(policy.allowedCidrs))
+  return checkHost(urlHost(parsed), policy)
 }
 
 /** The host as DNS, TLS and the socket want it: no brackets around IPv6, no dot at the end. */
@@ -43,12 +48,18 @@ export function allowsAddress(text: string, exceptions: IpList): boolean {
   return address !== undefined && (isPublic(address) || exceptions.allows(text))
 }
 
-function checkHost(host: string, exceptions: IpList): UrlProblem | undefined {
+/** What follows a refusal that the operator can lift. */
+export function hintTo(setting: string | undefined): string {
+  return setting === undefined ? '' : ` (the operator can allow it: ${setting})`
+}
+
+function checkHost(host: string, { allowedCidrs, settings }: UrlPolicy): UrlProblem | undefined {
   if (host.split('.').includes('')) return invalid('url has an empty label in its host name')
   const local = host === 'localhost' || host.endsWith('.localhost')
   const literals = local ? ['127.0.0.1', '::1'] : parseAddress(host) ? [host] : []
+  const exceptions = ipList(allowedCidrs)
   if (literals.length === 0 || literals.some((address) => allowsAddress(address, exceptions))) return undefined
-  return { code: 'blocked_address', message: 'url must point to a public address' }
+  return { code: 'blocked_address', message: `url must point to a public address${hintTo(settings?.allowedCidrs)}` }
 }
 
 function invalid(message: string): UrlProblem {

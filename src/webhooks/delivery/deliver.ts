@@ -11,7 +11,7 @@ export type Dispatcher = {
   stop(grace_ms: number): Promise<void>
 }
 
-type House = Pick<Parts, 'config' | 'storage' | 'events' | 'keyring' | 'fetch' | 'newId' | 'now' | 'log'>
+type House = Pick<Parts, 'config' | 'storage' | 'events' | 'keyring' | 'webhookFetch' | 'newId' | 'now' | 'log'>
 
 /** Beyond the attempt itself: time to write down how it ended. */
 const LEASE_MARGIN_MS = 5_000
@@ -145,7 +145,7 @@ export function startDispatcher(house: House, random: () => number = Math.random
 
 /** One attempt, whatever comes of it; undefined when the stop of the service ended it. */
 async function tryOnce(
-  { config, fetch, keyring, now, log }: House,
+  { config, webhookFetch, keyring, now, log }: House,
   webhook: Webhook,
   { id, event_id, event, body, attempt_count }: queue.Claimed,
   signal: AbortSignal,
@@ -154,7 +154,7 @@ async function tryOnce(
   try {
     const secrets = signingSecrets(webhook, keyring, at)
     const message = { url: webhook.url, event_id, event, body, attempt: attempt_count + 1, secrets }
-    return await attempt(fetch, message, { timeout_ms: config.webhooks.attemptTimeout, now, signal })
+    return await attempt(webhookFetch, message, { timeout_ms: config.webhooks.attemptTimeout, now, signal })
   } catch (err) {
     if (signal.aborted) return undefined
     log.error({ err, webhook_id: webhook.id, delivery_id: id }, 'a webhook delivery could not be attempted')

@@ -1,0 +1,36 @@
+import type { UrlPolicy } from './guarded-url.ts'
+
+/** What the operator opens, as far as it is said. */
+type Opening = { allowInsecure?: boolean | undefined; allowedCidrs?: readonly string[] | undefined }
+
+type Settings = { outgoing: Opening; webhooks: Opening }
+
+/**
+ * What may be called: by tools, MCP servers and identity providers of agents (`outgoing`), and by webhooks. Each goes by
+ * its own setting, and by the other's where its own says nothing.
+ */
+export function policiesOf({ outgoing, webhooks }: Settings): { outgoing: UrlPolicy; webhooks: UrlPolicy } {
+  return {
+    outgoing: {
+      allowInsecure: outgoing.allowInsecure ?? webhooks.allowInsecure ?? false,
+      allowedCidrs: outgoing.allowedCidrs ?? webhooks.allowedCidrs ?? [],
+      settings: { allowInsecure: 'outgoing.allowInsecure', allowedCidrs: 'outgoing.allowedCidrs' },
+    },
+    webhooks: {
+      allowInsecure: webhooks.allowInsecure ?? outgoing.allowInsecure ?? false,
+      allowedCidrs: webhooks.allowedCidrs ?? outgoing.allowedCidrs ?? [],
+      settings: {
+        allowInsecure: `${webhooks.allowInsecure === undefined ? 'outgoing' : 'webhooks'}.allowInsecure`,
+        allowedCidrs: `${webhooks.allowedCidrs === undefined ? 'outgoing' : 'webhooks'}.allowedCidrs`,
+      },
+    },
+  }
+}
+
+/** Settings of webhooks that open more than webhooks, as they did before there was `outgoing`. */
+export function deprecatedOpenings({ outgoing, webhooks }: Settings): string[] {
+  return [
+    ...(webhooks.allowInsecure && outgoing.allowInsecure === undefined ? ['allowInsecure'] : []),
+    ...(webhooks.allowedCidrs?.length && outgoing.allowedCidrs === undefined ? ['allowedCidrs'] : []),
+  ]
+}

@@ -1,0 +1,84 @@
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import { newAgent } from './support/agents.ts'
+import { type Receiver, receive } from './support/receiver.ts'
+import { type Service, type Settings, withService } from './support/service.ts'
+
+const OPEN_TOOLS = { MOORAGE_OUTGOING__ALLOW_INSECURE: 'true', MOORAGE_OUTGOING__ALLOWED_CIDRS: '127.0.0.0/8' }
+const OPEN_WEBHOOKS = { MOORAGE_WEBHOOKS__ALLOW_INSECURE: 'true', MOORAGE_WEBHOOKS__ALLOWED_CIDRS: '127.0.0.0/8' }
+
+/** What a tool that calls the receiver brings back. */
+async function callTool(service: Service, { url }: Pick<Receiver, 'url'>): Promise<string> {
+  const agent = await newAgent(service, {
+    model: 'builtin/script',
+    script: { rules: [{ call: { tool: 'ask' } }] },
+    tools: [{ type: 'http', name: 'ask', url }],
+  })
+  const { body } = await service.call('POST', `/v1/agents/${agent}/invoke`, { body: { message: 'go' } })
+  return body.data.response
+}
+
+async function createWebhook(service: Service, { url }: Pick<Receiver, 'url'>) {
+  const { status, body } = await service.call('POST', '/v1/webhooks', { body: { url, events: ['*'] } })
+  return { status, error: body.error?.details[0].error }
+}
+
+function story(name: string, settings: Settings, tell: (service: Service, receiver: Receiver) => Promise<void>) {
+  test(name, async (t) => {
+    const receiver = await receive(t, (_request, response) => void response.end('reached'))
+    await withService('sqlite', (service) => tell(service, receiver), settings)
+  })
+}
+
+describe('what may be called', () => {
+  story('nothing private by default; a refusal names the setting', {}, async (service, receiver) => {
+    assert.deepEqual(await createWebhook(service, receiver), {
+      status: 400,
+      error: 'url must use https (the operator can allow it: outgoing.allowInsecure)',
+    })
+    assert.match(await callTool(service, receiver), /refused \(invalid_url\): .*outgoing\.allowInsecure\)$/)
+    const secure = { url: receiver.url.replace('http:', 'https:') }
+    assert.match(await callTool(service, secure), /refused \(blocked_address\): .*outgoing\.allowedCidrs\)$/)
+    assert.equal(receiver.sockets.length, 0)
+  })
+
+  story('outgoing.* opens tools and webhooks alike', OPEN_TOOLS, async (service, receiver) => {
+    assert.equal(await callTool(service, receiver), 'reached')
+    assert.equal((await createWebhook(service, receiver)).status, 201)
+    assert.doesNotMatch(service.log(), /deprecated/)
+  })
+
+  story(
+    'webhooks.* of their own close webhooks, and a refusal names them',
+    { ...OPEN_TOOLS, MOORAGE_WEBHOOKS__ALLOWED_CIDRS: '10.0.0.0/8' },
+    async (service, receiver) => {
+      assert.equal(await callTool(service, receiver), 'reached')
+      assert.deepEqual(await createWebhook(service, receiver), {
+        status: 400,
+        error: 'url must point to a public address (the operator can allow it: webhooks.allowedCidrs)',
+      })
+    },
+  )
+
+  story(
+    'webhooks.* alone open tools too, as they always did, with a warning',
+    OPEN_WEBHOOKS,
+    async (service, receiver) => {
+      assert.equal(await callTool(service, receiver), 'reached')
+      assert.equal((await createWebhook(service, receiver)).status, 201)
+      for (const name of ['allowInsecure', 'allowedCidrs']) {
+        const warning = `webhooks.${name} opens calls of tools too, which is deprecated: set outgoing.${name}`
+        assert.equal(service.log().split(warning).length, 2, service.log())
+      }
+    },
+  )
+
+  story(
+    'webhooks.* beside outgoing.* are for webhooks alone',
+    { ...OPEN_WEBHOOKS, MOORAGE_OUTGOING__ALLOWED_CIDRS: '10.0.0.0/8' },
+    async (service, receiver) => {
+      assert.match(await callTool(service, receiver), /refused \(blocked_address\): .*outgoing\.allowedCidrs\)$/)
+      assert.equal((await createWebhook(service, receiver)).status, 201)
+    },
+  )
+})
