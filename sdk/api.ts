@@ -150,6 +150,8 @@ export type Agent = {
     timeout_ms: number | null
     /** How often the model may answer with tool calls */
     max_steps: number
+    /** How long a prompt may be, about; older turns are left out. null: what the model takes */
+    max_input_tokens: number | null
     /** null: the model's own */
     max_output_tokens: number | null
     /** Invocations at once; null: no limit */
@@ -265,6 +267,8 @@ export type CreateAgent = {
     timeout_ms?: number | null | undefined
     /** How often the model may answer with tool calls */
     max_steps?: number | undefined
+    /** How long a prompt may be, about; older turns are left out. null: what the model takes */
+    max_input_tokens?: number | null | undefined
     /** null: the model's own */
     max_output_tokens?: number | null | undefined
     /** Invocations at once; null: no limit */
@@ -409,6 +413,8 @@ export type UpdateAgent = {
     timeout_ms?: number | null | undefined
     /** How often the model may answer with tool calls */
     max_steps?: number | undefined
+    /** How long a prompt may be, about; older turns are left out. null: what the model takes */
+    max_input_tokens?: number | null | undefined
     /** null: the model's own */
     max_output_tokens?: number | null | undefined
     /** Invocations at once; null: no limit */

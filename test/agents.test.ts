@@ -28,7 +28,13 @@ onBothEngines('agents', (service) => {
         tools: [],
         script: null,
         memory: { remember: true, history: 20, recall: 5 },
-        limits: { timeout_ms: null, max_steps: 8, max_output_tokens: null, max_concurrency: null },
+        limits: {
+          timeout_ms: null,
+          max_steps: 8,
+          max_input_tokens: null,
+          max_output_tokens: null,
+          max_concurrency: null,
+        },
         metadata: {},
         security: null,
         auth: null,
@@ -56,7 +62,7 @@ onBothEngines('agents', (service) => {
         ],
         script: { rules: [{ match: { contains: 'hi' }, reply: 'hello' }], fallback: 'what?' },
         memory: { remember: false, history: 0, recall: 0 },
-        limits: { timeout_ms: 1000, max_steps: 1, max_output_tokens: 5, max_concurrency: 2 },
+        limits: { timeout_ms: 1000, max_steps: 1, max_input_tokens: 9, max_output_tokens: 5, max_concurrency: 2 },
         metadata: { team: 'blue', nested: [1, null, { deep: true }], '': 'empty', constructor: 'inert' },
       }
       const { status, body, text } = await call('POST', '/v1/agents', given)

@@ -3,7 +3,7 @@ import { describe, test } from 'node:test'
 import { Cancellation } from '../src/runtime/deadline.ts'
 import type { RunEvent } from '../src/runtime/outcome.ts'
 import { Script } from '../src/runtime/spec.ts'
-import { localRuntime, runOf } from './support/run-agent.ts'
+import { limitsOf, localRuntime, runOf } from './support/run-agent.ts'
 
 const runtime = localRuntime()
 
@@ -37,7 +37,7 @@ describe('builtin/echo', () => {
   })
 
   test('stops at max_output_tokens and says so in the log', async () => {
-    const limits = { timeout_ms: null, max_steps: 8, max_output_tokens: 2 }
+    const limits = limitsOf({ max_output_tokens: 2 })
     const outcome = await runtime.run(runOf({ limits }, { message: '0123456789' }))
     assert.equal(outcome.status === 'completed' && outcome.response, '01234567')
     assert.deepEqual(
@@ -98,7 +98,7 @@ describe('builtin/script', () => {
 
   test('a delay longer than the deadline is a timeout', async () => {
     const script = Script.parse({ rules: [{ reply: 'late', delay_ms: 60_000 }] })
-    const limits = { timeout_ms: 20, max_steps: 8, max_output_tokens: null }
+    const limits = limitsOf({ timeout_ms: 20 })
     const outcome = await runtime.run(runOf({ model: 'builtin/script', script, limits }))
     assert.equal(outcome.status, 'failed')
     assert.equal(outcome.reason, 'timeout')

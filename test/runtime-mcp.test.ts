@@ -6,7 +6,7 @@ import { HttpTool, McpTool, Script } from '../src/runtime/spec.ts'
 import { startLocalServer } from './support/local-server.ts'
 import { type McpServer, startMcpServer } from './support/mcp-server.ts'
 import { type ModelServer, startModelServer } from './support/model-server.ts'
-import { localRuntime, runOf } from './support/run-agent.ts'
+import { limitsOf, localRuntime, runOf } from './support/run-agent.ts'
 
 const SECRET = 'mcp-token-1234'
 
@@ -191,7 +191,7 @@ describe('an MCP server', () => {
 
   test('one that never answers does not outlive the deadline', async () => {
     const silent = await startLocalServer(() => {})
-    const limits = { timeout_ms: 100, max_steps: 8, max_output_tokens: null }
+    const limits = limitsOf({ timeout_ms: 100 })
     const outcome = await runtime.run(runOf({ tools: [mcp(silent)], limits }))
     assert.equal(outcome.status === 'failed' && outcome.reason, 'timeout')
     await silent.close()

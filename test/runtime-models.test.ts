@@ -8,7 +8,7 @@ import type { Runtime } from '../src/runtime/runtime.ts'
 import type { AgentSpec } from '../src/runtime/spec.ts'
 import { startLocalServer } from './support/local-server.ts'
 import { type ModelServer, startModelServer } from './support/model-server.ts'
-import { localRuntime, runOf } from './support/run-agent.ts'
+import { limitsOf, localRuntime, runOf } from './support/run-agent.ts'
 
 const API_KEY = 'sk-test-0123456789'
 
@@ -43,12 +43,6 @@ after(async () => {
 beforeEach(() => server.reset())
 
 const agent = (more: Partial<AgentSpec> = {}): Partial<AgentSpec> => ({ model: 'local/tiny', ...more })
-const limits = (more: Partial<AgentSpec['limits']>) => ({
-  timeout_ms: null,
-  max_steps: 8,
-  max_output_tokens: null,
-  ...more,
-})
 
 function completed(outcome: RunOutcome) {
   return outcome.status === 'completed' ? outcome : assert.fail(JSON.stringify(outcome))
@@ -79,7 +73,7 @@ describe('a model behind an OpenAI-compatible endpoint', () => {
   }
 
   test('gets temperature and output limit only where the agent sets them', async () => {
-    await runtime.run(runOf(agent({ temperature: 0, limits: limits({ max_output_tokens: 99 }) })))
+    await runtime.run(runOf(agent({ temperature: 0, limits: limitsOf({ max_output_tokens: 99 }) })))
     await runtime.run(runOf(agent()))
     assert.equal(server.requests[0]?.body.temperature, 0)
     assert.equal(server.requests[0]?.body.max_tokens, 99)
@@ -269,7 +263,7 @@ describe('deadline and cancel', () => {
   test('a slow model is a timeout and its socket is closed', async () => {
     server.reply({ breaks: 'silence' })
     const arrived = server.nextRequest()
-    const outcome = failed(await runtime.run(runOf(agent({ limits: limits({ timeout_ms: 150 }) }))))
+    const outcome = failed(await runtime.run(runOf(agent({ limits: limitsOf({ timeout_ms: 150 }) }))))
     assert.equal(outcome.reason, 'timeout')
     assert.equal(outcome.message, 'The agent did not answer within 150 ms')
     assert.deepEqual(await (await arrived).closed, { answered: false })

@@ -82,11 +82,18 @@ describe('the other shapes', () => {
     assert.deepEqual(Limits.parse({}), {
       timeout_ms: null,
       max_steps: 8,
+      max_input_tokens: null,
       max_output_tokens: null,
       max_concurrency: null,
     })
     assert.deepEqual(MemoryPolicy.parse({}), { remember: true, history: 20, recall: 5 })
-    for (const limits of [{ timeout_ms: 999 }, { timeout_ms: 600_001 }, { max_steps: 0 }, { max_output_tokens: 0.5 }]) {
+    for (const limits of [
+      { timeout_ms: 999 },
+      { timeout_ms: 600_001 },
+      { max_steps: 0 },
+      { max_output_tokens: 0.5 },
+      { max_input_tokens: 0 },
+    ]) {
       assert.equal(Limits.safeParse(limits).success, false, JSON.stringify(limits))
     }
   })

@@ -7,7 +7,7 @@ import type { Runtime } from '../src/runtime/runtime.ts'
 import { type AgentSpec, HttpTool, Script } from '../src/runtime/spec.ts'
 import { type LocalServer, readBody, startLocalServer } from './support/local-server.ts'
 import { type ModelServer, startModelServer } from './support/model-server.ts'
-import { localRuntime, runOf } from './support/run-agent.ts'
+import { limitsOf, localRuntime, runOf } from './support/run-agent.ts'
 
 const SECRET = 'p@ss/word "7"'
 
@@ -195,7 +195,7 @@ describe('the tool loop', () => {
   }
 
   test('a model that never stops calling fails after max_steps, its last calls not made', async () => {
-    const limits = { timeout_ms: null, max_steps: 3, max_output_tokens: null }
+    const limits = limitsOf({ max_steps: 3 })
     const again = { calls: [{ name: 'weather', arguments: { city: 'Oslo' } }] }
     model.reply(again, again, again)
     const outcome = await runtime.run(runOf(agent({ limits })))

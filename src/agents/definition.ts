@@ -43,9 +43,13 @@ export function writeDefinition(agent: Definition): string {
   return JSON.stringify(definitionOf(agent))
 }
 
-/** SHA-256: equal digests do the same. */
+/**
+ * SHA-256: equal digests do the same. A field that was added later counts only while it is set, so that a version that
+ * was made before it keeps its digest.
+ */
 export function digestOf(agent: Definition): string {
-  return sha256(canonicalJson(definitionOf(agent)))
+  const { max_input_tokens, ...older } = agent.limits
+  return sha256(canonicalJson({ ...definitionOf(agent), limits: max_input_tokens ? agent.limits : older }))
 }
 
 export type FieldChange = { field: string; from: unknown; to: unknown }

@@ -1,31 +1,12 @@
 import { storable } from '../lib/text.ts'
-import type { Deadline } from './deadline.ts'
-import type { Model, ModelAnswer, Round, ToolCall } from './models/model.ts'
-import { AgentFailure, type Log, type RunEvent, type RunInput, type ToolStep, type Usage } from './outcome.ts'
-import { nextStep, type Step } from './steps.ts'
+import { askModel } from './ask-model.ts'
+import type { ModelAnswer, ToolCall } from './models/model.ts'
+import { AgentFailure, type ToolStep } from './outcome.ts'
+import { type RunInProgress, Stopped } from './run-in-progress.ts'
+import { nextStep } from './steps.ts'
 import { parseArguments } from './tools/arguments.ts'
-import type { Toolbox } from './tools/toolbox.ts'
 
-/** A run in progress: who answers, with what, and what it has left so far, however it ends. */
-export type RunInProgress = {
-  input: RunInput
-  model: Model
-  toolbox: Toolbox
-  deadline: Deadline
-  emit: ((event: RunEvent) => void) | undefined
-  log: Log
-  now: () => number
-  left: Left
-}
-
-/** What a run leaves, filled while it goes on. */
-export type Left = { response: string; usage: Usage; steps: Step[] }
-
-const MAX_RESPONSE_CHARACTERS = 1024 * 1024
 const MAX_CALLS_PER_STEP = 16
-
-/** Thrown to leave a run that was stopped from outside; the deadline knows why. */
-export class Stopped extends Error {}
 
 /** Takes one step after the other until the model has answered. The response is in `left`. */
 export async function converse(run: RunInProgress): Promise<void> {
@@ -46,24 +27,6 @@ export async function converse(run: RunInProgress): Promise<void> {
     }
     if (deadline.stopped) throw new Stopped()
   }
-}
-
-function askModel({ input, model, toolbox, deadline, emit, log, left }: RunInProgress, rounds: Round[]) {
-  const start = left.response.length
-  const say = (text: string) => {
-    // Joined deltas are the response, so what parts two answers of the model is a delta as well.
-    const delta = start > 0 && left.response.length === start ? `\n\n${text}` : text
-    if (left.response.length + delta.length > MAX_RESPONSE_CHARACTERS) throw new AgentFailure('The answer is too long')
-    left.response += delta
-    emit?.({ type: 'delta', text: delta })
-  }
-  const spend = ({ input_tokens, output_tokens }: Omit<Usage, 'total_tokens'>) => {
-    left.usage.input_tokens += input_tokens
-    left.usage.output_tokens += output_tokens
-    left.usage.total_tokens += input_tokens + output_tokens
-  }
-  const streaming = emit !== undefined
-  return model.answer({ input, rounds, tools: toolbox.definitions, deadline, say, spend, streaming, log })
 }
 
 function checkFinish(finish: ModelAnswer['finish'], { left: { response }, log }: RunInProgress): void {

@@ -1,5 +1,5 @@
 import { storable } from '../lib/text.ts'
-import { converse, type Left, Stopped } from './conversation.ts'
+import { converse } from './conversation.ts'
 import { Cancellation, Deadline } from './deadline.ts'
 import { createModels, type Provider } from './models/registry.ts'
 import {
@@ -11,6 +11,8 @@ import {
   type RunOutcome,
   type ToolStep,
 } from './outcome.ts'
+import { ModelWindows } from './prompt/model-windows.ts'
+import { type Left, Stopped } from './run-in-progress.ts'
 import { type Redact, redactor, type SecretSource, type Secrets, secretsOf } from './secrets.ts'
 import type { Step } from './steps.ts'
 import { ArgumentCheck } from './tools/argument-check.ts'
@@ -48,6 +50,7 @@ export type Runtime = {
 export function createRuntime(options: RuntimeOptions): Runtime {
   const { providers, secrets, fetch, now, defaultTimeoutMs, retryDelayMs = 500 } = options
   const models = createModels(providers, now, retryDelayMs)
+  const windows = new ModelWindows(now)
   const providerKeys = Object.fromEntries(providers.map(({ name, apiKey = '' }) => [`${name} key`, apiKey]))
   const redactKeys = redactor(providerKeys)
   const argumentCheck = new ArgumentCheck()
@@ -77,7 +80,7 @@ export function createRuntime(options: RuntimeOptions): Runtime {
         toolbox = await openToolbox(input.agent.tools, { fetch, secrets: used, redact, deadline, log, argumentCheck })
         if (deadline.stopped) throw new Stopped()
       }
-      await converse({ input, model, toolbox, deadline, emit, log, now, left })
+      await converse({ input, model, windows, toolbox, deadline, emit, log, now, left_out: 0, left })
       return ended({ status: 'completed' })
     } catch (error) {
       return ended(ending(error, deadline, log, redact))

@@ -86,6 +86,13 @@ export const Tools = z
 export const Limits = z.strictObject({
   timeout_ms: z.int().min(1_000).max(600_000).nullable().describe("null: the service's own limit").default(null),
   max_steps: z.int().min(1).max(64).describe('How often the model may answer with tool calls').default(8),
+  max_input_tokens: z
+    .int()
+    .min(1)
+    .max(10_000_000)
+    .nullable()
+    .describe('How long a prompt may be, about; older turns are left out. null: what the model takes')
+    .default(null),
   max_output_tokens: z.int().min(1).max(1_000_000).nullable().describe("null: the model's own").default(null),
   max_concurrency: z.int().min(1).max(10_000).nullable().describe('Invocations at once; null: no limit').default(null),
 })
@@ -130,7 +137,7 @@ export type AgentSpec = {
   tools: readonly Tool[]
   script: Script | null
   memory: Pick<MemoryPolicy, 'history' | 'recall'>
-  limits: Pick<Limits, 'timeout_ms' | 'max_steps' | 'max_output_tokens'>
+  limits: Pick<Limits, 'timeout_ms' | 'max_steps' | 'max_input_tokens' | 'max_output_tokens'>
 }
 
 /** Parameters may shape path and query only: a model must never choose the host it talks to. */

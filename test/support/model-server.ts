@@ -52,9 +52,11 @@ export type ModelServer = {
   requests: SeenRequest[]
   /** Lines up answers, in order of the requests. */
   reply(...replies: ModelReply[]): void
+  /** From now on refuses prompts of more characters, the way a small model's server does. */
+  takeAtMost(characters: number, refusal?: ModelReply): void
   /** Resolves when the next request has come in and its answer, as far as it goes, has been sent. */
   nextRequest(): Promise<SeenRequest>
-  /** Forgets requests and answers that are still lined up. */
+  /** Forgets requests, answers that are still lined up, and what it refuses. */
   reset(): void
   close(): Promise<void>
 }
@@ -64,6 +66,7 @@ export async function startModelServer(): Promise<ModelServer> {
   const queue: ModelReply[] = []
   const requests: SeenRequest[] = []
   let waiting: ((request: SeenRequest) => void)[] = []
+  let most: { characters: number; refusal: ModelReply } | undefined
 
   const server = await startLocalServer(async (request, response) => {
     const body = JSON.parse(await readBody(request)) as ChatRequest
@@ -72,7 +75,8 @@ export async function startModelServer(): Promise<ModelServer> {
     })
     const seen = { path: request.url ?? '', headers: request.headers, body, port: request.socket.remotePort, closed }
     requests.push(seen)
-    answer(response, body, queue.shift() ?? { text: [lastUserMessage(body)] })
+    const refusal = most && charactersOf(body) > most.characters ? most.refusal : undefined
+    answer(response, body, refusal ?? queue.shift() ?? { text: [lastUserMessage(body)] })
     const told = waiting
     waiting = []
     for (const tell of told) tell(seen)
@@ -82,13 +86,33 @@ export async function startModelServer(): Promise<ModelServer> {
     url: `${server.url}/v1`,
     requests,
     reply: (...replies) => void queue.push(...replies),
+    takeAtMost(characters, refusal = TOO_LONG) {
+      most = { characters, refusal }
+    },
     nextRequest: () => new Promise((resolve) => waiting.push(resolve)),
     reset() {
       queue.length = 0
       requests.length = 0
+      most = undefined
     },
     close: server.close,
   }
+}
+
+/** OpenAI's words, which most compatible servers repeat, without the numbers that some leave out. */
+const TOO_LONG: ModelReply = {
+  status: 400,
+  body: {
+    error: {
+      message: 'Your input exceeds the context window of this model. Please adjust your input and try again.',
+      type: 'invalid_request_error',
+      code: 'context_length_exceeded',
+    },
+  },
+}
+
+function charactersOf({ messages }: ChatRequest): number {
+  return messages.reduce((characters, { content }) => characters + (content ?? '').length, 0)
 }
 
 function lastUserMessage({ messages }: ChatRequest): string {

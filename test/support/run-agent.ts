@@ -11,7 +11,12 @@ const BARE_AGENT: AgentSpec = {
   tools: [],
   script: null,
   memory: { history: 20, recall: 5 },
-  limits: { timeout_ms: null, max_steps: 8, max_output_tokens: null },
+  limits: { timeout_ms: null, max_steps: 8, max_input_tokens: null, max_output_tokens: null },
+}
+
+/** The usual limits but for these. */
+export function limitsOf(more: Partial<AgentSpec['limits']>): AgentSpec['limits'] {
+  return { ...BARE_AGENT.limits, ...more }
 }
 
 /** A runtime whose tools may reach this machine and whose retries do not keep a test waiting. */

@@ -44,6 +44,16 @@ export class ModelFailure extends AgentFailure {
   }
 }
 
+/** The prompt is longer than the model takes; `max_tokens` is what it takes, if it says so. */
+export class PromptTooLong extends ModelFailure {
+  readonly max_tokens: number | undefined
+
+  constructor(message: string, detail: Record<string, unknown>, max_tokens: number | undefined) {
+    super(message, detail)
+    this.max_tokens = max_tokens
+  }
+}
+
 /** About four characters a token: for models that count nothing themselves. */
 export function estimateTokens(characters: number): number {
   return Math.max(1, Math.ceil(characters / 4))

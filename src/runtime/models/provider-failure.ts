@@ -1,6 +1,10 @@
 import { AgentFailure } from '../outcome.ts'
-import { ModelFailure } from './model.ts'
+import { ModelFailure, PromptTooLong } from './model.ts'
+import { promptRefusal } from './prompt-refusal.ts'
 import { retryAfter } from './retry.ts'
+
+/** Of what a provider says about an error, in characters. */
+const MAX_READ = 10_000
 
 export type FailureSource = { provider: string; now: () => number }
 
@@ -17,16 +21,23 @@ const ADVICE: Record<number, string> = {
   401: 'the key was refused; check the API key in the service configuration',
   403: 'access was refused; check the rights of the API key',
   404: 'the model was not found',
-  413: 'the conversation is too long',
   429: 'too many requests',
 }
 
 /** What the AI SDK threw, as a failure of ours. Text from the provider goes to the log, never to the client. */
 export function asModelFailure(error: unknown, { provider, now }: FailureSource, spoken: boolean): unknown {
+  if (error instanceof Error && (error.name === 'AbortError' || error instanceof AgentFailure)) return error
+  const { status, headers, body, isRetryable } = responseOf(error)
+  const refusal = spoken
+    ? undefined
+    : promptRefusal(status, `${detail(error).provider_message}\n${body}`.slice(0, MAX_READ))
+  if (refusal) {
+    const answered = status === undefined ? 'reported' : `answered ${status}`
+    const message = `Model provider ${provider} ${answered}: the conversation is too long for the model`
+    return new PromptTooLong(message, { status, ...detail(error) }, refusal.max_tokens)
+  }
   if (!(error instanceof Error)) return new ModelFailure(`Model provider ${provider} reported an error`, detail(error))
-  if (error.name === 'AbortError' || error instanceof AgentFailure) return error
 
-  const { status, headers, isRetryable } = responseOf(error)
   if (status === undefined || status < 400) {
     const brokeOff = error instanceof TruncatedAnswer || isTruncation(error) || status
     const unreachable = isRetryable || error instanceof TypeError
@@ -48,9 +59,15 @@ export function asModelFailure(error: unknown, { provider, now }: FailureSource,
 }
 
 /** The SDK's errors are told by their fields: each provider package may carry its own copy of the class. */
-function responseOf(error: Error) {
-  const fields = error as { statusCode?: number; responseHeaders?: Record<string, string>; isRetryable?: boolean }
-  return { status: fields.statusCode, headers: fields.responseHeaders ?? {}, isRetryable: fields.isRetryable === true }
+function responseOf(error: unknown) {
+  const fields = Object(error) as {
+    statusCode?: number
+    responseHeaders?: Record<string, string>
+    responseBody?: string
+    isRetryable?: boolean
+  }
+  const { statusCode: status, responseHeaders: headers = {}, responseBody: body = '' } = fields
+  return { status, headers, body, isRetryable: fields.isRetryable === true }
 }
 
 function detail(error: unknown) {

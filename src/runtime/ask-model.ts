@@ -1,0 +1,66 @@
+import { type ModelAnswer, PromptTooLong, type Round } from './models/model.ts'
+import { AgentFailure, type RunInput, type Usage } from './outcome.ts'
+import { type FittedPrompt, fitPrompt } from './prompt/fit-prompt.ts'
+import { usable } from './prompt/model-windows.ts'
+import type { RunInProgress } from './run-in-progress.ts'
+
+const MAX_RESPONSE_CHARACTERS = 1024 * 1024
+
+/** Shows the model as much as it takes. Only a model without a limit, a built-in one, may answer at once. */
+export function askModel(run: RunInProgress, rounds: Round[]): ModelAnswer | Promise<ModelAnswer> {
+  const budget = run.windows.budget(run.input.agent)
+  return budget === Infinity ? ask(run, run.input, rounds) : askWithin(run, rounds, budget)
+}
+
+/** What the model refuses as too long is asked again with less of the history, until only the message is left. */
+async function askWithin(run: RunInProgress, rounds: Round[], budget: number): Promise<ModelAnswer> {
+  const { input, toolbox, windows, deadline, log } = run
+  let refused = false
+  for (let tokens = budget; ; ) {
+    const fitted = fitPrompt(input, { rounds, tools: toolbox.definitions }, tokens)
+    noteLeftOut(run, fitted, tokens)
+    try {
+      const answer = await ask(run, fitted.input, rounds)
+      if (refused) windows.learn(input.agent.model, tokens)
+      return answer
+    } catch (error) {
+      if (!(error instanceof PromptTooLong) || fitted.optional === 0 || deadline.stopped) throw error
+      refused = true
+      tokens = smallerBudget(fitted, error, input)
+      log('warn', `${error.message}; trying again with less of the history`, error.detail)
+    }
+  }
+}
+
+/** What the provider says that it takes; otherwise the older half of what can be left out goes. */
+function smallerBudget({ tokens, optional }: FittedPrompt, { max_tokens }: PromptTooLong, { agent }: RunInput): number {
+  const told = max_tokens === undefined ? Infinity : usable(max_tokens, agent.limits)
+  return told < tokens ? told : tokens - optional / 2
+}
+
+/** Once, and again when it is more. */
+function noteLeftOut(run: RunInProgress, { left_out: { turns, memories } }: FittedPrompt, tokens: number): void {
+  if (turns + memories <= run.left_out) return
+  run.left_out = turns + memories
+  const message = `The prompt would be too long; left out: older turns ${turns}, memories ${memories}`
+  run.log('info', message, { turns, memories, max_input_tokens: Math.floor(tokens) })
+}
+
+function ask(run: RunInProgress, input: RunInput, rounds: Round[]): ModelAnswer | Promise<ModelAnswer> {
+  const { model, toolbox, deadline, emit, log, left } = run
+  const start = left.response.length
+  const say = (text: string) => {
+    // Joined deltas are the response, so what parts two answers of the model is a delta as well.
+    const delta = start > 0 && left.response.length === start ? `\n\n${text}` : text
+    if (left.response.length + delta.length > MAX_RESPONSE_CHARACTERS) throw new AgentFailure('The answer is too long')
+    left.response += delta
+    emit?.({ type: 'delta', text: delta })
+  }
+  const spend = ({ input_tokens, output_tokens }: Omit<Usage, 'total_tokens'>) => {
+    left.usage.input_tokens += input_tokens
+    left.usage.output_tokens += output_tokens
+    left.usage.total_tokens += input_tokens + output_tokens
+  }
+  const streaming = emit !== undefined
+  return model.answer({ input, rounds, tools: toolbox.definitions, deadline, say, spend, streaming, log })
+}

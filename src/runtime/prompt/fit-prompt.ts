@@ -1,0 +1,87 @@
+import { cutToBytes } from '../../lib/text.ts'
+import type { Round, ToolDefinition } from '../models/model.ts'
+import type { Recalled, RunInput, Turn } from '../outcome.ts'
+import { shownMemories, shownTurns } from './build-prompt.ts'
+
+/** Near enough in most languages, and cheap. */
+const BYTES_PER_TOKEN = 4
+/** For the role of a turn, the date of a memory, what stands between them. */
+const WRAPPING_TOKENS = 16
+/** A turn that could keep less than this is left out. */
+const SHORTEST_CUT_TOKENS = 64
+const CUT_MARK = ' […]'
+
+/** The input with as much of history and memories as the prompt has room for. */
+export type FittedPrompt = {
+  input: RunInput
+  /** Of the whole prompt, estimated. */
+  tokens: number
+  /** Of the history and the memories in it: what could still be left out. */
+  optional: number
+  left_out: { turns: number; memories: number }
+}
+
+type Fixed = { rounds: readonly Round[]; tools: readonly ToolDefinition[] }
+
+/** Leaves out the oldest turns and the least fitting memories; instructions, message and context stay whole. */
+export function fitPrompt(input: RunInput, fixed: Fixed, budget: number): FittedPrompt {
+  const turns = shownTurns(input)
+  const memories = shownMemories(input)
+  const needed = tokensOfFixed(input, fixed)
+  const all = sum(turns) + sum(memories)
+  if (needed + all <= budget) return { input, tokens: needed + all, optional: all, left_out: { turns: 0, memories: 0 } }
+
+  const room = Math.max(0, budget - needed)
+  // Memories may have what the history leaves, and a quarter in any case.
+  const recalled = bestWithin(memories, Math.max(room / 4, room - sum(turns)))
+  const history = latestWithin(turns, room - sum(recalled))
+  const optional = sum(history) + sum(recalled)
+  return {
+    input: { ...input, history, recalled },
+    tokens: needed + optional,
+    optional,
+    left_out: { turns: turns.length - history.length, memories: memories.length - recalled.length },
+  }
+}
+
+function tokensOfFixed({ agent, message, context }: RunInput, { rounds, tools }: Fixed): number {
+  const parts = [agent.instructions ?? '', message, JSON.stringify(context), JSON.stringify(tools)]
+  for (const { native, results } of rounds) parts.push(JSON.stringify([native, results]))
+  return parts.reduce((tokens, part) => tokens + tokensOf(part), 0)
+}
+
+function bestWithin(memories: readonly Recalled[], room: number): Recalled[] {
+  let used = 0
+  return memories.filter((memory) => {
+    const fits = used + sum([memory]) <= room
+    if (fits) used += sum([memory])
+    return fits
+  })
+}
+
+/** A turn that would take more than half of the room alone is cut. */
+function latestWithin(turns: readonly Turn[], room: number): Turn[] {
+  const kept: Turn[] = []
+  let used = 0
+  for (const turn of turns.toReversed()) {
+    const shown = shortened(turn, room / 2)
+    used += sum([shown])
+    if (used > room) break
+    kept.push(shown)
+  }
+  return kept.toReversed()
+}
+
+function shortened(turn: Turn, longest: number): Turn {
+  if (sum([turn]) <= longest || longest < SHORTEST_CUT_TOKENS) return turn
+  const bytes = Math.floor(longest - WRAPPING_TOKENS) * BYTES_PER_TOKEN - Buffer.byteLength(CUT_MARK)
+  return { ...turn, content: cutToBytes(turn.content, bytes) + CUT_MARK }
+}
+
+function sum(texts: readonly { content: string }[]): number {
+  return texts.reduce((tokens, { content }) => tokens + tokensOf(content) + WRAPPING_TOKENS, 0)
+}
+
+function tokensOf(text: string): number {
+  return Math.ceil(Buffer.byteLength(text) / BYTES_PER_TOKEN)
+}
