@@ -10,7 +10,7 @@ const LIMIT_MS = 100
 
 /** Slow on long text, which they never see. */
 const SHORT_TEXT_ONLY: Record<string, string> = {
-  'cli/table.ts': 'cells of a table on the terminal of whoever asked for it',
+  'cli/terminal/table.ts': 'cells of a table on the terminal of whoever asked for it',
   'runtime/secrets.ts': 'secrets of the operator',
   'runtime/models/embeddings.ts': 'an address of the operator',
 }
