@@ -2,7 +2,7 @@ import { resolve } from 'node:path'
 import { readConfigFile } from './config/config-file.ts'
 import { type Entry, type Environment, fromText, readEnvironment } from './config/environment.ts'
 import { fileProblems, PATH_SETTINGS } from './config/named-files.ts'
-import { inOrder, type Problem, plainMessage, unknownKey } from './config/problems.ts'
+import { inOrder, misfitsOf, plainMessage, tellFirst, unknownKey } from './config/problems.ts'
 import {
   isSamePath,
   isSecretAt,
@@ -59,10 +59,9 @@ export function loadConfig(options: { flags?: Flags; env?: Environment; cwd?: st
   const sources = mergeSources(file, entries, environment.providers)
 
   const parsed = ConfigShape.safeParse(sources.input, { error: plainMessage })
-  const misfits = (parsed.error?.issues ?? []).flatMap((issue): Problem[] => {
-    const path = issue.path as Path
-    if (issue.code !== 'unrecognized_keys') return locate(path, issue.message, 'value', sources)
-    return issue.keys.flatMap((key) => locate([...path, key], unknownKey(key, keysAt(schema, path)), 'key', sources))
+  const misfits = tellFirst(misfitsOf(parsed.error?.issues), ({ path, message }) => {
+    if (message !== undefined) return locate(path, message, 'value', sources)
+    return locate(path, unknownKey(String(path.at(-1)), keysAt(schema, path.slice(0, -1))), 'key', sources)
   })
   const problems = inOrder([...file.problems, ...environment.problems, ...misfits, ...fileProblems(sources, cwd)])
   if (!parsed.success || problems.length > 0) throw new ConfigError(problems)

@@ -1,8 +1,8 @@
-import { readFileSync } from 'node:fs'
 import { resolve } from 'node:path'
-import { type ErrorCode, isMap, isNode, isScalar, isSeq, LineCounter, parseDocument, visit } from 'yaml'
-import type { Problem } from './problems.ts'
+import { type ErrorCode, isMap, isNode, isPair, isScalar, isSeq, LineCounter, parseDocument, visit } from 'yaml'
+import { type Problem, tellFirst } from './problems.ts'
 import { type Path, pathText } from './settings.ts'
+import { readWieldy } from './unwieldy-file.ts'
 
 export type ConfigFile = {
   /** What the file sets; empty when it cannot be read. */
@@ -25,10 +25,11 @@ const SYNTAX: Partial<Record<ErrorCode, string>> = {
   BAD_INDENT: 'wrong indentation, or a bracket before this that is not closed',
   BAD_SCALAR_START: 'this character cannot start a plain value; put the value in quotes',
   BLOCK_AS_IMPLICIT_KEY: 'a mapping cannot start here; put a value that contains ": " in quotes',
-  DUPLICATE_KEY: 'appears twice',
+  KEY_OVER_1024_CHARS: 'a key has at most 1,024 characters',
   MISSING_CHAR: 'a character is missing here, such as a closing quote, a bracket, a comma or a colon',
   MULTILINE_IMPLICIT_KEY: 'a key must be on one line and end with a colon',
   MULTIPLE_DOCS: 'only one document is read; remove this and what follows',
+  RESOURCE_EXHAUSTION: 'nested too deeply',
   TAB_AS_INDENT: 'indent with spaces, not tabs',
   TAG_RESOLVE_FAILED: 'an unknown tag; put a value that starts with ! in quotes',
 }
@@ -37,7 +38,9 @@ const SYNTAX: Partial<Record<ErrorCode, string>> = {
 export function readConfigFile(name: string, cwd: string, required: boolean): ConfigFile {
   const nothing: ConfigFile = { value: {}, problems: [], readable: true, placeOf: () => undefined }
   try {
-    return parseConfigFile(name, readFileSync(resolve(cwd, name), 'utf8'))
+    const file = readWieldy(resolve(cwd, name))
+    if ('text' in file) return parseConfigFile(name, file.text)
+    return { ...nothing, readable: false, problems: [{ text: `${name}: ${file.problem}` }] }
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException
     if (code === undefined) throw error
@@ -48,7 +51,9 @@ export function readConfigFile(name: string, cwd: string, required: boolean): Co
 
 function parseConfigFile(name: string, text: string): ConfigFile {
   const lines = new LineCounter()
-  const document = parseDocument(text, { lineCounter: lines, prettyErrors: false, stringKeys: true })
+  // Its own check for keys that are said twice takes time that grows with their square.
+  const options = { lineCounter: lines, prettyErrors: false, stringKeys: true, uniqueKeys: false } as const
+  const document = parseDocument(text, options)
   const place = (offset: number): Place => {
     const { line, col } = lines.linePos(offset)
     return { where: `${name}:${line}:${col}`, line, column: col }
@@ -59,12 +64,12 @@ function parseConfigFile(name: string, text: string): ConfigFile {
   }
 
   const faults = [...document.errors, ...document.warnings, ...aliases(document)]
-  const problems = faults.map(({ code, pos: [offset] }) => {
-    const subject = code === 'DUPLICATE_KEY' ? `${pathText(pathAt(document, offset))}: ` : ''
-    return problem(offset, subject + (SYNTAX[code] ?? 'not valid YAML'))
-  })
+  const problems = [
+    ...tellFirst(faults, ({ code, pos: [offset] }) => [problem(offset, SYNTAX[code] ?? 'not valid YAML')]),
+    ...tellFirst(repeatedKeys(document), ({ path, offset }) => [problem(offset, `${pathText(path)}: appears twice`)]),
+  ]
   // With a key said twice the rest can still be judged; anything else leaves the structure in doubt.
-  let readable = faults.every(({ code }) => code === 'DUPLICATE_KEY')
+  let readable = faults.length === 0
   const isEmpty = document.contents === null || (isScalar(document.contents) && document.contents.value === null)
   if (readable && !isEmpty && !isMap(document.contents)) {
     problems.push(problem(0, 'must be a mapping of settings, such as "server:"'))
@@ -100,19 +105,24 @@ function findOffset(document: Document, path: Path, part: 'key' | 'value'): numb
   return offset
 }
 
-function pathAt(document: Document, offset: number): string[] {
-  let path: string[] = []
+function repeatedKeys(document: Document): { path: string[]; offset: number }[] {
+  const found: { path: string[]; offset: number }[] = []
   visit(document, {
-    Pair(_, pair, ancestors) {
-      if (!isScalar(pair.key) || pair.key.range?.[0] !== offset) return undefined
-      const keys = [...ancestors, pair].map((item) =>
-        'key' in item && isScalar(item.key) ? String(item.key.value) : '',
-      )
-      path = keys.filter((key) => key !== '')
-      return visit.BREAK
+    Map(_, { items }, ancestors) {
+      const seen = new Set<string>()
+      for (const { key } of items) {
+        if (!isScalar(key)) continue
+        const name = String(key.value)
+        if (seen.has(name)) found.push({ path: [...keysOf(ancestors), name], offset: key.range?.[0] ?? 0 })
+        seen.add(name)
+      }
     },
   })
-  return path
+  return found
+}
+
+function keysOf(ancestors: readonly unknown[]): string[] {
+  return ancestors.flatMap((node) => (isPair(node) && isScalar(node.key) ? [String(node.key.value)] : []))
 }
 
 function aliases(document: Document): { code: ErrorCode; pos: [number, number] }[] {

@@ -1,5 +1,6 @@
 import type { z } from 'zod'
 import { nearest } from '../lib/nearest.ts'
+import type { Path } from './settings.ts'
 
 /** One mistake, ready to print; line and column when it stands in the file. */
 export type Problem = { text: string; line?: number; column?: number }
@@ -29,6 +30,26 @@ export function plainMessage(issue: z.core.$ZodRawIssue): string | undefined {
 export function unknownKey(key: string, known: readonly string[]): string {
   const meant = nearest(key, known)
   return meant === undefined ? 'unknown setting' : `unknown setting; did you mean ${meant}?`
+}
+
+const MAX_PROBLEMS = 100
+
+/** The first mistakes as problems. Somebody who has hundreds has made one big one, and to find all their places takes long. */
+export function tellFirst<T>(mistakes: readonly T[], tell: (mistake: T) => Problem[]): Problem[] {
+  const left = mistakes.length - MAX_PROBLEMS
+  const told = mistakes.slice(0, MAX_PROBLEMS).flatMap(tell)
+  return left > 0 ? [...told, { text: `… and ${left} more mistakes` }] : told
+}
+
+/** What a shape says of a place in a file; nothing of a key that it does not know. */
+export type Misfit = { path: Path; message: string | undefined }
+
+export function misfitsOf(issues: readonly z.core.$ZodIssue[] = []): Misfit[] {
+  return issues.flatMap((issue): Misfit[] => {
+    const path = issue.path as Path
+    if (issue.code !== 'unrecognized_keys') return [{ path, message: issue.message }]
+    return issue.keys.map((key) => ({ path: [...path, key], message: undefined }))
+  })
 }
 
 /** Those of the file first, as they stand in it. */

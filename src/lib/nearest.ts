@@ -1,5 +1,9 @@
+/** Nobody means a word that is much longer than any there is, and to compare it would take long. */
+const LONGEST = 100
+
 /** The candidate a reader most likely meant by `word`, if one is close enough to be worth a question. */
 export function nearest(word: string, candidates: Iterable<string>): string | undefined {
+  if (word.length > LONGEST) return undefined
   const wanted = plain(word)
   let best: string | undefined
   let bestDistance = Math.max(1, Math.floor(wanted.length / 3)) + 1

@@ -1,5 +1,6 @@
 import { CreateAgentBody } from '../../../agents/agent.ts'
 import { readConfigFile } from '../../../config/config-file.ts'
+import { misfitsOf, type Problem, tellFirst } from '../../../config/problems.ts'
 import { EXIT, Failure } from '../../failure.ts'
 import type { World } from '../../world.ts'
 
@@ -14,21 +15,17 @@ export type AgentFile = {
 /** Every mistake at once, each with its place. */
 export function readAgentFile({ cwd }: World, path: string): AgentFile {
   const file = readConfigFile(path, cwd, true)
-  if (file.problems.length > 0) throw mistakes(file.problems.map(({ text }) => text))
+  if (file.problems.length > 0) throw mistakes(file.problems)
   const parsed = CreateAgentBody.safeParse(file.value)
   if (parsed.success) return { path, body: parsed.data, given: file.value }
   throw mistakes(
-    parsed.error.issues.flatMap((issue) => {
-      const paths = issue.code === 'unrecognized_keys' ? issue.keys.map((key) => [...issue.path, key]) : [issue.path]
-      return paths.map((at) => {
-        const place = file.placeOf(at as (string | number)[], issue.code === 'unrecognized_keys' ? 'key' : 'value')
-        const message = issue.code === 'unrecognized_keys' ? 'unknown field' : issue.message
-        return `${place?.where ?? path}: ${at.map(String).join('.')}: ${message}`
-      })
+    tellFirst(misfitsOf(parsed.error.issues), ({ path: at, message }) => {
+      const where = file.placeOf(at, message === undefined ? 'key' : 'value')?.where ?? path
+      return [{ text: `${where}: ${at.map(String).join('.')}: ${message ?? 'unknown field'}` }]
     }),
   )
 }
 
-function mistakes(problems: string[]): Failure {
-  return new Failure(EXIT.usage, problems.join('\n'))
+function mistakes(problems: Problem[]): Failure {
+  return new Failure(EXIT.usage, problems.map(({ text }) => text).join('\n'))
 }

@@ -1,0 +1,48 @@
+import { closeSync, openSync, readSync } from 'node:fs'
+import { CST, Lexer } from 'yaml'
+
+const MAX_BYTES = 1024 * 1024
+/** Of keys, values, marks and spaces between them. A line has about eight. */
+const MAX_TOKENS = 50_000
+const MAX_DEPTH = 64
+const TOO_LARGE = 'is too large: at most 1 MiB, and about 6,000 lines of settings'
+
+/** The text of a file, or why it is not given to the parser. */
+export function readWieldy(path: string): { text: string } | { problem: string } {
+  const bytes = readAtMost(path, MAX_BYTES + 1)
+  if (bytes.length > MAX_BYTES) return { problem: TOO_LARGE }
+  const text = bytes.toString('utf8')
+  const problem = unwieldiness(text)
+  return problem === undefined ? { text } : { problem }
+}
+
+/** Not the whole file: it may be a device that never ends. */
+function readAtMost(path: string, size: number): Buffer {
+  const file = openSync(path, 'r')
+  try {
+    const bytes = Buffer.alloc(size)
+    let length = 0
+    for (let read = -1; read !== 0 && length < size; length += read) {
+      read = readSync(file, bytes, length, size - length, null)
+    }
+    return bytes.subarray(0, length)
+  } finally {
+    closeSync(file)
+  }
+}
+
+/** The parser's time grows faster than a file that has many keys or nests them deeply; to look at tokens takes a moment. */
+function unwieldiness(text: string): string | undefined {
+  let tokens = 0
+  let depth = 0
+  for (const token of new Lexer().lex(text)) {
+    const type = CST.tokenType(token)
+    if (type === 'explicit-key-ind') return 'keys are written as "name: value", without a question mark'
+    if (type === 'flow-map-start' || type === 'flow-seq-start') depth += 1
+    if (type === 'flow-map-end' || type === 'flow-seq-end') depth -= 1
+    if (depth > MAX_DEPTH) return `brackets are nested more than ${MAX_DEPTH} deep`
+    tokens += 1
+    if (tokens > MAX_TOKENS) return TOO_LARGE
+  }
+  return undefined
+}
