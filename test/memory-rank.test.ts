@@ -16,7 +16,7 @@ function remembered(...said: (string | Said)[]): Postings {
   for (const [i, item] of said.entries()) {
     const { said: content, ...row } = typeof item === 'string' ? { said: item } : item
     const place = { seq: i + 1, kind: 'turn', role: 'user', user_id: 'anna', session_id: 's1', created_at: i }
-    postings.append({ ...place, ...storedTerms(content), ...row })
+    postings.append({ ...place, ...storedTerms(row.kind ?? 'turn', content), ...row })
   }
   return postings
 }
@@ -79,7 +79,7 @@ describe('a score', () => {
     fc.assert(
       fc.property(rows, (said) => {
         const stored = said.map(({ content, ...row }, i) => {
-          return { ...row, ...storedTerms(content), seq: i + 1, role: 'user', user_id: 'anna' }
+          return { ...row, ...storedTerms(row.kind, content), seq: i + 1, role: 'user', user_id: 'anna' }
         })
         const postings = new Postings()
         for (const row of stored) postings.append(row)
@@ -167,17 +167,24 @@ describe('who said it', () => {
   })
 
   const names: [string, string][] = [
-    ['Anna: hello', '_byanna hello'],
-    ['Anna Berg : hello', '_byanna _byberg hello'],
-    ['王芳：你好', '_by王芳 你好'],
-    ['Zoë-Łucja: hej', '_byzoe _byłucja hej'],
-    ['Мария: привет', '_byмария привет'],
+    ['Anna: hello', '_byanna anna hello'],
+    ['Anna Berg : hello', '_byanna _byberg anna berg hello'],
+    ['王芳：你好', '_by王芳 王芳 你好'],
+    ['Zoë-Łucja: hej', '_byzoe _byłucja zoe łucja hej'],
+    ['Мария: привет', '_byмария мария привет'],
     ['so what: hello', 'hello'],
     ['Look at this: hello', 'look hello'],
     ['At 10:30 we met', '10 30 met'],
     ['http://example.org', 'http exampl org'],
   ]
-  for (const [content, terms] of names) test(content, () => assert.equal(storedTerms(content).terms, terms))
+  for (const [content, terms] of names) {
+    test(content, () => assert.equal(storedTerms('turn', content).terms, terms))
+  }
+
+  test('a speaker is not counted in the length, and a note has none', () => {
+    assert.equal(storedTerms('turn', 'Anna: hello there, world').length, 2)
+    assert.deepEqual(storedTerms('note', 'Roses: cut in March'), { terms: 'ros cut march', length: 3 })
+  })
 })
 
 describe('bestOf', () => {

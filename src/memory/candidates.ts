@@ -1,13 +1,13 @@
-import { sql } from 'kysely'
+import { type RawBuilder, sql } from 'kysely'
 import { type Database, engineOf } from '../storage/database.ts'
 import { fts5 } from './full-text/fts5.ts'
 import type { FullText, Having } from './full-text/full-text.ts'
 import { tsvector } from './full-text/tsvector.ts'
 import type { Scope } from './memory.ts'
+import { listNeighbours } from './neighbours.ts'
 import { countedTerms, type Plan, planSearch } from './ranking/plan.ts'
 import { type Collection, Postings, type Row, type ScopeStatistics } from './ranking/postings.ts'
 import { tiersOf } from './ranking/tiers.ts'
-import { REACH } from './ranking/weights.ts'
 import { listed, within } from './within.ts'
 
 /** What is looked for, and the memories worth scoring. */
@@ -15,8 +15,6 @@ export type Candidates = { plan: Plan; postings: Postings }
 
 /** Enough to tell how many memories there are and how long they are; reading more would only cost time. */
 const SAMPLE_SIZE = 20_000
-/** So many turns around the candidates are read at most, to know which are their neighbours. */
-const READ_TURNS = 20_000
 
 /**
  * The memories worth scoring: up to `cap` that share a term with the query, and the turns around them. Everything comes
@@ -32,18 +30,19 @@ export async function findCandidates(db: Database, scope: Scope, terms: string[]
       (statistics.turn.having.get(term) ?? 0) + (statistics.note.having.get(term) ?? 0),
     ]),
   )
-  const seqs = new Set<number>()
+  const found = new Map<number, Row>()
   for (const clauses of tiersOf(having, cap)) {
-    const room = cap - seqs.size
+    const room = cap - found.size
     if (room === 0) break
-    const rows = await db
-      .selectFrom(fullText.fitting(scope, clauses, room).as('fit'))
-      .select('fit.seq')
-      .execute()
-    for (const { seq } of rows) seqs.add(seq)
+    for (const row of await listRows(db, scope, fullText.fitting(scope, clauses, room))) found.set(row.seq, row)
+  }
+  const turns = [...found.values()].filter(({ kind }) => kind === 'turn')
+  const neighbours = (await listNeighbours(db, scope, turns)).filter((seq) => !found.has(seq))
+  if (neighbours.length > 0) {
+    for (const row of await listRows(db, scope, listed(db, neighbours))) found.set(row.seq, row)
   }
   const postings = new Postings()
-  for (const row of await listWithNeighbours(db, scope, [...seqs])) postings.append(row)
+  for (const row of [...found.values()].toSorted((a, b) => a.seq - b.seq)) postings.append(row)
   return { plan, postings }
 }
 
@@ -87,39 +86,14 @@ async function measureSample(db: Database, scope: Scope) {
     .execute()
 }
 
-const END_OF_TIME = Number.MAX_SAFE_INTEGER
-
-/**
- * The given memories and the turns within reach of them, in the order of `seq`. The sessions of the given turns are read
- * through, each once. Without a session only an exchange belongs together: its turns share their time.
- */
-async function listWithNeighbours(db: Database, scope: Scope, seqs: number[]): Promise<Row[]> {
-  if (seqs.length === 0) return []
-  const given = listed(db, seqs)
-  const { rows } = await sql<Row>`
-    with given as ${given},
-    touched as (
-      select distinct memories.user_id, memories.session_id,
-        case memories.session_id when '' then created_at else 0 end as first_time,
-        case memories.session_id when '' then created_at else ${sql.lit(END_OF_TIME)} end as last_time
-      from given cross join memories
-      where memories.seq = given.seq and memories.kind = 'turn' and ${within(scope)}),
-    around as (
-      select memories.seq, memories.user_id, memories.session_id, memories.created_at, touched.first_time
-      from touched cross join memories
-      where ${within(scope)} and memories.user_id = touched.user_id and memories.session_id = touched.session_id
-        and memories.created_at between touched.first_time and touched.last_time and memories.kind = 'turn'
-      order by memories.user_id, memories.session_id, memories.created_at, memories.seq
-      limit ${READ_TURNS}),
-    counted as (
-      select around.seq, count(given.seq) over (
-        partition by user_id, session_id, first_time order by created_at, around.seq
-        rows between ${sql.lit(REACH)} preceding and ${sql.lit(REACH)} following) as candidates
-      from around left join given on given.seq = around.seq),
-    wanted as (select seq from counted where candidates > 0 union select seq from given)
-    select memories.seq, kind, role, user_id, session_id, created_at, terms, length
-    from wanted cross join memories
-    where memories.seq = wanted.seq and ${within(scope)}
-    order by memories.seq`.execute(db)
-  return rows
+async function listRows(db: Database, scope: Scope, given: RawBuilder<{ seq: number }>): Promise<Row[]> {
+  // A cross join, so that SQLite begins with the few that are given and not with the whole scope.
+  return db
+    .selectFrom(given.as('given'))
+    .crossJoin('memories')
+    .whereRef('memories.seq', '=', 'given.seq')
+    .where(within(scope))
+    .select(['memories.seq', 'memories.kind', 'memories.role', 'memories.user_id', 'memories.session_id'])
+    .select(['memories.created_at', 'memories.terms', 'memories.length'])
+    .execute()
 }

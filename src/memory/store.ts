@@ -196,7 +196,7 @@ export async function removeOfMissingAgents(db: Database, limit: number): Promis
 }
 
 function toRow(agent_seq: number, memory: Memory) {
-  const { terms, length } = storedTerms(memory.content)
+  const { terms, length } = storedTerms(memory.kind, memory.content)
   return {
     id: memory.id,
     agent_seq,

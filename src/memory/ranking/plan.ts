@@ -20,19 +20,19 @@ export function countedTerms(terms: readonly string[]): string[] {
 
 /**
  * A term that names a speaker tells who, not what: it stands mostly in what others said to them. It does not count, unless
- * there is nothing else to go by. Then it counts in both ways.
+ * there is nothing else to go by.
  */
 export function planSearch(terms: readonly string[], { turn, note }: ScopeStatistics): Plan {
   const isSpeaker = (name: string) =>
     (turn.having.get(name) ?? 0) >= Math.max(SPEAKER_TURNS, SPEAKER_SHARE * turn.count)
   const names = terms.map((term) => SPEAKER_MARK + term).filter(isSpeaker)
   const others = terms.filter((term) => !names.includes(SPEAKER_MARK + term))
-  const counted = others.length > 0 ? others : countedTerms(terms)
+  const counted = others.length > 0 ? others : terms
   return {
     terms: counted
       .filter((term) => (turn.having.get(term) ?? 0) + (note.having.get(term) ?? 0) > 0)
       .map((term) => ({ term, turn: rarity(term, turn), note: rarity(term, note) })),
-    names: others.length > 0 ? names : [],
+    names,
     averages: { turn: averageLength(turn), note: averageLength(note) },
   }
 }

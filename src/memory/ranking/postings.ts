@@ -93,17 +93,13 @@ export class Postings {
     }
   }
 
-  /** The speaker whose name has most of these marked terms, or -1 if there is none or more than one. */
-  speakerNamed(names: readonly string[]): number {
-    let most = 0
-    let named = NONE
-    for (const [name, speaker] of this.#speakers) {
-      const matches = name.split(' ').filter((term) => names.includes(term)).length
-      if (matches > most) named = speaker
-      else if (matches === most) named = NONE
-      most = Math.max(most, matches)
-    }
-    return named
+  /** Those whose names have most of these marked terms. */
+  speakersNamed(names: readonly string[]): number[] {
+    const matches = [...this.#speakers].map(([name, speaker]) => {
+      return { speaker, count: name.split(' ').filter((term) => names.includes(term)).length }
+    })
+    const most = Math.max(1, ...matches.map(({ count }) => count))
+    return matches.filter(({ count }) => count === most).map(({ speaker }) => speaker)
   }
 
   #newMemory(): number {

@@ -99,11 +99,13 @@ export class Scorer {
 
   #adjust(postings: Postings, { names }: Plan): void {
     const { speakers, lengths } = postings
-    const named = names.length === 0 ? -1 : postings.speakerNamed(names)
+    const named = names.length === 0 ? [] : postings.speakersNamed(names)
+    // A query that names two speakers asks for neither; one may be named of whom nothing was appended.
+    const isSpeakerAsked = names.length > 0 && named.length < 2
     for (let i = 0; i < this.found; i++) {
       const memory = this.memories[i] as number
       let sum = (this.sums[memory] as number) * (1 + LENGTH_PRIOR * Math.log1p(lengths[memory] as number))
-      if (named >= 0 && (speakers[memory] as number) >= 0 && speakers[memory] !== named) sum *= OTHER_SPEAKER
+      if (isSpeakerAsked && (speakers[memory] as number) >= 0 && speakers[memory] !== named[0]) sum *= OTHER_SPEAKER
       this.sums[memory] = sum
     }
   }

@@ -44,12 +44,19 @@ const SPEAKER =
   /^\s*(?<name>(?:[\p{Lu}\p{Lt}\p{Lo}][\p{L}\p{M}'’.-]*)(?:[ ][\p{Lu}\p{Lt}\p{Lo}][\p{L}\p{M}'’.-]*){0,2})(?:[ ]?:\s|：)/u
 const SPEAKER_CHARACTERS = 60
 
-/** What a memory is stored by: the terms of its speaker, marked, and those of what was said; `length` counts the latter. */
-export function storedTerms(content: string): { terms: string; length: number } {
-  const said = SPEAKER.exec(content.slice(0, SPEAKER_CHARACTERS))
-  const name = said ? termsOf(said.groups?.['name'] as string) : []
-  const terms = termsOf(said ? content.slice(said[0].length) : content)
-  return { terms: [...name.map((term) => SPEAKER_MARK + term), ...terms].join(' '), length: terms.length }
+/**
+ * What a memory is stored by: its terms, and before them those of its speaker once more, marked. `length` leaves the
+ * speaker out.
+ */
+export function storedTerms(kind: string, content: string): { terms: string; length: number } {
+  const terms = termsOf(content)
+  const name = kind === 'turn' ? termsOf(speakerOf(content)) : []
+  const marked = name.map((term) => SPEAKER_MARK + term)
+  return { terms: [...marked, ...terms].join(' '), length: terms.length - name.length }
+}
+
+function speakerOf(content: string): string {
+  return SPEAKER.exec(content.slice(0, SPEAKER_CHARACTERS))?.groups?.['name'] ?? ''
 }
 
 function wordsOf(text: string): string[] {
