@@ -202,6 +202,8 @@ export type Agent = {
   /** Secrets come back as a hint */
   auth: Record<string, unknown> | null
   updated_at: string
+  /** SHA-256 of what a deployment would take a snapshot of */
+  digest: string
 }
 
 export type CreateAgent = {
@@ -509,6 +511,8 @@ export type CreateDeployment = {
   environment: string
   version: string
   message?: string | null | undefined
+  /** The agent's `digest` as you know it: 409 if the agent, or the label, has become something else */
+  digest?: string | undefined
 }
 
 export type RollbackPreview = {
@@ -902,7 +906,7 @@ export type Operations = {
   /** List deployments */
   listDeployments: {
     params: { agent_id: string }
-    query: { limit?: number | undefined; offset?: number | undefined; sort?: 'created_at' | '-created_at' | 'environment' | '-environment' | 'version' | '-version' | 'status' | '-status' | 'id' | '-id' | undefined; environment?: string | undefined; status?: 'active' | 'superseded' | 'rolled_back' | undefined }
+    query: { limit?: number | undefined; offset?: number | undefined; sort?: 'created_at' | '-created_at' | 'environment' | '-environment' | 'version' | '-version' | 'status' | '-status' | 'id' | '-id' | undefined; environment?: string | undefined; version?: string | undefined; status?: 'active' | 'superseded' | 'rolled_back' | undefined }
     item: Deployment
   }
   /** Get a deployment */

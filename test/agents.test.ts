@@ -13,7 +13,8 @@ onBothEngines('agents', (service) => {
     test('201 with every field and where to find it', async () => {
       const { status, headers, body } = await call('POST', '/v1/agents', { name: 'first' })
       assert.equal(status, 201)
-      const { id, created_at, updated_at, ...rest } = body.data
+      const { id, created_at, updated_at, digest, ...rest } = body.data
+      assert.match(digest, /^[0-9a-f]{64}$/)
       assert.match(id, /^agt_[0-9A-Z]{26}$/)
       assert.equal(headers.get('location'), `/v1/agents/${id}`)
       assert.ok(Math.abs(Date.parse(created_at) - Date.now()) < 10_000)
@@ -67,7 +68,7 @@ onBothEngines('agents', (service) => {
       }
       const { status, body, text } = await call('POST', '/v1/agents', given)
       assert.equal(status, 201, text)
-      const { id, status: state, created_at: _, updated_at: __, security, auth, ...rest } = body.data
+      const { id, status: state, created_at: _, updated_at: __, digest: ___, security, auth, ...rest } = body.data
       assert.deepEqual([state, security, auth], ['running', null, null])
       assert.deepEqual(rest, given)
       const read = await call('GET', `/v1/agents/${id}`)
@@ -213,9 +214,10 @@ onBothEngines('agents', (service) => {
         call('PATCH', '/v1/agents/changing', { model: 'builtin/script', temperature: null }),
       )
       assert.equal(status, 200)
-      const { updated_at } = body.data
+      const { updated_at, digest } = body.data
+      assert.notEqual(digest, before.digest)
       assert.ok(Date.parse(updated_at) - Date.parse(before.updated_at) >= MINUTE)
-      assert.deepEqual(body.data, { ...before, model: 'builtin/script', temperature: null, updated_at })
+      assert.deepEqual(body.data, { ...before, model: 'builtin/script', temperature: null, updated_at, digest })
       assert.deepEqual((await call('GET', `/v1/agents/${id}`)).body, body)
     })
 

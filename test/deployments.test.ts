@@ -65,7 +65,89 @@ onBothEngines('deployments', (service) => {
       assert.equal(body.pagination.total, 1)
     })
 
+    describe('with digest', () => {
+      const digestOf = async (agent: string) =>
+        (await service().call('GET', `/v1/agents/${agent}`)).body.data.digest as string
+      const deployExactly = (agent: string, version: string, digest: string) =>
+        service().call('POST', `/v1/agents/${agent}/deployments`, {
+          body: { environment: 'production', version, digest },
+        })
+      const labelsOf = async (agent: string) => {
+        const { body } = await service().call('GET', `/v1/agents/${agent}/deployments`)
+        return body.data.map(({ version }: { version: string }) => version)
+      }
+
+      test('201 while the agent is what you know; its record says the same digest', async () => {
+        const agent = await newAgent(service(), { instructions: 'one' })
+        const digest = await digestOf(agent)
+        const { status, body } = await deployExactly(agent, 'v1', digest)
+        assert.deepEqual([status, body.data.digest], [201, digest])
+        assert.equal((await deployExactly(agent, 'v1', digest)).status, 201)
+      })
+
+      test('409 once somebody has changed the agent: neither label nor deployment comes about', async () => {
+        const agent = await newAgent(service(), { instructions: 'one' })
+        const digest = await digestOf(agent)
+        await service().call('PATCH', `/v1/agents/${agent}`, { body: { instructions: 'two' } })
+        const { status, body } = await deployExactly(agent, 'v1', digest)
+        assert.deepEqual([status, body.error.code], [409, 'conflict'])
+        assert.deepEqual(await labelsOf(agent), [])
+        await service().call('PATCH', `/v1/agents/${agent}`, { body: { instructions: 'one' } })
+        assert.equal((await deployExactly(agent, 'v1', digest)).body.data.digest, digest)
+      })
+
+      test('409 for a label that is something else', async () => {
+        const agent = await newAgent(service(), { instructions: 'one' })
+        await deploy(service(), agent, 'v1')
+        await service().call('PATCH', `/v1/agents/${agent}`, { body: { instructions: 'two' } })
+        const { status, body } = await deployExactly(agent, 'v1', await digestOf(agent))
+        assert.equal(status, 409)
+        assert.match(body.error.message, /Version "v1" exists already and is something else/)
+        assert.deepEqual(await labelsOf(agent), ['v1'])
+      })
+
+      test('what changes beside the definition is no other digest; every field of the definition is', async () => {
+        const agent = await newAgent(service())
+        const digest = await digestOf(agent)
+        await service().call('PATCH', `/v1/agents/${agent}`, { body: { security: { enforceHttps: false } } })
+        assert.equal(await digestOf(agent), digest)
+        const fields = [
+          { description: 'x' },
+          { model: 'builtin/recall' },
+          { temperature: 1 },
+          { instructions: 'x' },
+          { memory: { history: 3 } },
+          { limits: { max_steps: 3 } },
+          { metadata: { x: 1 } },
+        ]
+        const digests = new Set([digest])
+        for (const body of fields) {
+          assert.equal((await service().call('PATCH', `/v1/agents/${agent}`, { body })).status, 200)
+          digests.add(await digestOf(agent))
+        }
+        assert.equal(digests.size, fields.length + 1)
+      })
+
+      test('of an update and a deployment at the same moment, only what was known is deployed', async () => {
+        const agent = await newAgent(service(), { instructions: 'known' })
+        const digest = await digestOf(agent)
+        const [{ status }] = await Promise.all([
+          deployExactly(agent, 'v1', digest),
+          service().call('PATCH', `/v1/agents/${agent}`, { body: { instructions: 'unknown' } }),
+        ])
+        assert.ok(status === 201 || status === 409, String(status))
+        const { body } = await service().call('GET', `/v1/agents/${agent}/deployments?version=v1`)
+        assert.deepEqual(
+          body.data.map((row: { digest: string }) => row.digest),
+          status === 201 ? [digest] : [],
+        )
+      })
+    })
+
     for (const [field, value] of [
+      ['digest', 'v1'],
+      ['digest', 'A'.repeat(64)],
+      ['digest', null],
       ['environment', 'Production'],
       ['environment', ''],
       ['environment', 'a'.repeat(33)],
@@ -90,6 +172,16 @@ onBothEngines('deployments', (service) => {
       const staging = await deploy(service(), agent, 'v2', 'staging')
       const { body } = await service().call('GET', `/v1/agents/${agent}/deployments?environment=staging&status=active`)
       assert.deepEqual(body.data, [staging])
+    })
+
+    test('filters by version', async () => {
+      const agent = await newAgent(service())
+      const first = await deploy(service(), agent, 'v1')
+      const second = await deploy(service(), agent, 'v2')
+      const { body } = await service().call('GET', `/v1/agents/${agent}/deployments?version=v1`)
+      assert.deepEqual(body.data, [{ ...first, status: 'superseded' }])
+      const { body: active } = await service().call('GET', `/v1/agents/${agent}/deployments?version=v2&status=active`)
+      assert.deepEqual(active.data, [second])
     })
   })
 

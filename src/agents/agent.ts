@@ -2,7 +2,7 @@ import { z } from 'zod'
 import type { Keyring } from '../security/secrets.ts'
 import { AuthSettings, SecuritySettings } from '../security/security-settings.ts'
 import { parseStored, Time } from '../shapes.ts'
-import { Definition } from './definition.ts'
+import { Definition, digestOf } from './definition.ts'
 
 export const AgentStatus = z.enum(['running', 'paused'])
 
@@ -46,6 +46,7 @@ export const AgentReply = z
     security: SecuritySettings.nullable(),
     auth: z.record(z.string(), z.unknown()).nullable().describe('Secrets come back as a hint'),
     updated_at: Time,
+    digest: z.string().describe('SHA-256 of what a deployment would take a snapshot of'),
   })
   .meta({ id: 'Agent' })
 
@@ -74,7 +75,7 @@ export function openAuth({ auth }: Pick<Agent, 'auth'>, keyring: Keyring): z.out
 
 /** The agent as a reader may see it. */
 export function presentAgent(agent: Agent, keyring: Keyring): z.input<typeof AgentReply> {
-  return { ...agent, auth: maskSecrets(openAuth(agent, keyring)) }
+  return { ...agent, auth: maskSecrets(openAuth(agent, keyring)), digest: digestOf(agent) }
 }
 
 const SECRET_FIELDS = new Set(['clientSecret', 'secret'])

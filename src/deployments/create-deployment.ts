@@ -1,6 +1,7 @@
 import { AgentParams } from '../agents/agent.ts'
+import { digestOf } from '../agents/definition.ts'
 import * as agents from '../agents/store.ts'
-import { invalid } from '../errors.ts'
+import { conflict, invalid } from '../errors.ts'
 import { operation } from '../operation.ts'
 import { toolProblems } from '../runtime/tools/review-tools.ts'
 import { CreateDeploymentBody, DeploymentReply, snapshot } from './deployment.ts'
@@ -12,11 +13,12 @@ export const createDeployment = operation({
   path: '/v1/agents/{agent_id}/deployments',
   summary: 'Deploy a version to an environment',
   description:
-    'Takes a snapshot of the agent under the label `version` and makes it what `environment` serves. A label never changes: one that exists is deployed as it was. Invocations under way finish on the version they started with.',
+    'Takes a snapshot of the agent under the label `version` and makes it what `environment` serves. A label never changes: one that exists is deployed as it was. Invocations under way finish on the version they started with. With `digest` exactly what you know is deployed, or nothing: 409.',
   permission: 'write',
   mfa: 'deploy',
   idempotent: true,
   success: 201,
+  errors: ['conflict'],
   params: AgentParams,
   body: CreateDeploymentBody,
   data: DeploymentReply,
@@ -24,9 +26,16 @@ export const createDeployment = operation({
   async run({ params, body }, { db, actor, events, newId, now }) {
     const agent = await agents.lock(db, params.agent_id)
     const time = now()
-    const { environment, version, message } = body
+    const { environment, version, message, digest } = body
 
     const existing = await deployments.findVersion(db, agent.id, version)
+    if (digest !== undefined) {
+      if (digestOf(agent) !== digest) throw conflict(`Agent "${agent.name}" was changed meanwhile`)
+      // Made anew: a version of an older release carries the digest of the fields there were then.
+      if (existing && digestOf(existing.definition) !== digest) {
+        throw conflict(`Version "${version}" exists already and is something else`)
+      }
+    }
     const label = existing ?? snapshot(agent, version)
     // Agents made by an older release may hold what is refused today.
     const problems = existing ? [] : toolProblems(agent.tools)

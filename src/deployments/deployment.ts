@@ -8,7 +8,7 @@ export const Environment = z
   .string()
   .regex(/^[a-z0-9][a-z0-9-]{0,31}$/, 'must be 1 to 32 of a-z, 0-9 and -, starting with a letter or digit')
 
-const Version = z
+export const Version = z
   .string()
   .regex(
     /^[A-Za-z0-9][A-Za-z0-9._+-]{0,63}$/,
@@ -21,7 +21,16 @@ export const DeploymentStatus = z.enum(['active', 'superseded', 'rolled_back'])
 export const DeploymentParams = z.strictObject({ agent_id: z.string(), deployment_id: z.string() })
 
 export const CreateDeploymentBody = z
-  .strictObject({ environment: Environment, version: Version, message: Label(1000, 0).nullable().default(null) })
+  .strictObject({
+    environment: Environment,
+    version: Version,
+    message: Label(1000, 0).nullable().default(null),
+    digest: z
+      .string()
+      .regex(/^[0-9a-f]{64}$/, 'must be a SHA-256 in lower-case hex, as the agent has it')
+      .optional()
+      .describe("The agent's `digest` as you know it: 409 if the agent, or the label, has become something else"),
+  })
   .meta({ id: 'CreateDeployment' })
 
 export const DeploymentReply = z

@@ -1,7 +1,7 @@
 import { AgentParams } from '../agents/agent.ts'
 import { operation } from '../operation.ts'
 import { listQuery } from '../shapes.ts'
-import { DeploymentReply, DeploymentStatus, Environment } from './deployment.ts'
+import { DeploymentReply, DeploymentStatus, Environment, Version } from './deployment.ts'
 import * as deployments from './store.ts'
 
 export const listDeployments = operation({
@@ -14,12 +14,13 @@ export const listDeployments = operation({
   params: AgentParams,
   query: listQuery(['created_at', 'environment', 'version', 'status', 'id'], {
     environment: Environment.optional(),
+    version: Version.optional(),
     status: DeploymentStatus.optional(),
   }),
   list: DeploymentReply,
 
   run({ params, query }, { db }) {
-    const { environment, status, ...page } = query
-    return deployments.list(db, params.agent_id, page, { environment, status })
+    const { environment, version, status, ...page } = query
+    return deployments.list(db, params.agent_id, page, { environment, version, status })
   },
 })

@@ -32,7 +32,7 @@ export async function findActive(db: Database, agent_id: string, environment: st
   return row && fromRow(row)
 }
 
-type Filter = { environment?: string | undefined; status?: string | undefined }
+type Filter = { environment?: string | undefined; version?: string | undefined; status?: string | undefined }
 
 export async function list(
   db: Database,
@@ -42,6 +42,7 @@ export async function list(
 ): Promise<Page<Deployment>> {
   let select = db.selectFrom('deployments').selectAll().where('agent_id', '=', agent_id)
   if (filter.environment !== undefined) select = select.where('environment', '=', filter.environment)
+  if (filter.version !== undefined) select = select.where('version', '=', filter.version)
   if (filter.status !== undefined) select = select.where('status', '=', filter.status)
   const { items, total } = await page(db, select, query)
   return { items: items.map(fromRow), total }

@@ -34,12 +34,23 @@ export function deploy(command: Command, world: World): void {
 
 type Wanted = Pick<DeployOptions, 'environment' | 'message'> & { version?: string | undefined }
 
-/** Makes the working copy what the file says, snapshots it and serves it. Doing it again changes nothing. */
+/**
+ * Makes the working copy what the file says, snapshots it and serves it. Doing it again changes nothing. What others do
+ * at the same time cannot get under the label: the service deploys what has the digest, or nothing.
+ */
 export async function deployFile(world: World, client: Client, file: AgentFile, wanted: Wanted): Promise<Deployment> {
-  const { snapshot } = await import('../../../deployments/deployment.ts')
-  const { agent, isChanged } = await put(world, client, file)
+  const { digestOf } = await import('../../../agents/definition.ts')
+  const digest = digestOf(file.body)
+  const label = { version: wanted.version ?? digest.slice(0, 12), digest }
+  const existing = await find(client, file.body.name)
+  // First of all: a deploy that is refused leaves the working copy as it was.
+  if (existing) await requireOwnLabel(client, existing, label)
+  const { agent, isChanged } = await put(world, client, file, existing)
   try {
-    return await serve(world, client, agent, snapshot(agent as Parameters<typeof snapshot>[0], '').digest, wanted)
+    if (digestOf(agent as Parameters<typeof digestOf>[0]) !== digest) {
+      throw new Failure(EXIT.failed, `Somebody else changed ${agent.name} at the same time`, '  Deploy again')
+    }
+    return await serve(world, client, agent, { ...wanted, ...label })
   } catch (error) {
     if (isChanged) {
       note(
@@ -51,39 +62,43 @@ export async function deployFile(world: World, client: Client, file: AgentFile, 
   }
 }
 
-type Put = { agent: Agent; isChanged: boolean }
+type Label = { version: string; digest: string }
 
-async function serve(world: World, client: Client, agent: Agent, digest: string, wanted: Wanted): Promise<Deployment> {
-  const { environment, message, version = digest.slice(0, 12) } = wanted
+async function serve(world: World, client: Client, agent: Agent, wanted: Wanted & Label): Promise<Deployment> {
+  const { environment, message, version, digest } = wanted
   const active = (await client.deployments.list(agent.id, { environment, status: 'active', limit: 1 })).data[0]
   if (active?.version === version && active.digest === digest) {
     note(world, `${environment} serves ${version} of ${agent.name} already`, 'dim')
     return active
   }
-  if (wanted.version !== undefined) await requireFreshLabel(client, agent, version, digest)
-  const deployment = await client.deployments.create(agent.id, { environment, version, message })
+  const deployment = await client.deployments.create(agent.id, { environment, version, message, digest: agent.digest })
   success(world, `${environment} serves ${version} of ${agent.name} (${deployment.id})`)
   return deployment
 }
 
 /** A label never changes: deployed again it would serve what it served then, not what the file says now. */
-async function requireFreshLabel(client: Client, agent: Agent, version: string, digest: string): Promise<void> {
-  for await (const deployment of client.deployments.list(agent.id, { limit: 100 })) {
-    if (deployment.version !== version || deployment.digest === digest) continue
-    throw new Failure(
-      EXIT.failed,
-      `Version ${version} of ${agent.name} exists already and is something else`,
-      `  Choose another label, or return to it with \`moorage deployments create ${agent.name} ${version}\``,
-    )
-  }
+async function requireOwnLabel(client: Client, agent: Agent, { version, digest }: Label): Promise<void> {
+  const { data } = await client.deployments.list(agent.id, { version, limit: 1 })
+  if (data[0] === undefined || data[0].digest === digest) return
+  throw new Failure(
+    EXIT.failed,
+    `Version ${version} of ${agent.name} exists already and is something else`,
+    `  Choose another label, or return to it with \`moorage deployments create ${agent.name} ${version}\``,
+  )
 }
 
-async function put(world: World, client: Client, { body, given }: AgentFile): Promise<Put> {
+type Put = { agent: Agent; isChanged: boolean }
+
+async function put(
+  world: World,
+  client: Client,
+  { body, given }: AgentFile,
+  existing: Agent | undefined,
+): Promise<Put> {
   const { security, auth, ...definition } = body
   // Access to the agent is changed only by a file that speaks of it: it needs the permission `manage`.
   const access = { ...('security' in given && { security }), ...('auth' in given && { auth }) }
   const wanted = { ...definition, ...access } as Parameters<Client['agents']['create']>[0]
-  const existing = await find(client, body.name)
   if (!existing) {
     const created = await client.agents.create(wanted)
     success(world, `Created ${created.name} (${created.id})`)

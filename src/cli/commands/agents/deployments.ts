@@ -16,6 +16,8 @@ const COLUMNS: Column<Deployment>[] = [
   { title: 'MESSAGE', of: (deployment) => deployment.message },
 ]
 
+type CreateOptions = { environment: string; message?: string; digest?: string }
+
 export function deployments(command: Command, world: World): void {
   takesService(command.command('list'))
     .alias('ls')
@@ -48,10 +50,11 @@ export function deployments(command: Command, world: World): void {
     .argument('<version>', 'label of the snapshot')
     .option('-e, --environment <name>', 'where', 'production')
     .option('-m, --message <text>', 'why')
-    .action(async (agent: string, version: string, options: Common & { environment: string; message?: string }) => {
-      const { environment, message } = options
+    .option('--digest <digest>', 'only if this is still the digest that `moorage agents get` shows')
+    .action(async (agent: string, version: string, options: Common & CreateOptions) => {
+      const { environment, message, digest } = options
       const deployment = await withClient(world, options, (client) =>
-        client.deployments.create(agent, { environment, version, message }, options),
+        client.deployments.create(agent, { environment, version, message, digest }, options),
       )
       if (options.json) return printJson(world, deployment)
       success(world, `${environment} serves ${version} (${deployment.id})`)
