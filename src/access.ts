@@ -1,12 +1,13 @@
 import { readFileSync } from 'node:fs'
 import { type Agent, openAuth } from './agents/agent.ts'
 import * as agents from './agents/store.ts'
-import type { AgentGate } from './http/pipeline/exchange.ts'
+import type { AgentGate, GuardedAgent } from './http/pipeline/exchange.ts'
 import { cache } from './lib/cache.ts'
 import { watchFiles } from './lib/watch-files.ts'
 import type { Parts } from './operation/parts.ts'
 import { readAgentAuthority } from './security/authority.ts'
 import { type Gate, gateOf } from './security/gate.ts'
+import type { SecuritySettings } from './security/security-settings.ts'
 import { tokenVerifier, type VerifyToken } from './security/tokens/token-verifier.ts'
 
 /** Who may come in, as `moorage.yaml` and each agent say: worked out once, and again when they or their files change. */
@@ -14,6 +15,7 @@ export type Access = {
   gate(): Gate
   verifyToken: VerifyToken | undefined
   findAgent(ref: string): AgentGate | undefined | Promise<AgentGate | undefined>
+  guardedAgents(): Promise<readonly GuardedAgent[]>
   close(): void
 }
 
@@ -29,12 +31,22 @@ export function openAccess({ config, storage, keyring, fetch: guarded, now, log 
   const byRef = cache<AgentGate>(storage.hears)
   const load = async (ref: string): Promise<AgentGate | undefined> => {
     const agent = await agents.find(storage.db, ref)
-    return agent && { id: agent.id, gate: agentGate(agent), verifyToken: verifierOf(agent) }
+    if (!agent) return undefined
+    const { id, security: own } = agent
+    return { id, gate: own === null ? undefined : gateOfAgent(id, own), verifyToken: verifierOf(agent) }
   }
-  storage.onChange((change) => change === 'agents' && byRef.clear())
+  const guards = cache<GuardedAgent[]>(storage.hears)
+  const loadGuarded = async (): Promise<GuardedAgent[]> => {
+    const found = await agents.listGuarded(storage.db)
+    return found.map(({ id, security: own }) => ({ id, gate: gateOfAgent(id, own) }))
+  }
+  const forget = () => {
+    byRef.clear()
+    guards.clear()
+  }
+  storage.onChange((change) => change === 'agents' && forget())
 
-  function agentGate({ id, security: own }: Agent): Gate | undefined {
-    if (own === null) return undefined
+  function gateOfAgent(id: string, own: SecuritySettings): Gate {
     try {
       return gateOf(own, readAuthority)
     } catch (err) {
@@ -46,7 +58,7 @@ export function openAccess({ config, storage, keyring, fetch: guarded, now, log 
 
   const watched = [security.mtls.caCert, server.tls?.clientCaDir].filter((path) => path !== undefined)
   const stopWatching = watchFiles(server.tls?.reload ? watched : [], () => {
-    byRef.clear()
+    forget()
     try {
       gate = gateOf(security, readFile)
     } catch (err) {
@@ -59,6 +71,7 @@ export function openAccess({ config, storage, keyring, fetch: guarded, now, log 
     // The operator chose this provider, wherever it is.
     verifyToken: auth && tokenVerifier(auth, { roles, fetch, now }),
     findAgent: (ref) => byRef.get(ref, load),
+    guardedAgents: async () => (await guards.get('all', loadGuarded)) ?? [],
     close: stopWatching,
   }
 }

@@ -136,7 +136,7 @@ async function openApp(config: Config, overrides: Overrides): Promise<App> {
   const limiter = openLimiter(config, now, log)
   const keys = keyVerifier(parts)
   const replays = idempotency(parts)
-  const { gate, verifyToken, findAgent, close: closeAccess } = openAccess(parts)
+  const { gate, verifyToken, findAgent, guardedAgents, close: closeAccess } = openAccess(parts)
   const spend = (key_id: string, code: string) => spendCode(storage.db, parts.keyring, { key_id, code, now: now() })
 
   const server = createServer(
@@ -147,6 +147,7 @@ async function openApp(config: Config, overrides: Overrides): Promise<App> {
       verifyKey: keys.verify,
       verifyToken,
       findAgent,
+      guardedAgents,
       spendCode: spend,
       limiter,
       idempotency: replays,

@@ -49,7 +49,7 @@ type Declaration<P extends z.ZodObject, Q extends z.ZodObject, B extends z.ZodTy
   /** Body fields that say who may do what: to name one takes a code under every policy. */
   accessFields?: readonly string[]
   /** The agent (id or name) that it touches without being under its path; that agent's own security holds then too. */
-  concerns?(input: Pick<Input<P, Q, B>, 'params' | 'body'>, db: Database): Promise<string | null>
+  concerns?(input: Input<P, Q, B>, db: Database): Promise<string | null>
   /** The shape of a 202 reply, for an operation that can go on in the background. */
   accepted?: z.ZodType
   /** Can answer as a stream of events: when asked to, or `always`. `replay` gives the events of a reply that is repeated. */

@@ -8,13 +8,14 @@ export const listAgents = operation({
   method: 'GET',
   path: '/v1/agents',
   summary: 'List agents',
-  description: 'A key that is limited to one agent sees that agent only.',
+  description:
+    'A key that is limited to one agent sees that agent only; agents whose own `security` the request does not pass are left out.',
   permission: 'read',
   userTokens: true,
   query: listQuery(['created_at', 'updated_at', 'name', 'status', 'id'], {}),
   list: AgentSummary,
 
-  run({ query }, { db, actor }) {
-    return agents.list(db, query, actor.scope.agent_id)
+  async run({ query }, { db, shownAgents }) {
+    return agents.list(db, query, await shownAgents())
   },
 })

@@ -1,8 +1,10 @@
+import { sql } from 'kysely'
 import { conflict, notFound } from '../errors.ts'
 import { SecuritySettings } from '../security/security-settings.ts'
 import { parseStored } from '../shapes.ts'
 import { announce, type Database, engineOf } from '../storage/database.ts'
 import { type Page, type PageQuery, page } from '../storage/page.ts'
+import { isShown, type ShownAgents } from '../storage/shown-agents.ts'
 import type { Agent } from './agent.ts'
 import { readDefinition, writeDefinition } from './definition.ts'
 
@@ -50,10 +52,17 @@ export async function lock(db: Database, id: string): Promise<Agent> {
   return fromRow(row)
 }
 
-/** `scope` is the only agent to show, or null for all. */
-export async function list(db: Database, query: PageQuery, scope: string | null): Promise<Page<Agent>> {
-  let select = db.selectFrom('agents').select(COLUMNS)
-  if (scope !== null) select = select.where('id', '=', scope)
+/** Those that have security of their own. */
+export async function listGuarded(db: Database): Promise<{ id: string; security: SecuritySettings }[]> {
+  const rows = await db.selectFrom('agents').select(['id', 'security']).where('security', 'is not', null).execute()
+  return rows.flatMap(({ id, security }) => (security === null ? [] : [{ id, security: readSecurity(security) }]))
+}
+
+export async function list(db: Database, query: PageQuery, shown: ShownAgents): Promise<Page<Agent>> {
+  const select = db
+    .selectFrom('agents')
+    .select(COLUMNS)
+    .where(isShown(db, sql.ref('id'), shown))
   const { items, total } = await page(db, select, query)
   return { items: items.map(fromRow), total }
 }
@@ -92,8 +101,12 @@ function fromRow({ definition, security, status, ...row }: AgentRow): Agent {
     ...row,
     ...readDefinition(definition),
     status: status as Agent['status'],
-    security: security === null ? null : parseStored(SecuritySettings, JSON.parse(security)),
+    security: security === null ? null : readSecurity(security),
   }
+}
+
+function readSecurity(stored: string): SecuritySettings {
+  return parseStored(SecuritySettings, JSON.parse(stored))
 }
 
 function toRow(agent: Omit<Agent, 'seq'>) {

@@ -1,5 +1,4 @@
 import { z } from 'zod'
-import { requireScope } from '../operation/scope.ts'
 import { operation } from '../operation.ts'
 import { listQuery, TimeInput } from '../shapes.ts'
 import { AuditEntryReply, Outcome } from './audit-entry.ts'
@@ -21,11 +20,11 @@ export const listAuditLog = operation({
     since: TimeInput.optional(),
     until: TimeInput.optional().describe('Exclusive'),
   }),
+  concerns: async ({ query }) => query.agent_id ?? null,
   list: AuditEntryReply,
 
-  async run({ query }, { db, actor }) {
+  async run({ query }, { db, shownAgents }) {
     const { limit, offset, sort, ...filter } = query
-    if (filter.agent_id !== undefined) requireScope(actor, filter.agent_id)
-    return audit.list(db, { limit, offset, sort }, { scope: actor.scope.agent_id, ...filter })
+    return audit.list(db, { limit, offset, sort }, { shown: await shownAgents(), ...filter })
   },
 })

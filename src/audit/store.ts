@@ -1,5 +1,7 @@
+import { sql } from 'kysely'
 import { type Database, engineOf } from '../storage/database.ts'
 import { type Page, type PageQuery, page } from '../storage/page.ts'
+import { isShown, type ShownAgents } from '../storage/shown-agents.ts'
 import type { AuditEntry, Link } from './audit-entry.ts'
 
 /** What stands in the log; `seq` and the hashes are null until the entry is sealed. */
@@ -11,8 +13,7 @@ export type SealedEntry = AuditEntry & Link
 export type ChainEnd = { seq: number; hash: string }
 
 export type AuditFilter = {
-  /** The only agent whose entries to show, or null for all. */
-  scope: string | null
+  shown: ShownAgents
   action?: string | undefined
   actor?: string | undefined
   agent_id?: string | undefined
@@ -51,9 +52,11 @@ export async function insert(db: Database, entry: AuditEntry): Promise<void> {
 }
 
 export async function list(db: Database, query: PageQuery, filter: AuditFilter): Promise<Page<StoredEntry>> {
-  const { scope, action, actor, agent_id, outcome, since, until } = filter
-  let select = db.selectFrom('audit_log').select(LINKED_COLUMNS)
-  if (scope !== null) select = select.where('agent_id', '=', scope)
+  const { shown, action, actor, agent_id, outcome, since, until } = filter
+  let select = db
+    .selectFrom('audit_log')
+    .select(LINKED_COLUMNS)
+    .where(isShown(db, sql.ref('agent_id'), shown))
   if (agent_id !== undefined) select = select.where('agent_id', '=', agent_id)
   if (action !== undefined) select = select.where('action', '=', action)
   if (actor !== undefined) select = select.where('actor', '=', actor)

@@ -1,6 +1,5 @@
 import { z } from 'zod'
 import * as agents from '../agents/store.ts'
-import { requireScope } from '../operation/scope.ts'
 import { operation } from '../operation.ts'
 import { listQuery } from '../shapes.ts'
 import { KeyReply, KeyStatus, presentKey } from './key.ts'
@@ -17,13 +16,13 @@ export const listKeys = operation({
     agent_id: z.string().optional(),
     status: KeyStatus.optional(),
   }),
+  concerns: async ({ query }) => query.agent_id ?? null,
   list: KeyReply,
 
-  async run({ query }, { db, actor, now }) {
+  async run({ query }, { db, shownAgents, now }) {
     const { agent_id: ref, status, ...page } = query
     const agent_id = ref === undefined ? undefined : ((await agents.find(db, ref))?.id ?? ref)
-    if (agent_id !== undefined) requireScope(actor, agent_id)
-    const { items, total } = await keys.list(db, page, { scope: actor.scope.agent_id, agent_id, status }, now())
+    const { items, total } = await keys.list(db, page, { shown: await shownAgents(), agent_id, status }, now())
     return { items: items.map((key) => presentKey(key, now())), total }
   },
 })

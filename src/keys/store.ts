@@ -1,13 +1,14 @@
+import { sql } from 'kysely'
 import { notFound } from '../errors.ts'
 import { announce, type Database, engineOf } from '../storage/database.ts'
 import { type Page, type PageQuery, page } from '../storage/page.ts'
+import { isShown, type ShownAgents } from '../storage/shown-agents.ts'
 import type { Key } from './key.ts'
 
 type KeyRow = Omit<Key, 'permissions'> & { permissions: string }
 
 export type KeyFilter = {
-  /** The only agent whose keys to show, or null for all. */
-  scope: string | null
+  shown: ShownAgents
   agent_id?: string | undefined
   status?: 'active' | 'expired' | 'revoked' | undefined
 }
@@ -40,8 +41,10 @@ export async function lock(db: Database, id: string): Promise<void> {
 }
 
 export async function list(db: Database, query: PageQuery, filter: KeyFilter, now: number): Promise<Page<Key>> {
-  let select = db.selectFrom('keys').selectAll()
-  if (filter.scope !== null) select = select.where('agent_id', '=', filter.scope)
+  let select = db
+    .selectFrom('keys')
+    .selectAll()
+    .where(isShown(db, sql.ref('agent_id'), filter.shown))
   if (filter.agent_id !== undefined) select = select.where('agent_id', '=', filter.agent_id)
   if (filter.status === 'revoked') select = select.where('revoked_at', 'is not', null)
   if (filter.status === 'expired') select = select.where('revoked_at', 'is', null).where('expires_at', '<=', now)

@@ -1,5 +1,6 @@
 import type { Database } from '../storage/database.ts'
 import type { Entry } from '../storage/journal/journal.ts'
+import type { ShownAgents } from '../storage/shown-agents.ts'
 import type { Actor } from './actor.ts'
 import type { Delivery } from './delivery.ts'
 import type { Parts } from './parts.ts'
@@ -11,6 +12,8 @@ export type Context = Parts &
     db: Database
     actor: Actor
     request_id: string
+    /** Whose things a list may show: of the agents in the actor's scope those whose own gate this request passes. */
+    shownAgents(): Promise<ShownAgents>
     /**
      * For operations without a transaction: writes what the run leaves and, when `data` is the reply to a request that
      * may be repeated, that reply, in one commit. False: the entry's guard refused.

@@ -1,6 +1,5 @@
 import { z } from 'zod'
 import * as agents from '../agents/store.ts'
-import { requireScope } from '../operation/scope.ts'
 import { operation } from '../operation.ts'
 import { listQuery } from '../shapes.ts'
 import * as webhooks from './store.ts'
@@ -18,13 +17,13 @@ export const listWebhooks = operation({
     event: EventName.optional().describe('Those that receive this event'),
     status: WebhookStatus.optional(),
   }),
+  concerns: async ({ query }) => query.agent_id ?? null,
   list: WebhookReply,
 
-  async run({ query }, { db, actor, now }) {
+  async run({ query }, { db, shownAgents, now }) {
     const { agent_id: ref, event, status, ...page } = query
     const agent_id = ref === undefined ? undefined : ((await agents.find(db, ref))?.id ?? ref)
-    if (agent_id !== undefined) requireScope(actor, agent_id)
-    const { items, total } = await webhooks.list(db, page, { scope: actor.scope.agent_id, agent_id, event, status })
+    const { items, total } = await webhooks.list(db, page, { shown: await shownAgents(), agent_id, event, status })
     return { items: items.map((webhook) => presentWebhook(webhook, now())), total }
   },
 })

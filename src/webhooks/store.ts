@@ -3,13 +3,13 @@ import { notFound } from '../errors.ts'
 import type { EventType } from '../events.ts'
 import { announce, type Database, engineOf } from '../storage/database.ts'
 import { type Page, type PageQuery, page } from '../storage/page.ts'
+import { isShown, type ShownAgents } from '../storage/shown-agents.ts'
 import type { Webhook } from './webhook.ts'
 
 export type Subscriber = Pick<Webhook, 'id' | 'agent_id' | 'events'>
 
 export type WebhookFilter = {
-  /** The only agent whose webhooks to show, or null for all. */
-  scope: string | null
+  shown: ShownAgents
   agent_id?: string | undefined
   event?: EventType | undefined
   status?: Webhook['status'] | undefined
@@ -43,8 +43,10 @@ export async function lock(db: Database, id: string): Promise<void> {
 }
 
 export async function list(db: Database, query: PageQuery, filter: WebhookFilter): Promise<Page<Webhook>> {
-  let select = db.selectFrom('webhooks').selectAll()
-  if (filter.scope !== null) select = select.where('agent_id', '=', filter.scope)
+  let select = db
+    .selectFrom('webhooks')
+    .selectAll()
+    .where(isShown(db, sql.ref('agent_id'), filter.shown))
   if (filter.agent_id !== undefined) select = select.where('agent_id', '=', filter.agent_id)
   if (filter.status !== undefined) select = select.where('status', '=', filter.status)
   if (filter.event !== undefined) {

@@ -106,7 +106,10 @@ async function run(parts: Parts, actor: Actor, request_id: string, { method, pat
     body: operation.body ? validate(operation.body, sent) : undefined,
   }
   const exchange = { path, request_id, actor, agent, address: null }
-  return runAndRender({ parts }, { exchange, operation, input, fields: Object.keys(sent), delivery: PLAIN_REPLY })
+  return runAndRender(
+    { parts },
+    { exchange, operation, input, fields: Object.keys(sent), delivery: PLAIN_REPLY, closedAgents: async () => [] },
+  )
 }
 
 function find(method: string, path: string): [Operation, Record<string, string>] {

@@ -13,6 +13,8 @@ export type AgentGate = {
   verifyToken: VerifyToken | undefined
 }
 
+export type GuardedAgent = { id: string; gate: Gate }
+
 /** One request on its way through the pipeline; each step adds what it found out. */
 export type Exchange = {
   readonly request: FastifyRequest

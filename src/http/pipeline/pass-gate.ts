@@ -6,15 +6,24 @@ import type { Gate } from '../../security/gate.ts'
 import type { Exchange } from './exchange.ts'
 
 /** What the service, or one agent, asks of a connection: HTTPS, a listed address, a client certificate. */
-export function passGate(exchange: Exchange, { https, addresses, certificate }: Gate, time: number): void {
+export function passGate(exchange: Exchange, gate: Gate, time: number): void {
+  const refusal = refusalOf(exchange, gate, time)
+  if (refusal) throw refusal
+}
+
+export function passesGate(exchange: Exchange, gate: Gate, time: number): boolean {
+  return refusalOf(exchange, gate, time) === undefined
+}
+
+function refusalOf(exchange: Exchange, { https, addresses, certificate }: Gate, time: number): ApiError | undefined {
   if (https && !exchange.secure) {
-    throw new ApiError('https_required', 'This is served over HTTPS only. What was sent just now went in plain text')
+    return new ApiError('https_required', 'This is served over HTTPS only. What was sent just now went in plain text')
   }
-  if (addresses && !addresses.allows(exchange.address)) throw forbidden('This address is not on the allow-list')
-  if (!certificate) return
+  if (addresses && !addresses.allows(exchange.address)) return forbidden('This address is not on the allow-list')
+  if (!certificate) return undefined
   const peer = peerCertificate(exchange.request.raw.socket)
-  if (!peer) throw forbidden('This needs a client certificate')
-  if (!certificate(peer, time)) throw forbidden('This client certificate is not accepted')
+  if (!peer) return forbidden('This needs a client certificate')
+  return certificate(peer, time) ? undefined : forbidden('This client certificate is not accepted')
 }
 
 /** Of an agent's and the service's promise the longer one holds: browsers keep one for the whole host. */

@@ -13,10 +13,10 @@ import { readBody } from '../server/body.ts'
 import { findAddress } from '../server/client.ts'
 import { OPEN_PATHS } from '../server/open-routes.ts'
 import { authenticator, type VerifyKey } from './authenticate.ts'
-import type { AgentGate, Exchange, Route } from './exchange.ts'
+import type { AgentGate, Exchange, GuardedAgent, Route } from './exchange.ts'
 import { failureLimit } from './failure-limit.ts'
 import { fingerprint, type Idempotency, readIdempotencyKey } from './idempotency.ts'
-import { passGate, promiseHttps } from './pass-gate.ts'
+import { passesGate, passGate, promiseHttps } from './pass-gate.ts'
 import { rateLimit, takeFromGate } from './rate-limit.ts'
 import { requireCode, type SpendCode } from './require-code.ts'
 import { runAndRender } from './run-and-render.ts'
@@ -31,6 +31,8 @@ export type Edge = {
   verifyKey: VerifyKey
   verifyToken: VerifyToken | undefined
   findAgent(ref: string): AgentGate | undefined | Promise<AgentGate | undefined>
+  /** The agents that have a gate of their own. */
+  guardedAgents(): Promise<readonly GuardedAgent[]>
   spendCode: SpendCode
   limiter: RateLimiter
   idempotency: Idempotency
@@ -129,6 +131,13 @@ function enterAgent(exchange: Exchange, agent: AgentGate, { limiter, parts }: Ed
   return takeFromGate(exchange, agent.gate, `agent:${agent.id}`, limiter)
 }
 
+/** A list shows nothing of these, as their own routes would show nothing to this request. */
+async function findClosed(exchange: Exchange, { guardedAgents, parts }: Edge): Promise<string[]> {
+  const time = parts.now()
+  const closed = (await guardedAgents()).filter(({ gate }) => !passesGate(exchange, gate, time))
+  return closed.map(({ id }) => id)
+}
+
 type Request = { exchange: Exchange; route: Route; body: Buffer | undefined; delivery: Delivery }
 
 async function runOperation(edge: Edge, { exchange, route, body: bytes, delivery }: Request): Promise<Rendered> {
@@ -139,7 +148,7 @@ async function runOperation(edge: Edge, { exchange, route, body: bytes, delivery
   const given = exchange.request.params as Record<string, string>
   const input = {
     params: exchange.agent ? { ...given, agent_id: exchange.agent.id } : given,
-    query: route.readQuery(exchange.query),
+    query: route.readQuery(exchange.query) as Record<string, unknown>,
     body: operation.body ? validate(operation.body, body) : undefined,
   }
   // Which agent it is about is known only now.
@@ -150,7 +159,8 @@ async function runOperation(edge: Edge, { exchange, route, body: bytes, delivery
     if (agent) await enterAgent(exchange, agent, edge)
     await askForCode(edge, exchange, operation, body)
   }
-  const run = { exchange, operation, input, fields: Object.keys(Object(body)), delivery }
+  const closedAgents = () => findClosed(exchange, edge)
+  const run = { exchange, operation, input, fields: Object.keys(Object(body)), delivery, closedAgents }
 
   const key = operation.idempotent ? readIdempotencyKey(exchange.request) : undefined
   if (key === undefined) return await runAndRender(edge, run)

@@ -24,6 +24,8 @@ export type Run = {
   /** The names of the fields that were sent. */
   fields: string[]
   delivery: Delivery
+  /** The agents whose own gate the request does not pass. */
+  closedAgents(): Promise<readonly string[]>
   held?: Held
 }
 
@@ -41,6 +43,7 @@ export async function runAndRender({ parts }: { parts: Parts }, run: Run): Promi
     commit,
     actor: exchange.actor as Actor,
     request_id,
+    shownAgents: async () => ({ only: (exchange.actor as Actor).scope.agent_id, except: await run.closedAgents() }),
     mode: delivery.mode,
     onHangUp: delivery.onHangUp,
     emit: delivery.emit,

@@ -3,6 +3,7 @@ import { notFound } from '../../errors.ts'
 import { announce, type Database, engineOf } from '../../storage/database.ts'
 import type { BulkTable } from '../../storage/journal/bulk.ts'
 import { type Page, type PageQuery, page } from '../../storage/page.ts'
+import { isShown, type ShownAgents } from '../../storage/shown-agents.ts'
 import type { Delivery } from './delivery.ts'
 
 export const EVENTS: BulkTable = { table: 'events', columns: ['id', 'body'] }
@@ -55,17 +56,29 @@ export async function findAgent(db: Database, webhook_id: string, id: string): P
   return row ? (JSON.parse(row.body) as { agent_id: string | null }).agent_id : null
 }
 
-type Filter = { status?: Delivery['status'] | undefined; event?: Delivery['event'] | undefined }
+type Filter = { shown: ShownAgents; status?: Delivery['status'] | undefined; event?: Delivery['event'] | undefined }
 
 export async function list(
   db: Database,
   webhook_id: string,
   query: PageQuery,
-  { status, event }: Filter,
+  { shown, status, event }: Filter,
 ): Promise<Page<Delivery>> {
   let select = db.selectFrom('deliveries').selectAll().where('webhook_id', '=', webhook_id)
   if (status !== undefined) select = select.where('status', '=', status)
   if (event !== undefined) select = select.where('event', '=', event)
+  // A webhook that hears of all agents may have been told of one that is closed to this request.
+  if (shown.except.length > 0) {
+    const agent = engineOf(db) === 'postgres' ? sql`body::json ->> 'agent_id'` : sql`body ->> 'agent_id'`
+    select = select.where(({ exists, selectFrom }) =>
+      exists(
+        selectFrom('events')
+          .select('events.id')
+          .whereRef('events.id', '=', 'deliveries.event_id')
+          .where(isShown(db, sql`(${agent})`, shown)),
+      ),
+    )
+  }
   const { items, total } = await page(db, select, query)
   return { items: items.map(fromRow), total }
 }

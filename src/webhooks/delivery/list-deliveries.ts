@@ -17,10 +17,10 @@ export const listDeliveries = operation({
   query: listQuery(['created_at', 'id'], { status: DeliveryStatus.optional(), event: EventName.optional() }),
   list: DeliveryReply,
 
-  async run({ params, query }, { db, actor }) {
+  async run({ params, query }, { db, actor, shownAgents }) {
     const { status, event, ...page } = query
     const { id } = await getInScope(db, actor, params.webhook_id)
-    const { items, total } = await deliveries.list(db, id, page, { status, event })
+    const { items, total } = await deliveries.list(db, id, page, { shown: await shownAgents(), status, event })
     return { items: items.map(presentDelivery), total }
   },
 })

@@ -1,0 +1,20 @@
+import { type Expression, type SqlBool, sql } from 'kysely'
+import { type Database, engineOf } from './database.ts'
+
+/** The agents whose things a list may show: the only one or all, but none of `except`. */
+export type ShownAgents = { only: string | null; except: readonly string[] }
+
+/** Whether the agent of a row is shown. A row of no agent belongs to the whole service. */
+export function isShown(db: Database, agent: Expression<unknown>, { only, except }: ShownAgents): Expression<SqlBool> {
+  const inScope = only === null ? sql<SqlBool>`true` : sql<SqlBool>`${agent} = ${only}`
+  return except.length === 0 ? inScope : sql<SqlBool>`${inScope} and ${isNotIn(db, agent, except)}`
+}
+
+function isNotIn(db: Database, agent: Expression<unknown>, ids: readonly string[]): Expression<SqlBool> {
+  // One parameter, however many they are: both engines limit their number.
+  const list =
+    engineOf(db) === 'postgres'
+      ? sql`select unnest(${ids}::text[])`
+      : sql`select value from json_each(${JSON.stringify(ids)})`
+  return sql<SqlBool>`(${agent} is null or ${agent} not in (${list}))`
+}
