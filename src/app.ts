@@ -11,6 +11,7 @@ import { spendCode } from './keys/factors/spend-code.ts'
 import { keyVerifier } from './keys/verify-key.ts'
 import { idSource } from './lib/id.ts'
 import { createLog, type Logger } from './lib/log.ts'
+import { WarmRecall } from './memory/recall.ts'
 import type { Parts } from './operation/parts.ts'
 import { operations } from './operations.ts'
 import { LiveRuns } from './runtime/live-runs.ts'
@@ -88,6 +89,7 @@ export async function buildParts(
       keyring: ring,
       runtime,
       embedder,
+      recall: new WarmRecall({ db: storage.db, room: config.memory.warm, embedder }),
       fetch,
       webhookFetch,
       live: new LiveRuns(),

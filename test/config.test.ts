@@ -54,7 +54,7 @@ describe('configuration sources', () => {
       },
       providers: [],
       secrets: {},
-      memory: {},
+      memory: { warm: 64 * 1024 * 1024 },
       security: {
         ipWhitelist: { enabled: false, addresses: [] },
         mtls: { enabled: false },

@@ -1,11 +1,12 @@
 import assert from 'node:assert/strict'
-import { test } from 'node:test'
+import { before, test } from 'node:test'
 import { idSource } from '../src/lib/id.ts'
 import { bestOf } from '../src/memory/ranking/best.ts'
 import { countedTerms, planSearch } from '../src/memory/ranking/plan.ts'
 import { Postings } from '../src/memory/ranking/postings.ts'
 import { Scorer } from '../src/memory/ranking/score.ts'
 import { storedTerms, termsOf } from '../src/memory/ranking/terms.ts'
+import { WarmRecall } from '../src/memory/recall.ts'
 import * as memories from '../src/memory/store.ts'
 import { type Asked, readStories, type Story } from './support/conversations.ts'
 import { onBothStores } from './support/store.ts'
@@ -46,7 +47,7 @@ test('the questions of the fixtures are answered from memory', (t) => {
 })
 
 onBothStores('the questions of the fixtures', (store) => {
-  test('find the same with the same scores as ranking all memories in one place', async () => {
+  before(async () => {
     const newId = idSource()
     const { storage } = store()
     await storage.transaction((db) =>
@@ -56,18 +57,24 @@ onBothStores('the questions of the fixtures', (store) => {
         rows.map((row) => ({ ...row, id: newId('mem', row.created_at), metadata: {} })),
       ),
     )
-    const everything = searcher(rows)
-    for (const { name, questions } of stories) {
-      const own = searcher(rows.filter(({ user_id }) => user_id === name))
-      for (const [i, { question }] of questions.entries()) {
-        const found = await memories.search(storage.db, { agent_seq: 1, user_id: name }, question, { limit: 10 })
-        assert.deepEqual(found.items.map(hitOf), own(question), question)
-        if (i % 5 > 0) continue
-        const anywhere = await memories.search(storage.db, { agent_seq: 1 }, question, { limit: 10 })
-        assert.deepEqual(anywhere.items.map(hitOf), everything(question), question)
-      }
-    }
   })
+
+  for (const [how, room] of Object.entries({ 'warm scopes': 50_000_000, 'the index': 0 })) {
+    test(`find the same with the same scores as ranking all memories in one place: ${how}`, async () => {
+      const recall = new WarmRecall({ db: store().storage.db, room })
+      const everything = searcher(rows)
+      for (const { name, questions } of stories) {
+        const own = searcher(rows.filter(({ user_id }) => user_id === name))
+        for (const [i, { question }] of questions.entries()) {
+          const found = await recall.search({ agent_seq: 1, user_id: name }, question, { limit: 10 })
+          assert.deepEqual(found.items.map(hitOf), own(question), question)
+          if (i % 5 > 0) continue
+          const anywhere = await recall.search({ agent_seq: 1 }, question, { limit: 10 })
+          assert.deepEqual(anywhere.items.map(hitOf), everything(question), question)
+        }
+      }
+    })
+  }
 })
 
 function hitOf({ content, score, user_id }: Hit): Hit {

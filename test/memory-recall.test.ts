@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import * as agents from '../src/agents/store.ts'
-import * as memories from '../src/memory/store.ts'
 import { newAgent } from './support/agents.ts'
 import { searchMemory, writeMemory } from './support/memory.ts'
 import { onBothEngines } from './support/service.ts'
@@ -13,8 +12,8 @@ onBothEngines('what an agent remembers of its conversations', (service) => {
     return reply.body.data as { response: string; request_id: string }
   }
   const store = async (agent: string) => {
-    const { db } = service().app.parts.storage
-    return { db, agent_seq: (await agents.get(db, agent)).seq }
+    const { recall, storage } = service().app.parts
+    return { memory: recall, agent_seq: (await agents.get(storage.db, agent)).seq }
   }
   const echo = { model: 'builtin/echo' }
 
@@ -57,9 +56,9 @@ onBothEngines('what an agent remembers of its conversations', (service) => {
     await invoke(agent, 'four', { user_id: 'anna', session_id: 'another' })
     await invoke(agent, 'five', { user_id: 'ben', session_id })
     await invoke(agent, 'six', { session_id })
-    const { db, agent_seq } = await store(agent)
-    const history = (user_id: string | null, limit: number) =>
-      memories.history(db, { agent_seq, user_id, session_id }, limit)
+    const { memory, agent_seq } = await store(agent)
+    const history = async (user_id: string | null, limit: number, session: string | null = session_id) =>
+      (await memory.remember({ agent_seq, user_id, session_id: session }, '', { history: limit, recall: 0 })).history
     const exchange = (content: string) => [
       { role: 'user', content },
       { role: 'assistant', content },
@@ -69,7 +68,7 @@ onBothEngines('what an agent remembers of its conversations', (service) => {
     assert.deepEqual(await history('anna', 0), [])
     assert.deepEqual(await history('ben', 20), exchange('five'))
     assert.deepEqual(await history(null, 20), exchange('six'))
-    assert.deepEqual(await memories.history(db, { agent_seq, user_id: 'anna', session_id: null }, 20), [])
+    assert.deepEqual(await history('anna', 20, null), [])
   })
 
   describe('recall', () => {
@@ -92,13 +91,11 @@ onBothEngines('what an agent remembers of its conversations', (service) => {
       for (const message of ['the anchor is heavy', 'the sail is torn', 'the rope is long', 'the hull is dry']) {
         await invoke(agent, message, { user_id: 'anna', session_id: 's1' })
       }
-      const { db, agent_seq } = await store(agent)
+      const { memory, agent_seq } = await store(agent)
       const recall = async (session_id: string | null, history: number) => {
-        const found = await memories.recall(db, { agent_seq, user_id: 'anna', session_id }, 'anchor and rope', {
-          limit: 3,
-          history,
-        })
-        return new Set(found.map(({ content }) => content))
+        const conversation = { agent_seq, user_id: 'anna', session_id }
+        const { recalled } = await memory.remember(conversation, 'anchor and rope', { recall: 3, history })
+        return new Set(recalled.map(({ content }) => content))
       }
       assert.ok((await recall('s1', 0)).has('the rope is long'))
       assert.ok(!(await recall('s1', 4)).has('the rope is long'))
@@ -113,12 +110,10 @@ onBothEngines('what an agent remembers of its conversations', (service) => {
       await invoke(agent, 'the lamp is red', { session_id: 's2' })
       await invoke(agent, 'the lamp is blue', { user_id: 'anna', session_id: 's1' })
       await writeMemory(service(), agent, [{ content: 'the lamp is everybody’s' }])
-      const { db, agent_seq } = await store(agent)
-      const found = await memories.recall(db, { agent_seq, user_id: null, session_id: 's1' }, 'lamp', {
-        limit: 50,
-        history: 0,
-      })
-      assert.deepEqual(new Set(found.map(({ content }) => content)), new Set(['the lamp is green']))
+      const { memory, agent_seq } = await store(agent)
+      const conversation = { agent_seq, user_id: null, session_id: 's1' }
+      const { recalled } = await memory.remember(conversation, 'lamp', { recall: 50, history: 0 })
+      assert.deepEqual(new Set(recalled.map(({ content }) => content)), new Set(['the lamp is green']))
     })
 
     test('finds the few that matter among very many', async () => {
@@ -130,18 +125,16 @@ onBothEngines('what an agent remembers of its conversations', (service) => {
         { content: 'bread with zaatar', context },
       ]
       await writeMemory(service(), agent, [...wanted, ...common])
-      const { db, agent_seq } = await store(agent)
+      const { memory, agent_seq } = await store(agent)
       const best = async (query: string) => {
-        const [hit] = await memories.recall(db, { agent_seq, user_id: 'anna', session_id: null }, query, {
-          limit: 1,
-          history: 20,
-        })
-        return hit?.content
+        const conversation = { agent_seq, user_id: 'anna', session_id: null }
+        const { recalled } = await memory.remember(conversation, query, { recall: 1, history: 20 })
+        return recalled[0]?.content
       }
       assert.equal(await best('which coffee do I order, cortado?'), wanted[0]?.content)
       assert.equal(await best('bread with zaatar'), wanted[1]?.content)
       const { pagination } = await searchMemory(service(), agent, { query: 'coffee bread' })
-      assert.equal(pagination.total, 500, 'the newest, where all are equal')
+      assert.equal(pagination.total, 702, 'all that have one of the words')
     })
   })
 })

@@ -3,13 +3,15 @@ import { test } from 'node:test'
 import { idSource } from '../src/lib/id.ts'
 import { createLog } from '../src/lib/log.ts'
 import { embedMemories } from '../src/memory/embed-memories.ts'
-import type { Memory, Scope } from '../src/memory/memory.ts'
+import type { Memory } from '../src/memory/memory.ts'
 import { bestOf } from '../src/memory/ranking/best.ts'
 import { countedTerms, planSearch } from '../src/memory/ranking/plan.ts'
 import { Postings } from '../src/memory/ranking/postings.ts'
 import { Scorer } from '../src/memory/ranking/score.ts'
 import { termsOf } from '../src/memory/ranking/terms.ts'
+import { WarmRecall } from '../src/memory/recall.ts'
 import * as memories from '../src/memory/store.ts'
+import type { Found, MemoryScope, Recall } from '../src/operation/recall.ts'
 import type { Embedder } from '../src/runtime/models/embedder.ts'
 import type { Storage } from '../src/storage/open-storage.ts'
 import { fc } from './support/property.ts'
@@ -92,27 +94,31 @@ async function remember(storage: Storage, users: (string | null)[], items: Said[
 }
 
 /** Everything that memory tells about one user, ids left out. */
-async function known(storage: Storage, agent_seq: number, user_id: string | null, embedder?: Embedder) {
-  const { db } = storage
-  const plain = (hit: memories.Found) => ({ ...hit, id: undefined })
+async function known(recall: Recall, agent_seq: number, user_id: string | null) {
+  const plain = (hit: Found) => ({ ...hit, id: undefined })
   const searches = [{}, { session_id: 's1' }, { session_id: null }].map((session) =>
-    memories.search(db, { agent_seq, user_id, ...session }, query, { limit: 100, embedder }),
+    recall.search({ agent_seq, user_id, ...session }, query, { limit: 100 }),
   )
   const sessions = ['s1', 's2', null].filter((session) => user_id !== null || session !== null)
-  const recalls = sessions.map((session_id) =>
-    memories.recall(db, { agent_seq, user_id, session_id }, query, { limit: 50, history: 2, embedder }),
+  const remembered = sessions.map((session_id) =>
+    recall.remember({ agent_seq, user_id, session_id }, query, { recall: 50, history: 2 }),
   )
-  const histories = sessions.map((session_id) => memories.history(db, { agent_seq, user_id, session_id }, 50))
   return {
     searches: (await Promise.all(searches)).map(({ items, total }) => ({ total, items: items.map(plain) })),
-    recalls: (await Promise.all(recalls)).map((found) => found.map(plain)),
-    histories: await Promise.all(histories),
+    remembered: (await Promise.all(remembered)).map(({ history, recalled }) => ({
+      history,
+      recalled: recalled.map(plain),
+    })),
   }
 }
 
+/** Without room for warm scopes the index is asked. */
+const ROOMS = { 'warm scopes': 10_000_000, 'the index': 0 }
+
 onBothStores('the scope of memory', (store) => {
-  const tellsNothingOfTheOther = async (embedder?: Embedder) => {
+  const tellsNothingOfTheOther = async (room: number, embedder?: Embedder) => {
     const { storage } = store()
+    const recall = new WarmRecall({ db: storage.db, room, embedder })
     const embed = async () => {
       if (!embedder) return
       const { run } = embedMemories(embedder, { storage, now: () => 0, log })
@@ -134,42 +140,46 @@ onBothStores('the scope of memory', (store) => {
       ]
       await embed()
       for (const [by, user_id] of users.entries()) {
-        const seen = await known(storage, together, user_id, embedder)
+        const seen = await known(recall, together, user_id)
         for (const { items: hits } of seen.searches) {
           for (const hit of hits) assert.deepEqual([hit.user_id, hit.metadata], [user_id, { by }])
         }
         // The same hits, in the same order, with the same scores as if the other user did not exist.
-        assert.deepEqual(seen, await known(storage, alone[by] as number, user_id, embedder))
+        assert.deepEqual(seen, await known(recall, alone[by] as number, user_id))
       }
     })
     await fc.assert(property, { numRuns: embedder ? 8 : 20 })
   }
 
-  test('a user sees nothing of another, not even in a score', () => tellsNothingOfTheOther())
+  for (const [how, room] of Object.entries(ROOMS)) {
+    test(`a user sees nothing of another, not even in a score: ${how}`, () => tellsNothingOfTheOther(room))
 
-  test('nor with an embedder', () => tellsNothingOfTheOther(letters))
+    test(`nor with an embedder: ${how}`, () => tellsNothingOfTheOther(room, letters))
+  }
 
-  test('the index finds and scores exactly what ranking every memory of the scope does', async () => {
-    const { storage } = store()
-    await fc.assert(
-      fc.asyncProperty(stories, async ({ users, items }) => {
-        const agent_seq = await remember(storage, users, items)
-        for (const scope of [{ agent_seq }, { agent_seq, session_id: 's1' }, { agent_seq, user_id: users[0] }]) {
-          const { items: hits, total } = await memories.search(storage.db, scope, query, { limit: 100 })
-          assert.deepEqual(
-            hits.map(({ id, score }) => ({ id, score })),
-            await rankEverything(storage, scope),
-          )
-          assert.equal(total, hits.length)
-        }
-      }),
-      { numRuns: 15 },
-    )
-  })
+  for (const [how, room] of Object.entries(ROOMS))
+    test(`finds and scores exactly what ranking every memory of the scope does: ${how}`, async () => {
+      const { storage } = store()
+      const recall = new WarmRecall({ db: storage.db, room })
+      await fc.assert(
+        fc.asyncProperty(stories, async ({ users, items }) => {
+          const agent_seq = await remember(storage, users, items)
+          for (const scope of [{ agent_seq }, { agent_seq, session_id: 's1' }, { agent_seq, user_id: users[0] }]) {
+            const { items: hits, total } = await recall.search(scope, query, { limit: 100 })
+            assert.deepEqual(
+              hits.map(({ id, score }) => ({ id, score })),
+              await rankEverything(storage, scope),
+            )
+            assert.equal(total, hits.length)
+          }
+        }),
+        { numRuns: 15 },
+      )
+    })
 })
 
 /** The same ranking without an index: every row of the scope is read. */
-async function rankEverything(storage: Storage, scope: Scope) {
+async function rankEverything(storage: Storage, scope: MemoryScope) {
   const rows = await storage.db
     .selectFrom('memories')
     .selectAll()

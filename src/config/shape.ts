@@ -13,6 +13,9 @@ const DEFAULT_TIERS = {
 }
 
 const SIZE_MESSAGE = 'must be a size such as 1MiB, 500kB or 65536'
+const Size = z
+  .union([z.int(), z.string().regex(SIZE_PATTERN, SIZE_MESSAGE)], SIZE_MESSAGE)
+  .transform((size) => (typeof size === 'string' ? parseSize(size) : size))
 
 const Server = z.strictObject({
   host: z
@@ -79,10 +82,7 @@ const Limits = z.strictObject({
     .default({})
     .transform((tiers): Record<string, z.output<typeof Tier>> => ({ ...DEFAULT_TIERS, ...tiers }))
     .describe('Rate-limit tiers by name; changes or adds to free, pro and enterprise'),
-  body: z
-    .union([z.int(), z.string().regex(SIZE_PATTERN, SIZE_MESSAGE)], SIZE_MESSAGE)
-    .transform((size) => (typeof size === 'string' ? parseSize(size) : size))
-    .refine((bytes) => bytes >= 1024 && bytes <= parseSize('64MiB'), 'must be between 1KiB and 64MiB')
+  body: Size.refine((bytes) => bytes >= 1024 && bytes <= parseSize('64MiB'), 'must be between 1KiB and 64MiB')
     .prefault('1MiB')
     .describe('Largest request body, 1KiB to 64MiB'),
   invokeTimeout: duration('1s', '600s').prefault('120s').describe('How long an invocation may take, 1s to 600s'),
@@ -160,6 +160,13 @@ const Embedder = z.discriminatedUnion('type', [
   z.strictObject({ type: z.literal('local') }),
 ])
 
+const Memory = z.strictObject({
+  warm: Size.refine((bytes) => bytes <= parseSize('64GiB'), 'must be at most 64GiB')
+    .prefault('64MiB')
+    .describe('Main memory for the indexes of what was searched last; 0 keeps none'),
+  embedder: Embedder.optional(),
+})
+
 const Settings = z.strictObject({
   data: z
     .string()
@@ -188,7 +195,7 @@ const Settings = z.strictObject({
     .record(z.string().regex(SECRET_NAME), ToolSecret)
     .default({})
     .describe('Secrets that tools use as `{{secret.NAME}}`'),
-  memory: z.strictObject({ embedder: Embedder.optional() }).prefault({}),
+  memory: Memory.prefault({}),
   security: SecuritySettings.prefault({}),
   auth: AuthSettings.optional(),
   roles: record(z.array(Permission).min(1))

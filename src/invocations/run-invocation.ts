@@ -6,6 +6,7 @@ import { logWrites, ownLogWrite } from '../logs/store.ts'
 import * as memory from '../memory/store.ts'
 import { metricWrites } from '../metrics/store.ts'
 import type { Parts } from '../operation/parts.ts'
+import type { Remembered } from '../operation/recall.ts'
 import type { LiveRun } from '../runtime/live-runs.ts'
 import type { LogEntry, RunOutcome } from '../runtime/outcome.ts'
 import type { Entry, Write } from '../storage/journal/journal.ts'
@@ -83,22 +84,16 @@ export async function runInvocation(started: Started, parts: Parts): Promise<End
   }
 }
 
-const NOTHING = { history: [], recalled: [] }
+const NOTHING: Remembered = { history: [], recalled: [] }
 
 function isStateless({ user_id, session_id }: Invocation['context']): boolean {
   return user_id === undefined && session_id === undefined
 }
 
 /** The session so far, and what else is known of this user. */
-async function remember({ agent, definition, invocation }: Started, { embedder, storage }: Parts) {
-  const { history: shown, recall } = definition.memory
+function remember({ agent, definition, invocation }: Started, { recall }: Parts): Promise<Remembered> {
   const { user_id = null, session_id = null } = invocation.context
-  const scope = { agent_seq: agent.seq, user_id, session_id }
-  const [history, recalled] = await Promise.all([
-    memory.history(storage.db, scope, shown),
-    memory.recall(storage.db, scope, invocation.message, { limit: recall, history: shown, embedder }),
-  ])
-  return { history, recalled }
+  return recall.remember({ agent_seq: agent.seq, user_id, session_id }, invocation.message, definition.memory)
 }
 
 function endedBy(invocation: Invocation, outcome: RunOutcome, now: number): EndedInvocation {

@@ -1,20 +1,18 @@
-import { type RawBuilder, sql } from 'kysely'
+import type { RawBuilder } from 'kysely'
+import type { MemoryScope as Scope } from '../operation/recall.ts'
 import { type Database, engineOf } from '../storage/database.ts'
 import { fts5 } from './full-text/fts5.ts'
 import type { FullText, Having } from './full-text/full-text.ts'
 import { tsvector } from './full-text/tsvector.ts'
-import type { Scope } from './memory.ts'
 import { listNeighbours } from './neighbours.ts'
 import { countedTerms, type Plan, planSearch } from './ranking/plan.ts'
-import { type Collection, Postings, type Row, type ScopeStatistics } from './ranking/postings.ts'
+import { Postings, type Row, type ScopeStatistics } from './ranking/postings.ts'
 import { tiersOf } from './ranking/tiers.ts'
+import { countMemories } from './warm/scope-counts.ts'
 import { listed, within } from './within.ts'
 
 /** What is looked for, and the memories worth scoring. */
 export type Candidates = { plan: Plan; postings: Postings }
-
-/** Enough to tell how many memories there are and how long they are; reading more would only cost time. */
-const SAMPLE_SIZE = 20_000
 
 /**
  * The memories worth scoring: up to `cap` that share a term with the query, and the turns around them. Everything comes
@@ -48,7 +46,7 @@ export async function findCandidates(db: Database, scope: Scope, terms: string[]
 
 async function measure(db: Database, scope: Scope, fullText: FullText, terms: string[]): Promise<ScopeStatistics> {
   const [sizes, counts] = await Promise.all([
-    measureSample(db, scope),
+    countMemories(db, scope),
     terms.length === 0
       ? []
       : fullText
@@ -56,34 +54,11 @@ async function measure(db: Database, scope: Scope, fullText: FullText, terms: st
           .execute(db)
           .then(({ rows }) => rows),
   ])
-  const of = (collection: Collection, count: (having: Having) => number) => {
-    const { count: sampled = 0, length = 0 } = sizes.find((size) => size.collection === collection) ?? {}
-    return { count: sampled, length, having: new Map(counts.map((having) => [having.term, count(having)])) }
+  const having = (count: (having: Having) => number) => new Map(counts.map((row) => [row.term, count(row)]))
+  return {
+    turn: { count: sizes.turns, length: sizes.turn_terms, having: having(({ turns }) => turns) },
+    note: { count: sizes.notes, length: sizes.note_terms, having: having(({ notes }) => notes) },
   }
-  return { turn: of('turn', ({ turns }) => turns), note: of('note', ({ notes }) => notes) }
-}
-
-async function measureSample(db: Database, scope: Scope) {
-  const collection = sql<Collection>`case kind when 'turn' then 'turn' else 'note' end`
-  // In the order of the index: both engines sample the same memories.
-  const sample = db
-    .selectFrom('memories')
-    .select(['kind', 'length'])
-    .where(within(scope))
-    .orderBy('user_id')
-    .orderBy('session_id')
-    .orderBy('created_at')
-    .orderBy('seq')
-    .limit(SAMPLE_SIZE)
-  return db
-    .selectFrom(sample.as('sample'))
-    .select(({ fn }) => [
-      collection.as('collection'),
-      fn.countAll<number>().as('count'),
-      fn.sum<number>('length').as('length'),
-    ])
-    .groupBy(collection)
-    .execute()
 }
 
 async function listRows(db: Database, scope: Scope, given: RawBuilder<{ seq: number }>): Promise<Row[]> {

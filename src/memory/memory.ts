@@ -7,7 +7,7 @@ const MAX_QUERY = 10_000
 
 const MemoryKind = z.enum(['turn', 'fact', 'note'])
 
-export const MemoryRole = z.enum(['user', 'assistant'])
+const MemoryRole = z.enum(['user', 'assistant'])
 
 /** Whose memory, and of which conversation. */
 export const MemoryContext = z.strictObject({ user_id: Label(256).optional(), session_id: Label(256).optional() })
@@ -50,12 +50,3 @@ export const MemoryReply = z.object({ ...Said, ...Origin }).meta({ id: 'Memory' 
 export const FoundMemory = z.object({ ...Said, score: z.number().min(0).max(1), ...Origin }).meta({ id: 'FoundMemory' })
 
 export type Memory = z.input<typeof MemoryReply>
-
-/** What may be read: undefined is any user or session, null those memories that have none. */
-export type Scope = { agent_seq: number; user_id?: string | null | undefined; session_id?: string | null | undefined }
-
-/** One conversation of one user with one agent; without a user it is of nobody else's. */
-export type Conversation = { agent_seq: number; user_id: string | null; session_id: string | null }
-
-/** What was said in a conversation. */
-export type Turn = { role: z.output<typeof MemoryRole>; content: string }

@@ -1,6 +1,6 @@
 import { type RawBuilder, sql } from 'kysely'
+import type { MemoryScope as Scope } from '../operation/recall.ts'
 import { type Database, engineOf } from '../storage/database.ts'
-import type { Scope } from './memory.ts'
 import type { Row } from './ranking/postings.ts'
 import { REACH } from './ranking/weights.ts'
 import { within } from './within.ts'

@@ -3,7 +3,6 @@ import * as agents from '../agents/store.ts'
 import { requireUser } from '../operation/scope.ts'
 import { operation } from '../operation.ts'
 import { FoundMemory, SearchMemoryBody } from './memory.ts'
-import * as memories from './store.ts'
 
 export const searchMemory = operation({
   id: 'searchMemory',
@@ -20,10 +19,10 @@ export const searchMemory = operation({
   body: SearchMemoryBody,
   list: FoundMemory,
 
-  async run({ params, body }, { db, actor, embedder }) {
+  async run({ params, body }, { db, actor, recall }) {
     const { seq: agent_seq } = await agents.get(db, params.agent_id)
     const { query, context, limit, offset, min_score } = body
     const scope = { agent_seq, ...context, user_id: requireUser(actor, context.user_id) }
-    return memories.search(db, scope, query, { limit, offset, min_score, embedder })
+    return recall.search(scope, query, { limit, offset, min_score })
   },
 })

@@ -1,6 +1,6 @@
 import { sql } from 'kysely'
+import type { MemoryScope as Scope } from '../operation/recall.ts'
 import type { Database } from '../storage/database.ts'
-import type { Scope } from './memory.ts'
 import { within } from './within.ts'
 
 /** A query as the embedder sees it. */

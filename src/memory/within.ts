@@ -1,6 +1,6 @@
 import { type RawBuilder, type SqlBool, sql } from 'kysely'
+import type { MemoryScope as Scope } from '../operation/recall.ts'
 import { type Database, engineOf } from '../storage/database.ts'
-import type { Scope } from './memory.ts'
 
 /** Every query that reads memories carries this, whatever an index found. */
 export function within({ agent_seq, user_id, session_id }: Scope): RawBuilder<SqlBool> {

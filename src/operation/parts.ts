@@ -11,6 +11,7 @@ import type { Journal } from '../storage/journal/journal.ts'
 import type { Memo } from '../storage/memo.ts'
 import type { Storage } from '../storage/open-storage.ts'
 import type { AuditTrail } from './audit-trail.ts'
+import type { Recall } from './recall.ts'
 
 /** What the house is built of; made once in app.ts. */
 export type Parts = {
@@ -22,6 +23,7 @@ export type Parts = {
   runtime: Runtime
   /** Undefined unless configured: then memory is searched by words alone. */
   embedder: Embedder | undefined
+  recall: Recall
   /** For addresses that agents name. */
   fetch: GuardedFetch
   /** For addresses of webhooks. */

@@ -7,10 +7,20 @@ import { memory } from './migrations/0004-memory.ts'
 import { webhooks } from './migrations/0005-webhooks.ts'
 import { security } from './migrations/0006-security.ts'
 import { secrets } from './migrations/0010-secrets.ts'
+import { memoryScopes } from './migrations/0011-memory-scopes.ts'
 import type { Migration } from './migrations/migration.ts'
 
 /** In order; what has been released is never edited, only followed. */
-const MIGRATIONS: Migration[] = [foundation, invocations, observability, memory, webhooks, security, secrets]
+const MIGRATIONS: Migration[] = [
+  foundation,
+  invocations,
+  observability,
+  memory,
+  webhooks,
+  security,
+  secrets,
+  memoryScopes,
+]
 
 const LOCK = 7_766_837
 

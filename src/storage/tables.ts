@@ -15,6 +15,7 @@ export type Tables = {
   metric_buckets: MetricBucketsTable
   memories: MemoriesTable
   memory_vectors: MemoryVectorsTable
+  memory_scopes: MemoryScopesTable
   webhooks: WebhooksTable
   events: EventsTable
   deliveries: DeliveriesTable
@@ -224,6 +225,23 @@ type MemoriesTable = {
   terms: string
   length: number
   created_at: number
+}
+
+/** What an agent (level 0), one of its users (1) or one of their sessions (2) has to remember. */
+type MemoryScopesTable = {
+  agent_seq: number
+  level: number
+  /** Empty above its level. */
+  user_id: string
+  session_id: string
+  /** Another one after every removal and change. */
+  generation: string
+  turns: number
+  notes: number
+  /** How many terms they have in all. */
+  turn_terms: number
+  note_terms: number
+  last_at: number
 }
 
 type MemoryVectorsTable = {

@@ -1,6 +1,6 @@
 import { sql } from 'kysely'
+import type { MemoryScope as Scope } from '../../operation/recall.ts'
 import { type Database, type Engine, engineOf } from '../../storage/database.ts'
-import type { Scope } from '../memory.ts'
 import type { Collection } from '../ranking/postings.ts'
 import { COUNTED, type FullText, scopeWords } from './full-text.ts'
 

@@ -1,5 +1,5 @@
 import { sql } from 'kysely'
-import type { Scope } from '../memory.ts'
+import type { MemoryScope as Scope } from '../../operation/recall.ts'
 import type { Collection } from '../ranking/postings.ts'
 import { COUNTED, type FullText, scopeWords } from './full-text.ts'
 

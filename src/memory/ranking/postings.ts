@@ -20,7 +20,13 @@ export type Row = {
 }
 
 const NONE = -1
-const FIRST_SIZE = 64
+const FIRST_SIZE = 16
+
+const BYTES_BY_MEMORY = 31
+/** With its place in a map, and the term itself. */
+const BYTES_BY_TERM = 80
+const BYTES_BY_POSTING = 10
+const BYTES_BY_CONVERSATION = 120
 
 /**
  * Memories of one scope, in flat arrays: which of them have a term and how often, how long they are, who said them and
@@ -75,6 +81,22 @@ export class Postings {
     this.before[memory] = NONE
     this.after[memory] = NONE
     if (collection === 'turn') this.#link(memory, conversationOf(row))
+  }
+
+  /** About as much memory as it takes. */
+  get bytes(): number {
+    const byMemory = this.seqs.length * BYTES_BY_MEMORY
+    const byTerm = this.#newest.length * BYTES_BY_TERM
+    return byMemory + byTerm + this.postingMemory.length * BYTES_BY_POSTING + this.#lastOf.size * BYTES_BY_CONVERSATION
+  }
+
+  /** The latest turns of a conversation as their seqs, the latest first. */
+  latestTurns(conversation: Pick<Row, 'user_id' | 'session_id'>, limit: number): number[] {
+    const found: number[] = []
+    let turn = this.#lastOf.get(conversationOf({ ...conversation, created_at: 0 })) ?? NONE
+    for (; turn !== NONE && found.length < limit; turn = this.before[turn] as number)
+      found.push(this.seqs[turn] as number)
+    return found
   }
 
   /** The newest posting of a term, or -1. */
@@ -183,7 +205,11 @@ function collectionOf(kind: string): Collection {
 }
 
 /** What a turn shares with its neighbours. Without a session only an exchange belongs together: its turns share their time. */
-function conversationOf({ user_id, session_id, created_at }: Row): string {
+function conversationOf({
+  user_id,
+  session_id,
+  created_at,
+}: Pick<Row, 'user_id' | 'session_id' | 'created_at'>): string {
   return JSON.stringify([user_id, session_id, session_id === '' ? created_at : 0])
 }
 

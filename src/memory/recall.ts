@@ -1,0 +1,124 @@
+import type { Conversation, Found, Recall, Remembered, MemoryScope as Scope, Turn } from '../operation/recall.ts'
+import type { Embedder } from '../runtime/models/embedder.ts'
+import type { Database } from '../storage/database.ts'
+import type { Page } from '../storage/page.ts'
+import { findCandidates } from './candidates.ts'
+import { Contents } from './contents.ts'
+import type { Memory } from './memory.ts'
+import { type BestOptions, bestOf, type Ranked } from './ranking/best.ts'
+import { countedTerms, planSearch } from './ranking/plan.ts'
+import type { Postings } from './ranking/postings.ts'
+import { Scorer } from './ranking/score.ts'
+import { termsOf } from './ranking/terms.ts'
+import { listLatestTurns } from './store.ts'
+import { findSimilar } from './vectors.ts'
+import { WarmScopes } from './warm/warm-scopes.ts'
+
+/** Terms of a query beyond these are left out: a message may have thousands. */
+const MAX_QUERY_TERMS = 48
+/** So many candidates are asked of the index, where a scope is too large to be warm. */
+const CANDIDATES = 500
+
+/** Finding memories again: scopes in use stay warm, what is too large for that is asked of the index. */
+export class WarmRecall implements Recall {
+  readonly #db: Database
+  readonly #embedder: Embedder | undefined
+  readonly #warm: WarmScopes
+  readonly #contents: Contents
+  /** One for all searches of this thread: it keeps its arrays. */
+  readonly #scorer = new Scorer()
+
+  /** `room` is how much warm scopes may take, in bytes. */
+  constructor(options: { db: Database; room: number; embedder?: Embedder | undefined }) {
+    this.#db = options.db
+    this.#embedder = options.embedder
+    this.#warm = new WarmScopes(options.room)
+    this.#contents = new Contents(options.db)
+  }
+
+  /** The memories of the scope that fit the query, best first. */
+  async search(
+    scope: Scope,
+    query: string,
+    { limit, offset = 0, min_score = 0 }: { limit: number; offset?: number; min_score?: number },
+  ): Promise<Page<Found>> {
+    const postings = await this.#warm.find(this.#db, scope)
+    const { hits, total } = await this.#findBest(scope, query, postings, { top: offset + limit, min_score })
+    return { items: await this.#read(scope, hits.slice(offset)), total }
+  }
+
+  /**
+   * The latest turns of the conversation, and what is recalled for its user, or without a user for the conversation alone.
+   * What is shown as history is not recalled once more.
+   */
+  async remember(
+    conversation: Conversation,
+    message: string,
+    limits: { history: number; recall: number },
+  ): Promise<Remembered> {
+    const { agent_seq, user_id, session_id } = conversation
+    if (user_id === null && session_id === null) return { history: [], recalled: [] }
+    const scope = user_id === null ? conversation : { agent_seq, user_id }
+    const postings = await this.#warm.find(this.#db, scope)
+    const shown = await this.#latestTurns(conversation, postings, limits.history)
+    const known = new Set(shown)
+    const { hits } =
+      limits.recall === 0
+        ? { hits: [] }
+        : await this.#findBest(scope, message, postings, { top: limits.recall + shown.length })
+    const recalled = hits.filter(({ seq }) => !known.has(seq)).slice(0, limits.recall)
+    const memories = await this.#contents.read(scope, [...shown, ...recalled.map(({ seq }) => seq)])
+    const history = shown.toReversed().flatMap((seq) => memories.get(seq) ?? [])
+    return {
+      history: history.map(({ role, content }) => ({ role, content }) as Turn),
+      recalled: withScores(recalled, memories),
+    }
+  }
+
+  /** The latest first. */
+  async #latestTurns(conversation: Conversation, postings: Postings | undefined, limit: number): Promise<number[]> {
+    const { user_id, session_id } = conversation
+    if (session_id === null || limit === 0) return []
+    if (!postings) return listLatestTurns(this.#db, conversation, limit)
+    return postings.latestTurns({ user_id: user_id ?? '', session_id }, limit)
+  }
+
+  async #findBest(
+    scope: Scope,
+    query: string,
+    warm: Postings | undefined,
+    options: Omit<BestOptions, 'similarity'>,
+  ): Promise<{ hits: Ranked[]; total: number }> {
+    const terms = [...new Set(termsOf(query))].slice(0, MAX_QUERY_TERMS)
+    const vector = await this.#embedder?.query(query)
+    const { plan, postings } = warm
+      ? { plan: planSearch(terms, warm.statistics(countedTerms(terms))), postings: warm }
+      : await findCandidates(this.#db, scope, terms, CANDIDATES)
+    const scorer = this.#scorer
+    scorer.score(postings, plan)
+    if (!this.#embedder || !vector) return bestOf(postings, scorer, options)
+    const scored = Array.from(scorer.memories.subarray(0, scorer.found), (memory) => postings.seqs[memory] as number)
+    const similarity = await findSimilar(this.#db, scope, { model: this.#embedder.model, vector }, scored)
+    // Another search may have used the scorer meanwhile.
+    scorer.score(postings, plan)
+    return bestOf(postings, scorer, { ...options, similarity })
+  }
+
+  async #read(scope: Scope, hits: Ranked[]): Promise<Found[]> {
+    return withScores(
+      hits,
+      await this.#contents.read(
+        scope,
+        hits.map(({ seq }) => seq),
+      ),
+    )
+  }
+}
+
+/** The hits in full; one that was removed meanwhile is left out. */
+function withScores(hits: Ranked[], memories: ReadonlyMap<number, Memory>): Found[] {
+  return hits.flatMap(({ seq, score }) => {
+    const memory = memories.get(seq)
+    return memory ? { ...memory, score } : []
+  })
+}

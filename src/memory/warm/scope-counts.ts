@@ -1,0 +1,148 @@
+import { sql } from 'kysely'
+import type { MemoryScope as Scope } from '../../operation/recall.ts'
+import type { Database } from '../../storage/database.ts'
+import type { BulkTable, Value } from '../../storage/journal/bulk.ts'
+import { listed } from '../within.ts'
+
+/** Of an agent, of one of its users, of one session of theirs. */
+const LEVELS = [0, 1, 2] as const
+type Level = (typeof LEVELS)[number]
+
+/**
+ * How many memories a scope has and how long they are, counted as they are written and removed. `generation` is another
+ * after every removal and every change: what was read before then may be gone.
+ */
+export const SCOPE_COUNTS: BulkTable = {
+  table: 'memory_scopes',
+  columns: [
+    'agent_seq',
+    'level',
+    'user_id',
+    'session_id',
+    'generation',
+    'turns',
+    'notes',
+    'turn_terms',
+    'note_terms',
+    'last_at',
+  ],
+  merge: {
+    key: ['agent_seq', 'level', 'user_id', 'session_id'],
+    add: ['turns', 'notes', 'turn_terms', 'note_terms'],
+    max: ['last_at'],
+  },
+}
+
+type Counted = {
+  id: string
+  agent_seq: number
+  kind: string
+  user_id: string
+  session_id: string
+  length: number
+  created_at: number
+}
+
+/** What new memories add to their scopes, a row for each scope. The first memory of a scope names its generation. */
+export function countRows(memories: readonly Counted[]): Value[][] {
+  const rows = new Map<string, Value[]>()
+  for (const { id, agent_seq, kind, user_id, session_id, length, created_at } of memories) {
+    const [turns, notes] = kind === 'turn' ? [1, 0] : [0, 1]
+    for (const level of LEVELS) {
+      const user = level === 0 ? '' : user_id
+      const session = level === 2 ? session_id : ''
+      const key = JSON.stringify([agent_seq, level, user, session])
+      const row = rows.get(key)
+      if (row) add(row, [turns, notes, turns * length, notes * length], created_at)
+      else
+        rows.set(key, [agent_seq, level, user, session, id, turns, notes, turns * length, notes * length, created_at])
+    }
+  }
+  return [...rows.values()]
+}
+
+const FIRST_SUM = SCOPE_COUNTS.columns.indexOf('turns')
+
+function add(row: Value[], sums: number[], created_at: number): void {
+  for (const [i, sum] of sums.entries()) row[FIRST_SUM + i] = Number(row[FIRST_SUM + i]) + sum
+  row[row.length - 1] = Math.max(Number(row.at(-1)), created_at)
+}
+
+/** A scope whose memories are counted. */
+export type CountedScope = Scope & { level: Level }
+
+/** Sessions are counted by user: one of whichever user is not. */
+export function countedScope(scope: Scope): CountedScope | undefined {
+  const { user_id, session_id } = scope
+  if (user_id === undefined) return session_id === undefined ? { ...scope, level: 0 } : undefined
+  return { ...scope, level: session_id === undefined ? 1 : 2 }
+}
+
+/** How many memories the scope has, and how many terms these have in all. */
+export async function countMemories(db: Database, scope: Scope) {
+  const { level, user_id = null, session_id = null } = countedScope(scope) ?? { ...scope, level: 2 }
+  let select = db.selectFrom('memory_scopes').where('agent_seq', '=', scope.agent_seq).where('level', '=', level)
+  if (scope.user_id !== undefined) select = select.where('user_id', '=', user_id ?? '')
+  if (scope.session_id !== undefined) select = select.where('session_id', '=', session_id ?? '')
+  const sums = await select
+    .select(({ fn }) => [
+      fn.sum<number | null>('turns').as('turns'),
+      fn.sum<number | null>('notes').as('notes'),
+      fn.sum<number | null>('turn_terms').as('turn_terms'),
+      fn.sum<number | null>('note_terms').as('note_terms'),
+    ])
+    .executeTakeFirst()
+  const { turns, notes, turn_terms, note_terms } = sums ?? {}
+  return { turns: turns ?? 0, notes: notes ?? 0, turn_terms: turn_terms ?? 0, note_terms: note_terms ?? 0 }
+}
+
+/** Belongs into the transaction that removes these memories, before the removal. */
+export async function subtractCounts(db: Database, seqs: number[]): Promise<void> {
+  for (const level of LEVELS) {
+    const { user, session, group } = keyOf(level)
+    await sql`
+      update memory_scopes set
+        turns = memory_scopes.turns - gone.turns, notes = memory_scopes.notes - gone.notes,
+        turn_terms = memory_scopes.turn_terms - gone.turn_terms, note_terms = memory_scopes.note_terms - gone.note_terms,
+        generation = gone.generation
+      from (
+        select agent_seq, ${user} as user_id, ${session} as session_id, '-' || max(id) as generation, ${SUMS}
+        from ${listed(db, seqs)} as given cross join memories
+        where memories.seq = given.seq group by ${group}) as gone
+      where memory_scopes.agent_seq = gone.agent_seq and memory_scopes.level = ${level}
+        and memory_scopes.user_id = gone.user_id and memory_scopes.session_id = gone.session_id`.execute(db)
+    // A user who is forgotten leaves no row behind.
+    await sql`
+      delete from memory_scopes where level = ${level} and turns = 0 and notes = 0
+        and (agent_seq, user_id, session_id) in (
+          select agent_seq, ${user}, ${session} from ${listed(db, seqs)} as given cross join memories
+          where memories.seq = given.seq)`.execute(db)
+  }
+}
+
+/** Counts everything anew. Belongs into a transaction. */
+export async function recount(db: Database): Promise<void> {
+  await db.deleteFrom('memory_scopes').execute()
+  for (const level of LEVELS) {
+    const { user, session, group } = keyOf(level)
+    await sql`
+      insert into memory_scopes
+        (agent_seq, level, user_id, session_id, generation, last_at, turns, notes, turn_terms, note_terms)
+      select agent_seq, ${sql.lit(level)}, ${user}, ${session}, '+' || max(id), max(created_at), ${SUMS}
+      from memories group by ${group}`.execute(db)
+  }
+}
+
+const SUMS = sql`
+  sum(case kind when 'turn' then 1 else 0 end) as turns,
+  sum(case kind when 'turn' then 0 else 1 end) as notes,
+  sum(case kind when 'turn' then length else 0 end) as turn_terms,
+  sum(case kind when 'turn' then 0 else length end) as note_terms`
+
+function keyOf(level: Level) {
+  const [user, session] = [sql.ref('user_id'), sql.ref('session_id')]
+  const none = sql`''`
+  if (level === 0) return { user: none, session: none, group: sql.ref('agent_seq') }
+  if (level === 1) return { user, session: none, group: sql`agent_seq, user_id` }
+  return { user, session, group: sql`agent_seq, user_id, session_id` }
+}

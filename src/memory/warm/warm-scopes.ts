@@ -1,0 +1,51 @@
+import type { MemoryScope as Scope } from '../../operation/recall.ts'
+import type { Database } from '../../storage/database.ts'
+import type { Postings } from '../ranking/postings.ts'
+import { countedScope } from './scope-counts.ts'
+import { WarmScope } from './warm-scope.ts'
+
+/** A scope takes about so many bytes for each memory, and no scope takes more than this share of the room. */
+const BYTES_PER_MEMORY = 150
+const LARGEST_SHARE = 1 / 2
+
+/** `bytes` is what the scope was last seen to take. */
+type Kept = { warm: WarmScope; bytes: number }
+
+/** The scopes in use, in memory, as many as there is room for; the least recently used go first. */
+export class WarmScopes {
+  readonly #room: number
+  readonly #scopes = new Map<string, Kept>()
+  #used = 0
+
+  /** `room` in bytes. */
+  constructor(room: number) {
+    this.#room = room
+  }
+
+  /** All memories of the scope, as the store has them now; undefined where the index must be asked instead. */
+  async find(db: Database, scope: Scope): Promise<Postings | undefined> {
+    const counted = countedScope(scope)
+    if (!counted) return undefined
+    const key = JSON.stringify([scope.agent_seq, counted.level, scope.user_id, scope.session_id])
+    const kept = this.#scopes.get(key) ?? { warm: new WarmScope(counted), bytes: 0 }
+    this.#scopes.delete(key)
+    this.#scopes.set(key, kept)
+    const isWhole = await kept.warm.refresh(db, (this.#room * LARGEST_SHARE) / BYTES_PER_MEMORY)
+    const { postings } = kept.warm
+    // It may have had to go while it was read.
+    if (this.#scopes.get(key) === kept) this.#account(key, kept, postings)
+    return isWhole ? postings : undefined
+  }
+
+  #account(key: string, kept: Kept, postings: Postings): void {
+    const bytes = postings.size === 0 ? 0 : postings.bytes
+    this.#used += bytes - kept.bytes
+    kept.bytes = bytes
+    if (bytes === 0) this.#scopes.delete(key)
+    for (const [oldest, { bytes: freed }] of this.#scopes) {
+      if (this.#used <= this.#room) return
+      this.#scopes.delete(oldest)
+      this.#used -= freed
+    }
+  }
+}

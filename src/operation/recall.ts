@@ -1,0 +1,44 @@
+import type { z } from 'zod'
+import type { Page } from '../storage/page.ts'
+
+/** Whose memories: undefined is any user or session, null those memories that have none. */
+export type MemoryScope = {
+  agent_seq: number
+  user_id?: string | null | undefined
+  session_id?: string | null | undefined
+}
+
+/** One conversation of one user with one agent; without a user it is of nobody else's. */
+export type Conversation = { agent_seq: number; user_id: string | null; session_id: string | null }
+
+/** What was said in a conversation. */
+export type Turn = { role: 'user' | 'assistant'; content: string }
+
+export type Found = {
+  id: string
+  content: string
+  kind: 'turn' | 'fact' | 'note'
+  role: Turn['role'] | null
+  user_id: string | null
+  session_id: string | null
+  created_at: number
+  metadata: Record<string, z.core.util.JSONType>
+  score: number
+}
+
+/** What an answer is given to go by: the latest turns of its session, oldest first, and what else fits the message. */
+export type Remembered = { history: Turn[]; recalled: Found[] }
+
+/** Finds memories again; `memory/` has it. */
+export type Recall = {
+  search(
+    scope: MemoryScope,
+    query: string,
+    options: { limit: number; offset?: number; min_score?: number },
+  ): Promise<Page<Found>>
+  remember(
+    conversation: Conversation,
+    message: string,
+    limits: { history: number; recall: number },
+  ): Promise<Remembered>
+}
