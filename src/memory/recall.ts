@@ -18,6 +18,8 @@ import { WarmScopes } from './warm/warm-scopes.ts'
 const MAX_QUERY_TERMS = 48
 /** So many candidates are asked of the index, where a scope is too large to be warm. */
 const CANDIDATES = 500
+/** Recall stands in the way of an answer: it looks at so many places of its terms. */
+const RECALL_VISITS = 4_000
 
 /** Finding memories again: scopes in use stay warm, what is too large for that is asked of the index. */
 export class WarmRecall implements Recall {
@@ -65,7 +67,10 @@ export class WarmRecall implements Recall {
     const { hits } =
       limits.recall === 0
         ? { hits: [] }
-        : await this.#findBest(scope, message, postings, { top: limits.recall + shown.length })
+        : await this.#findBest(scope, message, postings, {
+            top: limits.recall + shown.length,
+            visits: RECALL_VISITS,
+          })
     const recalled = hits.filter(({ seq }) => !known.has(seq)).slice(0, limits.recall)
     const memories = await this.#contents.read(scope, [...shown, ...recalled.map(({ seq }) => seq)])
     const history = shown.toReversed().flatMap((seq) => memories.get(seq) ?? [])
@@ -87,7 +92,7 @@ export class WarmRecall implements Recall {
     scope: Scope,
     query: string,
     warm: Postings | undefined,
-    options: Omit<BestOptions, 'similarity'>,
+    { visits, ...options }: Omit<BestOptions, 'similarity'> & { visits?: number },
   ): Promise<{ hits: Ranked[]; total: number }> {
     const terms = [...new Set(termsOf(query))].slice(0, MAX_QUERY_TERMS)
     const vector = await this.#embedder?.query(query)
@@ -95,12 +100,12 @@ export class WarmRecall implements Recall {
       ? { plan: planSearch(terms, warm.statistics(countedTerms(terms))), postings: warm }
       : await findCandidates(this.#db, scope, terms, CANDIDATES)
     const scorer = this.#scorer
-    scorer.score(postings, plan)
+    scorer.score(postings, plan, visits)
     if (!this.#embedder || !vector) return bestOf(postings, scorer, options)
     const scored = Array.from(scorer.memories.subarray(0, scorer.found), (memory) => postings.seqs[memory] as number)
     const similarity = await findSimilar(this.#db, scope, { model: this.#embedder.model, vector }, scored)
     // Another search may have used the scorer meanwhile.
-    scorer.score(postings, plan)
+    scorer.score(postings, plan, visits)
     return bestOf(postings, scorer, { ...options, similarity })
   }
 

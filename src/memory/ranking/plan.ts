@@ -7,6 +7,7 @@ export type WeighedTerm = { term: string } & Readonly<Record<Collection, number>
 
 /** What is looked for, once it is known what the scope has. */
 export type Plan = {
+  /** The rarest first. */
   terms: WeighedTerm[]
   /** Marked terms that name speakers. */
   names: string[]
@@ -31,7 +32,8 @@ export function planSearch(terms: readonly string[], { turn, note }: ScopeStatis
   return {
     terms: counted
       .filter((term) => (turn.having.get(term) ?? 0) + (note.having.get(term) ?? 0) > 0)
-      .map((term) => ({ term, turn: rarity(term, turn), note: rarity(term, note) })),
+      .map((term) => ({ term, turn: rarity(term, turn), note: rarity(term, note) }))
+      .toSorted((a, b) => b.turn - a.turn || b.note - a.note || (a.term < b.term ? -1 : 1)),
     names,
     averages: { turn: averageLength(turn), note: averageLength(note) },
   }

@@ -28,13 +28,16 @@ export class Scorer {
   #frequencies = new Float64Array(0)
   #touched = new Int32Array(0)
   #touches = 0
+  #visits = 0
 
   /**
    * BM25 of all memories that share a term with the plan. A term counts for the memory that has it and, lighter, for the
-   * turns around it, because an answer rarely repeats the words of its question.
+   * turns around it, because an answer rarely repeats the words of its question. With a limit on `visits` rare terms are
+   * looked up first and completely; of terms that are everywhere the newest memories count.
    */
-  score(postings: Postings, plan: Plan): void {
+  score(postings: Postings, plan: Plan, visits = Number.POSITIVE_INFINITY): void {
     this.#clear(postings.size)
+    this.#visits = visits
     for (const term of plan.terms) {
       this.#spread(postings, plan, term)
       this.#saturate(postings, term)
@@ -58,6 +61,7 @@ export class Scorer {
     const { postingMemory, postingFrequency, postingOlder, lengths, notes } = postings
     const share = Math.min(1, turn / LEAKING_RARITY)
     for (let posting = postings.newest(term); posting >= 0; posting = postingOlder[posting] as number) {
+      if (this.#visits-- <= 0) return
       const memory = postingMemory[posting] as number
       const average = notes[memory] === 1 ? averages.note : averages.turn
       const norm = 1 - LENGTH_WEIGHT + (LENGTH_WEIGHT * (lengths[memory] as number)) / average
