@@ -6,6 +6,8 @@ import { type ClientOptions, isPassing, pause, type RequestOptions, randomKey, t
 /** What an agent says and does while it answers; `done` is the last. */
 export type InvocationEvent<Result> =
   | { type: 'start'; request_id: string }
+  /** The service crashed and the run began anew: forget what it said before. */
+  | { type: 'restart'; request_id: string }
   | { type: 'delta'; text: string }
   | { type: 'tool_call'; id: string; name: string; arguments: unknown }
   | { type: 'tool_result'; id: string; name: string; result?: string; error?: string }

@@ -4,9 +4,12 @@ import { after, before, describe, test } from 'node:test'
 import { sql } from 'kysely'
 import { newKey } from '../src/security/key-format.ts'
 import { isPassing } from '../src/storage/failures.ts'
+import { newAgent } from './support/agents.ts'
+import { startLocalServer } from './support/local-server.ts'
 import { type PostgresServer, startPostgres } from './support/postgres.ts'
 import { createKey } from './support/resources.ts'
 import { type Service, startService } from './support/service.ts'
+import { allEvents } from './support/sse.ts'
 import { until } from './support/until.ts'
 
 describe('a database that goes away', () => {
@@ -15,7 +18,11 @@ describe('a database that goes away', () => {
   let second: Service
   before(async () => {
     postgres = await startPostgres()
-    first = await startService('postgres', { DATABASE_URL: postgres.url })
+    first = await startService('postgres', {
+      DATABASE_URL: postgres.url,
+      MOORAGE_OUTGOING__ALLOW_INSECURE: 'true',
+      MOORAGE_OUTGOING__ALLOWED_CIDRS: '127.0.0.0/8',
+    })
     second = await first.beside()
   })
   after(async () => {
@@ -79,6 +86,52 @@ describe('a database that goes away', () => {
       return (await second.call('GET', '/v1/keys/self', { key: key.secret })).status === 401
     })
     assert.equal((await first.call('GET', `/v1/keys/${id}`)).status, 200)
+  })
+
+  test('an open stream follows its run to the end, on the node that runs it and on another', async (t) => {
+    const released = Promise.withResolvers<void>()
+    const tool = await startLocalServer(async (_request, response) => {
+      await released.promise
+      response.end('low tide')
+    })
+    t.after(() => tool.close())
+    const agent = await newAgent(first, {
+      model: 'builtin/script',
+      script: { rules: [{ call: { tool: 'tide' }, reply: 'It is {{result}}' }] },
+      tools: [{ type: 'http', name: 'tide', url: `${tool.url}/` }],
+    })
+    const { body } = await first.call('POST', `/v1/agents/${agent}/invoke`, {
+      body: { message: 'go' },
+      headers: { Prefer: 'respond-async' },
+    })
+    const path = `/v1/agents/${agent}/invocations/${body.data.request_id}`
+    await until('the run', async () => (await first.call('GET', path)).body.data.status === 'running')
+    const open = ({ url, admin }: Service) =>
+      fetch(`${url}${path}/stream`, { headers: { Authorization: `Bearer ${admin}` } })
+    const responses = [await open(first), await open(second)]
+    assert.deepEqual(
+      responses.map(({ status }) => status),
+      [200, 200],
+    )
+    const streams = responses.map(allEvents)
+
+    await postgres.stop()
+    const gone = await Promise.all([first, second].map((node) => node.call('GET', path)))
+    assert.deepEqual(
+      gone.map(({ status }) => status),
+      [503, 503],
+    )
+    await postgres.start()
+    for (const node of [first, second]) {
+      await until('it is ready again', async () => (await node.call('GET', '/readyz')).status === 200)
+    }
+    released.resolve()
+
+    for (const events of await Promise.all(streams)) {
+      const text = events.map(({ event, data }) => (event === 'delta' ? (data as { text: string }).text : '')).join('')
+      assert.equal(text, 'It is low tide')
+      assert.equal(events.at(-1)?.event, 'done')
+    }
   })
 
   test('what changed while a node could not listen is not remembered wrongly', async () => {

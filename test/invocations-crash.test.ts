@@ -1,7 +1,9 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { startChildService } from './support/child-service.ts'
+import { startModelServer } from './support/model-server.ts'
 import { ENGINES } from './support/service.ts'
+import { allEvents, readEvents, type SseEvent } from './support/sse.ts'
 import { until } from './support/until.ts'
 
 const slow = (name: string, ms: number) => ({
@@ -35,6 +37,47 @@ for (const engine of ENGINES) {
       assert.equal(done.response, 'done')
       const { pagination } = await service.call('GET', '/v1/agents/worker/logs')
       assert.equal(pagination.total, 1)
+    })
+
+    test('a stream that is taken up again says that the answer began anew, and tells it whole', async (t) => {
+      const model = await startModelServer()
+      t.after(() => model.close())
+      const providers = JSON.stringify([{ name: 'local', baseUrl: model.url }])
+      const service = await startChildService(t, engine, { MOORAGE_PROVIDERS: providers })
+      await service.call('POST', '/v1/agents', { name: 'teller', model: 'local/tiny' })
+      model.reply({ text: ['Once there was '], breaks: 'silence' }, { text: ['There was a ship'] })
+      const background = { Prefer: 'respond-async' }
+      const { data } = await service.call('POST', '/v1/agents/teller/invoke', { message: 'go' }, background)
+      const path = `/v1/agents/teller/invocations/${data.request_id}`
+      let last: SseEvent | undefined
+      for await (const event of readEvents(await service.open(`${path}/stream`))) {
+        last = event
+        if (event.event === 'delta') break
+      }
+      assert.equal(last?.id, '1.15.0')
+      await service.kill()
+      await service.inStore(async (db) => {
+        await db.updateTable('jobs').set({ run_at: 0 }).where('kind', '=', 'invocation').execute()
+        await db.updateTable('invocations').set({ lease_until: 0 }).execute()
+      })
+      await service.start()
+      for (const when of ['while it runs or soon after', 'afterwards']) {
+        for (const id of ['1.15.0', '15.0']) {
+          const events = await allEvents(await service.open(`${path}/stream`, { 'Last-Event-ID': id }))
+          const told = events.map(({ event, data: said }) => [event, (said as { text?: string }).text ?? ''])
+          assert.deepEqual(told[0], ['restart', ''], `${when}, after ${id}`)
+          assert.equal(
+            told
+              .slice(1, -1)
+              .map(([, text]) => text)
+              .join(''),
+            'There was a ship',
+          )
+          assert.equal(told.at(-1)?.[0], 'done')
+        }
+      }
+      const { data: receipt } = await service.call('GET', path)
+      assert.equal(receipt.response, 'There was a ship')
     })
 
     test('one that somebody waited for is marked failed, with its log, metric and event', async (t) => {

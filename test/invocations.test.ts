@@ -292,7 +292,7 @@ onBothEngines('invocations', (service) => {
       assert.equal(response.headers.get('content-type'), 'text/event-stream; charset=utf-8')
       const events = await allEvents(response)
       const request_id = response.headers.get('x-request-id')
-      assert.deepEqual(events[0], { id: '0.0', event: 'start', data: { request_id } })
+      assert.deepEqual(events[0], { id: '1.0.0', event: 'start', data: { request_id } })
       const deltas = events.filter(({ event }) => event === 'delta')
       assert.ok(deltas.length > 1)
       assert.equal(deltas.map(({ data }) => (data as { text: string }).text).join(''), 'one two three')

@@ -176,6 +176,39 @@ describe('the SDK and an agent that talks', () => {
     await server.close()
   })
 
+  test('a run that began anew after a crash says so', async () => {
+    const data = { response: 'new words', request_id: 'req_1', tokens_used: 2, duration_ms: 1 }
+    const tellings = [
+      [
+        { id: '1.0.0', event: 'start', data: { request_id: 'req_1' } },
+        { id: '1.4.0', event: 'delta', data: { text: 'old ' } },
+      ],
+      [
+        { id: '2.0.0', event: 'restart', data: { request_id: 'req_1' } },
+        { id: '2.9.0', event: 'delta', data: { text: 'new words' } },
+        { id: 'done', event: 'done', data: { success: true, data } },
+      ],
+    ]
+    const resumed: unknown[] = []
+    const crashed = await startLocalServer((request, reply) => {
+      resumed.push(request.headers['last-event-id'])
+      reply.writeHead(200, { 'Content-Type': 'text/event-stream', 'X-Request-Id': 'req_1' })
+      for (const { id, event, data: said } of tellings.shift() ?? []) {
+        reply.write(`id: ${id}\nevent: ${event}\ndata: ${JSON.stringify(said)}\n\n`)
+      }
+      reply.end()
+    })
+    const through = createClient({ url: crashed.url, key: service.admin })
+    const events = await collect(through.invocations.follow('talker', 'req_1'))
+    await crashed.close()
+    assert.deepEqual(resumed, [undefined, '1.4.0'])
+    assert.deepEqual(
+      events.map(({ type }) => type),
+      ['start', 'delta', 'restart', 'delta', 'done'],
+    )
+    assert.equal(textOf(events.slice(events.findIndex(({ type }) => type === 'restart'))), 'new words')
+  })
+
   test('memory, logs and metrics of what was said', async () => {
     const context = { user_id: 'u1', session_id: 's1' }
     await client.agents.invoke('hello', { message: 'my cat is called Tom', context })

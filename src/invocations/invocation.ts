@@ -1,8 +1,8 @@
 import { z } from 'zod'
 import { DEFAULT_ENVIRONMENT, Environment } from '../deployments/deployment.ts'
 import { ApiError, type ErrorCode, STATUS_OF } from '../errors.ts'
-import { eventId, readEventId, type StreamEvent } from '../runtime/live-runs.ts'
 import type { ToolStep } from '../runtime/outcome.ts'
+import { eventId, type Position, type StreamEvent, Transcript } from '../runtime/transcript.ts'
 import { Label, Text, Time } from '../shapes.ts'
 
 /** queued → running → completed | failed | cancelled; a queued one may be cancelled too. The last three are final. */
@@ -88,6 +88,8 @@ export type Invocation = {
   id: string
   agent_seq: number
   status: InvocationStatus
+  /** How often its run has begun. */
+  attempt: number
   background: boolean
   environment: string
   version: string | null
@@ -144,24 +146,38 @@ export function failureOf({ error }: Invocation): ApiError {
   return new ApiError(code, message)
 }
 
-export function startEvent(request_id: string): StreamEvent {
-  return { id: eventId(0, 0), event: 'start', data: { request_id } }
+export function startEvent(request_id: string, attempt = 1): StreamEvent {
+  return { id: eventId({ attempt, characters: 0, tools: 0 }), event: 'start', data: { request_id } }
 }
 
-/** The events of an answer that exists, after `last_event_id`. */
-export function replayEvents(
-  { request_id, response, steps = [] }: { request_id: string; response: string; steps?: ToolStep[] },
-  last_event_id?: string,
-): StreamEvent[] {
-  const from = readEventId(last_event_id)
-  const tools = steps.flatMap(({ id, name, arguments: given, duration_ms: _duration, ...result }) => [
-    { event: 'tool_call', data: { id, name, arguments: given } },
-    { event: 'tool_result', data: { id, name, ...result } },
-  ])
-  const rest = response.slice(from.characters)
-  return [
-    ...(last_event_id === undefined ? [startEvent(request_id)] : []),
-    ...tools.slice(from.tools).map((tool, i) => ({ ...tool, id: eventId(from.characters, from.tools + i + 1) })),
-    ...(rest === '' ? [] : [{ id: eventId(response.length, tools.length), event: 'delta', data: { text: rest } }]),
-  ]
+/** To a client that has heard `told` of an earlier attempt: the answer begins anew. */
+function restartEvent(request_id: string, attempt: number): StreamEvent {
+  return { ...startEvent(request_id, attempt), event: 'restart' }
+}
+
+/** What a client must hear before it hears of this attempt, if anything. */
+export function openingEvent(request_id: string, attempt: number, told: Position | undefined): StreamEvent | undefined {
+  if (!told) return startEvent(request_id, attempt)
+  return told.attempt < attempt ? restartEvent(request_id, attempt) : undefined
+}
+
+/** What an invocation that has ended had told. */
+export function transcriptOf({
+  attempt,
+  response,
+  steps,
+}: Pick<Invocation, 'attempt' | 'response' | 'steps'>): Transcript {
+  const transcript = new Transcript(attempt)
+  for (const { id, name, arguments: given, duration_ms: _duration, ...result } of steps) {
+    transcript.add({ type: 'tool_call', id, name, arguments: given })
+    transcript.add({ type: 'tool_result', id, name, ...result })
+  }
+  if (response) transcript.add({ type: 'delta', text: response })
+  return transcript
+}
+
+/** The events of an answer that is repeated. */
+export function replayEvents({ request_id, response }: z.output<typeof InvocationResult>): StreamEvent[] {
+  const transcript = transcriptOf({ attempt: 1, response, steps: [] })
+  return [startEvent(request_id), ...transcript.after({ characters: 0, tools: 0 })]
 }

@@ -52,7 +52,7 @@ export const invokeAgent = operation({
     // From here on a pause finds the run and stops it; what was paused before is read below.
     const run = live.start(request_id, params.agent_id)
     context.onHangUp?.(() => run.cancel())
-    const unfollow = emit && run.follow(undefined, emit)
+    const unfollow = emit && run.follow({ characters: 0, tools: 0 }, emit)
     try {
       const { invocation, agent, definition } = await prepare(params.agent_id, body, context)
       const refusal = admit(run, agent, definition, context)
@@ -107,6 +107,7 @@ function newInvocation(
     id: request_id,
     agent_seq: agent.seq,
     status: background ? 'queued' : 'running',
+    attempt: background ? 0 : 1,
     background,
     environment: asked.environment,
     version: served.version,

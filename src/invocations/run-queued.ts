@@ -52,10 +52,9 @@ export async function runQueued(
       return
     }
     const lease = { owner: node, lease_until: now() + LEASE_MS }
-    if (!(await invocations.begin(storage.db, request_id, lease, now()))) {
-      throw new Error(`invocation ${request_id} is leased to a node that may have died`)
-    }
-    const invocation: Invocation = { ...queued, status: 'running', started_at: now() }
+    const attempt = await invocations.begin(storage.db, request_id, lease, now())
+    if (attempt === undefined) throw new Error(`invocation ${request_id} is leased to a node that may have died`)
+    const invocation: Invocation = { ...queued, status: 'running', attempt, started_at: now() }
     if (refusal === 'paused') run.cancel()
     const started = { invocation, agent, definition, run, owner: node, stored: true, streaming: true }
     const ended = await runInvocation(started, parts)

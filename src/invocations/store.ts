@@ -17,6 +17,7 @@ const COLUMNS = [
   'id',
   'agent_seq',
   'status',
+  'attempt',
   'background',
   'environment',
   'version',
@@ -64,17 +65,18 @@ export async function finish(db: Database, invocation: Invocation, owner: string
   return numUpdatedRows > 0n
 }
 
-/** A queued invocation, or one whose run died, becomes this owner's. */
-export async function begin(db: Database, id: string, lease: Lease, now: number): Promise<boolean> {
-  const { numUpdatedRows } = await db
+/** A queued invocation, or one whose run died, becomes this owner's: which attempt it is. Undefined: somebody runs it. */
+export async function begin(db: Database, id: string, lease: Lease, now: number): Promise<number | undefined> {
+  const begun = await db
     .updateTable('invocations')
-    .set({ status: 'running', started_at: now, ...lease })
+    .set((row) => ({ status: 'running', started_at: now, attempt: row('attempt', '+', 1), ...lease }))
     .where('id', '=', id)
     .where((row) =>
       row.or([row('status', '=', 'queued'), row.and([row('status', '=', 'running'), row('lease_until', '<=', now)])]),
     )
+    .returning('attempt')
     .executeTakeFirst()
-  return numUpdatedRows > 0n
+  return begun?.attempt
 }
 
 /** Gives a background run back, to be started over. */
@@ -213,6 +215,7 @@ function valuesOf(invocation: Invocation, lease?: Lease): ValuesOf<typeof COLUMN
     invocation.id,
     invocation.agent_seq,
     invocation.status,
+    invocation.attempt,
     invocation.background ? 1 : 0,
     invocation.environment,
     invocation.version,

@@ -1,7 +1,9 @@
 import * as agents from '../agents/store.ts'
-import { ApiError } from '../errors.ts'
+import { ApiError, invalid, notFound } from '../errors.ts'
 import { operation } from '../operation.ts'
-import type { StreamEvent } from '../runtime/live-runs.ts'
+import type { LiveRun } from '../runtime/live-runs.ts'
+import { type Position, readEventId, type StreamEvent } from '../runtime/transcript.ts'
+import { isPassing } from '../storage/failures.ts'
 import { getInScope } from './in-scope.ts'
 import {
   failureOf,
@@ -9,11 +11,10 @@ import {
   InvocationParams,
   InvocationResult,
   isFinal,
-  replayEvents,
+  openingEvent,
   resultOf,
-  startEvent,
+  transcriptOf,
 } from './invocation.ts'
-import * as invocations from './store.ts'
 
 const LOOK_AGAIN_MS = 100
 
@@ -32,45 +33,77 @@ export const streamInvocation = operation({
   streams: { always: true },
 
   async run({ params }, context) {
-    const { db, actor, emit, last_event_id, live, onHangUp, openStream } = context
+    const { db, actor, emit, live, onHangUp, openStream } = context
     const { request_id } = params
     const agent = await agents.get(db, params.agent_id)
+    let told = positionOf(context.last_event_id)
+    let isOpen = false
     let gone = false
     const hungUp = new Promise<void>((resolve) => onHangUp?.(resolve)).then(() => {
       gone = true
     })
-    let told = last_event_id
 
     // It may run here, begin here at any moment, or run on another node: then the receipt tells when it has ended.
     for (;;) {
-      const here = live.find(request_id)
-      // What runs here may not be stored yet; whose it is must be known before a word of it is told.
-      const unstored = here?.agent_id === agent.id && actor.scope.user_id === null
-      const invocation = unstored ? undefined : await getInScope(db, actor, agent.seq, request_id)
+      const here = findHere()
+      const invocation = here ? undefined : await look()
       openStream?.()
+      isOpen = true
       if (invocation && isFinal(invocation)) return tellEnd(invocation)
       if (gone) throw new ApiError('conflict', 'Nobody follows this invocation any more')
-      if (here?.agent_id === agent.id && emit) {
-        if (told === undefined) tell(startEvent(request_id))
-        const unfollow = here.follow(told, tell)
-        await Promise.race([here.ended, hungUp]).finally(unfollow)
-        const ended = await invocations.find(db, agent.seq, request_id)
-        if (ended && isFinal(ended)) return tellEnd(ended)
-      } else {
-        await Promise.race([hungUp, new Promise((resolve) => setTimeout(resolve, LOOK_AGAIN_MS))])
+      if (here) await follow(here)
+      else await Promise.race([hungUp, new Promise((resolve) => setTimeout(resolve, LOOK_AGAIN_MS))])
+    }
+
+    /** A run that has begun on this node; it may not be stored yet. */
+    function findHere(): LiveRun | undefined {
+      const run = live.find(request_id)
+      if (run?.agent_id !== agent.id || !run.began) return undefined
+      const { user_id } = actor.scope
+      if (user_id !== null && run.began.user_id !== user_id) throw notFound('Invocation', request_id)
+      return run
+    }
+
+    /** Undefined while the store does not answer: the run goes on without it, and so does the stream. */
+    async function look(): Promise<Invocation | undefined> {
+      try {
+        return await getInScope(db, actor, agent.seq, request_id)
+      } catch (error) {
+        if (isOpen && isPassing(error)) return undefined
+        throw error
       }
     }
 
-    function tell(event: StreamEvent): void {
-      told = event.id
-      emit?.(event)
+    async function follow(run: LiveRun): Promise<void> {
+      const from = begin(run.began?.attempt ?? 1)
+      const unfollow = run.follow(from, tell)
+      await Promise.race([run.ended, hungUp]).finally(unfollow)
     }
 
     function tellEnd(invocation: Invocation) {
-      const { response, steps } = invocation
-      for (const event of replayEvents({ request_id, response: response ?? '', steps }, told)) emit?.(event)
+      const from = begin(invocation.attempt)
+      for (const event of transcriptOf(invocation).after(from)) tell(event)
       if (invocation.status !== 'completed') throw failureOf(invocation)
       return resultOf(invocation)
     }
+
+    /** How much of this attempt the client has heard. */
+    function begin(attempt: number): Position {
+      const opening = openingEvent(request_id, attempt, told)
+      if (opening) tell(opening)
+      return told as Position
+    }
+
+    function tell(event: StreamEvent): void {
+      told = readEventId(event.id)
+      emit?.(event)
+    }
   },
 })
+
+function positionOf(last_event_id: string | undefined): Position | undefined {
+  if (!last_event_id) return undefined
+  const position = readEventId(last_event_id)
+  if (!position) throw invalid({ field: 'Last-Event-ID', error: 'must be the id of an event of this invocation' })
+  return position
+}

@@ -1,7 +1,8 @@
 import { Cancellation } from './deadline.ts'
 import type { RunEvent } from './outcome.ts'
+import { type StreamEvent, type Told, Transcript } from './transcript.ts'
 
-export type StreamEvent = { id: string; event: string; data: unknown }
+type Follower = { told: Told; emit: (event: StreamEvent) => void }
 
 /**
  * A run on this node, from its start until what it left is committed. Most are neither followed nor waited for: what
@@ -14,10 +15,12 @@ export class LiveRun {
   readonly #runs: LiveRuns
   /** One of the places that its agent has. */
   hasPlace = false
+  /** Which attempt this is, and for whom; undefined until the run begins. */
+  began: { attempt: number; user_id: string | undefined } | undefined
   #over = false
   #ending: PromiseWithResolvers<void> | undefined
   #transcript: Transcript | undefined
-  #followers: Set<(event: StreamEvent) => void> | undefined
+  #followers: Set<Follower> | undefined
 
   constructor(request_id: string, agent_id: string, runs: LiveRuns) {
     this.request_id = request_id
@@ -32,19 +35,25 @@ export class LiveRun {
     return this.#ending.promise
   }
 
-  /** What has been said so far, for whoever joins later. */
+  /** For those who follow, and for whoever joins later. */
   record(event: RunEvent): void {
-    this.#transcript ??= newTranscript()
-    const streamed = this.#transcript.add(event)
-    for (const emit of this.#followers ?? []) emit(streamed)
+    const transcript = (this.#transcript ??= new Transcript(this.began?.attempt ?? 1))
+    const before = transcript.told
+    const streamed = transcript.add(event)
+    for (const follower of this.#followers ?? []) {
+      if (isSame(follower.told, before)) follower.emit(streamed)
+      else for (const missed of transcript.after(follower.told)) follower.emit(missed)
+      follower.told = further(follower.told, transcript.told)
+    }
   }
 
-  /** Hands over everything after `last_event_id`, then whatever comes; returns the way out. */
-  follow(last_event_id: string | undefined, emit: (event: StreamEvent) => void): () => void {
-    for (const event of this.#transcript?.after(last_event_id) ?? []) emit(event)
+  /** Hands over everything after `told`, then whatever comes; returns the way out. */
+  follow(told: Told, emit: (event: StreamEvent) => void): () => void {
+    for (const event of this.#transcript?.after(told) ?? []) emit(event)
+    const follower = { told: this.#transcript ? further(told, this.#transcript.told) : told, emit }
     const followers = (this.#followers ??= new Set())
-    followers.add(emit)
-    return () => followers.delete(emit)
+    followers.add(follower)
+    return () => followers.delete(follower)
   }
 
   cancel(): void {
@@ -124,50 +133,10 @@ export class LiveRuns {
   }
 }
 
-/**
- * An event's id says how far the answer has come: characters of text, tool events. So a stream can be taken up again
- * from any point, by this node while it runs or by any node from the receipt.
- */
-export function eventId(characters: number, tools: number): string {
-  return `${characters}.${tools}`
+function isSame(a: Told, b: Told): boolean {
+  return a.characters === b.characters && a.tools === b.tools
 }
 
-export function readEventId(id: string | undefined): { characters: number; tools: number } {
-  const match = /^(\d{1,9})\.(\d{1,9})$/.exec(id ?? '')
-  return { characters: Number(match?.[1] ?? 0), tools: Number(match?.[2] ?? 0) }
-}
-
-type Transcript = ReturnType<typeof newTranscript>
-
-function newTranscript() {
-  let text = ''
-  /** Tool events, each with the length of the text before it. */
-  const tools: { at: number; event: RunEvent }[] = []
-
-  return {
-    add(event: RunEvent): StreamEvent {
-      if (event.type === 'delta') text += event.text
-      else tools.push({ at: text.length, event })
-      const { type, ...data } = event
-      return { id: eventId(text.length, tools.length), event: type, data }
-    },
-    after(last_event_id: string | undefined): StreamEvent[] {
-      const from = readEventId(last_event_id)
-      const events: StreamEvent[] = []
-      let said = Math.min(from.characters, text.length)
-      const say = (until: number, toolsSoFar: number) => {
-        if (until <= said) return
-        events.push({ id: eventId(until, toolsSoFar), event: 'delta', data: { text: text.slice(said, until) } })
-        said = until
-      }
-      for (const [index, { at, event }] of tools.entries()) {
-        if (index < from.tools) continue
-        say(at, index)
-        const { type, ...data } = event
-        events.push({ id: eventId(said, index + 1), event: type, data })
-      }
-      say(text.length, tools.length)
-      return events
-    },
-  }
+function further(a: Told, b: Told): Told {
+  return { characters: Math.max(a.characters, b.characters), tools: Math.max(a.tools, b.tools) }
 }

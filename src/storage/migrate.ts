@@ -8,6 +8,7 @@ import { webhooks } from './migrations/0005-webhooks.ts'
 import { security } from './migrations/0006-security.ts'
 import { secrets } from './migrations/0010-secrets.ts'
 import { memoryScopes } from './migrations/0011-memory-scopes.ts'
+import { attempts } from './migrations/0012-attempts.ts'
 import type { Migration } from './migrations/migration.ts'
 
 /** In order; what has been released is never edited, only followed. */
@@ -20,6 +21,7 @@ const MIGRATIONS: Migration[] = [
   security,
   secrets,
   memoryScopes,
+  attempts,
 ]
 
 const LOCK = 7_766_837

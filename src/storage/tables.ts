@@ -98,6 +98,8 @@ type InvocationsTable = {
   id: string
   agent_seq: number
   status: string
+  /** How often its run has begun; 0 while it is queued for the first time. */
+  attempt: number
   background: number
   environment: string
   version: string | null

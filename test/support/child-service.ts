@@ -21,6 +21,8 @@ export type ChildService = {
   call(method: string, path: string, body?: unknown, headers?: Record<string, string>): Promise<any>
   /** The reply whatever its status; undefined when the process is gone before it. */
   send(method: string, path: string, body?: unknown, headers?: Record<string, string>): Promise<Reply | undefined>
+  /** A GET whose body is read as it comes. */
+  open(path: string, headers?: Record<string, string>): Promise<Response>
   /** Everything it has printed, on either stream. */
   output(): string
   /** SIGTERM, as a supervisor would; the exit code. */
@@ -85,6 +87,7 @@ export async function startChildService(
       return parsed
     },
     send: (method, path, body, headers) => request(method, path, body, headers).catch(() => undefined),
+    open: (path, headers = {}) => fetch(url + path, { headers: { Authorization: `Bearer ${admin}`, ...headers } }),
     output: () => output,
     terminate: () => end('SIGTERM'),
     kill: async () => void (await end('SIGKILL')),

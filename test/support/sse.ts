@@ -1,7 +1,7 @@
 export type SseEvent = { id: string; event: string; data: unknown }
 
 /** Reads server-sent events as they come; comments are left out. */
-async function* readEvents(response: Response): AsyncGenerator<SseEvent> {
+export async function* readEvents(response: Response): AsyncGenerator<SseEvent> {
   if (!response.body) return
   let waiting = ''
   for await (const chunk of response.body.pipeThrough(new TextDecoderStream())) {

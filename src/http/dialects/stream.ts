@@ -1,5 +1,5 @@
 import type { FastifyReply } from 'fastify'
-import type { StreamEvent } from '../../runtime/live-runs.ts'
+import type { StreamEvent } from '../../runtime/transcript.ts'
 
 const PING_MS = 15_000
 

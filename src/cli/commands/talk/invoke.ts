@@ -70,6 +70,7 @@ export async function speak(
       if (event.type === 'done') print(world, JSON.stringify(event.data))
       continue
     }
+    if (event.type === 'restart') note(world, '\n(the service was interrupted; the answer begins anew)', 'dim')
     if (event.type === 'delta') world.stdout.write(shown(world, 'stdout', event.text))
     if (event.type === 'tool_call') note(world, `→ ${event.name} ${JSON.stringify(event.arguments)}`, 'dim')
     if (event.type === 'tool_result')

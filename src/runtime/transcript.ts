@@ -1,0 +1,76 @@
+import type { RunEvent } from './outcome.ts'
+
+export type StreamEvent = { id: string; event: string; data: unknown }
+
+/** How much of an answer has been told: characters of text, tool events. */
+export type Told = { characters: number; tools: number }
+
+/** The same of one attempt. A run that begins anew after a crash may answer in other words: that is another attempt. */
+export type Position = Told & { attempt: number }
+
+/**
+ * An event's id says how far the answer had come. So a stream can be taken up again from any point, by the node that
+ * runs it or by any node from the receipt.
+ */
+export function eventId({ attempt, characters, tools }: Position): string {
+  return `${attempt}.${characters}.${tools}`
+}
+
+/** The id of the last event of every stream. */
+const LAST_EVENT_ID = 'done'
+
+const EVENT_ID = /^(?:(\d{1,9})\.)?(\d{1,9})\.(\d{1,9})$/
+
+/** Undefined for what is no id of ours. Ids were once without their attempt: those are of the first. */
+export function readEventId(id: string): Position | undefined {
+  if (id === LAST_EVENT_ID) return { attempt: Infinity, characters: Infinity, tools: Infinity }
+  const match = EVENT_ID.exec(id)
+  return match ? { attempt: Number(match[1] ?? 1), characters: Number(match[2]), tools: Number(match[3]) } : undefined
+}
+
+type ToolEvent = Exclude<RunEvent, { type: 'delta' }>
+
+/** Everything that one attempt has said and done, for whoever joins later. */
+export class Transcript {
+  readonly attempt: number
+  #text = ''
+  /** Each with the length of the text before it. */
+  readonly #tools: { at: number; event: ToolEvent }[] = []
+
+  constructor(attempt: number) {
+    this.attempt = attempt
+  }
+
+  get told(): Told {
+    return { characters: this.#text.length, tools: this.#tools.length }
+  }
+
+  add(event: RunEvent): StreamEvent {
+    if (event.type === 'delta') this.#text += event.text
+    else this.#tools.push({ at: this.#text.length, event })
+    return this.#streamed(event, this.told)
+  }
+
+  /** What comes after `from`; nothing while the run has not come that far. */
+  after({ characters, tools }: Told): StreamEvent[] {
+    const events: StreamEvent[] = []
+    let said = characters
+    const sayUntil = (end: number, toolsSoFar: number) => {
+      if (end <= said) return
+      const text = this.#text.slice(said, end)
+      said = end
+      events.push(this.#streamed({ type: 'delta', text }, { characters: said, tools: toolsSoFar }))
+    }
+    for (const [index, { at, event }] of this.#tools.entries()) {
+      if (index < tools) continue
+      sayUntil(at, index)
+      events.push(this.#streamed(event, { characters: said, tools: index + 1 }))
+    }
+    sayUntil(this.#text.length, Math.max(tools, this.#tools.length))
+    return events
+  }
+
+  #streamed({ type, ...data }: RunEvent, told: Told): StreamEvent {
+    return { id: eventId({ attempt: this.attempt, ...told }), event: type, data }
+  }
+}
