@@ -19,7 +19,7 @@ import { openEmbedder } from './runtime/models/embedder.ts'
 import { createRuntime } from './runtime/runtime.ts'
 import { knownSecrets } from './secrets/known-secrets.ts'
 import { localLimiter, type RateLimiter, sharedLimiter } from './security/limits/rate-limiter.ts'
-import { guardedFetch, type OutgoingPolicy } from './security/outgoing/guarded-fetch.ts'
+import { GuardedClient, type OutgoingPolicy } from './security/outgoing/guarded-client.ts'
 import { deprecatedOpenings, policiesOf } from './security/outgoing/policies.ts'
 import { fingerprint, keyring, loadMasterKey } from './security/secrets.ts'
 import type { Jobs } from './storage/jobs/run-jobs.ts'
@@ -42,7 +42,11 @@ export type App = FirstStart & {
 }
 
 /** A test hands in its own clock or log, and its own world to call out to. */
-export type Overrides = { now?: () => number; log?: Logger; outgoing?: Pick<OutgoingPolicy, 'lookup' | 'ca'> }
+export type Overrides = {
+  now?: () => number
+  log?: Logger
+  outgoing?: Pick<OutgoingPolicy, 'lookup' | 'nameservers' | 'ca'>
+}
 
 const HOUSEKEEPING_MS = 30_000
 /** How long a cancelled run's client may take to hear of it. */
@@ -69,14 +73,14 @@ export async function buildParts(
     const events = openEvents(storage, newId)
     const journal = openJournal(storage, { backlog: config.limits.backlog, onWritten: events.wake })
     const policies = policiesOf(config)
-    const fetch = guardedFetch({ ...policies.outgoing, ...overrides.outgoing })
-    const webhookFetch = guardedFetch({ ...policies.webhooks, ...overrides.outgoing })
+    const outgoing = new GuardedClient({ ...policies.outgoing, ...overrides.outgoing })
+    const webhookClient = new GuardedClient({ ...policies.webhooks, ...overrides.outgoing })
     const ring = keyring(masterKey)
     const memo = openMemo(storage)
     const runtime = createRuntime({
       providers: config.providers,
       secrets: knownSecrets({ config, storage, memo, keyring: ring, log }),
-      fetch,
+      fetch: outgoing.fetch,
       now,
       defaultTimeoutMs: config.limits.invokeTimeout,
     })
@@ -90,8 +94,8 @@ export async function buildParts(
       runtime,
       embedder,
       recall: new WarmRecall({ db: storage.db, room: config.memory.warm, embedder }),
-      fetch,
-      webhookFetch,
+      fetch: outgoing.fetch,
+      webhookFetch: webhookClient.fetch,
       live: new LiveRuns(),
       events,
       memo,
@@ -107,6 +111,7 @@ export async function buildParts(
         await audit.close()
         await journal.drain()
         await runtime.close()
+        await Promise.all([outgoing.close(), webhookClient.close()])
         await embedder?.close()
         await storage.close()
       },

@@ -2,10 +2,10 @@ import assert from 'node:assert/strict'
 import { getEventListeners, once } from 'node:events'
 import { type AddressInfo, createServer, type Socket } from 'node:net'
 import { describe, test } from 'node:test'
-import { guardedFetch } from '../src/security/outgoing/guarded-fetch.ts'
+import { GuardedClient } from '../src/security/outgoing/guarded-client.ts'
 import { type Receiver, receive, receiveRaw, tlsFile } from './support/receiver.ts'
 
-const local = guardedFetch({ allowInsecure: true, allowedCidrs: ['127.0.0.1'], ca: [tlsFile('ca.pem')] })
+const local = new GuardedClient({ allowInsecure: true, allowedCidrs: ['127.0.0.1'], ca: [tlsFile('ca.pem')] }).fetch
 
 async function hungUp({ sockets }: Receiver): Promise<void> {
   await Promise.all(
@@ -35,7 +35,7 @@ describe('a receiver that misbehaves', () => {
   })
 
   test('has a name that never resolves', async () => {
-    const lost = guardedFetch({ allowInsecure: true, allowedCidrs: [], lookup: () => new Promise(() => {}) })
+    const lost = new GuardedClient({ allowInsecure: true, allowedCidrs: [], lookup: () => new Promise(() => {}) }).fetch
     await assert.rejects(lost('http://slow.invalid/', { timeout_ms: 20 }), { code: 'timeout' })
   })
 

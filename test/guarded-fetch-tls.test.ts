@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { describe, test } from 'node:test'
-import { guardedFetch } from '../src/security/outgoing/guarded-fetch.ts'
+import { GuardedClient } from '../src/security/outgoing/guarded-client.ts'
 import { receive, receiveTls, tlsFile } from './support/receiver.ts'
 
 const trusting = { allowInsecure: false, allowedCidrs: ['127.0.0.1'], ca: [tlsFile('ca.pem')] }
@@ -10,10 +10,10 @@ function tellNames(request: IncomingMessage, response: ServerResponse) {
   response.end(`${request.headers.host} ${(request.socket as { servername?: string }).servername}`)
 }
 
-describe('guardedFetch and TLS', () => {
+describe('the guarded client and TLS', () => {
   test('name and certificate are checked against the URL, not against the address dialled', async (t) => {
     const { port } = await receiveTls(t, 'server', tellNames)
-    const secure = guardedFetch({ ...trusting, lookup: async () => [{ address: '127.0.0.1', family: 4 }] })
+    const secure = new GuardedClient({ ...trusting, lookup: async () => [{ address: '127.0.0.1', family: 4 }] }).fetch
     assert.equal(await (await secure(`https://localhost:${port}/`)).text(), `localhost:${port} localhost`)
     assert.equal(await (await secure(`https://localhost.:${port}/`)).text(), `localhost:${port} localhost`)
     assert.equal(await (await secure(`https://127.0.0.1:${port}/`)).text(), `127.0.0.1:${port} false`)
@@ -25,21 +25,25 @@ describe('guardedFetch and TLS', () => {
 
   test('an expired certificate, an unknown authority, or no TLS at all', async (t) => {
     const expired = await receiveTls(t, 'server-expired', tellNames)
-    await assert.rejects(guardedFetch(trusting)(expired.url), {
+    await assert.rejects(new GuardedClient(trusting).fetch(expired.url), {
       code: 'tls_failed',
       message: 'TLS with 127.0.0.1 failed (CERT_HAS_EXPIRED)',
     })
     const good = await receiveTls(t, 'server', tellNames)
-    await assert.rejects(guardedFetch({ ...trusting, ca: undefined })(good.url), { code: 'tls_failed' })
-    await assert.rejects(guardedFetch({ ...trusting, ca: [tlsFile('other-ca.pem')] })(good.url), { code: 'tls_failed' })
+    await assert.rejects(new GuardedClient({ ...trusting, ca: undefined }).fetch(good.url), { code: 'tls_failed' })
+    await assert.rejects(new GuardedClient({ ...trusting, ca: [tlsFile('other-ca.pem')] }).fetch(good.url), {
+      code: 'tls_failed',
+    })
     const plain = await receive(t, tellNames)
-    await assert.rejects(guardedFetch(trusting)(plain.url.replace('http', 'https')), { code: 'tls_failed' })
+    await assert.rejects(new GuardedClient(trusting).fetch(plain.url.replace('http', 'https')), { code: 'tls_failed' })
   })
 
   test('a refused handshake does not reach the receiver', async (t) => {
     const requests: unknown[] = []
     const { url, sockets } = await receiveTls(t, 'server', (request) => requests.push(request))
-    await assert.rejects(guardedFetch({ ...trusting, ca: [tlsFile('other-ca.pem')] })(url), { code: 'tls_failed' })
+    await assert.rejects(new GuardedClient({ ...trusting, ca: [tlsFile('other-ca.pem')] }).fetch(url), {
+      code: 'tls_failed',
+    })
     const [socket] = sockets
     assert.ok(socket)
     if (!socket.destroyed) await new Promise((resolve) => socket.once('close', resolve))

@@ -1,13 +1,14 @@
 import assert from 'node:assert/strict'
+import { once } from 'node:events'
 import * as http from 'node:http'
 import { text } from 'node:stream/consumers'
 import { describe, test } from 'node:test'
 import { gzipSync } from 'node:zlib'
-import { type GuardedFetch, guardedFetch } from '../src/security/outgoing/guarded-fetch.ts'
+import { GuardedClient, type GuardedFetch } from '../src/security/outgoing/guarded-client.ts'
 import { receive } from './support/receiver.ts'
 
 const loopback = { allowInsecure: true, allowedCidrs: ['127.0.0.1'] }
-const local = guardedFetch(loopback)
+const local = new GuardedClient(loopback).fetch
 
 function resolvingTo(...addresses: string[]) {
   const asked: string[] = []
@@ -18,7 +19,7 @@ function resolvingTo(...addresses: string[]) {
   return { asked, lookup }
 }
 
-describe('guardedFetch as a fetch', () => {
+describe('the guarded client as a fetch', () => {
   test('sends method, path, headers and body; gives status, headers and body back', async (t) => {
     const { url, port } = await receive(t, async (request, response) => {
       response.writeHead(
@@ -48,7 +49,7 @@ describe('guardedFetch as a fetch', () => {
       {
         accept: '*/*',
         'accept-encoding': 'identity',
-        connection: 'close',
+        connection: 'keep-alive',
         'content-length': '8',
         'content-type': 'application/json',
         host: `127.0.0.1:${port}`,
@@ -134,18 +135,43 @@ describe('guardedFetch as a fetch', () => {
     assert.deepEqual(Buffer.from(await response.arrayBuffer()), packed)
   })
 
-  test('every call opens a socket of its own', async (t) => {
-    const { url, sockets } = await receive(t, (_request, response) => void response.end('ok'))
-    await (await local(url)).text()
-    await (await local(url)).text()
+  test('a socket is kept for the next call to the same place, and closed with the client', async (t) => {
+    const client = new GuardedClient(loopback)
+    const { url, port, sockets } = await receive(t, (_request, response) => void response.end('ok'))
+    const say = async (target: string) => (await client.fetch(target)).text()
+    await say(url)
+    // A socket is given a turn of the event loop before it is used again.
+    await new Promise(setImmediate)
+    await new Promise(setImmediate)
+    await say(`${url}again`)
+    assert.equal(sockets.length, 1)
+    await say(`http://localhost:${port}/`)
     assert.equal(sockets.length, 2)
+    await client.close()
+    await Promise.all(sockets.map((socket) => socket.destroyed || once(socket, 'close')))
+    await assert.rejects(client.fetch(url), { code: 'reset' })
+  })
+
+  test('calls side by side have sockets of their own', async (t) => {
+    const both = Promise.withResolvers<void>()
+    let asked = 0
+    const { url, sockets } = await receive(t, async (_request, response) => {
+      asked += 1
+      if (asked === 2) both.resolve()
+      await both.promise
+      response.end('ok')
+    })
+    const client = new GuardedClient(loopback)
+    await Promise.all([client.fetch(url), client.fetch(url)])
+    assert.equal(sockets.length, 2)
+    await client.close()
   })
 
   test('headers that frame the message or name the host cannot be set', async (t) => {
     const { url, port } = await receive(t, (request, response) => void response.end(JSON.stringify(request.headers)))
     const headers = { host: 'internal', connection: 'upgrade', upgrade: 'h2c', 'content-length': '9', te: 'trailers' }
     const got = (await (await local(url, { headers })).json()) as Record<string, string>
-    assert.deepEqual([got['host'], got['connection']], [`127.0.0.1:${port}`, 'close'])
+    assert.deepEqual([got['host'], got['connection']], [`127.0.0.1:${port}`, 'keep-alive'])
     assert.deepEqual([got['upgrade'], got['te'], got['content-length']], [undefined, undefined, undefined])
   })
 
@@ -172,14 +198,14 @@ describe('guardedFetch as a fetch', () => {
   })
 })
 
-describe('guardedFetch and addresses', () => {
+describe('the guarded client and addresses', () => {
   test('a literal that is not public is refused before a socket is opened', async (t) => {
     const { url, sockets, port } = await receive(t, (_request, response) => void response.end())
-    const strict = guardedFetch({ allowInsecure: true, allowedCidrs: [] })
+    const strict = new GuardedClient({ allowInsecure: true, allowedCidrs: [] }).fetch
     const hosts = ['127.0.0.1', '[::ffff:7f00:1]', '2130706433', 'localhost']
     const calls = hosts.map((host) => `http://${host}:${port}/`).flatMap((target) => [target, new Request(target)])
     await Promise.all(calls.map((call) => assert.rejects(strict(call), { code: 'blocked_address' })))
-    await assert.rejects(guardedFetch({ ...loopback, allowInsecure: false })(url), { code: 'invalid_url' })
+    await assert.rejects(new GuardedClient({ ...loopback, allowInsecure: false }).fetch(url), { code: 'invalid_url' })
     assert.equal(sockets.length, 0)
   })
 
@@ -198,7 +224,7 @@ describe('guardedFetch and addresses', () => {
     ]
     const blocked = answers.map((addresses) => {
       const { lookup } = resolvingTo(...addresses)
-      const strict = guardedFetch({ allowInsecure: true, allowedCidrs: [], lookup })
+      const strict = new GuardedClient({ allowInsecure: true, allowedCidrs: [], lookup }).fetch
       return assert.rejects(strict(`http://hook.invalid:${port}/`), {
         code: 'blocked_address',
         message: 'the name hook.invalid points to an address that is not public',
@@ -212,13 +238,13 @@ describe('guardedFetch and addresses', () => {
     const { port } = await receive(t, (request, response) => void response.end(request.headers.host))
     const answers = ['127.0.0.1', '127.0.0.2']
     const asked: string[] = []
-    const rebinding = guardedFetch({
+    const rebinding = new GuardedClient({
       ...loopback,
       lookup: async (name) => {
         asked.push(name)
         return [{ address: answers.shift() ?? '10.0.0.1', family: 4 }]
       },
-    })
+    }).fetch
     // No resolver knows .invalid: a second resolution could only fail.
     const url = `http://rebind.invalid:${port}/`
     assert.equal(await (await rebinding(url)).text(), `rebind.invalid:${port}`)
@@ -231,15 +257,18 @@ describe('guardedFetch and addresses', () => {
   test('when the first address refuses, the next one is tried', async (t) => {
     const { port } = await receive(t, (_request, response) => void response.end('reached'))
     const { lookup } = resolvingTo('::1', '127.0.0.1')
-    const both = guardedFetch({ allowInsecure: true, allowedCidrs: ['::1', '127.0.0.1'], lookup })
+    const both = new GuardedClient({ allowInsecure: true, allowedCidrs: ['::1', '127.0.0.1'], lookup }).fetch
     assert.equal(await (await both(`http://two.invalid:${port}/`)).text(), 'reached')
   })
 
   test('a name without an address', async () => {
     const url = 'http://gone.invalid/'
     const { lookup } = resolvingTo()
-    await assert.rejects(guardedFetch({ ...loopback, lookup })(url), { code: 'dns_failed' })
-    const failing = guardedFetch({ ...loopback, lookup: () => Promise.reject(new Error('SERVFAIL from 10.0.0.53')) })
+    await assert.rejects(new GuardedClient({ ...loopback, lookup }).fetch(url), { code: 'dns_failed' })
+    const failing = new GuardedClient({
+      ...loopback,
+      lookup: () => Promise.reject(new Error('SERVFAIL from 10.0.0.53')),
+    }).fetch
     await assert.rejects(failing(url), {
       code: 'dns_failed',
       message: 'the name gone.invalid could not be resolved',
@@ -247,6 +276,9 @@ describe('guardedFetch and addresses', () => {
   })
 
   test('a malformed exception stops the start', () => {
-    assert.throws(() => guardedFetch({ allowInsecure: false, allowedCidrs: ['10.0.0.0/99'] }), /10\.0\.0\.0\/99/)
+    assert.throws(
+      () => new GuardedClient({ allowInsecure: false, allowedCidrs: ['10.0.0.0/99'] }).fetch,
+      /10\.0\.0\.0\/99/,
+    )
   })
 })

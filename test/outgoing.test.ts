@@ -1,8 +1,10 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { newAgent } from './support/agents.ts'
+import { startDnsServer, type Zone } from './support/dns-server.ts'
 import { type Receiver, receive } from './support/receiver.ts'
-import { type Service, type Settings, withService } from './support/service.ts'
+import { type Service, type Settings, startService, withService } from './support/service.ts'
+import { until } from './support/until.ts'
 
 const OPEN_TOOLS = { MOORAGE_OUTGOING__ALLOW_INSECURE: 'true', MOORAGE_OUTGOING__ALLOWED_CIDRS: '127.0.0.0/8' }
 const OPEN_WEBHOOKS = { MOORAGE_WEBHOOKS__ALLOW_INSECURE: 'true', MOORAGE_WEBHOOKS__ALLOWED_CIDRS: '127.0.0.0/8' }
@@ -81,4 +83,34 @@ describe('what may be called', () => {
       assert.equal((await createWebhook(service, receiver)).status, 201)
     },
   )
+})
+
+describe('names that are slow to resolve', () => {
+  test('twelve webhooks on such names delay no other agent', async (t) => {
+    const slow = Array.from({ length: 12 }, (_, index) => `slow${index}.test`)
+    const zone: Zone = Object.fromEntries(slow.map((name) => [name, { A: 'silent', AAAA: 'silent' }]))
+    const dns = await startDnsServer(t, { ...zone, 'quick.test': { A: ['127.0.0.1'] } })
+    const receiver = await receive(t, (_request, response) => void response.end('reached'))
+    const service = await startService(
+      'sqlite',
+      { ...OPEN_TOOLS, MOORAGE_SERVER__DRAIN_TIMEOUT: '0s' },
+      { nameservers: [dns.address] },
+    )
+    try {
+      const noisy = await newAgent(service)
+      for (const name of slow) {
+        const body = { agent_id: noisy, url: `http://${name}:${receiver.port}/`, events: ['agent.completed'] }
+        assert.equal((await service.call('POST', '/v1/webhooks', { body })).status, 201)
+      }
+      for (let count = 0; count < 5; count += 1) {
+        await service.call('POST', `/v1/agents/${noisy}/invoke`, { body: { message: 'hello' } })
+      }
+      await until('the name server is busy', () => dns.asked.length >= 16)
+      const started = performance.now()
+      assert.equal(await callTool(service, { url: `http://quick.test:${receiver.port}/` }), 'reached')
+      assert.ok(performance.now() - started < 3_000, `${performance.now() - started} ms`)
+    } finally {
+      await service.stop()
+    }
+  })
 })

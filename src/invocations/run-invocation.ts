@@ -61,6 +61,7 @@ export async function runInvocation(started: Started, parts: Parts): Promise<End
     if (!stateless) onWait()
     const { history, recalled } = stateless ? NOTHING : await remember(started, parts)
     outcome = await parts.runtime.run({
+      agent_id: agent.id,
       agent: definition,
       message,
       context,

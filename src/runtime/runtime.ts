@@ -32,6 +32,8 @@ export type RuntimeOptions = {
 
 /** What a run is about, and who hears of it. */
 export type RunRequest = RunInput & {
+  /** Whose tools it calls: the agent's id. */
+  agent_id: string
   cancellation: Cancellation
   emit?: ((event: RunEvent) => void) | undefined
   /** Called once, when the run first has to wait for something outside. */
@@ -77,7 +79,15 @@ export function createRuntime(options: RuntimeOptions): Runtime {
       if (input.agent.tools.length > 0) {
         const used = secretsOf(input.agent.tools, await secrets())
         redact = redactor({ ...providerKeys, ...valuesOf(used) })
-        toolbox = await openToolbox(input.agent.tools, { fetch, secrets: used, redact, deadline, log, argumentCheck })
+        const call: Fetch = (url, init) => fetch(url, { ...init, owner: input.agent_id })
+        toolbox = await openToolbox(input.agent.tools, {
+          fetch: call,
+          secrets: used,
+          redact,
+          deadline,
+          log,
+          argumentCheck,
+        })
         if (deadline.stopped) throw new Stopped()
       }
       await converse({ input, model, windows, toolbox, deadline, emit, log, now, left_out: 0, left })

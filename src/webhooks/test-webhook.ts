@@ -35,7 +35,7 @@ export const testWebhook = operation({
     const message = { url, event_id, event: 'ping', body, attempt: 1, secrets: signingSecrets(webhook, keyring, time) }
 
     const { attemptTimeout: timeout_ms } = config.webhooks
-    const outcome = await attempt(webhookFetch, message, { timeout_ms, now })
+    const outcome = await attempt(webhookFetch, message, { timeout_ms, now, owner: agent_id ?? webhook_id })
     return { event_id, delivered: outcome.error === null, ...outcome }
   },
 })

@@ -52,6 +52,8 @@ const DOORS: Record<string, RegExp> = {
   jose: /^security\//,
   otpauth: /^security\//,
   'ipaddr.js': /^security\//,
+  undici: /^security\/outgoing\//,
+  '@cfworker/json-schema': /^runtime\/tools\//,
   commander: /^cli\//,
   '@clack/prompts': /^cli\//,
 }

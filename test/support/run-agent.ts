@@ -2,7 +2,7 @@ import { Cancellation } from '../../src/runtime/deadline.ts'
 import type { RunRequest, RuntimeOptions } from '../../src/runtime/runtime.ts'
 import { createRuntime } from '../../src/runtime/runtime.ts'
 import type { AgentSpec } from '../../src/runtime/spec.ts'
-import { guardedFetch } from '../../src/security/outgoing/guarded-fetch.ts'
+import { GuardedClient } from '../../src/security/outgoing/guarded-client.ts'
 
 const BARE_AGENT: AgentSpec = {
   model: 'builtin/echo',
@@ -24,7 +24,7 @@ export function localRuntime(options: Partial<RuntimeOptions> = {}) {
   return createRuntime({
     providers: [],
     secrets: () => ({}),
-    fetch: guardedFetch({ allowInsecure: true, allowedCidrs: ['127.0.0.0/8'] }),
+    fetch: new GuardedClient({ allowInsecure: true, allowedCidrs: ['127.0.0.0/8'] }).fetch,
     now: Date.now,
     defaultTimeoutMs: 10_000,
     retryDelayMs: 1,
@@ -34,6 +34,7 @@ export function localRuntime(options: Partial<RuntimeOptions> = {}) {
 
 export function runOf(agent: Partial<AgentSpec>, run: Partial<RunRequest> = {}): RunRequest {
   return {
+    agent_id: 'agt_1',
     agent: { ...BARE_AGENT, ...agent },
     message: 'Hello there',
     context: {},

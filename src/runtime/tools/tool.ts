@@ -4,8 +4,8 @@ import type { Log } from '../outcome.ts'
 import type { Redact, Secrets } from '../secrets.ts'
 import type { ArgumentCheck } from './argument-check.ts'
 
-/** WHATWG fetch as far as tools need it; the guarded client fits, and so does the global one. */
-export type Fetch = (url: string | URL | Request, init?: RequestInit) => Promise<Response>
+/** WHATWG fetch as far as tools need it, with the agent on whose behalf it calls. */
+export type Fetch = (url: string | URL | Request, init?: RequestInit & { owner?: string }) => Promise<Response>
 
 /** The outside world as a run's tools see it. */
 export type ToolWorld = {

@@ -23,7 +23,8 @@ export class GuardedFetchError extends Error {
   }
 }
 
-export type Phase = 'connect' | 'tls' | 'exchange'
+/** How far an exchange has come: the answer's body begins after its head. */
+export type Phase = 'connect' | 'tls' | 'head' | 'body'
 
 /** Reads a socket or parser error by how far the exchange had come, which says more than its code. */
 export function explain(cause: unknown, phase: Phase, host: string): GuardedFetchError {
@@ -33,10 +34,18 @@ export function explain(cause: unknown, phase: Phase, host: string): GuardedFetc
     return new GuardedFetchError('connect_failed', `could not connect to ${host} (${code})`, { cause })
   }
   if (phase === 'tls') return new GuardedFetchError('tls_failed', `TLS with ${host} failed (${code})`, { cause })
-  if (code.startsWith('HPE_')) {
-    return new GuardedFetchError('invalid_response', `${host} did not answer in valid HTTP (${code})`, { cause })
+  if (isGarbled(cause, phase)) {
+    return new GuardedFetchError('invalid_response', `${host} did not answer in valid HTTP`, { cause })
   }
   return new GuardedFetchError('reset', `${host} closed the connection before the answer was complete`, { cause })
+}
+
+/** Whether the parser gave up on what it read, rather than on what did not come any more. */
+function isGarbled(cause: unknown, phase: Phase): boolean {
+  if (!(cause instanceof Error)) return false
+  if (cause.name === 'HTTPParserError') return !cause.message.includes('EOF')
+  const code = 'code' in cause && cause.code
+  return code === 'UND_ERR_HEADERS_OVERFLOW' || (phase === 'head' && code === 'UND_ERR_RES_CONTENT_LENGTH_MISMATCH')
 }
 
 export function abortError(reason: unknown): GuardedFetchError {

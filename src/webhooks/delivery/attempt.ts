@@ -1,5 +1,5 @@
+import type { GuardedFetch } from '../../security/outgoing/guarded-client.ts'
 import { GuardedFetchError } from '../../security/outgoing/guarded-error.ts'
-import type { GuardedFetch } from '../../security/outgoing/guarded-fetch.ts'
 import { signDelivery } from '../signature.ts'
 import { type AttemptError, errorOf } from './delivery.ts'
 
@@ -24,7 +24,13 @@ export type Outcome = {
   retry_after_ms: number
 }
 
-type Options = { timeout_ms: number; now: () => number; signal?: AbortSignal | null }
+type Options = {
+  timeout_ms: number
+  now: () => number
+  /** On whose behalf it is sent. */
+  owner: string
+  signal?: AbortSignal | null
+}
 
 /** As much of an answer as anybody needs to say "taken". */
 const MAX_ANSWER_BYTES = 64 * 1024
@@ -33,7 +39,7 @@ const MAX_ANSWER_BYTES = 64 * 1024
 export async function attempt(
   fetch: GuardedFetch,
   message: Message,
-  { timeout_ms, now, signal = null }: Options,
+  { timeout_ms, now, owner, signal = null }: Options,
 ): Promise<Outcome> {
   const at = now()
   const started = performance.now()
@@ -48,6 +54,7 @@ export async function attempt(
       body: message.body,
       timeout_ms,
       max_bytes: MAX_ANSWER_BYTES,
+      owner,
       signal,
     })
     status = response.status

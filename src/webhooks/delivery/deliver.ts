@@ -154,7 +154,12 @@ async function tryOnce(
   try {
     const secrets = signingSecrets(webhook, keyring, at)
     const message = { url: webhook.url, event_id, event, body, attempt: attempt_count + 1, secrets }
-    return await attempt(webhookFetch, message, { timeout_ms: config.webhooks.attemptTimeout, now, signal })
+    return await attempt(webhookFetch, message, {
+      timeout_ms: config.webhooks.attemptTimeout,
+      now,
+      owner: webhook.agent_id ?? webhook.id,
+      signal,
+    })
   } catch (err) {
     if (signal.aborted) return undefined
     log.error({ err, webhook_id: webhook.id, delivery_id: id }, 'a webhook delivery could not be attempted')

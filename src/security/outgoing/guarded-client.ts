@@ -1,0 +1,140 @@
+import type { LookupAddress } from 'node:dns'
+import { isIP } from 'node:net'
+import type { Agent } from 'undici'
+import { type IpList, ipList } from '../ip-list.ts'
+import { Dialer } from './dialer.ts'
+import { GuardedFetchError } from './guarded-error.ts'
+import { exchange } from './guarded-exchange.ts'
+import { allowsAddress, checkUrl, hintTo, type UrlPolicy, urlHost } from './guarded-url.ts'
+import { Names } from './names.ts'
+import { Stop } from './stop.ts'
+
+export interface OutgoingPolicy extends UrlPolicy {
+  /** Finds the addresses of a name instead of the hosts file and DNS. */
+  lookup?: ((name: string) => Promise<readonly LookupAddress[]>) | undefined
+  /** Name servers to ask instead of the system's, as `address:port`. */
+  nameservers?: readonly string[] | undefined
+  /** Certificate authorities (PEM) to trust instead of the system's. */
+  ca?: string[] | undefined
+}
+
+interface GuardedInit extends RequestInit {
+  /** Bounds the whole exchange, from DNS to the last byte of the body. */
+  timeout_ms?: number | undefined
+  /** A longer body ends in an error while it is read. */
+  max_bytes?: number | undefined
+  /** On whose behalf; names that are slow to resolve delay only their owner's other calls. The host unless it is said. */
+  owner?: string | undefined
+}
+
+export type GuardedFetch = (input: string | URL | Request, init?: GuardedInit) => Promise<Response>
+
+// The answer to these is ours to give: they frame the message or name the host that was checked.
+const OWN_HEADERS = [
+  'accept-encoding',
+  'connection',
+  'content-length',
+  'expect',
+  'host',
+  'keep-alive',
+  'proxy-authorization',
+  'proxy-connection',
+  'te',
+  'trailer',
+  'transfer-encoding',
+  'upgrade',
+]
+
+/** Shorter than most servers wait, so that a request does not meet a socket that is just being closed. */
+const IDLE_SOCKET_MS = 4_000
+const LONGEST_IDLE_SOCKET_MS = 30_000
+
+/**
+ * `fetch` for addresses that somebody else chose. It reaches public addresses only, resolves and judges a name at every
+ * call, dials an address it has judged, and neither follows redirects, uses proxies nor unpacks bodies.
+ */
+export class GuardedClient {
+  readonly #policy: OutgoingPolicy
+  readonly #exceptions: IpList
+  readonly #names: Names
+  readonly #dialer: Dialer
+  #agent: Promise<Agent> | undefined
+
+  constructor(policy: OutgoingPolicy) {
+    this.#policy = policy
+    this.#exceptions = ipList(policy.allowedCidrs)
+    this.#names = new Names({ nameservers: policy.nameservers })
+    this.#dialer = new Dialer(policy.ca)
+  }
+
+  readonly fetch: GuardedFetch = async (input, { timeout_ms, max_bytes, signal, owner, ...init } = {}) => {
+    const text = input instanceof Request ? input.url : String(input)
+    const problem = checkUrl(text, this.#policy)
+    if (problem) throw new GuardedFetchError(problem.code, problem.message)
+    const url = new URL(text)
+    const host = urlHost(url)
+    const stop = new Stop(signal ?? (input instanceof Request ? input.signal : undefined), timeout_ms)
+    try {
+      const message = await stop.race(readMessage(input, init))
+      const addresses = await stop.race(this.#resolve(host, owner ?? host, stop.signal))
+      const agent = await (this.#agent ??= this.#open())
+      const stopWaiting = this.#dialer.expect(host, addresses)
+      return await exchange(agent, { url, ...message, max_bytes, stop, stopWaiting })
+    } catch (error) {
+      stop.release()
+      throw error
+    }
+  }
+
+  /** Ends what is under way. */
+  async close(): Promise<void> {
+    await (await this.#agent)?.destroy()
+  }
+
+  /** Loaded with the first call: many services never make one. */
+  async #open(): Promise<Agent> {
+    const { Agent: HttpAgent } = await import('undici')
+    return new HttpAgent({
+      connect: this.#dialer.connect,
+      allowH2: false,
+      keepAliveTimeout: IDLE_SOCKET_MS,
+      keepAliveMaxTimeout: LONGEST_IDLE_SOCKET_MS,
+      // The call's own limits hold.
+      headersTimeout: 0,
+      bodyTimeout: 0,
+    })
+  }
+
+  async #resolve(host: string, owner: string, signal: AbortSignal): Promise<readonly LookupAddress[]> {
+    const family = isIP(host)
+    if (family !== 0) return [{ address: host, family }]
+    const lookup = this.#policy.lookup ?? ((name) => this.#names.resolve(name, { owner, signal }))
+    const addresses = await lookup(host).catch((cause: unknown) => {
+      throw new GuardedFetchError('dns_failed', `the name ${host} could not be resolved`, { cause })
+    })
+    if (addresses.length === 0) throw new GuardedFetchError('dns_failed', `the name ${host} has no address`)
+    // One private address among public ones is how a rebinding name looks, so a single one spoils the name.
+    if (!addresses.every(({ address }) => allowsAddress(address, this.#exceptions))) {
+      const hint = hintTo(this.#policy.settings?.allowedCidrs)
+      throw new GuardedFetchError('blocked_address', `the name ${host} points to an address that is not public${hint}`)
+    }
+    return addresses
+  }
+}
+
+/** The platform's own Request settles method, headers and every kind of body as `fetch` would. */
+async function readMessage(input: string | URL | Request, init: RequestInit) {
+  try {
+    const request = new Request(input, { ...init, signal: null })
+    const body = request.body === null ? null : new Uint8Array(await request.arrayBuffer())
+    const headers = new Headers(request.headers)
+    for (const name of OWN_HEADERS) headers.delete(name)
+    headers.set('accept-encoding', 'identity')
+    if (!headers.has('accept')) headers.set('accept', '*/*')
+    if (!headers.has('user-agent')) headers.set('user-agent', 'moorage')
+    return { method: request.method, headers: Object.fromEntries(headers), body }
+  } catch (cause) {
+    // The platform's message quotes header values, which may be secrets.
+    throw new GuardedFetchError('invalid_request', 'the request has an invalid method, header or body', { cause })
+  }
+}

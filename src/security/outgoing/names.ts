@@ -1,0 +1,134 @@
+import type { LookupAddress } from 'node:dns'
+import { NODATA, NOTFOUND, Resolver } from 'node:dns/promises'
+import { setTimeout } from 'node:timers/promises'
+import { type HostFiles, readHostFiles } from './host-files.ts'
+import { Places } from './places.ts'
+
+export type Asking = {
+  /** On whose behalf: names that are slow to resolve delay only their owner's others. */
+  owner: string
+  signal: AbortSignal
+}
+
+type NamesOptions = {
+  /** Name servers to ask instead of the system's, as `address:port`. */
+  nameservers?: readonly string[] | undefined
+  readFiles?: () => Promise<HostFiles>
+  now?: () => number
+}
+
+type Kept<T> = { value: T; until: number }
+
+const PER_OWNER = 8
+const SERVER_TIMEOUT_MS = 2_000
+const TRIES = 2
+/** A name server that is silent about one family of addresses must not hold up the other for longer. */
+const OTHER_FAMILY_MS = 300
+const KEEP_FILES_MS = 5_000
+const KEEP_ADDRESSES_MS = 30_000
+const MAX_NAMES = 1_000
+
+const LOOPBACK = [
+  { address: '127.0.0.1', family: 4 },
+  { address: '::1', family: 6 },
+]
+
+/**
+ * Finds the addresses of names: in the hosts file, else by asking a name server. The system's own look-up can neither be
+ * cancelled nor runs more than four at a time in the whole process, so it is not used.
+ */
+export class Names {
+  readonly #nameservers: readonly string[] | undefined
+  readonly #readFiles: () => Promise<HostFiles>
+  readonly #now: () => number
+  readonly #places = new Places(PER_OWNER)
+  readonly #known = new Map<string, Kept<LookupAddress[]>>()
+  #files: Kept<Promise<HostFiles>> | undefined
+
+  constructor({ nameservers, readFiles = readHostFiles, now = Date.now }: NamesOptions = {}) {
+    this.#nameservers = nameservers
+    this.#readFiles = readFiles
+    this.#now = now
+  }
+
+  /** At least one address; throws when there is none or nobody knows. */
+  async resolve(name: string, { owner, signal }: Asking): Promise<readonly LookupAddress[]> {
+    const files = await this.#hostFiles()
+    const local = files.hosts.get(name)
+    if (local) return local
+    if (name === 'localhost' || name.endsWith('.localhost')) return LOOPBACK
+    const known = this.#recall(name)
+    if (known) return known
+    const leave = await this.#places.take(owner, signal)
+    try {
+      return this.#recall(name) ?? (await this.#search(name, files, signal))
+    } finally {
+      leave()
+    }
+  }
+
+  #hostFiles(): Promise<HostFiles> {
+    if (!this.#files || this.#files.until < this.#now()) {
+      this.#files = { value: this.#readFiles(), until: this.#now() + KEEP_FILES_MS }
+    }
+    return this.#files.value
+  }
+
+  #recall(name: string): LookupAddress[] | undefined {
+    const known = this.#known.get(name)
+    if (known && known.until >= this.#now()) return known.value
+    this.#known.delete(name)
+    return undefined
+  }
+
+  /** Asks for the name itself and for it within the search domains, in the order of the C library. */
+  async #search(name: string, { search, ndots }: HostFiles, signal: AbortSignal): Promise<LookupAddress[]> {
+    const within = search.map((domain) => `${name}.${domain}`)
+    const isShort = name.split('.').length - 1 < ndots
+    let unknown: unknown
+    for (const candidate of isShort ? [...within, name] : [name, ...within]) {
+      try {
+        const { addresses, ttl } = await this.#ask(candidate, signal)
+        this.#keep(name, addresses, ttl)
+        return addresses
+      } catch (error) {
+        const { code } = error as NodeJS.ErrnoException
+        if (code !== NOTFOUND && code !== NODATA) throw error
+        unknown = error
+      }
+    }
+    throw unknown
+  }
+
+  /** A resolver of its own for each question, because cancelling one ends all it has asked. */
+  async #ask(name: string, signal: AbortSignal): Promise<{ addresses: LookupAddress[]; ttl: number }> {
+    signal.throwIfAborted()
+    const resolver = new Resolver({ timeout: SERVER_TIMEOUT_MS, tries: TRIES })
+    if (this.#nameservers) resolver.setServers(this.#nameservers)
+    const cancel = () => resolver.cancel()
+    signal.addEventListener('abort', cancel)
+    try {
+      const both = [resolver.resolve4(name, { ttl: true }), resolver.resolve6(name, { ttl: true })]
+      const all = Promise.allSettled(both)
+      const first = Promise.any(both).then(() => setTimeout(OTHER_FAMILY_MS, undefined, { ref: false }))
+      await Promise.race([all, first.catch(() => all)])
+      cancel()
+      const answers = await all
+      const records = answers.flatMap((answer) => (answer.status === 'fulfilled' ? answer.value : []))
+      if (records.length === 0) {
+        throw answers.find((answer) => answer.status === 'rejected')?.reason ?? new Error(`${name} has no address`)
+      }
+      return {
+        addresses: records.map(({ address }) => ({ address, family: address.includes(':') ? 6 : 4 })),
+        ttl: Math.min(...records.map((record) => record.ttl)),
+      }
+    } finally {
+      signal.removeEventListener('abort', cancel)
+    }
+  }
+
+  #keep(name: string, addresses: LookupAddress[], ttl: number): void {
+    if (this.#known.size >= MAX_NAMES) this.#known.delete(this.#known.keys().next().value as string)
+    this.#known.set(name, { value: addresses, until: this.#now() + Math.min(ttl * 1000, KEEP_ADDRESSES_MS) })
+  }
+}

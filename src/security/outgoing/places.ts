@@ -1,0 +1,48 @@
+type Owner = { held: number; waiting: Set<() => void> }
+
+/** Gives each owner a few places at a time. Whoever finds none waits behind its own, never behind others. */
+export class Places {
+  readonly #perOwner: number
+  readonly #owners = new Map<string, Owner>()
+
+  constructor(perOwner: number) {
+    this.#perOwner = perOwner
+  }
+
+  /** Resolves with the function that gives the place back; rejects when the signal ends the wait. */
+  async take(name: string, signal: AbortSignal): Promise<() => void> {
+    signal.throwIfAborted()
+    const owner = this.#owners.get(name) ?? { held: 0, waiting: new Set() }
+    this.#owners.set(name, owner)
+    if (owner.held >= this.#perOwner) await turn(owner, signal)
+    else owner.held += 1
+    return () => this.#leave(name, owner)
+  }
+
+  /** A place goes straight to the one who has waited longest, so nobody can slip in between. */
+  #leave(name: string, owner: Owner): void {
+    const [next] = owner.waiting
+    if (next) next()
+    else owner.held -= 1
+    if (owner.held === 0) this.#owners.delete(name)
+  }
+}
+
+function turn({ waiting }: Owner, signal: AbortSignal): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const enter = () => {
+      leaveQueue()
+      resolve()
+    }
+    const giveUp = () => {
+      leaveQueue()
+      reject(signal.reason)
+    }
+    const leaveQueue = () => {
+      waiting.delete(enter)
+      signal.removeEventListener('abort', giveUp)
+    }
+    waiting.add(enter)
+    signal.addEventListener('abort', giveUp)
+  })
+}

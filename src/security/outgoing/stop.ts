@@ -1,0 +1,40 @@
+import { abortError, GuardedFetchError } from './guarded-error.ts'
+
+/** What may end a call early: its caller, or the clock. */
+export class Stop {
+  readonly #controller = new AbortController()
+  readonly #outer: AbortSignal | null | undefined
+  readonly #timer: NodeJS.Timeout | undefined
+
+  constructor(outer: AbortSignal | null | undefined, timeout_ms: number | undefined) {
+    this.#outer = outer
+    if (timeout_ms !== undefined) {
+      const late = () =>
+        this.#controller.abort(new GuardedFetchError('timeout', `no full answer within ${timeout_ms} ms`))
+      this.#timer = setTimeout(late, timeout_ms)
+    }
+    outer?.addEventListener('abort', this.#onAbort)
+    if (outer?.aborted) this.#onAbort()
+  }
+
+  /** Aborted with the error to report. */
+  get signal(): AbortSignal {
+    return this.#controller.signal
+  }
+
+  race<T>(work: Promise<T>): Promise<T> {
+    return new Promise((resolve, reject) => {
+      if (this.signal.aborted) reject(this.signal.reason)
+      this.signal.addEventListener('abort', () => reject(this.signal.reason))
+      work.then(resolve, reject)
+    })
+  }
+
+  /** The call is over: nothing stops it any more. */
+  release(): void {
+    clearTimeout(this.#timer)
+    this.#outer?.removeEventListener('abort', this.#onAbort)
+  }
+
+  readonly #onAbort = () => this.#controller.abort(abortError(this.#outer?.reason))
+}
