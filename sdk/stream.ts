@@ -25,6 +25,7 @@ const INVOKE = '/v1/agents/{agent_id}/invoke'
 const FOLLOW = '/v1/agents/{agent_id}/invocations/{request_id}/stream'
 const CANCEL = '/v1/agents/{agent_id}/invocations/{request_id}/cancel'
 const CANCEL_WITHIN_MS = 10_000
+const BEGIN_WITHIN_MS = 2_000
 /** The service sends a ping every 15 s. */
 const IDLE_TIMEOUT_MS = 45_000
 const FIRST_PAUSE_MS = 200
@@ -42,21 +43,35 @@ export async function* streamInvoke<Result>(
   body: unknown,
   options: RequestOptions = {},
 ): AsyncGenerator<InvocationEvent<Result>, void, undefined> {
-  const once = { ...options, idempotencyKey: options.idempotencyKey ?? randomKey() }
+  const { signal, ...rest } = options
+  signal?.throwIfAborted()
+  const link = new AbortController()
+  const once = { ...rest, signal: link.signal, idempotencyKey: options.idempotencyKey ?? randomKey() }
   const headers = { Accept: 'text/event-stream' }
   const begin = () => connection.open({ method: 'POST', path: fill(INVOKE, { agent_id }), body, headers }, once)
   let request_id: string | undefined
   let isOver = false
+  // A run cannot be cancelled before it is known: an abort lets the stream begin, for a moment.
+  const hangUp = () => link.abort(signal?.reason)
+  let hangingUp: ReturnType<typeof setTimeout> | undefined
+  const onAbort = () => {
+    if (request_id === undefined) hangingUp = setTimeout(hangUp, BEGIN_WITHIN_MS)
+    else hangUp()
+  }
+  signal?.addEventListener('abort', onAbort)
   try {
-    for await (const event of rejoining<Result>(connection, { agent_id }, begin, options)) {
+    for await (const event of rejoining<Result>(connection, { agent_id }, begin, once)) {
       if (event.type === 'start') request_id = event.request_id
+      signal?.throwIfAborted()
       isOver = event.type === 'done'
       yield event
     }
   } catch (error) {
-    isOver = !options.signal?.aborted
+    isOver = signal?.aborted !== true
     throw error
   } finally {
+    clearTimeout(hangingUp)
+    signal?.removeEventListener('abort', onAbort)
     if (!isOver && request_id) {
       const path = fill(CANCEL, { agent_id, request_id })
       // Also after an abort, so under a signal of its own.

@@ -89,6 +89,30 @@ describe('the SDK and an agent that talks', () => {
     await until('the cancelled run', async () => (await statusOf(request_id)) === 'cancelled')
   })
 
+  test('an abort before the run is known cancels it, too', async () => {
+    const runsBefore = await countRuns()
+    const abort = new AbortController()
+    const reading = collect(client.agents.stream('talker', { message: 'wait' }, { signal: abort.signal }))
+    setImmediate(() => abort.abort())
+    await assert.rejects(reading, { name: 'AbortError' })
+    const { data, pagination } = await client.invocations.list('talker')
+    assert.equal(pagination.total, runsBefore + 1)
+    assert.equal(data[0]?.status, 'cancelled')
+  })
+
+  test('an abort where nobody answers is over soon', async () => {
+    const silent = await startLocalServer(() => {})
+    const abort = new AbortController()
+    const started = performance.now()
+    const reading = collect(
+      createClient({ url: silent.url, key: 'mrg_x' }).agents.stream('a', { message: 'x' }, { signal: abort.signal }),
+    )
+    setTimeout(() => abort.abort(), 20)
+    await assert.rejects(reading, { name: 'AbortError' })
+    assert.ok(performance.now() - started < 5_000)
+    await silent.close()
+  })
+
   test('leaving a stream that is only followed does not touch the run', async () => {
     const { request_id } = await client.agents.start('talker', { message: 'wait' })
     await until('the running run', async () => (await statusOf(request_id)) === 'running')

@@ -43,13 +43,15 @@ async function askForCode(world: World): Promise<string | undefined> {
   return ask(world, { message: 'One-time code', missing: 'Send the code with --otp' })
 }
 
+const REPEAT_MS = 30_000
+
 /** Nobody should wonder why nothing happens. What was said already is not said again at every try. */
 function sayWaits(world: World): (error: MoorageError, waitMs: number) => void {
-  let said = ''
+  let said = { message: '', at: 0 }
   return ({ message, status }, waitMs) => {
     const isLimited = status === 429
-    if (message === said && !isLimited) return
-    said = message
+    if (message === said.message && Date.now() - said.at < REPEAT_MS && !isLimited) return
+    said = { message, at: Date.now() }
     const when = isLimited ? `trying again in ${Math.ceil(waitMs / 1000)} s` : 'trying again'
     note(world, `${message}: ${when}`, 'dim')
   }

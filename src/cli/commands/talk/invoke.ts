@@ -2,7 +2,7 @@ import type { Command } from 'commander'
 import type { Client, InvocationResult } from '../../../../sdk/client.ts'
 import { takesService } from '../../command.ts'
 import { type Common, withClient } from '../../connect/connect.ts'
-import { usage } from '../../failure.ts'
+import { EXIT, Failure, usage } from '../../failure.ts'
 import { parseJson, readMessage } from '../../terminal/input.ts'
 import { note, print, printJson, shown } from '../../terminal/output.ts'
 import { progress } from '../../terminal/progress.ts'
@@ -27,8 +27,10 @@ export function invoke(command: Command, world: World): void {
           const queued = await client.agents.start(agent, body, request)
           return options.json ? printJson(world, queued) : print(world, queued.request_id)
         }
-        if (options.stream && !options.json) return speak(world, client.agents.stream(agent, body, request))
-        const result = await progress(world, `${agent} is thinking`, () => client.agents.invoke(agent, body, request))
+        // Streamed also where it is printed whole: then it is taken up again after a restart, and ends with Ctrl-C.
+        const events = client.agents.stream(agent, body, request)
+        if (options.stream && !options.json) return speak(world, events)
+        const result = await progress(world, `${agent} is thinking`, () => resultOf(events))
         if (options.json) return printJson(world, result)
         print(world, result.response)
         summarise(world, result)
@@ -57,6 +59,11 @@ export function bodyOf({ user, session, environment, context = '{}' }: TalkOptio
     },
     ...(environment !== undefined && { environment }),
   }
+}
+
+async function resultOf(events: ReturnType<Client['agents']['stream']>): Promise<InvocationResult> {
+  for await (const event of events) if (event.type === 'done') return event.data
+  throw new Failure(EXIT.failed, 'The answer has no end')
 }
 
 /** The answer on stdout as it comes; what the agent does meanwhile on stderr. */

@@ -1,9 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Command } from 'commander'
-import type { Client, LogEntry } from '../../../../sdk/client.ts'
+import type { Client, LogEntry, RequestOptions } from '../../../../sdk/client.ts'
 import { visible, visibleLine } from '../../../lib/visible.ts'
 import { integer, takesService } from '../../command.ts'
 import { type Common, withClient } from '../../connect/connect.ts'
+import { patiently } from '../../connect/patiently.ts'
 import { pointInTime } from '../../terminal/input.ts'
 import { paint, print, printJson, printPainted } from '../../terminal/output.ts'
 import type { World } from '../../world.ts'
@@ -67,10 +68,15 @@ async function latest(client: Client, agent: string, { limit, ...options }: LogO
 type FollowOptions = Pick<LogOptions, 'level' | 'request' | 'search' | 'json'>
 
 /** Everything that an entry still to come could stand among, oldest first. */
-export async function recentLogs(client: Client, agent: string, options: FollowOptions): Promise<LogEntry[]> {
+export async function recentLogs(
+  client: Client,
+  agent: string,
+  options: FollowOptions,
+  request: RequestOptions = {},
+): Promise<LogEntry[]> {
   const { level, request: request_id, search } = options
   const start_time = new Date(Date.now() - LATE_MS).toISOString()
-  const { data } = await client.logs.list(agent, { level, request_id, search, start_time, limit: PAGE_LIMIT })
+  const { data } = await client.logs.list(agent, { level, request_id, search, start_time, limit: PAGE_LIMIT }, request)
   return data.toReversed()
 }
 
@@ -85,7 +91,7 @@ export async function followLogs(
   let seen = known.map(countOf)
   for (;;) {
     await sleep(POLL_MS, undefined, { signal: world.signal })
-    const entries = await recentLogs(client, agent, options)
+    const entries = await patiently(world, () => recentLogs(client, agent, options, { retries: 0 }))
     for (const [id, entry, nth] of numbered(entries)) {
       if (!seen.some((counts) => (counts.get(id) ?? 0) >= nth)) printEntry(world, entry, options)
     }

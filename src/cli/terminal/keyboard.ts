@@ -1,0 +1,86 @@
+import { createInterface } from 'node:readline'
+import { Writable } from 'node:stream'
+import { visibleLine } from '../../lib/visible.ts'
+import { isInteractive, type World } from '../world.ts'
+
+const PROMPT = '› '
+
+export type Keyboard = {
+  /** The next line, or undefined when there are no more; somebody at a terminal sees a prompt. */
+  next(): Promise<string | undefined>
+  /** Until the next prompt: what is typed is kept, but not shown in the middle of what is printed. */
+  hide(): void
+  close(): void
+}
+
+/** Lines of stdin, as they come. `onInterrupt` hears of Ctrl-C; it drops what was typed ahead. */
+export function openKeyboard(world: World, onInterrupt: () => void): Keyboard {
+  const { stdin, stderr, signal } = world
+  const isTerminal = isInteractive(world)
+  const echo = new Echo(stderr)
+  const lines = createInterface({ input: stdin, output: echo, terminal: isTerminal, prompt: PROMPT })
+  const typed: string[] = []
+  let isOpen = true
+  let wake = () => {}
+  const interrupt = () => {
+    typed.length = 0
+    onInterrupt()
+  }
+  lines.on('line', (line) => {
+    typed.push(line)
+    wake()
+  })
+  lines.on('close', () => {
+    isOpen = false
+    wake()
+  })
+  lines.on('SIGINT', interrupt)
+  signal.addEventListener('abort', interrupt)
+
+  return {
+    async next() {
+      echo.isHidden = false
+      const [ahead] = typed
+      const isPrompting = isTerminal && ahead === undefined && isOpen
+      if (isPrompting) lines.prompt(true)
+      else if (isTerminal && ahead !== undefined) echo.write(`${PROMPT}${visibleLine(ahead)}\n`)
+      while (typed.length === 0 && isOpen) {
+        await new Promise<void>((resolve) => {
+          wake = resolve
+        })
+      }
+      // Whoever leaves at the prompt leaves the cursor behind it.
+      if (isPrompting && typed.length === 0) echo.write('\n')
+      return typed.shift()
+    },
+    hide() {
+      echo.isHidden = true
+    },
+    close() {
+      signal.removeEventListener('abort', interrupt)
+      lines.close()
+    },
+  }
+}
+
+/** Where readline draws what is typed. */
+class Echo extends Writable {
+  isHidden = false
+  readonly isTTY: boolean
+  readonly #terminal: World['stderr']
+
+  constructor(terminal: World['stderr']) {
+    super({ decodeStrings: false })
+    this.#terminal = terminal
+    this.isTTY = terminal.isTTY === true
+  }
+
+  get columns(): number | undefined {
+    return this.#terminal.columns
+  }
+
+  override _write(chunk: string | Buffer, _encoding: string, done: () => void): void {
+    if (!this.isHidden) this.#terminal.write(chunk)
+    done()
+  }
+}
