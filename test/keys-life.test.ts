@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
+import { statusOf } from '../src/keys/key.ts'
 import { meanwhile } from './support/meanwhile.ts'
 import { createAgent, createKey, later } from './support/resources.ts'
 import { betweenNodes, ENGINES, onBothEngines, type Service, withService } from './support/service.ts'
@@ -136,6 +137,12 @@ onBothEngines('the life of a key', (service, engine) => {
       assert.equal((await self(secret)).status, 401)
       assert.equal((await get(`/v1/keys/${id}`)).status, 404)
     })
+  })
+
+  test('a key works until its last millisecond, and not in it', () => {
+    const key = { revoked_at: null, expires_at: 1_000 }
+    assert.equal(statusOf(key, 999), 'active')
+    assert.equal(statusOf(key, 1_000), 'expired')
   })
 
   test('the secret is in the replies that make it, and nowhere else', async () => {

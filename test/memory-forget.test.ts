@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
+import { sql } from 'kysely'
 import * as agents from '../src/agents/store.ts'
 import * as memories from '../src/memory/store.ts'
 import { newAgent } from './support/agents.ts'
@@ -33,6 +34,26 @@ onBothEngines('what memory keeps and forgets', (service) => {
       assert.deepEqual(await clear('?session_id=s2'), [forgot(3), 1], 'of every user')
       assert.deepEqual(await clear(''), [forgot(1), 0])
       assert.deepEqual(await clear(''), [forgot(0), 0])
+    })
+
+    test('nothing of it stays in the index', async () => {
+      const agent = await newAgent(service())
+      const { storage } = service().app.parts
+      const indexed = async () => {
+        const { rows } =
+          service().engine === 'postgres'
+            ? await sql<{ n: number }>`select count(*) as n from memories where lexemes @@ 'quicksilver'`.execute(
+                storage.db,
+              )
+            : await sql<{
+                n: number
+              }>`select count(*) as n from memory_index where memory_index match 'quicksilver'`.execute(storage.db)
+        return rows[0]?.n
+      }
+      await writeMemory(service(), agent, [{ content: 'quicksilver' }, { content: 'more quicksilver' }])
+      assert.equal(await indexed(), 2)
+      await service().call('DELETE', `/v1/agents/${agent}/memory`)
+      assert.equal(await indexed(), 0)
     })
 
     test('400 for a filter that is none', async () => {

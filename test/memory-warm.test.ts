@@ -142,6 +142,28 @@ onBothStores('memory that stays warm', (store) => {
     }
   })
 
+  for (const [how, room] of Object.entries({ 'warm scopes': ROOM, 'the index': 0 })) {
+    test(`turns of one moment stay in the order they were said: ${how}`, async () => {
+      const { storage } = store()
+      const agent_seq = ++agents
+      const conversation = { agent_seq, user_id: 'anna', session_id: 's1' }
+      const said = Array.from({ length: 6 }, (_, i) => `line ${i}`)
+      await storage.transaction((db) =>
+        memories.insert(
+          db,
+          agent_seq,
+          said.map((content) => ({ ...note('anna', content, 7, 's1'), kind: 'turn' as const, role: 'user' as const })),
+        ),
+      )
+      const recall = new WarmRecall({ db: storage.db, room })
+      const { history } = await recall.remember(conversation, '', { history: 4, recall: 0 })
+      assert.deepEqual(
+        history.map(({ content }) => content),
+        said.slice(2),
+      )
+    })
+  }
+
   describe('counts', () => {
     test('of a user who is forgotten nothing is left', async () => {
       const { storage } = store()

@@ -118,6 +118,14 @@ onBothEngines(
       assert.deepEqual(await call(bob, 'POST', `/invocations/${runs.ada}/cancel`), missing)
     })
 
+    test('nor do receipts of nobody', async () => {
+      const { data } = await call(service().admin, 'POST', '/invoke', { message: 'for no user' })
+      const missing = [404, 'not_found', `Invocation "${data.request_id}" not found`]
+      assert.deepEqual(await call(bob, 'GET', `/invocations/${data.request_id}`), missing)
+      assert.deepEqual(await call(bob, 'GET', `/invocations/${data.request_id}/stream`), missing)
+      assert.deepEqual(await call(bob, 'POST', `/invocations/${data.request_id}/cancel`), missing)
+    })
+
     test('logs, which tell of everybody, are 403; metrics, which name nobody, are not', async () => {
       const refusal = [403, 'forbidden', 'This token speaks for one user, and this concerns others too: use a key']
       assert.deepEqual(await call(bob, 'GET', '/logs'), refusal)
