@@ -559,6 +559,8 @@ export type FoundMemory = {
   kind: 'turn' | 'fact' | 'note'
   role: 'user' | 'assistant' | null
   score: number
+  /** The ways in which it was found */
+  matched: ('words' | 'meaning' | 'date')[]
   user_id: string | null
   session_id: string | null
   created_at: string

@@ -93,7 +93,7 @@ export async function buildParts(
       keyring: ring,
       runtime,
       embedder,
-      recall: new WarmRecall({ db: storage.db, room: config.memory.warm, embedder }),
+      recall: new WarmRecall({ db: storage.db, now, room: config.memory.warm, embedder }),
       fetch: outgoing.fetch,
       webhookFetch: webhookClient.fetch,
       live: new LiveRuns(),

@@ -1,9 +1,10 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { bestOf } from '../src/memory/ranking/best.ts'
-import { countedTerms, planSearch } from '../src/memory/ranking/plan.ts'
+import { bestOf, MEANING } from '../src/memory/ranking/best.ts'
+import { planSearch } from '../src/memory/ranking/plan.ts'
 import { Postings, type Row } from '../src/memory/ranking/postings.ts'
-import { Scorer } from '../src/memory/ranking/score.ts'
+import { questionOf } from '../src/memory/ranking/question.ts'
+import { DATE, Scorer, WORDS } from '../src/memory/ranking/score.ts'
 import { storedTerms, termsOf } from '../src/memory/ranking/terms.ts'
 import { tiersOf } from '../src/memory/ranking/tiers.ts'
 import { fc } from './support/property.ts'
@@ -23,9 +24,9 @@ function remembered(...said: (string | Said)[]): Postings {
 
 const apart = (said: string[]) => said.map((content, i) => ({ said: content, session_id: `s${i}` }))
 
-function search(postings: Postings, query: string, scorer = new Scorer(), top = 100) {
-  const terms = [...new Set(termsOf(query))]
-  scorer.score(postings, planSearch(terms, postings.statistics(countedTerms(terms))))
+function search(postings: Postings, query: string, { scorer = new Scorer(), top = 100, now = 0 } = {}) {
+  const question = questionOf(query, now)
+  scorer.score(postings, planSearch(question, postings.statistics(question)))
   return bestOf(postings, scorer, { top })
 }
 
@@ -85,11 +86,11 @@ describe('a score', () => {
         for (const row of stored) postings.append(row)
         const sums = stored.map((_, at) => sumOf(stored, at, ['river', 'ston', 'unheard']))
         const expected = sums
-          .map((sum, i) => ({ seq: i + 1, score: Math.round((1e6 * sum) / (sum + 10)) / 1e6 }))
+          .map((sum, i) => ({ seq: i + 1, score: Math.round((1e6 * sum) / (sum + 10)) / 1e6, ways: WORDS }))
           .filter(({ score }) => score > 0)
           .toSorted((a, b) => b.score - a.score || b.seq - a.seq)
-        assert.deepEqual(search(postings, 'river stone unheard', scorer).hits, expected)
-        assert.deepEqual(search(postings, 'river stone unheard', scorer, 3), {
+        assert.deepEqual(search(postings, 'river stone unheard', { scorer }).hits, expected)
+        assert.deepEqual(search(postings, 'river stone unheard', { scorer, top: 3 }), {
           hits: expected.slice(0, 3),
           total: expected.length,
         })
@@ -174,7 +175,7 @@ describe('who said it', () => {
     ['Мария: привет', '_byмария мария привет'],
     ['so what: hello', 'hello'],
     ['Look at this: hello', 'look hello'],
-    ['At 10:30 we met', '10 30 met'],
+    ['At 10:30 we met', '10 30 meet'],
     ['http://example.org', 'http exampl org'],
   ]
   for (const [content, terms] of names) {
@@ -187,11 +188,62 @@ describe('who said it', () => {
   })
 })
 
+describe('who is asked', () => {
+  const exchange = [
+    { said: 'The kettle is red.', role: 'user' },
+    { said: 'The kettle is red.', role: 'assistant' },
+  ]
+
+  test('I and my prefer what the user said, you what the assistant did', () => {
+    assert.equal(order(remembered(...exchange), 'What colour is my kettle?')[0], 1)
+    assert.equal(order(remembered(...exchange), 'What did you say about the kettle?')[0], 2)
+    assert.equal(order(remembered(...exchange), 'Was ist mit meinem Kettle?')[0], 1)
+  })
+
+  test('not where turns have names', () => {
+    const named = exchange.map(({ said, role }, i) => ({ said: `${i === 0 ? 'Mel' : 'Caro'}: ${said}`, role }))
+    assert.equal(order(remembered(...named), 'What colour is my kettle?')[0], 2)
+  })
+})
+
+describe('when it was said', () => {
+  const at = (day: string) => Date.parse(`${day}T12:00:00Z`)
+  const postings = remembered(
+    { said: 'We bought a kettle.', created_at: at('2026-03-02'), session_id: 's1' },
+    { said: 'The plumber came.', created_at: at('2026-05-18'), session_id: 's2' },
+    { said: 'We went to the fair yesterday.', created_at: at('2026-05-17'), session_id: 's3' },
+    { said: 'The kettle broke on 9 March.', created_at: at('2026-04-12'), session_id: 's4' },
+    { said: 'Dinner is ready.', created_at: at('2026-05-20'), session_id: 's5' },
+  )
+  const now = at('2026-05-20')
+  const found = (query: string) => search(postings, query, { now }).hits.map(({ seq, ways }) => [seq, ways])
+
+  test('a time alone finds what was said then', () => {
+    assert.deepEqual(found('What did I tell you on Monday?'), [[2, DATE]])
+    assert.deepEqual(found('What did we talk about last year?'), [])
+  })
+
+  test('what speaks of that time, seen from when it was said, is found too', () => {
+    assert.deepEqual(found('What happened on 16 May?'), [[3, DATE]])
+  })
+
+  test('words and a time together come first', () => {
+    assert.deepEqual(found('What did I say about the kettle in March?'), [
+      [4, WORDS | DATE],
+      [1, WORDS | DATE],
+    ])
+  })
+
+  test('the answer to a question for a time has one', () => {
+    assert.deepEqual(found('When did the kettle break?')[0], [4, WORDS])
+  })
+})
+
 describe('bestOf', () => {
   test('words alone: sum / (sum + 10); with an embedder 0.7 of that and 0.3 · max(0, cosine)', () => {
     const postings = remembered(...apart(['tea', 'tea', 'tea']), { said: 'milk', session_id: 'other' })
     const scorer = new Scorer()
-    const { hits } = search(postings, 'tea', scorer)
+    const { hits } = search(postings, 'tea', { scorer })
     const byWords = hits[0]?.score as number
     const round = (score: number) => Math.round(score * 1e6) / 1e6
     const sum = scorer.sums[0] as number
@@ -205,10 +257,10 @@ describe('bestOf', () => {
     const share = (0.7 * sum) / (sum + 10)
     assert.deepEqual(blended, {
       hits: [
-        { seq: 1, score: round(share + 0.15) },
-        { seq: 4, score: 0.27 },
-        { seq: 3, score: round(share) },
-        { seq: 2, score: round(share) },
+        { seq: 1, score: round(share + 0.15), ways: WORDS | MEANING },
+        { seq: 4, score: 0.27, ways: MEANING },
+        { seq: 3, score: round(share), ways: WORDS },
+        { seq: 2, score: round(share), ways: WORDS },
       ].toSorted((a, b) => b.score - a.score || b.seq - a.seq),
       total: 4,
     })
@@ -263,6 +315,8 @@ describe('termsOf', () => {
     ['families and movies, a movie', ['famili', 'movi', 'movi']],
     ['running planned calling', ['run', 'plan', 'call']],
     ['bring the spring thing', ['bring', 'spring', 'thing']],
+    ['She went, has gone, goes', ['go', 'go', 'go']],
+    ['bought children’s teeth', ['buy', 'child', 'tooth']],
     ['Crème Brûlée', ['crem', 'brule']],
     ['ﬁne ①', ['fin', '1']],
     ['東京都 tower', ['東京', '京都', 'tower']],

@@ -5,10 +5,10 @@ import { createLog } from '../src/lib/log.ts'
 import { embedMemories } from '../src/memory/embed-memories.ts'
 import type { Memory } from '../src/memory/memory.ts'
 import { bestOf } from '../src/memory/ranking/best.ts'
-import { countedTerms, planSearch } from '../src/memory/ranking/plan.ts'
+import { planSearch } from '../src/memory/ranking/plan.ts'
 import { Postings } from '../src/memory/ranking/postings.ts'
+import { questionOf } from '../src/memory/ranking/question.ts'
 import { Scorer } from '../src/memory/ranking/score.ts'
-import { termsOf } from '../src/memory/ranking/terms.ts'
 import { WarmRecall } from '../src/memory/recall.ts'
 import * as memories from '../src/memory/store.ts'
 import type { Found, MemoryScope, Recall } from '../src/operation/recall.ts'
@@ -20,7 +20,8 @@ import { onBothStores } from './support/store.ts'
 const newId = idSource()
 const log = createLog({ level: 'silent', format: 'json' })
 const vocabulary = ['river', 'stone', 'apple', 'coffee', 'ladder', 'winter', 'paper', 'green']
-const query = 'river stone apple coffee'
+const query = 'river stone apple coffee today'
+const now = () => 5
 
 /** Two that are not the same user however alike they look. */
 const pairsOfUsers: [string | null, string | null][] = [
@@ -118,7 +119,7 @@ const ROOMS = { 'warm scopes': 10_000_000, 'the index': 0 }
 onBothStores('the scope of memory', (store) => {
   const tellsNothingOfTheOther = async (room: number, embedder?: Embedder) => {
     const { storage } = store()
-    const recall = new WarmRecall({ db: storage.db, room, embedder })
+    const recall = new WarmRecall({ db: storage.db, now, room, embedder })
     const embed = async () => {
       if (!embedder) return
       const { run } = embedMemories(embedder, { storage, now: () => 0, log })
@@ -160,7 +161,7 @@ onBothStores('the scope of memory', (store) => {
   for (const [how, room] of Object.entries(ROOMS))
     test(`finds and scores exactly what ranking every memory of the scope does: ${how}`, async () => {
       const { storage } = store()
-      const recall = new WarmRecall({ db: storage.db, room })
+      const recall = new WarmRecall({ db: storage.db, now, room })
       await fc.assert(
         fc.asyncProperty(stories, async ({ users, items }) => {
           const agent_seq = await remember(storage, users, items)
@@ -193,9 +194,9 @@ async function rankEverything(storage: Storage, scope: MemoryScope) {
     if (scope.session_id !== undefined && session_id !== (scope.session_id ?? '')) continue
     postings.append(row)
   }
-  const terms = termsOf(query)
+  const question = questionOf(query, now())
   const scorer = new Scorer()
-  scorer.score(postings, planSearch(terms, postings.statistics(countedTerms(terms))))
+  scorer.score(postings, planSearch(question, postings.statistics(question)))
   const ids = new Map(rows.map(({ seq, id }) => [seq, id]))
   return bestOf(postings, scorer, { top: 100 }).hits.map(({ seq, score }) => ({ id: ids.get(seq), score }))
 }

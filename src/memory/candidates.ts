@@ -1,13 +1,16 @@
-import type { RawBuilder } from 'kysely'
+import { type RawBuilder, sql } from 'kysely'
 import type { MemoryScope as Scope } from '../operation/recall.ts'
 import { type Database, engineOf } from '../storage/database.ts'
 import { fts5 } from './full-text/fts5.ts'
 import type { FullText, Having } from './full-text/full-text.ts'
 import { tsvector } from './full-text/tsvector.ts'
 import { listNeighbours } from './neighbours.ts'
-import { countedTerms, type Plan, planSearch } from './ranking/plan.ts'
+import type { Window } from './ranking/dates.ts'
+import { type Plan, planSearch } from './ranking/plan.ts'
 import { Postings, type Row, type ScopeStatistics } from './ranking/postings.ts'
+import { countedTerms, type Question } from './ranking/question.ts'
 import { tiersOf } from './ranking/tiers.ts'
+import { MENTION_MARGIN } from './ranking/weights.ts'
 import { countMemories } from './warm/scope-counts.ts'
 import { listed, within } from './within.ts'
 
@@ -18,10 +21,10 @@ export type Candidates = { plan: Plan; postings: Postings }
  * The memories worth scoring: up to `cap` that share a term with the query, and the turns around them. Everything comes
  * from the scope alone, statistics included: what others have remembered shows in no result and in no score.
  */
-export async function findCandidates(db: Database, scope: Scope, terms: string[], cap: number): Promise<Candidates> {
+export async function findCandidates(db: Database, scope: Scope, question: Question, cap: number): Promise<Candidates> {
   const fullText = engineOf(db) === 'postgres' ? tsvector : fts5
-  const statistics = await measure(db, scope, fullText, countedTerms(terms))
-  const plan = planSearch(terms, statistics)
+  const statistics = await measure(db, scope, fullText, question)
+  const plan = planSearch(question, statistics)
   const having = new Map(
     plan.terms.map(({ term }) => [
       term,
@@ -34,31 +37,57 @@ export async function findCandidates(db: Database, scope: Scope, terms: string[]
     if (room === 0) break
     for (const row of await listRows(db, scope, fullText.fitting(scope, clauses, room))) found.set(row.seq, row)
   }
+  // Found by its time, a turn lends its neighbours nothing: they are looked for before.
   const turns = [...found.values()].filter(({ kind }) => kind === 'turn')
   const neighbours = (await listNeighbours(db, scope, turns)).filter((seq) => !found.has(seq))
   if (neighbours.length > 0) {
     for (const row of await listRows(db, scope, listed(db, neighbours))) found.set(row.seq, row)
+  }
+  if (question.window) {
+    for (const row of await listRows(db, scope, saidAround(scope, question.window, cap))) found.set(row.seq, row)
   }
   const postings = new Postings()
   for (const row of [...found.values()].toSorted((a, b) => a.seq - b.seq)) postings.append(row)
   return { plan, postings }
 }
 
-async function measure(db: Database, scope: Scope, fullText: FullText, terms: string[]): Promise<ScopeStatistics> {
-  const [sizes, counts] = await Promise.all([
+async function measure(db: Database, scope: Scope, fullText: FullText, question: Question): Promise<ScopeStatistics> {
+  const [sizes, counts, said] = await Promise.all([
     countMemories(db, scope),
-    terms.length === 0
-      ? []
-      : fullText
-          .having(scope, terms)
-          .execute(db)
-          .then(({ rows }) => rows),
+    countHaving(db, scope, fullText, countedTerms(question)),
+    question.window ? countSaid(db, scope, question.window) : 0,
   ])
   const having = (count: (having: Having) => number) => new Map(counts.map((row) => [row.term, count(row)]))
   return {
     turn: { count: sizes.turns, length: sizes.turn_terms, having: having(({ turns }) => turns) },
     note: { count: sizes.notes, length: sizes.note_terms, having: having(({ notes }) => notes) },
+    said,
   }
+}
+
+async function countHaving(db: Database, scope: Scope, fullText: FullText, terms: string[]): Promise<Having[]> {
+  if (terms.length === 0) return []
+  const { rows } = await fullText.having(scope, terms).execute(db)
+  return rows
+}
+
+async function countSaid(db: Database, scope: Scope, { from, to }: Window): Promise<number> {
+  const { count } = await db
+    .selectFrom('memories')
+    .select(({ fn }) => fn.countAll<number>().as('count'))
+    .where(within(scope))
+    .where('created_at', '>=', from)
+    .where('created_at', '<', to)
+    .executeTakeFirstOrThrow()
+  return count
+}
+
+/** The newest of what was said then, and, as far as there is room, a little before and after: that may speak of it. */
+function saidAround(scope: Scope, { from, to }: Window, limit: number): RawBuilder<{ seq: number }> {
+  return sql`(
+    select seq from memories
+    where ${within(scope)} and created_at >= ${from - MENTION_MARGIN} and created_at < ${to + MENTION_MARGIN}
+    order by case when created_at >= ${from} and created_at < ${to} then 0 else 1 end, seq desc limit ${limit})`
 }
 
 async function listRows(db: Database, scope: Scope, given: RawBuilder<{ seq: number }>): Promise<Row[]> {

@@ -47,6 +47,13 @@ const Origin = {
 
 export const MemoryReply = z.object({ ...Said, ...Origin }).meta({ id: 'Memory' })
 
-export const FoundMemory = z.object({ ...Said, score: z.number().min(0).max(1), ...Origin }).meta({ id: 'FoundMemory' })
+export const FoundMemory = z
+  .object({
+    ...Said,
+    score: z.number().min(0).max(1),
+    matched: z.array(z.enum(['words', 'meaning', 'date'])).describe('The ways in which it was found'),
+    ...Origin,
+  })
+  .meta({ id: 'FoundMemory' })
 
 export type Memory = z.input<typeof MemoryReply>

@@ -5,17 +5,15 @@ import type { Page } from '../storage/page.ts'
 import { findCandidates } from './candidates.ts'
 import { Contents } from './contents.ts'
 import type { Memory } from './memory.ts'
-import { type BestOptions, bestOf, type Ranked } from './ranking/best.ts'
-import { countedTerms, planSearch } from './ranking/plan.ts'
+import { type BestOptions, bestOf, MEANING, type Ranked } from './ranking/best.ts'
+import { planSearch } from './ranking/plan.ts'
 import type { Postings } from './ranking/postings.ts'
-import { Scorer } from './ranking/score.ts'
-import { termsOf } from './ranking/terms.ts'
+import { questionOf } from './ranking/question.ts'
+import { DATE, Scorer, WORDS } from './ranking/score.ts'
 import { listLatestTurns } from './store.ts'
 import { findSimilar } from './vectors.ts'
 import { WarmScopes } from './warm/warm-scopes.ts'
 
-/** Terms of a query beyond these are left out: a message may have thousands. */
-const MAX_QUERY_TERMS = 48
 /** So many candidates are asked of the index, where a scope is too large to be warm. */
 const CANDIDATES = 500
 /** Recall stands in the way of an answer: it looks at so many places of its terms. */
@@ -24,6 +22,7 @@ const RECALL_VISITS = 4_000
 /** Finding memories again: scopes in use stay warm, what is too large for that is asked of the index. */
 export class WarmRecall implements Recall {
   readonly #db: Database
+  readonly #now: () => number
   readonly #embedder: Embedder | undefined
   readonly #warm: WarmScopes
   readonly #contents: Contents
@@ -31,8 +30,9 @@ export class WarmRecall implements Recall {
   readonly #scorer = new Scorer()
 
   /** `room` is how much warm scopes may take, in bytes. */
-  constructor(options: { db: Database; room: number; embedder?: Embedder | undefined }) {
+  constructor(options: { db: Database; now: () => number; room: number; embedder?: Embedder | undefined }) {
     this.#db = options.db
+    this.#now = options.now
     this.#embedder = options.embedder
     this.#warm = new WarmScopes(options.room)
     this.#contents = new Contents(options.db)
@@ -94,11 +94,11 @@ export class WarmRecall implements Recall {
     warm: Postings | undefined,
     { visits, ...options }: Omit<BestOptions, 'similarity'> & { visits?: number },
   ): Promise<{ hits: Ranked[]; total: number }> {
-    const terms = [...new Set(termsOf(query))].slice(0, MAX_QUERY_TERMS)
+    const question = questionOf(query, this.#now())
     const vector = await this.#embedder?.query(query)
     const { plan, postings } = warm
-      ? { plan: planSearch(terms, warm.statistics(countedTerms(terms))), postings: warm }
-      : await findCandidates(this.#db, scope, terms, CANDIDATES)
+      ? { plan: planSearch(question, warm.statistics(question)), postings: warm }
+      : await findCandidates(this.#db, scope, question, CANDIDATES)
     const scorer = this.#scorer
     scorer.score(postings, plan, visits)
     if (!this.#embedder || !vector) return bestOf(postings, scorer, options)
@@ -122,8 +122,14 @@ export class WarmRecall implements Recall {
 
 /** The hits in full; one that was removed meanwhile is left out. */
 function withScores(hits: Ranked[], memories: ReadonlyMap<number, Memory>): Found[] {
-  return hits.flatMap(({ seq, score }) => {
+  return hits.flatMap(({ seq, score, ways }) => {
     const memory = memories.get(seq)
-    return memory ? { ...memory, score } : []
+    return memory ? { ...memory, score, matched: matchedBy(ways) } : []
   })
+}
+
+const WAYS = { words: WORDS, meaning: MEANING, date: DATE }
+
+function matchedBy(ways: number): Found['matched'] {
+  return (Object.keys(WAYS) as Found['matched']).filter((way) => (ways & WAYS[way]) !== 0)
 }

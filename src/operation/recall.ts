@@ -24,6 +24,8 @@ export type Found = {
   created_at: number
   metadata: Record<string, z.core.util.JSONType>
   score: number
+  /** The ways in which it was found. */
+  matched: ('words' | 'meaning' | 'date')[]
 }
 
 /** What an answer is given to go by: the latest turns of its session, oldest first, and what else fits the message. */

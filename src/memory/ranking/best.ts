@@ -2,7 +2,12 @@ import type { Postings } from './postings.ts'
 import type { Scorer } from './score.ts'
 import { HALF, WORDS_WEIGHT } from './weights.ts'
 
-export type Ranked = { seq: number; score: number }
+/** `ways` are the bits of `WORDS`, `DATE` and `MEANING`. */
+export type Ranked = { seq: number; score: number; ways: number }
+
+export const MEANING = 4
+/** The cosine from which on a memory counts as found by its meaning: below it, most texts are alike. */
+const ALIKE = 0.3
 
 export type BestOptions = {
   /** So many are wanted. */
@@ -18,25 +23,26 @@ export type BestOptions = {
  */
 export function bestOf(
   { seqs }: Postings,
-  { memories, sums, found }: Scorer,
+  { memories, sums, ways, found }: Scorer,
   { top, min_score = 0, similarity }: BestOptions,
 ): { hits: Ranked[]; total: number } {
   const best = new Best(top)
   let total = 0
-  const offer = (seq: number, sum: number) => {
-    const score = scoreOf(sum, similarity === undefined ? undefined : (similarity.get(seq) ?? 0))
+  const offer = (seq: number, sum: number, way: number) => {
+    const cosine = similarity && (similarity.get(seq) ?? 0)
+    const score = scoreOf(sum, cosine)
     if (score === 0 || score < min_score) return
     total += 1
-    best.offer(seq, score)
+    best.offer(seq, score, cosine !== undefined && (way === 0 || cosine >= ALIKE) ? way | MEANING : way)
   }
   for (let i = 0; i < found; i++) {
     const memory = memories[i] as number
-    offer(seqs[memory] as number, sums[memory] as number)
+    offer(seqs[memory] as number, sums[memory] as number, ways[memory] as number)
   }
   if (similarity) {
     const scored = new Set<number>()
     for (let i = 0; i < found; i++) scored.add(seqs[memories[i] as number] as number)
-    for (const seq of similarity.keys()) if (!scored.has(seq)) offer(seq, 0)
+    for (const seq of similarity.keys()) if (!scored.has(seq)) offer(seq, 0, 0)
   }
   return { hits: best.sorted(), total }
 }
@@ -56,10 +62,10 @@ class Best {
     this.#size = size
   }
 
-  offer(seq: number, score: number): void {
+  offer(seq: number, score: number, ways: number): void {
     const heap = this.#heap
     if (heap.length < this.#size) {
-      heap.push({ seq, score })
+      heap.push({ seq, score, ways })
       this.#rise(heap.length - 1)
       return
     }
@@ -67,6 +73,7 @@ class Best {
     if (!worst || score < worst.score || (score === worst.score && seq < worst.seq)) return
     worst.seq = seq
     worst.score = score
+    worst.ways = ways
     this.#sink()
   }
 

@@ -1,6 +1,8 @@
+import type { Window } from './dates.ts'
 import type { Collection, ScopeStatistics, Statistics } from './postings.ts'
+import type { Question } from './question.ts'
 import { SPEAKER_MARK } from './terms.ts'
-import { LEAST_COUNT, SPEAKER_SHARE, SPEAKER_TURNS } from './weights.ts'
+import { LEAST_COUNT, SPEAKER_SHARE, SPEAKER_TURNS, TIME_WEIGHT } from './weights.ts'
 
 /** A term of the query and what it weighs in each collection: the rarer it is, the more it says. */
 export type WeighedTerm = { term: string } & Readonly<Record<Collection, number>>
@@ -12,38 +14,45 @@ export type Plan = {
   /** Marked terms that name speakers. */
   names: string[]
   averages: Readonly<Record<Collection, number>>
-}
-
-/** What the statistics of a plan must count: the terms of the query, and the same as names of speakers. */
-export function countedTerms(terms: readonly string[]): string[] {
-  return [...terms, ...terms.map((term) => SPEAKER_MARK + term)]
+  /** What a memory of that time gets for it. */
+  time: (Window & { weight: number }) | undefined
+  asksWhen: boolean
+  saidBy: Question['saidBy']
 }
 
 /**
  * A term that names a speaker tells who, not what: it stands mostly in what others said to them. It does not count, unless
  * there is nothing else to go by.
  */
-export function planSearch(terms: readonly string[], { turn, note }: ScopeStatistics): Plan {
+export function planSearch(question: Question, { turn, note, said }: ScopeStatistics): Plan {
+  const { terms, window, asksWhen, saidBy } = question
   const isSpeaker = (name: string) =>
     (turn.having.get(name) ?? 0) >= Math.max(SPEAKER_TURNS, SPEAKER_SHARE * turn.count)
   const names = terms.map((term) => SPEAKER_MARK + term).filter(isSpeaker)
   const others = terms.filter((term) => !names.includes(SPEAKER_MARK + term))
-  const counted = others.length > 0 ? others : terms
+  const counted = others.length > 0 || window ? others : terms
   return {
     terms: counted
       .filter((term) => (turn.having.get(term) ?? 0) + (note.having.get(term) ?? 0) > 0)
-      .map((term) => ({ term, turn: rarity(term, turn), note: rarity(term, note) }))
+      .map((term) => ({ term, turn: rarityOf(term, turn), note: rarityOf(term, note) }))
       .toSorted((a, b) => b.turn - a.turn || b.note - a.note || (a.term < b.term ? -1 : 1)),
     names,
     averages: { turn: averageLength(turn), note: averageLength(note) },
+    // A time is like a term that the memories of that time have.
+    time: window && { ...window, weight: TIME_WEIGHT * rarity(said, turn.count + note.count) },
+    asksWhen,
+    saidBy,
   }
 }
 
-function rarity(term: string, { count, having }: Statistics): number {
-  const n = having.get(term) ?? 0
+function rarityOf(term: string, { count, having }: Statistics): number {
+  return rarity(having.get(term) ?? 0, count)
+}
+
+function rarity(having: number, count: number): number {
   // How many have a term can be counted later than how many there are.
-  const all = Math.max(count, LEAST_COUNT, n)
-  return Math.log(1 + (all - n + 0.5) / (n + 0.5))
+  const all = Math.max(count, LEAST_COUNT, having)
+  return Math.log(1 + (all - having + 0.5) / (having + 0.5))
 }
 
 function averageLength({ count, length }: Statistics): number {

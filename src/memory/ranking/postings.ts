@@ -1,3 +1,5 @@
+import { hasTimeWord, timeMentioned, type Window } from './dates.ts'
+import { countedTerms, type Question } from './question.ts'
 import { SPEAKER_MARK } from './terms.ts'
 
 /** Turns are short and many, notes are written to be found: each kind is measured against its own. */
@@ -5,7 +7,9 @@ export type Collection = 'turn' | 'note'
 
 /** What BM25 must know of a collection: how many memories, how many terms in all, and how many memories have a term. */
 export type Statistics = { count: number; length: number; having: ReadonlyMap<string, number> }
-export type ScopeStatistics = Readonly<Record<Collection, Statistics>>
+
+/** `said` is how many memories are of the time that is asked about. */
+export type ScopeStatistics = Readonly<Record<Collection, Statistics>> & { said: number }
 
 /** The columns of a memory that ranking reads. */
 export type Row = {
@@ -22,11 +26,12 @@ export type Row = {
 const NONE = -1
 const FIRST_SIZE = 16
 
-const BYTES_BY_MEMORY = 31
+const BYTES_BY_MEMORY = 41
 /** With its place in a map, and the term itself. */
 const BYTES_BY_TERM = 80
 const BYTES_BY_POSTING = 10
 const BYTES_BY_CONVERSATION = 120
+const DAY = 86_400_000
 
 /**
  * Memories of one scope, in flat arrays: which of them have a term and how often, how long they are, who said them and
@@ -40,6 +45,13 @@ export class Postings {
   lengths = new Uint16Array(FIRST_SIZE)
   notes = new Uint8Array(FIRST_SIZE)
   speakers = new Int32Array(FIRST_SIZE)
+  /** As `roleNumber` has it; 0 is none. */
+  roles = new Uint8Array(FIRST_SIZE)
+  /** 1 if it speaks of time. */
+  timely = new Uint8Array(FIRST_SIZE)
+  /** The time it speaks of, in days since 1970, the first included and the last not; both 0 if it speaks of none. */
+  firstDays = new Int32Array(FIRST_SIZE)
+  lastDays = new Int32Array(FIRST_SIZE)
   /** The turns right before and after in the session, or -1. */
   before = new Int32Array(FIRST_SIZE)
   after = new Int32Array(FIRST_SIZE)
@@ -62,7 +74,8 @@ export class Postings {
   #length = { turn: 0, note: 0 }
 
   append(row: Row): void {
-    const { seq, kind, created_at, terms, length } = row
+    const { seq, kind, role, created_at, length } = row
+    const terms = row.terms.split(' ')
     const collection = collectionOf(kind)
     const memory = this.#newMemory()
     this.seqs[memory] = seq
@@ -72,12 +85,16 @@ export class Postings {
     this.#count[collection] += 1
     this.#length[collection] += length
 
-    const name: string[] = []
-    for (const term of terms.split(' ')) {
-      if (term.startsWith(SPEAKER_MARK)) name.push(term)
-      this.#post(term, memory, collection)
-    }
+    const name = terms.filter((term) => term.startsWith(SPEAKER_MARK))
     this.speakers[memory] = name.length === 0 ? NONE : this.#speakerOf(name.join(' '))
+    for (const term of terms) this.#post(term, memory, collection)
+    this.roles[memory] = roleNumber(role)
+    if (hasTimeWord(terms)) {
+      this.timely[memory] = 1
+      const mentioned = timeMentioned(terms, created_at)
+      this.firstDays[memory] = (mentioned?.from ?? 0) / DAY
+      this.lastDays[memory] = (mentioned?.to ?? 0) / DAY
+    }
     this.before[memory] = NONE
     this.after[memory] = NONE
     if (collection === 'turn') this.#link(memory, conversationOf(row))
@@ -105,14 +122,25 @@ export class Postings {
     return id === undefined ? NONE : (this.#newest[id] as number)
   }
 
-  /** Of these terms; exact if all memories of the scope were appended. */
-  statistics(terms: readonly string[]): ScopeStatistics {
+  /** What a question must know; exact if all memories of the scope were appended. */
+  statistics(question: Question): ScopeStatistics {
+    const terms = countedTerms(question)
     const having = (counts: Int32Array) =>
       new Map(terms.map((term) => [term, counts[this.#terms.get(term) ?? counts.length] ?? 0]))
     return {
       turn: { count: this.#count.turn, length: this.#length.turn, having: having(this.#turnsHaving) },
       note: { count: this.#count.note, length: this.#length.note, having: having(this.#notesHaving) },
+      said: question.window ? this.#countSaid(question.window) : 0,
     }
+  }
+
+  #countSaid({ from, to }: Window): number {
+    let count = 0
+    for (let memory = 0; memory < this.size; memory++) {
+      const time = this.times[memory] as number
+      if (time >= from && time < to) count += 1
+    }
+    return count
   }
 
   /** Those whose names have most of these marked terms. */
@@ -131,6 +159,10 @@ export class Postings {
       this.lengths = grown(this.lengths)
       this.notes = grown(this.notes)
       this.speakers = grown(this.speakers)
+      this.roles = grown(this.roles)
+      this.timely = grown(this.timely)
+      this.firstDays = grown(this.firstDays)
+      this.lastDays = grown(this.lastDays)
       this.before = grown(this.before)
       this.after = grown(this.after)
     }
@@ -198,6 +230,10 @@ export class Postings {
     const difference = (this.times[memory] as number) - (this.times[than] as number)
     return difference < 0 || (difference === 0 && (this.seqs[memory] as number) < (this.seqs[than] as number))
   }
+}
+
+export function roleNumber(role: string | null | undefined): number {
+  return role === 'user' ? 1 : role === 'assistant' ? 2 : 0
 }
 
 function collectionOf(kind: string): Collection {

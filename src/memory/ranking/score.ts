@@ -1,5 +1,5 @@
 import type { Plan, WeighedTerm } from './plan.ts'
-import type { Postings } from './postings.ts'
+import { type Postings, roleNumber } from './postings.ts'
 import {
   LEAK_AFTER,
   LEAK_BEFORE,
@@ -8,10 +8,19 @@ import {
   LEAST_LEAK,
   LENGTH_PRIOR,
   LENGTH_WEIGHT,
+  MENTION_MARGIN,
+  OTHER_ROLE,
   OTHER_SPEAKER,
   REACH,
   SATURATION,
+  TIME_WORD,
 } from './weights.ts'
+
+const DAY = 86_400_000
+
+/** Ways in which a memory was found, as bits. */
+export const WORDS = 1
+export const DATE = 2
 
 /**
  * Adds up what the memories of a scope score. It keeps its arrays from search to search, so that a search allocates
@@ -23,6 +32,7 @@ export class Scorer {
   memories = new Int32Array(0)
   /** By memory. */
   sums = new Float64Array(0)
+  ways = new Uint8Array(0)
 
   /** Of one term: how often it counts for each memory, its own and what leaks from its neighbours. */
   #frequencies = new Float64Array(0)
@@ -42,6 +52,7 @@ export class Scorer {
       this.#spread(postings, plan, term)
       this.#saturate(postings, term)
     }
+    if (plan.time) this.#addTime(postings, plan.time)
     this.#adjust(postings, plan)
   }
 
@@ -49,10 +60,15 @@ export class Scorer {
     if (this.sums.length < size) {
       this.memories = new Int32Array(size)
       this.sums = new Float64Array(size)
+      this.ways = new Uint8Array(size)
       this.#frequencies = new Float64Array(size)
       this.#touched = new Int32Array(size)
     } else {
-      for (let i = 0; i < this.found; i++) this.sums[this.memories[i] as number] = 0
+      for (let i = 0; i < this.found; i++) {
+        const memory = this.memories[i] as number
+        this.sums[memory] = 0
+        this.ways[memory] = 0
+      }
     }
     this.found = 0
   }
@@ -96,20 +112,45 @@ export class Scorer {
       const weight = notes[memory] === 1 ? note : turn
       const known = this.sums[memory] as number
       if (known === 0) this.memories[this.found++] = memory
+      this.ways[memory] = WORDS
       this.sums[memory] = known + (weight * frequency * (SATURATION + 1)) / (frequency + SATURATION)
     }
     this.#touches = 0
   }
 
-  #adjust(postings: Postings, { names }: Plan): void {
-    const { speakers, lengths } = postings
+  /**
+   * What was said at the time that is asked about, or speaks of it. A mention alone counts only near that time: an index
+   * of words cannot find it elsewhere.
+   */
+  #addTime({ size, times, firstDays, lastDays }: Postings, { from, to, weight }: NonNullable<Plan['time']>): void {
+    for (let memory = 0; memory < size; memory++) {
+      const time = times[memory] as number
+      const isSaid = time >= from && time < to
+      const isMentioned = (firstDays[memory] as number) * DAY < to && (lastDays[memory] as number) * DAY > from
+      if (!isSaid && !isMentioned) continue
+      const known = this.sums[memory] as number
+      if (known === 0) {
+        if (time < from - MENTION_MARGIN || time >= to + MENTION_MARGIN) continue
+        this.memories[this.found++] = memory
+      }
+      this.sums[memory] = known + weight
+      this.ways[memory] = (this.ways[memory] as number) | DATE
+    }
+  }
+
+  #adjust(postings: Postings, { names, asksWhen, saidBy }: Plan): void {
+    const { speakers, lengths, roles, timely } = postings
+    const otherRole = saidBy && roleNumber(saidBy === 'user' ? 'assistant' : 'user')
     const named = names.length === 0 ? [] : postings.speakersNamed(names)
     // A query that names two speakers asks for neither; one may be named of whom nothing was appended.
     const isSpeakerAsked = names.length > 0 && named.length < 2
     for (let i = 0; i < this.found; i++) {
       const memory = this.memories[i] as number
       let sum = (this.sums[memory] as number) * (1 + LENGTH_PRIOR * Math.log1p(lengths[memory] as number))
-      if (isSpeakerAsked && (speakers[memory] as number) >= 0 && speakers[memory] !== named[0]) sum *= OTHER_SPEAKER
+      const hasSpeaker = (speakers[memory] as number) >= 0
+      if (isSpeakerAsked && hasSpeaker && speakers[memory] !== named[0]) sum *= OTHER_SPEAKER
+      if (!hasSpeaker && roles[memory] === otherRole) sum *= OTHER_ROLE
+      if (asksWhen && timely[memory] === 1) sum *= TIME_WORD
       this.sums[memory] = sum
     }
   }

@@ -26,9 +26,18 @@ export const LENGTH_PRIOR = 0.1
 
 /** What a turn keeps of its score if the query names somebody else as the speaker. */
 export const OTHER_SPEAKER = 1 / 1.8
+/** The same where a turn has no name but a role: `my` asks for what the user said. */
+export const OTHER_ROLE = 0.8
 /** `Name: ` must begin so many turns, and such a share of them, to be a speaker and not a label like `Error: `. */
 export const SPEAKER_TURNS = 3
 export const SPEAKER_SHARE = 0.02
+
+/** What the time that is asked about counts for, as a term of its rarity. */
+export const TIME_WEIGHT = 2
+/** A week: who says `yesterday` or `next Monday` speaks of a time nearby. */
+export const MENTION_MARGIN = 7 * 86_400_000
+/** What a turn with a time in it gains where the answer is a time. */
+export const TIME_WORD = 1.2
 
 /** The sum at which words alone score one half. */
 export const HALF = 10

@@ -1,0 +1,77 @@
+import { timeAsked, type Window } from './dates.ts'
+import { ASKING_WORDS, ENGLISH_WORDS, STOP_WORDS, TELLING_WORDS } from './english.ts'
+import { stemOf, wordsOf } from './stems.ts'
+import { MAX_CHARACTERS, SPEAKER_MARK } from './terms.ts'
+import { timeWord } from './time-words.ts'
+
+/** What a query asks for. */
+export type Question = {
+  /** Each once. */
+  terms: string[]
+  /** The time that is asked about. */
+  window: Window | undefined
+  /** The answer is a time. */
+  asksWhen: boolean
+  /** Who is likely to have said it. */
+  saidBy: 'user' | 'assistant' | undefined
+}
+
+/** `What did I …`, `What is my …` ask for what the user said, `What did you …` for what the assistant did. */
+const ME = new Set(
+  wordsOf(`i my me mine we our us ich mein meine meinen meinem meiner mich mir wir uns unser unsere je mon ma mes nous notre
+    mi mis nosotros nuestro nuestra я мой моя мою мне мы наш наша нашу`),
+)
+const YOU = new Set(wordsOf('you your du dir dich dein deine tu vous votre te ты тебя тебе'))
+
+/** Terms beyond these are left out: a message may have thousands. */
+const MAX_TERMS = 48
+/** A question is short: a longer message is looked for by its terms alone. */
+const MAX_WORDS = 64
+
+const ASKS_WHEN =
+  /^(?:until |since )?(?:when|what (?:date|day|month|year|time)|how long|wann|quand|cuando|когда)(?: |$)/
+
+export function questionOf(text: string, now: number): Question {
+  const words = wordsOf(text.slice(0, MAX_CHARACTERS))
+  const stems = words.map(stemOf)
+  const terms = new Set(stems.filter((_, at) => !STOP_WORDS.has(words[at] as string)))
+  if (words.length > MAX_WORDS) {
+    return { terms: [...terms].slice(0, MAX_TERMS), window: undefined, asksWhen: false, saidBy: undefined }
+  }
+  const window = timeAsked(stems, now)
+  const ignored = ignoredTerms(words, stems, window !== undefined)
+  const others = [...terms].filter((term) => !ignored.has(term))
+  return {
+    // A time is enough to go by.
+    terms: (others.length > 0 || window ? others : [...terms]).slice(0, MAX_TERMS),
+    window,
+    asksWhen: ASKS_WHEN.test(words.slice(0, 4).join(' ')),
+    saidBy: saidBy(words),
+  }
+}
+
+/** The first of the two decides: `What did I tell you?` */
+function saidBy(words: string[]): Question['saidBy'] {
+  const first = words.find((word) => ME.has(word) || YOU.has(word))
+  if (first === undefined) return undefined
+  return ME.has(first) ? 'user' : 'assistant'
+}
+
+/** What must be counted in a scope: the terms of the question, and the same as names of speakers. */
+export function countedTerms({ terms }: Question): string[] {
+  return [...terms, ...terms.map((term) => SPEAKER_MARK + term)]
+}
+
+/** What says how something is asked, not what. With a time, `last week` does too; a month or a weekday may be written. */
+function ignoredTerms(words: string[], stems: string[], hasWindow: boolean): Set<string> {
+  const isEnglish = words.some((word) => ENGLISH_WORDS.has(word))
+  return new Set(
+    stems.filter((_, at) => {
+      const word = words[at] as string
+      if (isEnglish && ASKING_WORDS.has(word)) return true
+      if (!hasWindow) return false
+      const time = timeWord(stems, at)
+      return TELLING_WORDS.has(word) || (time !== undefined && time.is !== 'month' && time.is !== 'weekday')
+    }),
+  )
+}
