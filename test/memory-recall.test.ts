@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import * as agents from '../src/agents/store.ts'
+import type { Found } from '../src/operation/recall.ts'
 import { newAgent } from './support/agents.ts'
 import { searchMemory, writeMemory } from './support/memory.ts'
 import { onBothEngines } from './support/service.ts'
@@ -25,16 +26,10 @@ onBothEngines('what an agent remembers of its conversations', (service) => {
     const { created_at } = data[0]
     const said = { content: 'The blue door sticks', kind: 'turn', user_id: 'anna', session_id: 's1', created_at }
     const [answer, message] = data
-    const { id, score } = message
-    assert.deepEqual(answer, {
-      ...said,
-      id: answer.id,
-      score: answer.score,
-      role: 'assistant',
-      metadata: { request_id },
-    })
-    assert.deepEqual(message, { ...said, id, score, role: 'user', metadata: { request_id } })
-    assert.ok(answer.score > score, 'answers get more of the words of their questions than the other way round')
+    const found = ({ id, score }: Found) => ({ ...said, id, score, matched: ['words'], metadata: { request_id } })
+    assert.deepEqual(answer, { ...found(answer), role: 'assistant' })
+    assert.deepEqual(message, { ...found(message), role: 'user' })
+    assert.ok(answer.score > message.score, 'answers get more of the words of their questions than the other way round')
     assert.equal(data.length, 2)
   })
 

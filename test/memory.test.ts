@@ -51,7 +51,7 @@ onBothEngines('memory', (service) => {
       assert.deepEqual(reply.body, { success: true, data: { items: kept } })
 
       const { data, pagination } = await searchMemory(service(), agent, { query: 'black tea' })
-      assert.deepEqual(data, [{ ...kept[1], score: data[0].score }])
+      assert.deepEqual(data, [{ ...kept[1], score: data[0].score, matched: ['words'] }])
       assert.deepEqual(pagination, { limit: 10, offset: 0, total: 1, has_more: false })
     })
 
@@ -166,6 +166,34 @@ onBothEngines('memory', (service) => {
       assert.equal(hits[0], 'For which day, and under which telephone number?')
       assert.ok(hits.includes('Friday. It is 555 0199'))
       assert.ok(!hits.includes('The weather is fine'))
+    })
+
+    test('a time in the query finds what was said then, and each hit tells how it was found', async () => {
+      const agent = await newAgent(service())
+      const daysAgo = (days: number) => new Date(Date.now() - days * 86_400_000).toISOString()
+      const say = (content: string, days: number) => {
+        const context = { user_id: 'anna', session_id: content }
+        return { kind: 'turn', role: 'user', content, context, created_at: daysAgo(days) }
+      }
+      await writeMemory(service(), agent, [
+        say('The plumber came', 1),
+        say('We had soup', 0),
+        say('I bought a kettle', 1),
+        say('The kettle leaks', 40),
+      ])
+      const search = async (query: string) => {
+        const { data } = await searchMemory(service(), agent, { query, context: { user_id: 'anna' } })
+        return data.map(({ content, matched }: { content: string; matched: string[] }) => [content, ...matched])
+      }
+      assert.deepEqual(await search('What did I tell you yesterday?'), [
+        ['I bought a kettle', 'date'],
+        ['The plumber came', 'date'],
+      ])
+      assert.deepEqual(await search('What about the kettle yesterday?'), [
+        ['I bought a kettle', 'words', 'date'],
+        ['The plumber came', 'date'],
+        ['The kettle leaks', 'words'],
+      ])
     })
 
     test('context limits it to a user, a session, or both', async () => {

@@ -102,8 +102,8 @@ function relativeAt({ stems, now }: Reading, at: number): Window | undefined {
     offsetOf(timeWord(stems, at - 1)) ?? (word.is === 'unit' ? offsetOf(timeWord(stems, at + 1)) : undefined)
   if (offset === undefined) return undefined
   if (word.is === 'unit') return span(word.unit, offset, now)
-  if (word.is === 'weekday') return days(weekday(word.number, now, offset), 1)
-  if (word.is === 'month') return month(word.number, now, offset)
+  if (word.is === 'weekday') return days(latestWeekday(word.number, now, offset), 1)
+  if (word.is === 'month') return latestMonth(word.number, now, offset)
   return undefined
 }
 
@@ -125,11 +125,11 @@ function monthAt({ stems, now }: Reading, at: number): Window | undefined {
     const year = stems[at + 1] ?? ''
     if (YEAR.test(year)) return months(Number(year), word.number, 1)
     if (timeWord(stems, at - 1)?.is === 'within' || /^\p{L}月$/u.test(stems[at] as string))
-      return month(word.number, now, 0)
+      return latestMonth(word.number, now, 0)
   }
   const number = Number(stems[at])
   const isNumbered = /^[月월]/.test(stems[at + 1] ?? '') || stems[at - 1] === 'thang'
-  return isNumbered && number >= 1 && number <= 12 ? month(number - 1, now, 0) : undefined
+  return isNumbered && number >= 1 && number <= 12 ? latestMonth(number - 1, now, 0) : undefined
 }
 
 /** Months whose names are also other words or names: may, to march, maïs, Jan. */
@@ -154,7 +154,7 @@ function yearAt({ stems }: Reading, at: number): Window | undefined {
 /** `on Tuesday`. */
 function weekdayAt({ stems, now }: Reading, at: number): Window | undefined {
   const word = timeWord(stems, at)
-  return word?.is === 'weekday' ? days(weekday(word.number, now, 0), 1) : undefined
+  return word?.is === 'weekday' ? days(latestWeekday(word.number, now, 0), 1) : undefined
 }
 
 /** The day, week, month … that is so many after the present one. */
@@ -170,14 +170,14 @@ function span(unit: Unit, offset: number, now: number): Window {
 }
 
 /** The latest such day: today may be it, unless it is the last or the next one that is asked for. */
-function weekday(number: number, now: number, offset: number): number {
+function latestWeekday(number: number, now: number, offset: number): number {
   const since = (new Date(now).getUTCDay() - number + 7) % 7
   const latest = startOfDay(now) - (since === 0 && offset < 0 ? 7 : since) * DAY
   return offset > 0 ? latest + 7 * DAY : latest
 }
 
 /** The latest such month that has begun, or the one before or after that. */
-function month(number: number, now: number, offset: number): Window {
+function latestMonth(number: number, now: number, offset: number): Window {
   const date = new Date(now)
   const isPresent = date.getUTCMonth() === number
   const year = date.getUTCFullYear() - (number > date.getUTCMonth() ? 1 : 0)
