@@ -46,9 +46,12 @@ export type Overrides = {
   now?: () => number
   log?: Logger
   outgoing?: Pick<OutgoingPolicy, 'lookup' | 'nameservers' | 'ca'>
+  lingerMs?: number
 }
 
 const HOUSEKEEPING_MS = 30_000
+/** How long a stop waits for requests that are on their way on idle connections. */
+const LINGER_MS = 1_000
 /** How long a cancelled run's client may take to hear of it. */
 const LAST_WORDS_MS = 1_000
 
@@ -169,13 +172,14 @@ async function openApp(config: Config, overrides: Overrides): Promise<App> {
   const housekeeping = setInterval(keepHouse, HOUSEKEEPING_MS)
 
   const background = startBackground(parts)
+  const { lingerMs = LINGER_MS } = overrides
 
   const closeAll = async () => {
     clearInterval(housekeeping)
     // What has not ended by then is cancelled while its client can still be told.
     const hurry = setTimeout(() => void parts.runtime.close(), config.server.drainTimeout)
     await Promise.all([
-      server.close(config.server.drainTimeout + LAST_WORDS_MS),
+      server.close({ lingerMs, drainMs: config.server.drainTimeout + LAST_WORDS_MS }),
       background.close(),
       dispatcher.stop(config.server.drainTimeout),
     ])
@@ -191,7 +195,7 @@ async function openApp(config: Config, overrides: Overrides): Promise<App> {
   }
   try {
     // Once it listens nothing can go wrong any more that would keep the only key from being shown.
-    const url = await server.listen(config.server)
+    const url = await server.listen()
     const first = await firstStart(parts)
     let stopping: Promise<void> | undefined
     return {

@@ -22,7 +22,14 @@ describe('configuration sources', () => {
     const { config, settings } = folder.load()
     assert.deepEqual(config, {
       data: join(folder.path, 'data'),
-      server: { host: '127.0.0.1', port: 8787, trustedProxies: [], requestTimeout: 30_000, drainTimeout: 10_000 },
+      server: {
+        host: '127.0.0.1',
+        port: 8787,
+        trustedProxies: [],
+        requestTimeout: 30_000,
+        stallTimeout: 30_000,
+        drainTimeout: 10_000,
+      },
       database: { poolSize: 10 },
       redis: {},
       log: { level: 'info', format: 'auto', color: true },
@@ -76,6 +83,7 @@ describe('configuration sources', () => {
       port: 3,
       trustedProxies: [],
       requestTimeout: 30_000,
+      stallTimeout: 30_000,
       drainTimeout: 1000,
     })
     assert.deepEqual(originsOf(loaded, 'server.port', 'server.host', 'server.drainTimeout', 'server.trustedProxies'), [

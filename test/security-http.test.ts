@@ -85,6 +85,38 @@ describe('the HTTP layer', () => {
       )
     })
 
+    test('what is not HTTP is answered last, after every request before it', async () => {
+      const keepAlive = { ...auth, Connection: 'keep-alive' }
+      const whole = head('GET /v1/agents?limit=1', keepAlive) + head('GET /healthz', keepAlive)
+      for (const unreadable of ['\0\0\0\r\n\r\n', head('CONNECT evil.example:443', keepAlive)]) {
+        const replies = await send(whole.repeat(4) + unreadable)
+        const statuses = replies.map(({ status }) => status)
+        assert.deepEqual(statuses, [...Array(8).fill(200), unreadable.startsWith('CONNECT') ? 405 : 400])
+      }
+    })
+
+    test('a broken body is answered in its turn', async () => {
+      const keepAlive = { ...auth, Connection: 'keep-alive' }
+      const chunked = { ...keepAlive, ...json, 'Transfer-Encoding': 'chunked' }
+      const replies = await send(
+        head('GET /healthz', keepAlive).repeat(3) + `${head('POST /v1/agents', chunked)}zz\r\n`,
+      )
+      assert.deepEqual(
+        replies.map(({ status }) => status),
+        [200, 200, 200, 400],
+      )
+    })
+
+    test('a request that cannot be read leaves a line in the log', async () => {
+      const { status, headers } = await sendOne('not HTTP\r\n\r\n')
+      const line = service
+        .log()
+        .split('\n')
+        .find((candidate) => candidate.includes(headers.get('x-request-id') ?? 'nothing'))
+      const { msg, level, address } = JSON.parse(line ?? '{}')
+      assert.deepEqual([status, level, msg, address], [400, 'info', 'request that cannot be read', '127.0.0.1'])
+    })
+
     test('a body on GET is not taken for the next request', async () => {
       const inner = 'GET /v1/keys/self HTTP/1.1\r\n\r\n'
       const replies = await send(

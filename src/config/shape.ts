@@ -29,6 +29,9 @@ const Server = z.strictObject({
     .default([])
     .describe('Proxies whose `X-Forwarded-For` and `X-Forwarded-Proto` are believed'),
   requestTimeout: duration('1s', '10m').prefault('30s').describe('How long a request may take to arrive'),
+  stallTimeout: duration('1s', '10m')
+    .prefault('30s')
+    .describe('How long a client may read nothing of its reply before its connection is closed'),
   drainTimeout: duration('0s', '10m')
     .prefault('10s')
     .describe('How long running requests may finish after a stop signal'),

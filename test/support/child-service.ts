@@ -16,6 +16,7 @@ export type ChildService = {
   admin: string
   data: string
   pid(): number
+  url(): string
   // The shape is the test's to assert.
   // oxlint-disable-next-line typescript/no-explicit-any
   call(method: string, path: string, body?: unknown, headers?: Record<string, string>): Promise<any>
@@ -81,6 +82,7 @@ export async function startChildService(
     admin,
     data: env.MOORAGE_DATA,
     pid: () => child?.pid ?? 0,
+    url: () => url,
     async call(method, path, body, headers) {
       const { status, text, body: parsed } = await request(method, path, body, headers)
       if (status >= 400) throw new Error(`${method} ${path} answered ${status}: ${text}`)

@@ -95,7 +95,12 @@ async function startNode(
     const write = (line: string) => {
       log += line
     }
-    return startApp(config, { now: () => Date.now() + offset, log: createLog(config.log, { write }), outgoing })
+    return startApp(config, {
+      now: () => Date.now() + offset,
+      log: createLog(config.log, { write }),
+      outgoing,
+      lingerMs: 0,
+    })
   }
   let app = await start()
 

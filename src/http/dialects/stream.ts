@@ -1,44 +1,69 @@
+import type { ServerResponse } from 'node:http'
 import type { FastifyReply } from 'fastify'
 import type { StreamEvent } from '../../runtime/transcript.ts'
 
 const PING_MS = 15_000
 
-export type EventStream = {
+/**
+ * Server-sent events. The head goes out with the first event, so whatever fails before it keeps its own status. Events
+ * that a slow client has not made room for wait as they are, shared with all who follow the same run.
+ */
+export class EventStream {
+  readonly #reply: FastifyReply
+  readonly #raw: ServerResponse
+  readonly #headers: Record<string, string>
+  readonly #waiting: StreamEvent[] = []
+  #ping: NodeJS.Timeout | undefined
+  #ended = false
+
+  constructor(reply: FastifyReply, headers: Record<string, string>) {
+    this.#reply = reply
+    this.#raw = reply.raw
+    this.#headers = headers
+  }
+
   /** Whether the client has been told that this is a stream; before that an error is an ordinary reply. */
-  readonly opened: boolean
+  get opened(): boolean {
+    return this.#ping !== undefined
+  }
+
   /** Sends the head now rather than with the first event. */
-  open(): void
-  send(event: StreamEvent): void
-  end(): void
+  open(): void {
+    if (this.#ping) return
+    const raw = this.#raw
+    this.#reply.hijack()
+    raw.writeHead(200, {
+      ...this.#headers,
+      'Content-Type': 'text/event-stream; charset=utf-8',
+      'X-Accel-Buffering': 'no',
+    })
+    raw.flushHeaders()
+    raw.on('drain', () => this.#writeWaiting())
+    this.#ping = setInterval(() => raw.writableNeedDrain || raw.write(': ping\n\n'), PING_MS)
+    raw.once('close', () => clearInterval(this.#ping))
+  }
+
+  send(event: StreamEvent): void {
+    this.open()
+    this.#waiting.push(event)
+    this.#writeWaiting()
+  }
+
+  end(): void {
+    clearInterval(this.#ping)
+    this.#ended = true
+    this.#writeWaiting()
+  }
+
+  #writeWaiting(): void {
+    const raw = this.#raw
+    if (raw.destroyed) return
+    while (this.#waiting.length > 0 && !raw.writableNeedDrain) raw.write(format(this.#waiting.shift() as StreamEvent))
+    if (this.#ended && this.#waiting.length === 0) raw.end()
+  }
 }
 
-/** Server-sent events. The head goes out with the first event, so whatever fails before it keeps its own status. */
-export function eventStream(reply: FastifyReply, headers: Record<string, string>): EventStream {
-  const { raw } = reply
-  let ping: NodeJS.Timeout | undefined
-
-  const open = () => {
-    if (ping) return
-    reply.hijack()
-    raw.writeHead(200, { ...headers, 'Content-Type': 'text/event-stream; charset=utf-8', 'X-Accel-Buffering': 'no' })
-    raw.flushHeaders()
-    ping = setInterval(() => raw.write(': ping\n\n'), PING_MS)
-    raw.once('close', () => clearInterval(ping))
-  }
-
-  return {
-    get opened() {
-      return ping !== undefined
-    },
-    open,
-    send({ id, event, data }) {
-      open()
-      const text = typeof data === 'string' ? data : JSON.stringify(data)
-      raw.write(`id: ${id}\nevent: ${event}\ndata: ${text}\n\n`)
-    },
-    end() {
-      clearInterval(ping)
-      raw.end()
-    },
-  }
+function format({ id, event, data }: StreamEvent): string {
+  const text = typeof data === 'string' ? data : JSON.stringify(data)
+  return `id: ${id}\nevent: ${event}\ndata: ${text}\n\n`
 }

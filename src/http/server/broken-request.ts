@@ -1,4 +1,3 @@
-import type { ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import { ApiError, type ErrorCode } from '../../errors.ts'
 import { renderError, standardHeaders } from '../dialects/respond.ts'
@@ -10,27 +9,19 @@ const PARSER_ERRORS: Record<string, [ErrorCode, string]> = {
   ERR_HTTP_REQUEST_TIMEOUT: ['request_timeout', 'The request took too long to arrive'],
 }
 
+/** What a client hears whose request Node could not read. */
+export function parserError({ code: parserCode = '' }: Error & { code?: string }): ApiError {
+  const [code, message] = PARSER_ERRORS[parserCode] ?? ['invalid_request', 'The request is not valid HTTP']
+  return new ApiError(code, message)
+}
+
+export function connectRefusal(): ApiError {
+  const headers = { Allow: 'GET, POST, PUT, PATCH, DELETE' }
+  return new ApiError('method_not_allowed', 'CONNECT is not served', { headers })
+}
+
 /** Below the router there is a socket and nothing else; the client gets our envelope all the same. */
-export function answerBrokenRequest(error: Error & { code?: string }, socket: Socket, request_id: string): void {
-  if (error.code === 'ECONNRESET' || !socket.writable) {
-    socket.destroy()
-    return
-  }
-  const [code, message] = PARSER_ERRORS[error.code ?? ''] ?? ['invalid_request', 'The request is not valid HTTP']
-  const answer = () => answerRaw(socket, new ApiError(code, message), request_id)
-  // A whole request is still to be answered on this socket: before that, ours would be taken for its reply.
-  const pending = pendingReply(socket)
-  if (pending?.req.complete && !pending.writableFinished) pending.once('finish', answer)
-  else answer()
-}
-
-/** Node keeps the reply that a socket is busy with under this name, and says so nowhere else. */
-function pendingReply(socket: Socket): ServerResponse | null | undefined {
-  // oxlint-disable-next-line no-underscore-dangle
-  return (socket as { _httpMessage?: ServerResponse | null })._httpMessage
-}
-
-function answerRaw(socket: Socket, error: ApiError, request_id: string): void {
+export function answerRaw(socket: Socket, error: ApiError, request_id: string): void {
   const { status, headers, body } = renderError(error, request_id)
   const all = {
     ...standardHeaders(request_id),
@@ -40,9 +31,4 @@ function answerRaw(socket: Socket, error: ApiError, request_id: string): void {
   }
   const lines = Object.entries(all).map(([name, value]) => `${name}: ${value}`)
   socket.end(`HTTP/1.1 ${status} ${error.code}\r\n${lines.join('\r\n')}\r\n\r\n${body}`)
-}
-
-export function refuseConnect(socket: Socket, request_id: string): void {
-  const headers = { Allow: 'GET, POST, PUT, PATCH, DELETE' }
-  answerRaw(socket, new ApiError('method_not_allowed', 'CONNECT is not served', { headers }), request_id)
 }

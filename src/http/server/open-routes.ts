@@ -1,6 +1,5 @@
-import type { FastifyContextConfig, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { FastifyContextConfig, FastifyInstance, FastifyReply } from 'fastify'
 import type { Operation } from '../../operation.ts'
-import { type Rendered, send } from '../dialects/respond.ts'
 import { openApiDocument } from '../reference/openapi.ts'
 import { referencePages } from '../reference/reference.ts'
 
@@ -16,11 +15,16 @@ export const OPEN_PATHS = [
   '/llms.txt',
 ]
 
+const SLICE = 65_536
+
+/** The bytes are made once and shared by all replies. */
+type Page = { status: number; headers: Record<string, string>; body: Buffer }
+
 /** Leads people who open the service's address in a browser. */
-const WELCOME: Rendered = {
+const WELCOME: Page = {
   status: 302,
   headers: { Location: '/docs', 'Content-Type': 'text/plain; charset=utf-8' },
-  body: 'The API reference is at /docs\n',
+  body: Buffer.from('The API reference is at /docs\n'),
 }
 
 /**
@@ -32,18 +36,18 @@ export function addOpenRoutes(
   operations: readonly Operation[],
   unready: () => Promise<string | undefined>,
 ): void {
-  const add = (url: string, config: FastifyContextConfig, answer: () => Rendered | Promise<Rendered>) => {
+  const add = (url: string, config: FastifyContextConfig, answer: () => Page | Promise<Page>) => {
     app.route({
       method: ['GET', 'HEAD'],
       url,
       config,
-      handler: async (request, reply) => sendOpen(request, reply, await answer()),
+      handler: async (request, reply) => sendPage(reply, request.exchange.headers, await answer()),
     })
   }
   const addDocument = (url: string, headers: Record<string, string>, body: () => string) => {
     // Made when somebody first asks for it: a start need not wait.
-    let made: Rendered | undefined
-    add(url, { open: true }, () => (made ??= { status: 200, headers, body: body() }))
+    let made: Page | undefined
+    add(url, { open: true }, () => (made ??= { status: 200, headers, body: Buffer.from(body()) }))
   }
 
   // Liveness does not touch the database: restarting this process would not mend one that is gone.
@@ -59,10 +63,23 @@ export function addOpenRoutes(
   for (const { path, headers, body } of referencePages(document)) addDocument(path, headers, body)
 }
 
-function json(status: number, body: Record<string, string>): Rendered {
-  return { status, headers: {}, body: JSON.stringify(body) }
+function json(status: number, body: Record<string, string>): Page {
+  return { status, headers: {}, body: Buffer.from(JSON.stringify(body)) }
 }
 
-function sendOpen(request: FastifyRequest, reply: FastifyReply, rendered: Rendered): FastifyReply {
-  return send(reply.headers(request.exchange.headers), rendered)
+/** Slice by slice, as the client reads: one that does not read holds no more than a slice of what it asked for. */
+function sendPage(reply: FastifyReply, standard: Record<string, string>, { status, headers, body }: Page): void {
+  const { raw } = reply.hijack()
+  raw.writeHead(status, { ...standard, ...headers, 'Content-Length': body.length })
+  let sent = 0
+  const sendMore = () => {
+    while (sent < body.length) {
+      const hasRoom = raw.write(body.subarray(sent, sent + SLICE))
+      sent += SLICE
+      if (!hasRoom) return
+    }
+    raw.end()
+  }
+  raw.on('drain', sendMore)
+  sendMore()
 }

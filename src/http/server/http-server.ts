@@ -1,0 +1,42 @@
+import { once } from 'node:events'
+import { createServer, type Server as HttpServer, type RequestListener } from 'node:http'
+import { createServer as createTlsServer } from 'node:https'
+import type { AddressInfo } from 'node:net'
+import type { Config } from '../../config.ts'
+import { HEADER_BYTES } from './broken-request.ts'
+import { tlsOptions } from './tls.ts'
+
+const KEEP_ALIVE_MS = 72_000
+
+/** Node's HTTP server, over TLS where that is configured, with the limits that hold for every request. */
+export function createHttpServer({ requestTimeout, tls }: Config['server'], handle: RequestListener): HttpServer {
+  const options = {
+    maxHeaderSize: HEADER_BYTES,
+    connectionsCheckingInterval: 1_000,
+    headersTimeout: requestTimeout,
+    requestTimeout,
+    keepAliveTimeout: KEEP_ALIVE_MS,
+    // Node would answer in its own words; checkTransport does it in ours.
+    requireHostHeader: false,
+  }
+  const server = tls ? createTlsServer({ ...options, ...tlsOptions(tls) }, handle) : createServer(options, handle)
+  // Node would leave out what is beyond its limit; checkTransport counts them and refuses.
+  server.maxHeadersCount = 0
+  server.on('checkExpectation', handle)
+  return server
+}
+
+/** Resolves with the address that people can open. */
+export async function listen(server: HttpServer, { host, port, tls }: Config['server']): Promise<string> {
+  server.listen({ host, port })
+  await once(server, 'listening')
+  const bound = server.address() as AddressInfo
+  return `${tls ? 'https' : 'http'}://${reachable(bound)}:${bound.port}`
+}
+
+/** A server that listens everywhere is reached here, among other places. */
+function reachable({ address }: AddressInfo): string {
+  if (address === '0.0.0.0') return '127.0.0.1'
+  if (address === '::') return '[::1]'
+  return address.includes(':') ? `[${address}]` : address
+}

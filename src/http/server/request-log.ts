@@ -1,0 +1,39 @@
+import type { Socket } from 'node:net'
+import type { FastifyRequest } from 'fastify'
+import type { Logger } from '../../lib/log.ts'
+
+/** A line of the service's own log for each request. */
+export class RequestLog {
+  readonly #log: Logger
+  /** Above the level `info` only what failed is logged: to hear of every reply's end has its price. */
+  readonly all: boolean
+
+  constructor(log: Logger) {
+    this.#log = log
+    this.all = log.isLevelEnabled('info')
+  }
+
+  /** Shows the operation's path and never the query, which may hold what people typed. */
+  answered({ method, exchange }: FastifyRequest, status: number): void {
+    const { request_id, route, path, started, actor, agent } = exchange
+    const line = {
+      request_id,
+      method,
+      path: route?.operation.path ?? path.slice(0, 200),
+      status,
+      ms: Math.round((performance.now() - started) * 10) / 10,
+      actor: actor?.id,
+      agent: agent?.id,
+    }
+    this.#log[status >= 500 ? 'error' : 'info'](line, 'request')
+  }
+
+  /** Of a request that the router never saw. */
+  unreadable(socket: Socket, request_id: string, status: number): void {
+    this.#log.info({ request_id, status, address: socket.remoteAddress }, 'request that cannot be read')
+  }
+
+  flood(socket: Socket): void {
+    this.#log.info({ address: socket.remoteAddress }, 'a connection was dropped: too many requests waited on it')
+  }
+}
