@@ -15,13 +15,16 @@ export function pages<T>(load: (query: PageQuery) => Promise<Page<T>>, query: Pa
     async *[Symbol.asyncIterator]() {
       let page = await first
       let known = new Set<unknown>()
+      let offset = query.offset ?? 0
       for (;;) {
         // What was created meanwhile pushes items onto the next page: those of the last one are not told twice.
         const fresh = page.data.filter((item) => !known.has(idOf(item)))
         yield* fresh
-        if (!page.pagination.has_more || page.data.length === 0) return
+        const { has_more, total } = page.pagination
+        // Counted here, duplicates included: whatever the service says, there is an end.
+        offset += page.data.length
+        if (!has_more || page.data.length === 0 || offset >= total) return
         known = new Set(page.data.map(idOf).filter((id) => id !== undefined))
-        const offset = page.pagination.offset + page.data.length
         page = await load({ ...query, limit: query.limit ?? FOLLOWING_LIMIT, offset })
       }
     },

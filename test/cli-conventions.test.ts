@@ -41,6 +41,36 @@ describe('moorage and its exit codes', () => {
     assert.match((await shell().moorage(['agents', 'list', '--jsno'])).stderr, /Did you mean --json\?/)
   })
 
+  test('did you mean this agent', async () => {
+    for (const args of [
+      ['invoke', 'helo', 'hi'],
+      ['agents', 'get', 'helo'],
+      ['logs', 'Hello'],
+      ['chat', 'helllo'],
+      ['deployments', 'list', 'hell'],
+    ]) {
+      const { code, stderr } = await shell().moorage(args)
+      assert.equal(code, 3, stderr)
+      assert.match(stderr, /Agent ".*" not found\n {2}Did you mean hello\?\n {2}request req_/, args.join(' '))
+    }
+    const { stderr } = await shell().moorage(['agents', 'get', 'helo', '--json'])
+    const { error, request_id } = JSON.parse(stderr)
+    assert.deepEqual(error, { code: 'not_found', message: 'Agent "helo" not found', hint: 'Did you mean hello?' })
+    assert.match(request_id, /^req_/)
+  })
+
+  test('no guess where nothing is near, and none for whoever may not list agents', async () => {
+    assert.doesNotMatch((await shell().moorage(['agents', 'get', 'quite-another'])).stderr, /Did you mean/)
+    const agents = await Promise.all(
+      ['allowed', 'allowes'].map((name) => service().call('POST', '/v1/agents', { body: { name } })),
+    )
+    const agent_id = agents[0]?.body.data.id
+    const { body } = await service().call('POST', '/v1/keys', { body: { name: 'one', role: 'developer', agent_id } })
+    const env = { MOORAGE_API_KEY: body.data.secret }
+    const { stderr } = await shell().moorage(['agents', 'get', 'allowex'], { env })
+    assert.doesNotMatch(stderr, /allowes\?/)
+  })
+
   test('completion: commands, commands of commands, options', async () => {
     const complete = async (...words: string[]) => (await shell().moorage(['__complete', ...words])).stdout.split('\n')
     assert.deepEqual(await complete('ke'), ['keys', ''])
@@ -114,6 +144,8 @@ describe('moorage login', () => {
     assert.match((await shell().moorage(['whoami'])).stdout, /from +profile default/)
     assert.match((await shell().moorage(['whoami', '--profile', 'second'])).stdout, /from +profile second/)
     assert.equal((await shell().moorage(['profile', 'use', 'third'])).code, 3)
+    assert.match((await shell().moorage(['profile', 'use', 'secnod'])).stderr, /Did you mean second\?/)
+    assert.match((await shell().moorage(['whoami', '--profile', 'defualt'])).stderr, /Did you mean default\?/)
     assert.equal((await shell().moorage(['logout', '--profile', 'second'])).code, 0)
     assert.equal((await shell().moorage(['whoami', '--profile', 'second'])).code, 2)
   })

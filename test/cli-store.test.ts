@@ -12,6 +12,7 @@ import {
 import { join } from 'node:path'
 import { after, before, describe, test } from 'node:test'
 import { newShell, type Shell, shellOfNobody } from './support/cli.ts'
+import { authenticator } from './support/mfa.ts'
 import { onBothEngines, startService } from './support/service.ts'
 import { until } from './support/until.ts'
 
@@ -56,6 +57,49 @@ onBothEngines("moorage keys on the server's own machine", (service) => {
   })
 
   const status = async (key: string) => (await service().call('GET', '/v1/keys/self', { key })).status
+
+  test('a second factor as docs/security.md tells it, beside a key that is configured', async () => {
+    const { body } = await service().call('GET', '/v1/keys/self')
+    const { id } = body.data
+    const configured = { ...env, MOORAGE_URL: service().url, MOORAGE_API_KEY: service().admin }
+    const through = await shell.moorage(['mfa', 'enrol', id], { env: configured })
+    assert.equal(through.code, 4)
+    assert.match(through.stderr, /moorage mfa enrol <key_id> --local/)
+    const enrolled = await shell.moorage(['mfa', 'enrol', id, '--local'], { env: configured })
+    assert.equal(enrolled.code, 0, enrolled.stderr)
+    const secret = /secret=([A-Z2-7]+)/.exec(enrolled.stdout)?.[1] ?? ''
+    const code = authenticator(service(), secret).code()
+    const confirmed = await shell.moorage(['mfa', 'confirm', id, code, '--local'], { env: configured })
+    assert.equal(confirmed.code, 0, confirmed.stderr)
+    assert.match((await shell.moorage(['mfa', 'status', id], { env: configured })).stdout, /status +active/)
+    assert.equal((await shell.moorage(['mfa', 'remove', id, '--yes', '--local'], { env: configured })).code, 0)
+  })
+})
+
+onBothEngines('moorage audit verify', (service) => {
+  test('exit code 1 for a chain that does not hold, in words and as JSON', async () => {
+    const shell = newShell()
+    const { parts } = service().app
+    const { url } = parts.config.database
+    const env = { MOORAGE_DATA: service().data, ...(url && { DATABASE_URL: url }) }
+    const verify = (...args: string[]) => shell.moorage(['audit', 'verify', ...args], { env })
+    await until('a sealed entry', async () => {
+      const { body } = await service().call('GET', '/v1/audit-log?limit=1')
+      return body.data[0]?.seq
+    })
+    const whole = await verify('--json')
+    assert.equal(whole.code, 0, whole.stderr)
+    assert.equal(JSON.parse(whole.stdout).ok, true)
+
+    await parts.storage.db.updateTable('audit_log').set({ actor: 'somebody else' }).where('seq', '=', 1).execute()
+    const told = await verify()
+    assert.deepEqual([told.code, told.stdout], [1, ''])
+    assert.match(told.stderr, /does not hold at entry 1: the entry was altered/)
+    const { code, stdout } = await verify('--json')
+    assert.equal(code, 1)
+    assert.deepEqual(JSON.parse(stdout), { ok: false, seq: 1, problem: 'the entry was altered' })
+    shell.remove()
+  })
 })
 
 describe('moorage where there is no store', () => {

@@ -79,6 +79,52 @@ describe('the SDK and a service', () => {
   })
 })
 
+describe('the SDK and pages that move while they are read', () => {
+  /** A list, newest first, to which something is added before every page but the first. */
+  async function readMoving(limit: number, length: number) {
+    const ids = Array.from({ length }, (_, index) => index)
+    let requests = 0
+    const server = await startLocalServer((request, response) => {
+      if (requests++ > 0 && requests <= length + 1) ids.unshift(-requests)
+      if (requests > 10 * length) return response.destroy()
+      const query = new URL(request.url ?? '/', 'http://local').searchParams
+      const offset = Number(query.get('offset') ?? 0)
+      const data = ids.slice(offset, offset + limit).map((id) => ({ id }))
+      const pagination = { limit, offset, total: ids.length, has_more: offset + data.length < ids.length }
+      response.end(JSON.stringify({ data, pagination }))
+    })
+    const seen: unknown[] = []
+    for await (const { id } of createClient({ url: server.url, key: 'mrg_x', retries: 0 }).agents.list({ limit })) {
+      seen.push(id)
+    }
+    await server.close()
+    return { seen, requests }
+  }
+
+  for (const limit of [1, 2, 3]) {
+    test(`pages of ${limit}: ends, and tells everything that was there once`, async () => {
+      const { seen, requests } = await readMoving(limit, 6)
+      assert.deepEqual(seen, [0, 1, 2, 3, 4, 5])
+      assert.ok(requests <= 14, String(requests))
+    })
+  }
+
+  test('a server that tells the same page for ever does not hold anybody', async () => {
+    let requests = 0
+    const server = await startLocalServer((_request, response) => {
+      const pagination = { limit: 1, offset: 0, total: 9, has_more: ++requests < 50 }
+      response.end(JSON.stringify({ data: [{ id: 'same' }], pagination }))
+    })
+    const seen: unknown[] = []
+    for await (const { id } of createClient({ url: server.url, key: 'mrg_x' }).agents.list({ limit: 1 })) {
+      seen.push(id)
+    }
+    await server.close()
+    assert.deepEqual(seen, ['same'])
+    assert.ok(requests < 20, String(requests))
+  })
+})
+
 type Answer = (request: IncomingMessage, response: ServerResponse) => void
 
 const status =

@@ -18,8 +18,8 @@ export class Failure extends Error {
   readonly exitCode: number
   readonly hint: string | undefined
 
-  constructor(exitCode: number, message: string, hint?: string) {
-    super(message)
+  constructor(exitCode: number, message: string, hint?: string, cause?: MoorageError) {
+    super(message, { cause })
     this.exitCode = exitCode
     this.hint = hint
   }
@@ -53,19 +53,24 @@ const CODES: Record<number, string> = {
 /** An error as the API says it, for programs. */
 export function failureBody(error: unknown) {
   const exit_code = exitCodeOf(error)
-  if (error instanceof MoorageError) {
-    const { code, message, details, retry_after, request_id } = error
-    const more = { ...(retry_after !== undefined && { retry_after }), ...(details.length > 0 && { details }) }
-    return { success: false, error: { code, message, ...more }, ...(request_id && { request_id }), exit_code }
-  }
   const hint = error instanceof Failure ? error.hint?.trim() : undefined
+  const said = error instanceof Failure && error.cause ? error.cause : error
+  if (said instanceof MoorageError) {
+    const { code, message, details, retry_after, request_id } = said
+    const more = { ...(retry_after !== undefined && { retry_after }), ...(details.length > 0 && { details }) }
+    const body = { code, message, ...more, ...(hint && { hint }) }
+    return { success: false, error: body, ...(request_id && { request_id }), exit_code }
+  }
   const message = error instanceof Error ? error.message : String(error)
   return { success: false, error: { code: CODES[exit_code] ?? 'failed', message, ...(hint && { hint }) }, exit_code }
 }
 
 /** One line that says what went wrong, and lines below it that help. */
 export function explain(error: unknown): string {
-  if (error instanceof Failure) return lines(error.message, error.hint)
+  if (error instanceof Failure) {
+    const { message, hint, cause } = error
+    return lines(message, hint, cause instanceof MoorageError && `  request ${cause.request_id}`)
+  }
   if (!(error instanceof MoorageError)) return error instanceof Error ? error.message : String(error)
   const details = error.details.map(({ field, error: problem }) => `  ${field}: ${problem}`)
   return lines(error.message, ...details, hintFor(error), error.request_id && `  request ${error.request_id}`)
@@ -75,13 +80,15 @@ function hintFor({ code, retry_after }: MoorageError): string | undefined {
   if (code === 'unauthorized') {
     return "  The key is wrong, revoked or expired: `moorage login`, or `moorage keys create --local` on the server's machine"
   }
-  if (code === 'mfa_required') return '  Send the current code of your authenticator with --otp'
+  if (code === 'mfa_required') {
+    return "  Send the current code of your authenticator with --otp. A first factor is made on the server's machine: `moorage mfa enrol <key_id> --local`"
+  }
   if (code === 'rate_limited' && retry_after) return `  Try again in ${retry_after} s`
   if (code === 'unreachable')
     return '  Is the service running? `moorage start`; `moorage whoami` shows where this looks'
   return undefined
 }
 
-function lines(...parts: (string | undefined)[]): string {
+function lines(...parts: (string | undefined | false)[]): string {
   return parts.filter((part) => part).join('\n')
 }

@@ -1,6 +1,6 @@
 import { EXIT, Failure } from '../failure.ts'
 import type { World } from '../world.ts'
-import { chosenProfile, DEFAULT_URL, readProfiles } from './profiles.ts'
+import { chosenProfile, DEFAULT_URL, noProfile, readProfiles } from './profiles.ts'
 
 export type Address = {
   url: string
@@ -24,9 +24,7 @@ export function addressOf(world: World, flags: Flags): Address {
   const name = chosenProfile(world, flags, stored)
   const login = stored.profiles[name]
   const asked = flags.profile ?? world.env.MOORAGE_PROFILE
-  if (asked && !login) {
-    throw new Failure(EXIT.usage, `There is no profile "${asked}"`, '  `moorage profile` lists them')
-  }
+  if (asked && !login) throw noProfile(EXIT.usage, asked, stored)
 
   // A login that is chosen by flag counts before the environment.
   const { MOORAGE_URL, MOORAGE_API_KEY } = flags.profile === undefined ? world.env : {}

@@ -3,6 +3,7 @@ import { note } from '../terminal/output.ts'
 import type { World } from '../world.ts'
 import { addressOf, noKey } from './address.ts'
 import { clientOf } from './client.ts'
+import { withSuggestion } from './did-you-mean.ts'
 
 /** Options that every command takes. */
 export type Common = {
@@ -21,7 +22,7 @@ export async function withClient<T>(world: World, options: Common, work: (client
   const address = addressOf(world, options)
   const { url, key } = address
   if (key === undefined) throw noKey(world, address)
-  return work(clientOf(world, { url, key, otp: options.otp }))
+  return suggesting(clientOf(world, { url, key, otp: options.otp }), work)
 }
 
 /** The same where neither a service nor a key is named: then `work` goes to the store of this machine itself. */
@@ -38,8 +39,16 @@ export async function withClientOrStore<T>(
   try {
     const reason = options.local ? '' : 'no key: '
     note(world, `${reason}working on the store itself (${store.name})`, 'dim')
-    return await work(createClient({ url: 'http://local', fetch: store.fetch, retries: 0 }))
+    return await suggesting(createClient({ url: 'http://local', fetch: store.fetch, retries: 0 }), work)
   } finally {
     await store.close()
+  }
+}
+
+async function suggesting<T>(client: Client, work: (client: Client) => Promise<T>): Promise<T> {
+  try {
+    return await work(client)
+  } catch (error) {
+    throw await withSuggestion(client, error)
   }
 }

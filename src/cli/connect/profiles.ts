@@ -1,6 +1,7 @@
 import { mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { homedir } from 'node:os'
 import { dirname, join } from 'node:path'
+import { nearest } from '../../lib/nearest.ts'
 import { EXIT, Failure } from '../failure.ts'
 import type { World } from '../world.ts'
 
@@ -34,6 +35,12 @@ export function writeProfiles(world: World, profiles: Profiles): void {
   const draft = `${path}.${process.pid}`
   writeFileSync(draft, `${JSON.stringify(profiles, null, 2)}\n`, { mode: 0o600, flush: true })
   renameSync(draft, path)
+}
+
+export function noProfile(exitCode: number, name: string, { profiles }: Profiles): Failure {
+  const meant = nearest(name, Object.keys(profiles))
+  const hint = meant === undefined ? '`moorage profile` lists them' : `Did you mean ${meant}?`
+  return new Failure(exitCode, `There is no profile "${name}"`, `  ${hint}`)
 }
 
 /** The profile that is asked for, by flag or environment, else the current one. */

@@ -9,11 +9,12 @@ import {
   chosenProfile,
   DEFAULT_PROFILE,
   DEFAULT_URL,
+  noProfile,
   profilesPath,
   readProfiles,
   writeProfiles,
 } from '../../connect/profiles.ts'
-import { EXIT, Failure, usage } from '../../failure.ts'
+import { EXIT, usage } from '../../failure.ts'
 import { note, printJson, printRecord, printRows, success, warn } from '../../terminal/output.ts'
 import { ask } from '../../terminal/prompts.ts'
 import { isInteractive, type World } from '../../world.ts'
@@ -36,7 +37,7 @@ export function logout(command: Command, world: World): void {
     .action((options: { profile?: string; json?: boolean }) => {
       const stored = readProfiles(world)
       const name = chosenProfile(world, options, stored)
-      if (!stored.profiles[name]) throw new Failure(EXIT.notFound, `There is no profile "${name}"`)
+      if (!stored.profiles[name]) throw noProfile(EXIT.notFound, name, stored)
       const { [name]: _, ...profiles } = stored.profiles
       writeProfiles(world, { current: name === stored.current ? DEFAULT_PROFILE : stored.current, profiles })
       if (options.json) return printJson(world, { profile: name })
@@ -105,7 +106,7 @@ export function profile(command: Command, world: World): void {
     .option('--json', 'print JSON')
     .action((name: string, options: { json?: boolean }) => {
       const stored = readProfiles(world)
-      if (!stored.profiles[name]) throw new Failure(EXIT.notFound, `There is no profile "${name}"`)
+      if (!stored.profiles[name]) throw noProfile(EXIT.notFound, name, stored)
       writeProfiles(world, { ...stored, current: name })
       if (options.json) return printJson(world, { current: name })
       success(world, `Using ${name} (${stored.profiles[name].url})`)
