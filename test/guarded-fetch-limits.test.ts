@@ -44,7 +44,7 @@ describe('a receiver that misbehaves', () => {
       const timer = setInterval(() => response.write('.'), 5)
       response.once('close', () => clearInterval(timer))
     })
-    const response = await local(dripping.url, { timeout_ms: 100 })
+    const response = await local(dripping.url, { timeout_ms: 1_000 })
     assert.equal(response.status, 200)
     await assert.rejects(response.text(), { code: 'timeout' })
     await hungUp(dripping)

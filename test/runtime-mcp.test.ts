@@ -98,7 +98,7 @@ describe('an MCP server', () => {
     assert.equal(model.requests[1]?.body.messages.at(-1)?.content, 'found cats')
   })
 
-  test('the session is ended and every connection closed after the run', async () => {
+  test('without a user the session is ended after the run, and every request is over', async () => {
     await callOnce('search', { query: 'x' })
     assert.equal(first.seen.at(-1)?.method, 'DELETE')
     await until(() => first.open() === 0)
@@ -161,6 +161,22 @@ describe('an MCP server', () => {
   test('a result over 256 KiB is an error, and so is a response over 1 MiB', async () => {
     assert.equal((await callOnce('huge', {})).error, 'The result is larger than 256 KiB')
     assert.equal((await callOnce('flood', {})).error, 'A response is larger than 1024 KiB')
+  })
+
+  test('an answer of too many fields, or nested too deeply, leaves the server out before it is read', async () => {
+    const wide = Object.fromEntries(Array.from({ length: 20_000 }, (_, index) => [`k\\${index}`, {}]))
+    const deep = JSON.parse(`${'['.repeat(200)}${']'.repeat(200)}`)
+    for (const [enumeration, problem] of [
+      [{ properties: wide }, 'A response has more than 20000 fields'],
+      [{ enum: deep }, 'A response is nested deeper than 128 levels'],
+    ] as const) {
+      const third = await startMcpServer([{ name: 'bomb', inputSchema: { type: 'object', ...enumeration } }])
+      const { outcome, names } = await offeredTools([mcp(third)])
+      assert.equal(names, undefined)
+      assert.equal(outcome.logs[0]?.metadata.error, problem)
+      model.reset()
+      await third.close()
+    }
   })
 
   test('a call that takes longer than timeout_ms is an error', async () => {

@@ -16,6 +16,7 @@ import { type Left, Stopped } from './run-in-progress.ts'
 import { type Redact, redactor, type SecretSource, type Secrets, secretsOf } from './secrets.ts'
 import type { Step } from './steps.ts'
 import { ArgumentCheck } from './tools/argument-check.ts'
+import { McpServers } from './tools/mcp-servers.ts'
 import type { Fetch } from './tools/tool.ts'
 import { NO_TOOLS, openToolbox } from './tools/toolbox.ts'
 
@@ -56,6 +57,7 @@ export function createRuntime(options: RuntimeOptions): Runtime {
   const providerKeys = Object.fromEntries(providers.map(({ name, apiKey = '' }) => [`${name} key`, apiKey]))
   const redactKeys = redactor(providerKeys)
   const argumentCheck = new ArgumentCheck()
+  const mcpServers = new McpServers(now)
   const closing = new Cancellation()
   const idle = Promise.withResolvers<void>()
   let active = 0
@@ -80,13 +82,15 @@ export function createRuntime(options: RuntimeOptions): Runtime {
         const used = secretsOf(input.agent.tools, await secrets())
         redact = redactor({ ...providerKeys, ...valuesOf(used) })
         const call: Fetch = (url, init) => fetch(url, { ...init, owner: input.agent_id })
-        toolbox = await openToolbox(input.agent.tools, {
+        toolbox = await openToolbox(input.agent.tools, mcpServers, {
           fetch: call,
           secrets: used,
           redact,
           deadline,
           log,
           argumentCheck,
+          agent_id: input.agent_id,
+          user_id: input.context.user_id,
         })
         if (deadline.stopped) throw new Stopped()
       }
@@ -108,6 +112,7 @@ export function createRuntime(options: RuntimeOptions): Runtime {
     async close() {
       closing.cancel()
       if (active > 0) await idle.promise
+      await mcpServers.close()
     },
   }
 }

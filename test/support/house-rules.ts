@@ -49,6 +49,7 @@ const DOORS: Record<string, RegExp> = {
   pino: /^lib\/log\.ts$/,
   ai: /^runtime\//,
   '@ai-sdk/': /^runtime\//,
+  '@modelcontextprotocol/': /^runtime\/tools\//,
   jose: /^security\//,
   otpauth: /^security\//,
   'ipaddr.js': /^security\//,

@@ -9,6 +9,8 @@ export type McpServerTool = {
   call?: (args: Record<string, unknown>, headers: IncomingHttpHeaders) => string
   /** Never answers. */
   silent?: boolean
+  /** Answers with this status. */
+  status?: number
 }
 
 type RpcMessage = {
@@ -22,16 +24,21 @@ export type McpServer = {
   host: string
   /** The methods that were called, in order; `DELETE` is the end of a session. */
   seen: { method: string; headers: IncomingHttpHeaders }[]
+  /** Ends every session: requests that name one get 404. */
+  forget(): void
   /** Requests whose connection is still open. */
   open(): number
   close(): Promise<void>
 }
 
-const SESSION = 'session-1'
-
-/** A small MCP server over streamable HTTP, with sessions and an inbound stream. */
-export async function startMcpServer(tools: readonly McpServerTool[]): Promise<McpServer> {
+/** A small MCP server of revision 2025-11-25 over streamable HTTP, with an inbound stream and, unless told, sessions. */
+export async function startMcpServer(
+  tools: readonly McpServerTool[],
+  { hasSessions = true }: { hasSessions?: boolean } = {},
+): Promise<McpServer> {
   const seen: McpServer['seen'] = []
+  const sessions = new Set<unknown>()
+  let begun = 0
   let open = 0
 
   const server = await startLocalServer(async (request, response) => {
@@ -51,10 +58,27 @@ export async function startMcpServer(tools: readonly McpServerTool[]): Promise<M
     }
     const message = JSON.parse(await readBody(request)) as RpcMessage
     seen.push({ method: message.method, headers })
+    const session = headers['mcp-session-id']
+    if (session !== undefined && !sessions.has(session)) {
+      response.writeHead(404).end()
+      return
+    }
+    if (hasSessions && message.method === 'initialize') {
+      begun += 1
+      sessions.add(`session-${begun}`)
+      response.setHeader('mcp-session-id', `session-${begun}`)
+    }
     respond(response, message, headers, tools)
   })
 
-  return { url: `${server.url}/mcp`, host: server.host, seen, open: () => open, close: server.close }
+  return {
+    url: `${server.url}/mcp`,
+    host: server.host,
+    seen,
+    forget: () => sessions.clear(),
+    open: () => open,
+    close: server.close,
+  }
 }
 
 function respond(
@@ -68,7 +92,7 @@ function respond(
     return
   }
   const send = (body: object) => {
-    response.writeHead(200, { 'content-type': 'application/json', 'mcp-session-id': SESSION })
+    response.writeHead(200, { 'content-type': 'application/json' })
     response.end(JSON.stringify({ jsonrpc: '2.0', id: message.id, ...body }))
   }
   if (message.method === 'initialize') send({ result: INITIALIZED })
@@ -76,6 +100,7 @@ function respond(
   else if (message.method === 'tools/call') {
     const tool = tools.find(({ name }) => name === message.params?.name)
     if (!tool) send({ error: { code: -32_602, message: 'No such tool' } })
+    else if (tool.status) response.writeHead(tool.status).end()
     else if (!tool.silent) send({ result: callResult(tool, message.params?.arguments ?? {}, headers) })
   } else send({ error: { code: -32_601, message: 'Method not found' } })
 }

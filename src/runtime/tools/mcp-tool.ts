@@ -1,90 +1,58 @@
-import type { CallToolResult, MCPClient } from '@ai-sdk/mcp'
+import type { CallToolResult, Tool } from '@modelcontextprotocol/client'
 import { storable } from '../../lib/text.ts'
 import { fillHeaders, SecretRefused } from '../secrets.ts'
 import type { McpTool } from '../spec.ts'
 import { schemaProblem } from './input-schema.ts'
-import { type Fetch, MAX_RESULT_BYTES, type RunTool, requestError, ToolError, type ToolWorld } from './tool.ts'
+import type { McpServers, McpVisit } from './mcp-servers.ts'
+import { MAX_RESULT_BYTES, type RunTool, requestError, ToolError, type ToolWorld } from './tool.ts'
 
-const CONNECT_TIMEOUT_MS = 10_000
-const GOODBYE_TIMEOUT_MS = 2_000
-const MAX_RESPONSE_BYTES = 1024 * 1024
-const MAX_PAGES = 10
+export type McpToolset = { tools: RunTool[]; close(): Promise<void> }
 
-export type McpConnection = { tools: RunTool[]; close(): Promise<void> }
-
-/** Connects over streamable HTTP and lists the tools; throws ToolError when the server cannot be used. */
-export async function connectMcp(tool: McpTool, world: ToolWorld): Promise<McpConnection> {
-  const url = new URL(tool.url)
-  const wire = boundedWire(world)
-  let client: MCPClient | undefined
+/** The tools of a server for one run; throws ToolError when the server cannot be used. */
+export async function openMcp(server: McpTool, servers: McpServers, world: ToolWorld): Promise<McpToolset> {
+  const url = new URL(server.url)
+  let visit: McpVisit | undefined
   try {
-    const { createMCPClient } = await import('@ai-sdk/mcp')
-    client = await createMCPClient({
-      transport: {
-        type: 'http',
-        url: tool.url,
-        headers: fillHeaders(tool.headers, url, world.secrets),
-        fetch: wire.fetch,
-        redirect: 'error',
-      },
-      initializationOptions: { signal: world.deadline.signal, timeout: CONNECT_TIMEOUT_MS },
-      clientName: 'moorage',
-      onUncaughtError: () => {},
-    })
-    const connected = client
-    const tools = await listTools(connected, tool, world)
-    return { tools, close: () => wire.close(connected) }
+    visit = servers.visit(server, fillHeaders(server.headers, url, world.secrets), world)
+    const tools = toolsOf(await visit.listTools(), visit, server, world)
+    return { tools, close: visit.leave.bind(visit) }
   } catch (error) {
-    await wire.close(client)
+    await visit?.leave()
     if (world.deadline.signal.aborted) throw error
     if (error instanceof SecretRefused) throw new ToolError(error.message)
     throw mcpError(error, url)
   }
 }
 
-async function listTools(client: MCPClient, tool: McpTool, world: ToolWorld): Promise<RunTool[]> {
-  const options = { signal: world.deadline.signal, timeout: CONNECT_TIMEOUT_MS }
-  const allowed = tool.allow && new Set(tool.allow)
-  const tools: RunTool[] = []
-  let cursor: string | undefined
-  for (let page = 0; page < MAX_PAGES; page += 1) {
-    const listed = await client.listTools({ options, ...(cursor ? { params: { cursor } } : {}) })
-    for (const { name, description = '', inputSchema } of listed.tools) {
-      if (allowed && !allowed.has(name)) continue
-      const problem = schemaProblem(inputSchema)
-      if (problem) {
-        world.log('warn', `Tool ${name} left out: its inputSchema ${problem}`, { url: new URL(tool.url).origin })
-        continue
-      }
-      tools.push({
-        definition: {
-          name,
-          description: world.redact(description).slice(0, 4096),
-          input_schema: { ...inputSchema, type: 'object' },
-        },
-        call: (args) => callTool(client, tool, name, args, world),
-      })
+function toolsOf(listed: readonly Tool[], visit: McpVisit, server: McpTool, world: ToolWorld): RunTool[] {
+  const allowed = server.allow && new Set(server.allow)
+  return listed.flatMap((tool): RunTool[] => {
+    if (allowed && !allowed.has(tool.name)) return []
+    const problem = schemaProblem(tool.inputSchema)
+    if (problem) {
+      const { origin } = new URL(server.url)
+      world.log('warn', `Tool ${tool.name} left out: its inputSchema ${problem}`, { url: origin })
+      return []
     }
-    cursor = listed.nextCursor
-    if (!cursor) break
-  }
-  return tools
+    const description = world.redact(tool.description ?? '').slice(0, 4096)
+    const definition = { name: tool.name, description, input_schema: tool.inputSchema }
+    return [{ definition, call: (args) => callTool(visit, server, tool, args, world) }]
+  })
 }
 
 async function callTool(
-  client: MCPClient,
-  tool: McpTool,
-  name: string,
+  visit: McpVisit,
+  server: McpTool,
+  tool: Tool,
   args: Record<string, unknown>,
   world: ToolWorld,
 ): Promise<string> {
   let result: CallToolResult
   try {
-    const options = { signal: world.deadline.signal, timeout: tool.timeout_ms }
-    result = await client.callTool({ name, arguments: args, options })
+    result = await visit.callTool(tool, args, server.timeout_ms)
   } catch (error) {
     if (world.deadline.signal.aborted) throw error
-    const failure = mcpError(error, new URL(tool.url))
+    const failure = mcpError(error, new URL(server.url))
     throw new ToolError(world.redact(failure.message))
   }
   const text = world.redact(storable(resultText(result)))
@@ -95,12 +63,9 @@ async function callTool(
   return text
 }
 
-function resultText(result: CallToolResult): string {
-  if (!('content' in result) || !Array.isArray(result.content)) return JSON.stringify(result.toolResult ?? null)
-  if (result.content.length === 0 && result.structuredContent !== undefined) {
-    return JSON.stringify(result.structuredContent)
-  }
-  return result.content.map(partText).join('\n')
+function resultText({ content = [], structuredContent }: CallToolResult): string {
+  if (content.length === 0 && structuredContent !== undefined) return JSON.stringify(structuredContent)
+  return content.map(partText).join('\n')
 }
 
 function partText(part: { type: string; text?: unknown; resource?: unknown; uri?: unknown }): string {
@@ -112,49 +77,10 @@ function partText(part: { type: string; text?: unknown; resource?: unknown; uri?
 
 /** A JSON-RPC error is the server's word to the model; of anything below it only host and status are told. */
 function mcpError(error: unknown, url: URL): ToolError {
+  const { code, status, message, cause } = error as { [key: string]: unknown; message?: string }
   if (error instanceof ToolError) return error
-  const { code, statusCode, message } = error as { code?: unknown; statusCode?: unknown; message?: unknown }
-  if (typeof code === 'number' && typeof message === 'string') return new ToolError(message.slice(0, 2_000))
-  if (typeof statusCode === 'number') return new ToolError(`The MCP server ${url.host} answered HTTP ${statusCode}`)
-  if (typeof message === 'string' && message.includes('timed out')) {
-    return new ToolError(`The MCP server ${url.host} did not answer in time`)
-  }
-  return requestError(error, url)
-}
-
-/** The client sends its goodbye without a signal; here every request can be ended. */
-function boundedWire({ fetch, deadline }: ToolWorld): { fetch: Fetch; close(client?: MCPClient): Promise<void> } {
-  const open = new AbortController()
-  return {
-    async fetch(url, init) {
-      // The inbound stream would bring requests of the server to us, which nobody here answers.
-      if (init?.method === 'GET') return new Response(null, { status: 405 })
-      const isGoodbye = init?.method === 'DELETE'
-      const signals = [
-        open.signal,
-        deadline.signal,
-        ...(init?.signal ? [init.signal] : []),
-        ...(isGoodbye ? [AbortSignal.timeout(GOODBYE_TIMEOUT_MS)] : []),
-      ]
-      return capped(await fetch(url, { ...init, signal: AbortSignal.any(signals) }))
-    },
-    async close(client) {
-      await client?.close().catch(() => {})
-      open.abort()
-    },
-  }
-}
-
-function capped(response: Response): Response {
-  if (!response.body) return response
-  let size = 0
-  const counter = new TransformStream<Uint8Array, Uint8Array>({
-    transform(chunk, controller) {
-      size += chunk.byteLength
-      if (size > MAX_RESPONSE_BYTES)
-        controller.error(new ToolError(`A response is larger than ${MAX_RESPONSE_BYTES / 1024} KiB`))
-      else controller.enqueue(chunk)
-    },
-  })
-  return new Response(response.body.pipeThrough(counter), response)
+  if (typeof code === 'number') return new ToolError(String(message).slice(0, 2_000))
+  if (typeof status === 'number') return new ToolError(`The MCP server ${url.host} answered HTTP ${status}`)
+  if (code === 'REQUEST_TIMEOUT') return new ToolError(`The MCP server ${url.host} did not answer in time`)
+  return cause instanceof Error ? mcpError(cause, url) : requestError(error, url)
 }

@@ -15,6 +15,9 @@ export type ToolWorld = {
   deadline: Deadline
   log: Log
   argumentCheck: ArgumentCheck
+  agent_id: string
+  /** For whom the run is; undefined when it was not said. */
+  user_id: string | undefined
 }
 
 export type RunTool = {

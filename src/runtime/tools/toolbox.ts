@@ -3,7 +3,8 @@ import type { ToolResult } from '../outcome.ts'
 import type { McpTool, Tool } from '../spec.ts'
 import type { ToolArguments } from './arguments.ts'
 import { httpTool } from './http-tool.ts'
-import { connectMcp, type McpConnection } from './mcp-tool.ts'
+import type { McpServers } from './mcp-servers.ts'
+import { type McpToolset, openMcp } from './mcp-tool.ts'
 import { type RunTool, ToolError, type ToolWorld } from './tool.ts'
 
 export type Toolbox = {
@@ -26,17 +27,17 @@ const MAX_RUN_BYTES = 4 * 1024 * 1024
 const TOO_MUCH = { error: `The tools of this run have answered more than ${MAX_RUN_BYTES / 1024 / 1024} MiB in all` }
 
 /** An agent's tools for one run. An MCP server that cannot be used is logged and its tools are missing. */
-export async function openToolbox(tools: readonly Tool[], world: ToolWorld): Promise<Toolbox> {
+export async function openToolbox(tools: readonly Tool[], mcpServers: McpServers, world: ToolWorld): Promise<Toolbox> {
   if (tools.length === 0) return NO_TOOLS
   const servers = tools.filter((tool) => tool.type === 'mcp')
-  const connections = await Promise.all(servers.map((server) => connectOrWarn(server, world)))
+  const toolsets = await Promise.all(servers.map((server) => openOrWarn(server, mcpServers, world)))
   const close = async () => {
-    await Promise.all(connections.map((connection) => connection?.close()))
+    await Promise.all(toolsets.map((toolset) => toolset?.close()))
   }
 
   const byName = new Map<string, RunTool>()
   for (const tool of tools) if (tool.type === 'http') byName.set(tool.name, httpTool(tool, world))
-  for (const [name, tool] of mcpNames(connections, new Set(byName.keys()))) {
+  for (const [name, tool] of mcpNames(toolsets, new Set(byName.keys()))) {
     if (byName.has(name) || byName.size >= MAX_TOOLS) {
       world.log('warn', `Tool ${name} left out: ${byName.has(name) ? 'its name is taken' : 'too many tools'}`)
     } else byName.set(name, { ...tool, definition: { ...tool.definition, name } })
@@ -53,11 +54,11 @@ export async function openToolbox(tools: readonly Tool[], world: ToolWorld): Pro
   return { definitions: [...byName.values()].map((tool) => tool.definition), call, close }
 }
 
-async function connectOrWarn(server: McpTool, world: ToolWorld): Promise<McpConnection | undefined> {
+async function openOrWarn(server: McpTool, mcpServers: McpServers, world: ToolWorld): Promise<McpToolset | undefined> {
   try {
-    return await connectMcp(server, world)
+    return await openMcp(server, mcpServers, world)
   } catch (error) {
-    // At the deadline the loop's next check ends the run; the other connections must still be closed.
+    // At the deadline the loop's next check ends the run; the other servers must still be left.
     if (error instanceof ToolError) {
       world.log('warn', 'MCP server left out', { url: new URL(server.url).origin, error: world.redact(error.message) })
     }
@@ -66,9 +67,9 @@ async function connectOrWarn(server: McpTool, world: ToolWorld): Promise<McpConn
 }
 
 /** A name that two servers, or a server and an HTTP tool, would share is told apart by the server's position. */
-function mcpNames(connections: readonly (McpConnection | undefined)[], taken: ReadonlySet<string>) {
-  const offered = connections.flatMap((connection, position) =>
-    (connection?.tools ?? []).map((tool) => ({ tool, position, name: providerName(tool.definition.name) })),
+function mcpNames(toolsets: readonly (McpToolset | undefined)[], taken: ReadonlySet<string>) {
+  const offered = toolsets.flatMap((toolset, position) =>
+    (toolset?.tools ?? []).map((tool) => ({ tool, position, name: providerName(tool.definition.name) })),
   )
   const servers = Map.groupBy(offered, ({ name }) => name)
   return offered.map(({ tool, position, name }): [string, RunTool] => {

@@ -1,0 +1,185 @@
+import { createHash } from 'node:crypto'
+import type { PriorDiscovery, Tool } from '@modelcontextprotocol/client'
+import type { McpTool } from '../spec.ts'
+import { type McpAddress, McpConnection } from './mcp-connection.ts'
+import type { ToolWorld } from './tool.ts'
+
+/** What a server has said of itself. */
+type Known = { tools: Tool[]; prior: PriorDiscovery; until: number }
+
+type Idle = { key: string; connection: McpConnection; timer: NodeJS.Timeout }
+
+const KEEP_TOOLS_MS = 60_000
+const MAX_KNOWN = 500
+const KEEP_IDLE_MS = 5 * 60_000
+const MAX_IDLE = 100
+
+/** MCP servers as the runs of this process know them: their tools, and connections that wait for the next run. */
+export class McpServers {
+  readonly #now: () => number
+  readonly #known = new Map<string, Known>()
+  readonly #idle = new Set<Idle>()
+  #isClosed = false
+
+  constructor(now: () => number) {
+    this.#now = now
+  }
+
+  /** A run begins to use a server, whose headers are filled in. Nothing is sent yet. */
+  visit({ url }: McpTool, headers: Record<string, string>, world: ToolWorld): McpVisit {
+    const server = digest([world.agent_id, url, headers])
+    const remembered = this.#known.get(server)
+    const known = remembered && remembered.until > this.#now() ? remembered : undefined
+    return new McpVisit({
+      address: { url, headers, fetch: world.fetch, prior: known?.prior },
+      tools: known?.tools,
+      signal: world.deadline.signal,
+      isForUser: world.user_id !== undefined,
+      take: () => this.#take(digest([server, world.user_id ?? null])),
+      keep: (connection) => this.#keep(digest([server, world.user_id ?? null]), connection),
+      learn: (tools, prior) => this.#learn(server, tools, prior),
+      forget: () => this.#known.delete(server),
+    })
+  }
+
+  async close(): Promise<void> {
+    this.#isClosed = true
+    await Promise.all([...this.#idle].map((idle) => this.#drop(idle)))
+  }
+
+  #take(key: string): McpConnection | undefined {
+    for (const idle of this.#idle) {
+      if (idle.key !== key) continue
+      this.#idle.delete(idle)
+      clearTimeout(idle.timer)
+      return idle.connection
+    }
+    return undefined
+  }
+
+  async #keep(key: string, connection: McpConnection): Promise<void> {
+    if (this.#isClosed) return connection.end()
+    const timer = setTimeout(() => void this.#drop(idle), KEEP_IDLE_MS)
+    const idle = { key, connection, timer }
+    timer.unref()
+    this.#idle.add(idle)
+    const [oldest] = this.#idle
+    if (oldest && this.#idle.size > MAX_IDLE) await this.#drop(oldest)
+  }
+
+  #drop(idle: Idle): Promise<void> {
+    this.#idle.delete(idle)
+    clearTimeout(idle.timer)
+    return idle.connection.end()
+  }
+
+  #learn(server: string, tools: Tool[], prior: PriorDiscovery): void {
+    this.#known.delete(server)
+    const [oldest] = this.#known.keys()
+    if (oldest !== undefined && this.#known.size >= MAX_KNOWN) this.#known.delete(oldest)
+    this.#known.set(server, { tools, prior, until: this.#now() + KEEP_TOOLS_MS })
+  }
+}
+
+type VisitOptions = {
+  address: McpAddress
+  tools: Tool[] | undefined
+  signal: AbortSignal
+  isForUser: boolean
+  take: () => McpConnection | undefined
+  keep: (connection: McpConnection) => Promise<void>
+  learn: (tools: Tool[], prior: PriorDiscovery) => void
+  forget: () => void
+}
+
+/** One run's use of one server. It connects when it first has something to ask. */
+export class McpVisit {
+  readonly #options: VisitOptions
+  #connecting: Promise<McpConnection> | undefined
+  #isReused = false
+  #isBroken = false
+
+  constructor(options: VisitOptions) {
+    this.#options = options
+  }
+
+  async listTools(): Promise<Tool[]> {
+    const { tools: known, learn } = this.#options
+    if (known) return known
+    const tools = await this.#ask(
+      (connection) => connection.listTools(),
+      () => true,
+    )
+    const { prior } = await this.#connection()
+    learn(tools, prior)
+    return tools
+  }
+
+  callTool(tool: Tool, args: Record<string, unknown>, timeout_ms: number) {
+    return this.#ask((connection) => connection.callTool(tool, args, timeout_ms), isUnknownSession)
+  }
+
+  /** The connection waits for the next run, if it is sound. What a server may remember of one user is not for another. */
+  async leave(): Promise<void> {
+    const connection = await this.#connecting?.catch(() => undefined)
+    if (!connection) return
+    const { isForUser, signal, keep } = this.#options
+    const mayKeep = !this.#isBroken && !signal.aborted && (isForUser || !connection.hasSession)
+    await (mayKeep ? keep(connection) : connection.end())
+  }
+
+  /** A connection that has waited may be gone: then what was certainly not done is asked again over a new one. */
+  async #ask<T>(question: (connection: McpConnection) => Promise<T>, isSafeToRepeat: (error: unknown) => boolean) {
+    const connecting = this.#connection()
+    try {
+      return await question(await connecting)
+    } catch (error) {
+      if (isAnswer(error)) throw error
+      const mayRepeat = this.#isReused && !this.#options.signal.aborted && isSafeToRepeat(error)
+      if (!mayRepeat) {
+        this.#isBroken = true
+        this.#options.forget()
+        throw error
+      }
+    }
+    if (this.#connecting === connecting) {
+      this.#isReused = false
+      this.#connecting = undefined
+      await (await connecting).end()
+    }
+    return question(await this.#connection())
+  }
+
+  #connection(): Promise<McpConnection> {
+    if (this.#connecting) return this.#connecting
+    const connecting = this.#connect()
+    this.#connecting = connecting
+    connecting.catch(() => {
+      if (this.#connecting === connecting) this.#connecting = undefined
+    })
+    return connecting
+  }
+
+  async #connect(): Promise<McpConnection> {
+    const { take, address, signal } = this.#options
+    const waiting = take()
+    this.#isReused = waiting !== undefined
+    waiting?.enter(signal)
+    return waiting ?? McpConnection.open(address, signal)
+  }
+}
+
+/** A JSON-RPC error: the server has answered, so the connection is sound. */
+function isAnswer(error: unknown): boolean {
+  return typeof (error as { code?: unknown }).code === 'number'
+}
+
+/** HTTP 404: the server has ended the session, and has done nothing. */
+function isUnknownSession(error: unknown): boolean {
+  return (error as { status?: unknown }).status === 404
+}
+
+/** Of several parts, so that no two lists of parts are alike, and no secret is kept as a key. */
+function digest(parts: unknown[]): string {
+  return createHash('sha256').update(JSON.stringify(parts)).digest('base64')
+}
