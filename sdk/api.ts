@@ -490,6 +490,33 @@ export type UpdateAgent = {
   } | null | undefined
 }
 
+export type NewDeployment = {
+  id: string
+  agent_id: string
+  environment: string
+  version: string
+  status: 'active' | 'superseded' | 'rolled_back'
+  /** SHA-256 of the snapshot: equal digests serve the same thing */
+  digest: string
+  message: string | null
+  created_by: string
+  created_at: string
+  /** The deployment that was active before */
+  replaces: string | null
+  /** On a rollback: the deployment it undid */
+  rollback_of: string | null
+  /** What will fail as things are: a tool names a secret that is not configured, or not for its host */
+  warnings?: string[] | undefined
+}
+
+export type CreateDeployment = {
+  environment: string
+  version: string
+  message?: string | null | undefined
+  /** The agent's `digest` as you know it: 409 if the agent, or the label, has become something else */
+  digest?: string | undefined
+}
+
 export type Deployment = {
   id: string
   agent_id: string
@@ -505,14 +532,6 @@ export type Deployment = {
   replaces: string | null
   /** On a rollback: the deployment it undid */
   rollback_of: string | null
-}
-
-export type CreateDeployment = {
-  environment: string
-  version: string
-  message?: string | null | undefined
-  /** The agent's `digest` as you know it: 409 if the agent, or the label, has become something else */
-  digest?: string | undefined
 }
 
 export type RollbackPreview = {
@@ -903,7 +922,7 @@ export type Operations = {
   createDeployment: {
     params: { agent_id: string }
     body: CreateDeployment
-    data: Deployment
+    data: NewDeployment
   }
   /** List deployments */
   listDeployments: {

@@ -58,6 +58,19 @@ onBothEngines('moorage deploy', (service) => {
     return { told, again }
   }
 
+  test('warns of a secret that a tool names and nobody has set, once for each deployment', async () => {
+    const shell = newShell(service())
+    const tool = '{type: http, name: ask, url: https://api.example.com/, headers: {x-key: "{{secret.NOBODYS}}"}}'
+    writeFileSync(join(shell.folder, 'agent.yaml'), `name: warned\ntools: [${tool}]\n`)
+    const { code, stderr } = await shell.moorage(['deploy', 'v1'])
+    const again = await shell.moorage(['deployments', 'create', 'warned', 'v1', '-e', 'staging'])
+    shell.remove()
+    assert.equal(code, 0)
+    for (const told of [stderr, again.stderr]) {
+      assert.match(told, /warning Tool ask will fail: The secret NOBODYS is not configured/)
+    }
+  })
+
   test('what somebody else writes before the snapshot does not get under our label', async () => {
     const { told, again } = await deployBeside('raced', 'POST', /\/deployments/, () =>
       change('raced', { instructions: 'theirs' }),

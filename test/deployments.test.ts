@@ -31,6 +31,29 @@ onBothEngines('deployments', (service) => {
       })
     })
 
+    test('warns of secrets that its tools name and that are not there, or not for their host', async () => {
+      const headers = (name: string) => ({ authorization: `Bearer {{secret.${name}}}` })
+      await service().call('PUT', '/v1/secrets/THERE', { body: { value: 'x', hosts: ['api.example.com'] } })
+      const tools = [
+        { type: 'http', name: 'fine', url: 'https://api.example.com/{x}', headers: headers('THERE') },
+        { type: 'http', name: 'lost', url: 'https://api.example.com/', headers: headers('MISSING') },
+        { type: 'mcp', url: 'https://mcp.example.com/', headers: headers('THERE') },
+      ]
+      const agent = await newAgent(service(), { tools })
+      const expected = [
+        'Tool lost will fail: The secret MISSING is not configured',
+        'The MCP server mcp.example.com will fail: The secret THERE may not be sent to mcp.example.com',
+      ]
+      const first = await deploy(service(), agent, 'v1')
+      assert.deepEqual(first.warnings, expected)
+      // Also of a label that exists: the working copy may have changed since.
+      await service().call('PATCH', `/v1/agents/${agent}`, { body: { tools: [] } })
+      assert.deepEqual((await deploy(service(), agent, 'v1')).warnings, expected)
+      assert.equal('warnings' in (await deploy(service(), agent, 'v2')), false)
+      const { body } = await service().call('GET', `/v1/agents/${agent}/deployments/${first.id}`)
+      assert.equal('warnings' in body.data, false)
+    })
+
     test('the next one supersedes it, in its environment only', async () => {
       const agent = await newAgent(service())
       const first = await deploy(service(), agent, 'v1')

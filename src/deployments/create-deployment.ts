@@ -4,7 +4,7 @@ import * as agents from '../agents/store.ts'
 import { conflict, invalid } from '../errors.ts'
 import { operation } from '../operation.ts'
 import { toolProblems } from '../runtime/tools/review-tools.ts'
-import { CreateDeploymentBody, DeploymentReply, snapshot } from './deployment.ts'
+import { CreateDeploymentBody, DeploymentReply, NewDeployment, snapshot } from './deployment.ts'
 import * as deployments from './store.ts'
 
 export const createDeployment = operation({
@@ -21,9 +21,9 @@ export const createDeployment = operation({
   errors: ['conflict'],
   params: AgentParams,
   body: CreateDeploymentBody,
-  data: DeploymentReply,
+  data: NewDeployment,
 
-  async run({ params, body }, { db, actor, events, newId, now }) {
+  async run({ params, body }, { db, actor, events, runtime, newId, now }) {
     const agent = await agents.lock(db, params.agent_id)
     const time = now()
     const { environment, version, message, digest } = body
@@ -63,6 +63,7 @@ export const createDeployment = operation({
       data: () => DeploymentReply.parse(deployment),
       time,
     })
-    return deployment
+    const warnings = await runtime.warnings(label.definition.tools)
+    return warnings.length > 0 ? { ...deployment, warnings } : deployment
   },
 })

@@ -49,6 +49,17 @@ export const DeploymentReply = z
   })
   .meta({ id: 'Deployment' })
 
+/** The reply to a deployment that was just made. */
+export const NewDeployment = z
+  .object({
+    ...DeploymentReply.shape,
+    warnings: z
+      .array(z.string())
+      .optional()
+      .describe('What will fail as things are: a tool names a secret that is not configured, or not for its host'),
+  })
+  .meta({ id: 'NewDeployment' })
+
 const Side = z.object({ deployment_id: z.string(), version: z.string() })
 
 /** What a rollback would change. */

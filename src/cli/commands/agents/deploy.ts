@@ -3,7 +3,7 @@ import { type Agent, type Client, type Deployment, MoorageError } from '../../..
 import { takesService } from '../../command.ts'
 import { type Common, withClient } from '../../connect/connect.ts'
 import { EXIT, Failure } from '../../failure.ts'
-import { note, printJson, success } from '../../terminal/output.ts'
+import { note, printJson, success, warn } from '../../terminal/output.ts'
 import type { World } from '../../world.ts'
 import type { AgentFile } from './agent-file.ts'
 
@@ -73,6 +73,7 @@ async function serve(world: World, client: Client, agent: Agent, wanted: Wanted 
   }
   const deployment = await client.deployments.create(agent.id, { environment, version, message, digest: agent.digest })
   success(world, `${environment} serves ${version} of ${agent.name} (${deployment.id})`)
+  for (const warning of deployment.warnings ?? []) warn(world, warning)
   return deployment
 }
 

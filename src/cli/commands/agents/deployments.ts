@@ -4,7 +4,7 @@ import { takesService } from '../../command.ts'
 import { type Common, withClient } from '../../connect/connect.ts'
 import { EXIT, Failure } from '../../failure.ts'
 import { gather, type Limit, limitOption } from '../../terminal/gather.ts'
-import { type Column, note, printJson, printRecord, printRows, success } from '../../terminal/output.ts'
+import { type Column, note, printJson, printRecord, printRows, success, warn } from '../../terminal/output.ts'
 import type { World } from '../../world.ts'
 
 const COLUMNS: Column<Deployment>[] = [
@@ -58,6 +58,7 @@ export function deployments(command: Command, world: World): void {
       )
       if (options.json) return printJson(world, deployment)
       success(world, `${environment} serves ${version} (${deployment.id})`)
+      for (const warning of deployment.warnings ?? []) warn(world, warning)
     })
 }
 
