@@ -1,12 +1,12 @@
-import { randomUUID } from 'node:crypto'
 import { Redis } from 'ioredis'
 import { openAccess } from './access.ts'
 import { type OpenTrail, openTrail } from './audit/trail.ts'
-import { startBackground } from './background.ts'
+import { freeLeases, startBackground } from './background.ts'
 import type { Config } from './config.ts'
 import { type FirstStart, firstStart } from './first-start.ts'
 import { idempotency } from './http/pipeline/idempotency.ts'
 import { createServer } from './http/server/server.ts'
+import { keepRuns } from './invocations/tend-runs.ts'
 import { spendCode } from './keys/factors/spend-code.ts'
 import { keyVerifier } from './keys/verify-key.ts'
 import { idSource } from './lib/id.ts'
@@ -24,6 +24,7 @@ import { deprecatedOpenings, policiesOf } from './security/outgoing/policies.ts'
 import { fingerprint, keyring, loadMasterKey } from './security/secrets.ts'
 import type { Jobs } from './storage/jobs/run-jobs.ts'
 import { openJournal } from './storage/journal/journal.ts'
+import { nodeName } from './storage/lease.ts'
 import { openMemo } from './storage/memo.ts'
 import { openStorage } from './storage/open-storage.ts'
 import { lockFolder } from './storage/sqlite/lock.ts'
@@ -43,6 +44,8 @@ export type App = FirstStart & {
 
 /** A test hands in its own clock or log, and its own world to call out to. */
 export type Overrides = {
+  /** Which kind of process this is, to others that use the store at the same time. */
+  kind?: 'service' | 'cli'
   now?: () => number
   log?: Logger
   outgoing?: Pick<OutgoingPolicy, 'lookup' | 'nameservers' | 'ca'>
@@ -74,7 +77,8 @@ export async function buildParts(
     }
     const newId = idSource()
     const events = openEvents(storage, newId)
-    const journal = openJournal(storage, { backlog: config.limits.backlog, onWritten: events.wake })
+    const journal = openJournal(storage, { backlog: config.limits.backlog })
+    journal.onWritten(events.wake)
     const policies = policiesOf(config)
     const outgoing = new GuardedClient({ ...policies.outgoing, ...overrides.outgoing })
     const webhookClient = new GuardedClient({ ...policies.webhooks, ...overrides.outgoing })
@@ -106,11 +110,13 @@ export async function buildParts(
       log,
       newId,
       now,
-      node: randomUUID(),
+      node: nodeName(overrides.kind ?? 'service'),
     }
+    const stopRenewing = keepRuns(parts)
     return {
       parts,
       async close() {
+        stopRenewing()
         await audit.close()
         await journal.drain()
         await runtime.close()
@@ -143,6 +149,7 @@ async function openApp(config: Config, overrides: Overrides): Promise<App> {
   for (const name of deprecatedOpenings(config)) {
     log.warn(`webhooks.${name} opens calls of tools too, which is deprecated: set outgoing.${name}`)
   }
+  await freeLeases(parts)
   const limiter = openLimiter(config, now, log)
   const keys = keyVerifier(parts)
   const replays = idempotency(parts)

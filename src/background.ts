@@ -1,33 +1,30 @@
 import { removeOldEntries } from './audit/chain.ts'
-import { INVOCATION_JOB } from './invocations/invoke-agent.ts'
-import {
-  failQueued,
-  type QueuedInvocation,
-  runQueued,
-  stopCancelled,
-  stopUnwanted,
-  tendRuns,
-} from './invocations/run-queued.ts'
+import { RunQueue } from './invocations/queue/run-queue.ts'
 import * as invocations from './invocations/store.ts'
+import { stopCancelled, stopUnwanted, takeUpRuns } from './invocations/tend-runs.ts'
 import * as logs from './logs/store.ts'
 import { embedMemories } from './memory/embed-memories.ts'
 import * as memory from './memory/store.ts'
 import * as metrics from './metrics/store.ts'
 import type { Parts } from './operation/parts.ts'
 import * as claims from './storage/claims.ts'
+import type { JobHandler } from './storage/jobs/job-handler.ts'
 import * as jobs from './storage/jobs/jobs.ts'
-import { type JobHandler, type Jobs, openJobs } from './storage/jobs/run-jobs.ts'
+import { type Jobs, openJobs } from './storage/jobs/run-jobs.ts'
 import { type Sweepable, sweep } from './storage/jobs/sweep.ts'
+import { endLeases } from './storage/lease.ts'
+import { LEASED_DELIVERIES } from './webhooks/delivery/delivery-queue.ts'
 import * as deliveries from './webhooks/delivery/delivery-store.ts'
 
 const HOUR_MS = 3_600_000
 const FAILED_JOBS_KEPT_MS = 30 * 24 * HOUR_MS
-const TEND_RUNS_MS = 10_000
-const JOB_LEASE_MS = 30_000
-/** Background invocations mostly wait for a model; the rest wait in the queue. */
-const CONCURRENT_INVOCATIONS = 32
+/** How often the store is searched for what nodes that died have left. */
+const SEARCH_MS = 10_000
 
-export type Background = { jobs: Jobs; close(): Promise<void> }
+export type Background = {
+  jobs: Jobs
+  close(): Promise<void>
+}
 
 /** Everything a node does without being asked. */
 export function startBackground(parts: Parts): Background {
@@ -35,20 +32,43 @@ export function startBackground(parts: Parts): Background {
   const report = (what: string) => (err: unknown) => log.warn({ err }, `${what} failed, and will be tried again`)
 
   const running = openJobs(parts, jobHandlers(parts))
+  const queue = new RunQueue(parts)
   storage.onChange((change) => {
     if (change === 'agents') stopUnwanted(parts).catch(report('stopping the runs of a paused agent'))
     if (change === 'cancellations') stopCancelled(parts).catch(report('stopping cancelled runs'))
   })
-  const tend = () => tendRuns(parts).catch(report('looking after running invocations'))
-  tend()
-  const tending = setInterval(tend, TEND_RUNS_MS)
+  const search = () => {
+    takeUpRuns(parts)
+      .then(() => queue.survey())
+      .catch(report('taking up the runs of nodes that died'))
+  }
+  search()
+  const searching = setInterval(search, SEARCH_MS)
 
   return {
-    jobs: running,
-    async close() {
-      clearInterval(tending)
-      await running.close()
+    jobs: {
+      ...running,
+      wake() {
+        running.wake()
+        search()
+      },
     },
+    async close() {
+      clearInterval(searching)
+      await Promise.all([running.close(), queue.close()])
+    },
+  }
+}
+
+/** On SQLite what a service held when it died is free when the next one starts; elsewhere when its leases end. */
+export async function freeLeases({ storage, now, log }: Parts): Promise<void> {
+  if (storage.engine !== 'sqlite') return
+  try {
+    for (const leased of [jobs.LEASED_JOBS, invocations.LEASED_RUNS, LEASED_DELIVERIES]) {
+      await endLeases(storage.db, leased, now())
+    }
+  } catch (err) {
+    log.warn({ err }, 'what the last service left is taken up when its leases end')
   }
 }
 
@@ -72,12 +92,6 @@ function jobHandlers(parts: Parts): Record<string, JobHandler> {
   ].map(({ name, remove }) => ({ name, keep_ms: 0, remove: (db, _before, limit) => remove(db, limit) }))
 
   return {
-    [INVOCATION_JOB]: {
-      concurrency: CONCURRENT_INVOCATIONS,
-      lease_ms: JOB_LEASE_MS,
-      run: (payload, run) => runQueued(payload as QueuedInvocation, run, parts),
-      gaveUp: (payload, giveUp) => failQueued(payload as QueuedInvocation, giveUp, parts),
-    },
     ...(parts.embedder && { embeddings: embedMemories(parts.embedder, parts) }),
     /** Comes with every deleted agent and webhook. */
     purge: sweep(parts, ofDeletedAgents),

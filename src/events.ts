@@ -1,5 +1,6 @@
 import type { Database } from './storage/database.ts'
-import type { Rows, Write } from './storage/journal/journal.ts'
+import type { Rows } from './storage/journal/batch.ts'
+import type { Write } from './storage/journal/rows.ts'
 
 /** Everything a webhook can hear of. */
 export const EVENT_TYPES = [

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
+import type { Database } from '../src/storage/database.ts'
 import { startChildService } from './support/child-service.ts'
 import { startModelServer } from './support/model-server.ts'
 import { ENGINES } from './support/service.ts'
@@ -11,6 +12,12 @@ const slow = (name: string, ms: number) => ({
   model: 'builtin/script',
   script: { rules: [{ reply: 'done', delay_ms: ms }] },
 })
+
+/** Half a minute passes: nobody renews the leases of the dead process. On SQLite its successor knows that it is dead. */
+async function endLeases(db: Database): Promise<void> {
+  await db.updateTable('invocations').set({ lease_until: 0 }).execute()
+  await db.updateTable('claims').set({ lease_until: 0 }).execute()
+}
 
 for (const engine of ENGINES) {
   describe(`kill -9 during an invocation on ${engine}`, () => {
@@ -26,11 +33,7 @@ for (const engine of ENGINES) {
       const receipt = `/v1/agents/worker/invocations/${data.request_id}`
       await until('the run', async () => (await service.call('GET', receipt)).data.status === 'running')
       await service.kill()
-      // Half a minute passes: nobody renews the leases of the dead process.
-      await service.inStore(async (db) => {
-        await db.updateTable('jobs').set({ run_at: 0 }).where('kind', '=', 'invocation').execute()
-        await db.updateTable('invocations').set({ lease_until: 0 }).execute()
-      })
+      if (engine === 'postgres') await service.inStore(endLeases)
       await service.start()
       await until('the answer', async () => (await service.call('GET', receipt)).data.status === 'completed')
       const { data: done } = await service.call('GET', receipt)
@@ -56,10 +59,7 @@ for (const engine of ENGINES) {
       }
       assert.equal(last?.id, '1.15.0')
       await service.kill()
-      await service.inStore(async (db) => {
-        await db.updateTable('jobs').set({ run_at: 0 }).where('kind', '=', 'invocation').execute()
-        await db.updateTable('invocations').set({ lease_until: 0 }).execute()
-      })
+      if (engine === 'postgres') await service.inStore(endLeases)
       await service.start()
       for (const when of ['while it runs or soon after', 'afterwards']) {
         for (const id of ['1.15.0', '15.0']) {
@@ -80,6 +80,27 @@ for (const engine of ENGINES) {
       assert.equal(receipt.response, 'There was a ship')
     })
 
+    test('one that carried an Idempotency-Key can be asked for again at once', async (t) => {
+      const service = await startChildService(t, engine)
+      await service.call('POST', '/v1/agents', slow('keyed', 500))
+      const invoke = () =>
+        service.send('POST', '/v1/agents/keyed/invoke', { message: 'go' }, { 'Idempotency-Key': 'retried' })
+      const cutShort = invoke()
+      const list = '/v1/agents/keyed/invocations'
+      await until('the stored run', async () => (await service.call('GET', list)).pagination.total === 1)
+      await service.kill()
+      assert.equal(await cutShort, undefined)
+      if (engine === 'postgres') await service.inStore(endLeases)
+      await service.start()
+      const started = performance.now()
+      assert.equal((await invoke())?.status, 200)
+      assert.ok(performance.now() - started < 10_000, 'it did not wait for the lease of a dead process')
+      await until('the first has failed', async () => {
+        const { data } = await service.call('GET', list)
+        return data.map(({ status }: { status: string }) => status).join() === 'completed,failed'
+      })
+    })
+
     test('one that somebody waited for is marked failed, with its log, metric and event', async (t) => {
       const service = await startChildService(t, engine, {
         MOORAGE_OUTGOING__ALLOW_INSECURE: 'true',
@@ -93,9 +114,7 @@ for (const engine of ENGINES) {
       await until('the stored run', async () => (await service.call('GET', list)).pagination.total === 1)
       await service.kill()
       assert.equal(await answer, undefined)
-      await service.inStore(async (db) => {
-        await db.updateTable('invocations').set({ lease_until: 0 }).execute()
-      })
+      if (engine === 'postgres') await service.inStore(endLeases)
       await service.start()
       await until('the end', async () => (await service.call('GET', list)).data[0].status === 'failed')
       const { data } = await service.call('GET', list)

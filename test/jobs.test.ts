@@ -5,8 +5,9 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { pino } from 'pino'
 import { idSource } from '../src/lib/id.ts'
 import type { Json } from '../src/lib/json.ts'
+import type { JobAttempt, JobHandler } from '../src/storage/jobs/job-handler.ts'
 import { enqueue, jobWrite, type NewJob, removeFailed } from '../src/storage/jobs/jobs.ts'
-import { type JobHandler, type JobRun, openJobs } from '../src/storage/jobs/run-jobs.ts'
+import { openJobs } from '../src/storage/jobs/run-jobs.ts'
 import { openJournal } from '../src/storage/journal/journal.ts'
 import { startJobChild } from './support/job-child.ts'
 import { onBothStores } from './support/store.ts'
@@ -27,7 +28,10 @@ onBothStores('jobs', (store) => {
     kind = `kind-${++kinds}`,
     storage = store().storage,
   ) => {
-    const jobs = openJobs({ storage, now, log }, { [kind]: { concurrency: 2, lease_ms: 10_000, ...handler } })
+    const jobs = openJobs(
+      { storage, now, log, node: 'service:test' },
+      { [kind]: { concurrency: 2, lease_ms: 10_000, ...handler } },
+    )
     open.push(jobs)
     return { ...jobs, kind }
   }
@@ -36,10 +40,10 @@ onBothStores('jobs', (store) => {
   const rows = (kind: string) =>
     store().storage.db.selectFrom('jobs').selectAll().where('kind', '=', kind).orderBy('id').execute()
   /** Resolves when the handler was called so often; collects what it was called with. */
-  const calls = (count: number, act: (payload: Json, run: JobRun) => unknown = () => {}) => {
+  const calls = (count: number, act: (payload: Json, run: JobAttempt) => unknown = () => {}) => {
     const reached = Promise.withResolvers<void>()
     const seen: { payload: Json; attempts: number }[] = []
-    const run = async (payload: Json, job: JobRun) => {
+    const run = async (payload: Json, job: JobAttempt) => {
       seen.push({ payload, attempts: job.attempts })
       if (seen.length === count) reached.resolve()
       await act(payload, job)

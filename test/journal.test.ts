@@ -4,7 +4,8 @@ import { join } from 'node:path'
 import { describe, test } from 'node:test'
 import { sql } from 'kysely'
 import type { Database } from '../src/storage/database.ts'
-import { BacklogFullError, type Entry, openJournal } from '../src/storage/journal/journal.ts'
+import type { JournalEntry } from '../src/storage/journal/entry.ts'
+import { BacklogFullError, openJournal } from '../src/storage/journal/journal.ts'
 import { openStorage, type Storage } from '../src/storage/open-storage.ts'
 import { testPostgres } from './support/postgres.ts'
 import { migrateDatabase, onBothEngines } from './support/service.ts'
@@ -14,7 +15,7 @@ const SETTINGS = { table: 'settings', columns: ['name', 'value'] } as const
 
 onBothStorages('the journal', (opened) => {
   const open = (backlog = 10_000) => openJournal(opened().storage, { backlog })
-  const entry = (name: string, more: Partial<Entry> = {}): Entry => ({
+  const entry = (name: string, more: Partial<JournalEntry> = {}): JournalEntry => ({
     writes: [{ into: SETTINGS, row: [name, 'written'] }],
     ...more,
   })
@@ -62,6 +63,61 @@ onBothStorages('the journal', (opened) => {
     })
     assert.equal(await journal.commit(entry('claim-row', claim('kept', true))), true)
     assert.deepEqual(await written('claim-'), ['claim-kept', 'claim-row'])
+  })
+
+  describe('an entry that ends a lease', () => {
+    const ENDED = {
+      table: 'jobs',
+      key: ['id'],
+      until: 'run_at',
+      condition: 'failed_at is null',
+      columns: ['error', 'owner'],
+    } as const
+    const ending = (id: string, owner: string) => ({ ending: { of: ENDED, row: ['ended', null, id, owner] } })
+    const plant = async (...ids: string[]) => {
+      const job = { kind: 'planted', payload: '', run_at: 0, attempts: 1, owner: 'me' }
+      await opened()
+        .storage.db.insertInto('jobs')
+        .values(ids.map((id) => ({ ...job, id })))
+        .execute()
+    }
+    const errors = async (prefix: string) => {
+      const { db } = opened().storage
+      const rows = await db.selectFrom('jobs').select('error').where('id', 'like', `${prefix}%`).orderBy('id').execute()
+      return rows.map(({ error }) => error)
+    }
+
+    test('is written with its row, in one commit with the others', async () => {
+      const journal = open()
+      await plant('held-1', 'held-2')
+      const count = await countingCommits(opened())
+      const results = await Promise.all([
+        journal.commit(entry('held-1', ending('held-1', 'me'))),
+        journal.commit(entry('held-2', ending('held-2', 'me'))),
+        journal.commit(entry('held-3')),
+      ])
+      assert.deepEqual(results, [true, true, true])
+      assert.equal(await count('held-'), 1)
+      assert.deepEqual(await errors('held-'), ['ended', 'ended'])
+      assert.deepEqual(await written('held-'), ['held-1', 'held-2', 'held-3'])
+    })
+
+    for (const guarded of [false, true]) {
+      test(`leaves nothing when the lease was lost, and takes no other with it${guarded ? ', beside guards' : ''}`, async () => {
+        const journal = open()
+        const prefix = guarded ? 'lost-guarded' : 'lost'
+        await plant(`${prefix}-1`, `${prefix}-2`)
+        const guard = guarded ? { guard: async () => true } : {}
+        const results = await Promise.all([
+          journal.commit(entry(`${prefix}-1`, { ...ending(`${prefix}-1`, 'me'), ...guard })),
+          journal.commit(entry(`${prefix}-2`, { ...ending(`${prefix}-2`, 'another'), ...guard })),
+          journal.commit(entry(`${prefix}-3`)),
+        ])
+        assert.deepEqual(results, [true, false, true])
+        assert.deepEqual(await errors(`${prefix}-`), ['ended', null])
+        assert.deepEqual(await written(`${prefix}-`), [`${prefix}-1`, `${prefix}-3`])
+      })
+    }
   })
 
   test('one bad entry fails alone', async () => {

@@ -1,10 +1,25 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { parseDuration } from '../src/lib/duration.ts'
+import { idSource } from '../src/lib/id.ts'
 import { createLog, prettyStream } from '../src/lib/log.ts'
 import { nearest } from '../src/lib/nearest.ts'
 import { parseSize } from '../src/lib/size.ts'
 import { cutToBytes } from '../src/lib/text.ts'
+
+describe('idSource', () => {
+  test('ids of the same millisecond sort in the order in which they were made, whatever came between', () => {
+    const newId = idSource()
+    const ids: string[] = []
+    for (let i = 0; i < 2_000; i++) {
+      ids.push(newId('req', 1_794_700_800_000 + Math.floor(i / 500)))
+      if (i % 7 === 0) newId('mem', 1_600_000_000_000)
+    }
+    assert.deepEqual(ids.toSorted(), ids)
+    assert.equal(new Set(ids).size, ids.length)
+    assert.match(ids[0] as string, /^req_[0-9A-HJKMNP-TV-Z]{26}$/)
+  })
+})
 
 describe('parseDuration', () => {
   const durations = { '250ms': 250, '15s': 15_000, '1m': 60_000, '2h': 7_200_000, '30d': 2_592_000_000, '0s': 0 }

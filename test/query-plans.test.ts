@@ -2,28 +2,29 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { CompiledQuery, createQueryId, type KyselyPlugin, type RootOperationNode } from 'kysely'
 import * as invocations from '../src/invocations/store.ts'
-import * as claims from '../src/storage/claims.ts'
+import { CLAIMS } from '../src/storage/claims.ts'
 import type { Database } from '../src/storage/database.ts'
+import { renew } from '../src/storage/lease.ts'
 import { onBothStorages } from './support/storage.ts'
 
 /** What looks at a table again and again must not read all of it. */
 onBothStorages('a query that comes back every few seconds', (opened) => {
   test('renewing the claims of running requests goes by primary key', async () => {
-    const held = ['a', 'b'].map((key) => ({ scope: 'key_1', key, owner: `owner-${key}` }))
-    const plan = await planOf((db) => claims.renew(db, held, { now: 0, lease_ms: 1 }))
+    const held = ['a', 'b'].map((key) => ({ key: ['key_1', key], owner: `owner-${key}`, until: 0 }))
+    const plan = await planOf((db) => renew(db, CLAIMS, held, 1))
     assert.match(plan, opened().engine === 'sqlite' ? /SEARCH claims USING INDEX \w+ \(scope=\?/ : /claims_pkey/)
     assert.doesNotMatch(plan, /SCAN claims|Seq Scan on claims/)
   })
 
-  test('interrupted invocations are found among the unfinished', async () => {
+  test('interrupted invocations are found among the running', async () => {
     const plan = await planOf((db) => invocations.listInterrupted(db, 0, 100))
-    assert.match(plan, /invocations_unfinished/)
+    assert.match(plan, /invocations_running/)
     assert.doesNotMatch(plan, /SCAN invocations(?! USING)|Seq Scan on invocations/)
   })
 
-  test('cancelled invocations are found among the unfinished', async () => {
+  test('cancelled invocations are found among the running', async () => {
     const plan = await planOf((db) => invocations.listCancelRequested(db, 'node'))
-    assert.match(plan, /invocations_unfinished/)
+    assert.match(plan, /invocations_running/)
     assert.doesNotMatch(plan, /SCAN invocations(?! USING)|Seq Scan on invocations/)
   })
 

@@ -7,7 +7,7 @@ import { logWrites } from '../src/logs/store.ts'
 import { metricWrites } from '../src/metrics/store.ts'
 import * as claims from '../src/storage/claims.ts'
 import { type Sweepable, sweep } from '../src/storage/jobs/sweep.ts'
-import type { Write } from '../src/storage/journal/journal.ts'
+import type { Write } from '../src/storage/journal/rows.ts'
 import { onBothEngines } from './support/service.ts'
 import { onBothStores } from './support/store.ts'
 
@@ -56,9 +56,12 @@ onBothEngines(
           ...measured(seq, time),
         ],
       })
-      const claim = { scope: 'key_1', key: 'k', owner: 'o' }
-      await claims.claim(storage.db, { ...claim, key: 'old' }, 'f', { now: time - 25 * HOUR, lease_ms: 30_000 })
-      await claims.claim(storage.db, claim, 'f', { now: time, lease_ms: 30_000 })
+      const claim = (key: string, at: number) => {
+        const lease = { key: ['key_1', key], owner: 'o', until: at + 30_000 }
+        return claims.claim(storage.db, lease, 'f', { now: at, isDead: () => false })
+      }
+      await claim('old', time - 25 * HOUR)
+      await claim('k', time)
       assert.deepEqual([await count('logs', seq), await count('metrics', seq)], [2_501, 4])
 
       service().advance(1.01 * HOUR)

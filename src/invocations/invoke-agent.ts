@@ -8,7 +8,6 @@ import type { Context } from '../operation/context.ts'
 import { Accepted } from '../operation/delivery.ts'
 import { requireUser } from '../operation/scope.ts'
 import { operation } from '../operation.ts'
-import { jobWrite } from '../storage/jobs/jobs.ts'
 import { admit, leave, refusalError } from './admit.ts'
 import {
   failureOf,
@@ -22,9 +21,6 @@ import {
 } from './invocation.ts'
 import { runInvocation } from './run-invocation.ts'
 import * as invocations from './store.ts'
-
-/** The kind of the job that runs a queued invocation. */
-export const INVOCATION_JOB = 'invocation'
 
 export const invokeAgent = operation({
   id: 'invokeAgent',
@@ -128,12 +124,10 @@ function newInvocation(
   }
 }
 
-async function queue({ invocation, agent, definition }: Prepared, { commit, newId }: Context): Promise<Accepted> {
+async function queue({ invocation, agent, definition }: Prepared, { commit }: Context): Promise<Accepted> {
   if (agent.status === 'paused') throw refusalError('paused', agent, definition)
-  const { id: request_id, created_at } = invocation
-  const payload = { agent_id: agent.id, request_id }
-  const job = jobWrite({ id: newId('job', created_at), kind: INVOCATION_JOB, payload, run_at: created_at })
+  const { id: request_id } = invocation
   const reply = new Accepted({ request_id, status: 'queued' }, `/v1/agents/${agent.id}/invocations/${request_id}`)
-  await commit({ writes: [invocations.insertion(invocation), job] }, reply)
+  await commit({ writes: [invocations.insertion(invocation)] }, reply)
   return reply
 }

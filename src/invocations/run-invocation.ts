@@ -9,12 +9,12 @@ import type { Parts } from '../operation/parts.ts'
 import type { Remembered } from '../operation/recall.ts'
 import type { LiveRun } from '../runtime/live-runs.ts'
 import type { LogEntry, RunOutcome } from '../runtime/outcome.ts'
-import type { Entry, Write } from '../storage/journal/journal.ts'
+import type { JournalEntry } from '../storage/journal/entry.ts'
+import type { Write } from '../storage/journal/rows.ts'
+import { LEASE_MS } from '../storage/lease.ts'
 import { CANCELLED, type EndedInvocation, type Invocation } from './invocation.ts'
 import * as invocations from './store.ts'
 
-/** How long a node's word that it runs something is good for. */
-export const LEASE_MS = 30_000
 /** A run that waits this long is stored before it ends; shorter ones are stored once. */
 const STORED_AFTER_MS = 250
 const MAX_EVENT_RESPONSE = 32 * 1024 // bytes
@@ -33,7 +33,7 @@ export type Started = {
   streaming: boolean
 }
 
-export type Ended = { invocation: EndedInvocation; entry: Entry }
+export type Ended = { invocation: EndedInvocation; entry: JournalEntry }
 
 /** Message to outcome. What the run leaves is returned, not written: its reply must commit with it. */
 export async function runInvocation(started: Started, parts: Parts): Promise<Ended> {
@@ -48,11 +48,14 @@ export async function runInvocation(started: Started, parts: Parts): Promise<End
   }
 
   const storeRunning = async () => {
-    const lease = { owner: started.owner, lease_until: parts.now() + LEASE_MS }
-    stored = await parts.journal.commit({ writes: [invocations.insertion(started.invocation, lease)] }).catch((err) => {
-      parts.log.warn({ err, request_id: started.invocation.id }, 'could not store a running invocation')
-      return false
-    })
+    const { invocation, owner } = started
+    const lease = { key: [invocation.id], owner, until: parts.now() + LEASE_MS }
+    try {
+      stored = await parts.journal.commit({ writes: [invocations.insertion(invocation, lease)] })
+      run.lease = lease
+    } catch (err) {
+      parts.log.warn({ err, request_id: invocation.id }, 'could not store a running invocation')
+    }
   }
 
   let outcome: RunOutcome
@@ -82,7 +85,7 @@ export async function runInvocation(started: Started, parts: Parts): Promise<End
   if (!stored) return { invocation, entry: { writes: [invocations.insertion(invocation), ...writes], reserved: true } }
   return {
     invocation,
-    entry: { writes, reserved: true, guard: (db) => invocations.finish(db, invocation, started.owner) },
+    entry: { writes, reserved: true, ending: invocations.ending(invocation, started.owner) },
   }
 }
 

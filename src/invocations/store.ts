@@ -1,17 +1,15 @@
-import { sql } from 'kysely'
+import { type Selectable, sql } from 'kysely'
 import { notFound } from '../errors.ts'
 import { firstIdAt } from '../lib/id.ts'
 import { announce, type Database } from '../storage/database.ts'
-import type { BulkTable } from '../storage/journal/bulk.ts'
-import type { Write } from '../storage/journal/journal.ts'
+import type { BulkTable, EndedTable, Ending, Write } from '../storage/journal/rows.ts'
+import { hasLapsed, type Lease, type Leased } from '../storage/lease.ts'
 import { missingAgents } from '../storage/missing-agents.ts'
 import { type Page, type PageQuery, page } from '../storage/page.ts'
 import type { Tables } from '../storage/tables.ts'
 import type { Invocation } from './invocation.ts'
 
-type InvocationRow = Tables['invocations']
-
-export type Lease = { owner: string; lease_until: number }
+type InvocationRow = Selectable<Tables['invocations']>
 
 const COLUMNS = [
   'id',
@@ -42,57 +40,42 @@ const COLUMNS = [
   'cancel_requested_at',
 ] as const
 
-// The words of the index of unfinished invocations: only a query that repeats them is served by it.
-const UNFINISHED = sql<boolean>`status in ('queued', 'running')`
+const RUNS: BulkTable = { table: 'invocations', columns: COLUMNS }
 
-const into: BulkTable = { table: 'invocations', columns: COLUMNS }
+/** The same for invocations that wait in the queue: nodes hear of them. */
+export const QUEUED: BulkTable = { ...RUNS, announces: 'queue' }
+export const QUEUED_AGENT = COLUMNS.indexOf('agent_seq')
+
+/** A running invocation is leased to the node that runs it. */
+export const LEASED_RUNS: Leased = {
+  table: 'invocations',
+  key: ['id'],
+  until: 'lease_until',
+  condition: "status = 'running'",
+}
+
+const ENDED = [
+  'status',
+  'response',
+  'error',
+  'input_tokens',
+  'output_tokens',
+  'tokens_used',
+  'duration_ms',
+  'steps',
+  'finished_at',
+] as const
+const ENDED_RUNS: EndedTable = { ...LEASED_RUNS, columns: [...ENDED, 'owner', 'lease_until', 'cancel_requested_at'] }
 
 /** A row for the journal. `lease` belongs to an invocation that is running. */
 export function insertion(invocation: Invocation, lease?: Lease): Write {
-  return { into, row: valuesOf(invocation, lease) }
+  return { into: invocation.status === 'queued' ? QUEUED : RUNS, row: valuesOf(invocation, lease) }
 }
 
-/** Writes the end of an invocation that was stored as running; false when it is no longer this owner's to end. */
-export async function finish(db: Database, invocation: Invocation, owner: string): Promise<boolean> {
-  const { id, ...row } = toRow(invocation)
-  const { numUpdatedRows } = await db
-    .updateTable('invocations')
-    .set(row)
-    .where('id', '=', id)
-    .where('owner', '=', owner)
-    .where('status', '=', 'running')
-    .executeTakeFirst()
-  return numUpdatedRows > 0n
-}
-
-/** A queued invocation, or one whose run died, becomes this owner's: which attempt it is. Undefined: somebody runs it. */
-export async function begin(db: Database, id: string, lease: Lease, now: number): Promise<number | undefined> {
-  const begun = await db
-    .updateTable('invocations')
-    .set((row) => ({ status: 'running', started_at: now, attempt: row('attempt', '+', 1), ...lease }))
-    .where('id', '=', id)
-    .where((row) =>
-      row.or([row('status', '=', 'queued'), row.and([row('status', '=', 'running'), row('lease_until', '<=', now)])]),
-    )
-    .returning('attempt')
-    .executeTakeFirst()
-  return begun?.attempt
-}
-
-/** Gives a background run back, to be started over. */
-export async function requeue(db: Database, id: string, owner: string): Promise<void> {
-  await db
-    .updateTable('invocations')
-    .set({ status: 'queued', started_at: null, owner: null, lease_until: null })
-    .where('id', '=', id)
-    .where('owner', '=', owner)
-    .where('status', '=', 'running')
-    .execute()
-}
-
-export async function renew(db: Database, ids: string[], { owner, lease_until }: Lease): Promise<void> {
-  if (ids.length === 0) return
-  await db.updateTable('invocations').set({ lease_until }).where('id', 'in', ids).where('owner', '=', owner).execute()
+/** The end of an invocation that is stored as running, for the journal: it counts if the owner still holds it. */
+export function ending(invocation: Invocation, owner: string): Ending {
+  const row = toRow(invocation)
+  return { of: ENDED_RUNS, row: [...ENDED.map((column) => row[column]), null, null, null, invocation.id, owner] }
 }
 
 /** Ends an invocation that nobody runs: queued, or its owner is gone. False when somebody does after all. */
@@ -102,9 +85,7 @@ export async function endUnowned(db: Database, invocation: Invocation, now: numb
     .updateTable('invocations')
     .set(row)
     .where('id', '=', id)
-    .where((was) =>
-      was.or([was('status', '=', 'queued'), was.and([was('status', '=', 'running'), was('lease_until', '<=', now)])]),
-    )
+    .where((was) => was.or([was('status', '=', 'queued'), hasLapsed(LEASED_RUNS, now)]))
     .executeTakeFirst()
   return numUpdatedRows > 0n
 }
@@ -119,34 +100,34 @@ export async function requestCancel(db: Database, id: string, now: number): Prom
   await announce(db, 'cancellations')
 }
 
-/** Which of these somebody wants stopped. */
+// The words of the index of running invocations: only a query that repeats them is served by it.
+const RUNNING = sql<boolean>`status = 'running'`
+
+/** Which of an owner's runs somebody wants stopped. */
 export async function listCancelRequested(db: Database, owner: string): Promise<string[]> {
   const rows = await db
     .selectFrom('invocations')
     .select('id')
-    .where(UNFINISHED)
-    .where('status', '=', 'running')
+    .where(RUNNING)
     .where('owner', '=', owner)
     .where('cancel_requested_at', 'is not', null)
     .execute()
   return rows.map(({ id }) => id)
 }
 
-/** Synchronous runs whose node is gone. Background ones are their job's to take up again. */
+/** Runs that somebody waited for and whose node is gone. Those in the background go back into the queue. */
 export async function listInterrupted(db: Database, now: number, limit: number): Promise<Invocation[]> {
   const rows = await db
     .selectFrom('invocations')
     .selectAll()
-    .where(UNFINISHED)
-    .where('status', '=', 'running')
+    .where(hasLapsed(LEASED_RUNS, now))
     .where('background', '=', 0)
-    .where('lease_until', '<=', now)
     .limit(limit)
     .execute()
   return rows.map(fromRow)
 }
 
-export async function find(db: Database, agent_seq: number, id: string): Promise<Invocation | undefined> {
+async function find(db: Database, agent_seq: number, id: string): Promise<Invocation | undefined> {
   const row = await db
     .selectFrom('invocations')
     .selectAll()
@@ -200,9 +181,12 @@ export async function removeOfMissingAgents(db: Database, limit: number): Promis
   return Number(numDeletedRows)
 }
 
-function toRow(invocation: Invocation): InvocationRow {
+function toRow(invocation: Invocation): Pick<InvocationRow, (typeof COLUMNS)[number]> {
   const values = valuesOf(invocation)
-  return Object.fromEntries(COLUMNS.map((column, i) => [column, values[i]])) as InvocationRow
+  return Object.fromEntries(COLUMNS.map((column, i) => [column, values[i]])) as Pick<
+    InvocationRow,
+    (typeof COLUMNS)[number]
+  >
 }
 
 /** One value for each column, of its type. */
@@ -236,14 +220,14 @@ function valuesOf(invocation: Invocation, lease?: Lease): ValuesOf<typeof COLUMN
     invocation.started_at,
     invocation.finished_at,
     lease?.owner ?? null,
-    lease?.lease_until ?? null,
+    lease?.until ?? null,
     null, // cancel_requested_at
   ]
 }
 
-function fromRow(row: InvocationRow): Invocation {
+export function fromRow(row: InvocationRow): Invocation {
   const { context, error, steps, background, status, user_id: _user, session_id: _session, ...rest } = row
-  const { owner: _owner, lease_until: _lease, cancel_requested_at: _cancel, ...fields } = rest
+  const { owner: _owner, lease_until: _lease, cancel_requested_at: _cancel, lapses: _lapses, ...fields } = rest
   return {
     ...fields,
     status: status as Invocation['status'],

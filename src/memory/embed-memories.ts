@@ -1,7 +1,7 @@
 import type { Logger } from '../lib/log.ts'
 import type { Embedder } from '../runtime/models/embedder.ts'
 import { TextRefused } from '../runtime/models/embeddings.ts'
-import type { JobHandler } from '../storage/jobs/run-jobs.ts'
+import type { JobHandler } from '../storage/jobs/job-handler.ts'
 import type { Storage } from '../storage/open-storage.ts'
 import { type Embeddable, insertVectors, listUnembedded } from './vectors.ts'
 

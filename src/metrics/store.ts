@@ -1,7 +1,6 @@
 import { type RawBuilder, type SqlBool, sql } from 'kysely'
 import type { Database } from '../storage/database.ts'
-import type { BulkTable, Merge, Value } from '../storage/journal/bulk.ts'
-import type { Write } from '../storage/journal/journal.ts'
+import type { BulkTable, Merge, Value, Write } from '../storage/journal/rows.ts'
 import { missingAgents } from '../storage/missing-agents.ts'
 import { bucketOf, type Histogram } from './histogram.ts'
 import type { Totals } from './metric.ts'

@@ -1,5 +1,5 @@
 import type { Database } from '../storage/database.ts'
-import type { Entry } from '../storage/journal/journal.ts'
+import type { JournalEntry } from '../storage/journal/entry.ts'
 import type { ShownAgents } from '../storage/shown-agents.ts'
 import type { Actor } from './actor.ts'
 import type { Delivery } from './delivery.ts'
@@ -18,5 +18,5 @@ export type Context = Parts &
      * For operations without a transaction: writes what the run leaves and, when `data` is the reply to a request that
      * may be repeated, that reply, in one commit. False: the entry's guard refused.
      */
-    commit(entry: Entry, data?: unknown): Promise<boolean>
+    commit(entry: JournalEntry, data?: unknown): Promise<boolean>
   }

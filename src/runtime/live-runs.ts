@@ -13,10 +13,12 @@ export class LiveRun {
   readonly agent_id: string
   readonly cancellation = new Cancellation()
   readonly #runs: LiveRuns
-  /** One of the places that its agent has. */
+  /** Whether it has one of its agent's places. */
   hasPlace = false
   /** Which attempt this is, and for whom; undefined until the run begins. */
   began: { attempt: number; user_id: string | undefined } | undefined
+  /** The store's word that this node runs it, until a time; undefined while it is not stored. */
+  lease: { readonly key: readonly string[]; readonly owner: string; until: number } | undefined
   #over = false
   #ending: PromiseWithResolvers<void> | undefined
   #transcript: Transcript | undefined

@@ -1,11 +1,13 @@
-import { sql } from 'kysely'
 import type { Database } from './database.ts'
+import { isHeld, type Lease, type Leased } from './lease.ts'
 
 /** The right to run a request that carries an Idempotency-Key, and later its answer. */
-export type Claim = { scope: string; key: string; owner: string }
-
-/** How long an owner that falls silent keeps its claim. */
-export type Lease = { now: number; lease_ms: number }
+export const CLAIMS: Leased = {
+  table: 'claims',
+  key: ['scope', 'key'],
+  until: 'lease_until',
+  condition: 'status is null',
+}
 
 export type StoredReply = { status: number; headers: Record<string, string>; body: string }
 
@@ -17,24 +19,15 @@ export type Claimed =
   | { state: 'other' }
 
 const VALID_MS = 24 * 3_600_000
-const RENEWED_AT_ONCE = 500
 
-/** One atomic insert decides who runs. A claim whose owner stopped renewing its lease, or older than a day, may be taken over. */
+/** One atomic insert decides who runs. A claim that is older than a day, or whose owner is gone, may be taken over. */
 export async function claim(
   db: Database,
-  { scope, key, owner }: Claim,
+  { key: [scope = '', key = ''], owner, until }: Lease,
   fingerprint: string,
-  { now, lease_ms }: Lease,
+  { now, isDead }: { now: number; isDead: (owner: string) => boolean },
 ): Promise<Claimed> {
-  const fresh = {
-    fingerprint,
-    owner,
-    lease_until: now + lease_ms,
-    created_at: now,
-    status: null,
-    headers: null,
-    body: null,
-  }
+  const fresh = { fingerprint, owner, lease_until: until, created_at: now, status: null, headers: null, body: null }
   for (;;) {
     const inserted = await db
       .insertInto('claims')
@@ -52,7 +45,7 @@ export async function claim(
       .executeTakeFirst()
     if (!held) continue
     const expired = held.created_at + VALID_MS <= now
-    const abandoned = held.status === null && held.lease_until <= now
+    const abandoned = held.status === null && (held.lease_until <= now || isDead(held.owner))
     if (expired || abandoned) {
       const taken = await db
         .updateTable('claims')
@@ -73,40 +66,18 @@ export async function claim(
 }
 
 /** False when the claim was lost to another owner: then nothing of the run may be kept. */
-export async function complete(db: Database, held: Claim, { status, headers, body }: StoredReply): Promise<boolean> {
+export async function complete(db: Database, lease: Lease, { status, headers, body }: StoredReply): Promise<boolean> {
   const { numUpdatedRows } = await db
     .updateTable('claims')
     .set({ status, headers: JSON.stringify(headers), body })
-    .where('scope', '=', held.scope)
-    .where('key', '=', held.key)
-    .where('owner', '=', held.owner)
+    .where(isHeld(CLAIMS, lease))
     .executeTakeFirst()
   return numUpdatedRows > 0n
 }
 
 /** Frees the key after a failure, for the next try. */
-export async function release(db: Database, held: Claim): Promise<void> {
-  await db
-    .deleteFrom('claims')
-    .where('scope', '=', held.scope)
-    .where('key', '=', held.key)
-    .where('owner', '=', held.owner)
-    .where('status', 'is', null)
-    .execute()
-}
-
-/** By primary key, in small statements: whoever else writes waits for none of them long. */
-export async function renew(db: Database, held: Claim[], { now, lease_ms }: Lease): Promise<void> {
-  for (let from = 0; from < held.length; from += RENEWED_AT_ONCE) {
-    const some = held.slice(from, from + RENEWED_AT_ONCE)
-    const rows = sql.join(some.map(({ scope, key, owner }) => sql`(${scope}, ${key}, ${owner})`))
-    await db
-      .updateTable('claims')
-      .set({ lease_until: now + lease_ms })
-      .where(sql<boolean>`(scope, key, owner) in (values ${rows})`)
-      .where('status', 'is', null)
-      .execute()
-  }
+export async function release(db: Database, lease: Lease): Promise<void> {
+  await db.deleteFrom('claims').where(isHeld(CLAIMS, lease)).execute()
 }
 
 /** At most `limit`; returns how many went. */

@@ -19,6 +19,7 @@ export const CHANGES = [
   'deliveries',
   'cancellations',
   'jobs',
+  'queue',
   'secrets',
 ] as const
 

@@ -6,6 +6,7 @@ import { observability } from './migrations/0003-observability.ts'
 import { memory } from './migrations/0004-memory.ts'
 import { webhooks } from './migrations/0005-webhooks.ts'
 import { security } from './migrations/0006-security.ts'
+import { queue } from './migrations/0007-queue.ts'
 import { secrets } from './migrations/0010-secrets.ts'
 import { memoryScopes } from './migrations/0011-memory-scopes.ts'
 import { attempts } from './migrations/0012-attempts.ts'
@@ -19,6 +20,7 @@ const MIGRATIONS: Migration[] = [
   memory,
   webhooks,
   security,
+  queue,
   secrets,
   memoryScopes,
   attempts,

@@ -1,10 +1,13 @@
 import { join } from 'node:path'
-import { Kysely } from 'kysely'
+import { type Dialect, Kysely, PostgresDialect } from 'kysely'
 import { CHANGES, type Change, collectChanges, type Database, type Engine } from './database.ts'
+import { type Batch, changesOf } from './journal/rows.ts'
 import { migrate } from './migrate.ts'
-import { listen, postgresDialect } from './postgres/postgres.ts'
+import { listen, openPool, type PostgresOptions } from './postgres/postgres.ts'
+import { postgresBatches } from './postgres/write-batch.ts'
 import { privateFolder } from './sqlite/private-folder.ts'
-import { sqliteDialect } from './sqlite/sqlite.ts'
+import { openSqlite, type SqliteOptions } from './sqlite/sqlite.ts'
+import { sqliteBatches } from './sqlite/write-batch.ts'
 import type { Tables } from './tables.ts'
 
 export type Storage = {
@@ -12,10 +15,10 @@ export type Storage = {
   db: Database
   /** What must be true together. No network call and no use of `db` inside: on SQLite everybody else waits. */
   transaction<T>(work: (db: Database) => Promise<T>): Promise<T>
+  /** Many rows as one transaction, in one trip. False when a lease of the batch was lost: then nothing is written. */
+  write(batch: Batch): Promise<boolean>
   /** Called after the commit of a transaction that announced the change, here or on another node. */
   onChange(forget: (change: Change) => void): void
-  /** Says on this node that something changed; the other nodes have heard it from the database. */
-  forget(changes: Iterable<Change>): void
   /** Whether changes made on other nodes arrive here. While they do not, nothing may be answered from memory. */
   hears(): boolean
   /** Resolves when the store cannot be used any more and only a new process can help. */
@@ -45,9 +48,9 @@ export async function openStorage({ data, database }: StorageOptions): Promise<S
   const forgetAll = () => forget(CHANGES)
 
   const lost = Promise.withResolvers<Error>()
-  const dialect = url
-    ? postgresDialect({ ...database, url })
-    : sqliteDialect({
+  const { dialect, write } = url
+    ? openPostgres({ ...database, url })
+    : openFile({
         path: join(privateFolder(data), 'moorage.db'),
         silentMs,
         onForeignChange: forgetAll,
@@ -66,8 +69,13 @@ export async function openStorage({ data, database }: StorageOptions): Promise<S
       forget(changes)
       return result
     },
+    async write(batch) {
+      if (batch.inserts.length + batch.endings.length === 0) return true
+      const written = await write(db, batch)
+      if (written) forget(changesOf(batch))
+      return written
+    },
     onChange: (listener) => listeners.push(listener),
-    forget,
     lost: lost.promise,
     hears: () => listener?.hears() ?? true,
     async close() {
@@ -86,9 +94,22 @@ export async function openStorage({ data, database }: StorageOptions): Promise<S
   return storage
 }
 
+type Opened = { dialect: Dialect; write(db: Database, batch: Batch): Promise<boolean> }
+
+function openPostgres(options: PostgresOptions): Opened {
+  const pool = openPool(options)
+  return { dialect: new PostgresDialect({ pool }), write: postgresBatches(pool) }
+}
+
+function openFile(options: SqliteOptions): Opened {
+  const sqlite = openSqlite(options)
+  return { dialect: sqlite.dialect, write: sqliteBatches(sqlite) }
+}
+
 /** A migration, or the wait for another node's, may take longer than any other statement. */
 async function migratePatiently(url: string): Promise<void> {
-  const db = new Kysely<Tables>({ dialect: postgresDialect({ url, poolSize: 1, silentMs: 0 }) })
+  const { dialect } = openPostgres({ url, poolSize: 1, silentMs: 0 })
+  const db = new Kysely<Tables>({ dialect })
   try {
     await migrate(db, 'postgres')
   } finally {

@@ -123,6 +123,8 @@ type InvocationsTable = {
   owner: string | null
   lease_until: number | null
   cancel_requested_at: number | null
+  /** How often the node that ran it in the background has died. */
+  lapses: Generated<number>
 }
 
 type WebhooksTable = {
@@ -165,7 +167,8 @@ type DeliveriesTable = {
   attempts: string
   /** When it is due. Under a lease: when the lease ends, and it is due again. */
   next_attempt_at: number | null
-  lease: string | null
+  /** Who sends it at this moment. */
+  owner: string | null
   created_at: number
   delivered_at: number | null
 }

@@ -17,7 +17,7 @@ if (process.argv[1] === import.meta.filename) {
   const { options, task } = JSON.parse(process.argv[2] as string) as { options: StorageOptions; task: Task }
   const run = () => new Promise<void>(() => process.send?.('running'))
   openJobs(
-    { storage: await openStorage(options), now: Date.now, log: pino({ level: 'silent' }) },
+    { storage: await openStorage(options), now: Date.now, log: pino({ level: 'silent' }), node: 'service:child' },
     { [task.kind]: { concurrency: 1, lease_ms: task.lease_ms, run } },
   )
 }

@@ -36,6 +36,7 @@ export async function openLocalStore(
   const config = readConfig(world, { config: file, data })
   const name = config.database.url ? 'PostgreSQL' : requireFile(config)
   const { parts, close } = await buildParts(config, {
+    kind: 'cli',
     log: createLog({ ...config.log, level: 'warn', format: 'pretty' }),
   })
   return { name, parts, fetch: localFetch(parts), close }

@@ -1,4 +1,3 @@
-import { randomUUID } from 'node:crypto'
 import type { FastifyRequest } from 'fastify'
 import { ApiError, invalid } from '../../errors.ts'
 import { canonicalJson } from '../../lib/json.ts'
@@ -6,11 +5,11 @@ import type { Logger } from '../../lib/log.ts'
 import { type Keyring, sha256 } from '../../security/secrets.ts'
 import * as claims from '../../storage/claims.ts'
 import type { Database } from '../../storage/database.ts'
+import { isOfDeadService, keepLeases, LEASE_MS, type Lease } from '../../storage/lease.ts'
 import type { Storage } from '../../storage/open-storage.ts'
 import type { Rendered } from '../dialects/respond.ts'
 
 const WAIT_MS = 30_000
-const LEASE_MS = 30_000
 const POLL_MS = 100
 const PURPOSE = 'idempotency'
 const REPLAYED = 'Idempotent-Replayed'
@@ -29,39 +28,48 @@ export type Idempotency = {
   close(): Promise<void>
 }
 
-type Options = { storage: Storage; keyring: Keyring; now: () => number; log: Logger; leaseMs?: number; waitMs?: number }
+type Options = {
+  storage: Storage
+  keyring: Keyring
+  now: () => number
+  log: Logger
+  node: string
+  leaseMs?: number
+  waitMs?: number
+}
 
 export function idempotency(options: Options): Idempotency {
-  const { storage, keyring, now, log, leaseMs = LEASE_MS, waitMs = WAIT_MS } = options
-  const running = new Map<string, { claim: claims.Claim; fingerprint: string; ended: Promise<void> }>()
+  const { storage, keyring, now, log, node, leaseMs = LEASE_MS, waitMs = WAIT_MS } = options
+  const running = new Map<string, { lease: Lease; fingerprint: string; ended: Promise<void> }>()
+  let claimed = 0
 
-  const lease = () => ({ now: now(), lease_ms: leaseMs })
-
-  // The lease outlives three missed beats: a long run keeps its claim, a dead process loses it.
-  const heartbeat = setInterval(() => {
-    const held = [...running.values()].map(({ claim }) => claim)
-    claims
-      .renew(storage.db, held, lease())
-      .catch((err) => log.warn({ err }, 'could not renew the lease of running requests'))
-  }, leaseMs / 3)
-  heartbeat.unref()
+  // A long run keeps its claim, a dead process loses it. What a run that lost its claim leaves is not written anyway.
+  const stopRenewing = keepLeases(claims.CLAIMS, {
+    db: storage.db,
+    now,
+    log,
+    lease_ms: leaseMs,
+    held: () => [...running.values()].map(({ lease }) => lease),
+    lost() {},
+  })
+  const isDead = (owner: string) => isOfDeadService(owner, storage.engine, node)
 
   const seal = (text: string, secret: boolean) => (secret ? keyring.encrypt(text, PURPOSE) : text)
   const open = (text: string, secret: boolean) => (secret ? keyring.decrypt(text, PURPOSE) : text)
 
   const runClaimed = async (
-    claim: claims.Claim,
+    lease: Lease,
     { fingerprint: print, secret }: Repeatable,
     run: (held: Held) => Promise<Rendered>,
   ) => {
-    const id = `${claim.scope} ${claim.key}`
+    const id = lease.key.join(' ')
     const ended = Promise.withResolvers<void>()
-    running.set(id, { claim, fingerprint: print, ended: ended.promise })
+    running.set(id, { lease, fingerprint: print, ended: ended.promise })
     let stored = false
     try {
       return await run({
         async complete(db, reply) {
-          stored = await claims.complete(db, claim, { ...reply, body: seal(reply.body, secret) })
+          stored = await claims.complete(db, lease, { ...reply, body: seal(reply.body, secret) })
           return stored
         },
       })
@@ -70,9 +78,9 @@ export function idempotency(options: Options): Idempotency {
       throw error
     } finally {
       if (!stored)
-        await claims.release(storage.db, claim).catch((err) => log.warn({ err }, 'could not free an Idempotency-Key'))
+        await claims.release(storage.db, lease).catch((err) => log.warn({ err }, 'could not free an Idempotency-Key'))
       // Whoever took over meanwhile goes on under its own name.
-      if (running.get(id)?.claim === claim) running.delete(id)
+      if (running.get(id)?.lease === lease) running.delete(id)
       ended.resolve()
     }
   }
@@ -86,12 +94,13 @@ export function idempotency(options: Options): Idempotency {
         const known = running.get(`${scope} ${key}`)
         if (known && known.fingerprint !== print) throw keyReused()
         if (!known) {
-          const claim = { scope, key, owner: randomUUID() }
-          const claimed = await claims.claim(storage.db, claim, print, lease())
-          if (claimed.state === 'claimed') return runClaimed(claim, request, run)
-          if (claimed.state === 'other') throw keyReused()
-          if (claimed.state === 'done') {
-            const { status, headers, body } = claimed.reply
+          const time = now()
+          const lease = { key: [scope, key], owner: `${node}:${++claimed}`, until: time + leaseMs }
+          const found = await claims.claim(storage.db, lease, print, { now: time, isDead })
+          if (found.state === 'claimed') return runClaimed(lease, request, run)
+          if (found.state === 'other') throw keyReused()
+          if (found.state === 'done') {
+            const { status, headers, body } = found.reply
             return { status, headers: { ...headers, [REPLAYED]: 'true' }, body: open(body, secret) }
           }
         }
@@ -101,7 +110,7 @@ export function idempotency(options: Options): Idempotency {
       }
     },
     async close() {
-      clearInterval(heartbeat)
+      stopRenewing()
       await Promise.all([...running.values()].map(({ ended }) => ended))
     },
   }

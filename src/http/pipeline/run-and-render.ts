@@ -5,7 +5,7 @@ import type { Delivery } from '../../operation/delivery.ts'
 import type { Parts } from '../../operation/parts.ts'
 import { changes, isAudited, type Operation } from '../../operation.ts'
 import type { Database } from '../../storage/database.ts'
-import type { Entry } from '../../storage/journal/journal.ts'
+import type { JournalEntry } from '../../storage/journal/entry.ts'
 import { type Rendered, render } from '../dialects/respond.ts'
 import type { AgentGate } from './exchange.ts'
 import type { Held } from './idempotency.ts'
@@ -79,7 +79,7 @@ export async function runAndRender({ parts }: { parts: Parts }, run: Run): Promi
 }
 
 /** The entry, and with it the reply for whoever repeats the request. */
-function withReply(entry: Entry, held: Held, reply: Rendered): Entry {
+function withReply(entry: JournalEntry, held: Held, reply: Rendered): JournalEntry {
   return {
     ...entry,
     async guard(db) {

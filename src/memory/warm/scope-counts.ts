@@ -1,7 +1,7 @@
 import { sql } from 'kysely'
 import type { MemoryScope as Scope } from '../../operation/recall.ts'
 import type { Database } from '../../storage/database.ts'
-import type { BulkTable, Value } from '../../storage/journal/bulk.ts'
+import type { BulkTable, Value } from '../../storage/journal/rows.ts'
 import { listed } from '../within.ts'
 
 /** Of an agent, of one of its users, of one session of theirs. */

@@ -1,7 +1,8 @@
+import { sql } from 'kysely'
 import type { Json } from '../../lib/json.ts'
 import { announce, type Database, engineOf } from '../database.ts'
-import { type BulkTable, rowOf } from '../journal/bulk.ts'
-import type { Write } from '../journal/journal.ts'
+import { type BulkTable, rowOf, type Write } from '../journal/rows.ts'
+import { isHeld, type Lease, type Leased, take } from '../lease.ts'
 
 /** Work to be done by some node, at or after `run_at`, at least once. */
 export type NewJob = {
@@ -13,15 +14,18 @@ export type NewJob = {
   key?: string
 }
 
+/** A running job's lease ends at its `run_at`: then it is due again. */
+export const LEASED_JOBS: Leased = { table: 'jobs', key: ['id'], until: 'run_at', condition: 'failed_at is null' }
+
 /** A job that this process may run until its lease ends. */
-export type ClaimedJob = {
+export type TakenJob = {
   id: string
   kind: string
   key: string | null
   payload: string
   /** This time included. */
   attempts: number
-  owner: string
+  lease: Lease
 }
 
 const COLUMNS = ['id', 'kind', 'key', 'payload', 'run_at', 'attempts'] as const
@@ -59,57 +63,39 @@ export async function nextRunAt(db: Database, kind: string, except: string[]): P
   return next?.run_at
 }
 
-type ClaimOptions = { kind: string; limit: number; lease_ms: number; owner: string; except: string[] }
+type TakeOptions = { kind: string; limit: number; lease_ms: number; owner: string; except: string[] }
 
-/** Takes jobs that are due: queued ones, and those whose owner let its lease run out. One statement, so that nobody else gets them too. */
-export async function claim(db: Database, options: ClaimOptions, now: number): Promise<ClaimedJob[]> {
+/** Takes jobs that are due: queued ones, and those whose owner let its lease run out. */
+export async function takeDue(db: Database, options: TakeOptions, now: number): Promise<TakenJob[]> {
   const { kind, limit, lease_ms, owner, except } = options
-  const claimed = await db
-    .with(
-      (due) => due('due').materialized(),
-      (cte) =>
-        cte
-          .selectFrom('jobs')
-          .select('id')
-          .where('kind', '=', kind)
-          .where('failed_at', 'is', null)
-          .where('run_at', '<=', now)
-          .$if(except.length > 0, (jobs) => jobs.where('id', 'not in', except))
-          .orderBy('run_at')
-          .orderBy('id')
-          .limit(limit)
-          // Nodes that claim at the same time each take other rows instead of waiting for each other.
-          .$if(engineOf(db) === 'postgres', (jobs) => jobs.forUpdate().skipLocked()),
-    )
-    .updateTable('jobs')
-    .set((job) => ({ owner, run_at: now + lease_ms, attempts: job('attempts', '+', 1) }))
-    .where('id', 'in', (due) => due.selectFrom('due').select('due.id'))
-    .returning(['id', 'kind', 'key', 'payload', 'attempts'])
-    .execute()
-  return claimed.map((job) => ({ ...job, owner })).toSorted((a, b) => (a.id < b.id ? -1 : 1))
-}
-
-/** Extends leases. Returns the jobs that are still this process's. */
-export async function renew(db: Database, claimed: ClaimedJob[], run_at: number): Promise<Set<string>> {
-  const ids = claimed.map(({ id }) => id)
-  const owners = [...new Set(claimed.map(({ owner }) => owner))]
-  const renewed = await db
-    .updateTable('jobs')
-    .set({ run_at })
-    .where('id', 'in', ids)
-    .where('owner', 'in', owners)
-    .returning('id')
-    .execute()
-  return new Set(renewed.map(({ id }) => id))
+  const due = db
+    .selectFrom('jobs')
+    .select('id')
+    .where('kind', '=', kind)
+    .where('failed_at', 'is', null)
+    .where('run_at', '<=', now)
+    .$if(except.length > 0, (jobs) => jobs.where('id', 'not in', except))
+    .orderBy('run_at')
+    .orderBy('id')
+    .limit(limit)
+    // Nodes that look at the same time each take other rows instead of waiting for each other.
+    .$if(engineOf(db) === 'postgres', (jobs) => jobs.forUpdate().skipLocked())
+  const until = now + lease_ms
+  const taken = await take<Omit<TakenJob, 'lease'>>(db, LEASED_JOBS, {
+    due,
+    owner,
+    until,
+    changes: sql`attempts = attempts + 1`,
+    returning: sql`id, kind, key, payload, attempts`,
+  })
+  return taken
+    .map((job) => ({ ...job, lease: { key: [job.id], owner, until } }))
+    .toSorted((a, b) => (a.id < b.id ? -1 : 1))
 }
 
 /** False when the lease was lost to another: then nothing of the run may be kept. */
-export async function finish(db: Database, { id, owner }: ClaimedJob): Promise<boolean> {
-  const { numDeletedRows } = await db
-    .deleteFrom('jobs')
-    .where('id', '=', id)
-    .where('owner', '=', owner)
-    .executeTakeFirst()
+export async function finish(db: Database, { lease }: TakenJob): Promise<boolean> {
+  const { numDeletedRows } = await db.deleteFrom('jobs').where(isHeld(LEASED_JOBS, lease)).executeTakeFirst()
   return numDeletedRows > 0n
 }
 
@@ -119,7 +105,7 @@ export async function finish(db: Database, { id, owner }: ClaimedJob): Promise<b
  */
 export async function requeue(
   db: Database,
-  { id, kind, key, owner }: ClaimedJob,
+  { kind, key, lease }: TakenJob,
   changes: { run_at: number; attempts: number; error: string | null },
 ): Promise<void> {
   if (key !== null) {
@@ -132,26 +118,24 @@ export async function requeue(
       .where('failed_at', 'is', null)
       .executeTakeFirst()
     if (waiting) {
-      await db.deleteFrom('jobs').where('id', '=', id).where('owner', '=', owner).execute()
+      await db.deleteFrom('jobs').where(isHeld(LEASED_JOBS, lease)).execute()
       return
     }
   }
   await db
     .updateTable('jobs')
     .set({ ...changes, owner: null })
-    .where('id', '=', id)
-    .where('owner', '=', owner)
+    .where(isHeld(LEASED_JOBS, lease))
     .execute()
   await announce(db, 'jobs')
 }
 
 /** Never tried again; kept for a while, for whoever wants to know why. False when the lease was lost to another. */
-export async function giveUp(db: Database, { id, owner }: ClaimedJob, error: string, now: number): Promise<boolean> {
+export async function giveUp(db: Database, { lease }: TakenJob, error: string, now: number): Promise<boolean> {
   const { numUpdatedRows } = await db
     .updateTable('jobs')
     .set({ owner: null, failed_at: now, error })
-    .where('id', '=', id)
-    .where('owner', '=', owner)
+    .where(isHeld(LEASED_JOBS, lease))
     .executeTakeFirst()
   return numUpdatedRows > 0n
 }

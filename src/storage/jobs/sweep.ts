@@ -2,7 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import type { Logger } from '../../lib/log.ts'
 import type { Database } from '../database.ts'
 import type { Storage } from '../open-storage.ts'
-import type { JobHandler } from './run-jobs.ts'
+import type { JobHandler } from './job-handler.ts'
 
 /** Rows that may go. `remove` takes away some that are older than `before`, at most about `limit`, and says how many. */
 export type Sweepable = {

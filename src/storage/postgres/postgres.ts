@@ -1,7 +1,5 @@
-import { hash } from 'node:crypto'
 import { Socket } from 'node:net'
 import { setTimeout as delay } from 'node:timers/promises'
-import { type Dialect, PostgresDialect } from 'kysely'
 import pg from 'pg'
 
 const CHANNEL = 'moorage_changes'
@@ -28,7 +26,9 @@ const types = {
 /** `silentMs`: how long a connection in use may be silent, whichever side should speak; 0 for ever. */
 export type PostgresOptions = { url: string; poolSize: number; silentMs?: number | undefined }
 
-export function postgresDialect({ url, poolSize, silentMs = SILENT_MS }: PostgresOptions): Dialect {
+export type PostgresPool = pg.Pool
+
+export function openPool({ url, poolSize, silentMs = SILENT_MS }: PostgresOptions): PostgresPool {
   const pool = new pg.Pool({
     connectionString: url,
     max: poolSize,
@@ -42,28 +42,8 @@ export function postgresDialect({ url, poolSize, silentMs = SILENT_MS }: Postgre
   // A connection that the server closed fails the query or transaction that uses it, and is replaced; unheard, the
   // event itself would end the process.
   pool.on('error', () => {})
-  pool.on('connect', (client) => {
-    client.on('error', () => {})
-    useNames(client)
-  })
-  return new PostgresDialect({ pool })
-}
-
-const PLAN_ONCE = '/* planned once */ '
-
-/** The statement, to be planned once by each connection. For texts of which there are few: every connection keeps them. */
-export function planOnce(text: string): string {
-  return PLAN_ONCE + text
-}
-
-/** A statement is planned once when it has a name, and Kysely gives it none. */
-function useNames(client: pg.PoolClient): void {
-  const query = client.query.bind(client) as (...args: unknown[]) => unknown
-  const named = (text: unknown, ...rest: unknown[]) => {
-    if (typeof text !== 'string' || !text.startsWith(PLAN_ONCE)) return query(text, ...rest)
-    return query({ name: `moorage_${hash('sha256', text).slice(0, 32)}`, text }, ...rest)
-  }
-  client.query = named as typeof client.query
+  pool.on('connect', (client) => client.on('error', () => {}))
+  return pool
 }
 
 /**

@@ -9,10 +9,10 @@ type Ending = 'commit' | 'rollback'
 
 /** A transaction that waits for its turn at the writer. */
 type Waiting = {
-  start: (turn: Turn) => void
+  start: (transaction: SqliteTransaction) => void
   refuse: (error: unknown) => void
   /** There when all its statements are known beforehand. */
-  known?: { statements: SqliteStatement[]; done: () => void }
+  known?: { statements: SqliteStatement[]; done: (result: QueryResult<never>) => void }
 }
 
 /**
@@ -31,20 +31,24 @@ export class GroupCommit {
     this.#silentMs = silentMs
   }
 
-  begin(): Promise<Turn> {
+  begin(): Promise<SqliteTransaction> {
     return new Promise((start, refuse) => this.#enter({ start, refuse }))
   }
 
-  /** A transaction whose statements are all known. Alone in its group it is one message to the writer. */
-  transact(statements: SqliteStatement[]): Promise<void> {
+  /**
+   * A transaction whose statements are all known; the result is that of the last. Alone in its group it is one message
+   * to the writer.
+   */
+  transact<R>(statements: SqliteStatement[]): Promise<QueryResult<R>> {
     return new Promise((done, refuse) => {
-      const start = async (turn: Turn) => {
+      const start = async (transaction: SqliteTransaction) => {
+        let last: QueryResult<R> = { rows: [] }
         try {
-          for (const { sql, values, many } of statements) await turn.run(sql, values, many)
-          await turn.end('commit')
-          done()
+          for (const statement of statements) last = await transaction.run<R>(statement)
+          await transaction.end('commit')
+          done(last)
         } catch (error) {
-          await turn.end('rollback').catch(() => {})
+          await transaction.end('rollback').catch(() => {})
           refuse(error)
         }
       }
@@ -68,11 +72,11 @@ export class GroupCommit {
   async #commitGroup(members: Waiting[]): Promise<void> {
     const only = members.length === 1 ? members[0] : undefined
     if (only?.known) {
-      await this.#writer.transact(only.known.statements).then(only.known.done, only.refuse)
+      await this.#writer.transact<never>(only.known.statements).then(only.known.done, only.refuse)
       return
     }
     try {
-      await this.#writer.run('begin immediate')
+      await this.#writer.run(plain('begin immediate'))
     } catch (error) {
       for (const member of members) member.refuse(error)
       return
@@ -81,15 +85,15 @@ export class GroupCommit {
     committed.promise.catch(() => {})
     try {
       if (only) {
-        await this.#writer.run(await this.#takeTurn(only, committed.promise))
+        await this.#writer.run(plain(await this.#takeTurn(only, committed.promise)))
       } else {
         for (const member of members) await this.#takeTurnInSavepoint(member, committed.promise)
-        await this.#writer.run('commit')
+        await this.#writer.run(plain('commit'))
       }
       committed.resolve()
     } catch (error) {
       // This fails when SQLite has rolled back by itself (disk full): then there is nothing left to undo.
-      await this.#writer.run('rollback').catch(() => {})
+      await this.#writer.run(plain('rollback')).catch(() => {})
       committed.reject(error)
       // Members that had no turn yet will not get one.
       for (const member of members) member.refuse(error)
@@ -97,20 +101,20 @@ export class GroupCommit {
   }
 
   #takeTurn(member: Waiting, committed: Promise<void>): Promise<Ending> {
-    const turn = new Turn(this.#writer, committed, this.#silentMs)
-    member.start(turn)
-    return turn.ended
+    const transaction = new SqliteTransaction(this.#writer, committed, this.#silentMs)
+    member.start(transaction)
+    return transaction.ended
   }
 
   async #takeTurnInSavepoint(member: Waiting, committed: Promise<void>): Promise<void> {
-    await this.#writer.run('savepoint member')
-    if ((await this.#takeTurn(member, committed)) === 'rollback') await this.#writer.run('rollback to member')
-    await this.#writer.run('release member')
+    await this.#writer.run(plain('savepoint member'))
+    if ((await this.#takeTurn(member, committed)) === 'rollback') await this.#writer.run(plain('rollback to member'))
+    await this.#writer.run(plain('release member'))
   }
 }
 
-/** The time in which one transaction has the writer for itself. */
-export class Turn {
+/** A transaction that has its turn: until it ends, the writer is its own. */
+export class SqliteTransaction {
   readonly #writer: Thread
   readonly #committed: Promise<void>
   readonly #silentMs: number
@@ -132,12 +136,12 @@ export class Turn {
     return this.#ending.promise
   }
 
-  async run<R>(sql: string, values?: SqliteStatement['values'], many?: boolean): Promise<QueryResult<R>> {
+  async run<R>(statement: SqliteStatement): Promise<QueryResult<R>> {
     // The writer serves another transaction by now: this statement would become part of that one.
     if (this.#stalled) throw this.#stalled
     this.#underWay++
     try {
-      return await this.#writer.run<R>(sql, values, many)
+      return await this.#writer.run<R>(statement)
     } finally {
       this.#underWay--
       this.#lastStatement = performance.now()
@@ -165,4 +169,8 @@ export class Turn {
     )
     this.#ending.resolve('rollback')
   }
+}
+
+function plain(sql: string): SqliteStatement {
+  return { sql, values: [] }
 }

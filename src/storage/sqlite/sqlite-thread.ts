@@ -12,6 +12,9 @@ export class SqliteError extends Error {
   }
 }
 
+/** A statement was to change a row of its owner's, and another has the row now. */
+export class LostLeaseError extends Error {}
+
 export type SqliteWatcher = {
   /** Another process has committed something. */
   onForeignChange: () => void
@@ -21,8 +24,9 @@ export type SqliteWatcher = {
 
 /** One connection to the database, as the thread that answers HTTP sees it. */
 export type Thread = {
-  run<R>(sql: string, values?: SqliteStatement['values'], many?: boolean): Promise<QueryResult<R>>
-  transact(statements: SqliteStatement[]): Promise<unknown>
+  run<R>(statement: SqliteStatement): Promise<QueryResult<R>>
+  /** A whole transaction; the result is that of its last statement. */
+  transact<R>(statements: SqliteStatement[]): Promise<QueryResult<R>>
   close(): Promise<void>
 }
 
@@ -37,7 +41,7 @@ export function openThread(workerData: SqliteWorkerData, { onForeignChange, onLo
     if ('changedElsewhere' in reply) return onForeignChange()
     const caller = waiting.get(reply.id)
     waiting.delete(reply.id)
-    if ('error' in reply) caller?.reject(new SqliteError(reply.error))
+    if ('error' in reply) caller?.reject(errorOf(reply.error))
     else caller?.resolve({ rows: reply.rows as never[], numAffectedRows: BigInt(reply.changes) })
   })
   const failAll = (error: Error) => {
@@ -62,7 +66,7 @@ export function openThread(workerData: SqliteWorkerData, { onForeignChange, onLo
     })
 
   return {
-    run: (sql, values = [], many = false) => ask({ sql, values, many }),
+    run: (statement) => ask(statement),
     transact: (transaction) => ask({ transaction }),
     async close() {
       closing = true
@@ -70,4 +74,8 @@ export function openThread(workerData: SqliteWorkerData, { onForeignChange, onLo
       await exited
     },
   }
+}
+
+function errorOf({ lostLease, ...error }: { message: string; errcode: number | undefined; lostLease: boolean }): Error {
+  return lostLease ? new LostLeaseError(error.message) : new SqliteError(error)
 }

@@ -9,22 +9,26 @@ export type SqliteStatement = {
   /** One set of values, or with `many` a set for each run of the statement. */
   values: SQLInputValue[] | SQLInputValue[][]
   many?: boolean
+  /** Each run must change a row. One that does not fails the statement: the row was lost to another owner. */
+  mustChange?: boolean
 }
 
-/** A statement, or several that make a transaction. */
+/** A statement, or several that make a transaction; the result is that of the last. */
 export type SqliteRequest = { id: number } & (SqliteStatement | { transaction: SqliteStatement[] })
 
 type Result = { rows: Record<string, unknown>[]; changes: number }
 
 export type SqliteReply =
   | { id: number; rows: Record<string, unknown>[]; changes: number }
-  | { id: number; error: { message: string; errcode: number | undefined } }
+  | { id: number; error: { message: string; errcode: number | undefined; lostLease: boolean } }
   | { changedElsewhere: true }
 
 const STATEMENTS_KEPT = 500
 const BUSY_MS = 10_000
 const SQLITE_BUSY = 5
 const FOREIGN_CHANGE_CHECK_MS = 250
+
+class LostLease extends Error {}
 
 if (parentPort) serve(parentPort, workerData as SqliteWorkerData)
 
@@ -43,10 +47,13 @@ function serve(port: NonNullable<typeof parentPort>, { path, role }: SqliteWorke
     return statement
   }
 
-  const execute = ({ sql, values, many }: SqliteStatement): Result => {
+  const execute = ({ sql, values, many, mustChange }: SqliteStatement): Result => {
     const statement = prepare(sql)
     if (many) {
-      for (const row of values as SQLInputValue[][]) statement.run(...row)
+      for (const row of values as SQLInputValue[][]) {
+        const { changes } = statement.run(...row)
+        if (mustChange && Number(changes) === 0) throw new LostLease('a row belongs to another owner')
+      }
       return { rows: [], changes: values.length }
     }
     if (statement.columns().length > 0) {
@@ -70,16 +77,17 @@ function serve(port: NonNullable<typeof parentPort>, { path, role }: SqliteWorke
   }
 
   const executeTransaction = (transaction: SqliteStatement[]): Result => {
+    let last: Result = { rows: [], changes: 0 }
     connection.exec('begin immediate')
     try {
-      for (const statement of transaction) execute(statement)
+      for (const statement of transaction) last = execute(statement)
       connection.exec('commit')
     } catch (error) {
       // SQLite may have rolled back by itself (disk full).
       if (connection.isTransaction) connection.exec('rollback')
       throw error
     }
-    return { rows: [], changes: 0 }
+    return last
   }
 
   const answer = (request: SqliteRequest): Result => {
@@ -100,7 +108,7 @@ function serve(port: NonNullable<typeof parentPort>, { path, role }: SqliteWorke
       reply = { id: request.id, ...answer(request) }
     } catch (error) {
       const { message, errcode } = error as Error & { errcode?: number }
-      reply = { id: request.id, error: { message, errcode } }
+      reply = { id: request.id, error: { message, errcode, lostLease: error instanceof LostLease } }
     }
     port.postMessage(reply)
   })

@@ -8,7 +8,7 @@ import {
   SqliteIntrospector,
   SqliteQueryCompiler,
 } from 'kysely'
-import { GroupCommit, type Turn } from './group-commit.ts'
+import { GroupCommit, type SqliteTransaction } from './group-commit.ts'
 import { openThread, type SqliteWatcher, type Thread } from './sqlite-thread.ts'
 import type { SqliteStatement } from './sqlite-worker.ts'
 
@@ -22,13 +22,40 @@ export type SqliteOptions = SqliteWatcher & {
 }
 
 /** SQLite behind the same asynchronous face as PostgreSQL: a writer thread and a reader thread. */
-export function sqliteDialect(options: SqliteOptions): Dialect {
-  return {
-    createAdapter: () => new ThreadedSqliteAdapter(),
-    createDriver: () => sqliteDriver(options),
-    createIntrospector: (db) => new SqliteIntrospector(db),
-    createQueryCompiler: () => new SqliteQueryCompiler(),
+export type Sqlite = {
+  dialect: Dialect
+  /** A whole transaction in one message to the writer. */
+  transact(statements: SqliteStatement[]): Promise<unknown>
+}
+
+export function openSqlite({ path, silentMs = SILENT_MS, ...watcher }: SqliteOptions): Sqlite {
+  const writer = openThread({ path, role: 'writer' }, watcher)
+  const reader = openThread({ path, role: 'reader' }, watcher)
+  const group = new GroupCommit(writer, silentMs)
+  const driver: Driver = {
+    async init() {},
+    acquireConnection: async () => new SqliteConnection(reader, group),
+    beginTransaction: (connection) => own(connection).begin(),
+    commitTransaction: (connection) => own(connection).end('commit'),
+    rollbackTransaction: (connection) => own(connection).end('rollback'),
+    async releaseConnection() {},
+    async destroy() {
+      await Promise.all([writer.close(), reader.close()])
+    },
   }
+  return {
+    dialect: {
+      createAdapter: () => new ThreadedSqliteAdapter(),
+      createDriver: () => driver,
+      createIntrospector: (db) => new SqliteIntrospector(db),
+      createQueryCompiler: () => new SqliteQueryCompiler(),
+    },
+    transact: (statements) => group.transact(statements),
+  }
+}
+
+function own(connection: DatabaseConnection): SqliteConnection {
+  return connection as SqliteConnection
 }
 
 /** Kysely would let one query run at a time, which SQLite itself needs; here the threads see to that. */
@@ -41,8 +68,7 @@ class ThreadedSqliteAdapter extends SqliteAdapter {
 export class SqliteConnection implements DatabaseConnection {
   readonly #reader: Thread
   readonly #group: GroupCommit
-  /** Set while this connection's transaction has its turn at the writer. */
-  #turn: Turn | undefined
+  #transaction: SqliteTransaction | undefined
 
   constructor(reader: Thread, group: GroupCommit) {
     this.#reader = reader
@@ -50,63 +76,32 @@ export class SqliteConnection implements DatabaseConnection {
   }
 
   async executeQuery<R>({ sql, parameters, query }: CompiledQuery): Promise<QueryResult<R>> {
-    const values = parameters as SqliteStatement['values']
-    if (this.#turn) return this.#turn.run<R>(sql, values)
+    const statement = { sql, values: parameters as SqliteStatement['values'] }
+    if (this.#transaction) return this.#transaction.run<R>(statement)
     if (query.kind === 'SelectQueryNode' || (query.kind === 'RawNode' && /^\s*select/i.test(sql))) {
-      return this.#reader.run<R>(sql, values)
+      return this.#reader.run<R>(statement)
     }
-    const turn = await this.#group.begin()
-    try {
-      const result = await turn.run<R>(sql, values)
-      await turn.end('commit')
-      return result
-    } catch (error) {
-      await turn.end('rollback')
-      throw error
-    }
+    return this.#group.transact<R>([statement])
   }
 
   /** A statement, perhaps run for many rows, in one message to the writer. Only inside a transaction. */
-  async execute({ sql, values, many }: SqliteStatement): Promise<void> {
-    if (!this.#turn) throw new Error(`a transaction is needed for: ${sql}`)
-    await this.#turn.run(sql, values, many)
-  }
-
-  /** A whole transaction in one message. Only outside of one. */
-  executeTransaction(statements: SqliteStatement[]): Promise<void> {
-    return this.#group.transact(statements)
+  async execute(statement: SqliteStatement): Promise<void> {
+    if (!this.#transaction) throw new Error(`a transaction is needed for: ${statement.sql}`)
+    await this.#transaction.run(statement)
   }
 
   async begin(): Promise<void> {
-    this.#turn = await this.#group.begin()
+    this.#transaction = await this.#group.begin()
   }
 
   async end(outcome: 'commit' | 'rollback'): Promise<void> {
-    const turn = this.#turn
-    this.#turn = undefined
-    await turn?.end(outcome)
+    const transaction = this.#transaction
+    this.#transaction = undefined
+    await transaction?.end(outcome)
   }
 
   // oxlint-disable-next-line require-yield
   async *streamQuery<R>(): AsyncIterableIterator<QueryResult<R>> {
     throw new Error('streaming is not used: read pages')
-  }
-}
-
-function sqliteDriver({ path, silentMs = SILENT_MS, ...watcher }: SqliteOptions): Driver {
-  const writer = openThread({ path, role: 'writer' }, watcher)
-  const reader = openThread({ path, role: 'reader' }, watcher)
-  const group = new GroupCommit(writer, silentMs)
-  const own = (connection: DatabaseConnection) => connection as SqliteConnection
-  return {
-    async init() {},
-    acquireConnection: async () => new SqliteConnection(reader, group),
-    beginTransaction: (connection) => own(connection).begin(),
-    commitTransaction: (connection) => own(connection).end('commit'),
-    rollbackTransaction: (connection) => own(connection).end('rollback'),
-    async releaseConnection() {},
-    async destroy() {
-      await Promise.all([writer.close(), reader.close()])
-    },
   }
 }

@@ -11,7 +11,10 @@ export type Dispatcher = {
   stop(grace_ms: number): Promise<void>
 }
 
-type House = Pick<Parts, 'config' | 'storage' | 'events' | 'keyring' | 'webhookFetch' | 'newId' | 'now' | 'log'>
+type House = Pick<
+  Parts,
+  'config' | 'storage' | 'events' | 'keyring' | 'webhookFetch' | 'newId' | 'now' | 'log' | 'node'
+>
 
 /** Beyond the attempt itself: time to write down how it ended. */
 const LEASE_MARGIN_MS = 5_000
@@ -21,7 +24,7 @@ const TROUBLE_MS = 1_000
 const SURVEY_MS = 15_000
 
 /**
- * A delivery is claimed with a lease, sent once, and settled. Whoever dies in between leaves a lease that ends, and then
+ * A delivery is taken with a lease, sent once, and settled. Whoever dies in between leaves a lease that ends, and then
  * the delivery is due again: it may arrive twice, but never not at all. The database is asked only about webhooks that
  * have something due, and only for as many deliveries as may start, so a long queue costs neither memory nor time.
  */
@@ -61,37 +64,37 @@ export function startDispatcher(house: House, random: () => number = Math.random
     reports.delete(webhook_id)
     let started = 0
     try {
-      const { due_at, claim } = await storage.transaction(async (db) => {
+      const { due_at, taken } = await storage.transaction(async (db) => {
         const times: (number | null)[] = []
         for (const report of ended) times.push(await settle(db, report, { events, now, random }))
-        return { due_at: times, claim: turn.places > 0 ? await claimDue(db, turn) : undefined }
+        return { due_at: times, taken: turn.places > 0 ? await takeDue(db, turn) : undefined }
       })
       for (const time of due_at) if (time !== null) lanes.bringForward(webhook_id, time)
-      if (claim?.state === 'busy') lanes.bringForward(webhook_id, now() + BUSY_MS)
-      if (claim?.state === 'claimed') {
-        started = claim.deliveries.length
-        if (claim.next_at !== null) lanes.bringForward(webhook_id, claim.next_at)
-        lanes.judge(webhook_id, claim.webhook.failing_since !== null)
-        for (const delivery of claim.deliveries) track(send(claim.webhook, delivery))
+      if (taken?.state === 'busy') lanes.bringForward(webhook_id, now() + BUSY_MS)
+      if (taken?.state === 'taken') {
+        started = taken.deliveries.length
+        if (taken.next_at !== null) lanes.bringForward(webhook_id, taken.next_at)
+        lanes.judge(webhook_id, taken.webhook.failing_since !== null)
+        for (const delivery of taken.deliveries) track(send(taken.webhook, delivery))
       }
     } catch (err) {
       // What could not be handed in is sent again when its lease ends.
-      log.warn({ err, webhook_id }, 'could not settle or claim webhook deliveries')
+      log.warn({ err, webhook_id }, 'could not settle or take webhook deliveries')
       lanes.bringForward(webhook_id, now() + TROUBLE_MS)
     }
     lanes.looked(turn, started)
     look()
   }
 
-  const claimDue = (db: Parts['storage']['db'], { webhook_id, places }: Turn) => {
+  const takeDue = (db: Parts['storage']['db'], { webhook_id, places }: Turn) => {
     const { maxPerEndpoint, attemptTimeout } = config.webhooks
     const time = now()
     const lease_until = time + attemptTimeout + LEASE_MARGIN_MS
-    const lease = house.newId('job', time)
-    return queue.claim(db, { webhook_id, limit: places, maxPerEndpoint, lease, lease_until, now: time })
+    const owner = `${house.node}:${house.newId('job', time)}`
+    return queue.takeDue(db, { webhook_id, limit: places, maxPerEndpoint, owner, lease_until, now: time })
   }
 
-  const send = async (webhook: Webhook, delivery: queue.Claimed) => {
+  const send = async (webhook: Webhook, delivery: queue.TakenDelivery) => {
     const outcome = await tryOnce(house, webhook, delivery, abort.signal)
     if (outcome) lanes.judge(webhook.id, outcome.error !== null)
     reports.set(webhook.id, [...(reports.get(webhook.id) ?? []), { webhook, delivery, outcome }])
@@ -108,23 +111,13 @@ export function startDispatcher(house: House, random: () => number = Math.random
     look()
   }
 
-  const begin = async () => {
-    try {
-      // One service at a time has a SQLite store, by its lock: a lease in it belongs to one that died.
-      if (storage.engine === 'sqlite') await queue.releaseAll(storage.db, now())
-    } catch (err) {
-      log.warn({ err }, 'could not release the webhook deliveries of the last run')
-    }
-    events.onWake((webhook_ids) => {
-      if (stopped) return
-      if (!webhook_ids) return track(survey())
-      for (const webhook_id of webhook_ids) lanes.bringForward(webhook_id, now())
-      look()
-    })
-    await survey()
-  }
-
-  track(begin())
+  events.onWake((webhook_ids) => {
+    if (stopped) return
+    if (!webhook_ids) return track(survey())
+    for (const webhook_id of webhook_ids) lanes.bringForward(webhook_id, now())
+    look()
+  })
+  track(survey())
   const surveying = setInterval(() => track(survey()), SURVEY_MS)
 
   return {
@@ -147,7 +140,7 @@ export function startDispatcher(house: House, random: () => number = Math.random
 async function tryOnce(
   { config, webhookFetch, keyring, now, log }: House,
   webhook: Webhook,
-  { id, event_id, event, body, attempt_count }: queue.Claimed,
+  { id, event_id, event, body, attempt_count }: queue.TakenDelivery,
   signal: AbortSignal,
 ): Promise<Outcome | undefined> {
   const at = now()

@@ -1,5 +1,7 @@
 import { sql } from 'kysely'
 import { type Database, engineOf } from '../../storage/database.ts'
+import { isHeld, type Lease, type Leased, take } from '../../storage/lease.ts'
+import type { Tables } from '../../storage/tables.ts'
 import { fromRow as webhookFromRow } from '../store.ts'
 import type { Webhook } from '../webhook.ts'
 import type { Delivery } from './delivery.ts'
@@ -26,33 +28,41 @@ export async function survey(db: Database): Promise<{ webhook_id: string; due_at
   return rows
 }
 
-/** A delivery that is ours until the lease ends, with what it sends. */
-export type Claimed = Delivery & { lease: string; body: string }
+/** A delivery is leased to whoever sends it. Its lease ends at its `next_attempt_at`: then it is due again. */
+export const LEASED_DELIVERIES: Leased = {
+  table: 'deliveries',
+  key: ['id'],
+  until: 'next_attempt_at',
+  condition: "status = 'pending'",
+}
 
-export type Claim =
+/** A delivery that is ours to send, with what it sends. */
+export type TakenDelivery = Delivery & { body: string; lease: Lease }
+
+export type Taken =
   /** `next_at`: when this webhook is to be looked at again; null when nothing is left. */
-  | { state: 'claimed'; webhook: Webhook; deliveries: Claimed[]; next_at: number | null }
+  | { state: 'taken'; webhook: Webhook; deliveries: TakenDelivery[]; next_at: number | null }
   /** Other nodes are at it, as many as may be. */
   | { state: 'busy' }
   /** Disabled or deleted. */
   | { state: 'closed' }
 
-type ClaimOptions = {
+type TakeOptions = {
   webhook_id: string
   limit: number
   /** How many of the webhook's deliveries may be under way at once, on all nodes together. */
   maxPerEndpoint: number
-  lease: string
+  owner: string
   lease_until: number
   now: number
 }
 
 /**
  * Takes what is due, longest due first; in a transaction. The webhook's row is the lock, so the count of what is under
- * way holds on every node; nobody waits for it. A lease that ends unsettled makes its delivery due again.
+ * way holds on every node; nobody waits for it.
  */
-export async function claim(db: Database, options: ClaimOptions): Promise<Claim> {
-  const { webhook_id, limit, maxPerEndpoint, lease, lease_until, now } = options
+export async function takeDue(db: Database, options: TakeOptions): Promise<Taken> {
+  const { webhook_id, limit, maxPerEndpoint, owner, lease_until: until, now } = options
   const locked = await db
     .selectFrom('webhooks')
     .selectAll()
@@ -66,47 +76,40 @@ export async function claim(db: Database, options: ClaimOptions): Promise<Claim>
     .selectFrom('deliveries')
     .select((row) => row.fn.countAll<number>().as('under_way'))
     .where('webhook_id', '=', webhook_id)
-    .where('lease', 'is not', null)
+    .where('owner', 'is not', null)
     .where('next_attempt_at', '>', now)
     .executeTakeFirstOrThrow()
   if (under_way >= maxPerEndpoint) return { state: 'busy' }
   const room = Math.min(limit, maxPerEndpoint - under_way)
-  const claimed = await db
-    .with(
-      (due) => due('due').materialized(),
-      (cte) =>
-        cte
-          .selectFrom('deliveries')
-          .select('id')
-          .where('webhook_id', '=', webhook_id)
-          .where('status', '=', PENDING)
-          .where('next_attempt_at', '<=', now)
-          .orderBy('next_attempt_at')
-          .orderBy('id')
-          .limit(room),
-    )
-    .updateTable('deliveries')
-    .set({ lease, next_attempt_at: lease_until })
-    .where('id', 'in', (due) => due.selectFrom('due').select('due.id'))
-    .returningAll()
-    .returning((row) =>
-      row.selectFrom('events').select('events.body').whereRef('events.id', '=', 'deliveries.event_id').as('body'),
-    )
-    .execute()
-  const webhook = webhookFromRow(locked)
-  const taken = claimed.map(({ body, ...row }) => Object.assign(fromRow(row), { lease, body: body as string }))
-  return { state: 'claimed', webhook, deliveries: taken, next_at: taken.length === room ? now : await nextDue() }
+  const due = db
+    .selectFrom('deliveries')
+    .select('id')
+    .where('webhook_id', '=', webhook_id)
+    .where('status', '=', PENDING)
+    .where('next_attempt_at', '<=', now)
+    .orderBy('next_attempt_at')
+    .orderBy('id')
+    .limit(room)
+  const returning = sql`*, (select body from events where events.id = deliveries.event_id) as body`
+  const rows = await take<Row>(db, LEASED_DELIVERIES, { due, owner, until, returning })
+  const deliveries = rows.map(({ body, ...row }) =>
+    Object.assign(fromRow(row), { body, lease: { key: [row.id], owner, until } }),
+  )
+  const next_at = deliveries.length === room ? now : await nextDue()
+  return { state: 'taken', webhook: webhookFromRow(locked), deliveries, next_at }
 
   async function nextDue(): Promise<number | null> {
-    const { next_at } = await db
+    const { next_at: time } = await db
       .selectFrom('deliveries')
       .select((row) => row.fn.min<number | null>('next_attempt_at').as('next_at'))
       .where('webhook_id', '=', webhook_id)
       .where('status', '=', PENDING)
       .executeTakeFirstOrThrow()
-    return next_at
+    return time
   }
 }
+
+type Row = Tables['deliveries'] & { body: string }
 
 async function isEnabled(db: Database, webhook_id: string): Promise<boolean> {
   const webhook = await db.selectFrom('webhooks').select('status').where('id', '=', webhook_id).executeTakeFirst()
@@ -121,29 +124,22 @@ export type Settled = Pick<
 /** False when the lease was lost: then somebody else has sent it again, and theirs counts. */
 export async function settle(
   db: Database,
-  { id, lease }: Pick<Claimed, 'id' | 'lease'>,
+  { lease }: Pick<TakenDelivery, 'lease'>,
   { attempts, ...settled }: Settled,
 ): Promise<boolean> {
   const { numUpdatedRows } = await db
     .updateTable('deliveries')
-    .set({ ...settled, attempts: JSON.stringify(attempts), lease: null })
-    .where('id', '=', id)
-    .where('lease', '=', lease)
+    .set({ ...settled, attempts: JSON.stringify(attempts), owner: null })
+    .where(isHeld(LEASED_DELIVERIES, lease))
     .executeTakeFirst()
   return numUpdatedRows > 0n
 }
 
 /** Gives a delivery back unsent. */
-export async function release(db: Database, { id, lease }: Pick<Claimed, 'id' | 'lease'>, now: number): Promise<void> {
+export async function release(db: Database, { lease }: Pick<TakenDelivery, 'lease'>, now: number): Promise<void> {
   await db
     .updateTable('deliveries')
-    .set({ lease: null, next_attempt_at: now })
-    .where('id', '=', id)
-    .where('lease', '=', lease)
+    .set({ owner: null, next_attempt_at: now })
+    .where(isHeld(LEASED_DELIVERIES, lease))
     .execute()
-}
-
-/** Ends every lease. Only where one service at a time has the database: there they belong to one that died. */
-export async function releaseAll(db: Database, now: number): Promise<void> {
-  await db.updateTable('deliveries').set({ lease: null, next_attempt_at: now }).where('lease', 'is not', null).execute()
 }

@@ -1,7 +1,7 @@
 import { sql } from 'kysely'
 import { notFound } from '../../errors.ts'
 import { announce, type Database, engineOf } from '../../storage/database.ts'
-import type { BulkTable } from '../../storage/journal/bulk.ts'
+import type { BulkTable } from '../../storage/journal/rows.ts'
 import { type Page, type PageQuery, page } from '../../storage/page.ts'
 import { isShown, type ShownAgents } from '../../storage/shown-agents.ts'
 import type { Delivery } from './delivery.ts'
@@ -89,7 +89,7 @@ export async function restart(db: Database, id: string, now: number): Promise<bo
     .updateTable('deliveries')
     .set({ status: 'pending', tries: 0, next_attempt_at: now })
     .where('id', '=', id)
-    .where('lease', 'is', null)
+    .where('owner', 'is', null)
     .executeTakeFirst()
   if (numUpdatedRows > 0n) await announce(db, 'deliveries')
   return numUpdatedRows > 0n

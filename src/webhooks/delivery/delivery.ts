@@ -65,13 +65,13 @@ export type Delivery = {
   attempt_count: number
   attempts: Attempt[]
   next_attempt_at: number | null
-  lease: string | null
+  owner: string | null
   created_at: number
   delivered_at: number | null
 }
 
 export function presentDelivery(delivery: Delivery): z.input<typeof DeliveryReply> {
-  return { ...delivery, next_attempt_at: delivery.lease === null ? delivery.next_attempt_at : null }
+  return { ...delivery, next_attempt_at: delivery.owner === null ? delivery.next_attempt_at : null }
 }
 
 /** What a call is told that never came to an answer. A call that was aborted is no attempt. */

@@ -7,7 +7,7 @@ import { type Attempt, type Delivery, hasFailedTooLong, retryAt } from './delive
 import * as queue from './delivery-queue.ts'
 
 /** How an attempt ended; undefined when it was cut short and does not count. */
-export type Report = { webhook: Webhook; delivery: queue.Claimed; outcome: Outcome | undefined }
+export type Report = { webhook: Webhook; delivery: queue.TakenDelivery; outcome: Outcome | undefined }
 
 const ATTEMPTS_KEPT = 30
 const GONE = 410

@@ -1,0 +1,86 @@
+import { type Selectable, sql } from 'kysely'
+import { type Database, engineOf } from '../../storage/database.ts'
+import { hasLapsed, isHeld, type Lease, take } from '../../storage/lease.ts'
+import type { Tables } from '../../storage/tables.ts'
+import type { Invocation } from '../invocation.ts'
+import { fromRow, LEASED_RUNS } from '../store.ts'
+
+/** A run that was taken from the queue. */
+export type TakenRun = {
+  invocation: Invocation
+  /** How often it was begun by a node that died. */
+  lapses: number
+  lease: Lease
+}
+
+// Written out, not bound: only then do the engines see that the index of queued invocations serves the query.
+const QUEUED = sql.lit('queued')
+
+/** The agents that have runs waiting. It costs a look-up an agent, however many wait. */
+export async function listWaitingAgents(db: Database): Promise<number[]> {
+  const { rows } = await sql<{ agent_seq: number }>`
+    select agent_seq from (
+      with recursive waiting(agent_seq) as (
+        select min(agent_seq) from invocations where status = 'queued'
+        union all
+        select (select min(i.agent_seq) from invocations i where i.status = 'queued' and i.agent_seq > waiting.agent_seq)
+        from waiting where waiting.agent_seq is not null
+      )
+      select agent_seq from waiting where agent_seq is not null
+    ) agents`.execute(db)
+  return rows.map(({ agent_seq }) => agent_seq)
+}
+
+/** PostgreSQL says true, SQLite 1. */
+type Row = Selectable<Tables['invocations']> & { has_more: boolean | number }
+
+type TakeOptions = { agent_seq: number; limit: number; owner: string; now: number; lease_ms: number }
+
+/** Takes the agent's runs that have waited longest, in order; from then on they are running. Says whether more wait. */
+export async function takeQueued(db: Database, options: TakeOptions): Promise<{ taken: TakenRun[]; hasMore: boolean }> {
+  const { agent_seq, limit, owner, now, lease_ms } = options
+  const due = db
+    .selectFrom('invocations')
+    .select('id')
+    .where('agent_seq', '=', agent_seq)
+    .where('status', '=', QUEUED)
+    .orderBy('id')
+    .limit(limit)
+    .$if(engineOf(db) === 'postgres', (waiting) => waiting.forUpdate().skipLocked())
+  const until = now + lease_ms
+  const changes = sql`status = 'running', started_at = ${now}, attempt = attempt + 1`
+  const returning = sql`*, exists (
+    select 1 from invocations i
+    where i.agent_seq = ${agent_seq} and i.status = 'queued' and i.id > (select max(due.id) from due)) as has_more`
+  const rows = await take<Row>(db, LEASED_RUNS, { due, owner, until, changes, returning })
+  const taken = rows
+    .map(({ has_more: _more, ...row }) => ({
+      invocation: fromRow(row),
+      lapses: row.lapses,
+      lease: { key: [row.id], owner, until },
+    }))
+    .toSorted((a, b) => (a.invocation.id < b.invocation.id ? -1 : 1))
+  return { taken, hasMore: Boolean(rows[0]?.has_more) }
+}
+
+const WAITING_AGAIN = { status: 'queued', started_at: null, owner: null, lease_until: null }
+
+/** Puts a run back into the queue, at its old place. `attempt`: how often it has begun. */
+export async function giveBack(db: Database, lease: Lease, attempt: number): Promise<void> {
+  await db
+    .updateTable('invocations')
+    .set({ ...WAITING_AGAIN, attempt })
+    .where(isHeld(LEASED_RUNS, lease))
+    .execute()
+}
+
+/** Puts background runs whose node has died back into the queue; how many. */
+export async function requeueLapsed(db: Database, now: number): Promise<number> {
+  const { numUpdatedRows } = await db
+    .updateTable('invocations')
+    .set((row) => ({ ...WAITING_AGAIN, lapses: row('lapses', '+', 1) }))
+    .where(hasLapsed(LEASED_RUNS, now))
+    .where('background', '=', 1)
+    .executeTakeFirst()
+  return Number(numUpdatedRows)
+}

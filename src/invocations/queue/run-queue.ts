@@ -1,0 +1,194 @@
+import type { Agent } from '../../agents/agent.ts'
+import type { Definition } from '../../agents/definition.ts'
+import * as agents from '../../agents/store.ts'
+import { getVersion } from '../../deployments/store.ts'
+import { within } from '../../lib/within.ts'
+import type { Parts } from '../../operation/parts.ts'
+import type { LiveRun } from '../../runtime/live-runs.ts'
+import { LEASE_MS } from '../../storage/lease.ts'
+import { admit, leave } from '../admit.ts'
+import { QUEUED, QUEUED_AGENT } from '../store.ts'
+import { giveBack, listWaitingAgents, type TakenRun, takeQueued } from './queue-store.ts'
+import { endUnrun, type Queued, runQueued } from './run-queued.ts'
+import { type Turn, type WaitingAgent, WaitingAgents } from './waiting-agents.ts'
+
+/** Background runs at once on this node. They mostly wait for a model; the rest wait in the queue. */
+const PLACES = { total: 64, ofOneAgent: 32 }
+/** A node that queues a run also begins it, unless it is busy: other nodes give it this long. */
+const HEAD_START_MS = 100
+const SURVEY_EVERY_MS = 1_000
+const TROUBLE_MS = 1_000
+const OVERLOAD_MS = 250
+/** How long runs may take to end once the service stops. */
+const STOP_MS = 5_000
+
+/**
+ * Runs what `Prefer: respond-async` has queued. A run begins when its agent has a place for it, in the order in which
+ * runs came, and agents take turns. Nothing is polled: what is queued, and a place that becomes free, wake the queue.
+ */
+export class RunQueue {
+  readonly #parts: Parts
+  readonly #waiting: WaitingAgents
+  readonly #running = new Set<LiveRun>()
+  readonly #working = new Set<Promise<void>>()
+  readonly #stop = new AbortController()
+  #lookTimer: NodeJS.Timeout | undefined
+  #surveyTimer: NodeJS.Timeout | undefined
+  #surveyedAt = Number.NEGATIVE_INFINITY
+
+  constructor(parts: Parts) {
+    const { journal, live, storage } = parts
+    this.#parts = parts
+    this.#waiting = new WaitingAgents({ ...PLACES, taken: (agent_id) => live.taken(agent_id) })
+    journal.onWritten((rows) => {
+      const queued = rows.get(QUEUED)
+      if (!queued) return
+      for (const row of queued) this.#waiting.add(row[QUEUED_AGENT] as number)
+      this.#look()
+    })
+    live.onFreed((agent_id) => {
+      if (this.#waiting.freed(agent_id)) this.#look()
+    })
+    storage.onChange((change) => {
+      if (change === 'queue') this.#surveySoon()
+      if (change !== 'agents') return
+      this.#waiting.forgetLimits()
+      this.#look()
+    })
+  }
+
+  /** Asks the store who has runs waiting: those that other nodes have queued, or left behind. */
+  async survey(): Promise<void> {
+    this.#surveyedAt = performance.now()
+    for (const agent_seq of await listWaitingAgents(this.#parts.storage.db)) this.#waiting.add(agent_seq)
+    this.#look()
+  }
+
+  /** Begins no more runs. Those under way are cancelled, and wait at their old place in the queue for the next start. */
+  async close(): Promise<void> {
+    this.#stop.abort()
+    clearTimeout(this.#lookTimer)
+    clearTimeout(this.#surveyTimer)
+    for (const run of this.#running) run.cancel()
+    await within(this.#idle(), STOP_MS)
+  }
+
+  async #idle(): Promise<void> {
+    while (this.#working.size > 0) await Promise.all(this.#working)
+  }
+
+  /** Other nodes announce what they queue, perhaps many times a second. */
+  #surveySoon(): void {
+    if (this.#surveyTimer || this.#stop.signal.aborted) return
+    const pause = Math.max(HEAD_START_MS, this.#surveyedAt + SURVEY_EVERY_MS - performance.now())
+    this.#surveyTimer = setTimeout(() => {
+      this.#surveyTimer = undefined
+      this.survey().catch((err) => this.#parts.log.warn({ err }, 'could not look for queued invocations'))
+    }, pause).unref()
+  }
+
+  #look(): void {
+    if (this.#stop.signal.aborted) return
+    if (!this.#parts.journal.hasRoom()) return this.#lookLater(OVERLOAD_MS)
+    for (const turn of this.#waiting.turns()) this.#track(this.#serve(turn))
+  }
+
+  #lookLater(pause: number): void {
+    this.#lookTimer ??= setTimeout(() => {
+      this.#lookTimer = undefined
+      this.#look()
+    }, pause).unref()
+  }
+
+  async #serve(turn: Turn): Promise<void> {
+    const { node: owner, now, storage, log } = this.#parts
+    const { agent, places: limit } = turn
+    let begun = 0
+    let isMore = true
+    let failed = false
+    try {
+      const lease = { owner, now: now(), lease_ms: LEASE_MS }
+      const { taken, hasMore } = await takeQueued(storage.db, { agent_seq: agent.agent_seq, limit, ...lease })
+      isMore = hasMore
+      for (const run of taken) {
+        const fate = await this.#begin(run, agent)
+        if (fate === 'begun') begun++
+        if (fate === 'waits') isMore = true
+      }
+    } catch (err) {
+      log.warn({ err }, 'could not begin queued invocations')
+      failed = true
+    }
+    this.#waiting.looked(turn, begun, isMore)
+    if (failed) this.#lookLater(TROUBLE_MS)
+    else this.#look()
+  }
+
+  async #begin(taken: TakenRun, waiting: WaitingAgent): Promise<'begun' | 'waits' | 'gone'> {
+    const { live, storage } = this.#parts
+    const { invocation, lease } = taken
+    const known = await this.#findAgent(invocation.agent_seq)
+    // What a deleted agent leaves is swept up.
+    if (!known) return 'gone'
+    const here = live.find(invocation.id)
+    if (here) {
+      // This process slept through its lease, and has it again.
+      here.lease = lease
+      return 'gone'
+    }
+    // From here on a pause finds the run and stops it; what was paused before is read below.
+    const run = live.start(invocation.id, known.id)
+    run.lease = lease
+    try {
+      const agent = (await this.#findAgent(invocation.agent_seq)) ?? known
+      const definition = await this.#findDefinition(agent, invocation.version)
+      this.#waiting.learn(waiting, agent.id, definition.limits.max_concurrency)
+      const queued = { ...taken, agent, definition, run }
+      const refusal = admit(run, agent, definition, this.#parts)
+      if (refusal === 'no_place' || refusal === 'overloaded') {
+        await giveBack(storage.db, lease, invocation.attempt - 1)
+        leave(run, this.#parts)
+        return 'waits'
+      }
+      this.#track(this.#run(queued, waiting, refusal === 'paused'))
+      return 'begun'
+    } catch (error) {
+      leave(run, this.#parts)
+      throw error
+    }
+  }
+
+  async #run(queued: Queued, waiting: WaitingAgent, isPaused: boolean): Promise<void> {
+    const { run, invocation } = queued
+    this.#running.add(run)
+    try {
+      if (isPaused) await endUnrun(queued, 'cancelled', this.#parts)
+      else await runQueued(queued, this.#stop.signal, this.#parts)
+    } catch (err) {
+      const { id: request_id } = invocation
+      this.#parts.log.warn({ err, request_id }, 'a background run was not finished: it starts over when its lease ends')
+    }
+    this.#running.delete(run)
+    leave(run, this.#parts)
+    this.#waiting.ended(waiting)
+    this.#look()
+  }
+
+  async #findAgent(agent_seq: number): Promise<Agent | undefined> {
+    const { memo, storage } = this.#parts
+    return memo('agents', `#${agent_seq}`, () => agents.findBySeq(storage.db, agent_seq))
+  }
+
+  /** What answers: the version that was deployed when the invocation was queued, or the working copy of now. */
+  async #findDefinition(agent: Agent, version: string | null): Promise<Definition> {
+    if (version === null) return agent
+    const { memo, storage } = this.#parts
+    const load = async () => (await getVersion(storage.db, agent.id, version)).definition
+    return (await memo('deployments', `version ${agent.id} ${version}`, load)) as Definition
+  }
+
+  #track(work: Promise<void>): void {
+    this.#working.add(work)
+    work.finally(() => this.#working.delete(work))
+  }
+}

@@ -1,0 +1,60 @@
+import * as agents from '../agents/store.ts'
+import type { Parts } from '../operation/parts.ts'
+import { type Keeping, keepLeases, LEASE_MS, renewHeld } from '../storage/lease.ts'
+import { endWith } from './invocation.ts'
+import { requeueLapsed } from './queue/queue-store.ts'
+import { effects } from './run-invocation.ts'
+import * as invocations from './store.ts'
+
+const SWEEP = 100
+
+const INTERRUPTED = { code: 'server_error', message: 'The service stopped while the agent was answering' } as const
+
+/** Renews the leases of what runs in this process, again and again. Returns what stops it. */
+export function keepRuns(parts: Parts): () => void {
+  return keepLeases(invocations.LEASED_RUNS, keeping(parts))
+}
+
+/** A run whose lease was lost is stopped: another node has ended it, or runs it. */
+function keeping({ live, log, now, storage }: Parts): Keeping {
+  return {
+    db: storage.db,
+    now,
+    log,
+    lease_ms: LEASE_MS,
+    held: () => live.all().flatMap(({ lease }) => lease ?? []),
+    lost: ({ key: [request_id = ''] }) => live.find(request_id)?.cancel(),
+  }
+}
+
+/** Takes care of the runs of nodes that died: those in the background wait in the queue again, the others have failed. */
+export async function takeUpRuns(parts: Parts): Promise<void> {
+  // This process may have slept through its own leases: what it runs is not what a dead node has left.
+  await renewHeld(invocations.LEASED_RUNS, keeping(parts))
+  await failInterrupted(parts)
+  await requeueLapsed(parts.storage.db, parts.now())
+}
+
+/** Ends what somebody waited for when its node died. */
+async function failInterrupted(parts: Parts): Promise<void> {
+  const { journal, now, storage } = parts
+  for (const interrupted of await invocations.listInterrupted(storage.db, now(), SWEEP)) {
+    const agent = await agents.findBySeq(storage.db, interrupted.agent_seq)
+    const failed = endWith(interrupted, 'failed', INTERRUPTED, now())
+    const writes = agent ? await effects(failed, agent, agent, [], parts) : []
+    await journal.commit({ writes, guard: (db) => invocations.endUnowned(db, failed, now()) })
+  }
+}
+
+/** The red button: what a paused or deleted agent runs here stops. */
+export async function stopUnwanted({ live, storage }: Parts): Promise<void> {
+  for (const agent_id of live.agents()) {
+    const agent = await agents.find(storage.db, agent_id)
+    if (agent?.status !== 'running') for (const run of live.ofAgent(agent_id)) run.cancel()
+  }
+}
+
+export async function stopCancelled({ live, node, storage }: Parts): Promise<void> {
+  if (live.all().length === 0) return
+  for (const id of await invocations.listCancelRequested(storage.db, node)) live.find(id)?.cancel()
+}

@@ -1,0 +1,7 @@
+/** Waits for work, but no longer than this. */
+export async function within(work: Promise<unknown>, ms: number): Promise<void> {
+  const limit = Promise.withResolvers<void>()
+  const timer = setTimeout(limit.resolve, ms)
+  await Promise.race([work, limit.promise])
+  clearTimeout(timer)
+}

@@ -1,0 +1,128 @@
+import { randomUUID } from 'node:crypto'
+import { within } from '../../lib/within.ts'
+import { keepLeases, type Lease } from '../lease.ts'
+import type { JobHandler, JobOptions } from './job-handler.ts'
+import type { TakenJob } from './jobs.ts'
+import * as jobs from './jobs.ts'
+import { type RunningJob, runJob } from './run-job.ts'
+
+/** How often a lane looks at the clock while something is due later. The database is not asked before it is due. */
+const CLOCK_MS = 1_000
+/** How long a handler may take to end after its signal; one that does not keeps its lease until it runs out. */
+const STOP_MS = 5_000
+
+/** Takes the jobs of one kind when they are due, as many as may run at once. */
+export class JobLane {
+  readonly #options: JobOptions
+  readonly #kind: string
+  readonly #handler: JobHandler
+  readonly #running = new Map<string, RunningJob>()
+  readonly #stopRenewing: () => void
+  #looking: Promise<void> | undefined
+  #lookAgain = false
+  /** When the next job is due; undefined when something else will tell. */
+  #due: number | undefined
+  #clock: NodeJS.Timeout | undefined
+  #isSeeded: boolean
+  #isClosed = false
+
+  constructor(options: JobOptions, kind: string, handler: JobHandler) {
+    this.#options = options
+    this.#kind = kind
+    this.#handler = handler
+    this.#isSeeded = handler.every_ms === undefined
+    this.#stopRenewing = keepLeases(jobs.LEASED_JOBS, {
+      ...options,
+      db: options.storage.db,
+      lease_ms: handler.lease_ms,
+      held: () => [...this.#running.values()].map(({ job }) => job.lease),
+      lost: (lease) => this.#lose(lease),
+    })
+  }
+
+  wake(): void {
+    if (this.#isClosed) return
+    this.#lookAgain = true
+    this.#looking ??= this.#lookUntilDone()
+  }
+
+  async close(): Promise<void> {
+    this.#isClosed = true
+    clearTimeout(this.#clock)
+    await this.#looking
+    const running = [...this.#running.values()]
+    for (const { stop } of running) stop.abort(new Error('the service stops'))
+    await within(Promise.all(running.map(({ ended }) => ended)), STOP_MS)
+    this.#stopRenewing()
+  }
+
+  async #lookUntilDone(): Promise<void> {
+    clearTimeout(this.#clock)
+    while (this.#lookAgain) {
+      this.#lookAgain = false
+      try {
+        this.#due = await this.#look()
+      } catch (err) {
+        this.#options.log.warn({ kind: this.#kind, err }, 'could not look for jobs')
+        this.#due = this.#options.now() + CLOCK_MS
+      }
+    }
+    this.#looking = undefined
+    this.#watchClock()
+  }
+
+  /** Starts what is due, and says when the next is. */
+  async #look(): Promise<number | undefined> {
+    const { storage, now, node } = this.#options
+    const { concurrency, lease_ms } = this.#handler
+    const kind = this.#kind
+    if (!this.#isSeeded) {
+      await storage.transaction((db) => jobs.enqueue(db, { id: kind, kind, payload: null, run_at: now() }))
+      this.#isSeeded = true
+    }
+    const free = concurrency - this.#running.size
+    if (free === 0 || this.#isClosed) return undefined
+    // A process that slept through its own leases must not run its jobs twice.
+    const except = [...this.#running.keys()]
+    const next = await jobs.nextRunAt(storage.db, kind, except)
+    if (next === undefined || next > now()) return next
+    const owner = `${node}:${randomUUID()}`
+    const taken = await jobs.takeDue(storage.db, { kind, limit: free, lease_ms, owner, except }, now())
+    for (const job of taken) this.#start(job)
+    if (taken.length > 0) this.#lookAgain = true
+    // Another node was faster: it may have taken all that is due.
+    return now() + CLOCK_MS
+  }
+
+  /** The clock may be moved, so it is looked at more often than one long timer would. */
+  #watchClock(): void {
+    if (this.#due === undefined || this.#isClosed) return
+    const rest = this.#due - this.#options.now()
+    if (rest <= 0) return this.wake()
+    this.#clock = setTimeout(() => this.#watchClock(), Math.min(rest, CLOCK_MS))
+  }
+
+  #start(job: TakenJob): void {
+    const running: RunningJob = { job, stop: new AbortController(), isLost: false, ended: Promise.resolve() }
+    this.#running.set(job.id, running)
+    running.ended = runJob(this.#options, this.#handler, running)
+      .catch((err) => {
+        const { kind, id } = job
+        this.#options.log.warn(
+          { kind, job: id, err },
+          'how a job ended was not written: it comes back when its lease ends',
+        )
+      })
+      .finally(() => {
+        this.#running.delete(job.id)
+        this.wake()
+      })
+  }
+
+  #lose(lease: Lease): void {
+    const running = this.#running.get(lease.key[0] as string)
+    if (!running) return
+    running.isLost = true
+    running.stop.abort(new Error('another process took the job over'))
+  }
+}

@@ -1,0 +1,62 @@
+import type { JournalEntry } from './entry.ts'
+import type { Batch, BulkTable, EndedTable, Merge, Value } from './rows.ts'
+
+/** Rows by the table they go into. */
+export type Rows = ReadonlyMap<BulkTable, Value[][]>
+
+export function rowsOf(entries: readonly JournalEntry[]): Rows {
+  const rows = new Map<BulkTable, Value[][]>()
+  for (const { writes } of entries) for (const { into, row } of writes) addTo(rows, into, row)
+  return rows
+}
+
+/** Entries as one batch: the rows of a table together, and merged where the table says so. */
+export function batchOf(rows: Rows, entries: readonly JournalEntry[]): Batch {
+  const endings = new Map<EndedTable, Value[][]>()
+  for (const { ending } of entries) if (ending) addTo(endings, ending.of, ending.row)
+  return {
+    inserts: [...rows]
+      .toSorted(([a], [b]) => byTable(a, b))
+      .map(([into, given]) => ({ into, rows: into.merge ? mergeRows(into.columns, into.merge, given) : given })),
+    endings: [...endings].map(([of, ended]) => ({ of, rows: ended })),
+  }
+}
+
+function addTo<T>(rows: Map<T, Value[][]>, table: T, row: Value[]): void {
+  const others = rows.get(table)
+  if (others) others.push(row)
+  else rows.set(table, [row])
+}
+
+/** By name, so that equal batches are equal statements. Merged tables come last: nodes that meet in their rows meet in the same order. */
+function byTable(a: BulkTable, b: BulkTable): number {
+  const last = Number(a.merge !== undefined) - Number(b.merge !== undefined)
+  return last || compare(a.table, b.table) || compare(a.announces ?? '', b.announces ?? '')
+}
+
+function compare(a: string, b: string): number {
+  return a < b ? -1 : Number(a > b)
+}
+
+/** One row per key, in key order: PostgreSQL takes a key only once per statement, and equal order cannot deadlock nodes. */
+function mergeRows(columns: readonly string[], { key, add, max, also }: Merge, rows: Value[][]): Value[][] {
+  const placesOf = (names: string[]) => names.map((name) => columns.indexOf(name))
+  const keys = placesOf(key)
+  const added = placesOf(add)
+  const largest = placesOf(max)
+  const merged = new Map<string, Value[]>()
+  const take = (row: Value[]) => {
+    let id = ''
+    for (const place of keys) id += `${row[place]}\0`
+    const sum = merged.get(id)
+    if (!sum) {
+      merged.set(id, [...row])
+      return
+    }
+    for (const place of added) sum[place] = Number(sum[place]) + Number(row[place])
+    for (const place of largest) sum[place] = Math.max(Number(sum[place]), Number(row[place]))
+  }
+  for (const row of rows) take(row)
+  if (also) for (const row of Array.from(merged.values(), also)) take(row)
+  return [...merged].toSorted(([a], [b]) => compare(a, b)).map(([, row]) => row)
+}

@@ -1,0 +1,133 @@
+import { randomUUID } from 'node:crypto'
+import { type Expression, type RawBuilder, type SqlBool, sql } from 'kysely'
+import type { Logger } from '../lib/log.ts'
+import type { Database, Engine } from './database.ts'
+
+/** How long an owner that falls silent keeps what it holds, unless the work says otherwise. */
+export const LEASE_MS = 30_000
+/** Renewals that may fail before the lease does. */
+const RENEWALS = 3
+const RENEWED_AT_ONCE = 500
+
+/**
+ * A table whose rows are leased. A lease is the right of one owner to a row until a time. The owner renews it while it
+ * works. An owner that dies stops renewing, and from then on anybody may take the row over. What an owner writes to its
+ * row, it writes on the condition that the row is still its own.
+ */
+export type Leased = {
+  table: 'claims' | 'deliveries' | 'invocations' | 'jobs'
+  /** The columns that name a row. The column of the owner is `owner`. */
+  key: readonly string[]
+  /** The column of the time at which the lease ends. */
+  until: 'lease_until' | 'next_attempt_at' | 'run_at'
+  /** What else is true of a leased row, as SQL: in the words of the index that serves it. */
+  condition: string
+}
+
+/** The values of a row's key, who holds it, and until when. */
+export type Lease = { key: readonly string[]; owner: string; until: number }
+
+/** A process among all that share the store. What it holds, it holds in this name, or in one that begins with it. */
+export function nodeName(kind: 'service' | 'cli'): string {
+  return `${kind}:${randomUUID()}`
+}
+
+/** True of the row of a lease as long as nobody has taken it over. */
+export function isHeld({ table, key, condition }: Leased, lease: Omit<Lease, 'until'>): RawBuilder<SqlBool> {
+  const column = (name: string) => sql.ref(`${table}.${name}`)
+  const named = key.map((name, i) => sql`${column(name)} = ${lease.key[i]}`)
+  return sql<SqlBool>`${sql.join([...named, sql`${column('owner')} = ${lease.owner}`, sql.raw(condition)], sql` and `)}`
+}
+
+/** True of rows whose owner has let its lease run out. */
+export function hasLapsed({ table, until, condition }: Leased, now: number): RawBuilder<SqlBool> {
+  return sql<SqlBool>`${sql.raw(condition)} and ${sql.ref(`${table}.${until}`)} <= ${now}`
+}
+
+type Taking = {
+  /** Selects the `id` of the rows to take; on PostgreSQL it should lock them and skip those that others lock. */
+  due: Expression<{ id: string }>
+  owner: string
+  until: number
+  /** What else changes, and what is told of each row, as SQL. */
+  changes?: RawBuilder<unknown>
+  returning?: RawBuilder<unknown>
+}
+
+/** Gives rows to an owner. It is one statement, so that nobody else gets the same rows. */
+export async function take<Row>(db: Database, leased: Leased, taking: Taking): Promise<Row[]> {
+  const { due, owner, until, changes, returning = sql`*` } = taking
+  const sets = [sql`owner = ${owner}`, sql`${sql.ref(leased.until)} = ${until}`, ...(changes ? [changes] : [])]
+  const { rows } = await sql<Row>`
+    with due as materialized ${due}
+    update ${sql.table(leased.table)} set ${sql.join(sets)}
+    where id in (select id from due) returning ${returning}`.execute(db)
+  return rows
+}
+
+/** Extends leases, by primary key and in small statements, so that nobody else waits long. Returns those that are still held. */
+export async function renew(db: Database, leased: Leased, leases: readonly Lease[], until: number): Promise<Lease[]> {
+  const { table, key, condition } = leased
+  const names = sql.join([...key, 'owner'].map((name) => sql.ref(name)))
+  const kept = new Set<string>()
+  for (let from = 0; from < leases.length; from += RENEWED_AT_ONCE) {
+    const some = leases.slice(from, from + RENEWED_AT_ONCE)
+    const values = sql.join(some.map((lease) => sql`(${sql.join([...lease.key, lease.owner])})`))
+    const { rows } = await sql<Record<string, string>>`
+      update ${sql.table(table)} set ${sql.ref(leased.until)} = ${until}
+      where (${names}) in (values ${values}) and ${sql.raw(condition)} returning ${names}`.execute(db)
+    for (const row of rows) kept.add(JSON.stringify([...key, 'owner'].map((name) => row[name])))
+  }
+  const still = leases.filter((lease) => kept.has(JSON.stringify([...lease.key, lease.owner])))
+  for (const lease of still) lease.until = until
+  return still
+}
+
+export type Keeping = {
+  db: Database
+  now: () => number
+  log: Logger
+  lease_ms: number
+  /** What is held at this moment. */
+  held(): Lease[]
+  /** Another owner has the row now, or may have it. */
+  lost(lease: Lease): void
+}
+
+/** Renews everything that is held. */
+export async function renewHeld(leased: Leased, { db, now, log, lease_ms, held, lost }: Keeping): Promise<void> {
+  const leases = held()
+  if (leases.length === 0) return
+  let gone: Lease[]
+  try {
+    const kept = new Set(await renew(db, leased, leases, now() + lease_ms))
+    gone = leases.filter((lease) => !kept.has(lease))
+  } catch (err) {
+    log.warn({ err }, `could not renew the leases of ${leased.table}`)
+    gone = leases.filter(({ until }) => until <= now())
+  }
+  // What was given back while it was renewed is not lost.
+  const stillHeld = new Set(held())
+  for (const lease of gone) if (stillHeld.has(lease)) lost(lease)
+}
+
+/** Renews everything that is held, again and again. Returns what stops it. */
+export function keepLeases(leased: Leased, keeping: Keeping): () => void {
+  const timer = setInterval(() => renewHeld(leased, keeping), keeping.lease_ms / (RENEWALS + 1)).unref()
+  return () => clearInterval(timer)
+}
+
+/**
+ * Whether the owner is a service that has died. That is known on SQLite alone: its store has one service at a time, by
+ * the lock of its folder, so another service's name is that of one before. The command line has names of its own kind.
+ */
+export function isOfDeadService(owner: string, engine: Engine, node: string): boolean {
+  return engine === 'sqlite' && owner.startsWith('service:') && !owner.startsWith(`${node}:`)
+}
+
+/** Ends the leases of services that have died, before the one service of a SQLite store takes any itself. */
+export async function endLeases(db: Database, { table, until, condition }: Leased, now: number): Promise<void> {
+  await sql`
+    update ${sql.table(table)} set ${sql.ref(until)} = ${now}
+    where owner like 'service:%' and ${sql.ref(until)} > ${now} and ${sql.raw(condition)}`.execute(db)
+}

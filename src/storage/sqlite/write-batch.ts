@@ -1,0 +1,42 @@
+import type { Database } from '../database.ts'
+import { type Batch, type BulkTable, conflictOf, type EndedTable, namesOf, type Value } from '../journal/rows.ts'
+import type { Sqlite } from './sqlite.ts'
+import { LostLeaseError } from './sqlite-thread.ts'
+import type { SqliteStatement } from './sqlite-worker.ts'
+
+/** Writes batches, each as one transaction. False when a lease of the batch was lost: then nothing is written. */
+export function sqliteBatches({ transact }: Sqlite) {
+  return async (_db: Database, { endings, inserts }: Batch): Promise<boolean> => {
+    const ends = endings.map(({ of, rows }) => endingStatement(of, rows))
+    try {
+      await transact([...ends, ...inserts.flatMap(({ into, rows }) => insertStatements(into, rows))])
+      return true
+    } catch (error) {
+      if (error instanceof LostLeaseError) return false
+      throw error
+    }
+  }
+}
+
+/** One prepared insert, run for every row, and what the table needs after it. */
+export function insertStatements(into: BulkTable, rows: Value[][]): SqliteStatement[] {
+  const marks = into.columns.map(() => '?').join(', ')
+  const insert = {
+    sql: `insert into "${into.table}" (${namesOf(into)}) values (${marks})${conflictOf(into)}`,
+    values: rows,
+    many: true,
+  }
+  const after = into.after?.('sqlite', rows.length)
+  return after ? [insert, after] : [insert]
+}
+
+function endingStatement({ table, key, columns, condition }: EndedTable, rows: Value[][]): SqliteStatement {
+  const sets = columns.map((column) => `"${column}" = ?`).join(', ')
+  const held = [...key, 'owner'].map((column) => `"${column}" = ?`).join(' and ')
+  return {
+    sql: `update "${table}" set ${sets} where ${held} and ${condition}`,
+    values: rows,
+    many: true,
+    mustChange: true,
+  }
+}

@@ -1,0 +1,133 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { setTimeout as delay } from 'node:timers/promises'
+import { newAgent } from './support/agents.ts'
+import { countQueries } from './support/count-queries.ts'
+import { onBothEngines, type Service, withService } from './support/service.ts'
+import { until } from './support/until.ts'
+
+const slow = (ms: number) => ({ model: 'builtin/script', script: { rules: [{ reply: 'done', delay_ms: ms }] } })
+const oneAtATime = { limits: { max_concurrency: 1 } }
+
+async function queue(service: Service, agent: string): Promise<string> {
+  const { status, body, text } = await service.call('POST', `/v1/agents/${agent}/invoke`, {
+    body: { message: 'go' },
+    headers: { Prefer: 'respond-async' },
+  })
+  assert.equal(status, 202, text)
+  return body.data.request_id
+}
+
+async function queueMany(service: Service, agent: string, total: number): Promise<string[]> {
+  const ids: string[] = []
+  for (let i = 0; i < total; i++) ids.push(await queue(service, agent))
+  return ids
+}
+
+/** The agent's invocations as they are stored, in the order of their ids. */
+async function rowsOf({ app }: Service, agent_id: string) {
+  const { db } = app.parts.storage
+  const { seq } = await db.selectFrom('agents').select('seq').where('id', '=', agent_id).executeTakeFirstOrThrow()
+  return db.selectFrom('invocations').selectAll().where('agent_seq', '=', seq).orderBy('id').execute()
+}
+
+function countOf(rows: { status: string }[], status: string): number {
+  return rows.filter((row) => row.status === status).length
+}
+
+onBothEngines('invocations that wait for a place', (service, engine) => {
+  test('begin in the order in which they came, at fewer than three queries each', async () => {
+    const agent = await newAgent(service(), oneAtATime)
+    const TOTAL = 60
+    let ids: string[] = []
+    const queries = await countQueries(engine, async () => {
+      ids = await queueMany(service(), agent, TOTAL)
+      await until('all have run', async () => {
+        await delay(100)
+        return (
+          service().app.parts.live.all().length === 0 && countOf(await rowsOf(service(), agent), 'completed') === TOTAL
+        )
+      })
+    })
+    const rows = await rowsOf(service(), agent)
+    assert.deepEqual(
+      rows.map(({ id }) => id),
+      ids,
+      'ids are in the order of arrival',
+    )
+    const begun = rows.toSorted((a, b) => (a.started_at ?? 0) - (b.started_at ?? 0))
+    assert.deepEqual(
+      begun.map(({ id }) => id),
+      ids,
+    )
+    for (const [i, { finished_at }] of rows.entries()) {
+      const next = rows[i + 1]
+      assert.ok(!next || (next.started_at ?? 0) >= (finished_at ?? Number.POSITIVE_INFINITY), 'one at a time')
+    }
+    // Inserting it, taking it and ending it; the test itself looks now and then.
+    assert.ok(queries / TOTAL < 4, `${queries} queries for ${TOTAL} runs`)
+  })
+
+  test('do not hold up those of another agent', async () => {
+    const crowd = await newAgent(service(), { ...slow(20), ...oneAtATime })
+    const other = await newAgent(service())
+    await queueMany(service(), crowd, 40)
+    await queueMany(service(), other, 10)
+    await until('the ten are done', async () => countOf(await rowsOf(service(), other), 'completed') === 10, 5_000)
+    const waiting = countOf(await rowsOf(service(), crowd), 'queued')
+    assert.ok(waiting > 10, `${waiting} of the crowd still wait`)
+    await until('the crowd is done', async () => countOf(await rowsOf(service(), crowd), 'completed') === 40)
+  })
+
+  test('cost nothing while nothing moves', async () => {
+    const agent = await newAgent(service(), { ...slow(60_000), ...oneAtATime })
+    const [first] = await queueMany(service(), agent, 30)
+    await until('one runs', async () => countOf(await rowsOf(service(), agent), 'running') === 1)
+    // What came with the queueing itself is through.
+    await delay(1_500)
+    const queries = await countQueries(engine, () => delay(1_500))
+    assert.ok(queries <= 4, `${queries} queries in 1.5 s`)
+    assert.equal(countOf(await rowsOf(service(), agent), 'queued'), 29)
+    await service().call('POST', `/v1/agents/${agent}/invocations/${first}/cancel`)
+    await service().call('DELETE', `/v1/agents/${agent}`)
+  })
+
+  test('begin at once when a run that somebody waits for gives its place back', async () => {
+    const agent = await newAgent(service(), { ...slow(300), ...oneAtATime })
+    const answered = service().call('POST', `/v1/agents/${agent}/invoke`, { body: { message: 'go' } })
+    await until('it runs', () => service().app.parts.live.ofAgent(agent).length === 1)
+    const id = await queue(service(), agent)
+    assert.equal((await answered).status, 200)
+    const freed = Date.now()
+    await until('the queued one has begun', async () => {
+      const row = (await rowsOf(service(), agent)).find((each) => each.id === id)
+      return typeof row?.started_at === 'number'
+    })
+    const { started_at } = (await rowsOf(service(), agent)).find((each) => each.id === id) ?? assert.fail()
+    assert.ok((started_at ?? 0) - freed < 250, `${(started_at ?? 0) - freed} ms after the place was free`)
+  })
+
+  test('begin when their agent is given more places', async () => {
+    const agent = await newAgent(service(), { ...slow(60_000), ...oneAtATime })
+    await queueMany(service(), agent, 3)
+    await until('one runs', async () => countOf(await rowsOf(service(), agent), 'running') === 1)
+    await service().call('PATCH', `/v1/agents/${agent}`, { body: { limits: { max_concurrency: 3 } } })
+    await until('three run', async () => countOf(await rowsOf(service(), agent), 'running') === 3, 5_000)
+    await service().call('DELETE', `/v1/agents/${agent}`)
+  })
+})
+
+for (const engine of ['sqlite', 'postgres'] as const) {
+  test(`a stop gives back what runs and what waits, in order, on ${engine}`, () =>
+    withService(engine, async (service) => {
+      const agent = await newAgent(service, { ...slow(400), ...oneAtATime })
+      const ids = await queueMany(service, agent, 4)
+      await until('one runs', async () => countOf(await rowsOf(service, agent), 'running') === 1)
+      await service.restart()
+      await until('all have run', async () => countOf(await rowsOf(service, agent), 'completed') === 4)
+      const rows = await rowsOf(service, agent)
+      const begun = rows.toSorted((a, b) => (a.started_at ?? 0) - (b.started_at ?? 0)).map(({ id }) => id)
+      assert.deepEqual(begun, ids)
+      assert.deepEqual(new Set(rows.map(({ lapses }) => lapses)), new Set([0]), 'a stop is no failure')
+    }))
+}
