@@ -155,7 +155,7 @@ onBothStores('memory that stays warm', (store) => {
           said.map((content) => ({ ...note('anna', content, 7, 's1'), kind: 'turn' as const, role: 'user' as const })),
         ),
       )
-      const recall = new WarmRecall({ db: storage.db, room })
+      const recall = new WarmRecall({ db: storage.db, now: Date.now, room })
       const { history } = await recall.remember(conversation, '', { history: 4, recall: 0 })
       assert.deepEqual(
         history.map(({ content }) => content),
