@@ -534,6 +534,96 @@ export type Deployment = {
   rollback_of: string | null
 }
 
+export type DeploymentWithDefinition = {
+  id: string
+  agent_id: string
+  environment: string
+  version: string
+  status: 'active' | 'superseded' | 'rolled_back'
+  /** SHA-256 of the snapshot: equal digests serve the same thing */
+  digest: string
+  message: string | null
+  created_by: string
+  created_at: string
+  /** The deployment that was active before */
+  replaces: string | null
+  /** On a rollback: the deployment it undid */
+  rollback_of: string | null
+  /** What it serves: the agent as it was then */
+  definition: {
+    /** What the agent is for; nobody but people reads it */
+    description: string | null
+    /** `provider/model`: `builtin/echo`, `builtin/script`, `builtin/recall`, or one of a configured provider */
+    model: string
+    /** null: the model's own */
+    temperature: number | null
+    /** What the model is told before every message */
+    instructions: string | null
+    /** What the model may call */
+    tools: ({
+      type: 'http'
+      name: string
+      description: string
+      input_schema: {
+        type: 'object'
+        [name: string]: unknown
+      }
+      method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
+      url: string
+      headers: Record<string, string>
+      timeout_ms: number
+    } | {
+      type: 'mcp'
+      url: string
+      headers: Record<string, string>
+      allow: string[] | null
+      timeout_ms: number
+    })[]
+    /** Rules that `builtin/script` answers by; other models ignore it */
+    script: {
+      rules: ({
+        match?: {
+          equals?: string | undefined
+          contains?: string | undefined
+          starts_with?: string | undefined
+        } | undefined
+        call?: {
+          tool: string
+          arguments: Record<string, Json>
+        } | undefined
+        reply?: string | undefined
+        fail?: string | undefined
+        delay_ms?: number | undefined
+      })[]
+      fallback: string
+    } | null
+    /** What is remembered, and what the model is reminded of */
+    memory: {
+      /** Whether an exchange is remembered at all */
+      remember: boolean
+      /** How many of the session's latest turns the model is shown */
+      history: number
+      /** How many recalled memories the model is shown */
+      recall: number
+    }
+    /** How long, how much, how many at once */
+    limits: {
+      /** null: the service's own limit */
+      timeout_ms: number | null
+      /** How often the model may answer with tool calls */
+      max_steps: number
+      /** How long a prompt may be, about; older turns are left out. null: what the model takes */
+      max_input_tokens: number | null
+      /** null: the model's own */
+      max_output_tokens: number | null
+      /** Invocations at once; null: no limit */
+      max_concurrency: number | null
+    }
+    /** Yours; the service only keeps it */
+    metadata: Record<string, Json>
+  }
+}
+
 export type RollbackPreview = {
   dry_run: true
   from: {
@@ -933,7 +1023,7 @@ export type Operations = {
   /** Get a deployment */
   getDeployment: {
     params: { agent_id: string; deployment_id: string }
-    data: Deployment
+    data: DeploymentWithDefinition
   }
   /** Roll back a deployment */
   rollbackDeployment: {

@@ -95,3 +95,14 @@ function optionOf({ def, options }: z.ZodDiscriminatedUnion, stored: unknown): z
 function isObject(value: unknown): value is Record<string, unknown> {
   return value !== null && typeof value === 'object' && !Array.isArray(value)
 }
+
+type Bare<T> = T extends z.ZodDefault<infer Inner> | z.ZodPrefault<infer Inner> ? Inner : T
+
+/** The fields of a shape without their defaults: for what is answered, and for a PATCH. */
+export function bareShape<S extends z.ZodRawShape>(shape: S): { [K in keyof S]: Bare<S[K]> } {
+  const bare = Object.entries(shape).map(([name, field]) => [
+    name,
+    field instanceof z.ZodDefault || field instanceof z.ZodPrefault ? field.unwrap() : field,
+  ])
+  return Object.fromEntries(bare)
+}

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import type { Keyring } from '../security/secrets.ts'
 import { AuthSettings, SecuritySettings } from '../security/security-settings.ts'
-import { parseStored, Time } from '../shapes.ts'
+import { bareShape, parseStored, Time } from '../shapes.ts'
 import { Definition, digestOf } from './definition.ts'
 
 export const AgentStatus = z.enum(['running', 'paused'])
@@ -26,8 +26,8 @@ export const UpdateAgentBody = z
   .strictObject({
     name: AgentName,
     status: AgentStatus,
-    ...withoutDefaults(Definition.shape),
-    ...withoutDefaults(Access.shape),
+    ...bareShape(Definition.shape),
+    ...bareShape(Access.shape),
   })
   .partial()
   .refine((body) => Object.keys(body).length > 0, 'must name at least one field')
@@ -42,7 +42,7 @@ export const AgentSummary = z
 export const AgentReply = z
   .object({
     ...AgentSummary.shape,
-    ...withoutDefaults(Definition.shape),
+    ...bareShape(Definition.shape),
     security: SecuritySettings.nullable(),
     auth: z.record(z.string(), z.unknown()).nullable().describe('Secrets come back as a hint'),
     updated_at: Time,
@@ -97,14 +97,4 @@ function hintOf(secret: string): string {
 
 export function isHint(text: string): boolean {
   return text.startsWith('…')
-}
-
-type Bare<T> = T extends z.ZodDefault<infer Inner> | z.ZodPrefault<infer Inner> ? Inner : T
-
-function withoutDefaults<S extends z.ZodRawShape>(shape: S): { [K in keyof S]: Bare<S[K]> } {
-  const bare = Object.entries(shape).map(([name, field]) => [
-    name,
-    field instanceof z.ZodDefault || field instanceof z.ZodPrefault ? field.unwrap() : field,
-  ])
-  return Object.fromEntries(bare)
 }

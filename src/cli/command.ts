@@ -1,4 +1,5 @@
 import { type Command, InvalidArgumentError, Option } from 'commander'
+import { DURATION_PATTERN, parseDuration } from '../lib/duration.ts'
 
 /** Options of every command that talks to a service. */
 export function takesService(command: Command): Command {
@@ -38,6 +39,14 @@ export function yesOption(): Option {
 export function integer(text: string): number {
   if (!/^\d{1,15}$/.test(text)) throw new InvalidArgumentError('It must be a whole number.')
   return Number(text)
+}
+
+/** `3600` or `1h`, as whole seconds. */
+export function seconds(text: string): number {
+  if (/^\d{1,15}$/.test(text)) return Number(text)
+  const length = DURATION_PATTERN.test(text) ? parseDuration(text) / 1000 : Number.NaN
+  if (!Number.isInteger(length)) throw new InvalidArgumentError('It must be a duration such as 1h, or whole seconds.')
+  return length
 }
 
 export function number(text: string): number {

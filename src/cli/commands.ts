@@ -24,6 +24,12 @@ const COMMANDS: readonly Entry[] = [
   },
   {
     group: 'Agents',
+    name: 'diff',
+    summary: 'Show what deploying agent.yaml would change',
+    load: async () => (await import('./commands/agents/diff.ts')).diff,
+  },
+  {
+    group: 'Agents',
     name: 'dev',
     summary: 'Deploy on every save and follow the logs',
     load: async () => (await import('./commands/agents/dev.ts')).dev,

@@ -45,7 +45,8 @@ async function execute(args: string[], world: World): Promise<void> {
 }
 
 async function complete(words: string[], world: World): Promise<void> {
-  const { candidates } = await import('./commands/service/completion.ts')
+  const { candidates, knownAgents } = await import('./commands/service/completion.ts')
   const program = await buildProgram(world, (name) => name === words[0])
-  for (const candidate of candidates(program, words)) print(world, candidate)
+  const found = await candidates(program, words, () => knownAgents(world, words))
+  for (const candidate of found) print(world, candidate)
 }

@@ -1,6 +1,6 @@
 import { z } from 'zod'
-import { type Definition, definitionOf, digestOf } from '../agents/definition.ts'
-import { Label, Time } from '../shapes.ts'
+import { Definition, definitionOf, digestOf } from '../agents/definition.ts'
+import { bareShape, Label, Time } from '../shapes.ts'
 
 export const DEFAULT_ENVIRONMENT = 'production'
 
@@ -59,6 +59,13 @@ export const NewDeployment = z
       .describe('What will fail as things are: a tool names a secret that is not configured, or not for its host'),
   })
   .meta({ id: 'NewDeployment' })
+
+export const DeploymentWithDefinition = z
+  .object({
+    ...DeploymentReply.shape,
+    definition: z.object(bareShape(Definition.shape)).describe('What it serves: the agent as it was then'),
+  })
+  .meta({ id: 'DeploymentWithDefinition' })
 
 const Side = z.object({ deployment_id: z.string(), version: z.string() })
 

@@ -1,5 +1,5 @@
 import { operation } from '../operation.ts'
-import { DeploymentParams, DeploymentReply } from './deployment.ts'
+import { DeploymentParams, DeploymentWithDefinition } from './deployment.ts'
 import * as deployments from './store.ts'
 
 export const getDeployment = operation({
@@ -7,12 +7,15 @@ export const getDeployment = operation({
   method: 'GET',
   path: '/v1/agents/{agent_id}/deployments/{deployment_id}',
   summary: 'Get a deployment',
+  description: 'With what it serves: the definition of the agent under its version.',
   permission: 'read',
   userTokens: true,
   params: DeploymentParams,
-  data: DeploymentReply,
+  data: DeploymentWithDefinition,
 
-  run({ params }, { db }) {
-    return deployments.get(db, params.agent_id, params.deployment_id)
+  async run({ params: { agent_id, deployment_id } }, { db }) {
+    const deployment = await deployments.get(db, agent_id, deployment_id)
+    const { definition } = await deployments.getVersion(db, agent_id, deployment.version)
+    return { ...deployment, definition }
   },
 })

@@ -8,9 +8,18 @@ import type { World } from '../world.ts'
 
 /** `15m` ago, or a time; as the API wants it. */
 export function pointInTime(given: string): string {
+  return momentOf(given, -1)
+}
+
+/** `30d` from now, or a time. */
+export function timeAhead(given: string): string {
+  return momentOf(given, 1)
+}
+
+function momentOf(given: string, direction: 1 | -1): string {
   if (parseTime(given) !== undefined) return given
   try {
-    return formatTime(Date.now() - parseDuration(given))
+    return formatTime(Date.now() + direction * parseDuration(given))
   } catch {
     throw usage(`"${given}" is neither a duration such as 15m nor a time such as 2026-11-15T03:11:00Z`)
   }

@@ -65,7 +65,7 @@ function marked(world: World, style: Style, mark: string, text: string): void {
 export type Column<T> = { title: string; of(row: T): unknown }
 
 /** Columns that people copy from. */
-const WHOLE = new Set(['ID', 'REQUEST', 'NAME'])
+const WHOLE = new Set(['ID', 'REQUEST', 'NAME', 'AGENT', 'SCOPE'])
 
 /** A list as the reader wants it: JSON as it came, or a table that fits the terminal. */
 export function printRows<T>(world: World, rows: T[], columns: Column<T>[], { json }: { json?: boolean }): void {

@@ -1,24 +1,33 @@
 import { type Command, InvalidArgumentError } from 'commander'
 import type { AuditEntry } from '../../../../sdk/client.ts'
 import { configOption, dataOption, takesStore } from '../../command.ts'
+import { agentNames, type NameOf } from '../../connect/agent-names.ts'
 import { type Common, withClientOrStore } from '../../connect/connect.ts'
 import { EXIT, Failure } from '../../failure.ts'
 import { gather, type Limit, limitOption } from '../../terminal/gather.ts'
+import { pointInTime } from '../../terminal/input.ts'
 import { type Column, print, printJson, printRows, success } from '../../terminal/output.ts'
 import type { World } from '../../world.ts'
 
-const COLUMNS: Column<AuditEntry>[] = [
+const columns = (nameOf: NameOf): Column<AuditEntry>[] => [
   { title: 'SEQ', of: (entry) => entry.seq },
   { title: 'TIME', of: (entry) => entry.created_at },
   { title: 'ACTOR', of: (entry) => entry.actor },
   { title: 'ACTION', of: (entry) => entry.action },
   { title: 'OUTCOME', of: (entry) => entry.code ?? entry.outcome },
-  { title: 'TARGET', of: (entry) => entry.target ?? entry.agent_id },
+  { title: 'TARGET', of: (entry) => nameOf(entry.target ?? entry.agent_id ?? '-') },
   { title: 'ADDRESS', of: (entry) => entry.address },
   { title: 'TIMES', of: (entry) => entry.times },
 ]
 
-type Filter = { action?: string; actor?: string; agent?: string; outcome?: AuditEntry['outcome'] }
+type Filter = {
+  action?: string
+  actor?: string
+  agent?: string
+  outcome?: AuditEntry['outcome']
+  since?: string
+  until?: string
+}
 type Place = { seq: number; hash: string }
 
 export function audit(command: Command, world: World): void {
@@ -28,14 +37,24 @@ export function audit(command: Command, world: World): void {
     .addOption(limitOption())
     .option('--action <operation>', 'such as deleteAgent')
     .option('--actor <id>', 'a key, or the owner of a token')
-    .option('--agent <id>', 'the id of an agent')
-    .option('--outcome <outcome>', 'success or refused')
+    .option('--agent <agent>', 'id or name; the id of one that was deleted')
+    .option('--outcome <outcome>', 'success, started or refused')
+    .option('--since <when>', 'a duration such as 7d, or a time')
+    .option('--until <when>', 'the same')
     .action(async (options: Common & Limit & Filter) => {
-      const { action, actor, agent: agent_id, outcome } = options
-      const found = await withClientOrStore(world, options, (client) =>
-        gather(world, options, (limit) => client.audit.list({ action, actor, agent_id, outcome, limit })),
-      )
-      printRows(world, found, COLUMNS, options)
+      const { action, actor, agent, outcome, since, until } = options
+      const range = { since: since && pointInTime(since), until: until && pointInTime(until) }
+      await withClientOrStore(world, options, async (client) => {
+        // The log knows agents by their ids alone: it outlives them.
+        const agent_id = agent && !agent.startsWith('agt_') ? (await client.agents.get(agent)).id : agent
+        const query = { action, actor, agent_id, outcome, ...range }
+        const found = await gather(world, options, (limit) => client.audit.list({ ...query, limit }))
+        const nameOf = await agentNames(
+          client,
+          options.json ? [] : found.map((entry) => entry.target ?? entry.agent_id),
+        )
+        printRows(world, found, columns(nameOf), options)
+      })
     })
 
   takesStore(command.command('head'))

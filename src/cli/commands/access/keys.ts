@@ -1,17 +1,19 @@
 import type { Command } from 'commander'
 import type { Key, KeyWithSecret, Operations } from '../../../../sdk/client.ts'
-import { integer, list, takesStore, yesOption } from '../../command.ts'
+import { list, seconds, takesStore, yesOption } from '../../command.ts'
+import { agentNames, type NameOf } from '../../connect/agent-names.ts'
 import { type Common, withClientOrStore } from '../../connect/connect.ts'
 import { usage } from '../../failure.ts'
 import { gather, type Limit, limitOption } from '../../terminal/gather.ts'
+import { timeAhead } from '../../terminal/input.ts'
 import { type Column, print, printJson, printRecord, printRows, success } from '../../terminal/output.ts'
 import { confirm } from '../../terminal/prompts.ts'
 import type { World } from '../../world.ts'
 
-const COLUMNS: Column<Key>[] = [
+const columns = (nameOf: NameOf): Column<Key>[] => [
   { title: 'ID', of: (key) => key.id },
   { title: 'NAME', of: (key) => key.name },
-  { title: 'SCOPE', of: (key) => key.agent_id ?? 'whole service' },
+  { title: 'SCOPE', of: (key) => (key.agent_id === null ? 'whole service' : nameOf(key.agent_id)) },
   { title: 'PERMISSIONS', of: (key) => key.role ?? key.permissions },
   { title: 'TIER', of: (key) => key.tier },
   { title: 'STATUS', of: (key) => key.status },
@@ -37,7 +39,7 @@ export function keys(command: Command, world: World): void {
     .option('--permissions <list...>', 'read, write, delete, manage', list)
     .option('--agent <agent>', 'limit the key to one agent')
     .option('--tier <tier>', 'rate-limit tier')
-    .option('--expires <time>', 'RFC 3339 time at which it ends')
+    .option('--expires <when>', 'when it ends: a duration such as 30d, or a time')
     .action(async (given: string | undefined, options: CreateOptions) => {
       const name = given ?? options.name
       if (!name) throw usage('Say what the key is for: moorage keys create <name> --role developer')
@@ -50,7 +52,7 @@ export function keys(command: Command, world: World): void {
             role: options.role,
             permissions: options.permissions as Operations['createKey']['body']['permissions'],
             tier: options.tier,
-            expires_at: options.expires,
+            expires_at: options.expires && timeAhead(options.expires),
           },
           options,
         ),
@@ -66,10 +68,11 @@ export function keys(command: Command, world: World): void {
     .option('--status <status>', 'active, expired or revoked')
     .action(async (options: Common & Limit & { agent?: string; status?: Key['status'] }) => {
       const query = { agent_id: options.agent, status: options.status }
-      const found = await withClientOrStore(world, options, (client) =>
-        gather(world, options, (limit) => client.keys.list({ ...query, limit })),
-      )
-      printRows(world, found, COLUMNS, options)
+      await withClientOrStore(world, options, async (client) => {
+        const found = await gather(world, options, (limit) => client.keys.list({ ...query, limit }))
+        const nameOf = await agentNames(client, options.json ? [] : found.map((key) => key.agent_id))
+        printRows(world, found, columns(nameOf), options)
+      })
     })
 
   takesStore(command.command('get'))
@@ -83,7 +86,7 @@ export function keys(command: Command, world: World): void {
   takesStore(command.command('rotate'))
     .description('Give a key a new secret, which is all that goes to stdout')
     .argument('<key_id>')
-    .option('--grace <seconds>', 'how long the old secret still works (86400; 0: not at all)', integer)
+    .option('--grace <duration>', 'how long the old secret still works (24h; 0s: not at all)', seconds)
     .action(async (id: string, options: Common & { grace?: number }) => {
       const body = { grace_period_seconds: options.grace }
       const key = await withClientOrStore(world, options, (client) => client.keys.rotate(id, body, options))

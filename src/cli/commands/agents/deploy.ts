@@ -1,17 +1,20 @@
 import type { Command } from 'commander'
-import { type Agent, type Client, type Deployment, MoorageError } from '../../../../sdk/client.ts'
+import type { Agent, Client, Deployment } from '../../../../sdk/client.ts'
 import { takesService } from '../../command.ts'
 import { type Common, withClient } from '../../connect/connect.ts'
 import { EXIT, Failure } from '../../failure.ts'
 import { note, printJson, success, warn } from '../../terminal/output.ts'
 import type { World } from '../../world.ts'
 import type { AgentFile } from './agent-file.ts'
+import type { DiffOptions } from './diff.ts'
+import { findAgent } from './find-agent.ts'
 
 export type DeployOptions = Common & {
   file: string
   environment: string
   version?: string
   message?: string
+  dryRun?: boolean
 }
 
 export function deploy(command: Command, world: World): void {
@@ -21,15 +24,32 @@ export function deploy(command: Command, world: World): void {
     .option('-f, --file <file>', 'the agent', 'agent.yaml')
     .option('-e, --environment <name>', 'where to', 'production')
     .option('-m, --message <text>', 'why')
+    .option('--dry-run', 'only show what would change, as `moorage diff` does')
     .addHelpText('after', '\nWhere updating and deploying each want a one-time code: --otp 123456,654321')
     .action(async (version: string | undefined, options: DeployOptions) => {
       const { readAgentFile } = await import('./agent-file.ts')
       const file = readAgentFile(world, options.file)
-      const deployment = await withClient(world, options, (client) =>
-        deployFile(world, client, file, { ...options, version: version ?? options.version }),
-      )
-      if (options.json) printJson(world, deployment)
+      const wanted = { ...options, version: version ?? options.version }
+      await withClient(world, options, async (client) => {
+        if (options.dryRun) return preview(world, client, file, wanted)
+        const deployment = await deployFile(world, client, file, wanted)
+        if (options.json) printJson(world, deployment)
+      })
     })
+}
+
+/** What the deploy would change, or why it would be refused. */
+async function preview(world: World, client: Client, file: AgentFile, wanted: DiffOptions & Wanted): Promise<void> {
+  const { showDiff } = await import('./diff.ts')
+  const existing = await findAgent(client, file.body.name)
+  if (existing) await requireOwnLabel(client, existing, await labelOf(file, wanted))
+  await showDiff(world, client, file, wanted)
+}
+
+async function labelOf({ body }: AgentFile, { version }: Pick<Wanted, 'version'>) {
+  const { digestOf } = await import('../../../agents/definition.ts')
+  const digest = digestOf(body)
+  return { version: version ?? digest.slice(0, 12), digest }
 }
 
 type Wanted = Pick<DeployOptions, 'environment' | 'message'> & { version?: string | undefined }
@@ -40,14 +60,13 @@ type Wanted = Pick<DeployOptions, 'environment' | 'message'> & { version?: strin
  */
 export async function deployFile(world: World, client: Client, file: AgentFile, wanted: Wanted): Promise<Deployment> {
   const { digestOf } = await import('../../../agents/definition.ts')
-  const digest = digestOf(file.body)
-  const label = { version: wanted.version ?? digest.slice(0, 12), digest }
-  const existing = await find(client, file.body.name)
+  const label = await labelOf(file, wanted)
+  const existing = await findAgent(client, file.body.name)
   // First of all: a deploy that is refused leaves the working copy as it was.
   if (existing) await requireOwnLabel(client, existing, label)
   const { agent, isChanged } = await put(world, client, file, existing)
   try {
-    if (digestOf(agent as Parameters<typeof digestOf>[0]) !== digest) {
+    if (digestOf(agent as Parameters<typeof digestOf>[0]) !== label.digest) {
       throw new Failure(EXIT.failed, `Somebody else changed ${agent.name} at the same time`, '  Deploy again')
     }
     return await serve(world, client, agent, { ...wanted, ...label })
@@ -113,13 +132,4 @@ async function put(
   const updated = await client.agents.update(existing.id, Object.fromEntries(changed))
   success(world, `Updated ${updated.name}: ${changed.map(([field]) => field).join(', ')}`)
   return { agent: updated, isChanged: true }
-}
-
-async function find(client: Client, name: string): Promise<Agent | undefined> {
-  try {
-    return await client.agents.get(name)
-  } catch (error) {
-    if (error instanceof MoorageError && error.code === 'not_found') return undefined
-    throw error
-  }
 }

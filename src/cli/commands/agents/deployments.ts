@@ -4,6 +4,7 @@ import { takesService } from '../../command.ts'
 import { type Common, withClient } from '../../connect/connect.ts'
 import { EXIT, Failure } from '../../failure.ts'
 import { gather, type Limit, limitOption } from '../../terminal/gather.ts'
+import type { Change } from '../../terminal/line-diff.ts'
 import { type Column, note, printJson, printRecord, printRows, success, warn } from '../../terminal/output.ts'
 import type { World } from '../../world.ts'
 
@@ -79,18 +80,10 @@ export function rollback(command: Command, world: World): void {
       })
       if (options.json) return printJson(world, result)
       if ('dry_run' in result) {
-        note(world, `${result.from.version} → ${result.to.version}, nothing changed yet:`)
-        const changes = result.diff as { field: string; from: unknown; to: unknown }[]
-        return printRows(
-          world,
-          changes,
-          [
-            { title: 'FIELD', of: (change) => change.field },
-            { title: 'NOW', of: (change) => change.from },
-            { title: 'THEN', of: (change) => change.to },
-          ],
-          options,
-        )
+        note(world, 'Nothing is changed yet')
+        const { printDiff } = await import('../../terminal/line-diff.ts')
+        const { from, to, diff } = result
+        return printDiff(world, diff as Change[], { from: `now (${from.version})`, to: `then (${to.version})` })
       }
       success(world, `${result.environment} serves ${result.version} again (${result.id})`)
     })

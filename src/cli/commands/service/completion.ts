@@ -1,4 +1,6 @@
 import type { Command } from 'commander'
+import { createClient } from '../../../../sdk/client.ts'
+import { addressOf } from '../../connect/address.ts'
 import { usage } from '../../failure.ts'
 import { print } from '../../terminal/output.ts'
 import type { World } from '../../world.ts'
@@ -36,16 +38,71 @@ export function completion(command: Command, world: World): void {
     })
 }
 
-/** What may stand at the place of the last word. */
-export function candidates(program: Command, words: readonly string[]): string[] {
+/** What may stand at the place of the last word; `agents` are asked for only where the name of one may stand. */
+export async function candidates(
+  program: Command,
+  words: readonly string[],
+  agents: () => Promise<string[]>,
+): Promise<string[]> {
   const last = words.at(-1) ?? ''
-  let command = program
-  for (const word of words.slice(0, -1)) {
-    command = command.commands.find((child) => child.name() === word || child.aliases().includes(word)) ?? command
-  }
+  const { command, given } = commandAt(program, words.slice(0, -1))
+  const expected =
+    optionAwaiting(command, words.at(-2)) ?? (last.startsWith('-') ? undefined : argumentAt(command, given))
+  if (expected === 'agent') return (await agents()).filter((name) => name.startsWith(last))
   const visible = command.createHelp()
   const possible = last.startsWith('-')
     ? visible.visibleOptions(command).map(({ long, short }) => long ?? short ?? '')
     : visible.visibleCommands(command).map((child) => child.name())
   return possible.filter((candidate) => candidate.startsWith(last))
+}
+
+/** The command that the words lead to, and how many of its arguments they give. */
+function commandAt(program: Command, words: readonly string[]): { command: Command; given: number } {
+  let command = program
+  let given = 0
+  for (const [index, word] of words.entries()) {
+    const child = command.commands.find((one) => one.name() === word || one.aliases().includes(word))
+    if (child) command = child
+    else if (!word.startsWith('-') && optionAwaiting(command, words[index - 1]) === undefined) given += 1
+  }
+  return { command, given }
+}
+
+/** The name of the value that the word before wants, if that is an option with one. */
+function optionAwaiting(command: Command, word: string | undefined): string | undefined {
+  if (!word?.startsWith('-')) return undefined
+  const option = command.options.find(({ long, short }) => word === long || word === short)
+  return option?.required ? /<([\w-]+)/.exec(option.flags)?.[1] : undefined
+}
+
+function argumentAt(command: Command, given: number): string | undefined {
+  return command.registeredArguments[given]?.name()
+}
+
+/** The only words that are printed: bash expands what it is given, and a service could name an agent `$(rm -rf ~)`. */
+const AGENT_NAME = /^[a-z0-9][a-z0-9-]{0,62}$/
+const MAX_NAMES = 1_000
+const PATIENCE_MS = 2_000
+
+/** Nobody waits for long at a Tab, or wants to hear of a service that does not answer. */
+export async function knownAgents(world: World, words: readonly string[]): Promise<string[]> {
+  const names: string[] = []
+  try {
+    const { url, key } = addressOf(world, { ...flag(words, 'url'), ...flag(words, 'profile') })
+    if (key === undefined) return names
+    const client = createClient({ url, key, retries: 0, signal: AbortSignal.timeout(PATIENCE_MS) })
+    for await (const { name } of client.agents.list({ limit: 100, sort: 'name' })) {
+      if (AGENT_NAME.test(name)) names.push(name)
+      if (names.length >= MAX_NAMES) break
+    }
+  } catch {
+    // What has come so far will do.
+  }
+  return names
+}
+
+function flag(words: readonly string[], name: 'url' | 'profile'): Record<string, string> {
+  const at = words.indexOf(`--${name}`)
+  const value = at < 0 ? undefined : words[at + 1]
+  return value === undefined ? {} : { [name]: value }
 }

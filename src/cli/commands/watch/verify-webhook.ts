@@ -1,7 +1,7 @@
 import { resolve } from 'node:path'
 import type { Command } from 'commander'
 import { verifySignature, verifyWebhook, WebhookVerificationError } from '../../../../sdk/webhook.ts'
-import { integer } from '../../command.ts'
+import { seconds } from '../../command.ts'
 import { EXIT, Failure, usage } from '../../failure.ts'
 import { readFile, readHeader, readText } from '../../terminal/input.ts'
 import { print, success } from '../../terminal/output.ts'
@@ -18,7 +18,7 @@ export function verify(command: Command, world: World): void {
     .option('-H, --header <header...>', 'its headers, as Name: value')
     .option('--secret-file <file>', 'file with the secret; without it WEBHOOK_SECRET, or you are asked')
     .option('--json', 'print JSON')
-    .option('--tolerance <seconds>', 'how old it may be', integer, 300)
+    .option('--tolerance <duration>', 'how old it may be (5m)', seconds, 300)
     .action(async (options: VerifyOptions) => {
       const secret = await readSecret(world, options)
       const headers = Object.fromEntries((options.header ?? []).map(readHeader))

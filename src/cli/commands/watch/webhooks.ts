@@ -1,6 +1,7 @@
 import type { Command } from 'commander'
 import type { Client, Webhook, WebhookWithSecret } from '../../../../sdk/client.ts'
-import { integer, list, takesService, yesOption } from '../../command.ts'
+import { list, seconds, takesService, yesOption } from '../../command.ts'
+import { agentNames, type NameOf } from '../../connect/agent-names.ts'
 import { type Common, withClient } from '../../connect/connect.ts'
 import { EXIT, Failure, usage } from '../../failure.ts'
 import { gather, type Limit, limitOption } from '../../terminal/gather.ts'
@@ -11,10 +12,10 @@ import type { World } from '../../world.ts'
 import { deliveries } from './deliveries.ts'
 import { verify } from './verify-webhook.ts'
 
-const COLUMNS: Column<Webhook>[] = [
+const columns = (nameOf: NameOf): Column<Webhook>[] => [
   { title: 'ID', of: (webhook) => webhook.id },
   { title: 'URL', of: (webhook) => webhook.url },
-  { title: 'AGENT', of: (webhook) => webhook.agent_id ?? 'all' },
+  { title: 'AGENT', of: (webhook) => (webhook.agent_id === null ? 'all' : nameOf(webhook.agent_id)) },
   { title: 'EVENTS', of: (webhook) => webhook.events },
   { title: 'STATUS', of: (webhook) => webhook.disabled_reason ?? webhook.status },
 ]
@@ -45,12 +46,12 @@ export function webhooks(command: Command, world: World): void {
     .option('--agent <agent>', 'of this agent')
     .option('--status <status>', 'enabled or disabled')
     .action(async (options: Common & Limit & { agent?: string; status?: Webhook['status'] }) => {
-      const found = await withClient(world, options, (client) =>
-        gather(world, options, (limit) =>
-          client.webhooks.list({ limit, agent_id: options.agent, status: options.status }),
-        ),
-      )
-      printRows(world, found, COLUMNS, options)
+      const query = { agent_id: options.agent, status: options.status }
+      await withClient(world, options, async (client) => {
+        const found = await gather(world, options, (limit) => client.webhooks.list({ ...query, limit }))
+        const nameOf = await agentNames(client, options.json ? [] : found.map((webhook) => webhook.agent_id))
+        printRows(world, found, columns(nameOf), options)
+      })
     })
 
   takesService(command.command('get'))
@@ -77,7 +78,7 @@ export function webhooks(command: Command, world: World): void {
   takesService(command.command('rotate-secret'))
     .description('Give a webhook a new secret, which is all that goes to stdout')
     .argument('<webhook_id>')
-    .option('--grace <seconds>', 'how long deliveries carry both signatures', integer)
+    .option('--grace <duration>', 'how long deliveries carry both signatures (24h)', seconds)
     .action(async (id: string, options: Common & { grace?: number }) => {
       const body = { grace_period_seconds: options.grace }
       const webhook = await withClient(world, options, (client) => client.webhooks.rotateSecret(id, body, options))

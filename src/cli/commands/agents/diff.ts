@@ -1,0 +1,64 @@
+import type { Command } from 'commander'
+import type { Agent, Client } from '../../../../sdk/client.ts'
+import { takesService } from '../../command.ts'
+import { type Common, withClient } from '../../connect/connect.ts'
+import type { Change } from '../../terminal/line-diff.ts'
+import { note, printJson } from '../../terminal/output.ts'
+import type { World } from '../../world.ts'
+import type { AgentFile } from './agent-file.ts'
+import { AGENT_FILE } from './agent-file-name.ts'
+import { findAgent } from './find-agent.ts'
+
+export type DiffOptions = Common & { file: string; environment: string }
+
+export function diff(command: Command, world: World): void {
+  takesService(command)
+    .option('-f, --file <file>', 'the agent', AGENT_FILE)
+    .option('-e, --environment <name>', 'compare with what this one serves', 'production')
+    .action(async (options: DiffOptions) => {
+      const { readAgentFile } = await import('./agent-file.ts')
+      const file = readAgentFile(world, options.file)
+      await withClient(world, options, (client) => showDiff(world, client, file, options))
+    })
+}
+
+/** What a deploy of the file would change; it changes nothing. */
+export async function showDiff(world: World, client: Client, file: AgentFile, options: DiffOptions): Promise<void> {
+  const { name } = file.body
+  const agent = await findAgent(client, name)
+  const served = agent && (await servedIn(client, agent, options.environment))
+  const changes = await changesOf(file, agent, served?.definition)
+  if (options.json) return printJson(world, changes)
+  if (!agent) note(world, `There is no agent ${name} yet: deploying creates it`)
+  if ('auth' in file.given && file.body.auth) note(world, 'Every deploy sets auth anew: its secrets cannot be compared')
+  if (changes.length === 0) return note(world, `${options.environment} serves what ${options.file} says already`)
+  const { printDiff } = await import('../../terminal/line-diff.ts')
+  printDiff(world, changes, { from: served?.name ?? 'nothing', to: options.file })
+}
+
+type Definition = Parameters<typeof import('../../../agents/definition.ts').definitionOf>[0]
+
+/** An environment that was never deployed serves the working copy. */
+async function servedIn(client: Client, agent: Agent, environment: string) {
+  const { data } = await client.deployments.list(agent.id, { environment, status: 'active', limit: 1 })
+  const [active] = data
+  if (!active) return { name: `${environment} (the working copy)`, definition: agent as Definition }
+  const { definition } = await client.deployments.get(agent.id, active.id)
+  return { name: `${environment} (${active.version})`, definition: definition as Definition }
+}
+
+async function changesOf(
+  { body, given }: AgentFile,
+  agent: Agent | undefined,
+  served: Definition | undefined,
+): Promise<Change[]> {
+  const { changesBetween, Definition } = await import('../../../agents/definition.ts')
+  const { canonicalJson } = await import('../../../lib/json.ts')
+  const changes: Change[] = changesBetween(served ?? Definition.parse({}), body)
+  // Who may reach the agent is no part of a version: it changes at once, and only if the file speaks of it.
+  const security = agent?.security ?? null
+  if ('security' in given && canonicalJson(security) !== canonicalJson(body.security)) {
+    changes.push({ field: 'security', from: security, to: body.security })
+  }
+  return changes
+}

@@ -1,0 +1,45 @@
+import { structuredPatch } from 'diff'
+import { stringify } from 'yaml'
+import type { World } from '../world.ts'
+import { paint, printPainted, shown } from './output.ts'
+
+export type Change = { field: string; from: unknown; to: unknown }
+
+type Sides = { from: string; to: string }
+
+const CONTEXT_LINES = 3
+/** Beyond that everything counts as changed: to find the smallest difference would take long. */
+const MAX_EDITS = 1_000
+
+/** Changes as lines of YAML: what goes with a minus, what comes with a plus. */
+export function printDiff(world: World, changes: readonly Change[], sides: Sides): void {
+  const head = [paint(world, 'stdout', 'bold', `--- ${sides.from}`), paint(world, 'stdout', 'bold', `+++ ${sides.to}`)]
+  const lines = diffLines(textOf(changes, 'from'), textOf(changes, 'to')).map((line) => painted(world, line))
+  printPainted(world, [...head, ...lines].join('\n'))
+}
+
+function diffLines(from: string, to: string): string[] {
+  const patch = structuredPatch('', '', from, to, '', '', { context: CONTEXT_LINES, maxEditLength: MAX_EDITS })
+  if (!patch) return [...marked('-', from), ...marked('+', to)]
+  return patch.hunks.flatMap(({ lines }, index) => (index === 0 ? lines : ['…', ...lines]))
+}
+
+function marked(mark: string, text: string): string[] {
+  return text
+    .trimEnd()
+    .split('\n')
+    .map((line) => mark + line)
+}
+
+/** In one order on both sides: the order of keys means nothing. */
+function textOf(changes: readonly Change[], side: 'from' | 'to'): string {
+  const fields = Object.fromEntries(changes.map((change) => [change.field, change[side] ?? null]))
+  return stringify(fields, { lineWidth: 0, sortMapEntries: true, aliasDuplicateObjects: false })
+}
+
+const STYLES = { '+': 'green', '-': 'red' } as const
+
+function painted(world: World, line: string): string {
+  const style = STYLES[line[0] as keyof typeof STYLES]
+  return style ? paint(world, 'stdout', style, line) : shown(world, 'stdout', line)
+}
