@@ -80,7 +80,6 @@ const STATUS_OF: Record<ErrorCode, number> = {
   unsupported_media_type: 415,
   idempotency_key_reused: 422,
   rate_limited: 429,
-  budget_exceeded: 429,
   headers_too_large: 431,
   server_error: 500,
   unavailable: 503,

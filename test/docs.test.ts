@@ -26,7 +26,9 @@ const VARIABLES: Record<string, string> = {
 type Reader = { folder: string; perform(block: Block, doc: string): Promise<void>; close(): void }
 
 // Where the service is and the key to it are set already, and `moorage` is there.
-const PREPARED = /^(export (MOORAGE_)?URL=|alias moorage=|git clone |cd moorage$|npm start$)/
+const PREPARED = /^(export (MOORAGE_)?URL=|alias moorage=|git clone |cd moorage$|(\w+=\S+ )*npm (start|run example )\b)/
+/** Where the documents have the tool of the quick start. */
+const TIDE = 'http://127.0.0.1:8700'
 const RECEIVERS = /https:\/\/(hooks\.)?example\.com\/\w+/g
 
 /** Performs the shell samples of a document against a service, as a reader would, one after the other. */
@@ -98,23 +100,46 @@ const DOCS = [
   'README.md',
 ]
 
+/** The receivers of the samples are on this machine. */
+const LOCAL_CALLS = { MOORAGE_OUTGOING__ALLOW_INSECURE: 'true', MOORAGE_OUTGOING__ALLOWED_CIDRS: '127.0.0.1/32' }
+
+/** Those with which the document itself starts the service, if it says any. */
+function settingsOf(doc: string): Record<string, string> {
+  const [start] = /^(MOORAGE_\w+=\S+ )+npm start$/m.exec(readDoc(doc)) ?? []
+  if (start === undefined) return LOCAL_CALLS
+  return Object.fromEntries([...start.matchAll(/(MOORAGE_\w+)=(\S+) /g)].map(([, name, value]) => [name, value]))
+}
+
+type Tide = { url: string; close(): void }
+
+/** The tool of the quick start, as its example has it. */
+async function startTide(): Promise<Tide> {
+  const child = spawn(process.execPath, [fileURLToPath(new URL('examples/tide/tide.ts', ROOT))], {
+    env: { PORT: '0' },
+    stdio: ['ignore', 'pipe', 'inherit'],
+  })
+  const [told] = await once(child.stdout, 'data')
+  const url = /http:\/\/127\.0\.0\.1:\d+/.exec(String(told))?.[0] ?? assert.fail(String(told))
+  return { url, close: () => child.kill() }
+}
+
 for (const doc of DOCS) {
   describe(`the samples of ${doc}`, () => {
     let service: Service
     let receiver: LocalServer
+    let tide: Tide
     let reader: Reader
     before(async () => {
       receiver = await startLocalServer((_request, response) => response.end())
-      service = await startService('sqlite', {
-        MOORAGE_OUTGOING__ALLOW_INSECURE: 'true',
-        MOORAGE_OUTGOING__ALLOWED_CIDRS: '127.0.0.1/32',
-      })
+      tide = await startTide()
+      service = await startService('sqlite', settingsOf(doc))
       reader = await openReader(service, receiver)
     })
     after(async () => {
       reader.close()
       await service.stop()
       await receiver.close()
+      tide.close()
     })
 
     test('work, one after the other', async () => {
@@ -123,9 +148,17 @@ for (const doc of DOCS) {
       for (const block of blocks) {
         if (block.language === 'sh') await reader.perform(block, doc)
         if (block.language === 'yaml' && block.code.startsWith('name:')) {
-          writeFileSync(join(reader.folder, 'agent.yaml'), block.code)
+          writeFileSync(join(reader.folder, 'agent.yaml'), block.code.replaceAll(TIDE, tide.url))
         }
       }
+      if (doc !== 'docs/quick-start.md') return
+      const { body } = await service.call('GET', '/v1/agents/harbour/invocations')
+      const responses = body.data.map(({ response }: { response: string }) => response)
+      const promised = /`(The tide at Dover: .*)`/.exec(readDoc(doc))?.[1]?.replaceAll(/[\d.]+|true/g, '') ?? 'nothing'
+      assert.ok(
+        responses.some((text: string) => text.replaceAll(/[\d.]+|true|false/g, '') === promised),
+        responses.join('\n'),
+      )
     })
   })
 }

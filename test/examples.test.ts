@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
-import { mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdtempSync, readdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { delimiter, join } from 'node:path'
 import { after, before, describe, test } from 'node:test'
@@ -11,6 +11,7 @@ import { codeBlocks, ROOT, readDoc } from './support/docs.ts'
 import { type Service, startService } from './support/service.ts'
 
 const root = fileURLToPath(ROOT)
+const EXAMPLES = readdirSync(join(root, 'examples')).filter((name) => !name.includes('.'))
 
 describe('the examples', () => {
   let service: Service
@@ -49,10 +50,26 @@ describe('the examples', () => {
   })
 
   test('conversation recalls what was said in another session', async () => {
-    const { stdout } = await run(process.execPath, [join(root, 'examples/conversation/conversation.ts')])
+    const example = ['run', '-s', 'example', 'examples/conversation/conversation.ts']
+    assert.match(readDoc('examples/conversation/README.md'), /npm run example examples\/conversation\/conversation\.ts/)
+    const { stdout } = await promisify(execFile)('npm', example, { env, cwd: root })
     const answer = stdout.slice(stdout.indexOf('[Tuesday] companion:'))
     assert.match(answer, /Nightingale/, stdout)
     await run(process.execPath, [join(root, 'examples/conversation/conversation.ts')])
+  })
+
+  test('every program that a README or a document names starts with the bundled Node', () => {
+    const documents = [
+      'README.md',
+      'examples/README.md',
+      'docs/quick-start.md',
+      ...EXAMPLES.map((name) => `examples/${name}/README.md`),
+    ]
+    const text = documents.map(readDoc).join('\n')
+    assert.doesNotMatch(text, /^\s*(\w+=\S+ )*node \S+\.ts/m)
+    for (const [, file = ''] of text.matchAll(/npm run example (examples\/\S+\.ts)/g)) {
+      assert.ok(existsSync(join(root, file)), file)
+    }
   })
 
   test('the programs in docs/sdk.md and docs/quick-start.md run', async () => {

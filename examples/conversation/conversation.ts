@@ -1,5 +1,5 @@
 // A conversation that is remembered: what Ada tells the agent in one session, it recalls for her in the next.
-// Run with MOORAGE_URL and MOORAGE_API_KEY set: node examples/conversation/conversation.ts
+// Run with MOORAGE_URL and MOORAGE_API_KEY set: npm run example examples/conversation/conversation.ts
 import { createClient, MoorageError } from '../../sdk/client.ts'
 
 const moorage = createClient({

@@ -8,7 +8,8 @@ export const getInvocation = operation({
   method: 'GET',
   path: '/v1/agents/{agent_id}/invocations/{request_id}',
   summary: 'Get an invocation',
-  description: 'The receipt: what was asked, which version answered, with which tools, at what cost, and how it ended.',
+  description:
+    'The receipt: what was asked, which version answered, with which tools and how many tokens, and how it ended.',
   permission: 'read',
   userTokens: true,
   params: InvocationParams,
