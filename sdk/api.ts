@@ -827,7 +827,7 @@ export type KeyWithSecret = {
   id: string
   name: string
   agent_id: string | null
-  permissions: ('read' | 'write' | 'delete' | 'manage')[]
+  permissions: ('read' | 'invoke' | 'write' | 'delete' | 'manage')[]
   role: string | null
   tier: string
   hint: string
@@ -846,7 +846,7 @@ export type CreateKey = {
   name: string
   /** Limits the key to one agent (id or name); null is the whole service */
   agent_id?: string | null | undefined
-  permissions?: ('read' | 'write' | 'delete' | 'manage')[] | undefined
+  permissions?: ('read' | 'invoke' | 'write' | 'delete' | 'manage')[] | undefined
   /** A role of the configuration, instead of `permissions` */
   role?: string | undefined
   /** A rate-limit tier of the configuration; `limits.defaultTier` when absent */
@@ -858,7 +858,7 @@ export type Key = {
   id: string
   name: string
   agent_id: string | null
-  permissions: ('read' | 'write' | 'delete' | 'manage')[]
+  permissions: ('read' | 'invoke' | 'write' | 'delete' | 'manage')[]
   role: string | null
   tier: string
   hint: string
@@ -876,7 +876,7 @@ export type Self = {
   kind: 'key' | 'token' | 'local'
   name: string | null
   agent_id: string | null
-  permissions: ('read' | 'write' | 'delete' | 'manage')[]
+  permissions: ('read' | 'invoke' | 'write' | 'delete' | 'manage')[]
   tier: string
   expires_at: string | null
 }

@@ -22,6 +22,8 @@ type Declaration<P extends z.ZodObject, Q extends z.ZodObject, B extends z.ZodTy
   description?: string
   /** null: any valid key will do. */
   permission: Permission | null
+  /** What it takes instead for what the actor itself started; `run` keeps to that. */
+  ownPermission?: Permission
   /**
    * A token that speaks for one user may call it: it shows what is that user's or names nobody, and makes nothing that
    * acts or listens for others. Such a token gets 403 from every operation that does not say so.

@@ -70,7 +70,12 @@ describe('configuration sources', () => {
         rateLimit: { enabled: false, requests: 60, window: '1m' },
         mfa: { enabled: false, requiredFor: ['delete', 'update'] },
       },
-      roles: { admin: ['read', 'write', 'delete', 'manage'], developer: ['read', 'write'], viewer: ['read'] },
+      roles: {
+        admin: ['read', 'write', 'delete', 'manage'],
+        developer: ['read', 'write'],
+        viewer: ['read'],
+        caller: ['invoke'],
+      },
     })
     assert.deepEqual(new Set(settings.map(({ origin }) => origin)), new Set(['default']))
   })
@@ -121,7 +126,7 @@ describe('configuration sources', () => {
     const loaded = folder.load()
     assert.deepEqual(loaded.config.limits.tiers.free, { requestsPerMinute: 5, burst: 6 })
     assert.deepEqual(Object.keys(loaded.config.limits.tiers), ['free', 'pro', 'enterprise'])
-    assert.deepEqual(Object.keys(loaded.config.roles), ['admin', 'developer', 'viewer', 'auditor'])
+    assert.deepEqual(Object.keys(loaded.config.roles), ['admin', 'developer', 'viewer', 'caller', 'auditor'])
     assert.deepEqual(originsOf(loaded, 'limits.tiers.free.burst', 'limits.tiers.pro.burst'), [
       'moorage.yaml:1',
       'default',

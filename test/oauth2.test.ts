@@ -80,6 +80,7 @@ describe('an access token checked with the keys of the provider', () => {
     assert.deepEqual(await permissions({ scope: 'openid manage:agents delete:agents' }), ['manage', 'delete'])
     assert.deepEqual(await permissions({ scp: ['read:agents', 'write:agents'] }), ['read', 'write'])
     assert.deepEqual(await permissions({ scp: 'read:agents' }), ['read'])
+    assert.deepEqual(await permissions({ scope: 'invoke:agents' }), ['invoke'])
     assert.deepEqual(await permissions({ scope: 'read:agents', scp: ['read:agents'] }), ['read'])
   })
 

@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { after, describe, test } from 'node:test'
-import { covers, permissionsOf } from '../src/security/permissions.ts'
+import { covers, coversAll, Permission, permissionsOf } from '../src/security/permissions.ts'
 import { constantTimeEqual, fingerprint, keyring, loadMasterKey, sha256 } from '../src/security/secrets.ts'
 
 const masterKey = Buffer.from('000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f', 'hex')
@@ -166,11 +166,18 @@ describe('permissions', () => {
     assert.deepEqual(permissionsOf('admin', { janitor: ['delete'] }), [])
   })
 
-  test('covers wants every permission, and none implies another', () => {
-    assert.equal(covers(['read', 'write'], 'read'), true)
-    assert.equal(covers(['read', 'write'], ['write', 'read']), true)
-    assert.equal(covers(['read'], ['read', 'write']), false)
-    assert.equal(covers(['manage'], 'read'), false)
-    assert.equal(covers([], []), true)
+  test('write includes invoke, and no other permission another', () => {
+    for (const held of Permission.options) {
+      for (const wanted of Permission.options) {
+        const expected = held === wanted || (held === 'write' && wanted === 'invoke')
+        assert.equal(covers([held], wanted), expected, `${held} ${wanted}`)
+      }
+    }
+  })
+
+  test('coversAll wants every permission', () => {
+    assert.equal(coversAll(['read', 'write'], ['write', 'read', 'invoke']), true)
+    assert.equal(coversAll(['read'], ['read', 'write']), false)
+    assert.equal(coversAll([], []), true)
   })
 })

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { before, describe, test } from 'node:test'
 import { operations } from '../src/operations.ts'
-import { defaultRoles, type Permission } from '../src/security/permissions.ts'
+import { covers, defaultRoles } from '../src/security/permissions.ts'
 import { pathOf, SAMPLE_SETTINGS, sampleBody, sampleRequest } from './support/requests.ts'
 import { createAgent, createKey, idsOf } from './support/resources.ts'
 import { onBothEngines } from './support/service.ts'
@@ -19,8 +19,9 @@ onBothEngines(
           for (const operation of operations) {
             const options = { key, body: sampleBody(operation) }
             const { status, text } = await service().call(operation.method, pathOf(operation, {}), options)
-            const { permission } = operation
-            const may = permission === null || (permissions as readonly Permission[]).includes(permission)
+            const { permission, ownPermission } = operation
+            const mayOwn = ownPermission !== undefined && covers(permissions, ownPermission)
+            const may = permission === null || mayOwn || covers(permissions, permission)
             assert.equal(status === 403, !may, `${operation.id}: ${text}`)
           }
         })

@@ -6,7 +6,7 @@ import { readAgentAuthority } from '../security/authority.ts'
 import { certificateCheck } from '../security/client-certificate.ts'
 import { checkUrl } from '../security/outgoing/guarded-url.ts'
 import { policiesOf } from '../security/outgoing/policies.ts'
-import { covers, Permission } from '../security/permissions.ts'
+import { coversAll, Permission } from '../security/permissions.ts'
 import type { AuthSettings, SecuritySettings } from '../security/security-settings.ts'
 import { isHint } from './agent.ts'
 
@@ -29,7 +29,7 @@ export function checkAccess({ security, auth }: Access, actor: Actor, config: Co
 
 /** Whoever names the issuer of tokens decides what they may do, and for how long: nobody grants more than they hold. */
 function requireGrantOfTokens({ kind, permissions, expires_at }: Actor): void {
-  if (!covers(permissions, Permission.options)) {
+  if (!coversAll(permissions, Permission.options)) {
     throw forbidden('To set auth a key must hold every permission: the tokens may')
   }
   if (kind === 'token' || expires_at !== null) {

@@ -204,7 +204,7 @@ const Settings = z.strictObject({
   roles: record(z.array(Permission).min(1))
     .default({})
     .transform((roles): Roles => ({ ...defaultRoles, ...roles }))
-    .describe('Permissions by role; changes or adds to admin, developer and viewer'),
+    .describe('Permissions by role; changes or adds to admin, developer, viewer and caller'),
 })
 export type Config = z.output<typeof Settings>
 export type ConfigInput = z.input<typeof Settings>

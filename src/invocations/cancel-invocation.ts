@@ -1,7 +1,7 @@
 import * as agents from '../agents/store.ts'
 import { conflict, unavailable } from '../errors.ts'
 import { operation } from '../operation.ts'
-import { getInScope } from './in-scope.ts'
+import { getInScope, reachesAll } from './in-scope.ts'
 import {
   CANCELLED,
   type EndedInvocation,
@@ -24,6 +24,7 @@ export const cancelInvocation = operation({
   summary: 'Cancel an invocation',
   description: 'Answers with the receipt once the work has really stopped. One that has ended otherwise is 409.',
   permission: 'write',
+  ownPermission: 'invoke',
   userTokens: true,
   idempotent: true,
   transaction: false,
@@ -35,7 +36,9 @@ export const cancelInvocation = operation({
     const { db, actor, journal, live, now, storage } = context
     const agent = await agents.get(db, params.agent_id)
     // What runs here may not be stored yet; whose it is must be known before it is stopped.
-    if (actor.scope.user_id !== null) await getInScope(db, actor, agent.seq, params.request_id)
+    if (!reachesAll(actor, 'write')) {
+      await getInScope(db, actor, 'write', { agent_seq: agent.seq, id: params.request_id })
+    }
     const here = live.find(params.request_id)
     if (here?.agent_id === agent.id) {
       here.cancel()

@@ -11,12 +11,16 @@ export const getInvocation = operation({
   description:
     'The receipt: what was asked, which version answered, with which tools and how many tokens, and how it ended.',
   permission: 'read',
+  ownPermission: 'invoke',
   userTokens: true,
   params: InvocationParams,
   data: Receipt,
 
   async run({ params }, { db, actor }) {
     const agent = await agents.get(db, params.agent_id)
-    return presentInvocation(await getInScope(db, actor, agent.seq, params.request_id), agent.id)
+    return presentInvocation(
+      await getInScope(db, actor, 'read', { agent_seq: agent.seq, id: params.request_id }),
+      agent.id,
+    )
   },
 })

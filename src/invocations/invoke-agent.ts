@@ -29,7 +29,7 @@ export const invokeAgent = operation({
   summary: 'Invoke an agent',
   description:
     'Answers when the agent has answered and everything it left is on disk. `Accept: text/event-stream` streams the answer; `Prefer: respond-async` answers 202 at once and runs in the background. With an Idempotency-Key the run goes on when the client hangs up, and a retry gets its result.',
-  permission: 'write',
+  permission: 'invoke',
   userTokens: true,
   idempotent: true,
   transaction: false,

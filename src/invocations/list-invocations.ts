@@ -4,6 +4,7 @@ import * as agents from '../agents/store.ts'
 import { requireUser } from '../operation/scope.ts'
 import { operation } from '../operation.ts'
 import { listQuery } from '../shapes.ts'
+import { starterFor } from './in-scope.ts'
 import { InvocationStatus, presentInvocation, Receipt } from './invocation.ts'
 import * as invocations from './store.ts'
 
@@ -12,8 +13,10 @@ export const listInvocations = operation({
   method: 'GET',
   path: '/v1/agents/{agent_id}/invocations',
   summary: 'List invocations',
-  description: 'A run shorter than a quarter of a second appears when it ends.',
+  description:
+    'A run shorter than a quarter of a second appears when it ends. With the permission `invoke` alone: what the key itself started.',
   permission: 'read',
+  ownPermission: 'invoke',
   userTokens: true,
   params: AgentParams,
   query: listQuery(['created_at', 'finished_at', 'duration_ms', 'tokens_used', 'status', 'id'], {
@@ -26,7 +29,8 @@ export const listInvocations = operation({
   async run({ params, query }, { db, actor }) {
     const agent = await agents.get(db, params.agent_id)
     const { status, session_id, user_id, ...page } = query
-    const filter = { status, session_id, user_id: requireUser(actor, user_id) }
+    const created_by = starterFor(actor, 'read')
+    const filter = { status, session_id, created_by, user_id: requireUser(actor, user_id) }
     const { items, total } = await invocations.list(db, agent.seq, page, filter)
     return { items: items.map((invocation) => presentInvocation(invocation, agent.id)), total }
   },

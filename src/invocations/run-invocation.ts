@@ -38,8 +38,8 @@ export type Ended = { invocation: EndedInvocation; entry: JournalEntry }
 /** Message to outcome. What the run leaves is returned, not written: its reply must commit with it. */
 export async function runInvocation(started: Started, parts: Parts): Promise<Ended> {
   const { agent, definition, run, streaming } = started
-  const { message, context, attempt } = started.invocation
-  run.began = { attempt, user_id: context.user_id }
+  const { message, context, attempt, created_by } = started.invocation
+  run.began = { attempt, user_id: context.user_id, created_by }
   let { stored } = started
   let storing: Promise<unknown> | undefined
   let storeSoon: NodeJS.Timeout | undefined

@@ -143,7 +143,7 @@ export async function get(db: Database, agent_seq: number, id: string): Promise<
   return invocation
 }
 
-type Filter = { status?: string | undefined; user_id?: string | undefined; session_id?: string | undefined }
+type Filter = { [column in 'status' | 'user_id' | 'session_id' | 'created_by']?: string | undefined }
 
 export async function list(
   db: Database,
@@ -152,7 +152,7 @@ export async function list(
   filter: Filter,
 ): Promise<Page<Invocation>> {
   let select = db.selectFrom('invocations').selectAll().where('agent_seq', '=', agent_seq)
-  for (const column of ['status', 'user_id', 'session_id'] as const) {
+  for (const column of ['status', 'user_id', 'session_id', 'created_by'] as const) {
     const value = filter[column]
     if (value !== undefined) select = select.where(column, '=', value)
   }

@@ -4,7 +4,7 @@ import { operation } from '../operation.ts'
 import type { LiveRun } from '../runtime/live-runs.ts'
 import { type Position, readEventId, type StreamEvent } from '../runtime/transcript.ts'
 import { isPassing } from '../storage/failures.ts'
-import { getInScope } from './in-scope.ts'
+import { getInScope, reaches } from './in-scope.ts'
 import {
   failureOf,
   type Invocation,
@@ -26,6 +26,7 @@ export const streamInvocation = operation({
   description:
     'The events of an invocation, from the beginning or after `Last-Event-ID`, until it ends. One that has ended is told from its receipt.',
   permission: 'read',
+  ownPermission: 'invoke',
   userTokens: true,
   errors: ['timeout', 'conflict'],
   params: InvocationParams,
@@ -59,15 +60,14 @@ export const streamInvocation = operation({
     function findHere(): LiveRun | undefined {
       const run = live.find(request_id)
       if (run?.agent_id !== agent.id || !run.began) return undefined
-      const { user_id } = actor.scope
-      if (user_id !== null && run.began.user_id !== user_id) throw notFound('Invocation', request_id)
+      if (!reaches(actor, 'read', run.began)) throw notFound('Invocation', request_id)
       return run
     }
 
     /** Undefined while the store does not answer: the run goes on without it, and so does the stream. */
     async function look(): Promise<Invocation | undefined> {
       try {
-        return await getInScope(db, actor, agent.seq, request_id)
+        return await getInScope(db, actor, 'read', { agent_seq: agent.seq, id: request_id })
       } catch (error) {
         if (isOpen && isPassing(error)) return undefined
         throw error

@@ -1,5 +1,5 @@
 import { forbidden } from '../errors.ts'
-import type { Permission } from '../security/permissions.ts'
+import { covers, type Permission } from '../security/permissions.ts'
 import type { Scope } from './scope.ts'
 
 /** Who asks. */
@@ -14,5 +14,5 @@ export type Actor = {
 }
 
 export function requirePermission({ permissions }: Actor, permission: Permission): void {
-  if (!permissions.includes(permission)) throw forbidden(`This key lacks the permission "${permission}"`)
+  if (!covers(permissions, permission)) throw forbidden(`This key lacks the permission "${permission}"`)
 }

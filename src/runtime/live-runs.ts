@@ -15,8 +15,8 @@ export class LiveRun {
   readonly #runs: LiveRuns
   /** Whether it has one of its agent's places. */
   hasPlace = false
-  /** Which attempt this is, and for whom; undefined until the run begins. */
-  began: { attempt: number; user_id: string | undefined } | undefined
+  /** Which attempt this is, for whom and who started it; undefined until the run begins. */
+  began: { attempt: number; user_id: string | undefined; created_by: string } | undefined
   /** The store's word that this node runs it, until a time; undefined while it is not stored. */
   lease: { readonly key: readonly string[]; readonly owner: string; until: number } | undefined
   #over = false

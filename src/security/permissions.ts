@@ -1,6 +1,6 @@
 import { z } from 'zod'
 
-export const Permission = z.enum(['read', 'write', 'delete', 'manage'])
+export const Permission = z.enum(['read', 'invoke', 'write', 'delete', 'manage'])
 export type Permission = z.infer<typeof Permission>
 
 export type Roles = Readonly<Record<string, readonly Permission[]>>
@@ -9,6 +9,7 @@ export const defaultRoles = {
   admin: ['read', 'write', 'delete', 'manage'],
   developer: ['read', 'write'],
   viewer: ['read'],
+  caller: ['invoke'],
 } as const satisfies Roles
 
 /** An unknown role holds nothing; own properties only, so that no role is called `constructor`. */
@@ -16,7 +17,11 @@ export function permissionsOf(role: string, roles: Roles = defaultRoles): readon
   return Object.hasOwn(roles, role) ? (roles[role] ?? []) : []
 }
 
-/** Permissions do not imply one another: `manage` alone may not read. */
-export function covers(held: readonly Permission[], wanted: Permission | readonly Permission[]): boolean {
-  return [wanted].flat().every((permission) => held.includes(permission))
+/** `write` includes `invoke`. No other permission implies another: `manage` alone may not read. */
+export function covers(held: readonly Permission[], wanted: Permission): boolean {
+  return held.includes(wanted) || (wanted === 'invoke' && held.includes('write'))
+}
+
+export function coversAll(held: readonly Permission[], wanted: readonly Permission[]): boolean {
+  return wanted.every((permission) => covers(held, permission))
 }

@@ -7,6 +7,7 @@ import type { Operation } from '../../operation.ts'
 import type { Gate } from '../../security/gate.ts'
 import { ipList } from '../../security/ip-list.ts'
 import type { RateLimiter } from '../../security/limits/rate-limiter.ts'
+import { covers } from '../../security/permissions.ts'
 import type { VerifyToken } from '../../security/tokens/token-verifier.ts'
 import type { Rendered } from '../dialects/respond.ts'
 import { readBody } from '../server/body.ts'
@@ -104,8 +105,10 @@ function requireRoute(operations: readonly Operation[]): Step {
 
 function requireOperationPermission({ route, actor }: Exchange): void {
   if (!route) return
-  const { permission, userTokens } = route.operation
-  if (permission) requirePermission(actor as Actor, permission)
+  const { permission, ownPermission, userTokens } = route.operation
+  const { permissions } = actor as Actor
+  const mayOwn = ownPermission !== undefined && covers(permissions, ownPermission)
+  if (permission && !mayOwn) requirePermission(actor as Actor, permission)
   if (!userTokens) requireEveryUser(actor as Actor)
 }
 

@@ -7,7 +7,8 @@ export function llmsText(document: OpenApi): string {
     const lines = operations
       .filter(({ tags }) => tags.includes(name))
       .map(({ operationId, method, path, summary, description, ...rest }) => {
-        const permission = rest['x-permission'] ? ` Permission: ${rest['x-permission']}.` : ''
+        const own = rest['x-own-permission'] ? `, or ${rest['x-own-permission']} for what the key itself started` : ''
+        const permission = rest['x-permission'] ? ` Permission: ${rest['x-permission']}${own}.` : ''
         return `- [${method} ${path}](/docs#${operationId}): ${summary}.${description ? ` ${description}` : ''}${permission}`
       })
     return `## ${name}\n\n${lines.join('\n')}`

@@ -13,6 +13,8 @@ export type OperationObject = {
   description?: string
   tags: string[]
   'x-permission'?: string
+  /** Enough for what the key itself started. */
+  'x-own-permission'?: string
   parameters: Parameter[]
   requestBody?: { required: boolean; content: { 'application/json': { schema: Schema } } }
   responses: Record<string, { description: string; content?: Record<string, { schema: Schema }> }>

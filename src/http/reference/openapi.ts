@@ -90,6 +90,7 @@ function describe(operation: Operation, schemas: Record<string, Schema>): Schema
     ...(operation.description && { description: operation.description }),
     tags: [tagOf(operation)],
     ...(operation.permission && { 'x-permission': operation.permission }),
+    ...(operation.ownPermission && { 'x-own-permission': operation.ownPermission }),
     parameters: parametersOf(operation, schemas),
     ...(operation.body && {
       requestBody: {

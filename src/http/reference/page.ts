@@ -58,7 +58,7 @@ function introduction({ info }: OpenApi): Html {
 <h1>${info.title} API</h1>
 <p class="lead">${info.summary}. <a href="/v1/openapi.json">OpenAPI document</a> · <a href="/llms.txt">llms.txt</a></p>
 <div class="cards">
-<div><h3>Authentication</h3><p>Every path under <code>/v1</code> takes <code>Authorization: Bearer &lt;key&gt;</code>. A key holds some of the permissions <code>read</code>, <code>write</code>, <code>delete</code>, <code>manage</code>, and may be limited to one agent.</p></div>
+<div><h3>Authentication</h3><p>Every path under <code>/v1</code> takes <code>Authorization: Bearer &lt;key&gt;</code>. A key holds some of the permissions <code>read</code>, <code>invoke</code>, <code>write</code> (which includes <code>invoke</code>), <code>delete</code>, <code>manage</code>, and may be limited to one agent.</p></div>
 <div><h3>Replies</h3><p>One thing: <code>{"success": true, "data": {…}}</code>. A list: <code>{"data": […], "pagination": {…}}</code>, with <code>limit</code>, <code>offset</code> and <code>sort</code>. Every reply carries <code>X-Request-Id</code>.</p></div>
 <div><h3>Errors</h3><p><code>{"success": false, "error": {"code", "message"}, "request_id"}</code>. <code>details</code> names each field that is wrong; <code>retry_after</code> is in seconds.</p></div>
 <div><h3>Safe retries</h3><p>Send <code>Idempotency-Key</code> with POST and PATCH: the same request within 24 hours runs once and is answered alike.</p></div>
@@ -91,8 +91,10 @@ function operationArticle(operation: PlacedOperation, document: OpenApi): Html {
 </article>`
 }
 
-function permissionText({ 'x-permission': permission }: PlacedOperation): Html {
-  return permission ? html`Needs the permission <code>${permission}</code>` : html`Any valid key will do`
+function permissionText({ 'x-permission': permission, 'x-own-permission': own }: PlacedOperation): Html {
+  if (!permission) return html`Any valid key will do`
+  const needed = html`Needs the permission <code>${permission}</code>`
+  return own ? html`${needed}, or <code>${own}</code> for what the key itself started` : needed
 }
 
 function errorStatuses({ responses }: PlacedOperation): Html {

@@ -31,6 +31,7 @@ export type AccessClaims = z.infer<typeof AccessClaims>
 
 const PERMISSION_OF_SCOPE: ReadonlyMap<string, Permission> = new Map([
   ['read:agents', 'read'],
+  ['invoke:agents', 'invoke'],
   ['write:agents', 'write'],
   ['delete:agents', 'delete'],
   ['manage:agents', 'manage'],
@@ -59,8 +60,8 @@ export function isTypedAccessToken(typ: unknown): boolean {
 }
 
 /**
- * What verified claims allow. Of the four agent scopes those in `scopes` count; any other scope named there must be in
- * every token. Without `scopes` all four count.
+ * What verified claims allow. Of the agent scopes those in `scopes` count; any other scope named there must be in
+ * every token. Without `scopes` all of them count.
  */
 export function accessGrant(options: {
   claims: AccessClaims

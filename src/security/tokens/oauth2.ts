@@ -17,7 +17,7 @@ export type OAuth2Options = {
   provider: string
   clientId: string
   clientSecret?: string | undefined
-  /** The agent scopes that count, all four when absent; any other scope here must be in every token. */
+  /** The agent scopes that count, all of them when absent; any other scope here must be in every token. */
   scopes?: readonly string[] | undefined
   /** Ask the provider about every token, not only about those its keys cannot check. */
   introspection?: boolean | undefined
