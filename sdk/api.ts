@@ -198,6 +198,12 @@ export type Agent = {
       /** Operations that need the code: delete, update, deploy, rollback, clear_memory, webhooks, keys, secrets */
       requiredFor: ('delete' | 'update' | 'deploy' | 'rollback' | 'clear_memory' | 'webhooks' | 'keys' | 'secrets')[]
     }
+    cors?: {
+      /** Origins whose pages may call the API from a browser, exactly as browsers send them; none by default */
+      origins: string[]
+      /** Seconds for which a browser may remember that */
+      maxAge: number
+    } | undefined
   } | null
   /** Secrets come back as a hint */
   auth: Record<string, unknown> | null
@@ -317,6 +323,12 @@ export type CreateAgent = {
       enabled?: boolean | undefined
       /** Operations that need the code: delete, update, deploy, rollback, clear_memory, webhooks, keys, secrets */
       requiredFor?: ('delete' | 'update' | 'deploy' | 'rollback' | 'clear_memory' | 'webhooks' | 'keys' | 'secrets')[] | undefined
+    } | undefined
+    cors?: {
+      /** Origins whose pages may call the API from a browser, exactly as browsers send them; none by default */
+      origins: string[]
+      /** Seconds for which a browser may remember that */
+      maxAge?: number | undefined
     } | undefined
   } | null | undefined
   /** Tokens that are accepted for this agent besides keys */
@@ -463,6 +475,12 @@ export type UpdateAgent = {
       enabled?: boolean | undefined
       /** Operations that need the code: delete, update, deploy, rollback, clear_memory, webhooks, keys, secrets */
       requiredFor?: ('delete' | 'update' | 'deploy' | 'rollback' | 'clear_memory' | 'webhooks' | 'keys' | 'secrets')[] | undefined
+    } | undefined
+    cors?: {
+      /** Origins whose pages may call the API from a browser, exactly as browsers send them; none by default */
+      origins: string[]
+      /** Seconds for which a browser may remember that */
+      maxAge?: number | undefined
     } | undefined
   } | null | undefined
   /** Tokens that are accepted for this agent besides keys */

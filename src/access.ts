@@ -38,7 +38,7 @@ export function openAccess({ config, storage, keyring, fetch: guarded, now, log 
   const guards = cache<GuardedAgent[]>(storage.hears)
   const loadGuarded = async (): Promise<GuardedAgent[]> => {
     const found = await agents.listGuarded(storage.db)
-    return found.map(({ id, security: own }) => ({ id, gate: gateOfAgent(id, own) }))
+    return found.map(({ id, name, security: own }) => ({ id, name, gate: gateOfAgent(id, own) }))
   }
   const forget = () => {
     byRef.clear()

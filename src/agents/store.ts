@@ -53,9 +53,15 @@ export async function lock(db: Database, id: string): Promise<Agent> {
 }
 
 /** Those that have security of their own. */
-export async function listGuarded(db: Database): Promise<{ id: string; security: SecuritySettings }[]> {
-  const rows = await db.selectFrom('agents').select(['id', 'security']).where('security', 'is not', null).execute()
-  return rows.flatMap(({ id, security }) => (security === null ? [] : [{ id, security: readSecurity(security) }]))
+export async function listGuarded(db: Database): Promise<{ id: string; name: string; security: SecuritySettings }[]> {
+  const rows = await db
+    .selectFrom('agents')
+    .select(['id', 'name', 'security'])
+    .where('security', 'is not', null)
+    .execute()
+  return rows.flatMap(({ security, ...agent }) =>
+    security === null ? [] : [{ ...agent, security: readSecurity(security) }],
+  )
 }
 
 export async function list(db: Database, query: PageQuery, shown: ShownAgents): Promise<Page<Agent>> {

@@ -15,11 +15,16 @@ export type Gate = {
   mfa: ReadonlySet<string> | undefined
   /** Seconds. */
   hsts: number | undefined
+  /** Undefined leaves it to the service's, or off. */
+  cors: Cors | undefined
 }
+
+/** The pages that may read replies; `maxAge`, in seconds, is how long a browser may remember that. */
+export type Cors = { origins: ReadonlySet<string>; maxAge: number }
 
 /** `readAuthority` turns `caCert` into PEM. */
 export function gateOf(settings: SecuritySettings, readAuthority: (caCert: string) => string): Gate {
-  const { ipWhitelist, mtls, enforceHttps, hsts, rateLimit, mfa } = settings
+  const { ipWhitelist, mtls, enforceHttps, hsts, rateLimit, mfa, cors } = settings
   return {
     https: enforceHttps,
     addresses: ipWhitelist.enabled ? ipList(ipWhitelist.addresses) : undefined,
@@ -27,6 +32,7 @@ export function gateOf(settings: SecuritySettings, readAuthority: (caCert: strin
     rate: rateLimit.enabled ? rateOf(rateLimit) : undefined,
     mfa: mfa.enabled ? new Set(mfa.requiredFor) : undefined,
     hsts: hsts.enabled ? hsts.maxAge : undefined,
+    cors: cors && { origins: new Set(cors.origins), maxAge: cors.maxAge },
   }
 }
 

@@ -21,6 +21,10 @@ const FileName = z.string().min(1).max(4096).regex(ONE_LINE, 'must be a file nam
 /** A file, or its text. */
 const Pem = z.string().min(1).max(65_536)
 const MAX_ADDRESSES = 1_000
+const MAX_ORIGINS = 100
+
+/** As a browser writes it: without a path, a default port or capital letters. */
+const Origin = z.string().refine(isOrigin, 'must be an exact origin such as https://app.example.com')
 
 const Window = z
   .string()
@@ -72,6 +76,17 @@ export const SecuritySettings = z.strictObject({
         .describe(`Operations that need the code: ${ProtectedName.options.join(', ')}`),
     })
     .prefault({}),
+  cors: z
+    .strictObject({
+      origins: z
+        .array(Origin)
+        .max(MAX_ORIGINS)
+        .describe(
+          'Origins whose pages may call the API from a browser, exactly as browsers send them; none by default',
+        ),
+      maxAge: z.int().min(0).max(86_400).default(600).describe('Seconds for which a browser may remember that'),
+    })
+    .optional(),
 })
 export type SecuritySettings = z.output<typeof SecuritySettings>
 
@@ -117,6 +132,10 @@ function isWebAddress(text: string): boolean {
   const url = URL.parse(text)
   if (url === null || !/^https?:$/.test(url.protocol)) return false
   return url.username === '' && url.password === '' && url.search === '' && url.hash === ''
+}
+
+function isOrigin(text: string): boolean {
+  return /^https?:/.test(text) && !text.includes('*') && URL.parse(text)?.origin === text
 }
 
 /** The pattern reports what is no duration. */

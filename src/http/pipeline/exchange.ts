@@ -1,7 +1,7 @@
 import type { FastifyRequest } from 'fastify'
 import type { Actor } from '../../operation/actor.ts'
 import type { Operation } from '../../operation.ts'
-import type { Gate } from '../../security/gate.ts'
+import type { Cors, Gate } from '../../security/gate.ts'
 import type { Decision } from '../../security/limits/rate-limiter.ts'
 import type { VerifyToken } from '../../security/tokens/token-verifier.ts'
 
@@ -13,7 +13,7 @@ export type AgentGate = {
   verifyToken: VerifyToken | undefined
 }
 
-export type GuardedAgent = { id: string; gate: Gate }
+export type GuardedAgent = { id: string; name: string; gate: Gate }
 
 /** One request on its way through the pipeline; each step adds what it found out. */
 export type Exchange = {
@@ -34,6 +34,8 @@ export type Exchange = {
   /** The limit nearest to its end. */
   rate: Decision | undefined
   agent: AgentGate | undefined
+  /** There when a page of a listed origin may read the reply. */
+  cors: Cors | undefined
 }
 
 /** An operation with what is worked out of its declaration once. */

@@ -14,6 +14,7 @@ import { readBody } from '../server/body.ts'
 import { findAddress } from '../server/client.ts'
 import { OPEN_PATHS } from '../server/open-routes.ts'
 import { authenticator, type VerifyKey } from './authenticate.ts'
+import { allowOrigin } from './cors.ts'
 import type { AgentGate, Exchange, GuardedAgent, Route } from './exchange.ts'
 import { failureLimit } from './failure-limit.ts'
 import { fingerprint, type Idempotency, readIdempotencyKey } from './idempotency.ts'
@@ -58,6 +59,7 @@ export function pipeline(edge: Edge): Pipeline {
   const entrance: Step[] = [
     findAddress(ipList(config.server.trustedProxies)),
     (exchange) => passGate(exchange, edge.gate(), now()),
+    allowOrigin({ gate: edge.gate, findGate: (ref) => findGate(edge, ref), now }),
   ]
   const admission: Step[] = [
     authenticator({ verifyKey, verifyToken, findAgent, failures, tier: config.limits.defaultTier, log }),
@@ -132,6 +134,11 @@ function enterAgent(exchange: Exchange, agent: AgentGate, { limiter, parts }: Ed
   promiseHttps(exchange, agent.gate)
   passGate(exchange, agent.gate, parts.now())
   return takeFromGate(exchange, agent.gate, `agent:${agent.id}`, limiter)
+}
+
+/** Answered from memory: whoever asks has shown no key yet. */
+async function findGate({ guardedAgents }: Edge, ref: string): Promise<Gate | undefined> {
+  return (await guardedAgents()).find(({ id, name }) => id === ref || name === ref)?.gate
 }
 
 /** A list shows nothing of these, as their own routes would show nothing to this request. */

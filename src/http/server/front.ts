@@ -1,6 +1,7 @@
 import type { FastifyContextConfig, FastifyRequest } from 'fastify'
 import { type IpList, ipList } from '../../security/ip-list.ts'
 import { standardHeaders } from '../dialects/respond.ts'
+import { isPreflight } from '../pipeline/cors.ts'
 import type { Exchange } from '../pipeline/exchange.ts'
 import { promiseHttps } from '../pipeline/pass-gate.ts'
 import { type Edge, type Pipeline, pipeline } from '../pipeline/pipeline.ts'
@@ -40,6 +41,7 @@ export function openExchange({ edge, trusted }: Front, request: FastifyRequest, 
     actor: undefined,
     rate: undefined,
     agent: undefined,
+    cors: undefined,
   }
   promiseHttps(exchange, edge.gate())
   return exchange
@@ -54,10 +56,14 @@ export function letIn(front: Front, request: FastifyRequest, route: FastifyConte
   request.exchange = exchange
   checkTransport(exchange)
   if (route.probe) return
-  const { enter, admit } = front.steps
-  const entering = enter(exchange)
+  const entering = front.steps.enter(exchange)
   if (route.open) return entering
-  const admitting = entering ? entering.then(() => admit(exchange)) : admit(exchange)
+  const admitting = entering ? entering.then(() => admit(front, exchange)) : admit(front, exchange)
   if (admitting) return admitting.then(() => checkBodyHeaders(exchange))
   checkBodyHeaders(exchange)
+}
+
+/** A preflight carries no key. One that is not granted needs a key, as every other request does. */
+function admit({ steps }: Front, exchange: Exchange): void | Promise<void> {
+  if (!isPreflight(exchange)) return steps.admit(exchange)
 }

@@ -4,6 +4,8 @@ import type { Socket } from 'node:net'
 import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
 import { z } from 'zod'
 import { ApiError } from '../../errors.ts'
+import { sendRaw } from '../dialects/respond.ts'
+import { preflightAnswer } from '../pipeline/cors.ts'
 import type { Route } from '../pipeline/exchange.ts'
 import type { Edge } from '../pipeline/pipeline.ts'
 import { answerFailure } from './answer-failure.ts'
@@ -33,6 +35,7 @@ export function createServer(edge: Edge, store: Health): Server {
   const connections = new Connections((socket) => front.requests.flood(socket))
   const app = createRouter(front, connections)
   addOperations(app, front)
+  addPreflight(app, front)
   addOpenRoutes(app, edge.operations, async () =>
     connections.closing ? 'the service is stopping' : await store.problem(),
   )
@@ -115,6 +118,12 @@ function addOperations(app: FastifyInstance, front: Front): void {
       },
     })
   }
+}
+
+/** What browsers ask beforehand; where that is not granted, the steps before have refused it. */
+function addPreflight(app: FastifyInstance, { edge }: Front): void {
+  const answer = preflightAnswer(edge.operations)
+  app.options('*', ({ exchange }, reply) => sendRaw(reply, exchange.headers, answer(exchange)))
 }
 
 /** Answers what the router never sees, because Node could not read it or would not hand it on. */
