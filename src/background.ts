@@ -4,6 +4,7 @@ import * as invocations from './invocations/store.ts'
 import { stopCancelled, stopUnwanted, takeUpRuns } from './invocations/tend-runs.ts'
 import * as logs from './logs/store.ts'
 import { embedMemories } from './memory/embed-memories.ts'
+import { renewMemories } from './memory/renew-memories.ts'
 import * as memory from './memory/store.ts'
 import * as metrics from './metrics/store.ts'
 import type { Parts } from './operation/parts.ts'
@@ -93,6 +94,7 @@ function jobHandlers(parts: Parts): Record<string, JobHandler> {
 
   return {
     ...(parts.embedder && { embeddings: embedMemories(parts.embedder, parts) }),
+    'memory terms': renewMemories(parts),
     /** Comes with every deleted agent and webhook. */
     purge: sweep(parts, ofDeletedAgents),
     /** Also finds what an invocation wrote after its agent had gone. */

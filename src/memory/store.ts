@@ -4,7 +4,7 @@ import type { Database } from '../storage/database.ts'
 import { type BulkTable, rowOf, type Write } from '../storage/journal/rows.ts'
 import { insertMany } from '../storage/journal/write-rows.ts'
 import { missingAgents } from '../storage/missing-agents.ts'
-import { indexNewest, removeFromIndex } from './full-text/fts5.ts'
+import { indexAnew, indexNewest, removeFromIndex } from './full-text/fts5.ts'
 import type { Memory } from './memory.ts'
 import { storedTerms } from './ranking/terms.ts'
 import { countRows, SCOPE_COUNTS, subtractCounts } from './warm/scope-counts.ts'
@@ -111,6 +111,29 @@ export async function removeOfMissingAgents(db: Database, limit: number): Promis
     db,
     rows.map(({ seq }) => seq),
   )
+}
+
+/**
+ * Gives the next memories after `after` the terms that their texts have today; where they end. The counts of their scopes
+ * are to be counted anew afterwards.
+ */
+export async function renewTerms(db: Database, after: number, limit: number): Promise<number | undefined> {
+  const rows = await db
+    .selectFrom('memories')
+    .select(['seq', 'kind', 'content', 'terms', 'length'])
+    .where('seq', '>', after)
+    .orderBy('seq')
+    .limit(limit)
+    .execute()
+  const renewed: number[] = []
+  for (const { seq, kind, content, terms, length } of rows) {
+    const today = storedTerms(kind, content)
+    if (today.terms === terms && today.length === length) continue
+    await db.updateTable('memories').set(today).where('seq', '=', seq).execute()
+    renewed.push(seq)
+  }
+  if (renewed.length > 0) await indexAnew(db, renewed)
+  return rows.at(-1)?.seq
 }
 
 function toRow(agent_seq: number, memory: Memory) {

@@ -49,6 +49,15 @@ export function indexNewest(engine: Engine, count: number) {
   }
 }
 
+/** Belongs behind a change of the terms of memories, in its transaction. */
+export async function indexAnew(db: Database, seqs: number[]): Promise<void> {
+  if (engineOf(db) === 'postgres') return
+  await removeFromIndex(db, seqs)
+  await sql`insert into memory_index (rowid, terms)
+    select seq, terms || ${sql.raw(SCOPE_WORDS.join(' || '))}
+    from memories where seq in (select value from json_each(${JSON.stringify(seqs)}))`.execute(db)
+}
+
 /** Belongs before the removal of memories. */
 export async function removeFromIndex(db: Database, seqs: number[]): Promise<void> {
   if (engineOf(db) === 'postgres') return

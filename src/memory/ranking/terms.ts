@@ -1,6 +1,9 @@
 import { STOP_WORDS } from './english.ts'
 import { stemOf, wordsOf } from './stems.ts'
 
+/** To be raised when a text gets other terms than before: all memories are then indexed anew. */
+export const TERMS_VERSION = 2
+
 /** A memory is found by its first so many terms: an index entry must fit into PostgreSQL's megabyte. */
 const MAX_TERMS = 4000
 export const MAX_CHARACTERS = 65_536

@@ -1,0 +1,45 @@
+import type { Logger } from '../lib/log.ts'
+import type { JobHandler } from '../storage/jobs/job-handler.ts'
+import type { Storage } from '../storage/open-storage.ts'
+import { findSetting, touch } from '../storage/stored-settings.ts'
+import { TERMS_VERSION } from './ranking/terms.ts'
+import { renewTerms } from './store.ts'
+import { recount } from './warm/scope-counts.ts'
+
+const EVERY_MS = 3_600_000
+const AT_ONCE = 200
+/** `2` when all memories have the terms of version 2, `2 1234` while those up to seq 1234 do. */
+const SETTING = 'memory.terms'
+
+/**
+ * Recurring: after an upgrade that makes other terms of texts, the memories of before get them too. How far it got is
+ * stored with each batch, so that a restart goes on from there.
+ */
+export function renewMemories({ storage, log }: { storage: Storage; log: Logger }): JobHandler {
+  return {
+    concurrency: 1,
+    lease_ms: 60_000,
+    every_ms: EVERY_MS,
+    async run(_payload, { signal }) {
+      const done = String(TERMS_VERSION)
+      const [version, seq] = ((await findSetting(storage.db, SETTING)) ?? '').split(' ')
+      if (version === done && seq === undefined) return
+      let reached: number | undefined = version === done ? Number(seq) : 0
+      while (reached !== undefined && !signal.aborted) {
+        const after: number = reached
+        reached = await storage.transaction(async (db) => {
+          const last = await renewTerms(db, after, AT_ONCE)
+          if (last !== undefined) {
+            await touch(db, SETTING, `${done} ${last}`)
+            return last
+          }
+          // Warm scopes see by this that what they hold is of before.
+          if (after > 0) await recount(db)
+          await touch(db, SETTING, done)
+          return undefined
+        })
+      }
+      if (reached === undefined) log.debug({ version: TERMS_VERSION }, 'memories have the terms of this release')
+    },
+  }
+}
