@@ -123,6 +123,24 @@ describe('a key that is configured for one place', () => {
     )
   })
 
+  test('MOORAGE_API_KEY of the usual service, and MOORAGE_PROFILE elsewhere: the login has its own key', async () => {
+    const heard: unknown[] = []
+    const other = await startLocalServer((request, response) => {
+      heard.push(request.headers.authorization)
+      response
+        .writeHead(200, { 'x-request-id': 'req_1', 'content-type': 'application/json' })
+        .end('{"success":true,"data":{"id":"key_2","permissions":[]}}')
+    })
+    await shell.moorage(['login', other.url, '--profile', 'other'], { stdin: 'mrg_of_the_other' })
+    await shell.moorage(['profile', 'use', 'default'])
+    const env = { MOORAGE_API_KEY: OWN_KEY, MOORAGE_PROFILE: 'other' }
+    const { code, stdout } = await shell.moorage(['whoami'], { env })
+    await other.close()
+    assert.equal(code, 0)
+    assert.match(stdout, /from +profile other/)
+    assert.deepEqual(heard, ['Bearer mrg_of_the_other', 'Bearer mrg_of_the_other'])
+  })
+
   test("a login chosen by flag is used whole: its address and its key, whatever the environment's are", async () => {
     const env = { MOORAGE_URL: stranger.url, MOORAGE_API_KEY: 'mrg_of_the_stranger' }
     const { code, stdout, stderr } = await shell.moorage(['whoami', '--profile', 'default'], { env })

@@ -28,11 +28,11 @@ export function addressOf(world: World, flags: Flags): Address {
 
   // A login that is chosen by flag counts before the environment.
   const { MOORAGE_URL, MOORAGE_API_KEY } = flags.profile === undefined ? world.env : {}
-  const usual = MOORAGE_URL || login?.url || DEFAULT_URL
-  const url = flags.url ?? usual
+  const url = flags.url ?? (MOORAGE_URL || login?.url || DEFAULT_URL)
   const credentials: Credential[] = []
-  // A key without an address of its own belongs to the service that is used when no flag names another.
   if (MOORAGE_API_KEY) {
+    // A key without an address of its own belongs to the service that is used when nothing names another.
+    const usual = MOORAGE_URL || stored.profiles[stored.current]?.url || DEFAULT_URL
     credentials.push({ url: usual, key: MOORAGE_API_KEY, origin: 'environment MOORAGE_API_KEY' })
   }
   const names = flags.profile === undefined ? [name, ...Object.keys(stored.profiles)] : [name]

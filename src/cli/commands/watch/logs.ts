@@ -67,15 +67,15 @@ async function latest(client: Client, agent: string, { limit, ...options }: LogO
 
 type FollowOptions = Pick<LogOptions, 'level' | 'request' | 'search' | 'json'>
 
-/** Everything that an entry still to come could stand among, oldest first. */
+/** Everything that an entry still to come after `since` could stand among, oldest first. */
 export async function recentLogs(
   client: Client,
   agent: string,
   options: FollowOptions,
-  request: RequestOptions = {},
+  { since = Date.now(), ...request }: RequestOptions & { since?: number } = {},
 ): Promise<LogEntry[]> {
   const { level, request: request_id, search } = options
-  const start_time = new Date(Date.now() - LATE_MS).toISOString()
+  const start_time = new Date(since - LATE_MS).toISOString()
   const { data } = await client.logs.list(agent, { level, request_id, search, start_time, limit: PAGE_LIMIT }, request)
   return data.toReversed()
 }
@@ -89,9 +89,13 @@ export async function followLogs(
   ...known: LogEntry[][]
 ): Promise<never> {
   let seen = known.map(countOf)
+  let since = Date.now()
   for (;;) {
     await sleep(POLL_MS, undefined, { signal: world.signal })
-    const entries = await patiently(world, () => recentLogs(client, agent, options, { retries: 0 }))
+    // From the last look on, however long the service was away since.
+    const look = () => recentLogs(client, agent, options, { since, retries: 0 })
+    const entries = await patiently(world, look)
+    since = Date.now()
     for (const [id, entry, nth] of numbered(entries)) {
       if (!seen.some((counts) => (counts.get(id) ?? 0) >= nth)) printEntry(world, entry, options)
     }
