@@ -30,7 +30,7 @@ import { openStorage } from './storage/open-storage.ts'
 import { lockFolder } from './storage/sqlite/lock.ts'
 import { findSetting, settle } from './storage/stored-settings.ts'
 import { WriteProbe } from './storage/write-probe.ts'
-import { startDispatcher } from './webhooks/delivery/deliver.ts'
+import { Dispatcher } from './webhooks/delivery/deliver.ts'
 import { openEvents } from './webhooks/emit-events.ts'
 
 export type App = FirstStart & {
@@ -171,7 +171,7 @@ async function openApp(config: Config, overrides: Overrides): Promise<App> {
     },
     new WriteProbe(storage.db, now),
   )
-  const dispatcher = startDispatcher(parts)
+  const dispatcher = new Dispatcher(parts)
   const keepHouse = () => {
     Promise.all([keys.flush(), audit.tidy()]).catch((err) => log.warn({ err }, 'housekeeping failed'))
   }

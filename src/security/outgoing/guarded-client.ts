@@ -73,11 +73,11 @@ export class GuardedClient {
     if (problem) throw new GuardedFetchError(problem.code, problem.message)
     const url = new URL(text)
     const host = urlHost(url)
+    const agent = await (this.#agent ??= this.#open())
     const stop = new Stop(signal ?? (input instanceof Request ? input.signal : undefined), timeout_ms)
     try {
       const message = await stop.race(readMessage(input, init))
       const addresses = await stop.race(this.#resolve(host, owner ?? host, stop.signal))
-      const agent = await (this.#agent ??= this.#open())
       const stopWaiting = this.#dialer.expect(host, addresses)
       return await exchange(agent, { url, ...message, max_bytes, stop, stopWaiting })
     } catch (error) {
@@ -91,7 +91,7 @@ export class GuardedClient {
     await (await this.#agent)?.destroy()
   }
 
-  /** Loaded with the first call: many services never make one. */
+  /** Loaded with the first call, before its time begins: many services never make one. */
   async #open(): Promise<Agent> {
     const { Agent: HttpAgent } = await import('undici')
     return new HttpAgent({

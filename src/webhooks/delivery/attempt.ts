@@ -15,7 +15,7 @@ export type Message = {
   secrets: readonly string[]
 }
 
-export type Outcome = {
+export type AttemptOutcome = {
   at: number
   duration_ms: number
   response_status: number | null
@@ -40,10 +40,10 @@ export async function attempt(
   fetch: GuardedFetch,
   message: Message,
   { timeout_ms, now, owner, signal = null }: Options,
-): Promise<Outcome> {
+): Promise<AttemptOutcome> {
   const at = now()
   const started = performance.now()
-  const outcome = (response_status: number | null, error: AttemptError | null, retry_after_ms = 0): Outcome => {
+  const outcome = (response_status: number | null, error: AttemptError | null, retry_after_ms = 0): AttemptOutcome => {
     return { at, duration_ms: Math.round(performance.now() - started), response_status, error, retry_after_ms }
   }
   let status: number | null = null

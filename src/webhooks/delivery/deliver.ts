@@ -1,15 +1,10 @@
 import type { Parts } from '../../operation/parts.ts'
+import type { Database } from '../../storage/database.ts'
 import { signingSecrets, type Webhook } from '../webhook.ts'
-import { attempt, type Outcome } from './attempt.ts'
+import { type AttemptOutcome, attempt } from './attempt.ts'
 import * as queue from './delivery-queue.ts'
-import { createLanes, type Turn } from './lanes.ts'
+import { Lanes, type Look } from './lanes.ts'
 import { type Report, settle } from './settle.ts'
-
-/** Sends what the outbox holds, until it is stopped. */
-export type Dispatcher = {
-  /** What is under way may finish for `grace_ms`; what has not by then is given back unsent. */
-  stop(grace_ms: number): Promise<void>
-}
 
 type House = Pick<
   Parts,
@@ -24,138 +19,143 @@ const TROUBLE_MS = 1_000
 const SURVEY_MS = 15_000
 
 /**
- * A delivery is taken with a lease, sent once, and settled. Whoever dies in between leaves a lease that ends, and then
- * the delivery is due again: it may arrive twice, but never not at all. The database is asked only about webhooks that
- * have something due, and only for as many deliveries as may start, so a long queue costs neither memory nor time.
+ * Sends what the outbox holds, until it is stopped. A delivery is taken with a lease, sent once, and settled. Whoever
+ * dies in between leaves a lease that ends, and then the delivery is due again: it may arrive twice, but never not at
+ * all. The database is asked only about webhooks that have something due, and only for as many deliveries as may start,
+ * so a long queue costs neither memory nor time.
  */
-export function startDispatcher(house: House, random: () => number = Math.random): Dispatcher {
-  const { config, storage, events, now, log } = house
-  const lanes = createLanes(config.webhooks)
-  const reports = new Map<string, Report[]>()
-  const working = new Set<Promise<void>>()
-  const abort = new AbortController()
-  let stopped = false
-  let soon: NodeJS.Immediate | undefined
-  let timer: NodeJS.Timeout | undefined
+export class Dispatcher {
+  readonly #house: House
+  readonly #random: () => number
+  /** What this node knows of deliveries; the rest is in the database. */
+  readonly #lanes: Lanes<Report>
+  readonly #working = new Set<Promise<void>>()
+  readonly #abort = new AbortController()
+  readonly #surveying: NodeJS.Timeout
+  #isStopping = false
+  #soon: NodeJS.Immediate | undefined
+  #timer: NodeJS.Timeout | undefined
 
-  const track = (work: Promise<void>) => {
-    working.add(work)
-    work.finally(() => working.delete(work))
+  constructor(house: House, random: () => number = Math.random) {
+    this.#house = house
+    this.#random = random
+    this.#lanes = new Lanes(house.config.webhooks)
+    this.#surveying = setInterval(() => this.#track(this.#survey()), SURVEY_MS)
+    house.events.onWake((webhook_ids) => this.#wake(webhook_ids))
+    this.#track(this.#survey())
   }
 
-  const look = () => {
-    soon ??= setImmediate(takeTurns)
+  /** What is under way may finish for `grace_ms`; what has not by then is given back unsent. */
+  async stop(grace_ms: number): Promise<void> {
+    this.#isStopping = true
+    this.#lanes.close()
+    clearInterval(this.#surveying)
+    const patience = setTimeout(() => this.#abort.abort(), grace_ms)
+    do {
+      this.#lookNow()
+      await Promise.all(this.#working)
+    } while (this.#working.size > 0 || !this.#lanes.isIdle)
+    clearTimeout(patience)
+    clearImmediate(this.#soon)
   }
 
-  const takeTurns = () => {
-    clearImmediate(soon)
-    clearTimeout(timer)
-    soon = undefined
-    const time = now()
-    for (const turn of lanes.turns(time)) track(serve(turn))
-    const wait = lanes.nextTurn(time) - time
-    if (wait < SURVEY_MS && !stopped) timer = setTimeout(look, wait)
+  #wake(webhook_ids: ReadonlySet<string> | undefined): void {
+    if (this.#isStopping) return
+    if (!webhook_ids) return this.#track(this.#survey())
+    for (const webhook_id of webhook_ids) this.#lanes.bringForward(webhook_id, this.#house.now())
+    this.#lookSoon()
+  }
+
+  /** Asks the database who has something to send, and when. */
+  async #survey(): Promise<void> {
+    const { storage, log } = this.#house
+    try {
+      for (const { webhook_id, due_at } of await queue.survey(storage.db)) this.#lanes.bringForward(webhook_id, due_at)
+    } catch (err) {
+      log.warn({ err }, 'could not look for webhook deliveries that are due')
+    }
+    this.#lookSoon()
+  }
+
+  #lookSoon(): void {
+    this.#soon ??= setImmediate(() => this.#lookNow())
+  }
+
+  #lookNow(): void {
+    clearImmediate(this.#soon)
+    clearTimeout(this.#timer)
+    this.#soon = undefined
+    const time = this.#house.now()
+    for (const look of this.#lanes.looks(time)) this.#track(this.#serve(look))
+    const wait = this.#lanes.nextLook(time) - time
+    if (wait < SURVEY_MS && !this.#isStopping) this.#timer = setTimeout(() => this.#lookSoon(), wait)
   }
 
   /** One transaction hands in what has ended and takes what may start. */
-  const serve = async (turn: Turn) => {
-    const { webhook_id } = turn
-    const ended = reports.get(webhook_id) ?? []
-    reports.delete(webhook_id)
+  async #serve(look: Look<Report>): Promise<void> {
+    const { storage, now, log } = this.#house
+    const { webhook_id, ended, places } = look
     let started = 0
     try {
-      const { due_at, taken } = await storage.transaction(async (db) => {
+      const { due, taken } = await storage.transaction(async (db) => {
         const times: (number | null)[] = []
-        for (const report of ended) times.push(await settle(db, report, { events, now, random }))
-        return { due_at: times, taken: turn.places > 0 ? await takeDue(db, turn) : undefined }
+        for (const report of ended) times.push(await settle(db, report, { ...this.#house, random: this.#random }))
+        return { due: times, taken: places > 0 ? await this.#takeDue(db, look) : undefined }
       })
-      for (const time of due_at) if (time !== null) lanes.bringForward(webhook_id, time)
-      if (taken?.state === 'busy') lanes.bringForward(webhook_id, now() + BUSY_MS)
+      for (const time of due) if (time !== null) this.#lanes.bringForward(webhook_id, time)
+      if (taken?.state === 'busy') this.#lanes.bringForward(webhook_id, now() + BUSY_MS)
       if (taken?.state === 'taken') {
         started = taken.deliveries.length
-        if (taken.next_at !== null) lanes.bringForward(webhook_id, taken.next_at)
-        lanes.judge(webhook_id, taken.webhook.failing_since !== null)
-        for (const delivery of taken.deliveries) track(send(taken.webhook, delivery))
+        if (taken.next_at !== null) this.#lanes.bringForward(webhook_id, taken.next_at)
+        this.#lanes.judge(webhook_id, taken.webhook.failing_since !== null)
+        for (const delivery of taken.deliveries) this.#track(this.#send(taken.webhook, delivery))
       }
     } catch (err) {
       // What could not be handed in is sent again when its lease ends.
       log.warn({ err, webhook_id }, 'could not settle or take webhook deliveries')
-      lanes.bringForward(webhook_id, now() + TROUBLE_MS)
+      this.#lanes.bringForward(webhook_id, now() + TROUBLE_MS)
     }
-    lanes.looked(turn, started)
-    look()
+    this.#lanes.looked(look, started)
+    this.#lookSoon()
   }
 
-  const takeDue = (db: Parts['storage']['db'], { webhook_id, places }: Turn) => {
+  #takeDue(db: Database, { webhook_id, places }: Look<Report>): Promise<queue.Taken> {
+    const { config, node, newId, now } = this.#house
     const { maxPerEndpoint, attemptTimeout } = config.webhooks
     const time = now()
+    const owner = `${node}:${newId('job', time)}`
     const lease_until = time + attemptTimeout + LEASE_MARGIN_MS
-    const owner = `${house.node}:${house.newId('job', time)}`
     return queue.takeDue(db, { webhook_id, limit: places, maxPerEndpoint, owner, lease_until, now: time })
   }
 
-  const send = async (webhook: Webhook, delivery: queue.TakenDelivery) => {
-    const outcome = await tryOnce(house, webhook, delivery, abort.signal)
-    if (outcome) lanes.judge(webhook.id, outcome.error !== null)
-    reports.set(webhook.id, [...(reports.get(webhook.id) ?? []), { webhook, delivery, outcome }])
-    lanes.ended(webhook.id)
-    look()
+  async #send(webhook: Webhook, delivery: queue.TakenDelivery): Promise<void> {
+    const outcome = await this.#tryOnce(webhook, delivery)
+    if (outcome) this.#lanes.judge(webhook.id, outcome.error !== null)
+    this.#lanes.ended(webhook.id, { webhook, delivery, outcome })
+    this.#lookSoon()
   }
 
-  const survey = async () => {
+  /** One attempt, whatever comes of it; undefined when the stop of the service ended it. */
+  async #tryOnce(webhook: Webhook, delivery: queue.TakenDelivery): Promise<AttemptOutcome | undefined> {
+    const { config, webhookFetch, keyring, now, log } = this.#house
+    const { id, event_id, event, body, attempt_count } = delivery
+    const { signal } = this.#abort
+    const at = now()
     try {
-      for (const { webhook_id, due_at } of await queue.survey(storage.db)) lanes.bringForward(webhook_id, due_at)
+      const secrets = signingSecrets(webhook, keyring, at)
+      const message = { url: webhook.url, event_id, event, body, attempt: attempt_count + 1, secrets }
+      const owner = webhook.agent_id ?? webhook.id
+      return await attempt(webhookFetch, message, { timeout_ms: config.webhooks.attemptTimeout, now, owner, signal })
     } catch (err) {
-      log.warn({ err }, 'could not look for webhook deliveries that are due')
+      if (signal.aborted) return undefined
+      log.error({ err, webhook_id: webhook.id, delivery_id: id }, 'a webhook delivery could not be attempted')
+      return { at, duration_ms: 0, response_status: null, error: 'internal', retry_after_ms: 0 }
     }
-    look()
   }
 
-  events.onWake((webhook_ids) => {
-    if (stopped) return
-    if (!webhook_ids) return track(survey())
-    for (const webhook_id of webhook_ids) lanes.bringForward(webhook_id, now())
-    look()
-  })
-  track(survey())
-  const surveying = setInterval(() => track(survey()), SURVEY_MS)
-
-  return {
-    async stop(grace_ms) {
-      stopped = true
-      lanes.close()
-      clearInterval(surveying)
-      const patience = setTimeout(() => abort.abort(), grace_ms)
-      do {
-        takeTurns()
-        await Promise.all(working)
-      } while (working.size + reports.size > 0)
-      clearTimeout(patience)
-      clearImmediate(soon)
-    },
-  }
-}
-
-/** One attempt, whatever comes of it; undefined when the stop of the service ended it. */
-async function tryOnce(
-  { config, webhookFetch, keyring, now, log }: House,
-  webhook: Webhook,
-  { id, event_id, event, body, attempt_count }: queue.TakenDelivery,
-  signal: AbortSignal,
-): Promise<Outcome | undefined> {
-  const at = now()
-  try {
-    const secrets = signingSecrets(webhook, keyring, at)
-    const message = { url: webhook.url, event_id, event, body, attempt: attempt_count + 1, secrets }
-    return await attempt(webhookFetch, message, {
-      timeout_ms: config.webhooks.attemptTimeout,
-      now,
-      owner: webhook.agent_id ?? webhook.id,
-      signal,
-    })
-  } catch (err) {
-    if (signal.aborted) return undefined
-    log.error({ err, webhook_id: webhook.id, delivery_id: id }, 'a webhook delivery could not be attempted')
-    return { at, duration_ms: 0, response_status: null, error: 'internal', retry_after_ms: 0 }
+  /** The stop waits for all of it. */
+  #track(work: Promise<void>): void {
+    this.#working.add(work)
+    work.finally(() => this.#working.delete(work))
   }
 }

@@ -1,114 +1,118 @@
-/** A webhook's place in the order of service. */
-type Lane = {
+/** All that this node knows of a webhook's deliveries. */
+type Lane<Ended> = {
   /** When to look what it has to send. Only ever brought forward, so that no wake-up is lost while somebody looks. */
   due_at: number
-  /** Somebody looks at this moment. */
-  looking: boolean
+  isLookedAt: boolean
   under_way: number
-  /** Deliveries have ended, and how is still to be written down. */
-  reporting: boolean
-  failing: boolean
+  /** What has ended is still to be written down. */
+  ended: Ended[]
+  /** Whether its receiver's last attempt failed. */
+  isFailing: boolean
 }
 
-/** A webhook to look at now, and how many of its deliveries may start; none if it only has to report. */
-export type Turn = { webhook_id: string; places: number }
-
-export type Lanes = {
-  /** The webhook has something to send at this time, or earlier. */
-  bringForward(webhook_id: string, due_at: number): void
-  /** Whose turn it is; the places are set aside until `looked`. */
-  turns(now: number): Turn[]
-  /** Ends a turn: so many deliveries have started. */
-  looked(turn: Turn, started: number): void
-  /** One delivery that had started is over; the webhook gets a turn to report it. */
-  ended(webhook_id: string): void
-  /** Whether the receiver's last attempt failed. */
-  judge(webhook_id: string, failing: boolean): void
-  /** When the next turn comes by time alone; Infinity when only an event can bring one. */
-  nextTurn(now: number): number
-  /** From now on turns are for reports only. */
-  close(): void
-}
+/** A webhook to look at now: what has ended is to be written down, and so many of its deliveries may start. */
+export type Look<Ended> = { webhook_id: string; places: number; ended: Ended[] }
 
 const NEVER = Number.POSITIVE_INFINITY
 
 /**
- * Each webhook has a lane of its own, so that nobody waits behind another's queue: a few deliveries at a time, one while
- * its receiver fails, and all failing receivers together hold at most half of the places.
+ * The order in which webhooks are served. Each has a lane of its own, so that nobody waits behind another's queue: a few
+ * deliveries at a time, one while its receiver fails, and all failing receivers together hold at most half of the places.
  */
-export function createLanes({ maxInFlight, maxPerEndpoint }: { maxInFlight: number; maxPerEndpoint: number }): Lanes {
-  const lanes = new Map<string, Lane>()
-  let free = maxInFlight
-  let closed = false
+export class Lanes<Ended> {
+  readonly #lanes = new Map<string, Lane<Ended>>()
+  readonly #maxPerEndpoint: number
+  readonly #maxFailing: number
+  #free: number
+  #isClosed = false
 
-  const laneOf = (webhook_id: string): Lane => {
-    const known = lanes.get(webhook_id)
+  constructor({ maxInFlight, maxPerEndpoint }: { maxInFlight: number; maxPerEndpoint: number }) {
+    this.#maxPerEndpoint = maxPerEndpoint
+    this.#maxFailing = Math.ceil(maxInFlight / 2)
+    this.#free = maxInFlight
+  }
+
+  /** Nothing has ended that is not written down, and nothing will: no delivery is under way. */
+  get isIdle(): boolean {
+    return this.#lanes
+      .values()
+      .every(({ isLookedAt, under_way, ended }) => !isLookedAt && under_way + ended.length === 0)
+  }
+
+  /** The webhook has something to send at this time, or earlier. */
+  bringForward(webhook_id: string, due_at: number): void {
+    const lane = this.#laneOf(webhook_id)
+    lane.due_at = Math.min(lane.due_at, due_at)
+  }
+
+  /** Whom to look at now. The places are set aside until `looked`. Who has least under way comes first, then who has waited longest. */
+  looks(now: number): Look<Ended>[] {
+    const waiting = [...this.#lanes].filter(
+      ([, { isLookedAt, ended, due_at }]) => !isLookedAt && (ended.length > 0 || due_at <= now),
+    )
+    let forFailing = this.#maxFailing
+    for (const { isFailing, under_way } of this.#lanes.values()) if (isFailing) forFailing -= under_way
+    const looks: Look<Ended>[] = []
+    for (const [webhook_id, lane] of waiting.toSorted(([, a], [, b]) => a.under_way - b.under_way)) {
+      const places = this.#placesFor(lane, now, forFailing)
+      if (places === 0 && lane.ended.length === 0) continue
+      this.#free -= places
+      if (lane.isFailing) forFailing -= places
+      if (places > 0) lane.due_at = NEVER
+      looks.push({ webhook_id, places, ended: lane.ended })
+      lane.isLookedAt = true
+      lane.ended = []
+      // It goes to the end of the line.
+      this.#lanes.delete(webhook_id)
+      this.#lanes.set(webhook_id, lane)
+    }
+    return looks
+  }
+
+  /** Ends a look: so many deliveries have started. */
+  looked({ webhook_id, places }: Look<Ended>, started: number): void {
+    const lane = this.#laneOf(webhook_id)
+    this.#free += places - started
+    lane.isLookedAt = false
+    lane.under_way += started
+    if (lane.due_at === NEVER && lane.under_way === 0 && lane.ended.length === 0) this.#lanes.delete(webhook_id)
+  }
+
+  /** A delivery that had started is over. */
+  ended(webhook_id: string, how: Ended): void {
+    const lane = this.#laneOf(webhook_id)
+    this.#free += 1
+    lane.under_way -= 1
+    lane.ended.push(how)
+  }
+
+  judge(webhook_id: string, isFailing: boolean): void {
+    this.#laneOf(webhook_id).isFailing = isFailing
+  }
+
+  /** When the next look comes by time alone; Infinity when only an event can bring one. */
+  nextLook(now: number): number {
+    let next = NEVER
+    for (const { due_at } of this.#lanes.values()) if (due_at > now && due_at < next) next = due_at
+    return next
+  }
+
+  /** From now on nothing more starts. */
+  close(): void {
+    this.#isClosed = true
+  }
+
+  #laneOf(webhook_id: string): Lane<Ended> {
+    const known = this.#lanes.get(webhook_id)
     if (known) return known
-    const lane = { due_at: NEVER, looking: false, under_way: 0, reporting: false, failing: false }
-    lanes.set(webhook_id, lane)
+    const lane = { due_at: NEVER, isLookedAt: false, under_way: 0, ended: [], isFailing: false }
+    this.#lanes.set(webhook_id, lane)
     return lane
   }
 
-  const placesFor = ({ due_at, under_way, failing }: Lane, now: number, forFailing: number): number => {
-    if (closed || due_at > now) return 0
-    const own = (failing ? 1 : maxPerEndpoint) - under_way
-    return Math.max(0, Math.min(own, free, failing ? forFailing : free))
-  }
-
-  return {
-    bringForward(webhook_id, due_at) {
-      const lane = laneOf(webhook_id)
-      lane.due_at = Math.min(lane.due_at, due_at)
-    },
-
-    turns(now) {
-      const turns: Turn[] = []
-      let forFailing = Math.ceil(maxInFlight / 2)
-      for (const { failing, under_way } of lanes.values()) if (failing) forFailing -= under_way
-      // Who has least under way comes first, and among equals who has waited longest.
-      const waiting = [...lanes].filter(([, lane]) => !lane.looking && (lane.reporting || lane.due_at <= now))
-      for (const [webhook_id, lane] of waiting.toSorted(([, a], [, b]) => a.under_way - b.under_way)) {
-        const places = placesFor(lane, now, forFailing)
-        if (places === 0 && !lane.reporting) continue
-        free -= places
-        if (lane.failing) forFailing -= places
-        if (places > 0) lane.due_at = NEVER
-        lane.looking = true
-        lane.reporting = false
-        lanes.delete(webhook_id)
-        lanes.set(webhook_id, lane)
-        turns.push({ webhook_id, places })
-      }
-      return turns
-    },
-
-    looked({ webhook_id, places }, started) {
-      const lane = laneOf(webhook_id)
-      free += places - started
-      lane.looking = false
-      lane.under_way += started
-      if (lane.due_at === NEVER && lane.under_way === 0 && !lane.reporting) lanes.delete(webhook_id)
-    },
-
-    ended(webhook_id) {
-      const lane = laneOf(webhook_id)
-      free++
-      lane.under_way--
-      lane.reporting = true
-    },
-
-    judge(webhook_id, failing) {
-      laneOf(webhook_id).failing = failing
-    },
-
-    nextTurn(now) {
-      let next = NEVER
-      for (const { due_at } of lanes.values()) if (due_at > now && due_at < next) next = due_at
-      return next
-    },
-
-    close() {
-      closed = true
-    },
+  #placesFor({ due_at, under_way, isFailing }: Lane<Ended>, now: number, forFailing: number): number {
+    if (this.#isClosed || due_at > now) return 0
+    const own = (isFailing ? 1 : this.#maxPerEndpoint) - under_way
+    return Math.max(0, Math.min(own, this.#free, isFailing ? forFailing : this.#free))
   }
 }

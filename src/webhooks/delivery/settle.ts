@@ -2,12 +2,12 @@ import type { Parts } from '../../operation/parts.ts'
 import type { Database } from '../../storage/database.ts'
 import * as webhooks from '../store.ts'
 import type { Webhook } from '../webhook.ts'
-import type { Outcome } from './attempt.ts'
+import type { AttemptOutcome } from './attempt.ts'
 import { type Attempt, type Delivery, hasFailedTooLong, retryAt } from './delivery.ts'
 import * as queue from './delivery-queue.ts'
 
 /** How an attempt ended; undefined when it was cut short and does not count. */
-export type Report = { webhook: Webhook; delivery: queue.TakenDelivery; outcome: Outcome | undefined }
+export type Report = { webhook: Webhook; delivery: queue.TakenDelivery; outcome: AttemptOutcome | undefined }
 
 const ATTEMPTS_KEPT = 30
 const GONE = 410
@@ -42,7 +42,7 @@ export async function settle(
 /** The delivery after one more attempt. A receiver that is gone is not asked again. */
 function after(
   delivery: Delivery,
-  { retry_after_ms, ...result }: Outcome,
+  { retry_after_ms, ...result }: AttemptOutcome,
   now: number,
   random: () => number,
 ): queue.Settled {
