@@ -113,17 +113,34 @@ onBothEngines(
     })
 
     test('a delivery whose lease ended is sent again, and the late answer does not count', async (t) => {
-      const gate = await openGate(t)
+      const answers: ((status: number) => void)[] = []
+      const inbox = await openInbox(t, async (_arrival, _request, response) => {
+        response.statusCode = await new Promise<number>((resolve) => answers.push(resolve))
+      })
       const agent_id = await createAgent(service())
-      const { id } = await createWebhook(service(), { agent_id, url: gate.url })
+      const { id } = await createWebhook(service(), { agent_id, url: inbox.url })
       await happen(service(), { agent_id })
-      await gate.held(1)
+      await inbox.first(1)
       pass(service(), 60_000)
-      await gate.held(2)
-      gate.release(2)
-      const { attempt_count, status } = await delivery(service(), id, 1)
-      assert.deepEqual([attempt_count, status], [1, 'delivered'])
-      assert.equal(gate.arrivals[0]?.headers['webhook-id'], gate.arrivals[1]?.headers['webhook-id'])
+      const [first, second] = await inbox.first(2)
+      assert.equal(first?.headers['webhook-id'], second?.headers['webhook-id'])
+      answers[1]?.(200)
+      const settled = await delivery(service(), id, 1)
+      assert.equal(settled.status, 'delivered')
+
+      answers[0]?.(500)
+      // What the late answer leaves is written down before, or with, what comes of the next event.
+      await happen(service(), { agent_id, data: { next: true } })
+      await inbox.first(3)
+      answers[2]?.(200)
+      await until('the next is settled', async () => (await countPending(service(), id)) === 0)
+      const all = await listDeliveries(service(), id)
+      assert.deepEqual(
+        all.find((other) => other.id === settled.id),
+        settled,
+      )
+      const { body } = await service().call('GET', `/v1/webhooks/${id}`)
+      assert.equal(body.data.failing_since, null)
     })
 
     test('deleting a webhook, or its agent, removes deliveries and events; others keep theirs', async (t) => {
