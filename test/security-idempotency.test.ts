@@ -189,6 +189,17 @@ onBothEngines('idempotency', (service, engine) => {
       return { begun: begun.promise, end: () => told.resolve(), reply, kept: () => kept }
     }
 
+    test('of a run under way is not taken for another whose scope and key read alike together', async () => {
+      const mine = node()
+      const held = Promise.withResolvers<Rendered>()
+      const first = mine.once({ ...request('c'), scope: 'a b' }, () => held.promise)
+      const second = { ...request('b c'), scope: 'a', fingerprint: 'another' }
+      assert.deepEqual(await mine.once(second, async () => REPLY), REPLY)
+      held.resolve(REPLY)
+      await first
+      await mine.close()
+    })
+
     test('is renewed while the run lasts: nobody runs it a second time', async () => {
       const [mine, other] = [node(), node()]
       const run = startRun(mine, 'long', 'the only answer')

@@ -62,7 +62,7 @@ export function idempotency(options: Options): Idempotency {
     { fingerprint: print, secret }: Repeatable,
     run: (held: Held) => Promise<Rendered>,
   ) => {
-    const id = lease.key.join(' ')
+    const id = JSON.stringify(lease.key)
     const ended = Promise.withResolvers<void>()
     running.set(id, { lease, fingerprint: print, ended: ended.promise })
     let stored = false
@@ -88,10 +88,11 @@ export function idempotency(options: Options): Idempotency {
   return {
     async once(request, run) {
       const { scope, key, fingerprint: print, secret } = request
+      const id = JSON.stringify([scope, key])
       const deadline = performance.now() + waitMs
       for (;;) {
         // What runs here is known without asking the store: its lease may look over after a jump of the clock.
-        const known = running.get(`${scope} ${key}`)
+        const known = running.get(id)
         if (known && known.fingerprint !== print) throw keyReused()
         if (!known) {
           const time = now()
@@ -105,7 +106,7 @@ export function idempotency(options: Options): Idempotency {
           }
         }
         if (performance.now() >= deadline) throw keyInUse()
-        const here = running.get(`${scope} ${key}`)?.ended
+        const here = running.get(id)?.ended
         await Promise.race([...(here ? [here] : []), pause(here ? deadline - performance.now() : POLL_MS)])
       }
     },
