@@ -715,6 +715,8 @@ export type Memory = {
   session_id: string | null
   created_at: string
   metadata: Record<string, Json>
+  /** The newer fact about the same thing; null while it holds */
+  superseded_by: string | null
 }
 
 export type WriteMemory = {
@@ -731,6 +733,36 @@ export type WriteMemory = {
     /** When it was said; now if absent */
     created_at?: string | undefined
   })[]
+}
+
+export type UpdateMemory = {
+  content?: string | undefined
+  kind?: 'turn' | 'fact' | 'note' | undefined
+  /** Who said it; required for a turn */
+  role?: 'user' | 'assistant' | null | undefined
+  metadata?: Record<string, Json> | undefined
+  created_at?: string | undefined
+}
+
+export type AgentUser = {
+  user_id: string
+  /** Of conversations */
+  turns: number
+  /** Notes and facts */
+  notes: number
+  /** The time of the newest memory */
+  last_used_at: string
+}
+
+export type AgentSession = {
+  session_id: string
+  user_id: string | null
+  /** Of conversations */
+  turns: number
+  /** Notes and facts */
+  notes: number
+  /** The time of the newest memory */
+  last_used_at: string
 }
 
 export type WebhookWithSecret = {
@@ -1078,6 +1110,12 @@ export type Operations = {
       items: Memory[]
     }
   }
+  /** List memories */
+  listMemory: {
+    params: { agent_id: string }
+    query: { limit?: number | undefined; offset?: number | undefined; sort?: 'created_at' | '-created_at' | 'id' | '-id' | undefined; user_id?: string | undefined; session_id?: string | undefined; kind?: 'turn' | 'fact' | 'note' | undefined; before?: string | undefined; after?: string | undefined }
+    item: Memory
+  }
   /** Clear memory */
   clearMemory: {
     params: { agent_id: string }
@@ -1085,6 +1123,37 @@ export type Operations = {
     data: {
       deleted: number
     }
+  }
+  /** Get a memory */
+  getMemory: {
+    params: { agent_id: string; memory_id: string }
+    data: Memory
+  }
+  /** Update a memory */
+  updateMemory: {
+    params: { agent_id: string; memory_id: string }
+    body: UpdateMemory
+    data: Memory
+  }
+  /** Delete a memory */
+  deleteMemory: {
+    params: { agent_id: string; memory_id: string }
+    data: {
+      id: string
+      deleted: true
+    }
+  }
+  /** List users */
+  listUsers: {
+    params: { agent_id: string }
+    query: { limit?: number | undefined; offset?: number | undefined; sort?: 'last_used_at' | '-last_used_at' | 'user_id' | '-user_id' | undefined }
+    item: AgentUser
+  }
+  /** List sessions */
+  listSessions: {
+    params: { agent_id: string }
+    query: { limit?: number | undefined; offset?: number | undefined; sort?: 'last_used_at' | '-last_used_at' | 'session_id' | '-session_id' | undefined; user_id?: string | undefined }
+    item: AgentSession
   }
   /** Create a webhook */
   createWebhook: {
@@ -1255,7 +1324,13 @@ export const routes = {
   getMetrics: { method: 'GET', path: '/v1/agents/{agent_id}/metrics' },
   searchMemory: { method: 'POST', path: '/v1/agents/{agent_id}/memory/search' },
   writeMemory: { method: 'POST', path: '/v1/agents/{agent_id}/memory' },
+  listMemory: { method: 'GET', path: '/v1/agents/{agent_id}/memory' },
   clearMemory: { method: 'DELETE', path: '/v1/agents/{agent_id}/memory' },
+  getMemory: { method: 'GET', path: '/v1/agents/{agent_id}/memory/{memory_id}' },
+  updateMemory: { method: 'PATCH', path: '/v1/agents/{agent_id}/memory/{memory_id}' },
+  deleteMemory: { method: 'DELETE', path: '/v1/agents/{agent_id}/memory/{memory_id}' },
+  listUsers: { method: 'GET', path: '/v1/agents/{agent_id}/users' },
+  listSessions: { method: 'GET', path: '/v1/agents/{agent_id}/sessions' },
   createWebhook: { method: 'POST', path: '/v1/webhooks' },
   listWebhooks: { method: 'GET', path: '/v1/webhooks' },
   getWebhook: { method: 'GET', path: '/v1/webhooks/{webhook_id}' },

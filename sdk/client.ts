@@ -83,6 +83,20 @@ export function createClient(options: ClientOptions) {
         call('writeMemory', { params: { agent_id }, body }, o),
       clear: (agent_id: string, query?: ListQuery<'clearMemory'>, o?: Options) =>
         call('clearMemory', { params: { agent_id }, query }, o),
+      list: (agent_id: string, query?: ListQuery<'listMemory'>, o?: Options) =>
+        list('listMemory', { params: { agent_id }, query }, o),
+      get: (agent_id: string, memory_id: string, o?: Options) =>
+        call('getMemory', { params: { agent_id, memory_id } }, o),
+      update: (agent_id: string, memory_id: string, body: Body<'updateMemory'>, o?: Options) =>
+        call('updateMemory', { params: { agent_id, memory_id }, body }, o),
+      delete: (agent_id: string, memory_id: string, o?: Options) =>
+        call('deleteMemory', { params: { agent_id, memory_id } }, o),
+    },
+    users: {
+      list: (agent_id: string, query?: ListQuery<'listUsers'>, o?: Options) =>
+        list('listUsers', { params: { agent_id }, query }, o),
+      sessions: (agent_id: string, query?: ListQuery<'listSessions'>, o?: Options) =>
+        list('listSessions', { params: { agent_id }, query }, o),
     },
     webhooks: {
       create: (body: Body<'createWebhook'>, o?: Options) => call('createWebhook', { body }, o),

@@ -26,13 +26,19 @@ import { revokeKey } from './keys/revoke-key.ts'
 import { rotateKey } from './keys/rotate-key.ts'
 import { getLogs } from './logs/get-logs.ts'
 import { clearMemory } from './memory/clear-memory.ts'
+import { deleteMemory } from './memory/delete-memory.ts'
+import { getMemory } from './memory/get-memory.ts'
+import { listMemory } from './memory/list-memory.ts'
 import { searchMemory } from './memory/search-memory.ts'
+import { updateMemory } from './memory/update-memory.ts'
 import { writeMemory } from './memory/write-memory.ts'
 import { getMetrics } from './metrics/get-metrics.ts'
 import type { Operation } from './operation.ts'
 import { deleteSecret } from './secrets/delete-secret.ts'
 import { listSecrets } from './secrets/list-secrets.ts'
 import { setSecret } from './secrets/set-secret.ts'
+import { listSessions } from './users/list-sessions.ts'
+import { listUsers } from './users/list-users.ts'
 import { createWebhook } from './webhooks/create-webhook.ts'
 import { deleteWebhook } from './webhooks/delete-webhook.ts'
 import { getDelivery } from './webhooks/delivery/get-delivery.ts'
@@ -67,7 +73,14 @@ export const operations = [
   getMetrics,
   searchMemory,
   writeMemory,
+  listMemory,
+  getMemory,
+  updateMemory,
+  deleteMemory,
   clearMemory,
+  listUsers,
+  listSessions,
+
   createWebhook,
   listWebhooks,
   getWebhook,

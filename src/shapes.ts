@@ -35,16 +35,17 @@ export const Metadata = z.preprocess(
 const DEFAULT_LIMIT = 10
 const MAX_LIMIT = 100
 
-/** `limit`, `offset`, `sort` over the allowed fields, and the list's filters. */
+/** `limit`, `offset`, `sort` over the allowed fields, and the list's filters. The newest come first unless it says otherwise. */
 export function listQuery<const Field extends string, Filters extends z.ZodRawShape>(
   fields: readonly Field[],
   filters: Filters,
+  sort: `-${Field}` = '-created_at' as `-${Field}`,
 ) {
   const sorts = fields.flatMap((field) => [field, `-${field}`] as const)
   return z.strictObject({
     limit: z.int().min(1).max(MAX_LIMIT).default(DEFAULT_LIMIT),
     offset: z.int().min(0).default(0),
-    sort: z.enum(sorts).default('-created_at' as never),
+    sort: z.enum(sorts).default(sort as never),
     ...filters,
   })
 }

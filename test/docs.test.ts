@@ -17,6 +17,7 @@ const STEP_MS = 30_000
 /** Variables that the documents use for ids of earlier replies, by what such ids start with. */
 const VARIABLES: Record<string, string> = {
   DEPLOYMENT_ID: 'dep',
+  MEMORY_ID: 'mem',
   REQUEST_ID: 'req',
   WEBHOOK_ID: 'whk',
   DELIVERY_ID: 'dlv',

@@ -45,6 +45,12 @@ const DOORS: Record<string, { sdk: Call; cli: string }> = {
   searchMemory: { sdk: (c) => c.memory.search('a', { query: 'q' }), cli: 'memory search a q' },
   writeMemory: { sdk: (c) => c.memory.write('a', { items: [{ content: 'c' }] }), cli: 'memory add a c' },
   clearMemory: { sdk: (c) => c.memory.clear('a'), cli: 'memory clear a --yes' },
+  listMemory: { sdk: (c) => c.memory.list('a'), cli: 'memory list a' },
+  getMemory: { sdk: (c) => c.memory.get('a', 'm'), cli: 'memory get a m' },
+  updateMemory: { sdk: (c) => c.memory.update('a', 'm', { content: 'c' }), cli: 'memory update a m c' },
+  deleteMemory: { sdk: (c) => c.memory.delete('a', 'm'), cli: 'memory delete a m --yes' },
+  listUsers: { sdk: (c) => c.users.list('a'), cli: 'users list a' },
+  listSessions: { sdk: (c) => c.users.sessions('a'), cli: 'users sessions a' },
   createWebhook: {
     sdk: (c) => c.webhooks.create({ url: 'https://example.com', events: ['*'] }),
     cli: 'webhooks create ftp://x --events ping',

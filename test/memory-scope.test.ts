@@ -11,7 +11,8 @@ import { questionOf } from '../src/memory/ranking/question.ts'
 import { Scorer } from '../src/memory/ranking/score.ts'
 import { WarmRecall } from '../src/memory/recall.ts'
 import * as memories from '../src/memory/store.ts'
-import type { Found, MemoryScope, Recall } from '../src/operation/recall.ts'
+import { listSessions, listUsers } from '../src/memory/warm/scope-lists.ts'
+import type { MemoryScope, Recall } from '../src/operation/recall.ts'
 import type { Embedder } from '../src/runtime/models/embedder.ts'
 import type { Storage } from '../src/storage/open-storage.ts'
 import { fc } from './support/property.ts'
@@ -94,9 +95,26 @@ async function remember(storage: Storage, users: (string | null)[], items: Said[
   return agent_seq
 }
 
+function plain<T extends { id: string }>({ id: _id, ...rest }: T): Omit<T, 'id'> {
+  return rest
+}
+
+/** Everything that lists tell about one user, ids left out. */
+async function listed({ db }: Storage, agent_seq: number, user_id: string | null) {
+  const page = { limit: 100, offset: 0, sort: 'created_at' }
+  const lists = [{}, { kind: 'turn' }, { kind: 'note' }, { after: 2, before: 5 }].map((filter) =>
+    memories.list(db, { agent_seq, user_id }, page, filter),
+  )
+  const counts = { ...page, sort: 'last_used_at' }
+  return {
+    lists: (await Promise.all(lists)).map(({ items, total }) => ({ total, items: items.map(plain) })),
+    users: await listUsers(db, { agent_seq, user_id }, counts),
+    sessions: await listSessions(db, { agent_seq, user_id }, counts),
+  }
+}
+
 /** Everything that memory tells about one user, ids left out. */
 async function known(recall: Recall, agent_seq: number, user_id: string | null) {
-  const plain = (hit: Found) => ({ ...hit, id: undefined })
   const searches = [{}, { session_id: 's1' }, { session_id: null }].map((session) =>
     recall.search({ agent_seq, user_id, ...session }, query, { limit: 100 }),
   )
@@ -110,6 +128,16 @@ async function known(recall: Recall, agent_seq: number, user_id: string | null) 
       history,
       recalled: recalled.map(plain),
     })),
+  }
+}
+
+/** To one user the memories of another do not exist, whatever is to be done with them. */
+async function cannotTouch({ db }: Storage, agent_seq: number, of: { user_id: string | null; other: string | null }) {
+  const page = { limit: 2, offset: 0, sort: 'id' }
+  const { items } = await memories.list(db, { agent_seq, user_id: of.other }, page, {})
+  for (const { id } of items) {
+    await assert.rejects(memories.get(db, { agent_seq, user_id: of.user_id }, id), { code: 'not_found' })
+    await assert.rejects(memories.lock(db, { agent_seq, user_id: of.user_id }, id), { code: 'not_found' })
   }
 }
 
@@ -157,6 +185,20 @@ onBothStores('the scope of memory', (store) => {
 
     test(`nor with an embedder: ${how}`, () => tellsNothingOfTheOther(room, letters))
   }
+
+  test('nor in lists, and cannot read, change or remove what is not theirs', async () => {
+    const { storage } = store()
+    const property = fc.asyncProperty(stories, async ({ users, items }) => {
+      const together = await remember(storage, users, items)
+      for (const [by, user_id] of users.entries()) {
+        const own = items.filter((item) => item.by === by)
+        const alone = await remember(storage, users, own)
+        assert.deepEqual(await listed(storage, together, user_id), await listed(storage, alone, user_id))
+        await cannotTouch(storage, together, { user_id, other: users[1 - by] as string | null })
+      }
+    })
+    await fc.assert(property, { numRuns: 15 })
+  })
 
   for (const [how, room] of Object.entries(ROOMS))
     test(`finds and scores exactly what ranking every memory of the scope does: ${how}`, async () => {

@@ -20,6 +20,7 @@ type Step =
   | { do: 'say'; user: string | null; session: string | null; text: string }
   | { do: 'note'; user: string | null; text: string }
   | { do: 'forget'; which: number }
+  | { do: 'change'; which: number; text: string; kind: 'turn' | 'note' }
   | { do: 'clear'; user: string | null }
   | { do: 'clear old'; before: number }
 
@@ -33,6 +34,15 @@ const steps: fc.Arbitrary<Step[]> = fc.array(
     },
     { weight: 2, arbitrary: fc.record({ do: fc.constant('note' as const), user, text }) },
     { weight: 2, arbitrary: fc.record({ do: fc.constant('forget' as const), which: fc.nat(50) }) },
+    {
+      weight: 3,
+      arbitrary: fc.record({
+        do: fc.constant('change' as const),
+        which: fc.nat(50),
+        text,
+        kind: fc.constantFrom('turn' as const, 'note' as const),
+      }),
+    },
     { weight: 1, arbitrary: fc.record({ do: fc.constant('clear' as const), user }) },
     { weight: 1, arbitrary: fc.record({ do: fc.constant('clear old' as const), before: fc.nat(30) }) },
   ),
@@ -54,7 +64,7 @@ onBothStores('memory that stays warm', (store) => {
           await sameAsCold(warm, storage, agent_seq)
         }
         const counted = await countsOf(storage, agent_seq)
-        await storage.transaction(recount)
+        await storage.transaction((db) => recount(db, newId('mem', 0)))
         assert.deepEqual(counted, await countsOf(storage, agent_seq))
       }),
       { numRuns: 12 },
@@ -194,6 +204,17 @@ async function take(step: Step, { storage, journal, agent_seq, time }: World): P
   }
   if (step.do === 'clear') await removeAll(storage, { agent_seq, user_id: step.user })
   if (step.do === 'clear old') await removeAll(storage, { agent_seq }, step.before)
+  if (step.do === 'change') {
+    const { items } = await memories.list(storage.db, { agent_seq }, { limit: 100, offset: 0, sort: 'id' }, {})
+    const chosen = items[step.which % items.length]
+    if (chosen) {
+      await storage.transaction(async (db) => {
+        const { seq, memory } = await memories.lock(db, { agent_seq }, chosen.id)
+        const changed = { ...memory, content: step.text, kind: step.kind, role: 'user' as const }
+        await memories.update(db, agent_seq, { seq, memory: changed }, newId('req', 0))
+      })
+    }
+  }
   if (step.do === 'forget') {
     const seqs = await seqsOf(storage, { agent_seq })
     if (seqs.length > 0) {

@@ -25,6 +25,12 @@ const FOR_USER_TOKENS = [
   'searchMemory',
   'writeMemory',
   'clearMemory',
+  'listMemory',
+  'getMemory',
+  'updateMemory',
+  'deleteMemory',
+  'listUsers',
+  'listSessions',
   'getSelf',
 ]
 

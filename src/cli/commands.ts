@@ -73,8 +73,14 @@ const COMMANDS: readonly Entry[] = [
   {
     group: 'Talk',
     name: 'memory',
-    summary: 'What an agent remembers: search, add, clear',
+    summary: 'What an agent remembers: search, list, add, change, forget',
     load: async () => (await import('./commands/talk/memory.ts')).memory,
+  },
+  {
+    group: 'Talk',
+    name: 'users',
+    summary: 'Whom an agent remembers, and their sessions',
+    load: async () => (await import('./commands/talk/users.ts')).users,
   },
   {
     group: 'Watch',

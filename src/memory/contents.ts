@@ -1,20 +1,10 @@
 import type { MemoryScope as Scope } from '../operation/recall.ts'
 import type { Database } from '../storage/database.ts'
 import type { Memory } from './memory.ts'
+import { fromRow, SHOWN, type StoredMemory } from './store.ts'
 import { listed } from './within.ts'
 
-type Row = {
-  seq: number
-  id: string
-  agent_seq: number
-  kind: string
-  role: string | null
-  user_id: string
-  session_id: string
-  content: string
-  metadata: string
-  created_at: number
-}
+type Row = StoredMemory & { seq: number; agent_seq: number }
 
 type Batch = { seqs: Set<number>; rows: Promise<Map<number, Row>> }
 
@@ -36,7 +26,7 @@ export class Contents {
     const rows = await batch.rows
     for (const seq of seqs) {
       const row = rows.get(seq)
-      if (row && isWithin(scope, row)) found.set(seq, toMemory(row))
+      if (row && isWithin(scope, row)) found.set(seq, fromRow(row))
     }
     return found
   }
@@ -56,9 +46,7 @@ export class Contents {
       .selectFrom(listed(this.#db, seqs).as('given'))
       .crossJoin('memories')
       .whereRef('memories.seq', '=', 'given.seq')
-      .select(['memories.seq', 'memories.id', 'memories.agent_seq', 'memories.kind', 'memories.role'])
-      .select(['memories.user_id', 'memories.session_id', 'memories.content'])
-      .select(['memories.metadata', 'memories.created_at'])
+      .select(['memories.seq', 'memories.agent_seq', ...SHOWN])
       .execute()
     return new Map(rows.map((row) => [row.seq, row]))
   }
@@ -71,26 +59,4 @@ function isWithin({ agent_seq, user_id, session_id }: Scope, row: Row): boolean 
     (user_id === undefined || row.user_id === (user_id ?? '')) &&
     (session_id === undefined || row.session_id === (session_id ?? ''))
   )
-}
-
-function toMemory({
-  id,
-  kind,
-  role,
-  user_id,
-  session_id,
-  content,
-  metadata,
-  created_at,
-}: Omit<Row, 'seq' | 'agent_seq'>): Memory {
-  return {
-    id,
-    kind: kind as Memory['kind'],
-    role: role as Memory['role'],
-    content,
-    user_id: user_id === '' ? null : user_id,
-    session_id: session_id === '' ? null : session_id,
-    created_at,
-    metadata: JSON.parse(metadata),
-  }
 }

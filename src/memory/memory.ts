@@ -5,7 +5,7 @@ const MAX_ITEMS = 100
 const MAX_CONTENT = 100_000
 const MAX_QUERY = 10_000
 
-const MemoryKind = z.enum(['turn', 'fact', 'note'])
+export const MemoryKind = z.enum(['turn', 'fact', 'note'])
 
 const MemoryRole = z.enum(['user', 'assistant'])
 
@@ -37,6 +37,21 @@ export const WriteMemoryBody = z
   .strictObject({ items: z.array(Item).min(1).max(MAX_ITEMS) })
   .meta({ id: 'WriteMemory' })
 
+/** Whose it is does not change: what one user said never becomes another's. */
+export const UpdateMemoryBody = z
+  .strictObject({
+    content: Text(MAX_CONTENT),
+    kind: MemoryKind,
+    role: MemoryRole.nullable().describe('Who said it; required for a turn'),
+    metadata: Metadata,
+    created_at: TimeInput,
+  })
+  .partial()
+  .refine((body) => Object.keys(body).length > 0, 'must name at least one field')
+  .meta({ id: 'UpdateMemory' })
+
+export const MemoryParams = z.strictObject({ agent_id: z.string(), memory_id: z.string() })
+
 const Said = { id: z.string(), content: z.string(), kind: MemoryKind, role: MemoryRole.nullable() }
 const Origin = {
   user_id: z.string().nullable(),
@@ -45,7 +60,17 @@ const Origin = {
   metadata: z.record(z.string(), z.json()),
 }
 
-export const MemoryReply = z.object({ ...Said, ...Origin }).meta({ id: 'Memory' })
+export const MemoryReply = z
+  .object({
+    ...Said,
+    ...Origin,
+    superseded_by: z
+      .string()
+      .nullable()
+      .default(null)
+      .describe('The newer fact about the same thing; null while it holds'),
+  })
+  .meta({ id: 'Memory' })
 
 export const FoundMemory = z
   .object({

@@ -34,7 +34,7 @@ export function renewMemories({ storage, log }: { storage: Storage; log: Logger 
             return last
           }
           // Warm scopes see by this that what they hold is of before.
-          if (after > 0) await recount(db)
+          if (after > 0) await recount(db, `+terms ${done} ${after}`)
           await touch(db, SETTING, done)
           return undefined
         })

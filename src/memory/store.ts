@@ -1,13 +1,22 @@
+import { notFound } from '../errors.ts'
 import type { NewId } from '../lib/id.ts'
 import type { Conversation, MemoryScope as Scope, Turn } from '../operation/recall.ts'
 import type { Database } from '../storage/database.ts'
 import { type BulkTable, rowOf, type Write } from '../storage/journal/rows.ts'
 import { insertMany } from '../storage/journal/write-rows.ts'
 import { missingAgents } from '../storage/missing-agents.ts'
+import { type Page, type PageQuery, page } from '../storage/page.ts'
 import { indexAnew, indexNewest, removeFromIndex } from './full-text/fts5.ts'
 import type { Memory } from './memory.ts'
 import { storedTerms } from './ranking/terms.ts'
-import { countRows, SCOPE_COUNTS, subtractCounts } from './warm/scope-counts.ts'
+import {
+  countedScope,
+  countMemories,
+  countRows,
+  lockCounts,
+  SCOPE_COUNTS,
+  subtractCounts,
+} from './warm/scope-counts.ts'
 import { within } from './within.ts'
 
 const COLUMNS = [
@@ -22,6 +31,19 @@ const COLUMNS = [
   'terms',
   'length',
   'created_at',
+] as const
+
+/** What is shown of a memory. */
+export const SHOWN = [
+  'memories.id',
+  'memories.kind',
+  'memories.role',
+  'memories.user_id',
+  'memories.session_id',
+  'memories.content',
+  'memories.metadata',
+  'memories.created_at',
+  'memories.superseded_by',
 ] as const
 
 const MEMORIES: BulkTable = { table: 'memories', columns: COLUMNS, after: indexNewest }
@@ -61,6 +83,67 @@ export async function insert(db: Database, agent_seq: number, memories: Memory[]
   await insertMany(db, SCOPE_COUNTS, countRows(rows))
 }
 
+/** One memory, and where it is stored. */
+export type Kept = { seq: number; memory: Memory }
+
+export async function get(db: Database, scope: Scope, id: string): Promise<Kept> {
+  const row = await db
+    .selectFrom('memories')
+    .select(['memories.seq', ...SHOWN])
+    .where('memories.id', '=', id)
+    .where(within(scope))
+    .executeTakeFirst()
+  if (!row) throw notFound('Memory', id)
+  const { seq, ...shown } = row
+  return { seq, memory: fromRow(shown) }
+}
+
+type Filter = { kind?: string | undefined; before?: number | undefined; after?: number | undefined }
+
+export async function list(db: Database, scope: Scope, query: PageQuery, filter: Filter): Promise<Page<Memory>> {
+  const { kind, before, after } = filter
+  let select = db.selectFrom('memories').select(SHOWN).where(within(scope))
+  if (kind !== undefined) select = select.where('memories.kind', '=', kind)
+  if (before !== undefined) select = select.where('memories.created_at', '<', before)
+  if (after !== undefined) select = select.where('memories.created_at', '>', after)
+  const { items, total } = await page(db, select, query, { tieBreakers: ['seq'], total: counted(db, scope, filter) })
+  return { items: items.map(fromRow), total }
+}
+
+/** Kept counts tell turns from the rest, and nothing of times. */
+function counted(db: Database, scope: Scope, { kind, before, after }: Filter): Promise<number> | undefined {
+  if (before !== undefined || after !== undefined || !countedScope(scope)) return undefined
+  if (kind !== undefined && kind !== 'turn') return undefined
+  return countMemories(db, scope).then(({ turns, notes }) => (kind === undefined ? turns + notes : turns))
+}
+
+/**
+ * Belongs into a transaction, after `lock`. `generation` must be one that no scope ever had: it tells every node that holds
+ * the scope in memory to read it again.
+ */
+export async function update(
+  db: Database,
+  agent_seq: number,
+  { seq, memory }: Kept,
+  generation: string,
+): Promise<void> {
+  const row = toRow(agent_seq, memory)
+  // What is new is counted before what was: a scope that falls to nothing in between would begin anew, with an old generation.
+  await insertMany(db, SCOPE_COUNTS, countRows([row]))
+  await subtractCounts(db, [seq], generation)
+  await db.updateTable('memories').set(row).where('seq', '=', seq).execute()
+  await indexAnew(db, [seq])
+  // It is no model's any more: it is compared with no query, and the memory gets another one.
+  await db.updateTable('memory_vectors').set({ model: '' }).where('memory_seq', '=', seq).execute()
+}
+
+/** The memory, once nobody else is changing or removing memories of its agent. */
+export async function lock(db: Database, scope: Scope, id: string): Promise<Kept> {
+  const { seq } = await get(db, scope, id)
+  await lockCounts(db, [seq])
+  return get(db, scope, id)
+}
+
 /** The latest turns of the conversation, the latest first. */
 export async function listLatestTurns(db: Database, conversation: Conversation, limit: number): Promise<number[]> {
   const rows = await db
@@ -96,6 +179,7 @@ export async function listSeqs(db: Database, { scope, before, through }: Which, 
 /** From the index first: a memory that is half removed is found by the next removal. */
 export async function remove(db: Database, seqs: number[]): Promise<number> {
   if (seqs.length === 0) return 0
+  await lockCounts(db, seqs)
   await removeFromIndex(db, seqs)
   await subtractCounts(db, seqs)
   const { numDeletedRows } = await db.deleteFrom('memories').where('seq', 'in', seqs).executeTakeFirst()
@@ -120,14 +204,14 @@ export async function removeOfMissingAgents(db: Database, limit: number): Promis
 export async function renewTerms(db: Database, after: number, limit: number): Promise<number | undefined> {
   const rows = await db
     .selectFrom('memories')
-    .select(['seq', 'kind', 'content', 'terms', 'length'])
+    .select(['seq', 'kind', 'content', 'terms', 'length', 'superseded_by'])
     .where('seq', '>', after)
     .orderBy('seq')
     .limit(limit)
     .execute()
   const renewed: number[] = []
-  for (const { seq, kind, content, terms, length } of rows) {
-    const today = storedTerms(kind, content)
+  for (const { seq, terms, length, ...memory } of rows) {
+    const today = termsOf(memory)
     if (today.terms === terms && today.length === length) continue
     await db.updateTable('memories').set(today).where('seq', '=', seq).execute()
     renewed.push(seq)
@@ -136,8 +220,16 @@ export async function renewTerms(db: Database, after: number, limit: number): Pr
   return rows.at(-1)?.seq
 }
 
+type Termed = { kind: string; content: string; superseded_by: string | null }
+
+/** What is superseded is kept, and found by nothing. */
+function termsOf({ kind, content, superseded_by }: Termed): { terms: string; length: number } {
+  return superseded_by === null ? storedTerms(kind, content) : { terms: '', length: 0 }
+}
+
 function toRow(agent_seq: number, memory: Memory) {
-  const { terms, length } = storedTerms(memory.kind, memory.content)
+  const { superseded_by = null } = memory
+  const { terms, length } = termsOf({ ...memory, superseded_by })
   return {
     id: memory.id,
     agent_seq,
@@ -150,5 +242,34 @@ function toRow(agent_seq: number, memory: Memory) {
     terms,
     length,
     created_at: memory.created_at,
+    superseded_by,
+  }
+}
+
+/** A memory as the database has it. */
+export type StoredMemory = {
+  id: string
+  kind: string
+  role: string | null
+  user_id: string
+  session_id: string
+  content: string
+  metadata: string
+  created_at: number
+  superseded_by: string | null
+}
+
+export function fromRow(row: StoredMemory): Memory {
+  const { id, kind, role, user_id, session_id, content, metadata, created_at, superseded_by } = row
+  return {
+    id,
+    kind: kind as Memory['kind'],
+    role: role as Memory['role'],
+    content,
+    user_id: user_id === '' ? null : user_id,
+    session_id: session_id === '' ? null : session_id,
+    created_at,
+    metadata: JSON.parse(metadata),
+    superseded_by,
   }
 }

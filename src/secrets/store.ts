@@ -7,7 +7,7 @@ import type { StoredSecret } from './secret.ts'
 const MAX_SECRETS = 500
 
 export async function list(db: Database, query: PageQuery): Promise<Page<StoredSecret>> {
-  const { items, total } = await page(db, db.selectFrom('secrets').selectAll(), query, 'name')
+  const { items, total } = await page(db, db.selectFrom('secrets').selectAll(), query, { tieBreakers: ['name'] })
   return { items: items.map(fromRow), total }
 }
 

@@ -10,6 +10,7 @@ import { queue } from './migrations/0007-queue.ts'
 import { secrets } from './migrations/0010-secrets.ts'
 import { memoryScopes } from './migrations/0011-memory-scopes.ts'
 import { attempts } from './migrations/0012-attempts.ts'
+import { memoriesOneByOne } from './migrations/0013-memories-one-by-one.ts'
 import type { Migration } from './migrations/migration.ts'
 
 /** In order; what has been released is never edited, only followed. */
@@ -24,6 +25,7 @@ const MIGRATIONS: Migration[] = [
   secrets,
   memoryScopes,
   attempts,
+  memoriesOneByOne,
 ]
 
 const LOCK = 7_766_837

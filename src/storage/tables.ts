@@ -230,6 +230,8 @@ type MemoriesTable = {
   terms: string
   length: number
   created_at: number
+  /** The newer fact about the same thing: this one is not found any more. */
+  superseded_by: Generated<string | null>
 }
 
 /** What an agent (level 0), one of its users (1) or one of their sessions (2) has to remember. */
@@ -247,6 +249,8 @@ type MemoryScopesTable = {
   turn_terms: number
   note_terms: number
   last_at: number
+  /** Facts were extracted from the memories up to this one. */
+  facts_through: Generated<number>
 }
 
 type MemoryVectorsTable = {

@@ -39,6 +39,7 @@ const FIELDS: Record<string, () => unknown> = {
 const TOGETHER: Record<string, Record<string, unknown>> = {
   createKey: { role: 'viewer' },
   updateAgent: { temperature: 1 },
+  updateMemory: { content: 'changed' },
   updateWebhook: { description: 'changed' },
 }
 
@@ -56,6 +57,10 @@ const MAKERS: Record<string, (service: Service, params: Params) => Promise<strin
     const reply = await service.call('PUT', `/v1/secrets/${name}`, { body: { value: 'sample', hosts: ['sample'] } })
     assert.equal(reply.status, 200, reply.text)
     return name
+  },
+  memory_id: async (service, { agent_id }) => {
+    const { items } = await create(service, `/v1/agents/${agent_id}/memory`, 'writeMemory')
+    return (items as { id: string }[])[0]?.id as string
   },
   request_id: async (service, { agent_id }) => (await invoke(service, agent_id)).request_id as string,
   async delivery_id(service, { webhook_id }) {

@@ -1,6 +1,6 @@
 import { sql } from 'kysely'
 import type { MemoryScope as Scope } from '../../operation/recall.ts'
-import type { Database } from '../../storage/database.ts'
+import { type Database, engineOf } from '../../storage/database.ts'
 import type { BulkTable, Value } from '../../storage/journal/rows.ts'
 import { listed } from '../within.ts'
 
@@ -96,8 +96,23 @@ export async function countMemories(db: Database, scope: Scope) {
   return { turns: turns ?? 0, notes: notes ?? 0, turn_terms: turn_terms ?? 0, note_terms: note_terms ?? 0 }
 }
 
-/** Belongs into the transaction that removes these memories, before the removal. */
-export async function subtractCounts(db: Database, seqs: number[]): Promise<void> {
+/**
+ * Makes whoever else removes or changes memories of these agents wait until the transaction ends: what is counted next is
+ * counted once. Readers and writers of new memories do not wait for each other.
+ */
+export async function lockCounts(db: Database, seqs: number[]): Promise<void> {
+  if (engineOf(db) !== 'postgres') return
+  await sql`select 1 from memory_scopes where level = 0 and agent_seq in (
+      select agent_seq from ${listed(db, seqs)} as given cross join memories where memories.seq = given.seq)
+    order by agent_seq for update`.execute(db)
+}
+
+/**
+ * Belongs into the transaction that removes or changes these memories, before that, and after `lockCounts`. `generation`
+ * must be one that the scopes never had; a removal names its own.
+ */
+export async function subtractCounts(db: Database, seqs: number[], generation?: string): Promise<void> {
+  const named = generation === undefined ? sql`'-' || max(id)` : sql`cast(${generation} as text)`
   for (const level of LEVELS) {
     const { user, session, group } = keyOf(level)
     await sql`
@@ -106,7 +121,7 @@ export async function subtractCounts(db: Database, seqs: number[]): Promise<void
         turn_terms = memory_scopes.turn_terms - gone.turn_terms, note_terms = memory_scopes.note_terms - gone.note_terms,
         generation = gone.generation
       from (
-        select agent_seq, ${user} as user_id, ${session} as session_id, '-' || max(id) as generation, ${SUMS}
+        select agent_seq, ${user} as user_id, ${session} as session_id, ${named} as generation, ${SUMS}
         from ${listed(db, seqs)} as given cross join memories
         where memories.seq = given.seq group by ${group}) as gone
       where memory_scopes.agent_seq = gone.agent_seq and memory_scopes.level = ${level}
@@ -120,17 +135,21 @@ export async function subtractCounts(db: Database, seqs: number[]): Promise<void
   }
 }
 
-/** Counts everything anew. Belongs into a transaction. */
-export async function recount(db: Database): Promise<void> {
-  await db.deleteFrom('memory_scopes').execute()
+/** Counts everything anew, in a transaction. `generation` must be one that was never used. */
+export async function recount(db: Database, generation: string): Promise<void> {
+  await db.updateTable('memory_scopes').set({ generation, turns: 0, notes: 0, turn_terms: 0, note_terms: 0 }).execute()
   for (const level of LEVELS) {
     const { user, session, group } = keyOf(level)
     await sql`
       insert into memory_scopes
         (agent_seq, level, user_id, session_id, generation, last_at, turns, notes, turn_terms, note_terms)
-      select agent_seq, ${sql.lit(level)}, ${user}, ${session}, '+' || max(id), max(created_at), ${SUMS}
-      from memories group by ${group}`.execute(db)
+      select agent_seq, ${sql.lit(level)}, ${user}, ${session}, cast(${generation} as text), max(created_at), ${SUMS}
+      from memories where true group by ${group}
+      on conflict (agent_seq, level, user_id, session_id) do update set last_at = excluded.last_at,
+        turns = excluded.turns, notes = excluded.notes,
+        turn_terms = excluded.turn_terms, note_terms = excluded.note_terms`.execute(db)
   }
+  await db.deleteFrom('memory_scopes').where('turns', '=', 0).where('notes', '=', 0).execute()
 }
 
 const SUMS = sql`

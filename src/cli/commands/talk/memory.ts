@@ -7,6 +7,7 @@ import { pointInTime, readMessage } from '../../terminal/input.ts'
 import { type Column, printJson, printRows, success } from '../../terminal/output.ts'
 import { confirm } from '../../terminal/prompts.ts'
 import type { World } from '../../world.ts'
+import { memoryItems } from './memory-items.ts'
 
 const COLUMNS: Column<FoundMemory>[] = [
   { title: 'SCORE', of: (found) => found.score.toFixed(2) },
@@ -64,6 +65,8 @@ export function memory(command: Command, world: World): void {
       if (options.json) return printJson(world, cleared)
       success(world, `Forgot ${cleared.deleted} ${cleared.deleted === 1 ? 'memory' : 'memories'}`)
     })
+
+  memoryItems(command, world)
 }
 
 function takesScope(command: Command): Command {

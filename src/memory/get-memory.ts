@@ -1,0 +1,23 @@
+import * as agents from '../agents/store.ts'
+import { requireUser } from '../operation/scope.ts'
+import { operation } from '../operation.ts'
+import { MemoryParams, MemoryReply } from './memory.ts'
+import * as memories from './store.ts'
+
+export const getMemory = operation({
+  id: 'getMemory',
+  method: 'GET',
+  path: '/v1/agents/{agent_id}/memory/{memory_id}',
+  summary: 'Get a memory',
+  description: 'What it says, of what kind it is, whose it is and when it was said.',
+  permission: 'read',
+  userTokens: true,
+  params: MemoryParams,
+  data: MemoryReply,
+
+  async run({ params }, { db, actor }) {
+    const { seq: agent_seq } = await agents.get(db, params.agent_id)
+    const scope = { agent_seq, user_id: requireUser(actor, undefined) }
+    return (await memories.get(db, scope, params.memory_id)).memory
+  },
+})

@@ -1,0 +1,32 @@
+import { AgentParams } from '../agents/agent.ts'
+import * as agents from '../agents/store.ts'
+import { requireUser } from '../operation/scope.ts'
+import { operation } from '../operation.ts'
+import { listQuery, TimeInput } from '../shapes.ts'
+import { MemoryContext, MemoryKind, MemoryReply } from './memory.ts'
+import * as memories from './store.ts'
+
+export const listMemory = operation({
+  id: 'listMemory',
+  method: 'GET',
+  path: '/v1/agents/{agent_id}/memory',
+  summary: 'List memories',
+  description: 'What the agent remembers, the newest first, of one user, one session, one kind or one time.',
+  permission: 'read',
+  userTokens: true,
+  params: AgentParams,
+  query: listQuery(['created_at', 'id'], {
+    ...MemoryContext.shape,
+    kind: MemoryKind.optional(),
+    before: TimeInput.optional().describe('Only what is older'),
+    after: TimeInput.optional().describe('Only what is newer'),
+  }),
+  list: MemoryReply,
+
+  async run({ params, query }, { db, actor }) {
+    const { seq: agent_seq } = await agents.get(db, params.agent_id)
+    const { user_id, session_id, kind, before, after, ...page } = query
+    const scope = { agent_seq, user_id: requireUser(actor, user_id), session_id }
+    return memories.list(db, scope, page, { kind, before, after })
+  },
+})

@@ -1,0 +1,36 @@
+import type { MemoryScope as Scope } from '../../operation/recall.ts'
+import type { Database } from '../../storage/database.ts'
+import { type Page, type PageQuery, page } from '../../storage/page.ts'
+
+type Counts = { turns: number; notes: number; last_used_at: number }
+
+/** Whom an agent remembers. */
+export async function listUsers(
+  db: Database,
+  scope: Scope,
+  query: PageQuery,
+): Promise<Page<Counts & { user_id: string }>> {
+  let select = db
+    .selectFrom('memory_scopes')
+    .select(['user_id', 'turns', 'notes', 'last_at as last_used_at'])
+    .where('agent_seq', '=', scope.agent_seq)
+    .where('level', '=', 1)
+    .where('user_id', '!=', '')
+  if (scope.user_id !== undefined) select = select.where('user_id', '=', scope.user_id ?? '')
+  return page(db, select, query, { tieBreakers: ['user_id'] })
+}
+
+type Session = Counts & { session_id: string; user_id: string | null }
+
+/** Which conversations an agent remembers. */
+export async function listSessions(db: Database, scope: Scope, query: PageQuery): Promise<Page<Session>> {
+  let select = db
+    .selectFrom('memory_scopes')
+    .select(['session_id', 'user_id', 'turns', 'notes', 'last_at as last_used_at'])
+    .where('agent_seq', '=', scope.agent_seq)
+    .where('level', '=', 2)
+    .where('session_id', '!=', '')
+  if (scope.user_id !== undefined) select = select.where('user_id', '=', scope.user_id ?? '')
+  const { items, total } = await page(db, select, query, { tieBreakers: ['session_id', 'user_id'] })
+  return { items: items.map((row) => ({ ...row, user_id: row.user_id === '' ? null : row.user_id })), total }
+}
