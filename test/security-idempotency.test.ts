@@ -192,7 +192,12 @@ onBothEngines('idempotency', (service, engine) => {
     test('of a run under way is not taken for another whose scope and key read alike together', async () => {
       const mine = node()
       const held = Promise.withResolvers<Rendered>()
-      const first = mine.once({ ...request('c'), scope: 'a b' }, () => held.promise)
+      const begun = Promise.withResolvers<void>()
+      const first = mine.once({ ...request('c'), scope: 'a b' }, () => {
+        begun.resolve()
+        return held.promise
+      })
+      await begun.promise
       const second = { ...request('b c'), scope: 'a', fingerprint: 'another' }
       assert.deepEqual(await mine.once(second, async () => REPLY), REPLY)
       held.resolve(REPLY)
