@@ -8,7 +8,7 @@ import { idempotency } from './http/pipeline/idempotency.ts'
 import { createServer } from './http/server/server.ts'
 import { keepRuns } from './invocations/tend-runs.ts'
 import { spendCode } from './keys/factors/spend-code.ts'
-import { keyVerifier } from './keys/verify-key.ts'
+import { type KeyVerifier, keyVerifier } from './keys/verify-key.ts'
 import { idSource } from './lib/id.ts'
 import { createLog, type Logger } from './lib/log.ts'
 import { WarmRecall } from './memory/recall.ts'
@@ -62,161 +62,143 @@ const LAST_WORDS_MS = 1_000
 export async function buildParts(
   config: Config,
   overrides: Overrides = {},
-): Promise<{ parts: Parts & { audit: OpenTrail }; close(): Promise<void> }> {
+): Promise<{ parts: Parts & { audit: OpenTrail }; beginStop(): void; close(): Promise<void> }> {
+  // Closes, in reverse, what was opened before something failed.
+  await using opened = new AsyncDisposableStack()
   const now = overrides.now ?? Date.now
   const log = overrides.log ?? createLog(config.log)
-  const storage = await openStorage(config)
-  try {
-    const isNew = (await findSetting(storage.db, 'master_key')) === undefined
-    const masterKey = loadMasterKey({ masterKey: config.masterKey, dataDir: config.data, isNew })
-    const known = await settle(storage.db, 'master_key', fingerprint(masterKey))
-    if (known.value !== fingerprint(masterKey)) {
-      throw new Error(
-        'this database was written with another master key: set MOORAGE_MASTER_KEY to that one, or put its master.key back into the data directory',
-      )
-    }
-    const newId = idSource()
-    const events = openEvents(storage, newId)
-    const journal = openJournal(storage, { backlog: config.limits.backlog })
-    journal.onWritten(events.wake)
-    const policies = policiesOf(config)
-    const outgoing = new GuardedClient({ ...policies.outgoing, ...overrides.outgoing })
-    const webhookClient = new GuardedClient({ ...policies.webhooks, ...overrides.outgoing })
-    const ring = keyring(masterKey)
-    const memo = openMemo(storage)
-    const runtime = createRuntime({
-      providers: config.providers,
-      secrets: knownSecrets({ config, storage, memo, keyring: ring, log }),
-      fetch: outgoing.fetch,
-      now,
-      defaultTimeoutMs: config.limits.invokeTimeout,
-    })
-    const embedder = config.memory.embedder && openEmbedder(config.memory.embedder, { log, now })
-    const audit = openTrail({ storage, journal, newId, now, log })
-    const parts = {
-      config,
-      storage,
-      journal,
-      keyring: ring,
-      runtime,
-      embedder,
-      recall: new WarmRecall({ db: storage.db, now, room: config.memory.warm, embedder }),
-      fetch: outgoing.fetch,
-      webhookFetch: webhookClient.fetch,
-      live: new LiveRuns(),
-      events,
-      memo,
-      audit,
-      log,
-      newId,
-      now,
-      node: nodeName(overrides.kind ?? 'service'),
-    }
-    const stopRenewing = keepRuns(parts)
-    return {
-      parts,
-      async close() {
-        stopRenewing()
-        await audit.close()
-        await journal.drain()
-        await runtime.close()
-        await Promise.all([outgoing.close(), webhookClient.close()])
-        await embedder?.close()
-        await storage.close()
-      },
-    }
-  } catch (error) {
-    await storage.close()
-    throw error
+  const storage = opened.adopt(await openStorage(config), (store) => store.close())
+  const masterKey = await checkedMasterKey(config, storage)
+  const ring = keyring(masterKey)
+  const newId = idSource()
+  const memo = openMemo(storage)
+  const events = openEvents(storage, newId)
+  const journal = openJournal(storage, { backlog: config.limits.backlog })
+  journal.onWritten(events.wake)
+  opened.defer(() => journal.drain())
+  const policies = policiesOf(config)
+  const outgoing = new GuardedClient({ ...policies.outgoing, ...overrides.outgoing })
+  const webhookClient = new GuardedClient({ ...policies.webhooks, ...overrides.outgoing })
+  opened.defer(() => outgoing.close())
+  opened.defer(() => webhookClient.close())
+  const embedder = config.memory.embedder && openEmbedder(config.memory.embedder, { log, now })
+  opened.defer(() => embedder?.close())
+  const runtime = createRuntime({
+    providers: config.providers,
+    secrets: knownSecrets({ config, storage, memo, keyring: ring, log }),
+    fetch: outgoing.fetch,
+    now,
+    defaultTimeoutMs: config.limits.invokeTimeout,
+  })
+  opened.defer(() => runtime.close())
+  const audit = opened.adopt(openTrail({ storage, journal, newId, now, log }), (trail) => trail.close())
+  const stop = new AbortController()
+  const parts = {
+    config,
+    storage,
+    journal,
+    keyring: ring,
+    runtime,
+    embedder,
+    recall: new WarmRecall({ db: storage.db, now, room: config.memory.warm, embedder }),
+    fetch: outgoing.fetch,
+    webhookFetch: webhookClient.fetch,
+    live: new LiveRuns(),
+    events,
+    memo,
+    audit,
+    log,
+    newId,
+    now,
+    stopping: stop.signal,
+    node: nodeName(overrides.kind ?? 'service'),
   }
+  opened.defer(keepRuns(parts))
+  const closing = opened.move()
+  return { parts, beginStop: () => stop.abort(), close: () => closing.disposeAsync() }
 }
 
-/** Several services may share a PostgreSQL; a SQLite store is served by one. */
+/** The key that seals what this database holds; another one would open nothing. */
+async function checkedMasterKey({ masterKey, data }: Config, { db }: Parts['storage']): Promise<Buffer> {
+  const isNew = (await findSetting(db, 'master_key')) === undefined
+  const loaded = loadMasterKey({ masterKey, dataDir: data, isNew })
+  const known = await settle(db, 'master_key', fingerprint(loaded))
+  if (known.value === fingerprint(loaded)) return loaded
+  throw new Error(
+    'this database was written with another master key: set MOORAGE_MASTER_KEY to that one, or put its master.key back into the data directory',
+  )
+}
+
 export async function startApp(config: Config, overrides: Overrides = {}): Promise<App> {
-  const unlock = config.database.url ? () => {} : lockFolder(config.data)
-  try {
-    const app = await openApp(config, overrides)
-    return { ...app, stop: () => app.stop().finally(unlock) }
-  } catch (error) {
-    unlock()
-    throw error
-  }
-}
-
-async function openApp(config: Config, overrides: Overrides): Promise<App> {
-  const { parts, close } = await buildParts(config, overrides)
-  const { storage, audit, log, now } = parts
+  await using opened = new AsyncDisposableStack()
+  // Several services may share a PostgreSQL; a SQLite store is served by one.
+  if (!config.database.url) opened.defer(lockFolder(config.data))
+  const { parts, beginStop, close } = await buildParts(config, overrides)
+  opened.defer(close)
+  const { storage, log, now } = parts
   for (const name of deprecatedOpenings(config)) {
     log.warn(`webhooks.${name} opens calls of tools too, which is deprecated: set outgoing.${name}`)
   }
   await freeLeases(parts)
-  const limiter = openLimiter(config, now, log)
+  const limiter = opened.adopt(openLimiter(config, now, log), (open) => open.close())
   const keys = keyVerifier(parts)
-  const replays = idempotency(parts)
-  const { gate, verifyToken, findAgent, guardedAgents, close: closeAccess } = openAccess(parts)
+  opened.defer(() => keys.flush().catch((err) => log.warn({ err }, 'could not write when keys were last used')))
+  const access = opened.adopt(openAccess(parts), (open) => open.close())
+  const replays = opened.adopt(idempotency(parts), (open) => open.close())
+  // What outlived its client's connection is cancelled, and leaves its record, before the store closes.
+  opened.defer(() => parts.runtime.close().then(() => parts.live.idle()))
+
   const spend = (key_id: string, code: string) => spendCode(storage.db, parts.keyring, { key_id, code, now: now() })
-
-  const server = createServer(
-    {
-      parts,
-      operations,
-      gate,
-      verifyKey: keys.verify,
-      verifyToken,
-      findAgent,
-      guardedAgents,
-      spendCode: spend,
-      limiter,
-      idempotency: replays,
-    },
-    new WriteProbe(storage.db, now),
-  )
-  const dispatcher = new Dispatcher(parts)
-  const keepHouse = () => {
-    Promise.all([keys.flush(), audit.tidy()]).catch((err) => log.warn({ err }, 'housekeeping failed'))
+  const edge = {
+    ...access,
+    parts,
+    operations,
+    verifyKey: keys.verify,
+    spendCode: spend,
+    limiter,
+    idempotency: replays,
   }
-  keepHouse()
-  const housekeeping = setInterval(keepHouse, HOUSEKEEPING_MS)
-
+  const server = createServer(edge, new WriteProbe(storage.db, now))
+  const dispatcher = new Dispatcher(parts)
   const background = startBackground(parts)
+  const { drainTimeout } = config.server
   const { lingerMs = LINGER_MS } = overrides
-
-  const closeAll = async () => {
-    clearInterval(housekeeping)
+  opened.defer(async () => {
+    beginStop()
     // What has not ended by then is cancelled while its client can still be told.
-    const hurry = setTimeout(() => void parts.runtime.close(), config.server.drainTimeout)
+    const hurry = setTimeout(() => void parts.runtime.close(), drainTimeout)
     await Promise.all([
-      server.close({ lingerMs, drainMs: config.server.drainTimeout + LAST_WORDS_MS }),
+      server.close({ lingerMs, drainMs: drainTimeout + LAST_WORDS_MS }),
       background.close(),
-      dispatcher.stop(config.server.drainTimeout),
+      dispatcher.stop(drainTimeout),
     ])
     clearTimeout(hurry)
-    // What outlived its client's connection is cancelled, and leaves its record, before the store closes.
-    await parts.runtime.close()
-    await parts.live.idle()
-    await replays.close()
-    closeAccess()
-    await keys.flush().catch((err) => log.warn({ err }, 'could not write when keys were last used'))
-    await limiter.close()
-    await close()
+  })
+  opened.defer(keepHouse(parts, keys))
+
+  // Once it listens nothing can go wrong any more that would keep the only key from being shown.
+  const url = await server.listen()
+  const first = await firstStart(parts)
+  const closing = opened.move()
+  let stopped: Promise<void> | undefined
+  return {
+    ...first,
+    url,
+    engine: storage.engine,
+    parts,
+    jobs: background.jobs,
+    stop: () => (stopped ??= closing.disposeAsync()),
   }
-  try {
-    // Once it listens nothing can go wrong any more that would keep the only key from being shown.
-    const url = await server.listen()
-    const first = await firstStart(parts)
-    let stopping: Promise<void> | undefined
-    return {
-      ...first,
-      url,
-      engine: storage.engine,
-      parts,
-      jobs: background.jobs,
-      stop: () => (stopping ??= closeAll()),
-    }
-  } catch (error) {
-    await closeAll()
-    throw error
+}
+
+/** Returns the way to end it. */
+function keepHouse({ audit, log }: Parts & { audit: OpenTrail }, keys: KeyVerifier): () => void {
+  const tidy = () => {
+    Promise.all([keys.flush(), audit.tidy()]).catch((err) => log.warn({ err }, 'housekeeping failed'))
   }
+  tidy()
+  const timer = setInterval(tidy, HOUSEKEEPING_MS)
+  return () => clearInterval(timer)
 }
 
 function openLimiter({ redis }: Config, now: () => number, log: Logger): RateLimiter {

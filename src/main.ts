@@ -62,7 +62,9 @@ function banner({ url, engine, adminKey }: App, data: string): string {
   return lines.join('\n')
 }
 
-function fail(error: unknown): never {
+function fail(thrown: unknown): never {
+  // What also went wrong while the start was undone is of less help than its cause.
+  const error = thrown instanceof SuppressedError ? thrown.suppressed : thrown
   if (error instanceof ConfigError) {
     console.error(error.problems.join('\n'))
     process.exit(EXIT_USAGE)

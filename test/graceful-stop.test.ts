@@ -3,7 +3,7 @@ import { Agent, get, type RequestOptions } from 'node:http'
 import { describe, test } from 'node:test'
 import { startChildService } from './support/child-service.ts'
 import { createAgent } from './support/resources.ts'
-import { type Service, type Settings, withService } from './support/service.ts'
+import { type Service, withService } from './support/service.ts'
 import { until } from './support/until.ts'
 
 describe('a service that is stopped', () => {
@@ -21,23 +21,6 @@ describe('a service that is stopped', () => {
       assert.ok(performance.now() - started < 5000, 'the time to drain is 10 s')
       await assert.rejects(service.call('GET', '/healthz'), /fetch failed/)
     }))
-
-  test('what takes longer than the time to drain is cut off', () =>
-    withSlowAgent(
-      60_000,
-      async (service, invoke) => {
-        const running = invoke('endless').then(
-          ({ status }) => status,
-          () => 'cut off',
-        )
-        await until('it runs', () => service.app.parts.live.all().length === 1)
-        const started = performance.now()
-        await service.app.stop()
-        assert.ok(performance.now() - started < 10_000)
-        assert.notEqual(await running, 200)
-      },
-      { MOORAGE_SERVER__DRAIN_TIMEOUT: '200ms' },
-    ))
 
   test('resets nobody: clients that keep their connection hear in a reply that it is the last', async (t) => {
     const service = await startChildService(t, 'sqlite')
@@ -79,20 +62,12 @@ function ask(options: RequestOptions): Promise<string> {
 
 type Invoke = (message: string, headers?: Record<string, string>) => ReturnType<Service['call']>
 
-function withSlowAgent(
-  delay_ms: number,
-  story: (service: Service, invoke: Invoke) => Promise<void>,
-  settings: Settings = {},
-) {
-  return withService(
-    'sqlite',
-    async (service) => {
-      const script = { rules: [{ reply: 'at last', delay_ms }] }
-      await createAgent(service, 'slow', { model: 'builtin/script', script })
-      await story(service, (message, headers = {}) =>
-        service.call('POST', '/v1/agents/slow/invoke', { body: { message }, headers }),
-      )
-    },
-    settings,
-  )
+function withSlowAgent(delay_ms: number, story: (service: Service, invoke: Invoke) => Promise<void>) {
+  return withService('sqlite', async (service) => {
+    const script = { rules: [{ reply: 'at last', delay_ms }] }
+    await createAgent(service, 'slow', { model: 'builtin/script', script })
+    await story(service, (message, headers = {}) =>
+      service.call('POST', '/v1/agents/slow/invoke', { body: { message }, headers }),
+    )
+  })
 }

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { DEFAULT_ENVIRONMENT, Environment } from '../deployments/deployment.ts'
-import { ApiError, type ErrorCode, STATUS_OF } from '../errors.ts'
+import { ApiError, type ErrorCode, STATUS_OF, unavailable } from '../errors.ts'
 import type { ToolStep } from '../runtime/outcome.ts'
 import { eventId, type Position, type StreamEvent, Transcript } from '../runtime/transcript.ts'
 import { Label, Text, Time } from '../shapes.ts'
@@ -125,6 +125,9 @@ export function endWith(
 
 export const CANCELLED = { code: 'conflict', message: 'The invocation was cancelled' } as const
 
+/** Nobody asked for it: the client may try again. */
+export const STOPPED = { code: 'unavailable', message: 'The service stopped before the agent had answered' } as const
+
 export function presentInvocation(invocation: Invocation, agent_id: string): z.input<typeof Receipt> {
   const { id, input_tokens, output_tokens, tokens_used, ...rest } = invocation
   return {
@@ -143,7 +146,7 @@ export function resultOf({ id, response, tokens_used, duration_ms }: Invocation)
 /** What a client hears of an invocation that did not complete: the error of its receipt. */
 export function failureOf({ error }: Invocation): ApiError {
   const { code, message } = error ?? { code: 'server_error', message: 'The agent failed' }
-  return new ApiError(code, message)
+  return code === 'unavailable' ? unavailable(message) : new ApiError(code, message)
 }
 
 export function startEvent(request_id: string, attempt = 1): StreamEvent {

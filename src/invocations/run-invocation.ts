@@ -12,7 +12,7 @@ import type { LogEntry, RunOutcome } from '../runtime/outcome.ts'
 import type { JournalEntry } from '../storage/journal/entry.ts'
 import type { Write } from '../storage/journal/rows.ts'
 import { LEASE_MS } from '../storage/lease.ts'
-import { CANCELLED, type EndedInvocation, type Invocation } from './invocation.ts'
+import { CANCELLED, type EndedInvocation, type Invocation, STOPPED } from './invocation.ts'
 import * as invocations from './store.ts'
 
 /** A run that waits this long is stored before it ends; shorter ones are stored once. */
@@ -79,7 +79,9 @@ export async function runInvocation(started: Started, parts: Parts): Promise<End
     if (storing) await storing
   }
 
-  const invocation = endedBy(started.invocation, outcome, parts.now())
+  // Besides its own cancellation a run has one that ends it: that of the service.
+  const error = outcome.status === 'cancelled' && !run.cancellation.cancelled ? STOPPED : errorOf(outcome)
+  const invocation = endedBy(started.invocation, outcome, error, parts.now())
   const left = effects(invocation, agent, definition, outcome.logs, parts)
   const writes = left instanceof Promise ? await left : left
   if (!stored) return { invocation, entry: { writes: [invocations.insertion(invocation), ...writes], reserved: true } }
@@ -101,14 +103,19 @@ function remember({ agent, definition, invocation }: Started, { recall }: Parts)
   return recall.remember({ agent_seq: agent.seq, user_id, session_id }, invocation.message, definition.memory)
 }
 
-function endedBy(invocation: Invocation, outcome: RunOutcome, now: number): EndedInvocation {
+function endedBy(
+  invocation: Invocation,
+  outcome: RunOutcome,
+  error: Invocation['error'],
+  now: number,
+): EndedInvocation {
   const { input_tokens, output_tokens, total_tokens } = outcome.usage
   return {
     ...invocation,
     status: outcome.status,
     // A run that did not complete leaves what it had said, if anything.
     response: outcome.status === 'completed' ? outcome.response : outcome.response || null,
-    error: errorOf(outcome),
+    error,
     input_tokens,
     output_tokens,
     tokens_used: total_tokens,

@@ -1,5 +1,5 @@
 import * as agents from '../agents/store.ts'
-import { ApiError, invalid, notFound } from '../errors.ts'
+import { ApiError, invalid, notFound, unavailable } from '../errors.ts'
 import { operation } from '../operation.ts'
 import type { LiveRun } from '../runtime/live-runs.ts'
 import { type Position, readEventId, type StreamEvent } from '../runtime/transcript.ts'
@@ -34,7 +34,7 @@ export const streamInvocation = operation({
   streams: { always: true },
 
   async run({ params }, context) {
-    const { db, actor, emit, live, onHangUp, openStream } = context
+    const { db, actor, emit, live, onHangUp, openStream, stopping } = context
     const { request_id } = params
     const agent = await agents.get(db, params.agent_id)
     let told = positionOf(context.last_event_id)
@@ -53,6 +53,7 @@ export const streamInvocation = operation({
       if (invocation && isFinal(invocation)) return tellEnd(invocation)
       if (gone) throw new ApiError('conflict', 'Nobody follows this invocation any more')
       if (here) await follow(here)
+      else if (stopping.aborted) throw unavailable('The service is stopping, follow the invocation again')
       else await Promise.race([hungUp, new Promise((resolve) => setTimeout(resolve, LOOK_AGAIN_MS))])
     }
 

@@ -34,6 +34,8 @@ export type Parts = {
   log: Logger
   newId: NewId
   now(): number
+  /** Aborted when the service begins to stop: who only waits for something is sent away. */
+  stopping: AbortSignal
   /** This process among all that share the database. */
   node: string
 }

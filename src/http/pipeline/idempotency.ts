@@ -1,12 +1,11 @@
 import type { FastifyRequest } from 'fastify'
-import { ApiError, invalid } from '../../errors.ts'
+import { ApiError, invalid, unavailable } from '../../errors.ts'
 import { canonicalJson } from '../../lib/json.ts'
-import type { Logger } from '../../lib/log.ts'
-import { type Keyring, sha256 } from '../../security/secrets.ts'
+import type { Parts } from '../../operation/parts.ts'
+import { sha256 } from '../../security/secrets.ts'
 import * as claims from '../../storage/claims.ts'
 import type { Database } from '../../storage/database.ts'
 import { isOfDeadService, keepLeases, LEASE_MS, type Lease } from '../../storage/lease.ts'
-import type { Storage } from '../../storage/open-storage.ts'
 import type { Rendered } from '../dialects/respond.ts'
 
 const WAIT_MS = 30_000
@@ -28,18 +27,13 @@ export type Idempotency = {
   close(): Promise<void>
 }
 
-type Options = {
-  storage: Storage
-  keyring: Keyring
-  now: () => number
-  log: Logger
-  node: string
+type Options = Pick<Parts, 'storage' | 'keyring' | 'now' | 'log' | 'node' | 'stopping'> & {
   leaseMs?: number
   waitMs?: number
 }
 
 export function idempotency(options: Options): Idempotency {
-  const { storage, keyring, now, log, node, leaseMs = LEASE_MS, waitMs = WAIT_MS } = options
+  const { storage, keyring, now, log, node, stopping, leaseMs = LEASE_MS, waitMs = WAIT_MS } = options
   const running = new Map<string, { lease: Lease; fingerprint: string; ended: Promise<void> }>()
   let claimed = 0
 
@@ -90,6 +84,7 @@ export function idempotency(options: Options): Idempotency {
       const { scope, key, fingerprint: print, secret } = request
       const id = JSON.stringify([scope, key])
       const deadline = performance.now() + waitMs
+      let waited = false
       for (;;) {
         // What runs here is known without asking the store: its lease may look over after a jump of the clock.
         const known = running.get(id)
@@ -98,7 +93,12 @@ export function idempotency(options: Options): Idempotency {
           const time = now()
           const lease = { key: [scope, key], owner: `${node}:${++claimed}`, until: time + leaseMs }
           const found = await claims.claim(storage.db, lease, print, { now: time, isDead })
-          if (found.state === 'claimed') return runClaimed(lease, request, run)
+          if (found.state === 'claimed') {
+            if (!waited || !stopping.aborted) return runClaimed(lease, request, run)
+            // The stop ended the run that this retry waited for, and would end another one too.
+            await claims.release(storage.db, lease)
+            throw serviceStops()
+          }
           if (found.state === 'other') throw keyReused()
           if (found.state === 'done') {
             const { status, headers, body } = found.reply
@@ -107,6 +107,8 @@ export function idempotency(options: Options): Idempotency {
         }
         if (performance.now() >= deadline) throw keyInUse()
         const here = running.get(id)?.ended
+        if (!here && stopping.aborted) throw serviceStops()
+        waited = true
         await Promise.race([...(here ? [here] : []), pause(here ? deadline - performance.now() : POLL_MS)])
       }
     },
@@ -138,6 +140,10 @@ export function isReplay(headers: Record<string, string>): boolean {
 
 export function fingerprint(method: string, path: string, query: string, body: unknown): string {
   return sha256(`${method} ${path}?${query}\n${canonicalJson(body ?? null)}`)
+}
+
+function serviceStops(): ApiError {
+  return unavailable('The service is stopping, try again shortly')
 }
 
 function keyReused(): ApiError {

@@ -1,0 +1,140 @@
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import { createAgent } from './support/resources.ts'
+import { ENGINES, type Engine, type Reply, type Service, type Settings, withService } from './support/service.ts'
+import { until } from './support/until.ts'
+
+const SOON = { MOORAGE_SERVER__DRAIN_TIMEOUT: '200ms' }
+const STOPPED = 'The service stopped before the agent had answered'
+
+type Invoke = (message: string, headers?: Record<string, string>) => Promise<Reply>
+
+/** A service with an agent that answers `late` after so long. */
+function withSlowAgent(
+  engine: Engine,
+  delay_ms: number,
+  story: (service: Service, invoke: Invoke) => Promise<void>,
+  settings: Settings = {},
+) {
+  const begin = async (service: Service) => {
+    await createAgent(service, 'slow', { model: 'builtin/script', script: { rules: [{ reply: 'late', delay_ms }] } })
+    await story(service, (message, headers = {}) =>
+      service.call('POST', '/v1/agents/slow/invoke', { body: { message }, headers }),
+    )
+  }
+  return withService(engine, begin, settings)
+}
+
+const runs = (service: Service, count: number) =>
+  until(`${count} run`, () => service.app.parts.live.all().length === count)
+
+/** Whatever was sent before has arrived once something that was sent after it has been answered. */
+async function arrived(service: Service): Promise<void> {
+  for (let i = 0; i < 3; i++) await service.call('GET', '/v1/agents')
+}
+
+for (const engine of ENGINES) {
+  describe(`runs that the service's own stop ends on ${engine}`, () => {
+    test('503 for a run that takes longer than the time to drain, and its receipt says why', () =>
+      withSlowAgent(
+        engine,
+        60_000,
+        async (service, invoke) => {
+          const running = invoke('endless')
+          await runs(service, 1)
+          const started = performance.now()
+          await service.restart()
+          assert.ok(performance.now() - started < 10_000)
+          assertUnavailable(await running, STOPPED)
+          const { body } = await service.call('GET', '/v1/agents/slow/invocations')
+          const { status, error } = body.data[0]
+          assert.deepEqual({ status, error }, { status: 'cancelled', error: { code: 'unavailable', message: STOPPED } })
+        },
+        SOON,
+      ))
+
+    test('a stream ends with the same error', () =>
+      withSlowAgent(
+        engine,
+        60_000,
+        async (service, invoke) => {
+          const streaming = invoke('endless', { Accept: 'text/event-stream' })
+          await runs(service, 1)
+          await service.app.stop()
+          const { error } = lastEvent((await streaming).text, 'error')
+          assert.deepEqual(error, { code: 'unavailable', message: STOPPED, retry_after: 1 })
+        },
+        SOON,
+      ))
+
+    test('409 still for a run that somebody cancels', () =>
+      withSlowAgent(engine, 60_000, async (service, invoke) => {
+        const running = invoke('endless')
+        await runs(service, 1)
+        const [run] = service.app.parts.live.all()
+        await service.call('POST', `/v1/agents/slow/invocations/${run?.request_id}/cancel`)
+        const { status, body } = await running
+        assert.deepEqual([status, body.error.code], [409, 'conflict'])
+      }))
+
+    test('503 for a retry that waits for such a run; it begins no run of its own', () =>
+      withSlowAgent(
+        engine,
+        60_000,
+        async (service, invoke) => {
+          const headers = { 'Idempotency-Key': 'once' }
+          const first = invoke('endless', headers)
+          await runs(service, 1)
+          const retries = [invoke('endless', headers), invoke('endless', headers)]
+          await arrived(service)
+          await service.restart()
+          assertUnavailable(await first, STOPPED)
+          for (const retry of retries) assertUnavailable(await retry, 'The service is stopping, try again shortly')
+          const { body } = await service.call('GET', '/v1/agents/slow/invocations')
+          assert.equal(body.pagination.total, 1)
+        },
+        SOON,
+      ))
+
+    test('a retry that waits for a run which ends in time gets its answer', () =>
+      withSlowAgent(engine, 500, async (service, invoke) => {
+        const headers = { 'Idempotency-Key': 'once' }
+        const first = invoke('slow', headers)
+        await runs(service, 1)
+        const retry = invoke('slow', headers)
+        await arrived(service)
+        await service.app.stop()
+        assert.deepEqual([(await first).status, (await first).text], [200, (await retry).text])
+        assert.equal((await retry).headers.get('idempotent-replayed'), 'true')
+      }))
+
+    test('whoever follows a background run is told at once to come again; the run goes on later', () =>
+      withSlowAgent(engine, 1_000, async (service, invoke) => {
+        const { body } = await invoke('later', { Prefer: 'respond-async' })
+        await runs(service, 1)
+        const path = `/v1/agents/slow/invocations/${body.data.request_id}`
+        const headers = { Authorization: `Bearer ${service.admin}` }
+        const following = await fetch(`${service.url}${path}/stream`, { headers })
+        const started = performance.now()
+        await service.restart()
+        assert.ok(performance.now() - started < 5_000, 'the time to drain is 10 s')
+        const { error } = lastEvent(await following.text(), 'error')
+        const message = 'The service is stopping, follow the invocation again'
+        assert.deepEqual(error, { code: 'unavailable', message, retry_after: 1 })
+        await until('it has completed', async () => (await service.call('GET', path)).body.data.status === 'completed')
+      }))
+  })
+}
+
+function assertUnavailable({ status, headers, body, text }: Reply, message: string): void {
+  assert.equal(status, 503, text)
+  assert.deepEqual(body.error, { code: 'unavailable', message, retry_after: 1 })
+  assert.equal(headers.get('retry-after'), '1')
+}
+
+/** What the last event of a stream carries; it must be of this kind. */
+function lastEvent(text: string, kind: string) {
+  const [, event, json = 'null'] = /event: (\w+)\ndata: (.*)\n\n$/.exec(text) ?? []
+  assert.equal(event, kind, text)
+  return JSON.parse(json)
+}
