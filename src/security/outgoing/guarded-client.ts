@@ -79,7 +79,7 @@ export class GuardedClient {
       const message = await stop.race(readMessage(input, init))
       const addresses = await stop.race(this.#resolve(host, owner ?? host, stop.signal))
       const stopWaiting = this.#dialer.expect(host, addresses)
-      return await exchange(agent, { url, ...message, max_bytes, stop, stopWaiting })
+      return await exchange(agent, { url, ...message, max_bytes, stop }).finally(stopWaiting)
     } catch (error) {
       stop.release()
       throw error
