@@ -21,7 +21,7 @@ export class Dialer {
   }
 
   /**
-   * A call begins to wait for a socket to `host`, until it calls the function that is returned. When the last one has
+   * A call begins to wait for a socket to `host`, until it calls, once, the function that is returned. When the last one has
    * stopped waiting, what is still being opened is closed.
    */
   expect(host: string, addresses: readonly LookupAddress[]): () => void {
@@ -29,10 +29,7 @@ export class Dialer {
     line.addresses = addresses
     line.waiting += 1
     this.#lines.set(host, line)
-    let isWaiting = true
     return () => {
-      if (!isWaiting) return
-      isWaiting = false
       line.waiting -= 1
       if (line.waiting > 0) return
       this.#lines.delete(host)
