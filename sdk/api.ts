@@ -873,6 +873,34 @@ export type DeliveryWithBody = {
   body: string
 }
 
+export type Listener = {
+  id: string
+  agent_id: string | null
+  events: string[]
+  created_at: string
+  /** Unless it is asked before */
+  expires_at: string
+  /** What came and was not received yet, oldest first */
+  deliveries: HeardEvent[]
+}
+
+export type HeardEvent = {
+  id: string
+  /** The `webhook-id` of every attempt */
+  event_id: string
+  event: 'agent.completed' | 'agent.failed' | 'agent.cancelled' | 'deployment.created' | 'deployment.rolled_back' | 'webhook.disabled' | 'ping'
+  /** What is sent, to the byte */
+  body: string
+  created_at: string
+}
+
+export type CreateListener = {
+  /** Only events of this agent (id or name); null is all agents */
+  agent_id?: string | null | undefined
+  /** `*` is every event */
+  events: ('agent.completed' | 'agent.failed' | 'agent.cancelled' | 'deployment.created' | 'deployment.rolled_back' | 'webhook.disabled' | 'ping' | '*')[]
+}
+
 export type KeyWithSecret = {
   id: string
   name: string
@@ -1213,6 +1241,17 @@ export type Operations = {
     params: { webhook_id: string; delivery_id: string }
     data: Delivery
   }
+  /** Listen for events */
+  createListener: {
+    body: CreateListener
+    data: Listener
+  }
+  /** Get what a listener has heard */
+  getListener: {
+    params: { listener_id: string }
+    query: { received?: string | undefined; wait_ms?: number | undefined }
+    data: Listener
+  }
   /** Create an API key */
   createKey: {
     body: CreateKey
@@ -1341,6 +1380,8 @@ export const routes = {
   listDeliveries: { method: 'GET', path: '/v1/webhooks/{webhook_id}/deliveries' },
   getDelivery: { method: 'GET', path: '/v1/webhooks/{webhook_id}/deliveries/{delivery_id}' },
   redeliver: { method: 'POST', path: '/v1/webhooks/{webhook_id}/deliveries/{delivery_id}/redeliver' },
+  createListener: { method: 'POST', path: '/v1/listeners' },
+  getListener: { method: 'GET', path: '/v1/listeners/{listener_id}' },
   createKey: { method: 'POST', path: '/v1/keys' },
   listKeys: { method: 'GET', path: '/v1/keys' },
   getSelf: { method: 'GET', path: '/v1/keys/self' },

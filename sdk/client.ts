@@ -116,6 +116,12 @@ export function createClient(options: ClientOptions) {
       redeliver: (webhook_id: string, delivery_id: string, o?: Options) =>
         call('redeliver', { params: { webhook_id, delivery_id } }, o),
     },
+    /** Hear events without a public address; `moorage webhooks listen` does it for you. */
+    listeners: {
+      create: (body: Body<'createListener'>, o?: Options) => call('createListener', { body }, o),
+      get: (listener_id: string, query?: ListQuery<'getListener'>, o?: Options) =>
+        call('getListener', { params: { listener_id }, query }, o),
+    },
     keys: {
       create: (body: Body<'createKey'>, o?: Options) => call('createKey', { body }, o),
       list: (query?: ListQuery<'listKeys'>, o?: Options) => list('listKeys', { query }, o),

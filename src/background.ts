@@ -16,6 +16,7 @@ import { type Sweepable, sweep } from './storage/jobs/sweep.ts'
 import { endLeases } from './storage/lease.ts'
 import { LEASED_DELIVERIES } from './webhooks/delivery/delivery-queue.ts'
 import * as deliveries from './webhooks/delivery/delivery-store.ts'
+import * as listeners from './webhooks/listen/listener-store.ts'
 
 const HOUR_MS = 3_600_000
 const FAILED_JOBS_KEPT_MS = 30 * 24 * HOUR_MS
@@ -80,6 +81,7 @@ function jobHandlers(parts: Parts): Record<string, JobHandler> {
     { name: 'metrics', keep_ms: retention.metrics, remove: metrics.remove },
     { name: 'invocations', keep_ms: retention.invocations, remove: invocations.remove },
     { name: 'deliveries', keep_ms: retention.deliveries, remove: deliveries.removeOlder },
+    { name: 'listeners', keep_ms: 0, remove: listeners.removeExpired },
     { name: 'audit log', keep_ms: retention.audit, remove: removeOldEntries },
     { name: 'idempotency keys', keep_ms: 0, remove: claims.removeExpired },
     { name: 'failed jobs', keep_ms: FAILED_JOBS_KEPT_MS, remove: jobs.removeFailed },

@@ -46,6 +46,8 @@ import { listDeliveries } from './webhooks/delivery/list-deliveries.ts'
 import { redeliver } from './webhooks/delivery/redeliver.ts'
 import { getWebhook } from './webhooks/get-webhook.ts'
 import { listWebhooks } from './webhooks/list-webhooks.ts'
+import { createListener } from './webhooks/listen/create-listener.ts'
+import { getListener } from './webhooks/listen/get-listener.ts'
 import { rotateWebhookSecret } from './webhooks/rotate-secret.ts'
 import { testWebhook } from './webhooks/test-webhook.ts'
 import { updateWebhook } from './webhooks/update-webhook.ts'
@@ -91,6 +93,8 @@ export const operations = [
   listDeliveries,
   getDelivery,
   redeliver,
+  createListener,
+  getListener,
 
   createKey,
   listKeys,

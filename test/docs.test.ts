@@ -22,6 +22,7 @@ const VARIABLES: Record<string, string> = {
   WEBHOOK_ID: 'whk',
   DELIVERY_ID: 'dlv',
   KEY_ID: 'key',
+  LISTENER_ID: 'lsn',
 }
 
 type Reader = { folder: string; perform(block: Block, doc: string): Promise<void>; close(): void }

@@ -15,6 +15,7 @@ import { newShell, type Shell } from './support/cli.ts'
 import { readDoc } from './support/docs.ts'
 import { type LocalServer, startLocalServer } from './support/local-server.ts'
 import { type Service, startService } from './support/service.ts'
+import { until } from './support/until.ts'
 
 const document = openApiDocument(operations)
 const described = operationsOf(document)
@@ -64,6 +65,11 @@ const DOORS: Record<string, { sdk: Call; cli: string }> = {
   listDeliveries: { sdk: (c) => c.webhooks.deliveries('w'), cli: 'webhooks deliveries w' },
   getDelivery: { sdk: (c) => c.webhooks.delivery('w', 'd'), cli: 'webhooks deliveries w d' },
   redeliver: { sdk: (c) => c.webhooks.redeliver('w', 'd'), cli: 'webhooks redeliver w d' },
+  createListener: {
+    sdk: (c) => c.listeners.create({ events: ['*'] }),
+    cli: 'webhooks listen --forward-to 127.0.0.1:9',
+  },
+  getListener: { sdk: (c) => c.listeners.get('l'), cli: 'webhooks listen --forward-to 127.0.0.1:9' },
   createKey: { sdk: (c) => c.keys.create({ name: 'k', role: 'viewer' }), cli: 'keys create k --role viewer' },
   listKeys: { sdk: (c) => c.keys.list(), cli: 'keys list' },
   getSelf: { sdk: (c) => c.keys.self(), cli: 'whoami' },
@@ -121,7 +127,12 @@ describe('every operation', () => {
   for (const [id, { cli }] of Object.entries(DOORS)) {
     test(`${id}: moorage ${cli}`, async () => {
       recorder.reached = []
-      await shell.moorage(cli.split(' '), { stdin: 'what stdin says' })
+      const interrupt = new AbortController()
+      const running = shell.moorage(cli.split(' '), { stdin: 'what stdin says', stop: interrupt.signal })
+      // It would go on until Ctrl-C.
+      if (cli.startsWith('webhooks listen')) await until(`${id} is reached`, () => recorder.reached.includes(id))
+      if (cli.startsWith('webhooks listen')) interrupt.abort()
+      await running
       assert.ok(recorder.reached.includes(id), `reached ${recorder.reached.join()}`)
     })
   }

@@ -23,6 +23,7 @@ export type Tables = {
   audit_log: AuditLogTable
   audit_chain: AuditChainTable
   secrets: SecretsTable
+  listeners: ListenersTable
 }
 
 /** What the installation must remember about itself. */
@@ -307,4 +308,15 @@ type SecretsTable = {
   hosts: string
   created_at: number
   updated_at: number
+}
+
+/** Hear events as webhooks do; the ids stand in `deliveries.webhook_id`. */
+type ListenersTable = {
+  id: string
+  agent_id: string | null
+  /** JSON: an array of names. */
+  events: string
+  created_by: string
+  created_at: number
+  expires_at: number
 }

@@ -80,8 +80,9 @@ function byAgent(subscribers: readonly webhooks.Subscriber[]): Subscribers {
   return Map.groupBy(subscribers, ({ agent_id }) => agent_id)
 }
 
-function wanting({ type, agent_id }: NewEvent, subscribers: Subscribers): string[] {
-  const wants = ({ events }: webhooks.Subscriber) => events.includes(type) || events.includes('*')
+function wanting({ type, agent_id, time }: NewEvent, subscribers: Subscribers): string[] {
+  const wants = ({ events, until }: webhooks.Subscriber) =>
+    (events.includes(type) || events.includes('*')) && (until === null || until > time)
   const ofAgent = agent_id === null ? [] : (subscribers.get(agent_id) ?? [])
   return [...ofAgent, ...(subscribers.get(null) ?? [])].filter(wants).map(({ id }) => id)
 }

@@ -6,7 +6,10 @@ import { type Page, type PageQuery, page } from '../storage/page.ts'
 import { isShown, type ShownAgents } from '../storage/shown-agents.ts'
 import type { Webhook } from './webhook.ts'
 
-export type Subscriber = Pick<Webhook, 'id' | 'agent_id' | 'events'>
+export type Subscriber = Pick<Webhook, 'id' | 'agent_id' | 'events'> & {
+  /** Of a listener; a webhook hears until it is disabled. */
+  until: number | null
+}
 
 export type WebhookFilter = {
   shown: ShownAgents
@@ -15,14 +18,15 @@ export type WebhookFilter = {
   status?: Webhook['status'] | undefined
 }
 
-/** What decides who hears of an event: the webhooks that are enabled. */
+/** What decides who hears of an event: the webhooks that are enabled, and the listeners. */
 export async function listSubscribers(db: Database): Promise<Subscriber[]> {
   const rows = await db
     .selectFrom('webhooks')
-    .select(['id', 'agent_id', 'events'])
+    .select(['id', 'agent_id', 'events', sql<number | null>`null`.as('until')])
     .where('status', '=', 'enabled')
+    .unionAll(db.selectFrom('listeners').select(['id', 'agent_id', 'events', 'expires_at as until']))
     .execute()
-  return rows.map(({ id, agent_id, events }) => ({ id, agent_id, events: JSON.parse(events) }))
+  return rows.map(({ events, ...row }) => ({ ...row, events: JSON.parse(events) }))
 }
 
 export async function find(db: Database, id: string): Promise<Webhook | undefined> {

@@ -15,6 +15,8 @@ export type RunOptions = {
   isTTY?: boolean
   /** Presses Ctrl-C as soon as what was printed so far fits. */
   stopWhen?: (stdout: string, stderr: string) => boolean
+  /** Presses Ctrl-C when it is aborted. */
+  stop?: AbortSignal
 }
 
 export type Shell = {
@@ -33,8 +35,9 @@ export function newShell(service?: Pick<Service, 'url' | 'admin'>): Shell {
   }
   return {
     folder,
-    async moorage(args, { stdin = '', env = {}, isTTY = false, stopWhen } = {}) {
+    async moorage(args, { stdin = '', env = {}, isTTY = false, stopWhen, stop } = {}) {
       const interrupt = new AbortController()
+      stop?.addEventListener('abort', () => interrupt.abort(), { once: true })
       const look = () => stopWhen?.(stdout.text(), stderr.text()) && interrupt.abort()
       const stdout = collector(isTTY, look)
       const stderr = collector(isTTY, look)

@@ -62,6 +62,7 @@ const MAKERS: Record<string, (service: Service, params: Params) => Promise<strin
     const { items } = await create(service, `/v1/agents/${agent_id}/memory`, 'writeMemory')
     return (items as { id: string }[])[0]?.id as string
   },
+  listener_id: async (service) => (await create(service, '/v1/listeners', 'createListener')).id as string,
   request_id: async (service, { agent_id }) => (await invoke(service, agent_id)).request_id as string,
   async delivery_id(service, { webhook_id }) {
     await invoke(service, 'hello')

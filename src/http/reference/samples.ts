@@ -38,6 +38,7 @@ const ID_PREFIX: Readonly<Record<string, string>> = {
   webhook_id: 'whk',
   delivery_id: 'dlv',
   request_id: 'req',
+  listener_id: 'lsn',
 }
 
 /** What the id of a thing starts with, by the tag of its operations. */
@@ -49,6 +50,7 @@ const TAG_PREFIX: Readonly<Record<string, string>> = {
   memory: 'mem',
   webhooks: 'whk',
   deliveries: 'dlv',
+  listeners: 'lsn',
   'audit-log': 'aud',
 }
 

@@ -12,4 +12,15 @@ export const secrets: Migration = async (db, engine) => {
     .addColumn('created_at', integer, (column) => column.notNull())
     .addColumn('updated_at', integer, (column) => column.notNull())
     .execute()
+
+  await db.schema
+    .createTable('listeners')
+    .addColumn('id', text, (column) => column.primaryKey())
+    .addColumn('agent_id', text, (column) => column.references('agents.id').onDelete('cascade'))
+    .addColumn('events', text, (column) => column.notNull())
+    .addColumn('created_by', text, (column) => column.notNull())
+    .addColumn('created_at', integer, (column) => column.notNull())
+    .addColumn('expires_at', integer, (column) => column.notNull())
+    .execute()
+  await db.schema.createIndex('listeners_by_agent').on('listeners').column('agent_id').execute()
 }

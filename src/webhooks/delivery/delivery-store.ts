@@ -112,7 +112,7 @@ export function removeOlder(db: Database, before: number, limit: number): Promis
   })
 }
 
-/** Removes at most `limit` deliveries of some webhook that was deleted; how many it were. */
+/** Removes at most `limit` deliveries of some webhook that was deleted, or listener that ended; how many it were. */
 export async function removeOrphans(db: Database, limit: number): Promise<number> {
   const [webhook_id] = await listOrphaned(db)
   if (webhook_id === undefined) return 0
@@ -142,8 +142,10 @@ async function listOrphaned(db: Database): Promise<string[]> {
         select (select min(d.webhook_id) from deliveries d where d.webhook_id > owner.webhook_id)
         from owner where owner.webhook_id is not null
       )
-      select owner.webhook_id from owner left join webhooks on webhooks.id = owner.webhook_id
-      where owner.webhook_id is not null and webhooks.id is null
+      select owner.webhook_id from owner
+      left join webhooks on webhooks.id = owner.webhook_id
+      left join listeners on listeners.id = owner.webhook_id
+      where owner.webhook_id is not null and webhooks.id is null and listeners.id is null
     ) orphaned`.execute(db)
   return rows.map(({ webhook_id }) => webhook_id)
 }

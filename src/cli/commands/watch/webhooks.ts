@@ -10,6 +10,7 @@ import { progress } from '../../terminal/progress.ts'
 import { confirm } from '../../terminal/prompts.ts'
 import type { World } from '../../world.ts'
 import { deliveries } from './deliveries.ts'
+import { listen } from './listen.ts'
 import { verify } from './verify-webhook.ts'
 
 const columns = (nameOf: NameOf): Column<Webhook>[] => [
@@ -99,6 +100,7 @@ export function webhooks(command: Command, world: World): void {
     })
 
   deliveries(command, world)
+  listen(command.command('listen'), world)
   verify(command.command('verify'), world)
 }
 

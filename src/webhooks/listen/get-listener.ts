@@ -1,0 +1,68 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { z } from 'zod'
+import { notFound } from '../../errors.ts'
+import { operation } from '../../operation.ts'
+import type { Database } from '../../storage/database.ts'
+import { LISTENER_LIFE_MS, ListenerParams, ListenerReply } from './listener.ts'
+import * as listeners from './listener-store.ts'
+
+/** As many as a slow receiver can take, all at once, before the listener ends. */
+const BATCH = 10
+const LOOK_AGAIN_MS = 250
+const LONGEST_WAIT_MS = 5_000
+
+const Received = z
+  .string()
+  .max(1_000)
+  .regex(/^dlv_\w+(,dlv_\w+)*$/, 'must be ids of deliveries, separated by commas')
+  .transform((text) => text.split(','))
+
+export const getListener = operation({
+  id: 'getListener',
+  method: 'GET',
+  path: '/v1/listeners/{listener_id}',
+  summary: 'Get what a listener has heard',
+  description:
+    'At most ten events at a time, each again until it is named in `received`. To ask prolongs the life of the listener. Only the key that made it may ask.',
+  permission: 'read',
+  params: ListenerParams,
+  concerns: concernedAgent,
+  query: z.strictObject({
+    received: Received.optional().describe('Ids of `deliveries` that need not be told again, separated by commas'),
+    wait_ms: z
+      .int()
+      .min(0)
+      .max(LONGEST_WAIT_MS)
+      .default(0)
+      .describe('How long to wait for an event while there is none'),
+  }),
+  data: ListenerReply,
+
+  async run({ params: { listener_id }, query }, { db, storage, actor, now }) {
+    const listener = await listeners.find(db, listener_id)
+    if (listener?.created_by !== actor.id || listener.expires_at <= now()) throw notFound('Listener', listener_id)
+    await listeners.markReceived(db, listener_id, query.received ?? [], now())
+    const { expires_at, ...rest } = { ...listener, ...(await prolonged()) }
+
+    const deadline = performance.now() + query.wait_ms
+    for (;;) {
+      const deliveries = await listeners.listHeard(db, listener_id, BATCH)
+      const left = deadline - performance.now()
+      if (deliveries.length > 0 || left <= 0) return { ...rest, expires_at, deliveries }
+      await sleep(Math.min(LOOK_AGAIN_MS, left))
+    }
+
+    /** Not at every question: each time all nodes read anew who listens. */
+    async function prolonged(): Promise<{ expires_at?: number }> {
+      if (listener && listener.expires_at - now() > LISTENER_LIFE_MS / 2) return {}
+      const until = now() + LISTENER_LIFE_MS
+      await storage.transaction((transaction) => listeners.prolong(transaction, listener_id, until))
+      return { expires_at: until }
+    }
+  },
+})
+
+/** Its agent's own security holds for what is heard of it. */
+async function concernedAgent({ params }: { params: { listener_id: string } }, db: Database): Promise<string | null> {
+  return (await listeners.find(db, params.listener_id))?.agent_id ?? null
+}

@@ -1,0 +1,68 @@
+import { announce, type Database } from '../../storage/database.ts'
+import type { Delivery } from '../delivery/delivery.ts'
+import type { Listener } from './listener.ts'
+
+export async function find(db: Database, id: string): Promise<Listener | undefined> {
+  const row = await db.selectFrom('listeners').selectAll().where('id', '=', id).executeTakeFirst()
+  return row && { ...row, events: JSON.parse(row.events) }
+}
+
+export async function count(db: Database, now: number): Promise<number> {
+  const { total } = await db
+    .selectFrom('listeners')
+    .select((row) => row.fn.countAll<number>().as('total'))
+    .where('expires_at', '>', now)
+    .executeTakeFirstOrThrow()
+  return total
+}
+
+export async function insert(db: Database, listener: Listener): Promise<void> {
+  await db
+    .insertInto('listeners')
+    .values({ ...listener, events: JSON.stringify(listener.events) })
+    .execute()
+  await announce(db, 'webhooks')
+}
+
+export async function prolong(db: Database, id: string, expires_at: number): Promise<void> {
+  await db.updateTable('listeners').set({ expires_at }).where('id', '=', id).execute()
+  await announce(db, 'webhooks')
+}
+
+type Heard = Pick<Delivery, 'id' | 'event_id' | 'event' | 'created_at'> & { body: string }
+
+/** What waits for the listener, oldest first. */
+export async function listHeard(db: Database, listener_id: string, limit: number): Promise<Heard[]> {
+  const rows = await db
+    .selectFrom('deliveries')
+    .innerJoin('events', 'events.id', 'deliveries.event_id')
+    .select(['deliveries.id', 'event_id', 'event', 'created_at', 'body'])
+    .where('webhook_id', '=', listener_id)
+    .where('status', '=', 'pending')
+    .orderBy('created_at')
+    .orderBy('deliveries.id')
+    .limit(limit)
+    .execute()
+  return rows as Heard[]
+}
+
+export async function markReceived(
+  db: Database,
+  listener_id: string,
+  delivery_ids: string[],
+  now: number,
+): Promise<void> {
+  if (delivery_ids.length === 0) return
+  await db
+    .updateTable('deliveries')
+    .set({ status: 'delivered', delivered_at: now, next_attempt_at: null })
+    .where('webhook_id', '=', listener_id)
+    .where('id', 'in', delivery_ids)
+    .execute()
+}
+
+/** Removes those that ended before `before`; what they heard is swept up after them. */
+export async function removeExpired(db: Database, before: number): Promise<number> {
+  const { numDeletedRows } = await db.deleteFrom('listeners').where('expires_at', '<', before).executeTakeFirst()
+  return Number(numDeletedRows)
+}

@@ -1,0 +1,39 @@
+import { z } from 'zod'
+import type { EventType } from '../../events.ts'
+import { Time } from '../../shapes.ts'
+import { DeliveryWithBody } from '../delivery/delivery.ts'
+import { CreateWebhookBody } from '../webhook.ts'
+
+const { agent_id, events } = CreateWebhookBody.shape
+
+/** How long a listener lasts after it was last asked. */
+export const LISTENER_LIFE_MS = 120_000
+
+export const CreateListenerBody = z.strictObject({ agent_id, events }).meta({ id: 'CreateListener' })
+
+export const ListenerParams = z.strictObject({ listener_id: z.string() })
+
+const { id, event_id, event, body, created_at } = DeliveryWithBody.shape
+
+export const ListenerReply = z
+  .object({
+    id: z.string(),
+    agent_id: z.string().nullable(),
+    events: z.array(z.string()),
+    created_at: Time,
+    expires_at: Time.describe('Unless it is asked before'),
+    deliveries: z
+      .array(z.object({ id, event_id, event, body, created_at }).meta({ id: 'HeardEvent' }))
+      .describe('What came and was not received yet, oldest first'),
+  })
+  .meta({ id: 'Listener' })
+
+/** Hears events as a webhook does, but has no address: whoever made it comes and asks. Ends when nobody has asked for a while. */
+export type Listener = {
+  id: string
+  agent_id: string | null
+  events: (EventType | '*')[]
+  created_by: string
+  created_at: number
+  expires_at: number
+}
