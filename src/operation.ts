@@ -2,6 +2,7 @@ import type { z } from 'zod'
 import type { ErrorCode } from './errors.ts'
 import type { Context } from './operation/context.ts'
 import type { Accepted } from './operation/delivery.ts'
+import type { Unwritten } from './operation/unwritten.ts'
 import type { StreamEvent } from './runtime/transcript.ts'
 import type { Permission } from './security/permissions.ts'
 import type { ProtectedName } from './security/security-settings.ts'
@@ -39,7 +40,7 @@ type Declaration<P extends z.ZodObject, Q extends z.ZodObject, B extends z.ZodTy
   idempotent?: boolean
   /** The reply shows a secret once: it is stored encrypted for replays. */
   secret?: boolean
-  /** Mutations run in one transaction unless they say false. */
+  /** Mutations run in one transaction unless they say false; then `run` may return what it leaves as `Unwritten`. */
   transaction?: boolean
   /** Mutations are audited unless they say false: invocations leave receipts instead. */
   audit?: false
@@ -85,7 +86,7 @@ export function operation<
 >(
   declared: Declaration<P, Q, B> & {
     data: D
-    run(input: Input<P, Q, B>, context: Context): Promise<z.input<D> | Accepted>
+    run(input: Input<P, Q, B>, context: Context): Promise<z.input<D> | Accepted | Unwritten>
   },
 ): typeof declared
 export function operation<

@@ -3,10 +3,11 @@ import { type Agent, AgentParams } from '../agents/agent.ts'
 import type { Definition } from '../agents/definition.ts'
 import * as agents from '../agents/store.ts'
 import { type Serving, serving } from '../deployments/serving.ts'
-import { ApiError, notFound } from '../errors.ts'
+import { notFound } from '../errors.ts'
 import type { Context } from '../operation/context.ts'
 import { Accepted } from '../operation/delivery.ts'
 import { requireUser } from '../operation/scope.ts'
+import { Unwritten } from '../operation/unwritten.ts'
 import { operation } from '../operation.ts'
 import { admit, leave, refusalError } from './admit.ts'
 import {
@@ -43,27 +44,29 @@ export const invokeAgent = operation({
 
   async run({ params, body }, context) {
     const { emit, live, mode, node, request_id } = context
-    if (mode === 'background') return queue(await prepare(params.agent_id, body, context), context)
+    if (mode === 'background') return queue(await prepare(params.agent_id, body, context))
 
     // From here on a pause finds the run and stops it; what was paused before is read below.
     const run = live.start(request_id, params.agent_id)
     context.onHangUp?.(() => run.cancel())
     const unfollow = emit && run.follow({ characters: 0, tools: 0 }, emit)
+    const end = () => {
+      unfollow?.()
+      leave(run, context)
+    }
     try {
       const { invocation, agent, definition } = await prepare(params.agent_id, body, context)
       const refusal = admit(run, agent, definition, context)
       if (refusal) throw refusalError(refusal, agent, definition)
       emit?.(startEvent(request_id))
       const started = { invocation, agent, definition, run, owner: node, stored: false, streaming: emit !== undefined }
-      const ended = await runInvocation(started, context)
-      const completed = ended.invocation.status === 'completed'
-      const kept = await context.commit(ended.entry, completed ? resultOf(ended.invocation) : undefined)
-      if (!kept) throw new ApiError('conflict', 'The invocation was ended by another node')
-      if (!completed) throw failureOf(ended.invocation)
-      return resultOf(ended.invocation)
-    } finally {
-      unfollow?.()
-      leave(run, context)
+      const { invocation: ended, entry } = await runInvocation(started, context)
+      const answer = ended.status === 'completed' ? resultOf(ended) : failureOf(ended)
+      // The run ends, and gives its places back, when what it leaves is on disk.
+      return new Unwritten(entry, answer, 'The invocation was ended by another node', end)
+    } catch (error) {
+      end()
+      throw error
     }
   },
 })
@@ -124,10 +127,9 @@ function newInvocation(
   }
 }
 
-async function queue({ invocation, agent, definition }: Prepared, { commit }: Context): Promise<Accepted> {
+function queue({ invocation, agent, definition }: Prepared): Unwritten {
   if (agent.status === 'paused') throw refusalError('paused', agent, definition)
   const { id: request_id } = invocation
   const reply = new Accepted({ request_id, status: 'queued' }, `/v1/agents/${agent.id}/invocations/${request_id}`)
-  await commit({ writes: [invocations.insertion(invocation)] }, reply)
-  return reply
+  return new Unwritten({ writes: [invocations.insertion(invocation)] }, reply)
 }

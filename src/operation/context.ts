@@ -1,5 +1,4 @@
 import type { Database } from '../storage/database.ts'
-import type { JournalEntry } from '../storage/journal/entry.ts'
 import type { ShownAgents } from '../storage/shown-agents.ts'
 import type { Actor } from './actor.ts'
 import type { Delivery } from './delivery.ts'
@@ -14,9 +13,4 @@ export type Context = Parts &
     request_id: string
     /** Whose things a list may show: of the agents in the actor's scope those whose own gate this request passes. */
     shownAgents(): Promise<ShownAgents>
-    /**
-     * For operations without a transaction: writes what the run leaves and, when `data` is the reply to a request that
-     * may be repeated, that reply, in one commit. False: the entry's guard refused.
-     */
-    commit(entry: JournalEntry, data?: unknown): Promise<boolean>
   }

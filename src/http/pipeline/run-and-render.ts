@@ -1,8 +1,9 @@
-import { ApiError } from '../../errors.ts'
+import { ApiError, conflict } from '../../errors.ts'
 import type { Actor } from '../../operation/actor.ts'
 import type { Context } from '../../operation/context.ts'
 import type { Delivery } from '../../operation/delivery.ts'
 import type { Parts } from '../../operation/parts.ts'
+import { Unwritten } from '../../operation/unwritten.ts'
 import { changes, isAudited, type Operation } from '../../operation.ts'
 import type { Database } from '../../storage/database.ts'
 import type { JournalEntry } from '../../storage/journal/entry.ts'
@@ -37,10 +38,9 @@ export async function runAndRender({ parts }: { parts: Parts }, run: Run): Promi
   const paging = operation.method === 'GET' ? input.query : input.body
   const toReply = (result: unknown) => render(operation, result, { path, paging })
   // Written out: a second spread would cost more than all the rest of this function.
-  const contextOn = (db: Database, commit: Context['commit']): Context => ({
+  const contextOn = (db: Database): Context => ({
     ...parts,
     db,
-    commit,
     actor: exchange.actor as Actor,
     request_id,
     shownAgents: async () => ({ only: (exchange.actor as Actor).scope.agent_id, except: await run.closedAgents() }),
@@ -52,30 +52,41 @@ export async function runAndRender({ parts }: { parts: Parts }, run: Run): Promi
   })
 
   if (!changes(operation) || operation.transaction === false) {
-    let committed: Rendered | undefined
-    const commit: Context['commit'] = async (entry, data) => {
-      const reply = data === undefined ? undefined : toReply(data)
-      const kept = await parts.journal.commit(held && reply ? withReply(entry, held, reply) : entry)
-      if (kept) committed = reply
-      return kept
-    }
     // Outside of a transaction a crash could come between the change and its entry, so one is written before.
     if (isAudited(operation)) await recordChange(parts, run, 'started', undefined, parts.storage.db)
-    const result = await operation.run(input, contextOn(parts.storage.db, commit))
+    const result = await operation.run(input, contextOn(parts.storage.db))
     if (isAudited(operation)) await recordChange(parts, run, 'success', result, parts.storage.db)
-    const reply = committed ?? toReply(result)
-    if (held && !committed && !(await held.complete(parts.storage.db, reply))) throw takenOver()
+    if (result instanceof Unwritten) return await write(result, toReply, parts, held)
+    const reply = toReply(result)
+    if (held && !(await held.complete(parts.storage.db, reply))) throw takenOver()
     return reply
   }
 
-  const commit = () => Promise.reject(new Error(`${operation.id} runs in a transaction: write to it`))
   return parts.storage.transaction(async (db) => {
-    const result = await operation.run(input, contextOn(db, commit))
+    const result = await operation.run(input, contextOn(db))
     if (isAudited(operation)) await recordChange(parts, run, 'success', result, db)
     const reply = toReply(result)
     if (held && !(await held.complete(db, reply))) throw takenOver()
     return reply
   })
+}
+
+/** What the operation left and, for a request that may be repeated, the reply go to disk in one commit. */
+async function write(
+  { entry, answer, lost, ended }: Unwritten,
+  toReply: (result: unknown) => Rendered,
+  { journal }: Parts,
+  held: Held | undefined,
+): Promise<Rendered> {
+  try {
+    const reply = answer instanceof ApiError ? undefined : toReply(answer)
+    const written = await journal.commit(held && reply ? withReply(entry, held, reply) : entry)
+    if (!written) throw conflict(lost ?? 'Another node was faster')
+    if (!reply) throw answer
+    return reply
+  } finally {
+    ended?.()
+  }
 }
 
 /** The entry, and with it the reply for whoever repeats the request. */
