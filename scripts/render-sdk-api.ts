@@ -44,14 +44,19 @@ function operationType({ operationId, summary, parameters, requestBody, response
   const success = Object.entries(responses).find(([status]) => status.startsWith('2'))?.[1]
   const reply = success?.content?.['application/json']?.schema.properties ?? {}
   const data = reply.data ?? {}
-  const lines = [
+  const lines = success?.content?.['application/x-ndjson']?.schema
+  const fields = [
     inPath.length > 0 && `params: ${object(inPath.map((parameter) => [parameter, parameter.schema]))}`,
     inQuery.length > 0 && `query: ${object(inQuery.map((parameter) => [parameter, parameter.schema]))}`,
     requestBody &&
       `body${requestBody.required ? '' : '?'}: ${typeOf(requestBody.content['application/json'].schema, '    ')}`,
-    reply.pagination ? `item: ${typeOf(data.items ?? {}, '    ')}` : `data: ${typeOf(data, '    ')}`,
+    lines
+      ? `line: ${typeOf(lines, '    ')}`
+      : reply.pagination
+        ? `item: ${typeOf(data.items ?? {}, '    ')}`
+        : `data: ${typeOf(data, '    ')}`,
   ].filter((line) => typeof line === 'string')
-  return [`  /** ${summary} */`, `  ${operationId}: {`, ...lines.map((line) => `    ${line}`), '  }'].join('\n')
+  return [`  /** ${summary} */`, `  ${operationId}: {`, ...fields.map((line) => `    ${line}`), '  }'].join('\n')
 }
 
 function object(fields: [{ name: string; required: boolean }, Schema][]): string {

@@ -765,6 +765,83 @@ export type AgentSession = {
   last_used_at: string
 }
 
+export type UserLine = {
+  type: 'memory'
+  agent_id: string
+  id: string
+  content: string
+  kind: 'turn' | 'fact' | 'note'
+  role: 'user' | 'assistant' | null
+  user_id: string | null
+  session_id: string | null
+  created_at: string
+  metadata: Record<string, Json>
+  /** The newer fact about the same thing; null while it holds */
+  superseded_by: string | null
+} | {
+  type: 'invocation'
+  request_id: string
+  agent_id: string
+  status: 'queued' | 'running' | 'completed' | 'failed' | 'cancelled'
+  background: boolean
+  environment: string
+  /** null: the working copy */
+  version: string | null
+  deployment_id: string | null
+  message: string
+  context: Record<string, unknown>
+  response: string | null
+  error: {
+    code: 'invalid_request' | 'unauthorized' | 'mfa_required' | 'forbidden' | 'https_required' | 'not_found' | 'method_not_allowed' | 'request_timeout' | 'conflict' | 'agent_paused' | 'idempotency_key_in_use' | 'payload_too_large' | 'unsupported_media_type' | 'idempotency_key_reused' | 'rate_limited' | 'headers_too_large' | 'server_error' | 'unavailable' | 'timeout'
+    message: string
+  } | null
+  tokens_used: number
+  usage: {
+    input_tokens: number
+    output_tokens: number
+    total_tokens: number
+  }
+  /** The tools it called */
+  steps: ({
+    id: string
+    name: string
+    arguments: unknown
+    duration_ms: number
+    result?: string | undefined
+    error?: string | undefined
+  })[]
+  duration_ms: number | null
+  created_by: string
+  created_at: string
+  started_at: string | null
+  finished_at: string | null
+} | {
+  type: 'log'
+  agent_id: string
+  timestamp: string
+  level: 'debug' | 'info' | 'warn' | 'error'
+  message: string
+  metadata: {
+    request_id: string
+    [name: string]: unknown
+  }
+}
+
+export type ErasedUser = {
+  /** Forgotten */
+  memories: number
+  /** Receipts without words now */
+  invocations: number
+  /** Entries removed */
+  logs: number
+  /** Events without words now */
+  events: number
+  /** Replies kept for an Idempotency-Key, without words now */
+  replies: number
+  /** Runs under way: send the request again once they have ended */
+  unfinished: number
+}
+
 export type WebhookWithSecret = {
   id: string
   agent_id: string | null
@@ -1183,6 +1260,16 @@ export type Operations = {
     query: { limit?: number | undefined; offset?: number | undefined; sort?: 'last_used_at' | '-last_used_at' | 'session_id' | '-session_id' | undefined; user_id?: string | undefined }
     item: AgentSession
   }
+  /** Export a user */
+  exportUser: {
+    params: { user_id: string }
+    line: UserLine
+  }
+  /** Erase a user */
+  eraseUser: {
+    params: { user_id: string }
+    data: ErasedUser
+  }
   /** Create a webhook */
   createWebhook: {
     body: CreateWebhook
@@ -1370,6 +1457,8 @@ export const routes = {
   deleteMemory: { method: 'DELETE', path: '/v1/agents/{agent_id}/memory/{memory_id}' },
   listUsers: { method: 'GET', path: '/v1/agents/{agent_id}/users' },
   listSessions: { method: 'GET', path: '/v1/agents/{agent_id}/sessions' },
+  exportUser: { method: 'GET', path: '/v1/users/{user_id}/export' },
+  eraseUser: { method: 'DELETE', path: '/v1/users/{user_id}' },
   createWebhook: { method: 'POST', path: '/v1/webhooks' },
   listWebhooks: { method: 'GET', path: '/v1/webhooks' },
   getWebhook: { method: 'GET', path: '/v1/webhooks/{webhook_id}' },

@@ -1,4 +1,5 @@
 import { type Operations, routes } from './api.ts'
+import { readLines } from './lines.ts'
 import { type Pages, pages } from './pages.ts'
 import { readData, readPage } from './reply.ts'
 import type { Query, RequestOptions, Sender } from './request.ts'
@@ -19,6 +20,8 @@ export type ListQuery<Id extends OperationId> = Operations[Id] extends { query: 
 export type Data<Id extends OperationId> = Operations[Id] extends { data: infer Given } ? Given : never
 export type Item<Id extends OperationId> = Operations[Id] extends { item: infer Given } ? Given : never
 
+export type Line<Id extends OperationId> = Operations[Id] extends { line: infer Given } ? Given : never
+
 type AnyInput = {
   params?: Record<string, string> | undefined
   query?: Query | undefined
@@ -29,9 +32,10 @@ type AnyInput = {
 export type Caller = {
   call<Id extends OperationId>(id: Id, input: Input<Id>, options?: RequestOptions): Promise<Data<Id>>
   list<Id extends OperationId>(id: Id, input: Input<Id>, options?: RequestOptions): Pages<Item<Id>>
+  lines<Id extends OperationId>(id: Id, input: Input<Id>, options?: RequestOptions): AsyncIterable<Line<Id>>
 }
 
-export function caller({ send }: Sender): Caller {
+export function caller({ send, open }: Sender): Caller {
   const ask = (id: OperationId, { params, query, body }: AnyInput, options?: RequestOptions) => {
     const { method, path } = routes[id]
     return send({ method, path: fill(path, params), query, body }, options)
@@ -49,6 +53,12 @@ export function caller({ send }: Sender): Caller {
         return readPage<Item<typeof id>>(await ask(id, asked, options))
       }
       return pages(load, body ?? query)
+    },
+    async *lines(id, input, options) {
+      const { params, query } = input as AnyInput
+      const { method, path } = routes[id]
+      const headers = { Accept: 'application/x-ndjson' }
+      yield* readLines<Line<typeof id>>(await open({ method, path: fill(path, params), query, headers }, options))
     },
   }
 }

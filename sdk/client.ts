@@ -20,7 +20,7 @@ export type Client = ReturnType<typeof createClient>
 export function createClient(options: ClientOptions) {
   const { idleTimeoutMs, onRetry } = options
   const connection = { ...sender(options), idleTimeoutMs, onRetry }
-  const { call, list } = caller(connection)
+  const { call, list, lines } = caller(connection)
   const whileStreaming = { timeoutMs: LONGEST_RUN_MS, signal: options.signal }
   type Options = RequestOptions
 
@@ -97,6 +97,11 @@ export function createClient(options: ClientOptions) {
         list('listUsers', { params: { agent_id }, query }, o),
       sessions: (agent_id: string, query?: ListQuery<'listSessions'>, o?: Options) =>
         list('listSessions', { params: { agent_id }, query }, o),
+      /** Everything that is known of a user, thing by thing. */
+      export: (user_id: string, o?: Options) => lines('exportUser', { params: { user_id } }, o),
+      /** Resolves once everything is erased; what was interrupted is finished by another call. */
+      erase: (user_id: string, o?: Options) =>
+        call('eraseUser', { params: { user_id } }, { timeoutMs: LONGEST_RUN_MS, ...o }),
     },
     webhooks: {
       create: (body: Body<'createWebhook'>, o?: Options) => call('createWebhook', { body }, o),

@@ -68,9 +68,11 @@ type Input<P extends z.ZodObject, Q extends z.ZodObject, B extends z.ZodType> = 
 }
 
 type Answer<D extends z.ZodType, I extends z.ZodType> =
-  | { data: D; list?: never }
+  | { data: D; list?: never; lines?: never }
   /** The shape of one item; `run` returns a page of them. */
-  | { list: I; data?: never }
+  | { list: I; data?: never; lines?: never }
+  /** The shape of one line; `run` returns them one by one, and they are sent as they come. */
+  | { lines: I; data?: never; list?: never }
 
 /** An operation once declared, as the pipeline, the OpenAPI document and the tests read it. */
 export type Operation = Declaration<z.ZodObject, z.ZodObject, z.ZodType> &
@@ -96,6 +98,17 @@ export function operation<
   B extends z.ZodType = Empty,
 >(
   declared: Declaration<P, Q, B> & { list: I; run(input: Input<P, Q, B>, context: Context): Promise<Page<z.input<I>>> },
+): typeof declared
+export function operation<
+  L extends z.ZodType,
+  P extends z.ZodObject = Empty,
+  Q extends z.ZodObject = Empty,
+  B extends z.ZodType = Empty,
+>(
+  declared: Declaration<P, Q, B> & {
+    lines: L
+    run(input: Input<P, Q, B>, context: Context): Promise<AsyncIterable<z.input<L>>>
+  },
 ): typeof declared
 export function operation(declared: unknown): unknown {
   return declared

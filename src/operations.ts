@@ -37,6 +37,8 @@ import type { Operation } from './operation.ts'
 import { deleteSecret } from './secrets/delete-secret.ts'
 import { listSecrets } from './secrets/list-secrets.ts'
 import { setSecret } from './secrets/set-secret.ts'
+import { eraseUser } from './users/erase-user.ts'
+import { exportUser } from './users/export-user.ts'
 import { listSessions } from './users/list-sessions.ts'
 import { listUsers } from './users/list-users.ts'
 import { createWebhook } from './webhooks/create-webhook.ts'
@@ -82,6 +84,8 @@ export const operations = [
   clearMemory,
   listUsers,
   listSessions,
+  exportUser,
+  eraseUser,
 
   createWebhook,
   listWebhooks,

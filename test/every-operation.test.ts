@@ -75,9 +75,10 @@ onBothEngines(
           // A declared conflict is as far as some get without a longer story.
           if (reply.status === 409 && operation.errors?.includes('conflict')) return assertError(reply, 409, 'conflict')
           assert.equal(reply.status, operation.success ?? 200, reply.text)
-          assertStandardHeaders(reply.headers, operation.streams?.always ? 'text/event-stream' : undefined)
+          const type = operation.lines ? 'application/x-ndjson' : undefined
+          assertStandardHeaders(reply.headers, operation.streams?.always ? 'text/event-stream' : type)
           assertRateLimitHeaders(reply)
-          if (operation.streams?.always) return
+          if (operation.streams?.always || operation.lines) return
           assert.deepEqual(Object.keys(reply.body), operation.list ? ['data', 'pagination'] : ['success', 'data'])
           const { id: made } = reply.body.data
           if (operation.success !== 201 || !made) return

@@ -73,6 +73,18 @@ export async function list(db: Database, query: PageQuery, shown: ShownAgents): 
   return { items: items.map(fromRow), total }
 }
 
+export type ShownAgent = { id: string; seq: number }
+
+/** All of them, the oldest first. */
+export async function listShown(db: Database, shown: ShownAgents): Promise<ShownAgent[]> {
+  return db
+    .selectFrom('agents')
+    .select(['id', 'seq'])
+    .where(isShown(db, sql.ref('id'), shown))
+    .orderBy('seq')
+    .execute()
+}
+
 export async function insert(db: Database, agent: Omit<Agent, 'seq'>): Promise<Agent> {
   const row = await db
     .insertInto('agents')

@@ -79,7 +79,7 @@ const COMMANDS: readonly Entry[] = [
   {
     group: 'Talk',
     name: 'users',
-    summary: 'Whom an agent remembers, and their sessions',
+    summary: 'Whom an agent remembers; export and erase a user',
     load: async () => (await import('./commands/talk/users.ts')).users,
   },
   {

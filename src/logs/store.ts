@@ -79,6 +79,38 @@ export async function remove(db: Database, before: number, limit: number): Promi
   return Number(numDeletedRows)
 }
 
+/** So many ids go into one statement: both engines limit their number. */
+const REQUESTS_AT_ONCE = 100
+
+export async function listOfRequests(db: Database, agent_seq: number, requests: string[]): Promise<StoredEntry[]> {
+  const found: StoredEntry[] = []
+  for (let i = 0; i < requests.length; i += REQUESTS_AT_ONCE) {
+    const rows = await db
+      .selectFrom('logs')
+      .select(['timestamp', 'level', 'request_id', 'message', 'metadata'])
+      .where('agent_seq', '=', agent_seq)
+      .where('request_id', 'in', requests.slice(i, i + REQUESTS_AT_ONCE))
+      .orderBy('id')
+      .execute()
+    found.push(...rows.map(fromRow))
+  }
+  return found
+}
+
+/** Returns how many entries went. */
+export async function removeOfRequests(db: Database, agent_seq: number, requests: string[]): Promise<number> {
+  let removed = 0
+  for (let i = 0; i < requests.length; i += REQUESTS_AT_ONCE) {
+    const { numDeletedRows } = await db
+      .deleteFrom('logs')
+      .where('agent_seq', '=', agent_seq)
+      .where('request_id', 'in', requests.slice(i, i + REQUESTS_AT_ONCE))
+      .executeTakeFirst()
+    removed += Number(numDeletedRows)
+  }
+  return removed
+}
+
 export async function removeOfMissingAgents(db: Database, limit: number): Promise<number> {
   const agents = await missingAgents(db, 'logs')
   if (agents.length === 0) return 0

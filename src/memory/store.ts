@@ -98,6 +98,26 @@ export async function get(db: Database, scope: Scope, id: string): Promise<Kept>
   return { seq, memory: fromRow(shown) }
 }
 
+/** The next memories of the scope, in the order in which they were written. */
+export async function listAfter(db: Database, scope: Scope, after: number, limit: number): Promise<Kept[]> {
+  const rows = await db
+    .selectFrom('memories')
+    .select(['memories.seq', ...SHOWN])
+    .where(within(scope))
+    .where('seq', '>', after)
+    .orderBy('seq')
+    .limit(limit)
+    .execute()
+  return rows.map((row) => ({ seq: row.seq, memory: fromRow(row) }))
+}
+
+/** Which of these are of one of the agents. */
+export async function listIdsOfAgents(db: Database, agents: ReadonlySet<number>, ids: string[]): Promise<string[]> {
+  if (ids.length === 0) return []
+  const rows = await db.selectFrom('memories').select(['id', 'agent_seq']).where('id', 'in', ids).execute()
+  return rows.filter(({ agent_seq }) => agents.has(agent_seq)).map(({ id }) => id)
+}
+
 type Filter = { kind?: string | undefined; before?: number | undefined; after?: number | undefined }
 
 export async function list(db: Database, scope: Scope, query: PageQuery, filter: Filter): Promise<Page<Memory>> {

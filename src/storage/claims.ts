@@ -1,3 +1,4 @@
+import { sql } from 'kysely'
 import type { Database } from './database.ts'
 import { isHeld, type Lease, type Leased } from './lease.ts'
 
@@ -94,4 +95,35 @@ export async function removeExpired(db: Database, now: number, limit: number): P
     .where((claims) => claims(claims.refTuple('scope', 'key'), 'in', expired))
     .executeTakeFirst()
   return Number(numDeletedRows)
+}
+
+const REPLIES_AT_ONCE = 100
+
+type Place = { scope: string; key: string }
+
+type StoredBody = Place & { body: string }
+
+/** Some of the stored replies, those after a place. */
+export async function listReplies(db: Database, after: Place): Promise<StoredBody[]> {
+  const rows = await db
+    .selectFrom('claims')
+    .select(['scope', 'key', 'body'])
+    .where('status', 'is not', null)
+    .where(sql<boolean>`(scope, key) > (${after.scope}, ${after.key})`)
+    .orderBy('scope')
+    .orderBy('key')
+    .limit(REPLIES_AT_ONCE)
+    .execute()
+  return rows.map((row) => ({ ...row, body: row.body ?? '' }))
+}
+
+/** Unless another reply took its place meanwhile. */
+export async function replaceReply(db: Database, { scope, key, body: known }: StoredBody, body: string): Promise<void> {
+  await db
+    .updateTable('claims')
+    .set({ body })
+    .where('scope', '=', scope)
+    .where('key', '=', key)
+    .where('body', '=', known)
+    .execute()
 }

@@ -29,12 +29,12 @@ const MAY_REACH: Record<string, string[]> = {
 /** From the top: a slice may use only those that stand lower, and of them only what is named here. */
 const SLICES: { level: number; name: string; face: string[] }[] = [
   { level: 5, name: 'users', face: [] },
-  { level: 4, name: 'invocations', face: ['invocation.ts', 'store.ts'] },
+  { level: 4, name: 'invocations', face: ['invocation.ts', 'of-user.ts', 'store.ts'] },
   { level: 3, name: 'deployments', face: ['deployment.ts', 'serving.ts', 'store.ts'] },
   { level: 2, name: 'memory', face: ['memory.ts', 'store.ts', 'warm/scope-lists.ts'] },
   { level: 2, name: 'logs', face: ['log-entry.ts', 'store.ts'] },
   { level: 2, name: 'metrics', face: ['metric.ts', 'store.ts'] },
-  { level: 2, name: 'webhooks', face: ['webhook.ts', 'store.ts'] },
+  { level: 2, name: 'webhooks', face: ['webhook.ts', 'store.ts', 'delivery/of-user.ts'] },
   { level: 2, name: 'keys', face: ['key.ts', 'store.ts'] },
   { level: 2, name: 'secrets', face: ['secret.ts', 'store.ts'] },
   { level: 2, name: 'audit', face: ['audit-entry.ts', 'store.ts'] },

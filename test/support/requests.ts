@@ -63,6 +63,7 @@ const MAKERS: Record<string, (service: Service, params: Params) => Promise<strin
     return (items as { id: string }[])[0]?.id as string
   },
   listener_id: async (service) => (await create(service, '/v1/listeners', 'createListener')).id as string,
+  user_id: async () => `user-${++made}`,
   request_id: async (service, { agent_id }) => (await invoke(service, agent_id)).request_id as string,
   async delivery_id(service, { webhook_id }) {
     await invoke(service, 'hello')

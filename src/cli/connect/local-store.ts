@@ -87,7 +87,8 @@ export function localFetch(parts: Parts): Fetch {
     } catch (error) {
       reply = renderError(toApiError(error, parts.log, request_id), request_id)
     }
-    return new Response(reply.body, { status: reply.status, headers: reply.headers })
+    const told = reply.lines ? ReadableStream.from(reply.lines).pipeThrough(new TextEncoderStream()) : reply.body
+    return new Response(told, { status: reply.status, headers: reply.headers })
   }
 }
 

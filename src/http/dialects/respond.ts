@@ -1,4 +1,7 @@
+import { Readable } from 'node:stream'
+import { pipeline } from 'node:stream/promises'
 import type { FastifyReply } from 'fastify'
+import type { z } from 'zod'
 import { ApiError, unavailable } from '../../errors.ts'
 import type { Logger } from '../../lib/log.ts'
 import { Accepted } from '../../operation/delivery.ts'
@@ -7,7 +10,13 @@ import { isOvertaken, isPassing } from '../../storage/failures.ts'
 import { BacklogFullError } from '../../storage/journal/journal.ts'
 import type { Page, PageQuery } from '../../storage/page.ts'
 
-export type Rendered = { status: number; headers: Record<string, string>; body: string }
+export type Rendered = {
+  status: number
+  headers: Record<string, string>
+  body: string
+  /** In place of a body, sent as they come. */
+  lines?: AsyncIterable<string>
+}
 
 /** On every reply, whatever it says. */
 export function standardHeaders(request_id: string): Record<string, string> {
@@ -41,6 +50,10 @@ export function render(
     const pagination = { limit, offset, total, has_more: offset + items.length < total }
     return { status, headers: {}, body: JSON.stringify({ data, pagination }) }
   }
+  if (operation.lines) {
+    const lines = jsonLines(operation.lines, result as AsyncIterable<unknown>)
+    return { status, headers: { 'Content-Type': 'application/x-ndjson; charset=utf-8' }, body: '', lines }
+  }
   const data = operation.data.parse(result)
   const id = status === 201 && (data as { id?: string }).id
   return {
@@ -48,6 +61,10 @@ export function render(
     headers: id ? { Location: `${path}/${id}` } : {},
     body: JSON.stringify({ success: true, data }),
   }
+}
+
+async function* jsonLines(shape: z.ZodType, items: AsyncIterable<unknown>): AsyncGenerator<string> {
+  for await (const item of items) yield `${JSON.stringify(shape.parse(item))}\n`
 }
 
 export function renderError(error: ApiError, request_id: string): Rendered {
@@ -86,4 +103,23 @@ export function sendRaw(reply: FastifyReply, headers: Record<string, string>, re
   const { raw } = reply.hijack()
   raw.writeHead(status, Object.assign(headers, own, { 'Content-Length': String(Buffer.byteLength(body)) }))
   raw.end(body)
+}
+
+/**
+ * Lines as they come, no faster than the client reads. An error before the first is an ordinary reply; after that the
+ * connection breaks off, so that nobody takes a part for the whole.
+ */
+export async function sendLines(
+  reply: FastifyReply,
+  headers: Record<string, string>,
+  { status, headers: own, lines = Readable.from([]) }: Rendered,
+): Promise<void> {
+  const rest = lines[Symbol.asyncIterator]()
+  const first = await rest.next()
+  const { raw } = reply.hijack()
+  raw.writeHead(status, Object.assign(headers, own))
+  async function* all() {
+    for (let next = first; !next.done; next = await rest.next()) yield next.value
+  }
+  await pipeline(all, raw).catch(() => raw.destroy())
 }

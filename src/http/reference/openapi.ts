@@ -5,6 +5,9 @@ import type { OpenApi } from './openapi-document.ts'
 
 type Schema = Record<string, unknown>
 
+/** JSON lines: the schema is of one line. */
+const LINES = 'application/x-ndjson'
+
 const DOCUMENT_VERSION = '1.0.0'
 
 /** What the pipeline may answer to any request. */
@@ -62,7 +65,9 @@ function describe(operation: Operation, schemas: Record<string, Schema>): Schema
     [success]: {
       description: 'Success',
       headers: replyHeaders(operation),
-      content: { 'application/json': { schema: envelope(operation, schemas) } },
+      content: operation.lines
+        ? { [LINES]: { schema: toSchema(operation.lines, 'output', schemas) } }
+        : { 'application/json': { schema: envelope(operation, schemas) } },
     },
   }
   if (operation.streams) {
@@ -102,7 +107,7 @@ function describe(operation: Operation, schemas: Record<string, Schema>): Schema
   }
 }
 
-function envelope(operation: Operation, schemas: Record<string, Schema>): Schema {
+function envelope(operation: Exclude<Operation, { lines: z.ZodType }>, schemas: Record<string, Schema>): Schema {
   if (operation.list) {
     return {
       type: 'object',

@@ -71,7 +71,8 @@ export MOORAGE_API_KEY=mrg_…</code></pre>
 function operationArticle(operation: PlacedOperation, document: OpenApi): Html {
   const { operationId, method, path, summary, description, parameters, requestBody, responses } = operation
   const [status, reply] = Object.entries(responses).find(([code]) => code.startsWith('2')) ?? ['200', undefined]
-  const replySchema = reply?.content?.['application/json']?.schema ?? {}
+  const content = reply?.content ?? {}
+  const replySchema = content['application/json'] ? dataOf(content['application/json'].schema) : lineOf(content)
   const body = requestBody?.content['application/json'].schema
   return html`<article id="${operationId}">
 <div class="words">
@@ -81,7 +82,7 @@ function operationArticle(operation: PlacedOperation, document: OpenApi): Html {
   <p class="permission">${permissionText(operation)}</p>
   ${parameters.length > 0 && html`<h4>Parameters</h4>${parameterList(parameters, document)}`}
   ${body && html`<h4>Body${requestBody?.required ? '' : ' (optional)'}</h4>${fieldList(body, document)}`}
-  <details class="reply"><summary>Reply ${status}</summary>${fieldList(dataOf(replySchema), document)}</details>
+  <details class="reply"><summary>Reply ${status}</summary>${fieldList(replySchema, document)}</details>
   <p class="errors">${errorStatuses(operation)}</p>
 </div>
 <div class="samples">
@@ -106,6 +107,11 @@ function errorStatuses({ responses }: PlacedOperation): Html {
 function dataOf({ properties }: Schema): Schema {
   const data = properties?.data ?? {}
   return data.type === 'array' ? (data.items ?? {}) : data
+}
+
+/** What a reply of JSON lines has in each line. */
+function lineOf(content: Record<string, { schema: Schema }>): Schema {
+  return content['application/x-ndjson']?.schema ?? {}
 }
 
 function title(tag: string): string {

@@ -39,6 +39,7 @@ const ID_PREFIX: Readonly<Record<string, string>> = {
   delivery_id: 'dlv',
   request_id: 'req',
   listener_id: 'lsn',
+  memory_id: 'mem',
 }
 
 /** What the id of a thing starts with, by the tag of its operations. */
@@ -55,7 +56,7 @@ const TAG_PREFIX: Readonly<Record<string, string>> = {
 }
 
 /** What stands in the path of a command for a parameter that is no id. */
-const IN_PATH: Readonly<Record<string, string>> = { agent_id: 'hello', name: 'API_TOKEN' }
+const IN_PATH: Readonly<Record<string, string>> = { agent_id: 'hello', name: 'API_TOKEN', user_id: 'ada' }
 
 const TIME = '2026-11-15T03:11:00.000Z'
 const ID = '01M7EKHS5R1MFQ8XKKKRCY15K3'
@@ -127,7 +128,8 @@ export function sampleReply({ tags, responses }: PlacedOperation, document: Open
     secret: prefix === 'whk' ? 'whsec_…' : 'mrg_…',
     ...(tags[0] === 'secrets' && { name: IN_PATH.name }),
   }
-  return sample(reply?.content?.['application/json']?.schema ?? {}, document, 'output', own)
+  // JSON, or one of its lines.
+  return sample(Object.values(reply?.content ?? {})[0]?.schema ?? {}, document, 'output', own)
 }
 
 /** A command that works once the key is in MOORAGE_API_KEY and the ids are yours. */

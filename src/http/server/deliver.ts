@@ -1,6 +1,6 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { type Delivery, type Mode, PLAIN_REPLY } from '../../operation/delivery.ts'
-import { renderError, send, sendRaw, toApiError } from '../dialects/respond.ts'
+import { renderError, send, sendLines, sendRaw, toApiError } from '../dialects/respond.ts'
 import { EventStream } from '../dialects/stream.ts'
 import type { Exchange, Route } from '../pipeline/exchange.ts'
 import { isReplay } from '../pipeline/idempotency.ts'
@@ -19,7 +19,8 @@ async function deliverReply({ steps }: Front, { exchange, route, reply }: Asked)
   const mode: Mode = route.operation.accepted && prefersAsync(request) ? 'background' : 'reply'
   const onHangUp = route.operation.streams && mode === 'reply' ? hangUpOf(reply) : undefined
   const rendered = await steps.run(exchange, route, bodyOf(request), { ...PLAIN_REPLY, mode, onHangUp })
-  sendRaw(reply, headers, rendered)
+  if (rendered.lines) await sendLines(reply, headers, rendered)
+  else sendRaw(reply, headers, rendered)
 }
 
 async function deliverStream({ edge, steps }: Front, { exchange, route, reply }: Asked): Promise<void> {

@@ -1,0 +1,16 @@
+import { MoorageError } from './errors.ts'
+
+/** The values of a reply that has one on each line, as they come. A reply that breaks off throws. */
+export async function* readLines<T>(response: Response): AsyncGenerator<T, void, undefined> {
+  const decoder = new TextDecoder()
+  let rest = ''
+  try {
+    for await (const bytes of response.body ?? []) {
+      const lines = (rest + decoder.decode(bytes, { stream: true })).split('\n')
+      rest = lines.pop() ?? ''
+      for (const line of lines) yield JSON.parse(line) as T
+    }
+  } catch (cause) {
+    throw new MoorageError('unreachable', 'The reply broke off before its end', { cause })
+  }
+}

@@ -1,0 +1,77 @@
+import { listIdsOfUser } from '../invocations/of-user.ts'
+import * as memories from '../memory/store.ts'
+import { listReplies, replaceReply } from '../storage/claims.ts'
+import type { Database } from '../storage/database.ts'
+
+type Whose = { user_id: string; agent_seqs: ReadonlySet<number>; isEverything: boolean }
+
+type Json = null | boolean | number | string | Json[] | { [name: string]: Json }
+type Thing = { [name: string]: Json }
+
+/** Replies to requests that may be repeated are kept for a day. They stay, without the words of this user. */
+export async function eraseReplies(db: Database, whose: Whose): Promise<number> {
+  let erased = 0
+  let after = { scope: '', key: '' }
+  for (;;) {
+    const replies = await listReplies(db, after)
+    const last = replies.at(-1)
+    if (!last) return erased
+    after = last
+    for (const reply of replies) {
+      const body = parse(reply.body)
+      const theirs = await findTheirs(db, thingsIn(body), whose)
+      if (theirs.size === 0) continue
+      await replaceReply(db, reply, JSON.stringify(withoutWords(body, theirs)))
+      erased += 1
+    }
+  }
+}
+
+/** Which of these are the user's, with an agent in reach. */
+async function findTheirs(db: Database, things: Thing[], whose: Whose): Promise<Set<Thing>> {
+  const remembered = things.filter(
+    ({ id, user_id }) => isText(id) && id.startsWith('mem_') && user_id === whose.user_id,
+  )
+  const answered = things.filter(({ request_id, response }) => isText(request_id) && isText(response))
+  const requests = new Set(
+    await listIdsOfUser(db, whose.user_id, { ...whose, ids: answered.map(({ request_id }) => String(request_id)) }),
+  )
+  const inReach = whose.isEverything ? remembered : await memoriesInReach(db, remembered, whose)
+  return new Set([...inReach, ...answered.filter(({ request_id }) => requests.has(String(request_id)))])
+}
+
+async function memoriesInReach(db: Database, remembered: Thing[], { agent_seqs }: Whose): Promise<Thing[]> {
+  const ids = remembered.map(({ id }) => String(id))
+  const known = new Set(await memories.listIdsOfAgents(db, agent_seqs, ids))
+  return remembered.filter(({ id }) => known.has(String(id)))
+}
+
+const isText = (value: Json | undefined): value is string => typeof value === 'string'
+
+/** A reply that shows a secret is sealed, and tells of no user. */
+function parse(body: string): Json {
+  try {
+    return JSON.parse(body) as Json
+  } catch {
+    return null
+  }
+}
+
+function thingsIn(value: Json): Thing[] {
+  if (Array.isArray(value)) return value.flatMap(thingsIn)
+  if (value === null || typeof value !== 'object') return []
+  return [value, ...Object.values(value).flatMap(thingsIn)]
+}
+
+const EMPTY: Thing = { content: '', response: '', metadata: {}, user_id: null, session_id: null }
+
+function withoutWords(value: Json, theirs: ReadonlySet<Json>): Json {
+  if (Array.isArray(value)) return value.map((item) => withoutWords(item, theirs))
+  if (value === null || typeof value !== 'object') return value
+  if (theirs.has(value)) {
+    return Object.fromEntries(
+      Object.entries(value).map(([name, field]) => [name, name in EMPTY ? EMPTY[name] : field]),
+    ) as Thing
+  }
+  return Object.fromEntries(Object.entries(value).map(([name, field]) => [name, withoutWords(field, theirs)]))
+}

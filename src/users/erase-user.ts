@@ -1,0 +1,92 @@
+import { z } from 'zod'
+import * as agents from '../agents/store.ts'
+import { isFinal } from '../invocations/invocation.ts'
+import { eraseTexts, listOfUser } from '../invocations/of-user.ts'
+import * as logs from '../logs/store.ts'
+import * as memories from '../memory/store.ts'
+import { operation } from '../operation.ts'
+import type { Database } from '../storage/database.ts'
+import type { Storage } from '../storage/open-storage.ts'
+import { eraseFromEvents } from '../webhooks/delivery/of-user.ts'
+import { eraseReplies } from './erase-replies.ts'
+import { UserParams } from './user-lines.ts'
+
+const count = (what: string) => z.int().describe(what)
+
+export const eraseUser = operation({
+  id: 'eraseUser',
+  method: 'DELETE',
+  path: '/v1/users/{user_id}',
+  summary: 'Erase a user',
+  description:
+    'Erases what the agents in reach of the key know of a user: memory, the texts of receipts, log entries, events and stored replies. Receipts stay for accounting, without words and without whose they were. If it is interrupted, send it again.',
+  permission: 'delete',
+  mfa: 'clear_memory',
+  transaction: false,
+  params: UserParams,
+  data: z
+    .object({
+      memories: count('Forgotten'),
+      invocations: count('Receipts without words now'),
+      logs: count('Entries removed'),
+      events: count('Events without words now'),
+      replies: count('Replies kept for an Idempotency-Key, without words now'),
+      unfinished: count('Runs under way: send the request again once they have ended'),
+    })
+    .meta({ id: 'ErasedUser' }),
+
+  async run({ params: { user_id } }, { db, storage, shownAgents }) {
+    const reach = await shownAgents()
+    const shown = await agents.listShown(db, reach)
+    const isEverything = reach.only === null && reach.except.length === 0
+    // What tells whose a thing is goes last: whoever sends the request again after a crash finds what is left.
+    const replies = await eraseReplies(db, { user_id, isEverything, agent_seqs: new Set(shown.map(({ seq }) => seq)) })
+    const events = await eraseFromEvents(db, { user_id, agent_ids: new Set(shown.map(({ id }) => id)) })
+    const erased = { memories: 0, invocations: 0, logs: 0, events, replies, unfinished: 0 }
+    for (const { seq: agent_seq } of shown) {
+      erased.memories += await forget(storage, { agent_seq, user_id })
+      const { invocations, logs: entries, unfinished } = await eraseInvocations(storage, { agent_seq, user_id })
+      erased.invocations += invocations
+      erased.logs += entries
+      erased.unfinished += unfinished
+    }
+    return erased
+  },
+})
+
+/** Others may write between two batches. */
+const BATCH_SIZE = 500
+
+type Whose = { agent_seq: number; user_id: string }
+
+async function forget({ db, transaction }: Pick<Storage, 'db' | 'transaction'>, scope: Whose): Promise<number> {
+  const which = { scope, through: await memories.newestSeq(db) }
+  let forgotten = 0
+  for (;;) {
+    const seqs = await memories.listSeqs(db, which, BATCH_SIZE)
+    if (seqs.length === 0) return forgotten
+    forgotten += await transaction((held) => memories.remove(held, seqs))
+  }
+}
+
+async function eraseInvocations({ db, transaction }: Pick<Storage, 'db' | 'transaction'>, whose: Whose) {
+  const erased = { invocations: 0, logs: 0, unfinished: 0 }
+  let place: Parameters<typeof listOfUser>[2]
+  for (;;) {
+    const { last, invocations } = await listOfUser(db, whose, place)
+    const ended = invocations.filter(isFinal)
+    erased.unfinished += invocations.length - ended.length
+    for (let i = 0; i < ended.length; i += BATCH_SIZE) {
+      const batch = ended.slice(i, i + BATCH_SIZE)
+      const erase = async (held: Database) => {
+        const requests = batch.map(({ id }) => id)
+        erased.logs += await logs.removeOfRequests(held, whose.agent_seq, requests)
+        await eraseTexts(held, batch)
+      }
+      await transaction(erase)
+      erased.invocations += batch.length
+    }
+    if (!last) return erased
+    place = last
+  }
+}

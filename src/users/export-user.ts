@@ -1,0 +1,54 @@
+import type { z } from 'zod'
+import * as agents from '../agents/store.ts'
+import { presentInvocation } from '../invocations/invocation.ts'
+import { listOfUser } from '../invocations/of-user.ts'
+import * as logs from '../logs/store.ts'
+import * as memories from '../memory/store.ts'
+import { operation } from '../operation.ts'
+import type { Database } from '../storage/database.ts'
+import { UserLine, UserParams } from './user-lines.ts'
+
+export const exportUser = operation({
+  id: 'exportUser',
+  method: 'GET',
+  path: '/v1/users/{user_id}/export',
+  summary: 'Export a user',
+  description:
+    'Everything that the agents in reach of the key know of a user, as JSON lines: memories, receipts and their log entries.',
+  permission: 'read',
+  params: UserParams,
+  lines: UserLine,
+
+  async run({ params: { user_id } }, { db, shownAgents }) {
+    const shown = await agents.listShown(db, await shownAgents())
+    return linesOf(db, shown, user_id)
+  },
+})
+
+type Line = z.input<typeof UserLine>
+
+const PAGE_SIZE = 500
+
+/** A page at a time: however much there is, little of it is held in memory. */
+async function* linesOf(db: Database, shown: agents.ShownAgent[], user_id: string): AsyncGenerator<Line> {
+  for (const { id: agent_id, seq: agent_seq } of shown) {
+    for (let after = 0; ; ) {
+      const page = await memories.listAfter(db, { agent_seq, user_id }, after, PAGE_SIZE)
+      for (const { memory } of page) yield { type: 'memory', agent_id, ...memory }
+      const last = page.at(-1)
+      if (!last) break
+      after = last.seq
+    }
+    let place: Parameters<typeof listOfUser>[2]
+    for (;;) {
+      const { last, invocations } = await listOfUser(db, { agent_seq, user_id }, place)
+      for (const invocation of invocations) {
+        yield { type: 'invocation', ...presentInvocation(invocation, agent_id) }
+      }
+      const requests = invocations.map(({ id }) => id)
+      for (const entry of await logs.listOfRequests(db, agent_seq, requests)) yield { type: 'log', agent_id, ...entry }
+      if (!last) break
+      place = last
+    }
+  }
+}
