@@ -7,6 +7,7 @@ import { pointInTime, readMessage } from '../../terminal/input.ts'
 import { type Column, printJson, printRows, success } from '../../terminal/output.ts'
 import { confirm } from '../../terminal/prompts.ts'
 import type { World } from '../../world.ts'
+import { memoryImport } from './memory-import.ts'
 import { memoryItems } from './memory-items.ts'
 
 const COLUMNS: Column<FoundMemory>[] = [
@@ -67,6 +68,7 @@ export function memory(command: Command, world: World): void {
     })
 
   memoryItems(command, world)
+  memoryImport(command, world)
 }
 
 function takesScope(command: Command): Command {

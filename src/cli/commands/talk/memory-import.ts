@@ -1,0 +1,93 @@
+import { createHash } from 'node:crypto'
+import { resolve } from 'node:path'
+import type { Command } from 'commander'
+import { configOption, dataOption, takesService } from '../../command.ts'
+import { type Common, withClient } from '../../connect/connect.ts'
+import { usage } from '../../failure.ts'
+import type { ImportItem } from '../../import/import-item.ts'
+import { readImport } from '../../import/read-import.ts'
+import { readFile } from '../../terminal/input.ts'
+import { note, printJson, success } from '../../terminal/output.ts'
+import { progress } from '../../terminal/progress.ts'
+import type { World } from '../../world.ts'
+
+type ImportOptions = Common & { user?: string; session?: string; dryRun?: boolean }
+
+const AT_ONCE = 100
+/** A request takes a megabyte; letters may take several bytes. */
+const CHARACTERS_AT_ONCE = 200_000
+
+/** Memories from elsewhere, and counts that are made anew. */
+export function memoryImport(command: Command, world: World): void {
+  takesService(command.command('import'))
+    .description('Give an agent the memories of an export: of Moorage, Letta or mem0')
+    .argument('<agent>', 'id or name')
+    .argument('<file>', 'JSON lines of `users export`, a Letta agent file or its messages, memories of mem0')
+    .option('--user <user_id>', 'whose they are, in place of what the file says')
+    .option('--session <session_id>', 'of which session, in place of what the file says')
+    .option('--dry-run', 'only say what is in the file')
+    .action(async (agent: string, file: string, options: ImportOptions) => {
+      const text = readFile(resolve(world.cwd, file))
+      const found = readImport(text)
+      if (!found) throw usage(`${file} is no export that is known: of Moorage, Letta or mem0`)
+      const items = found.items.map((item) => ({ ...item, context: contextOf(item, options) }))
+      if (options.dryRun) {
+        if (options.json) return printJson(world, { format: found.format, items })
+        return note(world, `${items.length} memories of ${found.format}`)
+      }
+      await withClient(world, options, (client) =>
+        progress(world, `Importing ${items.length} memories`, async () => {
+          for (const [i, batch] of inBatches(items).entries()) {
+            // The same file again, within a day, is the same request again: a retry after a failure repeats nothing.
+            const idempotencyKey = createHash('sha256')
+              .update(JSON.stringify([agent, i, batch]))
+              .digest('hex')
+            await client.memory.write(agent, { items: batch }, { ...options, idempotencyKey })
+          }
+        }),
+      )
+      if (options.json) return printJson(world, { format: found.format, imported: items.length })
+      success(world, `Imported ${items.length} memories of ${found.format} into ${agent}`)
+    })
+
+  command
+    .command('rebuild')
+    .description("Count what agents remember anew, on the service's own machine")
+    .addOption(configOption())
+    .addOption(dataOption())
+    .option('--json', 'print JSON')
+    .action(async (options: Common) => {
+      const { openLocalStore } = await import('../../connect/local-store.ts')
+      const { recount } = await import('../../../memory/warm/scope-counts.ts')
+      const store = await openLocalStore(world, options)
+      try {
+        const { storage, newId, now } = store.parts
+        await storage.transaction((db) => recount(db, `+${newId('req', now())}`))
+        if (options.json) printJson(world, { rebuilt: true })
+        else success(world, `Counted anew (${store.name})`)
+      } finally {
+        await store.close()
+      }
+    })
+}
+
+function contextOf({ context = {} }: ImportItem, { user, session }: ImportOptions) {
+  return {
+    ...context,
+    ...(user !== undefined && { user_id: user }),
+    ...(session !== undefined && { session_id: session }),
+  }
+}
+
+function inBatches<T extends { content: string; metadata?: object }>(items: T[]): T[][] {
+  const batches: T[][] = []
+  let room = 0
+  for (const item of items) {
+    const size = item.content.length + JSON.stringify(item.metadata ?? {}).length
+    const batch = batches.at(-1)
+    if (batch && batch.length < AT_ONCE && size <= room) batch.push(item)
+    else batches.push([item])
+    room = (batches.at(-1)?.length === 1 ? CHARACTERS_AT_ONCE : room) - size
+  }
+  return batches
+}

@@ -1,0 +1,54 @@
+/** A memory as `POST …/memory` takes it. */
+export type ImportItem = {
+  content: string
+  kind: 'turn' | 'fact' | 'note'
+  role?: 'user' | 'assistant'
+  context?: { user_id?: string; session_id?: string }
+  metadata?: { [name: string]: Json }
+  created_at?: string
+}
+
+export type Json = null | boolean | number | string | Json[] | { [name: string]: Json }
+
+/** Any JSON object, of which nothing is known. */
+export type Fields = { [name: string]: unknown }
+
+export function isFields(value: unknown): value is Fields {
+  return value !== null && typeof value === 'object' && !Array.isArray(value)
+}
+
+export function textOf(value: unknown): string | undefined {
+  return typeof value === 'string' && value !== '' ? value : undefined
+}
+
+/** Times without an offset are taken for UTC, as both tools write them. */
+export function timeOf(value: unknown): string | undefined {
+  const text = textOf(value)
+  if (text === undefined) return undefined
+  const hasOffset = /(?:[zZ]|[+-]\d\d:?\d\d)$/.test(text)
+  const time = Date.parse(hasOffset ? text : `${text.replace(' ', 'T')}Z`)
+  return Number.isNaN(time) ? undefined : new Date(time).toISOString()
+}
+
+/** An item of what is known; what is absent is left out. */
+export function itemOf(
+  kind: ImportItem['kind'],
+  content: string,
+  {
+    role,
+    user_id,
+    session_id,
+    metadata,
+    created_at,
+  }: Partial<Record<'role' | 'user_id' | 'session_id' | 'created_at', string | undefined>> & { metadata?: Fields },
+): ImportItem {
+  const context = { ...(user_id !== undefined && { user_id }), ...(session_id !== undefined && { session_id }) }
+  return {
+    content,
+    kind,
+    ...(role !== undefined && { role: role as 'user' | 'assistant' }),
+    ...(Object.keys(context).length > 0 && { context }),
+    ...(metadata && Object.keys(metadata).length > 0 && { metadata: metadata as { [name: string]: Json } }),
+    ...(created_at !== undefined && { created_at }),
+  }
+}

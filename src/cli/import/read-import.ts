@@ -1,0 +1,41 @@
+import { fromAgentFile, fromMessages, isAgentFile, isMessages } from './from-letta.ts'
+import { fromMem0, isMem0 } from './from-mem0.ts'
+import { fromMoorage, isMoorage } from './from-moorage.ts'
+import { type Fields, type ImportItem, isFields } from './import-item.ts'
+
+export type Import = { format: 'moorage' | 'letta' | 'mem0'; items: ImportItem[] }
+
+/** What an export holds, whoever wrote it; undefined when it looks like none that is known. */
+export function readImport(text: string): Import | undefined {
+  const value = parse(text)
+  if (isAgentFile(value)) return { format: 'letta', items: fromAgentFile(value) }
+  const values = listIn(value)
+  if (isMoorage(values)) return { format: 'moorage', items: fromMoorage(values) }
+  if (isMem0(values)) return { format: 'mem0', items: fromMem0(values) }
+  if (isMessages(values)) return { format: 'letta', items: fromMessages(values) }
+  return undefined
+}
+
+/** One JSON value, or one on each line. */
+function parse(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    const lines = text.split('\n').filter((line) => line.trim() !== '')
+    return lines.flatMap((line): unknown[] => {
+      try {
+        return [JSON.parse(line)]
+      } catch {
+        return []
+      }
+    })
+  }
+}
+
+/** mem0 puts its list under `results` or `memories`. A file of one line is a list of one. */
+function listIn(value: unknown): Fields[] {
+  if (Array.isArray(value)) return value.filter(isFields)
+  if (!isFields(value)) return []
+  const inner = value['results'] ?? value['memories'] ?? value['data']
+  return Array.isArray(inner) ? inner.filter(isFields) : [value]
+}
