@@ -29,7 +29,6 @@ model: builtin/echo
       stdout,
       `--- nothing
 +++ agent.yaml
--instructions: null
 +instructions: |
 +  Line one.
 +  Line two.

@@ -47,6 +47,7 @@ async function openReader(service: Service, receiver: LocalServer): Promise<Read
     MOORAGE_API_KEY: key,
     MOORAGE_DATA: data,
     CRM_TOKEN: 'a-token-of-the-reader',
+    DESK_TOKEN: 'another',
   })
   await bash.run(`moorage() { '${process.execPath}' '${root}src/cli/main.ts' "$@"; }`)
   await bash.run('ln -s "$MOORAGE_DATA" data')
@@ -95,6 +96,7 @@ const DOCS = [
   'docs/cli.md',
   'docs/operations.md',
   'docs/quick-start.md',
+  'docs/runtime.md',
   'docs/invocations.md',
   'docs/logs-and-metrics.md',
   'docs/memory.md',

@@ -31,9 +31,11 @@ function marked(mark: string, text: string): string[] {
     .map((line) => mark + line)
 }
 
-/** In one order on both sides: the order of keys means nothing. */
+/** In one order on both sides: the order of keys means nothing. What is undefined is not there. */
 function textOf(changes: readonly Change[], side: 'from' | 'to'): string {
-  const fields = Object.fromEntries(changes.map((change) => [change.field, change[side] ?? null]))
+  const given = changes.filter((change) => change[side] !== undefined)
+  if (given.length === 0) return ''
+  const fields = Object.fromEntries(given.map((change) => [change.field, change[side]]))
   return stringify(fields, { lineWidth: 0, sortMapEntries: true, aliasDuplicateObjects: false })
 }
 

@@ -17,7 +17,8 @@ export function mfa(command: Command, world: World): void {
         const secret = isInteractive(world) ? `, or type the secret ${factor.secret}` : ''
         note(world, `Add this to an authenticator app${secret}`)
         print(world, factor.uri)
-        if (!isInteractive(world)) return note(world, `Then: moorage mfa confirm ${id} <code>`)
+        if (!isInteractive(world))
+          return note(world, `Then: moorage mfa confirm ${id} <code>${options.local ? ' --local' : ''}`)
         const code = await ask(world, { message: 'The code it shows now', missing: 'Give the code' })
         await client.mfa.confirm(id, code)
         success(world, `${id} has a second factor`)

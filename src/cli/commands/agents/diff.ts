@@ -54,7 +54,9 @@ async function changesOf(
 ): Promise<Change[]> {
   const { changesBetween, Definition } = await import('../../../agents/definition.ts')
   const { canonicalJson } = await import('../../../lib/json.ts')
-  const changes: Change[] = changesBetween(served ?? Definition.parse({}), body)
+  const changes: Change[] = served
+    ? changesBetween(served, body)
+    : changesBetween(Definition.parse({}), body).map(({ field, to }) => ({ field, from: undefined, to }))
   // Who may reach the agent is no part of a version: it changes at once, and only if the file speaks of it.
   const security = agent?.security ?? null
   if ('security' in given && canonicalJson(security) !== canonicalJson(body.security)) {
