@@ -2,8 +2,8 @@ import { readFileSync } from 'node:fs'
 import { type Agent, openAuth } from './agents/agent.ts'
 import * as agents from './agents/store.ts'
 import type { AgentGate, GuardedAgent } from './http/pipeline/exchange.ts'
-import { cache } from './lib/cache.ts'
 import { watchFiles } from './lib/watch-files.ts'
+import { withValue } from './lib/with-value.ts'
 import type { Parts } from './operation/parts.ts'
 import { readAgentAuthority } from './security/authority.ts'
 import { type Gate, gateOf } from './security/gate.ts'
@@ -19,7 +19,8 @@ export type Access = {
   close(): void
 }
 
-export function openAccess({ config, storage, keyring, fetch: guarded, now, log }: Parts): Access {
+export function openAccess(parts: Parts): Access {
+  const { config, storage, keyring, fetch: guarded, memo, now, log } = parts
   const { security, auth, roles, server } = config
   let gate = gateOf(security, readFile)
 
@@ -28,25 +29,28 @@ export function openAccess({ config, storage, keyring, fetch: guarded, now, log 
     return own ? tokenVerifier(own, { roles, fetch: guarded, now }) : undefined
   })
   const readAuthority = (caCert: string) => readAgentAuthority(caCert, server.tls?.clientCaDir)
-  const byRef = cache<AgentGate>(storage.hears)
-  const load = async (ref: string): Promise<AgentGate | undefined> => {
-    const agent = await agents.find(storage.db, ref)
+  // Agents come from the one memory of them; what is worked out of a record is kept as long as that record.
+  let gates = new WeakMap<Agent, AgentGate>()
+  let guards = new WeakMap<object, GuardedAgent[]>()
+  const gateOfAgent = (agent: Agent | undefined): AgentGate | undefined => {
     if (!agent) return undefined
+    const known = gates.get(agent)
+    if (known) return known
     const { id, security: own } = agent
-    return { id, gate: own === null ? undefined : gateOfAgent(id, own), verifyToken: verifierOf(agent) }
+    const worked = { id, gate: own === null ? undefined : workOut(id, own), verifyToken: verifierOf(agent) }
+    gates.set(agent, worked)
+    return worked
   }
-  const guards = cache<GuardedAgent[]>(storage.hears)
-  const loadGuarded = async (): Promise<GuardedAgent[]> => {
-    const found = await agents.listGuarded(storage.db)
-    return found.map(({ id, name, security: own }) => ({ id, name, gate: gateOfAgent(id, own) }))
+  const guardedAgents = async (): Promise<GuardedAgent[]> => {
+    const found = (await memo('agents', '#guarded', () => agents.listGuarded(storage.db))) ?? []
+    const known = guards.get(found)
+    if (known) return known
+    const worked = found.map(({ id, name, security: own }) => ({ id, name, gate: workOut(id, own) }))
+    guards.set(found, worked)
+    return worked
   }
-  const forget = () => {
-    byRef.clear()
-    guards.clear()
-  }
-  storage.onChange((change) => change === 'agents' && forget())
 
-  function gateOfAgent(id: string, own: SecuritySettings): Gate {
+  function workOut(id: string, own: SecuritySettings): Gate {
     try {
       return gateOf(own, readAuthority)
     } catch (err) {
@@ -58,7 +62,8 @@ export function openAccess({ config, storage, keyring, fetch: guarded, now, log 
 
   const watched = [security.mtls.caCert, server.tls?.clientCaDir].filter((path) => path !== undefined)
   const stopWatching = watchFiles(server.tls?.reload ? watched : [], () => {
-    forget()
+    gates = new WeakMap()
+    guards = new WeakMap()
     try {
       gate = gateOf(security, readFile)
     } catch (err) {
@@ -70,8 +75,8 @@ export function openAccess({ config, storage, keyring, fetch: guarded, now, log 
     gate: () => gate,
     // The operator chose this provider, wherever it is.
     verifyToken: auth && tokenVerifier(auth, { roles, fetch, now }),
-    findAgent: (ref) => byRef.get(ref, load),
-    guardedAgents: async () => (await guards.get('all', loadGuarded)) ?? [],
+    findAgent: (ref) => withValue(agents.findKnown(ref, parts), gateOfAgent),
+    guardedAgents,
     close: stopWatching,
   }
 }

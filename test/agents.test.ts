@@ -193,7 +193,16 @@ onBothEngines('agents', (service) => {
       assert.deepEqual(byId.body, byName.body)
     })
 
-    for (const ref of ['nobody', 'agt_00000000000000000000000000', "' or 1=1 --", '%', '漢字', 'a/b']) {
+    for (const ref of [
+      'nobody',
+      'agt_00000000000000000000000000',
+      "' or 1=1 --",
+      '%',
+      '漢字',
+      'a/b',
+      '#guarded',
+      '#1',
+    ]) {
       test(`404 for ${ref}`, async () => {
         const { status, headers, body } = await call('GET', `/v1/agents/${encodeURIComponent(ref)}`)
         assert.equal(status, 404)

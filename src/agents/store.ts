@@ -3,6 +3,8 @@ import { conflict, notFound } from '../errors.ts'
 import { SecuritySettings } from '../security/security-settings.ts'
 import { parseStored } from '../shapes.ts'
 import { announce, type Database, engineOf } from '../storage/database.ts'
+import type { Memo } from '../storage/memo.ts'
+import type { Storage } from '../storage/open-storage.ts'
 import { type Page, type PageQuery, page } from '../storage/page.ts'
 import { isShown, type ShownAgents } from '../storage/shown-agents.ts'
 import type { Agent } from './agent.ts'
@@ -32,6 +34,18 @@ export async function find(db: Database, ref: string): Promise<Agent | undefined
 export async function findBySeq(db: Database, seq: number): Promise<Agent | undefined> {
   const row = await db.selectFrom('agents').select(COLUMNS).where('seq', '=', seq).executeTakeFirst()
   return row && fromRow(row)
+}
+
+type KnownAgent = Agent | undefined | Promise<Agent | undefined>
+
+/** By id or by name, from memory while no agent has changed. What begins with `#` is no name and a key of our own. */
+export function findKnown(ref: string, { memo, storage }: { memo: Memo; storage: Storage }): KnownAgent {
+  return ref.startsWith('#') ? undefined : memo('agents', ref, () => find(storage.db, ref))
+}
+
+/** The same by its number. */
+export function findKnownBySeq(seq: number, { memo, storage }: { memo: Memo; storage: Storage }): KnownAgent {
+  return memo('agents', `#${seq}`, () => findBySeq(storage.db, seq))
 }
 
 export async function get(db: Database, ref: string): Promise<Agent> {

@@ -1,5 +1,6 @@
 import type { Agent } from '../agents/agent.ts'
 import type { Definition } from '../agents/definition.ts'
+import { withValue } from '../lib/with-value.ts'
 import type { Parts } from '../operation/parts.ts'
 import type { Database } from '../storage/database.ts'
 import * as deployments from './store.ts'
@@ -12,8 +13,7 @@ type Active = { version: string; deployment_id: string; definition: Definition }
 /** An environment that was never deployed serves the agent's working copy. */
 export function serving(agent: Agent, environment: string, { memo, storage }: Parts): Serving | Promise<Serving> {
   const active = memo('deployments', `${agent.id} ${environment}`, () => findActive(storage.db, agent.id, environment))
-  if (active instanceof Promise) return active.then((found) => found ?? workingCopy(agent))
-  return active ?? workingCopy(agent)
+  return withValue(active, (found) => found ?? workingCopy(agent))
 }
 
 function workingCopy(agent: Agent): Serving {

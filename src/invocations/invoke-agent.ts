@@ -75,17 +75,12 @@ type Prepared = { invocation: Invocation; agent: Agent; definition: Definition }
 
 /** The invocation that was asked for, and what would answer it. */
 async function prepare(agent_id: string, asked: Asked, context: Context): Promise<Prepared> {
-  const agent = await getAgent(agent_id, context)
+  const agent = await agents.findKnown(agent_id, context)
+  if (!agent) throw notFound('Agent', agent_id)
   const user_id = requireUser(context.actor, asked.context.user_id)
   const served = await serving(agent, asked.environment, context)
   const bound = { ...asked, context: bindUser(asked.context, user_id) }
   return { invocation: newInvocation(bound, agent, served, context), agent, definition: served.definition }
-}
-
-async function getAgent(id: string, { memo, storage }: Context): Promise<Agent> {
-  const agent = await memo('agents', id, () => agents.find(storage.db, id))
-  if (!agent) throw notFound('Agent', id)
-  return agent
 }
 
 type Asked = z.output<typeof InvokeBody>

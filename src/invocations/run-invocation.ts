@@ -2,6 +2,7 @@ import type { Agent } from '../agents/agent.ts'
 import type { Definition } from '../agents/definition.ts'
 import { redact } from '../lib/redact.ts'
 import { cutToBytes } from '../lib/text.ts'
+import { withValue } from '../lib/with-value.ts'
 import { logWrites, ownLogWrite } from '../logs/store.ts'
 import * as memory from '../memory/store.ts'
 import { metricWrites } from '../metrics/store.ts'
@@ -82,8 +83,7 @@ export async function runInvocation(started: Started, parts: Parts): Promise<End
   // Besides its own cancellation a run has one that ends it: that of the service.
   const error = outcome.status === 'cancelled' && !run.cancellation.cancelled ? STOPPED : errorOf(outcome)
   const invocation = endedBy(started.invocation, outcome, error, parts.now())
-  const left = effects(invocation, agent, definition, outcome.logs, parts)
-  const writes = left instanceof Promise ? await left : left
+  const writes = await effects(invocation, agent, definition, outcome.logs, parts)
   if (!stored) return { invocation, entry: { writes: [invocations.insertion(invocation), ...writes], reserved: true } }
   return {
     invocation,
@@ -154,8 +154,7 @@ export function effects(
     writes.push(...memory.turnWrites({ ...exchange, created_at: time, newId }))
   }
   const found = events.writes({ type: `agent.${status}`, agent_id: agent.id, data: () => eventData(invocation), time })
-  if (found instanceof Promise) return found.then((more) => [...writes, ...more])
-  return [...writes, ...found]
+  return withValue(found, (more) => [...writes, ...more])
 }
 
 const LEVEL_OF = { completed: 'info', failed: 'error', cancelled: 'warn' } as const

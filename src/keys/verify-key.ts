@@ -1,3 +1,4 @@
+import { withValue } from '../lib/with-value.ts'
 import type { Actor } from '../operation/actor.ts'
 import type { Parts } from '../operation/parts.ts'
 import { actorOf, type Key, statusOf } from './key.ts'
@@ -28,8 +29,10 @@ export function keyVerifier({ memo, now, storage }: Parts): KeyVerifier {
 
   return {
     verify(hash) {
-      const found = memo('keys', hash, () => load(hash))
-      return found instanceof Promise ? found.then((key) => inForce(key, hash)) : inForce(found, hash)
+      return withValue(
+        memo('keys', hash, () => load(hash)),
+        (found) => inForce(found, hash),
+      )
     },
     async flush() {
       if (used.size === 0) return

@@ -19,8 +19,7 @@ export async function converse(run: RunInProgress): Promise<void> {
       throw new AgentFailure(`The agent did not finish within ${max_steps} steps`, { max_steps })
     }
     if (next.kind === 'model') {
-      const asked = askModel(run, next.rounds)
-      const answer = asked instanceof Promise ? await asked : asked
+      const answer = await askModel(run, next.rounds)
       left.steps.push({ kind: 'model', answer })
     } else {
       await callTools(run, next.calls)

@@ -81,7 +81,7 @@ export function createRuntime(options: RuntimeOptions): Runtime {
       if (deadline.stopped) return ended({ status: 'cancelled' })
       const found = models.get(input.agent.model)
       if (found instanceof Promise) onWait?.()
-      const model = found instanceof Promise ? await found : found
+      const model = await found
       if (input.agent.tools.length > 0) {
         const used = secretsOf(input.agent.tools, await secrets())
         redact = redactor({ ...providerKeys, ...valuesOf(used) })

@@ -127,7 +127,7 @@ export class RunQueue {
   async #begin(taken: TakenRun, waiting: WaitingAgent): Promise<'begun' | 'waits' | 'gone'> {
     const { live, storage } = this.#parts
     const { invocation, lease } = taken
-    const known = await this.#findAgent(invocation.agent_seq)
+    const known = await agents.findKnownBySeq(invocation.agent_seq, this.#parts)
     // What a deleted agent leaves is swept up.
     if (!known) return 'gone'
     const here = live.find(invocation.id)
@@ -140,7 +140,7 @@ export class RunQueue {
     const run = live.start(invocation.id, known.id)
     run.lease = lease
     try {
-      const agent = (await this.#findAgent(invocation.agent_seq)) ?? known
+      const agent = (await agents.findKnownBySeq(invocation.agent_seq, this.#parts)) ?? known
       const definition = await this.#findDefinition(agent, invocation.version)
       this.#waiting.learn(waiting, agent.id, definition.limits.max_concurrency)
       const queued = { ...taken, agent, definition, run }
@@ -172,11 +172,6 @@ export class RunQueue {
     leave(run, this.#parts)
     this.#waiting.ended(waiting)
     this.#look()
-  }
-
-  async #findAgent(agent_seq: number): Promise<Agent | undefined> {
-    const { memo, storage } = this.#parts
-    return memo('agents', `#${agent_seq}`, () => agents.findBySeq(storage.db, agent_seq))
   }
 
   /** What answers: the version that was deployed when the invocation was queued, or the working copy of now. */
