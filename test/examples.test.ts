@@ -41,6 +41,9 @@ describe('the examples', () => {
     const script = join(root, 'examples/agent-as-code/deploy.sh')
     assert.match((await run(script, ['first'])).stderr, /production serves [0-9a-f]{12} of berths/)
     assert.match((await run(script, ['again'])).stderr, /production serves [0-9a-f]{12} of berths already/)
+    // An alias of the reader's shell is not known to a script.
+    const bare = { ...env, PATH: process.env['PATH'] ?? '' }
+    assert.match((await promisify(execFile)(script, ['third'], { env: bare })).stderr, /of berths already/)
     const client = createClient({ url: service.url, key: service.admin })
     const { data } = await client.deployments.list('berths')
     assert.deepEqual(

@@ -141,6 +141,17 @@ onBothEngines(
       })
     })
 
+    test('a deployment warns of a secret that nobody has set yet, and no longer once it is set', async () => {
+      await createCaller(service(), 'warned', 'NOT_YET')
+      const deploy = async (version: string) => {
+        const body = { environment: 'production', version }
+        return (await service().call('POST', '/v1/agents/warned/deployments', { body })).body.data.warnings
+      }
+      assert.match(String(await deploy('v1')), /NOT_YET is not configured/)
+      await setFor(service(), 'NOT_YET', 'x')
+      assert.equal(await deploy('v2'), undefined)
+    })
+
     describe('GET /v1/secrets', () => {
       test('pages and sorts like every list', async () => {
         for (const name of ['PAGE_B', 'PAGE_A', 'PAGE_C']) await setFor(service(), name, 'x')

@@ -3,6 +3,8 @@
 # Needs MOORAGE_URL and MOORAGE_API_KEY (role developer).
 set -eu
 cd "$(dirname "$0")"
+# Where `moorage` is not installed, the one of this clone.
+command -v moorage > /dev/null || moorage() { ../../bin/moorage.js "$@"; }
 
 moorage deploy --message "${1:-by hand}"
 if ! moorage invoke berths "which berth is free?" | grep -q 'are free'; then
