@@ -75,18 +75,18 @@ onBothEngines('memories one by one', (service, engine) => {
       assert.deepEqual(await found(service(), agent, { query: 'black tea', context: { user_id: 'anna' } }), [
         'Anna likes her tea black',
       ])
-      const changed = await call('PATCH', path, { content: 'Anna likes coffee', kind: 'fact', metadata: { b: 2 } })
+      const changed = await call('PATCH', path, { content: 'Anna plays chess', kind: 'fact', metadata: { b: 2 } })
       assert.equal(changed.status, 200, changed.text)
-      const expected = { ...written, content: 'Anna likes coffee', kind: 'fact', metadata: { b: 2 } }
+      const expected = { ...written, content: 'Anna plays chess', kind: 'fact', metadata: { b: 2 } }
       assert.deepEqual(changed.body.data, expected)
       assert.deepEqual((await call('GET', path)).body.data, expected)
       for (const context of [{}, { user_id: 'anna' }, { session_id: 's1' }, { user_id: 'anna', session_id: 's1' }]) {
         assert.deepEqual(await found(service(), agent, { query: 'black tea', context }), [], JSON.stringify(context))
-        assert.deepEqual(await found(service(), agent, { query: 'coffee', context }), ['Anna likes coffee'])
+        assert.deepEqual(await found(service(), agent, { query: 'chess', context }), ['Anna plays chess'])
       }
 
       assert.deepEqual((await call('DELETE', path)).body.data, { id: written?.id, deleted: true })
-      assert.deepEqual(await found(service(), agent, { query: 'coffee' }), [])
+      assert.deepEqual(await found(service(), agent, { query: 'chess' }), [])
       for (const method of ['GET', 'DELETE']) assert.equal((await call(method, path)).status, 404)
       assert.equal((await call('PATCH', path, { content: 'x' })).status, 404)
     })

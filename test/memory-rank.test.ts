@@ -1,12 +1,13 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { bestOf, MEANING } from '../src/memory/ranking/best.ts'
+import { bestOf } from '../src/memory/ranking/best.ts'
 import { planSearch } from '../src/memory/ranking/plan.ts'
 import { Postings, type Row } from '../src/memory/ranking/postings.ts'
 import { questionOf } from '../src/memory/ranking/question.ts'
-import { DATE, Scorer, WORDS } from '../src/memory/ranking/score.ts'
+import { DATE, MEANING, Scorer, WORDS } from '../src/memory/ranking/score.ts'
 import { storedTerms, termsOf } from '../src/memory/ranking/terms.ts'
 import { tiersOf } from '../src/memory/ranking/tiers.ts'
+import { WordVectors } from '../src/memory/ranking/word-vectors.ts'
 import { fc } from './support/property.ts'
 
 type Said = Partial<Row> & { said: string }
@@ -236,6 +237,76 @@ describe('when it was said', () => {
 
   test('the answer to a question for a time has one', () => {
     assert.deepEqual(found('When did the kettle break?')[0], [4, WORDS])
+  })
+})
+
+describe('what it means', () => {
+  const words = WordVectors.read()
+  const said = ['The doctor prescribed pills', 'The invoice is overdue', 'sure', 'Potatoes are boiling on the stove']
+
+  function meant(...contents: string[]): Postings {
+    const postings = new Postings(words)
+    for (const [i, content] of contents.entries()) {
+      const place = { seq: i + 1, kind: 'turn', role: null, user_id: 'anna', session_id: 's1', created_at: i }
+      postings.append({ ...place, ...storedTerms('turn', content) })
+    }
+    return postings
+  }
+
+  test('finds what has none of the words, in English', () => {
+    const apartSaid = (query: string) => {
+      const postings = new Postings(words)
+      for (const [i, content] of said.entries()) {
+        const place = { seq: i + 1, kind: 'note', role: null, user_id: 'anna', session_id: '', created_at: i }
+        postings.append({ ...place, ...storedTerms('note', content) })
+      }
+      return search(postings, query).hits.map(({ seq, ways }) => [seq, ways])
+    }
+    assert.deepEqual(apartSaid('physician, medicine'), [[1, MEANING]])
+    assert.deepEqual(apartSaid('unpaid bills'), [[2, MEANING]])
+    assert.deepEqual(apartSaid('Zahlungserinnerung'), [])
+  })
+
+  test('a cosine is that of the vectors, those of the turns around it added in their shares', () => {
+    const postings = meant('karate', 'invoice', 'potato', 'karate', 'stove', 'bill')
+    const vectorOf = (term: string) => {
+      const sum = new Int32Array(words.dimensions)
+      words.add([term], sum)
+      return [...sum]
+    }
+    const terms = ['karat', 'invoic', 'potato', 'karat', 'stov', 'bill']
+    const query = vectorOf('judo')
+    const cosines = new Float64Array(terms.length)
+    postings.meanings?.compare(['judo'], postings, cosines)
+    const times = (a: number[], b: number[]) => a.reduce((sum, value, i) => sum + value * (b[i] as number), 0)
+    for (const [at] of terms.entries()) {
+      const around = query.map(() => 0)
+      for (const [other, term] of terms.entries()) {
+        const distance = Math.abs(other - at)
+        if (distance > 4) continue
+        const share = distance === 0 ? 1 : (other < at ? 0.5 : 0.25) * 0.7 ** (distance - 1)
+        for (const [i, value] of vectorOf(term).entries()) around[i] = (around[i] as number) + share * value
+      }
+      const cosine = times(around, query) / Math.sqrt(times(around, around) * times(query, query))
+      assert.ok(Math.abs((cosines[at] as number) - cosine) < 0.02, `${cosines[at]} is not ${cosine}`)
+    }
+  })
+
+  test('the same whether turns come in order or not, and after more of them', () => {
+    const postings = meant('karate', 'invoice')
+    search(postings, 'judo')
+    const place = { kind: 'turn', role: null, user_id: 'anna', session_id: 's1' }
+    postings.append({ ...place, seq: 3, created_at: 0.5, ...storedTerms('turn', 'potato') })
+    assert.deepEqual(
+      search(postings, 'judo').hits.map(({ score }) => score),
+      search(meant('karate', 'potato', 'invoice'), 'judo').hits.map(({ score }) => score),
+    )
+  })
+
+  test('in a large scope words must do', () => {
+    const postings = meant(...Array.from({ length: 4001 }, () => 'karate'))
+    assert.equal(search(postings, 'judo').total, 0)
+    assert.equal(postings.meanings, undefined)
   })
 })
 

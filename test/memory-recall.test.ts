@@ -26,7 +26,13 @@ onBothEngines('what an agent remembers of its conversations', (service) => {
     const { created_at } = data[0]
     const said = { content: 'The blue door sticks', kind: 'turn', user_id: 'anna', session_id: 's1', created_at }
     const [answer, message] = data
-    const found = ({ id, score }: Found) => ({ ...said, id, score, matched: ['words'], metadata: { request_id } })
+    const found = ({ id, score }: Found) => ({
+      ...said,
+      id,
+      score,
+      matched: ['words', 'meaning'],
+      metadata: { request_id },
+    })
     assert.deepEqual(answer, { ...found(answer), role: 'assistant' })
     assert.deepEqual(message, { ...found(message), role: 'user' })
     assert.ok(answer.score > message.score, 'answers get more of the words of their questions than the other way round')

@@ -51,7 +51,7 @@ onBothEngines('memory', (service) => {
       assert.deepEqual(reply.body, { success: true, data: { items: kept } })
 
       const { data, pagination } = await searchMemory(service(), agent, { query: 'black tea' })
-      assert.deepEqual(data, [{ ...kept[1], score: data[0].score, matched: ['words'] }])
+      assert.deepEqual(data, [{ ...kept[1], score: data[0].score, matched: ['words', 'meaning'] }])
       assert.deepEqual(pagination, { limit: 10, offset: 0, total: 1, has_more: false })
     })
 
@@ -168,6 +168,25 @@ onBothEngines('memory', (service) => {
       assert.ok(!hits.includes('The weather is fine'))
     })
 
+    test('what means the same in other words is found too, behind what has the words', async () => {
+      const agent = await newAgent(service())
+      const context = { user_id: 'anna' }
+      const content = ['The doctor gave me pills', 'We repainted the fence', 'My physician moved away']
+      await writeMemory(
+        service(),
+        agent,
+        content.map((said) => ({ content: said, context })),
+      )
+      const { data } = await searchMemory(service(), agent, { query: 'Who is my physician?', context })
+      assert.deepEqual(
+        data.map(({ content: said, matched }: { content: string; matched: string[] }) => [said, ...matched]),
+        [
+          ['My physician moved away', 'words', 'meaning'],
+          ['The doctor gave me pills', 'meaning'],
+        ],
+      )
+    })
+
     test('a time in the query finds what was said then, and each hit tells how it was found', async () => {
       const agent = await newAgent(service())
       const daysAgo = (days: number) => new Date(Date.now() - days * 86_400_000).toISOString()
@@ -190,9 +209,9 @@ onBothEngines('memory', (service) => {
         ['The plumber came', 'date'],
       ])
       assert.deepEqual(await search('What about the kettle yesterday?'), [
-        ['I bought a kettle', 'words', 'date'],
+        ['I bought a kettle', 'words', 'meaning', 'date'],
         ['The plumber came', 'date'],
-        ['The kettle leaks', 'words'],
+        ['The kettle leaks', 'words', 'meaning'],
       ])
     })
 

@@ -5,11 +5,12 @@ import type { Page } from '../storage/page.ts'
 import { findCandidates } from './candidates.ts'
 import { Contents } from './contents.ts'
 import type { Memory } from './memory.ts'
-import { type BestOptions, bestOf, MEANING, type Ranked } from './ranking/best.ts'
+import { type BestOptions, bestOf, type Ranked } from './ranking/best.ts'
 import { planSearch } from './ranking/plan.ts'
 import type { Postings } from './ranking/postings.ts'
 import { questionOf } from './ranking/question.ts'
-import { DATE, Scorer, WORDS } from './ranking/score.ts'
+import { DATE, MEANING, Scorer, WORDS } from './ranking/score.ts'
+import { WordVectors } from './ranking/word-vectors.ts'
 import { listLatestTurns } from './store.ts'
 import { findSimilar } from './vectors.ts'
 import { WarmScopes } from './warm/warm-scopes.ts'
@@ -25,6 +26,7 @@ export class WarmRecall implements Recall {
   readonly #now: () => number
   readonly #embedder: Embedder | undefined
   readonly #warm: WarmScopes
+  #words: WordVectors | undefined
   readonly #contents: Contents
   /** One for all searches of this thread: it keeps its arrays. */
   readonly #scorer = new Scorer()
@@ -34,8 +36,15 @@ export class WarmRecall implements Recall {
     this.#db = options.db
     this.#now = options.now
     this.#embedder = options.embedder
-    this.#warm = new WarmScopes(options.room)
+    this.#warm = new WarmScopes(options.room, () => this.#findWords())
     this.#contents = new Contents(options.db)
+  }
+
+  /** Read when they are first needed. An embedder knows better what texts mean. */
+  #findWords(): WordVectors | undefined {
+    if (this.#embedder) return undefined
+    this.#words ??= WordVectors.read()
+    return this.#words
   }
 
   /** The memories of the scope that fit the query, best first. */

@@ -1,12 +1,11 @@
 import type { Postings } from './postings.ts'
-import type { Scorer } from './score.ts'
+import { MEANING, type Scorer } from './score.ts'
 import { HALF, WORDS_WEIGHT } from './weights.ts'
 
 /** `ways` are the bits of `WORDS`, `DATE` and `MEANING`. */
 export type Ranked = { seq: number; score: number; ways: number }
 
-export const MEANING = 4
-/** The cosine from which on a memory counts as found by its meaning: below it, most texts are alike. */
+/** The cosine of an embedder from which on a memory counts as found by its meaning: below it, most texts are alike. */
 const ALIKE = 0.3
 
 export type BestOptions = {

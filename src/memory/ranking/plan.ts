@@ -11,6 +11,8 @@ export type WeighedTerm = { term: string } & Readonly<Record<Collection, number>
 export type Plan = {
   /** The rarest first. */
   terms: WeighedTerm[]
+  /** All terms that count, also those that nothing has. */
+  asked: string[]
   /** Marked terms that name speakers. */
   names: string[]
   averages: Readonly<Record<Collection, number>>
@@ -36,6 +38,7 @@ export function planSearch(question: Question, { turn, note, said }: ScopeStatis
       .filter((term) => (turn.having.get(term) ?? 0) + (note.having.get(term) ?? 0) > 0)
       .map((term) => ({ term, turn: rarityOf(term, turn), note: rarityOf(term, note) }))
       .toSorted((a, b) => b.turn - a.turn || b.note - a.note || (a.term < b.term ? -1 : 1)),
+    asked: counted,
     names,
     averages: { turn: averageLength(turn), note: averageLength(note) },
     // A time is like a term that the memories of that time have.

@@ -1,6 +1,9 @@
 import { hasTimeWord, timeMentioned, type Window } from './dates.ts'
+import { Meanings } from './meanings.ts'
 import { countedTerms, type Question } from './question.ts'
 import { SPEAKER_MARK } from './terms.ts'
+import { COMPARED, REACH } from './weights.ts'
+import type { WordVectors } from './word-vectors.ts'
 
 /** Turns are short and many, notes are written to be found: each kind is measured against its own. */
 export type Collection = 'turn' | 'note'
@@ -68,10 +71,17 @@ export class Postings {
   postingFrequency = new Uint16Array(FIRST_SIZE)
   postingOlder = new Int32Array(FIRST_SIZE)
 
+  /** What the memories mean, as long as they are few enough to be compared one by one. */
+  meanings: Meanings | undefined
+
   #speakers = new Map<string, number>()
   #lastOf = new Map<string, number>()
   #count = { turn: 0, note: 0 }
   #length = { turn: 0, note: 0 }
+
+  constructor(words?: WordVectors) {
+    this.meanings = words && new Meanings(words)
+  }
 
   append(row: Row): void {
     const { seq, kind, role, created_at, length } = row
@@ -95,6 +105,8 @@ export class Postings {
       this.firstDays[memory] = (mentioned?.from ?? 0) / DAY
       this.lastDays[memory] = (mentioned?.to ?? 0) / DAY
     }
+    if (this.size > COMPARED) this.meanings = undefined
+    this.meanings?.append(terms.slice(2 * name.length))
     this.before[memory] = NONE
     this.after[memory] = NONE
     if (collection === 'turn') this.#link(memory, conversationOf(row))
@@ -104,7 +116,9 @@ export class Postings {
   get bytes(): number {
     const byMemory = this.seqs.length * BYTES_BY_MEMORY
     const byTerm = this.#newest.length * BYTES_BY_TERM
-    return byMemory + byTerm + this.postingMemory.length * BYTES_BY_POSTING + this.#lastOf.size * BYTES_BY_CONVERSATION
+    const byPosting = this.postingMemory.length * BYTES_BY_POSTING
+    const byConversation = this.#lastOf.size * BYTES_BY_CONVERSATION
+    return byMemory + byTerm + byPosting + byConversation + (this.meanings?.bytes ?? 0)
   }
 
   /** The latest turns of a conversation as their seqs, the latest first. */
@@ -224,6 +238,17 @@ export class Postings {
     if (previous !== NONE) this.after[previous] = memory
     if (next !== NONE) this.before[next] = memory
     else this.#lastOf.set(conversation, memory)
+    this.#touch(this.before, memory)
+    this.#touch(this.after, memory)
+  }
+
+  #touch(next: Int32Array, memory: number): void {
+    if (!this.meanings) return
+    let neighbour = next[memory] as number
+    for (let distance = 1; distance <= REACH && neighbour !== NONE; distance++) {
+      this.meanings.touch(neighbour)
+      neighbour = next[neighbour] as number
+    }
   }
 
   #isEarlier(memory: number, than: number): boolean {

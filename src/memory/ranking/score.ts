@@ -1,6 +1,7 @@
 import type { Plan, WeighedTerm } from './plan.ts'
 import { type Postings, roleNumber } from './postings.ts'
 import {
+  ALIKE,
   LEAK_AFTER,
   LEAK_BEFORE,
   LEAK_DECAY,
@@ -8,6 +9,7 @@ import {
   LEAST_LEAK,
   LENGTH_PRIOR,
   LENGTH_WEIGHT,
+  MEANING_WEIGHT,
   MENTION_MARGIN,
   OTHER_ROLE,
   OTHER_SPEAKER,
@@ -21,6 +23,7 @@ const DAY = 86_400_000
 /** Ways in which a memory was found, as bits. */
 export const WORDS = 1
 export const DATE = 2
+export const MEANING = 4
 
 /**
  * Adds up what the memories of a scope score. It keeps its arrays from search to search, so that a search allocates
@@ -52,6 +55,7 @@ export class Scorer {
       this.#spread(postings, plan, term)
       this.#saturate(postings, term)
     }
+    this.#addMeaning(postings, plan.asked)
     if (plan.time) this.#addTime(postings, plan.time)
     this.#adjust(postings, plan)
   }
@@ -116,6 +120,21 @@ export class Scorer {
       this.sums[memory] = known + (weight * frequency * (SATURATION + 1)) / (frequency + SATURATION)
     }
     this.#touches = 0
+  }
+
+  /** What means the same in other words. Most texts are a little alike: without a shared word it takes more than that. */
+  #addMeaning({ size, before, after, meanings }: Postings, terms: string[]): void {
+    const cosines = this.#frequencies
+    if (!meanings?.compare(terms, { before, after }, cosines)) return
+    for (let memory = 0; memory < size; memory++) {
+      const cosine = cosines[memory] as number
+      cosines[memory] = 0
+      const known = this.sums[memory] as number
+      if (cosine < (known === 0 ? ALIKE : 0)) continue
+      if (known === 0) this.memories[this.found++] = memory
+      if (cosine >= ALIKE) this.ways[memory] = (this.ways[memory] as number) | MEANING
+      this.sums[memory] = known + MEANING_WEIGHT * cosine
+    }
   }
 
   /**

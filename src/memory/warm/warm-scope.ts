@@ -1,6 +1,7 @@
 import { sql } from 'kysely'
 import type { Database } from '../../storage/database.ts'
 import { Postings, type Row } from '../ranking/postings.ts'
+import type { WordVectors } from '../ranking/word-vectors.ts'
 import { within } from '../within.ts'
 import type { CountedScope } from './scope-counts.ts'
 
@@ -18,15 +19,18 @@ type Seen = { generation: string | undefined; count: number; rows: Row[] }
  * memory known, and the scope's counts, seen by the same statement, tell whether that is all.
  */
 export class WarmScope {
-  postings = new Postings()
+  postings: Postings
   readonly #scope: CountedScope
+  readonly #words: WordVectors | undefined
   #generation: string | undefined
   #watermark = 0
   #reading: Promise<boolean> | undefined
   #next: Promise<boolean> | undefined
 
-  constructor(scope: CountedScope) {
+  constructor(scope: CountedScope, words: WordVectors | undefined) {
     this.#scope = scope
+    this.#words = words
+    this.postings = new Postings(words)
   }
 
   /**
@@ -94,7 +98,7 @@ export class WarmScope {
   }
 
   #forget(generation: string | undefined): void {
-    this.postings = new Postings()
+    this.postings = new Postings(this.#words)
     this.#generation = generation
     this.#watermark = 0
   }

@@ -1,6 +1,7 @@
 import type { MemoryScope as Scope } from '../../operation/recall.ts'
 import type { Database } from '../../storage/database.ts'
 import type { Postings } from '../ranking/postings.ts'
+import type { WordVectors } from '../ranking/word-vectors.ts'
 import { countedScope } from './scope-counts.ts'
 import { WarmScope } from './warm-scope.ts'
 
@@ -14,12 +15,14 @@ type Kept = { warm: WarmScope; bytes: number }
 /** The scopes in use, in memory, as many as there is room for; the least recently used go first. */
 export class WarmScopes {
   readonly #room: number
+  readonly #words: () => WordVectors | undefined
   readonly #scopes = new Map<string, Kept>()
   #used = 0
 
-  /** `room` in bytes. */
-  constructor(room: number) {
+  /** `room` in bytes; `words` to compare memories by what they mean. */
+  constructor(room: number, words: () => WordVectors | undefined) {
     this.#room = room
+    this.#words = words
   }
 
   /** All memories of the scope, as the store has them now; undefined where the index must be asked instead. */
@@ -27,7 +30,7 @@ export class WarmScopes {
     const counted = countedScope(scope)
     if (!counted) return undefined
     const key = JSON.stringify([scope.agent_seq, counted.level, scope.user_id, scope.session_id])
-    const kept = this.#scopes.get(key) ?? { warm: new WarmScope(counted), bytes: 0 }
+    const kept = this.#scopes.get(key) ?? { warm: new WarmScope(counted, this.#words()), bytes: 0 }
     this.#scopes.delete(key)
     this.#scopes.set(key, kept)
     const isWhole = await kept.warm.refresh(db, (this.#room * LARGEST_SHARE) / BYTES_PER_MEMORY)

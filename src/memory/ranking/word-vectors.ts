@@ -1,0 +1,37 @@
+import { readFileSync } from 'node:fs'
+
+const FILE = new URL('word-vectors.bin', import.meta.url)
+const HEADER_BYTES = 8
+
+/**
+ * What English words mean, as small vectors: words that are used alike point the same way. The file is made by
+ * `scripts/word-vectors.mjs`: how many terms, how many numbers each (32-bit, little-endian), the numbers, the terms in lines.
+ */
+export class WordVectors {
+  readonly dimensions: number
+  readonly #places: ReadonlyMap<string, number>
+  readonly #values: Int8Array
+
+  constructor(bytes: Buffer) {
+    const count = bytes.readUInt32LE(0)
+    this.dimensions = bytes.readUInt32LE(4)
+    const end = HEADER_BYTES + count * this.dimensions
+    this.#values = new Int8Array(bytes.subarray(HEADER_BYTES, end))
+    const terms = bytes.toString('utf8', end).split('\n')
+    this.#places = new Map(terms.map((term, place) => [term, place]))
+  }
+
+  static read(): WordVectors {
+    return new WordVectors(readFileSync(FILE))
+  }
+
+  /** Adds what the terms mean to `sum`; those it does not know mean nothing. */
+  add(terms: readonly string[], sum: Int32Array): void {
+    for (const term of terms) {
+      const place = this.#places.get(term)
+      if (place === undefined) continue
+      const start = place * this.dimensions
+      for (let i = 0; i < this.dimensions; i++) sum[i] = (sum[i] as number) + (this.#values[start + i] as number)
+    }
+  }
+}
