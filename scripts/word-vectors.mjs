@@ -17,13 +17,13 @@ const words = all.filter((word) => /^[a-z]{2,}$/.test(word) && given[word]).slic
 const size = 100
 const mean = Array.from({ length: size }, (_, i) => words.reduce((sum, word) => sum + given[word][i], 0) / words.length)
 const centred = words.map((word) => mean.map((value, i) => given[word][i] - value))
-const axes = principalAxes(centred).slice(LEFT_OUT, LEFT_OUT + DIMENSIONS)
+const components = principalAxes(centred).slice(LEFT_OUT, LEFT_OUT + DIMENSIONS)
 
 const sums = new Map()
 for (const [rank, word] of words.entries()) {
   if (STOP_WORDS.has(word)) continue
   const stem = stemOf(word)
-  const vector = unit(axes.map((axis) => dot(axis, centred[rank])))
+  const vector = unit(components.map((axis) => dot(axis, centred[rank])))
   // Words come by how common they are. The commonest form of a stem decides most of what it means.
   const known = sums.get(stem) ?? { sum: vector.map(() => 0), rank }
   for (const [i, value] of vector.entries()) known.sum[i] += value / (10 + rank)
@@ -38,7 +38,9 @@ const largest = Math.max(...weighted.map(({ vector }) => Math.max(...vector.map(
 const header = Buffer.alloc(8)
 header.writeUInt32LE(weighted.length, 0)
 header.writeUInt32LE(DIMENSIONS, 4)
-const values = Int8Array.from(weighted.flatMap(({ vector }) => vector.map((value) => Math.round((127 * value) / largest))))
+const values = Int8Array.from(
+  weighted.flatMap(({ vector }) => vector.map((value) => Math.round((127 * value) / largest))),
+)
 const stems = Buffer.from(weighted.map(({ stem }) => stem).join('\n'))
 const target = new URL('../src/memory/ranking/word-vectors.bin', import.meta.url)
 writeFileSync(target, Buffer.concat([header, Buffer.from(values.buffer), stems]))

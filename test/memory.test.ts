@@ -35,6 +35,7 @@ onBothEngines('memory', (service) => {
           user_id: null,
           session_id: null,
           created_at: note.created_at,
+          superseded_by: null,
           metadata: {},
         },
         {
@@ -45,13 +46,15 @@ onBothEngines('memory', (service) => {
           user_id: 'anna',
           session_id: 's1',
           created_at: '2026-01-02T02:04:05.000Z',
+          superseded_by: null,
           metadata: { source: 'import', page: 3 },
         },
       ]
       assert.deepEqual(reply.body, { success: true, data: { items: kept } })
 
       const { data, pagination } = await searchMemory(service(), agent, { query: 'black tea' })
-      assert.deepEqual(data, [{ ...kept[1], score: data[0].score, matched: ['words', 'meaning'] }])
+      const { superseded_by: _, ...said } = kept[1] as (typeof kept)[number]
+      assert.deepEqual(data, [{ ...said, score: data[0].score, matched: ['words', 'meaning'] }])
       assert.deepEqual(pagination, { limit: 10, offset: 0, total: 1, has_more: false })
     })
 
@@ -196,7 +199,7 @@ onBothEngines('memory', (service) => {
       }
       await writeMemory(service(), agent, [
         say('The plumber came', 1),
-        say('We had soup', 0),
+        say('The grades were late', 0),
         say('I bought a kettle', 1),
         say('The kettle leaks', 40),
       ])
