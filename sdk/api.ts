@@ -143,6 +143,10 @@ export type Agent = {
     history: number
     /** How many recalled memories the model is shown */
     recall: number
+    /** `model`: when a conversation has fallen silent, the agent's own model writes down what lasts */
+    facts: 'off' | 'model'
+    /** Older memories are forgotten; null: none */
+    retention_days: number | null
   }
   /** How long, how much, how many at once */
   limits: {
@@ -268,6 +272,10 @@ export type CreateAgent = {
     history?: number | undefined
     /** How many recalled memories the model is shown */
     recall?: number | undefined
+    /** `model`: when a conversation has fallen silent, the agent's own model writes down what lasts */
+    facts?: 'off' | 'model' | undefined
+    /** Older memories are forgotten; null: none */
+    retention_days?: number | null | undefined
   } | undefined
   /** How long, how much, how many at once */
   limits?: {
@@ -420,6 +428,10 @@ export type UpdateAgent = {
     history?: number | undefined
     /** How many recalled memories the model is shown */
     recall?: number | undefined
+    /** `model`: when a conversation has fallen silent, the agent's own model writes down what lasts */
+    facts?: 'off' | 'model' | undefined
+    /** Older memories are forgotten; null: none */
+    retention_days?: number | null | undefined
   } | undefined
   /** How long, how much, how many at once */
   limits?: {
@@ -623,6 +635,10 @@ export type DeploymentWithDefinition = {
       history: number
       /** How many recalled memories the model is shown */
       recall: number
+      /** `model`: when a conversation has fallen silent, the agent's own model writes down what lasts */
+      facts: 'off' | 'model'
+      /** Older memories are forgotten; null: none */
+      retention_days: number | null
     }
     /** How long, how much, how many at once */
     limits: {

@@ -4,6 +4,7 @@ import * as invocations from './invocations/store.ts'
 import { stopCancelled, stopUnwanted, takeUpRuns } from './invocations/tend-runs.ts'
 import * as logs from './logs/store.ts'
 import { embedMemories } from './memory/embed-memories.ts'
+import { extractFacts } from './memory/facts/extract-facts.ts'
 import { renewMemories } from './memory/renew-memories.ts'
 import * as memory from './memory/store.ts'
 import * as metrics from './metrics/store.ts'
@@ -83,6 +84,7 @@ function jobHandlers(parts: Parts): Record<string, JobHandler> {
     { name: 'deliveries', keep_ms: retention.deliveries, remove: deliveries.removeOlder },
     { name: 'listeners', keep_ms: 0, remove: listeners.removeExpired },
     { name: 'audit log', keep_ms: retention.audit, remove: removeOldEntries },
+    { name: 'memories', keep_ms: 0, remove: inTransaction(parts, memory.removeExpired) },
     { name: 'idempotency keys', keep_ms: 0, remove: claims.removeExpired },
     { name: 'failed jobs', keep_ms: FAILED_JOBS_KEPT_MS, remove: jobs.removeFailed },
   ]
@@ -97,9 +99,15 @@ function jobHandlers(parts: Parts): Record<string, JobHandler> {
   return {
     ...(parts.embedder && { embeddings: embedMemories(parts.embedder, parts) }),
     'memory terms': renewMemories(parts),
+    facts: extractFacts(parts),
     /** Comes with every deleted agent and webhook. */
     purge: sweep(parts, ofDeletedAgents),
     /** Also finds what an invocation wrote after its agent had gone. */
     retention: { ...sweep(parts, [...old, ...ofDeletedAgents]), every_ms: HOUR_MS },
   }
+}
+
+/** For rows whose counts go with them. */
+function inTransaction({ storage }: Parts, remove: Sweepable['remove']): Sweepable['remove'] {
+  return (_db, before, limit) => storage.transaction((db) => remove(db, before, limit))
 }

@@ -28,7 +28,7 @@ onBothEngines('agents', (service) => {
         instructions: null,
         tools: [],
         script: null,
-        memory: { remember: true, history: 20, recall: 5 },
+        memory: { remember: true, history: 20, recall: 5, facts: 'off', retention_days: null },
         limits: {
           timeout_ms: null,
           max_steps: 8,
@@ -62,7 +62,7 @@ onBothEngines('agents', (service) => {
           },
         ],
         script: { rules: [{ match: { contains: 'hi' }, reply: 'hello' }], fallback: 'what?' },
-        memory: { remember: false, history: 0, recall: 0 },
+        memory: { remember: false, history: 0, recall: 0, facts: 'model', retention_days: 30 },
         limits: { timeout_ms: 1000, max_steps: 1, max_input_tokens: 9, max_output_tokens: 5, max_concurrency: 2 },
         metadata: { team: 'blue', nested: [1, null, { deep: true }], '': 'empty', constructor: 'inert' },
       }

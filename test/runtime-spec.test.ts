@@ -86,7 +86,13 @@ describe('the other shapes', () => {
       max_output_tokens: null,
       max_concurrency: null,
     })
-    assert.deepEqual(MemoryPolicy.parse({}), { remember: true, history: 20, recall: 5 })
+    assert.deepEqual(MemoryPolicy.parse({}), {
+      remember: true,
+      history: 20,
+      recall: 5,
+      facts: 'off',
+      retention_days: null,
+    })
     for (const limits of [
       { timeout_ms: 999 },
       { timeout_ms: 600_001 },

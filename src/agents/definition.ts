@@ -48,8 +48,15 @@ export function writeDefinition(agent: Definition): string {
  * was made before it keeps its digest.
  */
 export function digestOf(agent: Definition): string {
-  const { max_input_tokens, ...older } = agent.limits
-  return sha256(canonicalJson({ ...definitionOf(agent), limits: max_input_tokens ? agent.limits : older }))
+  const { max_input_tokens, ...limits } = agent.limits
+  const { facts, retention_days, ...memory } = agent.memory
+  return sha256(
+    canonicalJson({
+      ...definitionOf(agent),
+      limits: { ...limits, ...(max_input_tokens && { max_input_tokens }) },
+      memory: { ...memory, ...(facts !== 'off' && { facts }), ...(retention_days && { retention_days }) },
+    }),
+  )
 }
 
 export type FieldChange = { field: string; from: unknown; to: unknown }

@@ -87,6 +87,19 @@ export async function list(db: Database, query: PageQuery, shown: ShownAgents): 
   return { items: items.map(fromRow), total }
 }
 
+/** Those whose memory policy is one of these. */
+export async function listWithMemory(db: Database, wanted: (policy: Agent['memory']) => boolean): Promise<Agent[]> {
+  // Most agents have the defaults; to read every definition would take long.
+  const rows = await db
+    .selectFrom('agents')
+    .select(COLUMNS)
+    .where((row) =>
+      row.or([row('definition', 'like', '%"facts":"model"%'), row('definition', 'like', '%"retention_days":%')]),
+    )
+    .execute()
+  return rows.map(fromRow).filter(({ memory }) => wanted(memory))
+}
+
 export type ShownAgent = { id: string; seq: number }
 
 /** All of them, the oldest first. */

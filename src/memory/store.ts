@@ -1,3 +1,4 @@
+import * as agents from '../agents/store.ts'
 import { notFound } from '../errors.ts'
 import type { NewId } from '../lib/id.ts'
 import type { Conversation, MemoryScope as Scope, Turn } from '../operation/recall.ts'
@@ -8,7 +9,7 @@ import { missingAgents } from '../storage/missing-agents.ts'
 import { type Page, type PageQuery, page } from '../storage/page.ts'
 import { indexAnew, indexNewest, removeFromIndex } from './full-text/fts5.ts'
 import type { Memory } from './memory.ts'
-import { storedTerms } from './ranking/terms.ts'
+import { fromRow, SHOWN, termsOf, toRow } from './memory-rows.ts'
 import {
   countedScope,
   countMemories,
@@ -31,19 +32,6 @@ const COLUMNS = [
   'terms',
   'length',
   'created_at',
-] as const
-
-/** What is shown of a memory. */
-export const SHOWN = [
-  'memories.id',
-  'memories.kind',
-  'memories.role',
-  'memories.user_id',
-  'memories.session_id',
-  'memories.content',
-  'memories.metadata',
-  'memories.created_at',
-  'memories.superseded_by',
 ] as const
 
 const MEMORIES: BulkTable = { table: 'memories', columns: COLUMNS, after: indexNewest }
@@ -112,10 +100,10 @@ export async function listAfter(db: Database, scope: Scope, after: number, limit
 }
 
 /** Which of these are of one of the agents. */
-export async function listIdsOfAgents(db: Database, agents: ReadonlySet<number>, ids: string[]): Promise<string[]> {
+export async function listIdsOfAgents(db: Database, agent_seqs: ReadonlySet<number>, ids: string[]): Promise<string[]> {
   if (ids.length === 0) return []
   const rows = await db.selectFrom('memories').select(['id', 'agent_seq']).where('id', 'in', ids).execute()
-  return rows.filter(({ agent_seq }) => agents.has(agent_seq)).map(({ id }) => id)
+  return rows.filter(({ agent_seq }) => agent_seqs.has(agent_seq)).map(({ id }) => id)
 }
 
 type Filter = { kind?: string | undefined; before?: number | undefined; after?: number | undefined }
@@ -206,11 +194,24 @@ export async function remove(db: Database, seqs: number[]): Promise<number> {
   return Number(numDeletedRows)
 }
 
+const DAY_MS = 86_400_000
+
+/** Up to `limit` memories that are older than their agents keep them. */
+export async function removeExpired(db: Database, now: number, limit: number): Promise<number> {
+  for (const { seq, memory } of await agents.listWithMemory(db, ({ retention_days }) => retention_days !== null)) {
+    const before = now - (memory.retention_days ?? 0) * DAY_MS
+    const which = { scope: { agent_seq: seq }, before, through: Number.MAX_SAFE_INTEGER }
+    const seqs = await listSeqs(db, which, limit)
+    if (seqs.length > 0) return remove(db, seqs)
+  }
+  return 0
+}
+
 /** Up to `limit` memories of agents that are no more. */
 export async function removeOfMissingAgents(db: Database, limit: number): Promise<number> {
-  const agents = await missingAgents(db, 'memories')
-  if (agents.length === 0) return 0
-  const rows = await db.selectFrom('memories').select('seq').where('agent_seq', 'in', agents).limit(limit).execute()
+  const missing = await missingAgents(db, 'memories')
+  if (missing.length === 0) return 0
+  const rows = await db.selectFrom('memories').select('seq').where('agent_seq', 'in', missing).limit(limit).execute()
   return remove(
     db,
     rows.map(({ seq }) => seq),
@@ -238,58 +239,4 @@ export async function renewTerms(db: Database, after: number, limit: number): Pr
   }
   if (renewed.length > 0) await indexAnew(db, renewed)
   return rows.at(-1)?.seq
-}
-
-type Termed = { kind: string; content: string; superseded_by: string | null }
-
-/** What is superseded is kept, and found by nothing. */
-function termsOf({ kind, content, superseded_by }: Termed): { terms: string; length: number } {
-  return superseded_by === null ? storedTerms(kind, content) : { terms: '', length: 0 }
-}
-
-function toRow(agent_seq: number, memory: Memory) {
-  const { superseded_by = null } = memory
-  const { terms, length } = termsOf({ ...memory, superseded_by })
-  return {
-    id: memory.id,
-    agent_seq,
-    kind: memory.kind,
-    role: memory.role,
-    user_id: memory.user_id ?? '',
-    session_id: memory.session_id ?? '',
-    content: memory.content,
-    metadata: JSON.stringify(memory.metadata),
-    terms,
-    length,
-    created_at: memory.created_at,
-    superseded_by,
-  }
-}
-
-/** A memory as the database has it. */
-export type StoredMemory = {
-  id: string
-  kind: string
-  role: string | null
-  user_id: string
-  session_id: string
-  content: string
-  metadata: string
-  created_at: number
-  superseded_by: string | null
-}
-
-export function fromRow(row: StoredMemory): Memory {
-  const { id, kind, role, user_id, session_id, content, metadata, created_at, superseded_by } = row
-  return {
-    id,
-    kind: kind as Memory['kind'],
-    role: role as Memory['role'],
-    content,
-    user_id: user_id === '' ? null : user_id,
-    session_id: session_id === '' ? null : session_id,
-    created_at,
-    metadata: JSON.parse(metadata),
-    superseded_by,
-  }
 }

@@ -102,6 +102,17 @@ export const MemoryPolicy = z.strictObject({
   remember: z.boolean().describe('Whether an exchange is remembered at all').default(true),
   history: z.int().min(0).max(200).describe("How many of the session's latest turns the model is shown").default(20),
   recall: z.int().min(0).max(50).describe('How many recalled memories the model is shown').default(5),
+  facts: z
+    .enum(['off', 'model'])
+    .describe("`model`: when a conversation has fallen silent, the agent's own model writes down what lasts")
+    .default('off'),
+  retention_days: z
+    .int()
+    .min(1)
+    .max(36_500)
+    .nullable()
+    .describe('Older memories are forgotten; null: none')
+    .default(null),
 })
 export type MemoryPolicy = z.infer<typeof MemoryPolicy>
 

@@ -1,0 +1,107 @@
+import { sql } from 'kysely'
+import type { Database } from '../../storage/database.ts'
+import type { Memory } from '../memory.ts'
+import * as memories from '../store.ts'
+import type { FoundFact } from './fact-prompt.ts'
+
+/** A conversation of a user, or of nobody in particular; empty for none. */
+export type Session = { agent_seq: number; user_id: string; session_id: string; facts_through: number }
+
+type Due = {
+  /** Not before this: what is older was looked through, or came from elsewhere. */
+  since: number
+  /** Nothing was said since then. */
+  idle: number
+  /** So many new turns are enough, however much is still said. */
+  turns: number
+  limit: number
+}
+
+/** Conversations that have turns which nobody looked through for facts yet. */
+export async function listDue(db: Database, agent_seq: number, { since, idle, turns, limit }: Due): Promise<Session[]> {
+  const fresh = sql`select 1 from memories where memories.agent_seq = memory_scopes.agent_seq
+    and memories.user_id = memory_scopes.user_id and memories.session_id = memory_scopes.session_id
+    and memories.kind = 'turn' and memories.seq > memory_scopes.facts_through`
+  return db
+    .selectFrom('memory_scopes')
+    .select(['agent_seq', 'user_id', 'session_id', 'facts_through'])
+    .where('agent_seq', '=', agent_seq)
+    .where('level', '=', 2)
+    .where('last_at', '>=', since)
+    .where('turns', '>', 0)
+    .where(sql<boolean>`(user_id <> '' or session_id <> '')`)
+    .where(
+      sql<boolean>`case when last_at <= ${idle} then exists (${fresh})
+        else (select count(*) from (${fresh} limit ${sql.lit(turns)}) as fresh) >= ${turns} end`,
+    )
+    .limit(limit)
+    .execute()
+}
+
+const scopeOf = ({ agent_seq, user_id, session_id }: Session) => ({
+  agent_seq,
+  user_id: user_id === '' ? null : user_id,
+  session_id: session_id === '' ? null : session_id,
+})
+
+/** The turns among the memories that are next, the oldest first, and where these end. */
+export async function listNewTurns(db: Database, session: Session, limit: number) {
+  const next = await memories.listAfter(db, scopeOf(session), session.facts_through, limit)
+  const turns = next.flatMap(({ memory }) => (memory.kind === 'turn' ? memory : []))
+  return { turns, through: next.at(-1)?.seq ?? session.facts_through }
+}
+
+/** The newest facts that hold: of the user, or without one of the session alone. */
+export async function listKnown(db: Database, session: Session, limit: number): Promise<Memory[]> {
+  const { agent_seq, user_id, session_id } = scopeOf(session)
+  const scope = user_id === null ? { agent_seq, user_id, session_id } : { agent_seq, user_id }
+  const query = { limit, offset: 0, sort: '-created_at' }
+  const { items } = await memories.list(db, scope, query, { kind: 'fact' })
+  return items.filter(({ superseded_by }) => superseded_by === null)
+}
+
+type Written = { facts: FoundFact[]; through: number; model: string; time: number; newId(): string }
+
+/** The facts, what they replace, and how far the session was looked through: all or nothing. */
+export async function writeFacts(db: Database, session: Session, { facts, through, model, time, newId }: Written) {
+  const scope = scopeOf(session)
+  const items = facts.map(({ content, sources }) => ({
+    ...scope,
+    id: newId(),
+    kind: 'fact' as const,
+    role: null,
+    content,
+    created_at: time,
+    metadata: { source: sources, extracted_by: model },
+  }))
+  if (items.length > 0)
+    await memories.insert(
+      db,
+      session.agent_seq,
+      items.map(({ agent_seq: _seq, ...item }) => item),
+    )
+  for (const [i, { supersedes }] of facts.entries()) {
+    const superseded_by = items[i]?.id as string
+    for (const id of supersedes) await supersede(db, session.agent_seq, { id, superseded_by })
+  }
+  await db
+    .updateTable('memory_scopes')
+    .set({ facts_through: through })
+    .where('agent_seq', '=', session.agent_seq)
+    .where('level', '=', 2)
+    .where('user_id', '=', session.user_id)
+    .where('session_id', '=', session.session_id)
+    .execute()
+}
+
+/** One that was forgotten meanwhile stays forgotten. */
+async function supersede(
+  db: Database,
+  agent_seq: number,
+  { id, superseded_by }: { id: string; superseded_by: string },
+) {
+  const [known] = await memories.listIdsOfAgents(db, new Set([agent_seq]), [id])
+  if (known === undefined) return
+  const { seq, memory } = await memories.lock(db, { agent_seq }, id)
+  await memories.update(db, agent_seq, { seq, memory: { ...memory, superseded_by } }, `~${id} ${superseded_by}`)
+}

@@ -1,0 +1,69 @@
+import type { Memory } from './memory.ts'
+import { storedTerms } from './ranking/terms.ts'
+
+/** What is shown of a memory. */
+export const SHOWN = [
+  'memories.id',
+  'memories.kind',
+  'memories.role',
+  'memories.user_id',
+  'memories.session_id',
+  'memories.content',
+  'memories.metadata',
+  'memories.created_at',
+  'memories.superseded_by',
+] as const
+
+type Termed = { kind: string; content: string; superseded_by: string | null }
+
+/** What is superseded is kept, and found by nothing. */
+export function termsOf({ kind, content, superseded_by }: Termed): { terms: string; length: number } {
+  return superseded_by === null ? storedTerms(kind, content) : { terms: '', length: 0 }
+}
+
+export function toRow(agent_seq: number, memory: Memory) {
+  const { superseded_by = null } = memory
+  const { terms, length } = termsOf({ ...memory, superseded_by })
+  return {
+    id: memory.id,
+    agent_seq,
+    kind: memory.kind,
+    role: memory.role,
+    user_id: memory.user_id ?? '',
+    session_id: memory.session_id ?? '',
+    content: memory.content,
+    metadata: JSON.stringify(memory.metadata),
+    terms,
+    length,
+    created_at: memory.created_at,
+    superseded_by,
+  }
+}
+
+/** A memory as the database has it. */
+export type StoredMemory = {
+  id: string
+  kind: string
+  role: string | null
+  user_id: string
+  session_id: string
+  content: string
+  metadata: string
+  created_at: number
+  superseded_by: string | null
+}
+
+export function fromRow(row: StoredMemory): Memory {
+  const { id, kind, role, user_id, session_id, content, metadata, created_at, superseded_by } = row
+  return {
+    id,
+    kind: kind as Memory['kind'],
+    role: role as Memory['role'],
+    content,
+    user_id: user_id === '' ? null : user_id,
+    session_id: session_id === '' ? null : session_id,
+    created_at,
+    metadata: JSON.parse(metadata),
+    superseded_by,
+  }
+}
