@@ -31,6 +31,13 @@ onBothEngines('deployments', (service) => {
       })
     })
 
+    test('more at once than there are connections, after the secrets changed', async () => {
+      const names = await Promise.all(Array.from({ length: 14 }, () => newAgent(service())))
+      await service().call('PUT', '/v1/secrets/NEW', { body: { value: 'x', hosts: ['api.example.com'] } })
+      // `deploy` asserts 201.
+      await Promise.all(names.map((agent) => deploy(service(), agent, 'v1')))
+    })
+
     test('warns of secrets that its tools name and that are not there, or not for their host', async () => {
       const headers = (name: string) => ({ authorization: `Bearer {{secret.${name}}}` })
       await service().call('PUT', '/v1/secrets/THERE', { body: { value: 'x', hosts: ['api.example.com'] } })

@@ -186,6 +186,15 @@ const DEAREST: Record<string, [schema: object, value: object]> = {
     },
     {},
   ],
+  'references to every level of a deep tree': [
+    {
+      ...property({
+        anyOf: many(25, (depth) => ({ $ref: `#/$defs/deep${'/items'.repeat(depth)}` })),
+      }),
+      $defs: { deep: many(25, () => 0).reduce<object>((items) => ({ items }), { anyOf: many(4_500, () => ({})) }) },
+    },
+    { a: 1 },
+  ],
   'a tree that doubles at each level': [
     {
       ...property({ $ref: '#/$defs/node' }),

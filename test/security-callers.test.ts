@@ -97,6 +97,21 @@ onBothEngines(
       }
     })
 
+    test('also before the run is stored', async () => {
+      const headers = {
+        Authorization: `Bearer ${one}`,
+        Accept: 'text/event-stream',
+        'Content-Type': 'application/json',
+      }
+      const body = JSON.stringify({ message: 'wait' })
+      const response = await fetch(`${service().url}${agent}/invoke`, { method: 'POST', headers, body })
+      const { value } = (await response.body?.getReader().read()) ?? {}
+      const [id] = /req_[0-9A-Z]+/.exec(new TextDecoder().decode(value)) ?? []
+      assert.equal((await call(other, 'POST', `${agent}/invocations/${id}/cancel`)).status, 404)
+      const cancelled = await call(one, 'POST', `${agent}/invocations/${id}/cancel`)
+      assert.deepEqual([cancelled.status, cancelled.body.data?.status], [200, 'cancelled'], cancelled.text)
+    })
+
     test('with read it reads what others started, but does not cancel it', async () => {
       const { secret } = await createKey(service(), { permissions: ['read', 'invoke'] })
       const id = await invoke(other, 'wait', { Prefer: 'respond-async' })

@@ -108,6 +108,9 @@ onBothEngines(
         'a whole number with more digits than are kept': ['{"x":"y","a":9007199254740993}', 'context.a'],
         'one that would come back rounded': ['{"a":{"id":1152921504606846976}}', 'context.a.id'],
         'a negative one': ['{"\\"q":[1,2,-12345678901234567890]}', 'context."q.2'],
+        'a whole number with a point': ['{"a":9007199254740993.0}', 'context.a'],
+        'a whole number with an exponent': ['{"a":9007199254740993e0}', 'context.a'],
+        'a whole number of many digits with a point': ['{"a":12345678901234567890.00}', 'context.a'],
         '400 digits': [`{"a":${'9'.repeat(400)}}`, 'context.a'],
       }
       for (const [name, [context, field]] of Object.entries(lost)) {
@@ -146,6 +149,7 @@ onBothEngines(
         assert.equal((await invoke('{"a":10000000000000000}')).status, 200)
         assert.equal((await invoke('{"a":0.1000000000000000055511151231257827}')).status, 200)
         assert.equal((await invoke('{"a":0e999,"b":-0.0e-9}')).status, 200)
+        assert.equal((await invoke('{"a":1e23,"b":100.00,"c":-1.50e2,"d":12345678901234500000.0}')).status, 200)
       })
 
       test('a body full of them is judged quickly', async () => {

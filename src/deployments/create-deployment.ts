@@ -3,7 +3,10 @@ import { digestOf } from '../agents/definition.ts'
 import * as agents from '../agents/store.ts'
 import { conflict, invalid } from '../errors.ts'
 import { operation } from '../operation.ts'
-import { toolProblems } from '../runtime/tools/review-tools.ts'
+import type { Secrets } from '../runtime/secrets.ts'
+import { toolProblems, toolWarnings } from '../runtime/tools/review-tools.ts'
+import * as secrets from '../secrets/store.ts'
+import type { Database } from '../storage/database.ts'
 import { CreateDeploymentBody, DeploymentReply, NewDeployment, snapshot } from './deployment.ts'
 import * as deployments from './store.ts'
 
@@ -23,7 +26,7 @@ export const createDeployment = operation({
   body: CreateDeploymentBody,
   data: NewDeployment,
 
-  async run({ params, body }, { db, actor, events, runtime, newId, now }) {
+  async run({ params, body }, { db, actor, config, events, newId, now }) {
     const agent = await agents.lock(db, params.agent_id)
     const time = now()
     const { environment, version, message, digest } = body
@@ -63,7 +66,13 @@ export const createDeployment = operation({
       data: () => DeploymentReply.parse(deployment),
       time,
     })
-    const warnings = await runtime.warnings(label.definition.tools)
+    const warnings = toolWarnings(label.definition.tools, { ...(await storedSecrets(db)), ...config.secrets })
     return warnings.length > 0 ? { ...deployment, warnings } : deployment
   },
 })
+
+/** Through the transaction's own connection: to wait for another one could be to wait for oneself. */
+async function storedSecrets(db: Database): Promise<Secrets> {
+  const stored = await secrets.listAll(db)
+  return Object.fromEntries(stored.map(({ name, hosts }) => [name, { value: '', hosts }]))
+}

@@ -1,7 +1,7 @@
 import * as agents from '../agents/store.ts'
 import { conflict, unavailable } from '../errors.ts'
 import { operation } from '../operation.ts'
-import { getInScope, reachesAll } from './in-scope.ts'
+import { getInScope, reachesAll, requireReach } from './in-scope.ts'
 import {
   CANCELLED,
   type EndedInvocation,
@@ -35,12 +35,14 @@ export const cancelInvocation = operation({
   async run({ params }, context) {
     const { db, actor, journal, live, now, storage } = context
     const agent = await agents.get(db, params.agent_id)
-    // What runs here may not be stored yet; whose it is must be known before it is stopped.
-    if (!reachesAll(actor, 'write')) {
+    const found = live.find(params.request_id)
+    const here = found?.agent_id === agent.id ? found : undefined
+    // Whose it is must be known before it is stopped. What runs here may not be stored yet.
+    if (here?.began) requireReach(actor, 'write', params.request_id, here.began)
+    else if (!reachesAll(actor, 'write')) {
       await getInScope(db, actor, 'write', { agent_seq: agent.seq, id: params.request_id })
     }
-    const here = live.find(params.request_id)
-    if (here?.agent_id === agent.id) {
+    if (here) {
       here.cancel()
       await here.ended
     }

@@ -18,16 +18,16 @@ export function starterFor({ id, permissions }: Actor, needed: Needed): string |
   return covers(permissions, needed) ? undefined : id
 }
 
-export function reaches(
-  actor: Actor,
-  needed: Needed,
-  { user_id, created_by }: { user_id: string | undefined; created_by: string },
-): boolean {
-  if (actor.scope.user_id !== null && actor.scope.user_id !== user_id) return false
-  return (starterFor(actor, needed) ?? created_by) === created_by
-}
+/** For whom an invocation runs, and who started it. */
+type Belonging = { user_id: string | undefined; created_by: string }
 
 /** What an actor does not reach does not exist for it. */
+export function requireReach(actor: Actor, needed: Needed, id: string, { user_id, created_by }: Belonging): void {
+  const isOfUser = actor.scope.user_id === null || actor.scope.user_id === user_id
+  const isOfStarter = (starterFor(actor, needed) ?? created_by) === created_by
+  if (!isOfUser || !isOfStarter) throw notFound('Invocation', id)
+}
+
 export async function getInScope(
   db: Database,
   actor: Actor,
@@ -36,6 +36,6 @@ export async function getInScope(
 ): Promise<Invocation> {
   const invocation = await invocations.get(db, agent_seq, id)
   const { context, created_by } = invocation
-  if (!reaches(actor, needed, { user_id: context.user_id, created_by })) throw notFound('Invocation', id)
+  requireReach(actor, needed, id, { user_id: context.user_id, created_by })
   return invocation
 }

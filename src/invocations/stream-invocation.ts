@@ -1,10 +1,10 @@
 import * as agents from '../agents/store.ts'
-import { ApiError, invalid, notFound, unavailable } from '../errors.ts'
+import { ApiError, invalid, unavailable } from '../errors.ts'
 import { operation } from '../operation.ts'
 import type { LiveRun } from '../runtime/live-runs.ts'
 import { type Position, readEventId, type StreamEvent } from '../runtime/transcript.ts'
 import { isPassing } from '../storage/failures.ts'
-import { getInScope, reaches } from './in-scope.ts'
+import { getInScope, requireReach } from './in-scope.ts'
 import {
   failureOf,
   type Invocation,
@@ -61,7 +61,7 @@ export const streamInvocation = operation({
     function findHere(): LiveRun | undefined {
       const run = live.find(request_id)
       if (run?.agent_id !== agent.id || !run.began) return undefined
-      if (!reaches(actor, 'read', run.began)) throw notFound('Invocation', request_id)
+      requireReach(actor, 'read', request_id, run.began)
       return run
     }
 

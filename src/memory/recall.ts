@@ -17,7 +17,9 @@ import { WarmScopes } from './warm/warm-scopes.ts'
 
 /** So many candidates are asked of the index, where a scope is too large to be warm. */
 const CANDIDATES = 500
-/** Recall stands in the way of an answer: it looks at so many places of its terms. */
+/** So many places of its terms a search looks at, rare terms first: no query may hold up the others. */
+const SEARCH_VISITS = 100_000
+/** Recall stands in the way of an answer. */
 const RECALL_VISITS = 4_000
 
 /** Finding memories again: scopes in use stay warm, what is too large for that is asked of the index. */
@@ -54,7 +56,8 @@ export class WarmRecall implements Recall {
     { limit, offset = 0, min_score = 0 }: { limit: number; offset?: number; min_score?: number },
   ): Promise<Page<Found>> {
     const postings = await this.#warm.find(this.#db, scope)
-    const { hits, total } = await this.#findBest(scope, query, postings, { top: offset + limit, min_score })
+    const options = { top: offset + limit, min_score, visits: SEARCH_VISITS }
+    const { hits, total } = await this.#findBest(scope, query, postings, options)
     return { items: await this.#read(scope, hits.slice(offset)), total }
   }
 
@@ -101,7 +104,7 @@ export class WarmRecall implements Recall {
     scope: Scope,
     query: string,
     warm: Postings | undefined,
-    { visits, ...options }: Omit<BestOptions, 'similarity'> & { visits?: number },
+    { visits, ...options }: Omit<BestOptions, 'similarity'> & { visits: number },
   ): Promise<{ hits: Ranked[]; total: number }> {
     const question = questionOf(query, this.#now())
     const vector = await this.#embedder?.query(query)

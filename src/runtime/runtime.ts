@@ -14,11 +14,9 @@ import {
 import { ModelWindows } from './prompt/model-windows.ts'
 import { type Left, Stopped } from './run-in-progress.ts'
 import { type Redact, redactor, type SecretSource, type Secrets, secretsOf } from './secrets.ts'
-import type { Tool } from './spec.ts'
 import type { Step } from './steps.ts'
 import { ArgumentCheck } from './tools/argument-check.ts'
 import { McpServers } from './tools/mcp-servers.ts'
-import { toolWarnings } from './tools/review-tools.ts'
 import type { Fetch } from './tools/tool.ts'
 import { NO_TOOLS, openToolbox } from './tools/toolbox.ts'
 
@@ -46,8 +44,6 @@ export type RunRequest = RunInput & {
 export type Runtime = {
   /** What is wrong with a model's name, if anything. */
   checkModel(model: string): string | undefined
-  /** What of these tools will fail as things are. */
-  warnings(tools: readonly Tool[]): Promise<string[]>
   /** Never rejects for what an agent, a model or a tool does; resolves once all of it has stopped. */
   run(request: RunRequest): Promise<RunOutcome>
   /** Cancels what still runs and waits for it. */
@@ -112,7 +108,6 @@ export function createRuntime(options: RuntimeOptions): Runtime {
 
   return {
     checkModel: models.problem,
-    warnings: async (tools) => toolWarnings(tools, await secrets()),
     run,
     async close() {
       closing.cancel()

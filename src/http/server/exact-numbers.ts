@@ -1,5 +1,5 @@
 const TOKEN = /"(?:[^"\\]|\\.)*"|[[\]{},]/g
-const INTEGER = /^-?\d+$/
+const NUMBER = /^(-?)(\d+)(?:\.(\d*))?(?:e([+-]?\d+))?$/i
 const PLUS = 0x2b
 const MINUS = 0x2d
 const POINT = 0x2e
@@ -39,8 +39,24 @@ function isKept(text: string): boolean {
   // It is no number at all: the JSON parser says so.
   if (Number.isNaN(value)) return true
   if (!Number.isFinite(value)) return false
-  if (INTEGER.test(text)) return Number.isSafeInteger(value) || String(value) === text
-  return value !== 0 || /^[-0.]*(e|$)/i.test(text)
+  const given = scientific(text)
+  if (value === 0) return given.digits === ''
+  return given.exponent < 0 || isSame(given, scientific(String(value)))
+}
+
+type Scientific = { sign: string; digits: string; exponent: number }
+
+/** Digits without zeros at either end, and the power of ten that they are multiplied by: below 0 for no whole number. */
+function scientific(text: string): Scientific {
+  const [, sign = '', whole = '', fraction = '', power = '0'] = NUMBER.exec(text) ?? []
+  const all = `${whole}${fraction}`
+  const digits = all.replace(/0+$/, '')
+  const exponent = Number(power) - fraction.length + (all.length - digits.length)
+  return { sign, digits: digits.replace(/^0+/, ''), exponent }
+}
+
+function isSame(a: Scientific, b: Scientific): boolean {
+  return a.sign === b.sign && a.digits === b.digits && a.exponent === b.exponent
 }
 
 /** Where JSON that begins so goes on, as a path of fields and places: `context.amounts.2`. */

@@ -5,8 +5,10 @@ import type { WordVectors } from '../ranking/word-vectors.ts'
 import { within } from '../within.ts'
 import type { CountedScope } from './scope-counts.ts'
 
-/** So many rows come at once: they are indexed by the thread that answers HTTP, which must not be held up. */
-const PAGE_SIZE = 2_000
+/** Rows are read, and indexed, by the thread that answers HTTP, which must not be held up: few where they are long. */
+const FIRST_PAGE = 200
+const LARGEST_PAGE = 2_000
+const TERMS_AT_ONCE = 20_000
 /** PostgreSQL's nodes may commit out of the order of `seq`: what appears late was numbered a moment ago. */
 const LOOK_BACK = 2_000
 const MAX_RESTARTS = 3
@@ -58,9 +60,9 @@ export class WarmScope {
 
   async #read(db: Database, most: number): Promise<boolean> {
     let restarts = 0
-    let from = this.#watermark
+    let page = FIRST_PAGE
     for (;;) {
-      const { generation, count, rows } = await look(db, this.#scope, from)
+      const { generation, count, rows } = await look(db, this.#scope, this.#watermark, page)
       if (count > most) {
         this.#forget(undefined)
         return false
@@ -68,30 +70,38 @@ export class WarmScope {
       const isCurrent = generation === this.#generation || this.postings.size === 0
       if (isCurrent) {
         this.#generation = generation
-        this.#append(rows)
+        await this.#append(rows)
         if (this.postings.size === count) return true
-        from = this.#watermark
-        if (rows.length === PAGE_SIZE) continue
+        if (rows.length === page) {
+          page = nextPage(rows)
+          continue
+        }
         if (await this.#lookBack(db, count)) return true
       }
       // Something was removed or changed, or there is a gap: begin anew. A store that changes all the time is searched by its index.
       this.#forget(generation)
-      from = 0
       restarts += 1
       if (restarts > MAX_RESTARTS) return false
     }
   }
 
   async #lookBack(db: Database, count: number): Promise<boolean> {
-    const { generation, count: now, rows } = await look(db, this.#scope, Math.max(0, this.#watermark - LOOK_BACK))
+    const from = Math.max(0, this.#watermark - LOOK_BACK)
+    const { generation, count: now, rows } = await look(db, this.#scope, from, LOOK_BACK)
     if (generation !== this.#generation) return false
     const known = new Set(this.postings.seqs.subarray(Math.max(0, this.postings.size - LOOK_BACK), this.postings.size))
-    this.#append(rows.filter(({ seq }) => !known.has(seq)))
+    await this.#append(rows.filter(({ seq }) => !known.has(seq)))
     return this.postings.size >= count && this.postings.size === now
   }
 
-  #append(rows: readonly Row[]): void {
+  async #append(rows: readonly Row[]): Promise<void> {
+    let terms = 0
     for (const row of rows) {
+      terms += row.length
+      if (terms > TERMS_AT_ONCE) {
+        terms = row.length
+        await new Promise((resolve) => setImmediate(resolve))
+      }
       this.postings.append(row)
       this.#watermark = Math.max(this.#watermark, row.seq)
     }
@@ -104,12 +114,17 @@ export class WarmScope {
   }
 }
 
+function nextPage(rows: readonly Row[]): number {
+  const terms = rows.reduce((sum, { length }) => sum + length, 0)
+  return Math.min(LARGEST_PAGE, Math.max(1, Math.floor((rows.length * TERMS_AT_ONCE) / Math.max(1, terms))))
+}
+
 /** In one statement, so that rows and counts are of the same moment. */
-async function look(db: Database, scope: CountedScope, after: number): Promise<Seen> {
+async function look(db: Database, scope: CountedScope, after: number, limit: number): Promise<Seen> {
   const { rows } = await sql<Row>`
     select * from (
       select seq, kind, role, user_id, session_id, created_at, terms, length from memories
-      where ${within(scope)} and seq > ${after} order by seq limit ${sql.lit(PAGE_SIZE)}) as later
+      where ${within(scope)} and seq > ${after} order by seq limit ${limit}) as later
     union all
     select 0, generation, null, '', '', turns + notes, '', 0 from memory_scopes
     where agent_seq = ${scope.agent_seq} and level = ${scope.level}

@@ -36,10 +36,8 @@ export type CheckedSchema = { root: Schema; lookup: Record<string, Schema> }
  */
 export function translate(schema: unknown, meter: Meter): CheckedSchema {
   const exact = new Translation(schema, meter, true)
-  const root = exact.schemaOf(schema)
-  if (!exact.hasGaps) return { root, lookup: exact.lookup }
-  const lenient = new Translation(schema, meter, false)
-  return { root: lenient.schemaOf(schema), lookup: lenient.lookup }
+  const translated = exact.translate()
+  return exact.hasGaps ? new Translation(schema, meter, false).translate() : translated
 }
 
 type Json = Record<string, unknown>
@@ -92,11 +90,13 @@ const PLAIN = new Map<string, (value: unknown) => boolean>([
 class Translation {
   /** Something that restricts values was left out. */
   hasGaps = false
-  readonly lookup: Record<string, Schema> = {}
   readonly #document: unknown
   readonly #meter: Meter
   readonly #isExact: boolean
+  /** What references point to, by their names. */
   readonly #names = new Map<unknown, string>()
+  /** Each part of the document is translated once, however many references point into it. */
+  readonly #made = new Map<unknown, Schema>()
 
   constructor(document: unknown, meter: Meter, isExact: boolean) {
     this.#document = document
@@ -104,7 +104,22 @@ class Translation {
     this.#isExact = isExact
   }
 
-  schemaOf(source: unknown): Schema {
+  translate(): CheckedSchema {
+    const root = this.#schemaOf(this.#document)
+    const lookup: Record<string, Schema> = {}
+    // The map grows while what references point to is translated, which may hold references too.
+    for (const [target, name] of this.#names) lookup[name] = this.#schemaOf(target)
+    return { root, lookup }
+  }
+
+  #schemaOf(source: unknown): Schema {
+    if (!isObject(source)) return this.#make(source)
+    const made = this.#made.get(source) ?? this.#make(source)
+    this.#made.set(source, made)
+    return made
+  }
+
+  #make(source: unknown): Schema {
     // Not as a boolean, which the validator answers without reading a keyword: each evaluation is to be paid for.
     if (source === false) return this.#metered({ enum: [] })
     if (!isObject(source)) return this.#metered({})
@@ -125,17 +140,17 @@ class Translation {
   /** Undefined for a keyword that is left out. */
   #valueOf(key: string, value: unknown): unknown {
     if (key === '$ref') return this.#refer(value)
-    if (SCHEMA_LIST.has(key) && Array.isArray(value)) return value.map((inner) => this.schemaOf(inner))
-    if (ONE_SCHEMA.has(key)) return this.schemaOf(value)
+    if (SCHEMA_LIST.has(key) && Array.isArray(value)) return value.map((inner) => this.#schemaOf(inner))
+    if (ONE_SCHEMA.has(key)) return this.#schemaOf(value)
     if (SCHEMA_MAP.has(key) && isObject(value)) {
-      return Object.fromEntries(Object.entries(value).map(([name, inner]) => [name, this.schemaOf(inner)]))
+      return Object.fromEntries(Object.entries(value).map(([name, inner]) => [name, this.#schemaOf(inner)]))
     }
     if (PLAIN.get(key)?.(value)) return value
     this.hasGaps ||= UNCHECKED.has(key) || PLAIN.has(key) || SCHEMA_LIST.has(key) || SCHEMA_MAP.has(key)
     return undefined
   }
 
-  /** The name of what a reference points to, which is translated once. Only references within the schema are followed. */
+  /** The name of what a reference points to. Only references within the schema are followed. */
   #refer(ref: unknown): string | undefined {
     const target = resolvePointer(this.#document, ref)
     if (target === undefined) {
@@ -146,7 +161,6 @@ class Translation {
     if (known !== undefined) return known
     const name = `#${this.#names.size}`
     this.#names.set(target, name)
-    this.lookup[name] = this.schemaOf(target)
     return name
   }
 
