@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { setTimeout as delay } from 'node:timers/promises'
+import * as invocations from '../src/invocations/store.ts'
 import { newAgent } from './support/agents.ts'
 import { countQueries } from './support/count-queries.ts'
 import { onBothEngines, type Service, withService } from './support/service.ts'
@@ -105,6 +106,38 @@ onBothEngines('invocations that wait for a place', (service, engine) => {
     })
     const { started_at } = (await rowsOf(service(), agent)).find((each) => each.id === id) ?? assert.fail()
     assert.ok((started_at ?? 0) - freed < 250, `${(started_at ?? 0) - freed} ms after the place was free`)
+  })
+
+  test('do not run once their agent is paused: they are cancelled, as what runs is', async () => {
+    const agent = await newAgent(service(), { ...slow(300), ...oneAtATime })
+    await queueMany(service(), agent, 3)
+    await until('one runs', async () => countOf(await rowsOf(service(), agent), 'running') === 1)
+    await service().call('PATCH', `/v1/agents/${agent}`, { body: { status: 'paused' } })
+    await until('all have ended', async () => (await rowsOf(service(), agent)).every(({ finished_at }) => finished_at))
+    assert.deepEqual(
+      (await rowsOf(service(), agent)).map(({ status, response }) => [status, response]),
+      [
+        ['cancelled', null],
+        ['cancelled', null],
+        ['cancelled', null],
+      ],
+    )
+  })
+
+  test('and those that run are kept by retention, however old they are', async () => {
+    const agent = await newAgent(service(), { ...slow(60_000), ...oneAtATime })
+    await service().call('POST', `/v1/agents/hello/invoke`, { body: { message: 'go' } })
+    await queueMany(service(), agent, 2)
+    await until('one runs', async () => countOf(await rowsOf(service(), agent), 'running') === 1)
+    const { storage, now } = service().app.parts
+    const tomorrow = now() + 24 * 3_600_000
+    assert.ok((await invocations.remove(storage.db, tomorrow, 1_000)) > 0)
+    assert.equal(await invocations.remove(storage.db, tomorrow, 1_000), 0)
+    assert.deepEqual(
+      (await rowsOf(service(), agent)).map(({ status }) => status),
+      ['running', 'queued'],
+    )
+    await service().call('DELETE', `/v1/agents/${agent}`)
   })
 
   test('begin when their agent is given more places', async () => {

@@ -399,6 +399,18 @@ onBothEngines('invocations', (service) => {
       assert.equal(late.status, 409)
     })
 
+    test('waits for a run that is not stored yet', async () => {
+      const agent = await newAgent(service(), {
+        model: 'builtin/script',
+        script: { rules: [{ reply: 'done', delay_ms: 60_000 }] },
+      })
+      const reply = service().call('POST', `/v1/agents/${agent}/invoke`, { body: { message: 'go' } })
+      const run = await until('the run', () => service().app.parts.live.ofAgent(agent)[0])
+      const { status, body } = await service().call('POST', `/v1/agents/${agent}/invocations/${run.request_id}/cancel`)
+      assert.deepEqual([status, body.data?.status], [200, 'cancelled'])
+      assert.equal((await reply).status, 409)
+    })
+
     test('404 for the invocation of another agent', async () => {
       const { body } = await service().call('POST', '/v1/agents/hello/invoke', { body: { message: 'x' } })
       const agent = await newAgent(service())

@@ -256,6 +256,52 @@ onBothStores('jobs', (store) => {
     assert.equal(seen.length, 1)
   })
 
+  test('a process that slept through its own lease does not run its job twice', async () => {
+    const release = Promise.withResolvers<void>()
+    const { run, seen, reached } = calls(2, () => release.promise)
+    const { kind, wake } = start({ run, concurrency: 3 })
+    await add({ kind, payload: 'long' })
+    await until(async () => seen.length === 1)
+    offset = 60_000
+    await add({ kind, payload: 'probe' })
+    wake()
+    await reached
+    assert.deepEqual(
+      seen.map(({ payload }) => payload),
+      ['long', 'probe'],
+    )
+    release.resolve()
+    await until(async () => (await rows(kind)).length === 0)
+    assert.equal(seen.length, 2)
+  })
+
+  test('who loses one job goes on with the others', async () => {
+    const release = Promise.withResolvers<void>()
+    const stopped: Json[] = []
+    const { run, reached } = calls(3, async (payload, { signal }) => {
+      signal.addEventListener('abort', () => stopped.push(payload))
+      await Promise.race([release.promise, once(signal, 'abort')])
+      signal.throwIfAborted()
+    })
+    const { kind } = start({ run, concurrency: 3, lease_ms: 40 })
+    for (const payload of ['first', 'lost', 'last']) await add({ kind, payload })
+    await reached
+    await store()
+      .storage.db.updateTable('jobs')
+      .set({ owner: 'other', run_at: now() + 60_000 })
+      .where('payload', '=', '"lost"')
+      .execute()
+    await until(async () => stopped.length > 0)
+    // Several renewals later the others are still held.
+    await delay(100)
+    assert.deepEqual(stopped, ['lost'])
+    release.resolve()
+    await until(async () => (await rows(kind)).length === 1)
+    const [left] = await rows(kind)
+    assert.deepEqual([left?.payload, left?.owner], ['"lost"', 'other'])
+    await store().storage.db.deleteFrom('jobs').where('kind', '=', kind).execute()
+  })
+
   test('whoever lost the lease is told, and can neither finish nor undo', async () => {
     const aborted = Promise.withResolvers<boolean>()
     const { run } = calls(1, async (_payload, { signal, finish }) => {

@@ -160,6 +160,17 @@ describe('SQLite that another process changes', () => {
     }))
 })
 
+describe('the SQLite store', () => {
+  test('has what was answered on disk: every commit is synced', () =>
+    withService('sqlite', async ({ app }) => {
+      const { db } = app.parts.storage
+      const pragma = async (name: string) =>
+        (await sql<Record<string, unknown>>`${sql.raw(`pragma ${name}`)}`.execute(db)).rows[0]?.[name]
+      const FULL = 2
+      assert.deepEqual([await pragma('journal_mode'), await pragma('synchronous')], ['wal', FULL])
+    }))
+})
+
 describe('a disk that is full', () => {
   const PAYLOAD = 'words that take room '.repeat(150)
   const isWritten = (reply: Reply | undefined) => reply?.status === 200 || reply?.status === 201

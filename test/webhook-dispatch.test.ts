@@ -143,6 +143,35 @@ onBothEngines(
       assert.equal(body.data.failing_since, null)
     })
 
+    test('a late answer overwrites nothing, whatever it says', async (t) => {
+      const answers: ((status: number) => void)[] = []
+      const inbox = await openInbox(t, async (_arrival, _request, response) => {
+        const status = await new Promise<number>((resolve) => answers.push(resolve))
+        response.writeHead(status).end()
+      })
+      const agent_id = await createAgent(service())
+      const { id } = await createWebhook(service(), { agent_id, url: inbox.url })
+      const answer = async (n: number, status: number) => {
+        await until(`arrival ${n + 1}`, () => answers.length > n)
+        answers[n]?.(status)
+      }
+      await happen(service(), { agent_id })
+      await until('the first attempt', () => answers.length === 1)
+      pass(service(), 60_000)
+      await answer(1, 200)
+      const delivered = await delivery(service(), id, 1)
+      await answer(0, 500)
+      // Reports of a receiver are written in order: once the next is written, the late one was too.
+      await happen(service(), { agent_id })
+      await answer(2, 200)
+      await until('the next to be delivered', async () => (await countPending(service(), id)) === 0)
+      const now = (await listDeliveries(service(), id)).find((each) => each.id === delivered.id)
+      assert.deepEqual(now, delivered)
+      assert.equal(delivered.status, 'delivered')
+      const webhook = await service().call('GET', `/v1/webhooks/${id}`)
+      assert.equal(webhook.body.data.status, 'enabled')
+    })
+
     test('deleting a webhook, or its agent, removes deliveries and events; others keep theirs', async (t) => {
       const inbox = await openInbox(t)
       const [agent_id, doomed] = [await createAgent(service()), await createAgent(service())]

@@ -1,0 +1,137 @@
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import { buildParts } from '../src/app.ts'
+import { localFetch } from '../src/cli/connect/local-store.ts'
+import { createLog } from '../src/lib/log.ts'
+import { announce } from '../src/storage/database.ts'
+import { newAgent } from './support/agents.ts'
+import { startLocalServer } from './support/local-server.ts'
+import { onBothEngines, type Service } from './support/service.ts'
+import { until } from './support/until.ts'
+
+const slow = (ms: number) => ({ model: 'builtin/script', script: { rules: [{ reply: 'done', delay_ms: ms }] } })
+
+onBothEngines(
+  'the lease of a run',
+  (service) => {
+    const db = () => service().app.parts.storage.db
+    const invoke = (agent: string, headers: Record<string, string> = {}) =>
+      service().call('POST', `/v1/agents/${agent}/invoke`, { body: { message: 'go' }, headers })
+    const rowOf = (id: string) =>
+      db().selectFrom('invocations').selectAll().where('id', '=', id).executeTakeFirstOrThrow()
+    const change = (
+      id: string,
+      fields: { status?: string; owner?: string | null; lease_until?: number | null; lapses?: number },
+    ) => db().updateTable('invocations').set(fields).where('id', '=', id).execute()
+    /** The run that is under way, once it is stored. */
+    const stored = async (agent: string) => {
+      const run = await until('the stored run', () =>
+        service()
+          .app.parts.live.ofAgent(agent)
+          .find(({ lease }) => lease),
+      )
+      return run.request_id
+    }
+
+    test('is renewed while it goes on', async () => {
+      const agent = await newAgent(service(), slow(60_000))
+      const reply = invoke(agent)
+      const id = await stored(agent)
+      const { now } = service().app.parts
+      await change(id, { lease_until: now() + 5_000 })
+      service().app.jobs.wake()
+      await until('it is renewed', async () => ((await rowOf(id)).lease_until ?? 0) > now() + 20_000, 5_000)
+      await service().call('POST', `/v1/agents/${agent}/invocations/${id}/cancel`)
+      assert.equal((await reply).status, 409)
+    })
+
+    test('is renewed too when the process has slept through it: what it runs is not taken for what a dead node left', async () => {
+      const agent = await newAgent(service(), slow(700))
+      const reply = invoke(agent)
+      const id = await stored(agent)
+      await change(id, { lease_until: 1 })
+      service().app.jobs.wake()
+      assert.equal((await reply).status, 200)
+      assert.equal((await rowOf(id)).status, 'completed')
+    })
+
+    test('once lost stops the run, and nothing of it is kept', async () => {
+      const agent = await newAgent(service(), slow(60_000))
+      const reply = invoke(agent)
+      const id = await stored(agent)
+      await change(id, { owner: 'another node' })
+      service().app.jobs.wake()
+      const { status, body } = await reply
+      assert.equal(status, 409)
+      assert.equal(body.error.message, 'The invocation was ended by another node')
+      const { status: kept, owner } = await rowOf(id)
+      assert.deepEqual([kept, owner], ['running', 'another node'])
+      await change(id, { status: 'failed' })
+    })
+
+    test('of a background run that this node takes from itself does not begin a second run', async (t) => {
+      let calls = 0
+      const answer = Promise.withResolvers<void>()
+      const tool = await startLocalServer(async (_request, response) => {
+        calls++
+        await answer.promise
+        response.end('done')
+      })
+      t.after(() => tool.close())
+      const agent = await newAgent(service(), {
+        model: 'builtin/script',
+        tools: [
+          {
+            type: 'http',
+            name: 'act',
+            method: 'POST',
+            url: tool.url,
+            input_schema: { type: 'object', properties: {} },
+          },
+        ],
+        script: { rules: [{ call: { tool: 'act', arguments: {} }, reply: 'acted' }] },
+      })
+      const { body } = await invoke(agent, { Prefer: 'respond-async' })
+      const id = body.data.request_id
+      await until('the tool was called', () => calls === 1)
+      // Another node found its lease over, and put it back into the queue.
+      await change(id, { status: 'queued', owner: null, lease_until: null, lapses: 1 })
+      await service().app.parts.storage.transaction((trx) => announce(trx, 'queue'))
+      await until('it is taken again', async () => (await rowOf(id)).status === 'running')
+      answer.resolve()
+      await until('it has ended', async () => (await rowOf(id)).status === 'completed')
+      assert.equal(calls, 1)
+    })
+
+    describe('of a run on the command line', () => {
+      test('is renewed as well', async (t) => {
+        t.mock.timers.enable({ apis: ['setInterval'] })
+        const agent = await newAgent(service(), slow(700))
+        const local = await openBeside(service())
+        try {
+          const reply = local.fetch(`http://local/v1/agents/${agent}/invoke`, {
+            method: 'POST',
+            body: JSON.stringify({ message: 'go' }),
+          })
+          const run = await until('the stored run', () => local.parts.live.all().find(({ lease }) => lease))
+          const { now } = service().app.parts
+          await change(run.request_id, { lease_until: now() + 5_000 })
+          t.mock.timers.tick(10_000)
+          await until('it is renewed', async () => ((await rowOf(run.request_id)).lease_until ?? 0) > now() + 20_000)
+          assert.equal((await reply).status, 200)
+        } finally {
+          await local.close()
+        }
+      })
+    })
+  },
+  { MOORAGE_OUTGOING__ALLOW_INSECURE: 'true', MOORAGE_OUTGOING__ALLOWED_CIDRS: '127.0.0.0/8' },
+)
+
+/** The host's command line, on the store of a service that runs. */
+async function openBeside({ app }: Service) {
+  const { config } = app.parts
+  const log = createLog({ ...config.log, level: 'silent' }, { write() {} })
+  const { parts, close } = await buildParts(config, { kind: 'cli', log })
+  return { parts, close, fetch: localFetch(parts) }
+}
