@@ -9,6 +9,7 @@ import { startLocalServer } from './support/local-server.ts'
 import { onBothEngines, type Service } from './support/service.ts'
 import { until } from './support/until.ts'
 
+const LIMIT = { timeout: 15_000 }
 const slow = (ms: number) => ({ model: 'builtin/script', script: { rules: [{ reply: 'done', delay_ms: ms }] } })
 
 onBothEngines(
@@ -33,7 +34,7 @@ onBothEngines(
       return run.request_id
     }
 
-    test('is renewed while it goes on', async () => {
+    test('is renewed while it goes on', LIMIT, async () => {
       const agent = await newAgent(service(), slow(60_000))
       const reply = invoke(agent)
       const id = await stored(agent)
@@ -55,7 +56,7 @@ onBothEngines(
       assert.equal((await rowOf(id)).status, 'completed')
     })
 
-    test('once lost stops the run, and nothing of it is kept', async () => {
+    test('once lost stops the run, and nothing of it is kept', LIMIT, async () => {
       const agent = await newAgent(service(), slow(60_000))
       const reply = invoke(agent)
       const id = await stored(agent)
