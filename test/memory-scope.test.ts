@@ -224,6 +224,37 @@ onBothStores('the scope of memory', (store) => {
     })
 })
 
+onBothStores('a memory that is changed, with an embedder', (store) => {
+  test('is compared by what it says now; one that is superseded is not', async () => {
+    const { storage } = store()
+    const agent_seq = await remember(
+      storage,
+      ['anna', null],
+      [{ by: 0, session_id: null, kind: 'fact', role: null, content: 'zzzz', created_at: 1 }],
+    )
+    const recall = new WarmRecall({ db: storage.db, now: Date.now, room: 0, embedder: letters })
+    const { run } = embedMemories(letters, { storage, now: () => 0, log })
+    const signal = new AbortController().signal
+    const embed = () => run(null, { signal, attempts: 1, finish: async () => true })
+    const scope = { agent_seq, user_id: 'anna' }
+    const hits = async (text: string) => (await recall.search(scope, text, { limit: 5, min_score: 0.1 })).items.length
+    await embed()
+    assert.deepEqual([await hits('zz'), await hits('qq')], [1, 0])
+    const change = (changes: object, generation: string) =>
+      storage.transaction(async (db) => {
+        const [kept] = await memories.listAfter(db, scope, 0, 1)
+        assert.ok(kept)
+        await memories.update(db, agent_seq, { seq: kept.seq, memory: { ...kept.memory, ...changes } }, generation)
+      })
+    await change({ content: 'qqqq' }, '~1')
+    await embed()
+    assert.deepEqual([await hits('zz'), await hits('qq')], [0, 1])
+    await change({ superseded_by: 'mem_newer' }, '~2')
+    await embed()
+    assert.equal(await hits('qq'), 0)
+  })
+})
+
 /** The same ranking without an index: every row of the scope is read. */
 async function rankEverything(storage: Storage, scope: MemoryScope, words: WordVectors | undefined) {
   const rows = await storage.db

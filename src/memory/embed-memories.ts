@@ -3,7 +3,7 @@ import type { Embedder } from '../runtime/models/embedder.ts'
 import { TextRefused } from '../runtime/models/embeddings.ts'
 import type { JobHandler } from '../storage/jobs/job-handler.ts'
 import type { Storage } from '../storage/open-storage.ts'
-import { type Embeddable, insertVectors, listUnembedded } from './vectors.ts'
+import { type Embeddable, insertVectors, listChanged, listUnembedded } from './vectors.ts'
 
 type Options = { storage: Storage; now: () => number; log: Logger }
 
@@ -37,6 +37,11 @@ export function embedMemories(embedder: Embedder, { storage, now, log }: Options
     await storage.transaction((db) => insertVectors(db, embedder.model, made))
   }
 
+  const embedAll = async (missing: Embeddable[], signal: AbortSignal) => {
+    const wanted = missing.filter(({ seq }) => !refused.has(seq))
+    for (let i = 0; i < wanted.length; i += AT_ONCE) await embed(wanted.slice(i, i + AT_ONCE), signal)
+  }
+
   return {
     concurrency: 1,
     lease_ms: 60_000,
@@ -47,12 +52,13 @@ export function embedMemories(embedder: Embedder, { storage, now, log }: Options
         fullPassAt = now()
         refused = new Set()
       }
+      const changed = await listChanged(storage.db, SCANNED)
+      await embedAll(changed, signal)
       let after = Math.max(0, reached - OVERLAP)
       while (!signal.aborted) {
         const { last, missing } = await listUnembedded(storage.db, embedder.model, after, SCANNED)
         if (last === undefined) return
-        const wanted = missing.filter(({ seq }) => !refused.has(seq))
-        for (let i = 0; i < wanted.length; i += AT_ONCE) await embed(wanted.slice(i, i + AT_ONCE), signal)
+        await embedAll(missing, signal)
         after = last
         reached = Math.max(reached, last)
       }

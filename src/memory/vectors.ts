@@ -24,6 +24,7 @@ export async function findSimilar(
     .select(['memories.seq', 'memory_vectors.vector'])
     .where(within(scope))
     .where('memory_vectors.model', '=', query.model)
+    .where('memories.superseded_by', 'is', null)
   const similarTo = (rows: { seq: number; vector: string }[]) =>
     rows.map(({ seq, vector }) => [seq, dot(query.vector, toVector(vector))] as const)
 
@@ -55,13 +56,29 @@ export async function listUnembedded(
       join.onRef('memory_vectors.memory_seq', '=', 'next.seq').on('memory_vectors.model', '=', model),
     )
     .leftJoin('memories', (join) =>
-      join.onRef('memories.seq', '=', 'next.seq').on('memory_vectors.memory_seq', 'is', null),
+      join
+        .onRef('memories.seq', '=', 'next.seq')
+        .on('memory_vectors.memory_seq', 'is', null)
+        .on('memories.superseded_by', 'is', null),
     )
     .select(['next.seq', sql<string | null>`substr(memories.content, 1, ${sql.lit(READ_CHARACTERS)})`.as('content')])
     .orderBy('next.seq')
     .execute()
   const missing = rows.flatMap(({ seq, content }) => (content === null ? [] : { seq, content }))
   return { last: rows.at(-1)?.seq, missing }
+}
+
+/** Memories that were changed: what their vectors were made of is no longer what they say. */
+export async function listChanged(db: Database, limit: number): Promise<Embeddable[]> {
+  return db
+    .selectFrom('memory_vectors')
+    .innerJoin('memories', 'memories.seq', 'memory_vectors.memory_seq')
+    .select(['memories.seq', sql<string>`substr(memories.content, 1, ${sql.lit(READ_CHARACTERS)})`.as('content')])
+    .where('memory_vectors.model', '=', '')
+    .where('memories.superseded_by', 'is', null)
+    .orderBy('memory_vectors.memory_seq')
+    .limit(limit)
+    .execute()
 }
 
 /** Of memories that are still there. */
