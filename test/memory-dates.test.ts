@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { timeAsked, timeMentioned } from '../src/memory/ranking/dates.ts'
-import { questionOf } from '../src/memory/ranking/question.ts'
-import { stemsOf } from '../src/memory/ranking/stems.ts'
-import { termsOf } from '../src/memory/ranking/terms.ts'
+import { timeAsked, timeMentioned } from '../src/memory/language/dates.ts'
+import { questionOf } from '../src/memory/language/question.ts'
+import { stemsOf } from '../src/memory/language/stems.ts'
+import { termsOf } from '../src/memory/language/terms.ts'
 import { fc } from './support/property.ts'
 
 /** A Wednesday. */

@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
+import { questionOf } from '../src/memory/language/question.ts'
+import { storedTerms, termsOf } from '../src/memory/language/terms.ts'
+import { WordVectors } from '../src/memory/language/word-vectors.ts'
 import { bestOf } from '../src/memory/ranking/best.ts'
 import { planSearch } from '../src/memory/ranking/plan.ts'
 import { Postings, type Row } from '../src/memory/ranking/postings.ts'
-import { questionOf } from '../src/memory/ranking/question.ts'
 import { DATE, MEANING, Scorer, WORDS } from '../src/memory/ranking/score.ts'
-import { storedTerms, termsOf } from '../src/memory/ranking/terms.ts'
 import { tiersOf } from '../src/memory/ranking/tiers.ts'
-import { WordVectors } from '../src/memory/ranking/word-vectors.ts'
 import { fc } from './support/property.ts'
 
 type Said = Partial<Row> & { said: string }

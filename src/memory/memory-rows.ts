@@ -1,5 +1,5 @@
+import { storedTerms } from './language/terms.ts'
 import type { Memory } from './memory.ts'
-import { storedTerms } from './ranking/terms.ts'
 
 /** What is shown of a memory. */
 export const SHOWN = [

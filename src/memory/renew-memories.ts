@@ -2,7 +2,7 @@ import type { Logger } from '../lib/log.ts'
 import type { JobHandler } from '../storage/jobs/job-handler.ts'
 import type { Storage } from '../storage/open-storage.ts'
 import { findSetting, touch } from '../storage/stored-settings.ts'
-import { TERMS_VERSION } from './ranking/terms.ts'
+import { TERMS_VERSION } from './language/terms.ts'
 import { renewTerms } from './store.ts'
 import { recount } from './warm/scope-counts.ts'
 

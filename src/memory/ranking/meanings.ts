@@ -1,5 +1,6 @@
+import type { WordVectors } from '../language/word-vectors.ts'
+import { grown } from './grown.ts'
 import { LEAK_AFTER, LEAK_BEFORE, LEAK_DECAY, REACH } from './weights.ts'
-import type { WordVectors } from './word-vectors.ts'
 
 const UNKNOWN = -1
 const LARGEST_BYTE = 127
@@ -131,13 +132,9 @@ export class Meanings {
   }
 
   #grow(): void {
-    const [values, scales, lengths] = [this.#values, this.#scales, this.#lengths]
-    this.#values = new Int8Array(values.length * 2)
-    this.#values.set(values)
-    this.#scales = new Float64Array(scales.length * 2)
-    this.#scales.set(scales)
-    this.#lengths = new Float64Array(lengths.length * 2)
-    this.#lengths.set(lengths)
-    this.#products = new Float64Array(lengths.length * 2)
+    this.#values = grown(this.#values)
+    this.#scales = grown(this.#scales)
+    this.#lengths = grown(this.#lengths)
+    this.#products = grown(this.#products)
   }
 }

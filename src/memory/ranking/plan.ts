@@ -1,7 +1,7 @@
-import type { Window } from './dates.ts'
+import type { Window } from '../language/dates.ts'
+import type { Question } from '../language/question.ts'
+import { SPEAKER_MARK } from '../language/terms.ts'
 import type { Collection, ScopeStatistics, Statistics } from './postings.ts'
-import type { Question } from './question.ts'
-import { SPEAKER_MARK } from './terms.ts'
 import { LEAST_COUNT, SPEAKER_SHARE, SPEAKER_TURNS, TIME_WEIGHT } from './weights.ts'
 
 /** A term of the query and what it weighs in each collection: the rarer it is, the more it says. */

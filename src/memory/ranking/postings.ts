@@ -1,9 +1,12 @@
-import { hasTimeWord, timeMentioned, type Window } from './dates.ts'
+import { hasTimeWord, timeMentioned, type Window } from '../language/dates.ts'
+import { countedTerms, type Question } from '../language/question.ts'
+import { SPEAKER_MARK } from '../language/terms.ts'
+import type { WordVectors } from '../language/word-vectors.ts'
+import { grown } from './grown.ts'
 import { Meanings } from './meanings.ts'
-import { countedTerms, type Question } from './question.ts'
-import { SPEAKER_MARK } from './terms.ts'
+import { Speakers } from './speakers.ts'
+import { TermLists } from './term-lists.ts'
 import { COMPARED, REACH } from './weights.ts'
-import type { WordVectors } from './word-vectors.ts'
 
 /** Turns are short and many, notes are written to be found: each kind is measured against its own. */
 export type Collection = 'turn' | 'note'
@@ -30,9 +33,6 @@ const NONE = -1
 const FIRST_SIZE = 16
 
 const BYTES_BY_MEMORY = 41
-/** With its place in a map, and the term itself. */
-const BYTES_BY_TERM = 80
-const BYTES_BY_POSTING = 10
 const BYTES_BY_CONVERSATION = 120
 const DAY = 86_400_000
 
@@ -59,22 +59,11 @@ export class Postings {
   before = new Int32Array(FIRST_SIZE)
   after = new Int32Array(FIRST_SIZE)
 
-  /** By term: its newest posting and how many memories have it. */
-  #terms = new Map<string, number>()
-  #newest = new Int32Array(FIRST_SIZE)
-  #turnsHaving = new Int32Array(FIRST_SIZE)
-  #notesHaving = new Int32Array(FIRST_SIZE)
-
-  /** By posting: the memory, how often it has the term, and the next older posting of the same term, or -1. */
-  #postings = 0
-  postingMemory = new Int32Array(FIRST_SIZE)
-  postingFrequency = new Uint16Array(FIRST_SIZE)
-  postingOlder = new Int32Array(FIRST_SIZE)
-
+  readonly terms = new TermLists()
   /** What the memories mean, as long as they are few enough to be compared one by one. */
   meanings: Meanings | undefined
 
-  #speakers = new Map<string, number>()
+  readonly #speakers = new Speakers()
   #lastOf = new Map<string, number>()
   #count = { turn: 0, note: 0 }
   #length = { turn: 0, note: 0 }
@@ -95,9 +84,9 @@ export class Postings {
     this.#count[collection] += 1
     this.#length[collection] += length
 
+    for (const term of terms) this.terms.add(term, memory, collection === 'note')
     const name = terms.filter((term) => term.startsWith(SPEAKER_MARK))
-    this.speakers[memory] = name.length === 0 ? NONE : this.#speakerOf(name.join(' '))
-    for (const term of terms) this.#post(term, memory, collection)
+    this.speakers[memory] = name.length === 0 ? NONE : this.#speakers.numberOf(name)
     this.roles[memory] = roleNumber(role)
     if (hasTimeWord(terms)) {
       this.timely[memory] = 1
@@ -115,10 +104,8 @@ export class Postings {
   /** About as much memory as it takes. */
   get bytes(): number {
     const byMemory = this.seqs.length * BYTES_BY_MEMORY
-    const byTerm = this.#newest.length * BYTES_BY_TERM
-    const byPosting = this.postingMemory.length * BYTES_BY_POSTING
     const byConversation = this.#lastOf.size * BYTES_BY_CONVERSATION
-    return byMemory + byTerm + byPosting + byConversation + (this.meanings?.bytes ?? 0)
+    return byMemory + byConversation + this.terms.bytes + (this.meanings?.bytes ?? 0)
   }
 
   /** The latest turns of a conversation as their seqs, the latest first. */
@@ -130,20 +117,14 @@ export class Postings {
     return found
   }
 
-  /** The newest posting of a term, or -1. */
-  newest(term: string): number {
-    const id = this.#terms.get(term)
-    return id === undefined ? NONE : (this.#newest[id] as number)
-  }
-
   /** What a question must know; exact if all memories of the scope were appended. */
   statistics(question: Question): ScopeStatistics {
     const terms = countedTerms(question)
-    const having = (counts: Int32Array) =>
-      new Map(terms.map((term) => [term, counts[this.#terms.get(term) ?? counts.length] ?? 0]))
+    const turns = new Map(terms.map((term) => [term, this.terms.turnsHaving(term)]))
+    const notes = new Map(terms.map((term) => [term, this.terms.notesHaving(term)]))
     return {
-      turn: { count: this.#count.turn, length: this.#length.turn, having: having(this.#turnsHaving) },
-      note: { count: this.#count.note, length: this.#length.note, having: having(this.#notesHaving) },
+      turn: { count: this.#count.turn, length: this.#length.turn, having: turns },
+      note: { count: this.#count.note, length: this.#length.note, having: notes },
       said: question.window ? this.#countSaid(question.window) : 0,
     }
   }
@@ -159,11 +140,7 @@ export class Postings {
 
   /** Those whose names have most of these marked terms. */
   speakersNamed(names: readonly string[]): number[] {
-    const matches = [...this.#speakers].map(([name, speaker]) => {
-      return { speaker, count: name.split(' ').filter((term) => names.includes(term)).length }
-    })
-    const most = Math.max(1, ...matches.map(({ count }) => count))
-    return matches.filter(({ count }) => count === most).map(({ speaker }) => speaker)
+    return this.#speakers.named(names)
   }
 
   #newMemory(): number {
@@ -181,48 +158,6 @@ export class Postings {
       this.after = grown(this.after)
     }
     return this.size++
-  }
-
-  #post(term: string, memory: number, collection: Collection): void {
-    const id = this.#idOf(term)
-    const newest = this.#newest[id] as number
-    if (newest !== NONE && this.postingMemory[newest] === memory) {
-      this.postingFrequency[newest] = (this.postingFrequency[newest] as number) + 1
-      return
-    }
-    if (this.#postings === this.postingMemory.length) {
-      this.postingMemory = grown(this.postingMemory)
-      this.postingFrequency = grown(this.postingFrequency)
-      this.postingOlder = grown(this.postingOlder)
-    }
-    const posting = this.#postings++
-    this.postingMemory[posting] = memory
-    this.postingFrequency[posting] = 1
-    this.postingOlder[posting] = newest
-    this.#newest[id] = posting
-    const having = collection === 'turn' ? this.#turnsHaving : this.#notesHaving
-    having[id] = (having[id] as number) + 1
-  }
-
-  #idOf(term: string): number {
-    const known = this.#terms.get(term)
-    if (known !== undefined) return known
-    const id = this.#terms.size
-    if (id === this.#newest.length) {
-      this.#newest = grown(this.#newest)
-      this.#turnsHaving = grown(this.#turnsHaving)
-      this.#notesHaving = grown(this.#notesHaving)
-    }
-    this.#terms.set(term, id)
-    this.#newest[id] = NONE
-    return id
-  }
-
-  #speakerOf(name: string): number {
-    const known = this.#speakers.get(name)
-    if (known !== undefined) return known
-    this.#speakers.set(name, this.#speakers.size)
-    return this.#speakers.size - 1
   }
 
   /** Turns come in the order they were said, as a rule: the place of one that does not is looked for from the end. */
@@ -272,11 +207,4 @@ function conversationOf({
   created_at,
 }: Pick<Row, 'user_id' | 'session_id' | 'created_at'>): string {
   return JSON.stringify([user_id, session_id, session_id === '' ? created_at : 0])
-}
-
-/** The same values with room for as many again. */
-function grown<Values extends Float64Array | Int32Array | Uint16Array | Uint8Array>(values: Values): Values {
-  const larger = new (values.constructor as new (length: number) => Values)(values.length * 2)
-  larger.set(values)
-  return larger
 }

@@ -78,14 +78,14 @@ export class Scorer {
   }
 
   #spread(postings: Postings, { averages }: Plan, { term, turn }: WeighedTerm): void {
-    const { postingMemory, postingFrequency, postingOlder, lengths, notes } = postings
+    const { terms, lengths, notes } = postings
     const share = Math.min(1, turn / LEAKING_RARITY)
-    for (let posting = postings.newest(term); posting >= 0; posting = postingOlder[posting] as number) {
+    for (let place = terms.newest(term); place >= 0; place = terms.older[place] as number) {
       if (this.#visits-- <= 0) return
-      const memory = postingMemory[posting] as number
+      const memory = terms.memories[place] as number
       const average = notes[memory] === 1 ? averages.note : averages.turn
       const norm = 1 - LENGTH_WEIGHT + (LENGTH_WEIGHT * (lengths[memory] as number)) / average
-      const frequency = (postingFrequency[posting] as number) / norm
+      const frequency = (terms.frequencies[place] as number) / norm
       this.#touch(memory, frequency)
       if (share < LEAST_LEAK) continue
       this.#leak(postings.after, memory, LEAK_AFTER * share * frequency)

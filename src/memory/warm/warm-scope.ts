@@ -1,7 +1,7 @@
 import { sql } from 'kysely'
 import type { Database } from '../../storage/database.ts'
+import type { WordVectors } from '../language/word-vectors.ts'
 import { Postings, type Row } from '../ranking/postings.ts'
-import type { WordVectors } from '../ranking/word-vectors.ts'
 import { within } from '../within.ts'
 import type { CountedScope } from './scope-counts.ts'
 

@@ -1,7 +1,7 @@
 import type { MemoryScope as Scope } from '../../operation/recall.ts'
 import type { Database } from '../../storage/database.ts'
+import type { WordVectors } from '../language/word-vectors.ts'
 import type { Postings } from '../ranking/postings.ts'
-import type { WordVectors } from '../ranking/word-vectors.ts'
 import { countedScope } from './scope-counts.ts'
 import { WarmScope } from './warm-scope.ts'
 

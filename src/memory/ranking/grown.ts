@@ -1,0 +1,8 @@
+/** The same values with room for as many again. */
+export function grown<Values extends Float64Array | Int32Array | Uint16Array | Uint8Array | Int8Array>(
+  values: Values,
+): Values {
+  const larger = new (values.constructor as new (length: number) => Values)(values.length * 2)
+  larger.set(values)
+  return larger
+}
