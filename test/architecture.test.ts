@@ -110,7 +110,7 @@ const text = "import x from './in-a-string.ts'"
       sources.flatMap(({ imports }) => imports).filter((found) => found.kind === kind).length
     assert.ok(sources.length > 100 && count('value') > 300 && count('type') > 100 && count('dynamic') > 0)
     const seen = sources.find(({ file }) => file === 'http/pipeline/pipeline.ts')?.imports.map(({ to }) => to) ?? []
-    for (const to of ['operation.ts', 'errors.ts', 'http/server/body.ts', 'security/limits/rate-limiter.ts'])
+    for (const to of ['operation.ts', 'errors.ts', 'http/input/body.ts', 'security/limits/rate-limiter.ts'])
       assert.ok(seen.includes(to), to)
   })
 

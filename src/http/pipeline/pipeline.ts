@@ -10,7 +10,8 @@ import type { RateLimiter } from '../../security/limits/rate-limiter.ts'
 import { covers } from '../../security/permissions.ts'
 import type { VerifyToken } from '../../security/tokens/token-verifier.ts'
 import type { Rendered } from '../dialects/respond.ts'
-import { readBody } from '../server/body.ts'
+import { readBody } from '../input/body.ts'
+import { validate } from '../input/validate.ts'
 import { findAddress } from '../server/client.ts'
 import { OPEN_PATHS } from '../server/open-routes.ts'
 import { authenticator, type VerifyKey } from './authenticate.ts'
@@ -22,7 +23,6 @@ import { passesGate, passGate, promiseHttps } from './pass-gate.ts'
 import { rateLimit, takeFromGate } from './rate-limit.ts'
 import { requireCode, type SpendCode } from './require-code.ts'
 import { runAndRender } from './run-and-render.ts'
-import { validate } from './validate.ts'
 
 /** What the edge needs from the rest of the house; it knows no slice. */
 export type Edge = {

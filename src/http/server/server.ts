@@ -5,6 +5,7 @@ import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest }
 import { z } from 'zod'
 import { ApiError } from '../../errors.ts'
 import { sendRaw } from '../dialects/respond.ts'
+import { queryReader } from '../input/query.ts'
 import { preflightAnswer } from '../pipeline/cors.ts'
 import type { Route } from '../pipeline/exchange.ts'
 import type { Edge } from '../pipeline/pipeline.ts'
@@ -15,7 +16,6 @@ import { deliver } from './deliver.ts'
 import { type Front, letIn, openFront } from './front.ts'
 import { createHttpServer, listen } from './http-server.ts'
 import { addOpenRoutes } from './open-routes.ts'
-import { queryReader } from './query.ts'
 import { reloadTls } from './tls.ts'
 
 export type Server = {

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { invalid } from '../../errors.ts'
-import { validate } from '../pipeline/validate.ts'
+import { validate } from './validate.ts'
 
 const INTEGER = /^-?(0|[1-9]\d{0,15})$/
 
