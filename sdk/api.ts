@@ -89,7 +89,7 @@ export type Agent = {
   name: string
   status: 'running' | 'paused'
   created_at: string
-  /** What the agent is for; nobody but people reads it */
+  /** What the agent is for. People read it, the model does not */
   description: string | null
   /** `provider/model`: `builtin/echo`, `builtin/script`, `builtin/recall`, or one of a configured provider */
   model: string
@@ -218,7 +218,7 @@ export type Agent = {
 
 export type CreateAgent = {
   name: string
-  /** What the agent is for; nobody but people reads it */
+  /** What the agent is for. People read it, the model does not */
   description?: string | null | undefined
   /** `provider/model`: `builtin/echo`, `builtin/script`, `builtin/recall`, or one of a configured provider */
   model?: string | undefined
@@ -374,7 +374,7 @@ export type AgentSummary = {
 export type UpdateAgent = {
   name?: string | undefined
   status?: 'running' | 'paused' | undefined
-  /** What the agent is for; nobody but people reads it */
+  /** What the agent is for. People read it, the model does not */
   description?: string | null | undefined
   /** `provider/model`: `builtin/echo`, `builtin/script`, `builtin/recall`, or one of a configured provider */
   model?: string | undefined
@@ -581,7 +581,7 @@ export type DeploymentWithDefinition = {
   rollback_of: string | null
   /** What it serves: the agent as it was then */
   definition: {
-    /** What the agent is for; nobody but people reads it */
+    /** What the agent is for. People read it, the model does not */
     description: string | null
     /** `provider/model`: `builtin/echo`, `builtin/script`, `builtin/recall`, or one of a configured provider */
     model: string

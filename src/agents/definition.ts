@@ -13,7 +13,10 @@ const DEFAULT_MODEL = 'builtin/echo'
  * what was stored before it must still be shown.
  */
 export const Definition = z.strictObject({
-  description: Text(2000, 0).nullable().describe('What the agent is for; nobody but people reads it').default(null),
+  description: Text(2000, 0)
+    .nullable()
+    .describe('What the agent is for. People read it, the model does not')
+    .default(null),
   model: Text(200)
     .describe('`provider/model`: `builtin/echo`, `builtin/script`, `builtin/recall`, or one of a configured provider')
     .default(DEFAULT_MODEL),

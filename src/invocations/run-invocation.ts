@@ -80,7 +80,7 @@ export async function runInvocation(started: Started, parts: Parts): Promise<End
     if (storing) await storing
   }
 
-  // Besides its own cancellation a run has one that ends it: that of the service.
+  // A run is cancelled by somebody, or else by the stop of the service.
   const error = outcome.status === 'cancelled' && !run.cancellation.cancelled ? STOPPED : errorOf(outcome)
   const invocation = endedBy(started.invocation, outcome, error, parts.now())
   const writes = await effects(invocation, agent, definition, outcome.logs, parts)

@@ -5,8 +5,8 @@ export type Cache<T> = {
 
 /**
  * Remembers what was loaded, until cleared. A load that was under way when the cache was cleared is answered but not
- * remembered: it may have read what the change replaced. What is not found is never remembered. Nor is anything while
- * `isTold` says that a change might not be heard of.
+ * remembered: it may have read what the change replaced. What is not found is never remembered. While `isTold` is false
+ * changes may go unheard, so nothing is remembered.
  */
 export function cache<T>(isTold: () => boolean = () => true, size = 10_000): Cache<T> {
   const found = new Map<string, T>()

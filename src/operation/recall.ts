@@ -8,7 +8,7 @@ export type MemoryScope = {
   session_id?: string | null | undefined
 }
 
-/** One conversation of one user with one agent; without a user it is of nobody else's. */
+/** One conversation with one agent. With `user_id` null it belongs to no user, and no user sees it. */
 export type Conversation = { agent_seq: number; user_id: string | null; session_id: string | null }
 
 /** What was said in a conversation. */

@@ -73,7 +73,7 @@ export function idempotency(options: Options): Idempotency {
     } finally {
       if (!stored)
         await claims.release(storage.db, lease).catch((err) => log.warn({ err }, 'could not free an Idempotency-Key'))
-      // Whoever took over meanwhile goes on under its own name.
+      // Another run may have taken the key over meanwhile: its entry stays.
       if (running.get(id)?.lease === lease) running.delete(id)
       ended.resolve()
     }
@@ -86,7 +86,7 @@ export function idempotency(options: Options): Idempotency {
       const deadline = performance.now() + waitMs
       let waited = false
       for (;;) {
-        // What runs here is known without asking the store: its lease may look over after a jump of the clock.
+        // A run on this node is known without asking the store, where its lease can seem to have ended after a jump of the clock.
         const known = running.get(id)
         if (known && known.fingerprint !== print) throw keyReused()
         if (!known) {

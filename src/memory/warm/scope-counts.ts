@@ -71,7 +71,7 @@ function add(row: Value[], sums: number[], created_at: number): void {
 /** A scope whose memories are counted. */
 export type CountedScope = Scope & { level: Level }
 
-/** Sessions are counted by user: one of whichever user is not. */
+/** Undefined for a session without a user: counts of sessions are kept for each user apart. */
 export function countedScope(scope: Scope): CountedScope | undefined {
   const { user_id, session_id } = scope
   if (user_id === undefined) return session_id === undefined ? { ...scope, level: 0 } : undefined

@@ -179,7 +179,7 @@ function isUnknownSession(error: unknown): boolean {
   return (error as { status?: unknown }).status === 404
 }
 
-/** Of several parts, so that no two lists of parts are alike, and no secret is kept as a key. */
+/** Makes one key of several parts. Different parts give different keys, and the key shows no secret that is among them. */
 function digest(parts: unknown[]): string {
   return createHash('sha256').update(JSON.stringify(parts)).digest('base64')
 }
