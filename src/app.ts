@@ -28,7 +28,7 @@ import { nodeName } from './storage/lease.ts'
 import { openMemo } from './storage/memo.ts'
 import { openStorage } from './storage/open-storage.ts'
 import { lockFolder } from './storage/sqlite/lock.ts'
-import { findSetting, settle } from './storage/stored-settings.ts'
+import { findSetting, writeOnce } from './storage/stored-settings.ts'
 import { WriteProbe } from './storage/write-probe.ts'
 import { Dispatcher } from './webhooks/delivery/deliver.ts'
 import { openEvents } from './webhooks/emit-events.ts'
@@ -122,7 +122,7 @@ export async function buildParts(
 async function checkedMasterKey({ masterKey, data }: Config, { db }: Parts['storage']): Promise<Buffer> {
   const isNew = (await findSetting(db, 'master_key')) === undefined
   const loaded = loadMasterKey({ masterKey, dataDir: data, isNew })
-  const known = await settle(db, 'master_key', fingerprint(loaded))
+  const known = await writeOnce(db, 'master_key', fingerprint(loaded))
   if (known.value === fingerprint(loaded)) return loaded
   throw new Error(
     'this database was written with another master key: set MOORAGE_MASTER_KEY to that one, or put its master.key back into the data directory',

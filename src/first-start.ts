@@ -8,7 +8,7 @@ import { newKey } from './security/key-format.ts'
 import { defaultRoles } from './security/permissions.ts'
 import { sha256 } from './security/secrets.ts'
 import type { Database } from './storage/database.ts'
-import { settle } from './storage/stored-settings.ts'
+import { writeOnce } from './storage/stored-settings.ts'
 
 export const DEMO_AGENT = 'hello'
 
@@ -18,7 +18,7 @@ export type FirstStart = { adminKey: string | undefined }
 /** A new store gets an admin key and an agent to talk to. Of several nodes that start together one does it. */
 export async function firstStart(parts: Parts): Promise<FirstStart> {
   return parts.storage.transaction(async (db) => {
-    const { first } = await settle(db, 'first_start', String(parts.now()))
+    const { first } = await writeOnce(db, 'first_start', String(parts.now()))
     if (!first) return { adminKey: undefined }
     await insertDemoAgent(db, parts)
     if ((await keys.count(db)) > 0) return { adminKey: undefined }

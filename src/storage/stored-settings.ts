@@ -1,7 +1,7 @@
 import type { Database } from './database.ts'
 
 /** The value of a setting that is written once: `value` if nobody was first, else what is there. */
-export async function settle(db: Database, name: string, value: string): Promise<{ value: string; first: boolean }> {
+export async function writeOnce(db: Database, name: string, value: string): Promise<{ value: string; first: boolean }> {
   const inserted = await db
     .insertInto('settings')
     .values({ name, value })

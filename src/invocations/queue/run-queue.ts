@@ -10,7 +10,7 @@ import { admit, leave } from '../admit.ts'
 import { QUEUED, QUEUED_AGENT } from '../store.ts'
 import { giveBack, listWaitingAgents, type TakenRun, takeQueued } from './queue-store.ts'
 import { endUnrun, type Queued, runQueued } from './run-queued.ts'
-import { type Turn, type WaitingAgent, WaitingAgents } from './waiting-agents.ts'
+import { type Allotment, type WaitingAgent, WaitingAgents } from './waiting-agents.ts'
 
 /** Background runs at once on this node. They mostly wait for a model; the rest wait in the queue. */
 const PLACES = { total: 64, ofOneAgent: 32 }
@@ -90,7 +90,7 @@ export class RunQueue {
   #look(): void {
     if (this.#stop.signal.aborted) return
     if (!this.#parts.journal.hasRoom()) return this.#lookLater(OVERLOAD_MS)
-    for (const turn of this.#waiting.turns()) this.#track(this.#serve(turn))
+    for (const allotment of this.#waiting.allot()) this.#track(this.#serve(allotment))
   }
 
   #lookLater(pause: number): void {
@@ -100,9 +100,9 @@ export class RunQueue {
     }, pause).unref()
   }
 
-  async #serve(turn: Turn): Promise<void> {
+  async #serve(allotment: Allotment): Promise<void> {
     const { node: owner, now, storage, log } = this.#parts
-    const { agent, places: limit } = turn
+    const { agent, places: limit } = allotment
     let begun = 0
     let isMore = true
     let failed = false
@@ -119,7 +119,7 @@ export class RunQueue {
       log.warn({ err }, 'could not begin queued invocations')
       failed = true
     }
-    this.#waiting.looked(turn, begun, isMore)
+    this.#waiting.looked(allotment, begun, isMore)
     if (failed) this.#lookLater(TROUBLE_MS)
     else this.#look()
   }

@@ -12,7 +12,7 @@ export type WaitingAgent = {
 }
 
 /** An agent whose runs may begin now, and how many of them. */
-export type Turn = { agent: WaitingAgent; places: number }
+export type Allotment = { agent: WaitingAgent; places: number }
 
 type Places = {
   /** Places of this node, for all agents together and for one. */
@@ -70,35 +70,35 @@ export class WaitingAgents {
     }
   }
 
-  /** Whose turn it is. The places are set aside until `looked`; until then the agent gets no other turn. */
-  turns(): Turn[] {
-    const turns = new Map<WaitingAgent, Turn>()
+  /** Whose runs may begin, and how many. The places are set aside until `looked`; until then the agent gets no others. */
+  allot(): Allotment[] {
+    const allotments = new Map<WaitingAgent, Allotment>()
     // One place for each agent, then another for each, as long as there are any.
     for (let given = 1; given > 0; ) {
       given = 0
       for (const agent of this.#ready) {
         if (this.#free === 0) break
-        const turn = turns.get(agent) ?? { agent, places: 0 }
-        if (turn.places >= this.#room(agent)) {
+        const allotment = allotments.get(agent) ?? { agent, places: 0 }
+        if (allotment.places >= this.#room(agent)) {
           this.#ready.delete(agent)
           continue
         }
-        turn.places++
-        turns.set(agent, turn)
+        allotment.places++
+        allotments.set(agent, allotment)
         this.#free--
         given++
       }
     }
-    for (const { agent } of turns.values()) {
+    for (const { agent } of allotments.values()) {
       this.#ready.delete(agent)
       agent.isLooking = true
       agent.hasMore = false
     }
-    return [...turns.values()]
+    return [...allotments.values()]
   }
 
-  /** Ends a turn: so many runs have begun, and perhaps the queue holds more. */
-  looked({ agent, places }: Turn, begun: number, hasMore: boolean): void {
+  /** The store was asked: so many runs have begun, and perhaps the queue holds more. */
+  looked({ agent, places }: Allotment, begun: number, hasMore: boolean): void {
     this.#free += places - begun
     agent.under_way += begun
     agent.isLooking = false
