@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { type Agent, openAuth } from './agents/agent.ts'
 import * as agents from './agents/store.ts'
-import type { AgentGate, GuardedAgent } from './http/pipeline/exchange.ts'
+import type { FoundAgent, GuardedAgent } from './http/pipeline/stages.ts'
 import { watchFiles } from './lib/watch-files.ts'
 import { withValue } from './lib/with-value.ts'
 import type { Parts } from './operation/parts.ts'
@@ -14,7 +14,7 @@ import { tokenVerifier, type VerifyToken } from './security/tokens/token-verifie
 export type Access = {
   gate(): Gate
   verifyToken: VerifyToken | undefined
-  findAgent(ref: string): AgentGate | undefined | Promise<AgentGate | undefined>
+  findAgent(ref: string): FoundAgent | undefined | Promise<FoundAgent | undefined>
   guardedAgents(): Promise<readonly GuardedAgent[]>
   close(): void
 }
@@ -30,9 +30,9 @@ export function openAccess(parts: Parts): Access {
   })
   const readAuthority = (caCert: string) => readAgentAuthority(caCert, server.tls?.clientCaDir)
   // Agents come from the one memory of them; what is worked out of a record is kept as long as that record.
-  let gates = new WeakMap<Agent, AgentGate>()
+  let gates = new WeakMap<Agent, FoundAgent>()
   let guards = new WeakMap<object, GuardedAgent[]>()
-  const gateOfAgent = (agent: Agent | undefined): AgentGate | undefined => {
+  const gateOfAgent = (agent: Agent | undefined): FoundAgent | undefined => {
     if (!agent) return undefined
     const known = gates.get(agent)
     if (known) return known

@@ -1,6 +1,6 @@
 import { resolve } from 'node:path'
 import { readConfigFile } from './config/config-file.ts'
-import { type Entry, type Environment, fromText, readEnvironment } from './config/environment.ts'
+import { type Environment, fromText, type GivenValue, readEnvironment } from './config/environment.ts'
 import { fileProblems, PATH_SETTINGS } from './config/named-files.ts'
 import { inOrder, misfitsOf, plainMessage, tellFirst, unknownKey } from './config/problems.ts'
 import {
@@ -70,8 +70,8 @@ export function loadConfig(options: { flags?: Flags; env?: Environment; cwd?: st
   return { config, settings: settings.flatMap((setting) => show(setting, config, sources, schema)) }
 }
 
-function flagEntries(flags: Record<string, unknown>, settings: readonly Setting[], above: Path = []): Entry[] {
-  return Object.entries(flags).flatMap(([key, value]): Entry[] => {
+function flagEntries(flags: Record<string, unknown>, settings: readonly Setting[], above: Path = []): GivenValue[] {
+  return Object.entries(flags).flatMap(([key, value]): GivenValue[] => {
     const path = [...above, key]
     if (value === undefined) return []
     const setting = settings.find((candidate) => isSamePath(candidate.path, path))

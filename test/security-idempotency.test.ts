@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import type { Rendered } from '../src/http/dialects/respond.ts'
+import type { Rendered } from '../src/http/dialects/dialect.ts'
 import { type Idempotency, idempotency } from '../src/http/pipeline/idempotency.ts'
 import { meanwhile } from './support/meanwhile.ts'
 import { head, sendRaw } from './support/raw.ts'

@@ -4,12 +4,12 @@ import type { World } from './world.ts'
 
 type Setup = (command: Command, world: World) => void
 
-type Entry = { group: string; name: string; summary: string; load(): Promise<Setup> }
+type ListedCommand = { group: string; name: string; summary: string; load(): Promise<Setup> }
 
 /**
  * Every command. What one does is loaded when it is called: --help stays quick, and nothing here imports the server.
  */
-const COMMANDS: readonly Entry[] = [
+const COMMANDS: readonly ListedCommand[] = [
   {
     group: 'Agents',
     name: 'init',

@@ -7,10 +7,10 @@ import type { Path, Setting } from './settings.ts'
 export type Environment = Readonly<Record<string, string | undefined>>
 
 /** A value and where it came from: `flag` or `environment NAME`. */
-export type Entry = { path: Path; value: unknown; origin: string }
+export type GivenValue = { path: Path; value: unknown; origin: string }
 
 export type EnvironmentSettings = {
-  entries: Entry[]
+  entries: GivenValue[]
   /** Keys and addresses of the two providers the world has names for. */
   providers: { name: 'openai' | 'anthropic'; field: 'apiKey' | 'baseUrl'; value: string; origin: string }[]
   config_file: string | undefined
@@ -49,7 +49,7 @@ export function readEnvironment(env: Environment, settings: Setting[], cwd: stri
   const report = (name: string, message: string) => problems.push({ text: `environment ${name}: ${message}` })
   const read = (name: string) => readVariable(env, name, cwd, report)
 
-  const entries = settings.flatMap((setting): Entry[] => {
+  const entries = settings.flatMap((setting): GivenValue[] => {
     const found = variablesOf(setting)
       .map(read)
       .find((variable) => variable !== undefined)

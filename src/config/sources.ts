@@ -1,19 +1,19 @@
 import type { ConfigFile } from './config-file.ts'
-import type { Entry, EnvironmentSettings } from './environment.ts'
+import type { EnvironmentSettings, GivenValue } from './environment.ts'
 import type { Problem } from './problems.ts'
 import { isSamePath, type Path, pathText, startsWith } from './settings.ts'
 
 /** What all sources say together, and which of them said it. */
-export type Sources = { input: Record<string, unknown>; entries: readonly Entry[]; file: ConfigFile }
+export type Sources = { input: Record<string, unknown>; entries: readonly GivenValue[]; file: ConfigFile }
 
 /** Later entries win over earlier ones, all of them over the file. */
 export function mergeSources(
   file: ConfigFile,
-  given: readonly Entry[],
+  given: readonly GivenValue[],
   providers: EnvironmentSettings['providers'],
 ): Sources {
   const input = structuredClone(file.value)
-  const entries: Entry[] = []
+  const entries: GivenValue[] = []
   for (const entry of given) {
     if (put(input, entry.path, structuredClone(entry.value))) entries.unshift(entry)
   }
@@ -53,13 +53,13 @@ export function isRecord(value: unknown): value is Record<string, unknown> {
 }
 
 /** The longest entry that covers the path: the key of one provider may come from elsewhere than the list. */
-function entryFor(path: Path, entries: readonly Entry[]): Entry | undefined {
+function entryFor(path: Path, entries: readonly GivenValue[]): GivenValue | undefined {
   const covering = entries.filter((entry) => startsWith(path, entry.path))
   const longest = Math.max(...covering.map((entry) => entry.path.length))
   return covering.find((entry) => entry.path.length === longest)
 }
 
-const headOf = ({ origin, path }: Entry) => (origin === 'flag' ? `flag ${pathText(path)}` : origin)
+const headOf = ({ origin, path }: GivenValue) => (origin === 'flag' ? `flag ${pathText(path)}` : origin)
 
 /** Leaves a parent that is no mapping as it is, to be reported where it stands. */
 function put(input: Record<string, unknown>, path: Path, value: unknown): boolean {
@@ -77,21 +77,21 @@ function put(input: Record<string, unknown>, path: Path, value: unknown): boolea
 function addProviders(
   input: Record<string, unknown>,
   variables: EnvironmentSettings['providers'],
-  entries: readonly Entry[],
-): Entry[] {
+  entries: readonly GivenValue[],
+): GivenValue[] {
   if (variables.length === 0) return []
   input.providers ??= []
   const list = input.providers
   if (!Array.isArray(list)) return []
   // The file gives way to the environment; a list that is itself a variable or a flag is more specific than these.
   const isFromFile = entryFor(['providers'], entries) === undefined
-  return variables.flatMap(({ name, field, value, origin }): Entry[] => {
+  return variables.flatMap(({ name, field, value, origin }): GivenValue[] => {
     const known = list.findIndex((provider) => valueAt(provider, ['name']) === name)
     const index = known < 0 ? list.push({ name, type: name }) - 1 : known
     const provider = list[index] as Record<string, unknown>
     if (!isFromFile && provider[field] !== undefined) return []
     provider[field] = value
-    const entry: Entry = { path: ['providers', index, field], value, origin }
+    const entry: GivenValue = { path: ['providers', index, field], value, origin }
     return known < 0 ? [entry, { path: ['providers', index], value: provider, origin }] : [entry]
   })
 }

@@ -36,7 +36,7 @@ const COLUMNS = [
 
 const MEMORIES: BulkTable = { table: 'memories', columns: COLUMNS, after: indexNewest }
 
-type Exchange = Conversation & {
+type AnsweredMessage = Conversation & {
   request_id: string
   message: string
   response: string
@@ -45,7 +45,7 @@ type Exchange = Conversation & {
 }
 
 /** An exchange as rows for the journal. */
-export function turnWrites({ message, response, request_id, newId, agent_seq, ...of }: Exchange): Write[] {
+export function turnWrites({ message, response, request_id, newId, agent_seq, ...of }: AnsweredMessage): Write[] {
   const turn = (role: Turn['role'], content: string) => {
     const id = newId('mem', of.created_at)
     const memory = { ...of, id, kind: 'turn' as const, role, content, metadata: { request_id } }

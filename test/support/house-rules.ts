@@ -41,9 +41,15 @@ const SLICES: { level: number; name: string; face: string[] }[] = [
   { level: 1, name: 'agents', face: ['agent.ts', 'definition.ts', 'store.ts'] },
 ]
 
+/** The floors of the edge, from the top. */
+const EDGE = ['server', 'pipeline', 'dialects', 'input']
+
+/** Of the dialects everybody knows what one is; those that are spoken are named in one list. */
+const DIALECTS_FACE = new Set(['dialect.ts', 'dialects.ts'])
+
 /** One door for each outside thing. */
 const DOORS: Record<string, RegExp> = {
-  fastify: /^http\//,
+  fastify: /^http\/server\//,
   pg: /^storage\/(postgres\/postgres|inspect)\.ts$/,
   'node:sqlite': /^storage\/(sqlite\/sqlite-worker|sqlite\/lock|inspect|backup)\.ts$/,
   ioredis: /^(app|security\/limits\/rate-limiter|cli\/commands\/service\/examine)\.ts$/,
@@ -71,6 +77,7 @@ function isAllowed(from: string, to: string): boolean {
   if (!to.endsWith('.ts') || to.startsWith('..')) return isOutsideAllowed(from, to)
   const [fromRoom, toRoom] = [roomOf(from), roomOf(to)]
   if (fromRoom === 'slice' && toRoom === 'slice') return isSliceAllowed(from, to)
+  if (fromRoom === 'http' && toRoom === 'http') return isEdgeAllowed(from, to)
   return fromRoom === toRoom || (MAY_REACH[fromRoom] ?? []).includes(toRoom)
 }
 
@@ -78,6 +85,14 @@ function isSliceAllowed(from: string, to: string): boolean {
   const [user, used] = [sliceOf(from), sliceOf(to)]
   if (user === used) return true
   return user !== undefined && used !== undefined && used.level < user.level && used.face.includes(nameOf(to))
+}
+
+function isEdgeAllowed(from: string, to: string): boolean {
+  const [, user = ''] = from.split('/')
+  const [, used = '', file = ''] = to.split('/')
+  if (user === used) return true
+  if (used === 'dialects' && !DIALECTS_FACE.has(file)) return false
+  return used === 'reference' ? user === 'server' : EDGE.indexOf(user) < EDGE.indexOf(used) && EDGE.includes(user)
 }
 
 function isOutsideAllowed(from: string, to: string): boolean {

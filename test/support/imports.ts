@@ -52,7 +52,7 @@ export function loadedBy(start: string, sources: readonly SourceFile[]): Set<str
   return loaded
 }
 
-/** Files that load each other in a circle, each circle once, as a path. */
+/** Files that import each other in a circle, types included, each circle once, as a path. */
 export function cyclesOf(sources: readonly SourceFile[]): string[] {
   const byFile = new Map(sources.map((source) => [source.file, source]))
   const done = new Set<string>()
@@ -60,7 +60,7 @@ export function cyclesOf(sources: readonly SourceFile[]): string[] {
   const visit = (file: string, path: string[]) => {
     if (path.includes(file)) cycles.push([...path.slice(path.indexOf(file)), file].join(' → '))
     if (done.has(file) || path.includes(file)) return
-    for (const { to, kind } of byFile.get(file)?.imports ?? []) if (kind === 'value') visit(to, [...path, file])
+    for (const { to, kind } of byFile.get(file)?.imports ?? []) if (kind !== 'dynamic') visit(to, [...path, file])
     done.add(file)
   }
   for (const { file } of sources) visit(file, [])

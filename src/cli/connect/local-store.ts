@@ -5,16 +5,16 @@ import * as agents from '../../agents/store.ts'
 import { buildParts } from '../../app.ts'
 import { type Config, ConfigError, loadConfig } from '../../config.ts'
 import { ApiError, notFound } from '../../errors.ts'
-import { type Rendered, renderError, toApiError } from '../../http/dialects/respond.ts'
-import { queryReader } from '../../http/input/query.ts'
+import type { Rendered, Route } from '../../http/dialects/dialect.ts'
+import { moorage } from '../../http/dialects/moorage.ts'
 import { validate } from '../../http/input/validate.ts'
-import { runAndRender } from '../../http/pipeline/run-and-render.ts'
+import { runOperation } from '../../http/pipeline/run-operation.ts'
+import { toApiError } from '../../http/pipeline/to-api-error.ts'
 import { createLog } from '../../lib/log.ts'
 import type { Actor } from '../../operation/actor.ts'
 import { PLAIN_REPLY } from '../../operation/delivery.ts'
 import type { Parts } from '../../operation/parts.ts'
 import { WHOLE_SERVICE } from '../../operation/scope.ts'
-import type { Operation } from '../../operation.ts'
 import { operations } from '../../operations.ts'
 import { defaultRoles } from '../../security/permissions.ts'
 import { EXIT, Failure } from '../failure.ts'
@@ -78,24 +78,34 @@ export function readConfig(
 
 export function localFetch(parts: Parts): Fetch {
   const actor = localActor(parts.config)
+  // The path with most literal words wins: /v1/keys/self is not a key's id.
+  const routes = moorage.routes(operations).toSorted((a, b) => a.path.split('{').length - b.path.split('{').length)
   return async (url, { method = 'GET', body }) => {
     const request_id = parts.newId('req', parts.now())
     const { pathname, search } = new URL(url)
     let reply: Rendered
     try {
-      reply = await run(parts, actor, request_id, { method, path: pathname, query: search.slice(1), body })
+      const [route, params] = find(routes, method, pathname)
+      reply = await run(parts, route, { actor, request_id, path: pathname, params, query: search.slice(1), body })
     } catch (error) {
-      reply = renderError(toApiError(error, parts.log, request_id), request_id)
+      reply = moorage.error(toApiError(error, parts.log, request_id), request_id)
     }
     const told = reply.lines ? ReadableStream.from(reply.lines).pipeThrough(new TextEncoderStream()) : reply.body
     return new Response(told, { status: reply.status, headers: reply.headers })
   }
 }
 
-type LocalRequest = { method: string; path: string; query: string; body: unknown }
+type LocalRequest = {
+  actor: Actor
+  request_id: string
+  path: string
+  params: Record<string, string>
+  query: string
+  body: unknown
+}
 
-async function run(parts: Parts, actor: Actor, request_id: string, { method, path, query, body }: LocalRequest) {
-  const [operation, params] = find(method, path)
+async function run(parts: Parts, { dialect, operation, readQuery }: Route, request: LocalRequest) {
+  const { actor, request_id, path, params, query, body } = request
   const agent = params.agent_id === undefined ? undefined : await agents.find(parts.storage.db, params.agent_id)
   if (params.agent_id !== undefined) {
     if (!agent) throw notFound('Agent', params.agent_id)
@@ -104,25 +114,31 @@ async function run(parts: Parts, actor: Actor, request_id: string, { method, pat
   const sent = body === undefined ? {} : JSON.parse(String(body))
   const input = {
     params,
-    query: operation.query ? queryReader(operation.query)(query) : {},
+    query: operation.query ? readQuery(query) : {},
     body: operation.body ? validate(operation.body, sent) : undefined,
   }
-  const exchange = { path, request_id, actor, agent, address: null }
-  return runAndRender(
-    { parts },
-    { exchange, operation, input, fields: Object.keys(sent), delivery: PLAIN_REPLY, closedAgents: async () => [] },
-  )
+  const call = {
+    dialect,
+    operation,
+    input,
+    fields: Object.keys(sent),
+    actor,
+    agent_id: agent?.id ?? null,
+    path,
+    request_id,
+    address: null,
+    closedAgents: async () => [],
+  }
+  return runOperation(parts, call, PLAIN_REPLY)
 }
 
-function find(method: string, path: string): [Operation, Record<string, string>] {
-  // The path with most literal words wins: /v1/keys/self is not a key's id.
-  const byWords = operations.toSorted((a, b) => a.path.split('{').length - b.path.split('{').length)
-  for (const operation of byWords) {
-    const pattern = new RegExp(`^${operation.path.replaceAll(/\{(\w+)\}/g, '(?<$1>[^/]+)')}$`)
-    const match = operation.method === method && pattern.exec(path)
+function find(routes: readonly Route[], method: string, path: string): [Route, Record<string, string>] {
+  for (const route of routes) {
+    const pattern = new RegExp(`^${route.path.replaceAll(/\{(\w+)\}/g, '(?<$1>[^/]+)')}$`)
+    const match = route.method === method && pattern.exec(path)
     if (match) {
       const params = Object.entries(match.groups ?? {}).map(([name, value]) => [name, decodeURIComponent(value)])
-      return [operation, Object.fromEntries(params)]
+      return [route, Object.fromEntries(params)]
     }
   }
   throw new ApiError('not_found', 'No such path')

@@ -8,7 +8,7 @@ const INTEGER = /^-?(0|[1-9]\d{0,15})$/
  * Makes a strict reader of query strings out of a shape. A field that the shape calls an integer is one only when it is
  * written as one: `1e2`, `0x10` and `10.0` are not.
  */
-export function queryReader(shape: z.ZodObject): (raw: string) => unknown {
+export function queryReader(shape: z.ZodObject): (raw: string) => Record<string, unknown> {
   const { properties = {} } = z.toJSONSchema(shape, { io: 'input' })
   const integers = new Set(
     Object.entries(properties).flatMap(([name, field]) =>

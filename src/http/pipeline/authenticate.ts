@@ -1,14 +1,15 @@
 import type { Socket } from 'node:net'
 import { ApiError, forbidden, unavailable } from '../../errors.ts'
 import type { Logger } from '../../lib/log.ts'
+import { withValue } from '../../lib/with-value.ts'
 import type { Actor } from '../../operation/actor.ts'
 import { addressBucket } from '../../security/ip-list.ts'
 import { isWellFormedKey } from '../../security/key-format.ts'
 import { sha256 } from '../../security/secrets.ts'
 import { type RefusedToken, refuse } from '../../security/tokens/bearer-token.ts'
 import type { TokenGrant, VerifyToken } from '../../security/tokens/token-verifier.ts'
-import type { AgentGate, Exchange } from './exchange.ts'
 import type { FailureLimit } from './failure-limit.ts'
+import type { Arrived, FoundAgent, Known } from './stages.ts'
 
 export type VerifyKey = (hash: string) => Actor | undefined | Promise<Actor | undefined>
 
@@ -16,7 +17,7 @@ export type Credentials = {
   verifyKey: VerifyKey
   /** Of the service's own `auth`. */
   verifyToken: VerifyToken | undefined
-  findAgent(ref: string): AgentGate | undefined | Promise<AgentGate | undefined>
+  findAgent(ref: string): FoundAgent | undefined | Promise<FoundAgent | undefined>
   failures: FailureLimit
   /** The tier of tokens. */
   tier: string
@@ -26,17 +27,17 @@ export type Credentials = {
 const BEARER = /^Bearer ([\x21-\x7e]{1,8192})$/i
 const KEY_PREFIX = 'mrg_'
 
-/** Finds the actor behind the Authorization header. Whatever is wrong with it, the answer is the same. */
+/** Finds the actor who shows a key or a token. Whatever is wrong with it, the answer is the same. */
 export function authenticator(credentials: Credentials) {
   const { verifyKey, failures } = credentials
 
   // A client sends the same key with every request of a connection: its hash is worked out once.
   const hashes = new WeakMap<Socket, { authorization: string; hash: string }>()
 
-  const findActor = (exchange: Exchange) => {
-    const { headers, raw } = exchange.request
-    const { authorization = '' } = headers
-    const known = hashes.get(raw.socket)
+  const findActor = (arrived: Arrived) => {
+    const { headers, socket } = arrived.message
+    const authorization = arrived.dialect.authorization(headers) ?? ''
+    const known = hashes.get(socket)
     if (known?.authorization === authorization) return verifyKey(known.hash)
 
     const bearer = BEARER.exec(authorization)?.[1]
@@ -44,45 +45,43 @@ export function authenticator(credentials: Credentials) {
     if (bearer.startsWith(KEY_PREFIX)) {
       if (!isWellFormedKey(bearer)) return undefined
       const hash = sha256(bearer)
-      hashes.set(raw.socket, { authorization, hash })
+      hashes.set(socket, { authorization, hash })
       return verifyKey(hash)
     }
     // To look at a token may mean to ask its provider: nobody gets to send floods there.
-    failures.refuseBlocked(addressBucket(exchange.address))
-    return actorOfToken(bearer, exchange, credentials)
+    failures.refuseBlocked(addressBucket(arrived.address))
+    return actorOfToken(bearer, arrived, credentials)
   }
-  const refuseFailed = async (exchange: Exchange): Promise<void> => {
-    await failures.count(addressBucket(exchange.address))
+  const refuseFailed = async (arrived: Arrived): Promise<never> => {
+    await failures.count(addressBucket(arrived.address))
     throw unauthorized()
   }
 
-  return (exchange: Exchange): void | Promise<void> => {
-    const found = findActor(exchange)
-    const admit = (actor: Actor | undefined) => {
-      exchange.actor = actor
-      if (!actor) return refuseFailed(exchange)
-    }
-    return found instanceof Promise ? found.then(admit) : admit(found)
-  }
+  return (arrived: Arrived): Known | Promise<Known> =>
+    withValue(findActor(arrived), (actor) => {
+      if (!actor) return refuseFailed(arrived)
+      arrived.trace.actor = actor
+      return { arrived, actor }
+    })
 }
 
 /** The service's own provider first; a token it does not know may be one that the agent of this path accepts. */
-async function actorOfToken(token: string, exchange: Exchange, credentials: Credentials): Promise<Actor | undefined> {
+async function actorOfToken(token: string, arrived: Arrived, credentials: Credentials): Promise<Actor | undefined> {
   const { verifyToken, findAgent, tier } = credentials
   const judged = verifyToken ? await verifyToken(token) : refuse('malformed')
   if (judged.ok) return tokenActor(judged, null, tier)
-  throwWhatMayBeHeard(judged, exchange, credentials)
+  throwWhatMayBeHeard(judged, arrived, credentials)
 
-  const { agent_id: ref } = exchange.request.params as { agent_id?: string }
+  const { agent_id: ref } = arrived.params
   const agent = ref === undefined ? undefined : await findAgent(ref)
   if (!agent?.verifyToken) return undefined
   const judgedByAgent = await agent.verifyToken(token)
   if (judgedByAgent.ok) return tokenActor(judgedByAgent, agent.id, tier)
-  throwWhatMayBeHeard(judgedByAgent, exchange, credentials)
+  throwWhatMayBeHeard(judgedByAgent, arrived, credentials)
   return undefined
 }
 
-function throwWhatMayBeHeard({ reason, detail }: RefusedToken, { request_id }: Exchange, { log }: Credentials): void {
+function throwWhatMayBeHeard({ reason, detail }: RefusedToken, { request_id }: Arrived, { log }: Credentials): void {
   if (reason === 'forbidden') throw forbidden('This token carries no scope that counts here')
   if (reason !== 'unavailable') return
   log.warn({ request_id, detail }, 'the identity provider could not be asked about a token')

@@ -1,8 +1,7 @@
-import type { Operation } from '../../operation.ts'
 import type { Cors, Gate } from '../../security/gate.ts'
-import type { Rendered } from '../dialects/respond.ts'
-import type { Exchange } from './exchange.ts'
+import type { Rendered } from '../dialects/dialect.ts'
 import { passesGate } from './pass-gate.ts'
+import type { Arrived } from './stages.ts'
 
 const EXPOSED = [
   'X-Request-Id',
@@ -35,25 +34,25 @@ type Policies = {
  * before one is looked at. Of an agent's and the service's list the agent's holds on its routes. Never with credentials.
  */
 export function allowOrigin({ gate, findGate, now }: Policies) {
-  const grant = (exchange: Exchange, cors: Cors | undefined) => {
-    const { origin } = exchange.request.headers
+  const grant = (arrived: Arrived, cors: Cors | undefined) => {
+    const { origin } = arrived.message.headers
     if (origin === undefined || !cors?.origins.has(origin)) return
-    exchange.cors = cors
-    exchange.headers['Access-Control-Allow-Origin'] = origin
-    exchange.headers['Access-Control-Expose-Headers'] = EXPOSED
-    exchange.headers['Vary'] = 'Origin'
+    arrived.cors = cors
+    arrived.headers['Access-Control-Allow-Origin'] = origin
+    arrived.headers['Access-Control-Expose-Headers'] = EXPOSED
+    arrived.headers['Vary'] = 'Origin'
   }
-  const grantBelow = async (exchange: Exchange, ref: string) => {
+  const grantBelow = async (arrived: Arrived, ref: string) => {
     const own = await findGate(ref)
-    if (!own?.cors) return grant(exchange, gate().cors)
-    if (passesGate(exchange, own, now())) grant(exchange, own.cors)
+    if (!own?.cors) return grant(arrived, gate().cors)
+    if (passesGate(arrived, own, now())) grant(arrived, own.cors)
   }
 
-  return (exchange: Exchange): void | Promise<void> => {
+  return (arrived: Arrived): void | Promise<void> => {
     // Only browsers say where a page is from.
-    if (exchange.request.headers.origin === undefined) return
-    const ref = agentIn(exchange.path)
-    return ref === undefined ? grant(exchange, gate().cors) : grantBelow(exchange, ref)
+    if (arrived.message.headers.origin === undefined) return
+    const ref = agentIn(arrived.path)
+    return ref === undefined ? grant(arrived, gate().cors) : grantBelow(arrived, ref)
   }
 }
 
@@ -68,12 +67,12 @@ function agentIn(path: string): string | undefined {
 }
 
 /** Whether a browser asks beforehand what a page may do, and the page's origin is listed. */
-export function isPreflight({ cors, request: { method, headers } }: Exchange): boolean {
+export function isPreflight({ cors, message: { method, headers } }: Arrived): boolean {
   return cors !== undefined && method === 'OPTIONS' && headers['access-control-request-method'] !== undefined
 }
 
-export function preflightAnswer(operations: readonly Operation[]): (exchange: Exchange) => Rendered {
-  const used = new Set<string>(operations.map(({ method }) => method))
+export function preflightAnswer(routes: readonly { method: string }[]): (arrived: Arrived) => Rendered {
+  const used = new Set<string>(routes.map(({ method }) => method))
   const methods = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'].filter((method) => used.has(method)).join(', ')
   return ({ cors }) => ({
     status: 200,

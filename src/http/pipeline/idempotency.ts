@@ -1,4 +1,4 @@
-import type { FastifyRequest } from 'fastify'
+import type { IncomingMessage } from 'node:http'
 import { ApiError, invalid, unavailable } from '../../errors.ts'
 import { canonicalJson } from '../../lib/json.ts'
 import type { Parts } from '../../operation/parts.ts'
@@ -6,7 +6,7 @@ import { sha256 } from '../../security/secrets.ts'
 import * as claims from '../../storage/claims.ts'
 import type { Database } from '../../storage/database.ts'
 import { isOfDeadService, keepLeases, LEASE_MS, type Lease } from '../../storage/lease.ts'
-import type { Rendered } from '../dialects/respond.ts'
+import type { Rendered } from '../dialects/dialect.ts'
 
 const WAIT_MS = 30_000
 const POLL_MS = 100
@@ -124,9 +124,9 @@ function pause(ms: number): Promise<void> {
 }
 
 /** The header's key, undefined when absent. Quotes around it (the IETF draft's form) do not make another key. */
-export function readIdempotencyKey(request: FastifyRequest): string | undefined {
-  if (request.headers['idempotency-key'] === undefined) return undefined
-  const values = request.raw.headersDistinct['idempotency-key'] ?? []
+export function readIdempotencyKey(message: IncomingMessage): string | undefined {
+  if (message.headers['idempotency-key'] === undefined) return undefined
+  const values = message.headersDistinct['idempotency-key'] ?? []
   const field = 'Idempotency-Key'
   if (values.length > 1) throw invalid({ field, error: 'is given more than once' })
   const key = (values[0] as string).replace(/^"(.*)"$/, '$1')

@@ -3,31 +3,31 @@ import type { Socket } from 'node:net'
 import type { TLSSocket } from 'node:tls'
 import { ApiError, forbidden } from '../../errors.ts'
 import type { Gate } from '../../security/gate.ts'
-import type { Exchange } from './exchange.ts'
+import type { Arrived } from './stages.ts'
 
 /** What the service, or one agent, asks of a connection: HTTPS, a listed address, a client certificate. */
-export function passGate(exchange: Exchange, gate: Gate, time: number): void {
-  const refusal = refusalOf(exchange, gate, time)
+export function passGate(arrived: Arrived, gate: Gate, time: number): void {
+  const refusal = refusalOf(arrived, gate, time)
   if (refusal) throw refusal
 }
 
-export function passesGate(exchange: Exchange, gate: Gate, time: number): boolean {
-  return refusalOf(exchange, gate, time) === undefined
+export function passesGate(arrived: Arrived, gate: Gate, time: number): boolean {
+  return refusalOf(arrived, gate, time) === undefined
 }
 
-function refusalOf(exchange: Exchange, { https, addresses, certificate }: Gate, time: number): ApiError | undefined {
-  if (https && !exchange.secure) {
+function refusalOf(arrived: Arrived, { https, addresses, certificate }: Gate, time: number): ApiError | undefined {
+  if (https && !arrived.secure) {
     return new ApiError('https_required', 'This is served over HTTPS only. What was sent just now went in plain text')
   }
-  if (addresses && !addresses.allows(exchange.address)) return forbidden('This address is not on the allow-list')
+  if (addresses && !addresses.allows(arrived.address)) return forbidden('This address is not on the allow-list')
   if (!certificate) return undefined
-  const peer = peerCertificate(exchange.request.raw.socket)
+  const peer = peerCertificate(arrived.message.socket)
   if (!peer) return forbidden('This needs a client certificate')
   return certificate(peer, time) ? undefined : forbidden('This client certificate is not accepted')
 }
 
 /** Of an agent's and the service's promise the longer one holds: browsers keep one for the whole host. */
-export function promiseHttps({ secure, headers }: Exchange, { hsts }: Gate): void {
+export function promiseHttps({ secure, headers }: Arrived, { hsts }: Gate): void {
   if (hsts === undefined || !secure) return
   const name = 'Strict-Transport-Security'
   const promised = Number(/\d+/.exec(headers[name] ?? '')?.[0] ?? 0)

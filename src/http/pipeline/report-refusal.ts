@@ -1,18 +1,18 @@
 import type { ApiError, ErrorCode } from '../../errors.ts'
 import type { AuditTrail } from '../../operation/audit-trail.ts'
-import type { Exchange } from './exchange.ts'
+import type { Arrived } from './stages.ts'
 
 const REFUSALS = new Set<ErrorCode>(['unauthorized', 'mfa_required', 'forbidden', 'https_required', 'rate_limited'])
 
 /** Tells the audit log who was not let in; other errors are no refusals. */
-export function reportRefusal(audit: AuditTrail, exchange: Exchange, { code }: ApiError): void {
+export function reportRefusal(audit: AuditTrail, arrived: Arrived, { code }: ApiError): void {
   if (!REFUSALS.has(code)) return
-  const { actor, route, agent, request_id, address } = exchange
+  const { trace, route, request_id, address } = arrived
   audit.refuse({
     code,
-    actor: actor ?? null,
+    actor: trace.actor,
     action: route?.operation.id ?? null,
-    agent_id: agent?.id ?? null,
+    agent_id: trace.agent_id,
     target: null,
     request_id,
     address,

@@ -1,9 +1,8 @@
 import { ApiError } from '../../errors.ts'
-import type { Actor } from '../../operation/actor.ts'
 import { type Operation, protectedNames } from '../../operation.ts'
 import type { Gate } from '../../security/gate.ts'
 import type { AttemptResult } from '../../security/one-time-code.ts'
-import type { Exchange } from './exchange.ts'
+import type { Admitted } from './stages.ts'
 
 /** Tries a key's one-time code, which is spent by that; undefined for a key without a second factor. */
 export type SpendCode = (key_id: string, code: string) => Promise<AttemptResult | undefined>
@@ -13,17 +12,16 @@ const CODE = /^\d{6}$/
 
 /** Asks for a one-time code where the service or the agent wants one for this operation. */
 export function requireCode(
-  exchange: Exchange,
-  operation: Operation,
+  admitted: Admitted,
   body: unknown,
   { gates, spend }: { gates: Gate[]; spend: SpendCode },
 ): void | Promise<void> {
-  if (needsCode(operation, body, gates)) return readAndSpend(exchange, spend)
+  if (needsCode(admitted.route.operation, body, gates)) return readAndSpend(admitted, spend)
 }
 
-async function readAndSpend(exchange: Exchange, spend: SpendCode): Promise<void> {
-  const { kind, id } = exchange.actor as Actor
-  const code = exchange.request.headers[HEADER]
+async function readAndSpend({ arrived, actor }: Admitted, spend: SpendCode): Promise<void> {
+  const { kind, id } = actor
+  const code = arrived.message.headers[HEADER]
   if (kind !== 'key') throw codeRequired('This needs a one-time code, which only an API key can have')
   if (typeof code !== 'string' || !CODE.test(code)) {
     throw codeRequired('This needs a one-time code: send its six digits as X-Service-OTP')

@@ -1,19 +1,20 @@
 import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify'
 import { ApiError, type ErrorCode } from '../../errors.ts'
-import { renderError, send, toApiError } from '../dialects/respond.ts'
 import { reportRefusal } from '../pipeline/report-refusal.ts'
-import { type Front, openExchange } from './front.ts'
+import { toApiError } from '../pipeline/to-api-error.ts'
+import { arrive, type Front } from './front.ts'
+import { send } from './send.ts'
 
 /** Every request that fails ends here, wherever it failed. */
 export function answerFailure(front: Front, error: unknown, request: FastifyRequest, reply: FastifyReply): void {
   const { audit, log } = front.edge.parts
   // Fastify may refuse a request before we have seen it.
-  request.exchange ??= openExchange(front, request, request.routeOptions.config.route)
-  const { request_id, headers } = request.exchange
+  request.arrived ??= arrive(front, request, request.routeOptions.config.route)
+  const { request_id, headers, dialect } = request.arrived
   const apiError = toApiError(fromFastify(error, request), log, request_id)
-  reportRefusal(audit, request.exchange, apiError)
+  reportRefusal(audit, request.arrived, apiError)
   if (!front.requests.all && apiError.status >= 500) front.requests.answered(request, apiError.status)
-  send(reply.headers(headers), renderError(apiError, request_id))
+  send(reply.headers(headers), dialect.error(apiError, request_id))
 }
 
 const FASTIFY_ERRORS: Record<string, [ErrorCode, string]> = {

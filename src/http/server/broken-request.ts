@@ -1,6 +1,6 @@
 import type { Socket } from 'node:net'
 import { ApiError, type ErrorCode } from '../../errors.ts'
-import { renderError, standardHeaders } from '../dialects/respond.ts'
+import { dialects } from '../dialects/dialects.ts'
 
 export const HEADER_BYTES = 16_384
 
@@ -22,9 +22,10 @@ export function connectRefusal(): ApiError {
 
 /** Below the router there is a socket and nothing else; the client gets our envelope all the same. */
 export function answerRaw(socket: Socket, error: ApiError, request_id: string): void {
-  const { status, headers, body } = renderError(error, request_id)
+  const [dialect] = dialects
+  const { status, headers, body } = dialect.error(error, request_id)
   const all = {
-    ...standardHeaders(request_id),
+    ...dialect.headers(request_id),
     ...headers,
     'Content-Length': Buffer.byteLength(body),
     Connection: 'close',

@@ -1,33 +1,49 @@
+import type { IncomingMessage } from 'node:http'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { type Delivery, type Mode, PLAIN_REPLY } from '../../operation/delivery.ts'
-import { renderError, send, sendLines, sendRaw, toApiError } from '../dialects/respond.ts'
-import { EventStream } from '../dialects/stream.ts'
-import type { Exchange, Route } from '../pipeline/exchange.ts'
+import type { Operation } from '../../operation.ts'
 import { isReplay } from '../pipeline/idempotency.ts'
+import type { Admitted } from '../pipeline/stages.ts'
+import { toApiError } from '../pipeline/to-api-error.ts'
+import { EventStream } from './event-stream.ts'
 import type { Front } from './front.ts'
-
-/** A request that has been let in, and the reply that it gets. */
-type Asked = { exchange: Exchange; route: Route; reply: FastifyReply }
+import { send, sendLines, sendRaw } from './send.ts'
 
 /** Runs the operation and sends its answer as the client wants it: as one reply or as a stream of events. */
-export function deliver(front: Front, asked: Asked): Promise<void> {
-  return wantsStream(asked) ? deliverStream(front, asked) : deliverReply(front, asked)
+export function deliver(front: Front, request: FastifyRequest, reply: FastifyReply): Promise<void> {
+  const { admitted } = request
+  const body = request.body as Buffer | undefined
+  return wantsStream(admitted.route.operation, request)
+    ? deliverStream(front, admitted, body, reply)
+    : deliverReply(front, admitted, body, reply)
 }
 
-async function deliverReply({ steps }: Front, { exchange, route, reply }: Asked): Promise<void> {
-  const { request, headers } = exchange
-  const mode: Mode = route.operation.accepted && prefersAsync(request) ? 'background' : 'reply'
-  const onHangUp = route.operation.streams && mode === 'reply' ? hangUpOf(reply) : undefined
-  const rendered = await steps.run(exchange, route, bodyOf(request), { ...PLAIN_REPLY, mode, onHangUp })
+async function deliverReply(
+  { steps }: Front,
+  admitted: Admitted,
+  body: Buffer | undefined,
+  reply: FastifyReply,
+): Promise<void> {
+  const { message, headers } = admitted.arrived
+  const { accepted, streams } = admitted.route.operation
+  const mode: Mode = accepted && prefersAsync(message) ? 'background' : 'reply'
+  const onHangUp = streams && mode === 'reply' ? hangUpOf(reply) : undefined
+  const rendered = await steps.run(admitted, body, { ...PLAIN_REPLY, mode, onHangUp })
   if (rendered.lines) await sendLines(reply, headers, rendered)
   else sendRaw(reply, headers, rendered)
 }
 
-async function deliverStream({ edge, steps }: Front, { exchange, route, reply }: Asked): Promise<void> {
-  const { request, request_id, headers } = exchange
-  const stream = new EventStream(reply, headers)
+async function deliverStream(
+  { edge, steps }: Front,
+  admitted: Admitted,
+  bytes: Buffer | undefined,
+  reply: FastifyReply,
+): Promise<void> {
+  const { message, request_id, headers } = admitted.arrived
+  const { dialect, operation } = admitted.route
+  const stream = new EventStream(reply, headers, dialect)
   try {
-    const rendered = await steps.run(exchange, route, bodyOf(request), streamDelivery(stream, reply, request))
+    const rendered = await steps.run(admitted, bytes, streamDelivery(stream, reply, message))
     const { status, headers: sent, body } = rendered
     if (status === 202) {
       send(reply.headers(headers), rendered)
@@ -36,19 +52,18 @@ async function deliverStream({ edge, steps }: Front, { exchange, route, reply }:
     // A repeated answer brings no events of its own.
     if (isReplay(sent)) {
       Object.assign(headers, sent)
-      const { data } = JSON.parse(body) as { data: never }
-      for (const event of route.operation.streams?.replay?.(data) ?? []) stream.send(event)
+      for (const event of operation.streams?.replay?.(dialect.dataOf(rendered) as never) ?? []) stream.send(event)
     }
     stream.send({ id: 'done', event: 'done', data: body })
   } catch (error) {
     if (!stream.opened) throw error
-    const { body } = renderError(toApiError(error, edge.parts.log, request_id), request_id)
+    const { body } = dialect.error(toApiError(error, edge.parts.log, request_id), request_id)
     stream.send({ id: 'done', event: 'error', data: body })
   }
   stream.end()
 }
 
-function streamDelivery(stream: EventStream, reply: FastifyReply, { headers }: FastifyRequest): Delivery {
+function streamDelivery(stream: EventStream, reply: FastifyReply, { headers }: IncomingMessage): Delivery {
   return {
     mode: 'stream',
     onHangUp: hangUpOf(reply),
@@ -58,18 +73,13 @@ function streamDelivery(stream: EventStream, reply: FastifyReply, { headers }: F
   }
 }
 
-function bodyOf({ body }: FastifyRequest): Buffer | undefined {
-  return body as Buffer | undefined
-}
-
-function wantsStream({ exchange, route }: Asked): boolean {
-  const { streams } = route.operation
+function wantsStream({ streams }: Operation, { headers }: FastifyRequest): boolean {
   if (!streams) return false
-  return streams.always === true || /\btext\/event-stream\b/i.test(exchange.request.headers.accept ?? '')
+  return streams.always === true || /\btext\/event-stream\b/i.test(headers.accept ?? '')
 }
 
 /** RFC 7240. */
-function prefersAsync({ headers }: FastifyRequest): boolean {
+function prefersAsync({ headers }: IncomingMessage): boolean {
   return /(?:^|,)\s*respond-async\s*(?:$|[,;])/i.test(String(headers.prefer ?? ''))
 }
 

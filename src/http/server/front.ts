@@ -1,69 +1,107 @@
 import type { FastifyContextConfig, FastifyRequest } from 'fastify'
+import { withValue } from '../../lib/with-value.ts'
 import { type IpList, ipList } from '../../security/ip-list.ts'
-import { standardHeaders } from '../dialects/respond.ts'
+import type { Route } from '../dialects/dialect.ts'
+import { dialects } from '../dialects/dialects.ts'
+import { isSecure } from '../pipeline/client.ts'
 import { isPreflight } from '../pipeline/cors.ts'
-import type { Exchange } from '../pipeline/exchange.ts'
+import type { Edge } from '../pipeline/edge.ts'
 import { promiseHttps } from '../pipeline/pass-gate.ts'
-import { type Edge, type Pipeline, pipeline } from '../pipeline/pipeline.ts'
-import { isSecure } from './client.ts'
+import { type Pipeline, pipeline } from '../pipeline/pipeline.ts'
+import type { Admitted, Arrived, PathParams } from '../pipeline/stages.ts'
 import { RequestLog } from './request-log.ts'
+import { routeCheck } from './require-route.ts'
 import { checkBodyHeaders, checkTransport } from './transport.ts'
 
+declare module 'fastify' {
+  interface FastifyRequest {
+    arrived: Arrived
+    /** There for the handler of a route: the steps before have let the request in. */
+    admitted: Admitted
+  }
+  interface FastifyContextConfig {
+    route?: Route
+    /** Answers without a key. */
+    open?: boolean
+    /** Answers whatever the settings say: whoever watches over the service must reach it. */
+    probe?: boolean
+  }
+}
+
 /** What the server holds for every request. */
-export type Front = { edge: Edge; steps: Pipeline; trusted: IpList; requests: RequestLog }
+export type Front = {
+  edge: Edge
+  steps: Pipeline
+  routes: readonly Route[]
+  requireRoute(arrived: Arrived): Route
+  trusted: IpList
+  requests: RequestLog
+}
 
 export function openFront(edge: Edge): Front {
   const { config, log } = edge.parts
+  const routes = dialects.flatMap((dialect) => dialect.routes(edge.operations))
   return {
     edge,
     steps: pipeline(edge),
+    routes,
+    requireRoute: routeCheck(routes),
     trusted: ipList(config.server.trustedProxies),
     requests: new RequestLog(log),
   }
 }
 
 /** A request before anything is known of it. */
-export function openExchange({ edge, trusted }: Front, request: FastifyRequest, route: Exchange['route']): Exchange {
+export function arrive({ edge, trusted }: Front, request: FastifyRequest, route: Route | undefined): Arrived {
   const { newId, now } = edge.parts
-  const target = request.raw.url ?? '/'
+  const { raw: message, params } = request
+  const target = message.url ?? '/'
   const mark = target.indexOf('?')
   const request_id = newId('req', now())
-  const exchange: Exchange = {
-    request,
+  const dialect = route?.dialect ?? dialects[0]
+  const arrived: Arrived = {
+    message,
+    dialect,
+    route,
+    params: params as PathParams,
     request_id,
     started: performance.now(),
     path: mark < 0 ? target : target.slice(0, mark),
     query: mark < 0 ? '' : target.slice(mark + 1),
-    route,
-    headers: standardHeaders(request_id),
-    secure: isSecure(request, trusted),
-    address: request.socket.remoteAddress ?? '',
-    actor: undefined,
+    headers: dialect.headers(request_id),
+    secure: isSecure(message, trusted),
+    address: message.socket.remoteAddress ?? '',
     rate: undefined,
-    agent: undefined,
     cors: undefined,
+    trace: { actor: null, agent_id: null },
   }
-  promiseHttps(exchange, edge.gate())
-  return exchange
+  promiseHttps(arrived, edge.gate())
+  return arrived
 }
 
 /**
  * Takes a request through the steps before its body: which ones, the route says. Throws, or rejects, where it is
  * refused. Returns a promise only when somebody must be asked, because most requests need not wait for anything.
  */
-export function letIn(front: Front, request: FastifyRequest, route: FastifyContextConfig): void | Promise<void> {
-  const exchange = openExchange(front, request, route.route)
-  request.exchange = exchange
-  checkTransport(exchange)
-  if (route.probe) return
-  const entering = front.steps.enter(exchange)
-  if (route.open) return entering
-  const admitting = entering ? entering.then(() => admit(front, exchange)) : admit(front, exchange)
-  if (admitting) return admitting.then(() => checkBodyHeaders(exchange))
-  checkBodyHeaders(exchange)
+export function letIn(front: Front, request: FastifyRequest, config: FastifyContextConfig): void | Promise<void> {
+  const arrived = arrive(front, request, config.route)
+  request.arrived = arrived
+  checkTransport(arrived)
+  if (config.probe) return
+  const entering = front.steps.enter(arrived)
+  if (config.open) return entering
+  return withValue(entering, () => admit(front, request, arrived))
 }
 
-/** A preflight carries no key. One that is not granted needs a key, as every other request does. */
-function admit({ steps }: Front, exchange: Exchange): void | Promise<void> {
-  if (!isPreflight(exchange)) return steps.admit(exchange)
+function admit({ steps, requireRoute }: Front, request: FastifyRequest, arrived: Arrived): void | Promise<void> {
+  // A preflight carries no key. One that is not granted needs a key, as every other request does.
+  if (isPreflight(arrived)) return checkBodyHeaders(arrived)
+  return withValue(steps.authenticate(arrived), (known) =>
+    withValue(steps.count(known), () =>
+      withValue(steps.authorise(known, requireRoute(arrived), arrived.params), (admitted) => {
+        request.admitted = admitted
+        checkBodyHeaders(arrived)
+      }),
+    ),
+  )
 }

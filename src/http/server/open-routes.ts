@@ -41,7 +41,7 @@ export function addOpenRoutes(
       method: ['GET', 'HEAD'],
       url,
       config,
-      handler: async (request, reply) => sendPage(reply, request.exchange.headers, await answer()),
+      handler: async (request, reply) => sendPage(reply, request.arrived.headers, await answer()),
     })
   }
   const addDocument = (url: string, headers: Record<string, string>, body: () => string) => {

@@ -14,16 +14,16 @@ export class RequestLog {
   }
 
   /** Shows the operation's path and never the query, which may hold what people typed. */
-  answered({ method, exchange }: FastifyRequest, status: number): void {
-    const { request_id, route, path, started, actor, agent } = exchange
+  answered({ method, arrived }: FastifyRequest, status: number): void {
+    const { request_id, route, path, started, trace } = arrived
     const line = {
       request_id,
       method,
-      path: route?.operation.path ?? path.slice(0, 200),
+      path: route?.path ?? path.slice(0, 200),
       status,
       ms: Math.round((performance.now() - started) * 10) / 10,
-      actor: actor?.id,
-      agent: agent?.id,
+      actor: trace.actor?.id,
+      agent: trace.agent_id ?? undefined,
     }
     this.#log[status >= 500 ? 'error' : 'info'](line, 'request')
   }

@@ -2,13 +2,9 @@ import type { Server as HttpServer } from 'node:http'
 import type { Server as HttpsServer } from 'node:https'
 import type { Socket } from 'node:net'
 import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
-import { z } from 'zod'
 import { ApiError } from '../../errors.ts'
-import { sendRaw } from '../dialects/respond.ts'
-import { queryReader } from '../input/query.ts'
 import { preflightAnswer } from '../pipeline/cors.ts'
-import type { Route } from '../pipeline/exchange.ts'
-import type { Edge } from '../pipeline/pipeline.ts'
+import type { Edge } from '../pipeline/edge.ts'
 import { answerFailure } from './answer-failure.ts'
 import { answerRaw, connectRefusal, HEADER_BYTES, parserError } from './broken-request.ts'
 import { Connections } from './connections.ts'
@@ -16,6 +12,7 @@ import { deliver } from './deliver.ts'
 import { type Front, letIn, openFront } from './front.ts'
 import { createHttpServer, listen } from './http-server.ts'
 import { addOpenRoutes } from './open-routes.ts'
+import { sendRaw } from './send.ts'
 import { reloadTls } from './tls.ts'
 
 export type Server = {
@@ -34,7 +31,7 @@ export function createServer(edge: Edge, store: Health): Server {
   const front = openFront(edge)
   const connections = new Connections((socket) => front.requests.flood(socket))
   const app = createRouter(front, connections)
-  addOperations(app, front)
+  addRoutes(app, front)
   addPreflight(app, front)
   addOpenRoutes(app, edge.operations, async () =>
     connections.closing ? 'the service is stopping' : await store.problem(),
@@ -77,7 +74,8 @@ function createRouter(front: Front, connections: Connections): FastifyInstance {
   // Bodies arrive as bytes; the pipeline parses them, strictly.
   app.removeAllContentTypeParsers()
   app.addContentTypeParser('application/json', { parseAs: 'buffer' }, (_request, body, done) => done(null, body))
-  app.decorateRequest('exchange')
+  app.decorateRequest('arrived')
+  app.decorateRequest('admitted')
   app.setErrorHandler(fail)
   // The steps before the body end every request to an unknown path or method.
   app.setNotFoundHandler(() => {
@@ -104,26 +102,23 @@ function createRouter(front: Front, connections: Connections): FastifyInstance {
   return app
 }
 
-function addOperations(app: FastifyInstance, front: Front): void {
-  for (const operation of front.edge.operations) {
-    const route: Route = { operation, readQuery: queryReader(operation.query ?? z.strictObject({})) }
+function addRoutes(app: FastifyInstance, front: Front): void {
+  for (const route of front.routes) {
     app.route({
-      method: operation.method,
-      url: operation.path.replaceAll(/\{(\w+)\}/g, ':$1'),
+      method: route.method,
+      url: route.path.replaceAll(/\{(\w+)\}/g, ':$1'),
       config: { route },
       handler(request, reply) {
-        deliver(front, { exchange: request.exchange, route, reply }).catch((error: unknown) =>
-          answerFailure(front, error, request, reply),
-        )
+        deliver(front, request, reply).catch((error: unknown) => answerFailure(front, error, request, reply))
       },
     })
   }
 }
 
 /** What browsers ask beforehand; where that is not granted, the steps before have refused it. */
-function addPreflight(app: FastifyInstance, { edge }: Front): void {
-  const answer = preflightAnswer(edge.operations)
-  app.options('*', ({ exchange }, reply) => sendRaw(reply, exchange.headers, answer(exchange)))
+function addPreflight(app: FastifyInstance, { routes }: Front): void {
+  const answer = preflightAnswer(routes)
+  app.options('*', ({ arrived }, reply) => sendRaw(reply, arrived.headers, answer(arrived)))
 }
 
 /** Answers what the router never sees, because Node could not read it or would not hand it on. */

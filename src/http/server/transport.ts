@@ -1,5 +1,6 @@
+import type { IncomingHttpHeaders } from 'node:http'
 import { ApiError } from '../../errors.ts'
-import type { Exchange } from '../pipeline/exchange.ts'
+import type { Arrived } from '../pipeline/stages.ts'
 
 const MAX_HEADERS = 100
 const KEY_IN_URL = /(?:^|&)(?:api_key|apikey|access_token|key|token|secret)=/i
@@ -10,8 +11,8 @@ const LENGTHS_OF_ONCE = new Set([...ONCE].map(({ length }) => length))
 const JSON_TYPE = /^application\/json\s*(?:;\s*charset=(?:utf-8|"utf-8")\s*)?$/i
 
 /** What nothing behind it should ever see, and a key in the URL: it would end up in logs on the way here. */
-export function checkTransport({ request, path, query }: Exchange): void {
-  const { rawHeaders, httpVersion, headers } = request.raw
+export function checkTransport({ message, path, query }: Arrived): void {
+  const { rawHeaders, httpVersion, headers } = message
   if (rawHeaders.length > MAX_HEADERS * 2) {
     throw new ApiError('headers_too_large', `More than ${MAX_HEADERS} headers`)
   }
@@ -39,7 +40,7 @@ export function checkTransport({ request, path, query }: Exchange): void {
 }
 
 /** Bodies are JSON in UTF-8, as they are: nothing is inflated or recoded. */
-export function checkBodyHeaders({ request: { headers } }: Exchange): void {
+export function checkBodyHeaders({ message: { headers } }: Arrived): void {
   const encoding = headers['content-encoding']
   if (encoding && encoding !== 'identity') {
     throw new ApiError('unsupported_media_type', 'Send the body without encoding')
@@ -50,7 +51,7 @@ export function checkBodyHeaders({ request: { headers } }: Exchange): void {
   }
 }
 
-function hasBody(headers: Exchange['request']['headers']): boolean {
+function hasBody(headers: IncomingHttpHeaders): boolean {
   return headers['transfer-encoding'] !== undefined || (headers['content-length'] ?? '0') !== '0'
 }
 

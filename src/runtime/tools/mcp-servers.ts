@@ -5,7 +5,7 @@ import { type McpAddress, McpConnection } from './mcp-connection.ts'
 import type { ToolWorld } from './tool.ts'
 
 /** What a server has said of itself. */
-type Known = { tools: Tool[]; prior: PriorDiscovery; until: number }
+type Discovered = { tools: Tool[]; prior: PriorDiscovery; until: number }
 
 type Idle = { key: string; connection: McpConnection; timer: NodeJS.Timeout }
 
@@ -17,7 +17,7 @@ const MAX_IDLE = 100
 /** MCP servers as the runs of this process know them: their tools, and connections that wait for the next run. */
 export class McpServers {
   readonly #now: () => number
-  readonly #known = new Map<string, Known>()
+  readonly #known = new Map<string, Discovered>()
   readonly #idle = new Set<Idle>()
   #isClosed = false
 

@@ -7,79 +7,85 @@ import { Unwritten } from '../../operation/unwritten.ts'
 import { changes, isAudited, type Operation } from '../../operation.ts'
 import type { Database } from '../../storage/database.ts'
 import type { JournalEntry } from '../../storage/journal/entry.ts'
-import { type Rendered, render } from '../dialects/respond.ts'
-import type { AgentGate } from './exchange.ts'
+import type { Dialect, Rendered } from '../dialects/dialect.ts'
 import type { Held } from './idempotency.ts'
 
-export type Run = {
-  exchange: {
-    path: string
-    request_id: string
-    actor: Actor | undefined
-    agent: Pick<AgentGate, 'id'> | undefined
-    /** Null on the host itself. */
-    address: string | null
-  }
+/** What an operation is called with, in its shapes. */
+export type Input = { params: Record<string, unknown>; query: Record<string, unknown>; body: unknown }
+
+/** One operation to run, and for whom. */
+export type Call = {
+  dialect: Dialect
   operation: Operation
-  input: { params: unknown; query: unknown; body: unknown }
+  input: Input
   /** The names of the fields that were sent. */
   fields: string[]
-  delivery: Delivery
+  actor: Actor
+  /** The agent that it is about. */
+  agent_id: string | null
+  path: string
+  request_id: string
+  /** Null on the host itself. */
+  address: string | null
   /** The agents whose own gate the request does not pass. */
   closedAgents(): Promise<readonly string[]>
-  held?: Held
 }
 
 /** The effects, their audit entry and, for a request that may be repeated, its reply commit together. */
-export async function runAndRender({ parts }: { parts: Parts }, run: Run): Promise<Rendered> {
-  const { exchange, operation, input, delivery, held } = run
-  const { path, request_id } = exchange
-  // A search has its page in the body.
-  const paging = operation.method === 'GET' ? input.query : input.body
-  const toReply = (result: unknown) => render(operation, result, { path, paging })
-  // Written out: a second spread would cost more than all the rest of this function.
-  const contextOn = (db: Database): Context => ({
+export async function runOperation(parts: Parts, call: Call, delivery: Delivery, held?: Held): Promise<Rendered> {
+  const { operation, input } = call
+  if (changes(operation) && operation.transaction !== false) {
+    return parts.storage.transaction(async (db) => {
+      const result = await operation.run(input, contextOf(parts, call, delivery, db))
+      if (isAudited(operation)) await recordChange(parts, call, 'success', result, db)
+      const reply = replyTo(call, result)
+      if (held && !(await held.complete(db, reply))) throw takenOver()
+      return reply
+    })
+  }
+  const { db } = parts.storage
+  // Outside of a transaction a crash could come between the change and its entry, so one is written before.
+  if (isAudited(operation)) await recordChange(parts, call, 'started', undefined, db)
+  const result = await operation.run(input, contextOf(parts, call, delivery, db))
+  const written = result instanceof Unwritten ? await write(parts, call, result, held) : undefined
+  if (isAudited(operation)) await recordChange(parts, call, 'success', result, db)
+  const reply = written ?? replyTo(call, result)
+  if (held && !written && !(await held.complete(db, reply))) throw takenOver()
+  return reply
+}
+
+/** What the client wants is written out: a second spread would cost more than all the rest. */
+function contextOf(parts: Parts, call: Call, delivery: Delivery, db: Database): Context {
+  const { actor, request_id } = call
+  return {
     ...parts,
     db,
-    actor: exchange.actor as Actor,
+    actor,
     request_id,
-    shownAgents: async () => ({ only: (exchange.actor as Actor).scope.agent_id, except: await run.closedAgents() }),
+    shownAgents: async () => ({ only: actor.scope.agent_id, except: await call.closedAgents() }),
     mode: delivery.mode,
     onHangUp: delivery.onHangUp,
     emit: delivery.emit,
     openStream: delivery.openStream,
     last_event_id: delivery.last_event_id,
-  })
-
-  if (!changes(operation) || operation.transaction === false) {
-    // Outside of a transaction a crash could come between the change and its entry, so one is written before.
-    if (isAudited(operation)) await recordChange(parts, run, 'started', undefined, parts.storage.db)
-    const result = await operation.run(input, contextOn(parts.storage.db))
-    if (isAudited(operation)) await recordChange(parts, run, 'success', result, parts.storage.db)
-    if (result instanceof Unwritten) return await write(result, toReply, parts, held)
-    const reply = toReply(result)
-    if (held && !(await held.complete(parts.storage.db, reply))) throw takenOver()
-    return reply
   }
+}
 
-  return parts.storage.transaction(async (db) => {
-    const result = await operation.run(input, contextOn(db))
-    if (isAudited(operation)) await recordChange(parts, run, 'success', result, db)
-    const reply = toReply(result)
-    if (held && !(await held.complete(db, reply))) throw takenOver()
-    return reply
-  })
+function replyTo({ dialect, operation, input, path }: Call, result: unknown): Rendered {
+  // A search has its page in the body.
+  const paging = operation.method === 'GET' ? input.query : input.body
+  return dialect.reply(operation, result, { path, paging })
 }
 
 /** What the operation left and, for a request that may be repeated, the reply go to disk in one commit. */
 async function write(
-  { entry, answer, lost, ended }: Unwritten,
-  toReply: (result: unknown) => Rendered,
   { journal }: Parts,
+  call: Call,
+  { entry, answer, lost, ended }: Unwritten,
   held: Held | undefined,
 ): Promise<Rendered> {
   try {
-    const reply = answer instanceof ApiError ? undefined : toReply(answer)
+    const reply = answer instanceof ApiError ? undefined : replyTo(call, answer)
     const written = await journal.commit(held && reply ? withReply(entry, held, reply) : entry)
     if (!written) throw conflict(lost ?? 'Another node was faster')
     if (!reply) throw answer
@@ -104,20 +110,19 @@ function withReply(entry: JournalEntry, held: Held, reply: Rendered): JournalEnt
 
 async function recordChange(
   { audit }: Parts,
-  run: Run,
+  call: Call,
   outcome: 'started' | 'success',
   result: unknown,
   db: Database,
 ): Promise<void> {
-  const { exchange, operation, input, fields } = run
-  const { actor = null, agent, request_id, address } = exchange
+  const { actor, agent_id, operation, input, fields, request_id, address } = call
   const made = (result as { id?: unknown } | undefined)?.id
   const target = typeof made === 'string' ? made : (Object.values(Object(input.params)).at(-1) as string | undefined)
   const isAgent = target?.startsWith('agt_') ? target : null
   await audit.record(db, {
     actor,
     action: operation.id,
-    agent_id: agent?.id ?? isAgent,
+    agent_id: agent_id ?? isAgent,
     target: target ?? null,
     request_id,
     address,

@@ -1,6 +1,7 @@
 import type { ServerResponse } from 'node:http'
 import type { FastifyReply } from 'fastify'
 import type { StreamEvent } from '../../runtime/transcript.ts'
+import type { Dialect } from '../dialects/dialect.ts'
 
 const PING_MS = 15_000
 
@@ -12,14 +13,16 @@ export class EventStream {
   readonly #reply: FastifyReply
   readonly #raw: ServerResponse
   readonly #headers: Record<string, string>
+  readonly #dialect: Dialect
   readonly #waiting: StreamEvent[] = []
   #ping: NodeJS.Timeout | undefined
   #ended = false
 
-  constructor(reply: FastifyReply, headers: Record<string, string>) {
+  constructor(reply: FastifyReply, headers: Record<string, string>, dialect: Dialect) {
     this.#reply = reply
     this.#raw = reply.raw
     this.#headers = headers
+    this.#dialect = dialect
   }
 
   /** Whether the client has been told that this is a stream; before that an error is an ordinary reply. */
@@ -58,12 +61,9 @@ export class EventStream {
   #writeWaiting(): void {
     const raw = this.#raw
     if (raw.destroyed) return
-    while (this.#waiting.length > 0 && !raw.writableNeedDrain) raw.write(format(this.#waiting.shift() as StreamEvent))
+    while (this.#waiting.length > 0 && !raw.writableNeedDrain) {
+      raw.write(this.#dialect.event(this.#waiting.shift() as StreamEvent))
+    }
     if (this.#ended && this.#waiting.length === 0) raw.end()
   }
-}
-
-function format({ id, event, data }: StreamEvent): string {
-  const text = typeof data === 'string' ? data : JSON.stringify(data)
-  return `id: ${id}\nevent: ${event}\ndata: ${text}\n\n`
 }

@@ -1,0 +1,92 @@
+import { z } from 'zod'
+import type { ApiError } from '../../errors.ts'
+import { Accepted } from '../../operation/delivery.ts'
+import type { Operation } from '../../operation.ts'
+import type { StreamEvent } from '../../runtime/transcript.ts'
+import type { Page, PageQuery } from '../../storage/page.ts'
+import { readBody } from '../input/body.ts'
+import { queryReader } from '../input/query.ts'
+import type { Dialect, Rendered, Route } from './dialect.ts'
+
+/** Our own dialect: each operation under its own method and path, JSON in an envelope, server-sent events. */
+export const moorage: Dialect = {
+  name: 'moorage',
+  routes: (operations) => operations.map(routeTo),
+  authorization: (headers) => headers.authorization,
+  headers: standardHeaders,
+  reply: render,
+  dataOf: ({ body }) => (JSON.parse(body) as { data: unknown }).data,
+  error: renderError,
+  event: renderEvent,
+}
+
+function routeTo(operation: Operation): Route {
+  const { method, path } = operation
+  return {
+    dialect: moorage,
+    operation,
+    method,
+    path,
+    readBody: (bytes) => readBody(operation, bytes),
+    readQuery: queryReader(operation.query ?? z.strictObject({})),
+  }
+}
+
+function standardHeaders(request_id: string): Record<string, string> {
+  return {
+    'X-Request-Id': request_id,
+    'Cache-Control': 'no-store',
+    'X-Content-Type-Options': 'nosniff',
+    'Content-Type': 'application/json; charset=utf-8',
+  }
+}
+
+/** What `run` returned, through its shape and into its envelope. */
+function render(operation: Operation, result: unknown, { path, paging }: { path: string; paging: unknown }): Rendered {
+  if (result instanceof Accepted && operation.accepted) {
+    const headers = { Location: result.location, 'Preference-Applied': 'respond-async' }
+    return {
+      status: 202,
+      headers,
+      body: JSON.stringify({ success: true, data: operation.accepted.parse(result.data) }),
+    }
+  }
+  const status = operation.success ?? 200
+  if (operation.list) {
+    const { items, total } = result as Page<unknown>
+    const { limit, offset } = paging as PageQuery
+    const data = items.map((item) => operation.list.parse(item))
+    const pagination = { limit, offset, total, has_more: offset + items.length < total }
+    return { status, headers: {}, body: JSON.stringify({ data, pagination }) }
+  }
+  if (operation.lines) {
+    const lines = jsonLines(operation.lines, result as AsyncIterable<unknown>)
+    return { status, headers: { 'Content-Type': 'application/x-ndjson; charset=utf-8' }, body: '', lines }
+  }
+  const data = operation.data.parse(result)
+  const id = status === 201 && (data as { id?: string }).id
+  return {
+    status,
+    headers: id ? { Location: `${path}/${id}` } : {},
+    body: JSON.stringify({ success: true, data }),
+  }
+}
+
+async function* jsonLines(shape: z.ZodType, items: AsyncIterable<unknown>): AsyncGenerator<string> {
+  for await (const item of items) yield `${JSON.stringify(shape.parse(item))}\n`
+}
+
+function renderError(error: ApiError, request_id: string): Rendered {
+  const { code, message, details, retry_after, status, headers } = error
+  const body = {
+    success: false,
+    error: { code, message, ...(retry_after !== undefined && { retry_after }), ...(details && { details }) },
+    request_id,
+  }
+  return { status, headers, body: JSON.stringify(body) }
+}
+
+function renderEvent({ id, event, data }: StreamEvent): string {
+  const text = typeof data === 'string' ? data : JSON.stringify(data)
+  return `id: ${id}\nevent: ${event}\ndata: ${text}\n\n`
+}

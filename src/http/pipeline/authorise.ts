@@ -1,0 +1,49 @@
+import { notFound } from '../../errors.ts'
+import { withValue } from '../../lib/with-value.ts'
+import { type Actor, requirePermission } from '../../operation/actor.ts'
+import { requireEveryUser, requireScope } from '../../operation/scope.ts'
+import type { Operation } from '../../operation.ts'
+import { covers } from '../../security/permissions.ts'
+import type { Route } from '../dialects/dialect.ts'
+import type { Edge } from './edge.ts'
+import { passGate, promiseHttps } from './pass-gate.ts'
+import { takeFromGate } from './rate-limit.ts'
+import type { Admitted, Arrived, FoundAgent, Known, PathParams } from './stages.ts'
+
+/** Decides whether the actor may have one operation on one agent: its permission, its scope, the agent's own gate. */
+export function authorise(
+  edge: Edge,
+  { arrived, actor }: Known,
+  route: Route,
+  params: PathParams,
+): Admitted | Promise<Admitted> {
+  requireOperationPermission(actor, route.operation)
+  const { agent_id: ref } = params
+  if (ref === undefined) return { arrived, actor, route, params, agent: undefined }
+  return withValue(edge.findAgent(ref), (agent) => {
+    // First what the actor may not know, then that there is no such agent.
+    requireScope(actor, agent?.id ?? null)
+    if (!agent) throw notFound('Agent', ref)
+    const admitted = { arrived, actor, route, params: { ...params, agent_id: agent.id }, agent }
+    return withValue(enterAgent(arrived, agent, edge), () => admitted)
+  })
+}
+
+function requireOperationPermission(actor: Actor, { permission, ownPermission, userTokens }: Operation): void {
+  const mayOwn = ownPermission !== undefined && covers(actor.permissions, ownPermission)
+  if (permission && !mayOwn) requirePermission(actor, permission)
+  if (!userTokens) requireEveryUser(actor)
+}
+
+/** Past the agent's own security. */
+export function enterAgent(
+  arrived: Arrived,
+  agent: FoundAgent,
+  { limiter, parts }: Pick<Edge, 'limiter' | 'parts'>,
+): void | Promise<void> {
+  arrived.trace.agent_id = agent.id
+  if (!agent.gate) return
+  promiseHttps(arrived, agent.gate)
+  passGate(arrived, agent.gate, parts.now())
+  return takeFromGate(arrived, agent.gate, `agent:${agent.id}`, limiter)
+}

@@ -1,0 +1,25 @@
+import type { Parts } from '../../operation/parts.ts'
+import type { Operation } from '../../operation.ts'
+import type { Gate } from '../../security/gate.ts'
+import type { RateLimiter } from '../../security/limits/rate-limiter.ts'
+import type { VerifyToken } from '../../security/tokens/token-verifier.ts'
+import type { VerifyKey } from './authenticate.ts'
+import type { Idempotency } from './idempotency.ts'
+import type { SpendCode } from './require-code.ts'
+import type { FoundAgent, GuardedAgent } from './stages.ts'
+
+/** What the edge needs from the rest of the house; it knows no slice. */
+export type Edge = {
+  parts: Parts
+  operations: readonly Operation[]
+  /** What the service asks of every request, as its files say now. */
+  gate(): Gate
+  verifyKey: VerifyKey
+  verifyToken: VerifyToken | undefined
+  findAgent(ref: string): FoundAgent | undefined | Promise<FoundAgent | undefined>
+  /** The agents that have a gate of their own. */
+  guardedAgents(): Promise<readonly GuardedAgent[]>
+  spendCode: SpendCode
+  limiter: RateLimiter
+  idempotency: Idempotency
+}

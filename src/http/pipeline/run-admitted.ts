@@ -1,0 +1,98 @@
+import type { Actor } from '../../operation/actor.ts'
+import type { Delivery } from '../../operation/delivery.ts'
+import { requireScope } from '../../operation/scope.ts'
+import type { Rendered } from '../dialects/dialect.ts'
+import { validate } from '../input/validate.ts'
+import { enterAgent } from './authorise.ts'
+import type { Edge } from './edge.ts'
+import { fingerprint, readIdempotencyKey } from './idempotency.ts'
+import { passesGate } from './pass-gate.ts'
+import { requireCode } from './require-code.ts'
+import { type Input, runOperation } from './run-operation.ts'
+import type { Admitted, Arrived, FoundAgent } from './stages.ts'
+
+/** Runs what the actor was admitted to: second factor, validate, once, run, render. */
+export async function runAdmitted(
+  edge: Edge,
+  admitted: Admitted,
+  bytes: Buffer | undefined,
+  delivery: Delivery,
+): Promise<Rendered> {
+  const { arrived, actor, route } = admitted
+  const { operation, dialect } = route
+  const body = route.readBody(bytes)
+  // Some operations concern an agent that only their input names. That agent may want a code too.
+  const early = operation.concerns && readInput(admitted, body)
+  const agent = early ? await enterConcerned(edge, admitted, early) : admitted.agent
+  const asked = requireCode(admitted, body, { gates: gatesOf(edge, agent), spend: edge.spendCode })
+  if (asked) await asked
+  const input = early ?? readInput(admitted, body)
+
+  const { path, request_id, address } = arrived
+  const call = {
+    dialect,
+    operation,
+    input,
+    fields: Object.keys(Object(body)),
+    actor,
+    agent_id: agent?.id ?? null,
+    path,
+    request_id,
+    address,
+    closedAgents: () => findClosed(arrived, edge),
+  }
+  const key = operation.idempotent ? readIdempotencyKey(arrived.message) : undefined
+  if (key === undefined) return await runOperation(edge.parts, call, delivery)
+  const repeatable = {
+    scope: repeatScope(actor),
+    key,
+    fingerprint: fingerprint(operation.method, path, arrived.query, body),
+    secret: operation.secret ?? false,
+  }
+  // Whoever sends a key will ask again: the run goes on without its client.
+  const unattended = { ...delivery, onHangUp: undefined }
+  return edge.idempotency.once(repeatable, (held) => runOperation(edge.parts, call, unattended, held))
+}
+
+function readInput({ arrived, route, params }: Admitted, body: unknown): Input {
+  const { operation } = route
+  return {
+    params,
+    query: route.readQuery(arrived.query),
+    body: operation.body ? validate(operation.body, body) : undefined,
+  }
+}
+
+/** Past the security of the agent that the operation concerns, if that is one. */
+async function enterConcerned(
+  edge: Edge,
+  { arrived, actor, route, agent: named }: Admitted,
+  input: Input,
+): Promise<FoundAgent | undefined> {
+  const ref = (await route.operation.concerns?.(input, edge.parts.storage.db)) ?? null
+  if (ref === null) return named
+  const agent = await edge.findAgent(ref)
+  requireScope(actor, agent?.id ?? null)
+  if (!agent) return named
+  await enterAgent(arrived, agent, edge)
+  return agent
+}
+
+function gatesOf({ gate }: Edge, agent: FoundAgent | undefined) {
+  return agent?.gate ? [gate(), agent.gate] : [gate()]
+}
+
+/** A list shows nothing of these, as their own routes would show nothing to this request. */
+async function findClosed(arrived: Arrived, { guardedAgents, parts }: Edge): Promise<string[]> {
+  const time = parts.now()
+  const closed = (await guardedAgents()).filter(({ gate }) => !passesGate(arrived, gate, time))
+  return closed.map(({ id }) => id)
+}
+
+/**
+ * Users for whom an application signs tokens under one name must not meet each other's answers. As JSON, because both
+ * parts may hold any separator.
+ */
+function repeatScope({ id, scope }: Actor): string {
+  return scope.user_id === null ? id : JSON.stringify([id, scope.user_id])
+}

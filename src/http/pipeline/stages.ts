@@ -1,0 +1,58 @@
+import type { IncomingMessage } from 'node:http'
+import type { Actor } from '../../operation/actor.ts'
+import type { Cors, Gate } from '../../security/gate.ts'
+import type { Decision } from '../../security/limits/rate-limiter.ts'
+import type { VerifyToken } from '../../security/tokens/token-verifier.ts'
+import type { Dialect, Route } from '../dialects/dialect.ts'
+
+/** What the pipeline needs to know of an agent before the operation runs. */
+export type FoundAgent = {
+  id: string
+  gate: Gate | undefined
+  /** Of the agent's own `auth`. */
+  verifyToken: VerifyToken | undefined
+}
+
+export type GuardedAgent = { id: string; name: string; gate: Gate }
+
+/** What a path names, by the names of its parameters. */
+export type PathParams = Readonly<Record<string, string>>
+
+/** The first stage: a request of which nothing is known but what it says itself. */
+export type Arrived = {
+  readonly message: IncomingMessage
+  readonly dialect: Dialect
+  /** Undefined on a path that is no dialect's. */
+  readonly route: Route | undefined
+  readonly params: PathParams
+  readonly request_id: string
+  readonly started: number
+  readonly path: string
+  readonly query: string
+  /** Headers of the reply, whatever it will be. */
+  readonly headers: Record<string, string>
+  /** The client speaks TLS, to us or to a trusted proxy. */
+  readonly secure: boolean
+  /** The client's address, seen through trusted proxies. */
+  address: string
+  /** The limit nearest to its end. */
+  rate: Decision | undefined
+  /** There when a page of a listed origin may read the reply. */
+  cors: Cors | undefined
+  /** What the log and the audit trail tell of the request, however far it came. */
+  readonly trace: { actor: Actor | null; agent_id: string | null }
+}
+
+/** The second stage: who asks is known. */
+export type Known = { readonly arrived: Arrived; readonly actor: Actor }
+
+/** The third stage, one for each call in the request: the actor may have this operation on this agent. */
+export type Admitted = {
+  readonly arrived: Arrived
+  readonly actor: Actor
+  readonly route: Route
+  /** `agent_id` is the id, however the path names the agent. */
+  readonly params: PathParams
+  /** The agent that the path names. */
+  readonly agent: FoundAgent | undefined
+}

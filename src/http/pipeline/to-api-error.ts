@@ -1,0 +1,20 @@
+import { ApiError, unavailable } from '../../errors.ts'
+import type { Logger } from '../../lib/log.ts'
+import { isOvertaken, isPassing } from '../../storage/failures.ts'
+import { BacklogFullError } from '../../storage/journal/journal.ts'
+
+/** What the client hears of an error that is not meant for it: only that it was not the client's fault. */
+export function toApiError(error: unknown, log: Logger, request_id: string): ApiError {
+  if (error instanceof ApiError) return error
+  if (error instanceof BacklogFullError) return unavailable('The service is overloaded, try again shortly', 1000, error)
+  if (isPassing(error)) {
+    log.error({ request_id, err: error }, 'the database is not available')
+    return unavailable('The database is not available, try again shortly', 1000, error)
+  }
+  if (isOvertaken(error)) {
+    log.warn({ request_id, err: error }, 'a request was overtaken by another')
+    return unavailable('Something this request needs was changed at the same moment, try again', 1000, error)
+  }
+  log.error({ request_id, err: error }, 'a request failed')
+  return new ApiError('server_error', 'Internal server error')
+}

@@ -1,0 +1,27 @@
+import { ApiError } from '../../errors.ts'
+import type { Route } from '../dialects/dialect.ts'
+import type { Arrived } from '../pipeline/stages.ts'
+import { OPEN_PATHS } from './open-routes.ts'
+
+/** The route that was found, or a 404, or a 405 that names the methods of the path. */
+export function routeCheck(routes: readonly Route[]): (arrived: Arrived) => Route {
+  const documents = OPEN_PATHS.flatMap((path) => [
+    { method: 'GET', path },
+    { method: 'HEAD', path },
+  ])
+  const paths = [...routes, ...documents].map(({ method, path }) => ({
+    method,
+    pattern: new RegExp(`^${path.replaceAll(/\{\w+\}/g, '[^/]+')}$`),
+  }))
+  return ({ route, path }) => {
+    // The router takes an empty last word for a parameter.
+    if (route && !path.endsWith('/')) return route
+    const allowed = paths.filter(({ pattern }) => pattern.test(path)).map(({ method }) => method)
+    if (allowed.length > 0) {
+      const Allow = [...new Set(allowed)].join(', ')
+      throw new ApiError('method_not_allowed', `This path takes ${Allow}`, { headers: { Allow } })
+    }
+    const hint = path.startsWith('/v1/') ? '' : ': every path starts with /v1'
+    throw new ApiError('not_found', `No such path${hint}`)
+  }
+}
