@@ -270,7 +270,7 @@ describe('what it means', () => {
   test('a cosine is that of the vectors, those of the turns around it added in their shares', () => {
     const postings = meant('karate', 'invoice', 'potato', 'karate', 'stove', 'bill')
     const vectorOf = (term: string) => {
-      const sum = new Int32Array(words.dimensions)
+      const sum = new Float64Array(words.dimensions)
       words.add([term], sum)
       return [...sum]
     }

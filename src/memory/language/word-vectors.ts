@@ -26,7 +26,7 @@ export class WordVectors {
   }
 
   /** Adds what the terms mean to `sum`; those it does not know mean nothing. */
-  add(terms: readonly string[], sum: Int32Array): void {
+  add(terms: readonly string[], sum: Float64Array): void {
     for (const term of terms) {
       const place = this.#places.get(term)
       if (place === undefined) continue

@@ -36,7 +36,7 @@ export const SPEAKER_SHARE = 0.02
 export const MEANING_WEIGHT = 4
 /** The cosine from which on that is enough without a shared word: of 71 memories, 5 more are found. */
 export const ALIKE = 0.5
-/** So many memories of a scope are compared one by one, which takes an eighth of a millisecond; a larger one goes by its words. */
+/** So many memories of a scope are compared one by one, which takes a tenth of a millisecond; a larger one goes by its words. */
 export const COMPARED = 2000
 
 /** What the time that is asked about counts for, as a term of its rarity. */
