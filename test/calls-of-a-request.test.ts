@@ -1,0 +1,90 @@
+import assert from 'node:assert/strict'
+import { IncomingMessage } from 'node:http'
+import { Socket } from 'node:net'
+import { test } from 'node:test'
+import { openAccess } from '../src/access.ts'
+import type { Dialect } from '../src/http/dialects/dialect.ts'
+import { moorage } from '../src/http/dialects/moorage.ts'
+import { idempotency } from '../src/http/pipeline/idempotency.ts'
+import { pipeline } from '../src/http/pipeline/pipeline.ts'
+import type { Arrived } from '../src/http/pipeline/stages.ts'
+import { keyVerifier } from '../src/keys/verify-key.ts'
+import { PLAIN_REPLY } from '../src/operation/delivery.ts'
+import { operations } from '../src/operations.ts'
+import { localLimiter } from '../src/security/limits/rate-limiter.ts'
+import { onBothEngines, type Service } from './support/service.ts'
+
+/** A dialect of another kind of client: the key stands in a header of its own, and a reply is bare text. */
+const plain: Dialect = {
+  ...moorage,
+  name: 'plain',
+  authorization: (headers) => `Bearer ${headers['x-api-key']}`,
+  reply: (_operation, result) => ({ status: 200, headers: {}, body: `it is ${(result as { name: string }).name}` }),
+}
+
+function openPipeline({ app: { parts } }: Service) {
+  const access = openAccess(parts)
+  const once = idempotency(parts)
+  const steps = pipeline({
+    ...access,
+    parts,
+    operations,
+    verifyKey: keyVerifier(parts).verify,
+    spendCode: async () => undefined,
+    limiter: localLimiter(parts.now),
+    idempotency: once,
+  })
+  const close = async () => {
+    access.close()
+    await once.close()
+  }
+  return { steps, close }
+}
+
+function arrivedWith(key: string): Arrived {
+  const message = new IncomingMessage(new Socket())
+  message.headers = { 'x-api-key': key }
+  const unused = { route: undefined, params: {}, started: 0, path: '/', query: '', headers: {}, secure: false }
+  return {
+    ...unused,
+    message,
+    dialect: plain,
+    request_id: 'req_test',
+    address: '127.0.0.1',
+    rate: undefined,
+    cors: undefined,
+    trace: { actor: null, agent_id: null },
+  }
+}
+
+function routeTo(id: string) {
+  const route = moorage.routes(operations).find(({ operation }) => operation.id === id)
+  assert.ok(route, id)
+  return { ...route, dialect: plain }
+}
+
+onBothEngines('a request that carries several calls', (service) => {
+  test('is authenticated once, and each call is authorised for itself, in its own dialect', async () => {
+    const { body: mine } = await service().call('POST', '/v1/agents', { body: { name: 'mine' } })
+    await service().call('POST', '/v1/agents', { body: { name: 'theirs' } })
+    const key = { name: 'reader', permissions: ['read'], agent_id: mine.data.id }
+    const { body: made } = await service().call('POST', '/v1/keys', { body: key })
+    const { steps, close } = openPipeline(service())
+    try {
+      const known = await steps.authenticate(arrivedWith(made.data.secret))
+      assert.equal(known.actor.id, made.data.id)
+
+      const admitted = await steps.authorise(known, routeTo('getAgent'), { agent_id: 'mine' })
+      assert.deepEqual(admitted.params, { agent_id: mine.data.id })
+      assert.equal((await steps.run(admitted, undefined, PLAIN_REPLY)).body, 'it is mine')
+
+      const refusal = async (id: string, agent_id: string) => steps.authorise(known, routeTo(id), { agent_id })
+      await assert.rejects(refusal('getAgent', 'theirs'), { code: 'forbidden' })
+      await assert.rejects(refusal('getAgent', 'nobody'), { code: 'forbidden' })
+      await assert.rejects(refusal('deleteAgent', 'mine'), { code: 'forbidden' })
+      await assert.rejects(async () => steps.authenticate(arrivedWith('mrg_none')), { code: 'unauthorized' })
+    } finally {
+      await close()
+    }
+  })
+})
