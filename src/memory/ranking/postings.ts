@@ -35,6 +35,8 @@ const FIRST_SIZE = 16
 const BYTES_BY_MEMORY = 41
 const BYTES_BY_CONVERSATION = 120
 const DAY = 86_400_000
+/** So many terms of a memory are looked through for a time: people name it in short texts. */
+const READ_FOR_TIME = 200
 
 /**
  * Memories of one scope, in flat arrays: which of them have a term and how often, how long they are, who said them and
@@ -88,9 +90,10 @@ export class Postings {
     const name = terms.filter((term) => term.startsWith(SPEAKER_MARK))
     this.speakers[memory] = name.length === 0 ? NONE : this.#speakers.numberOf(name)
     this.roles[memory] = roleNumber(role)
-    if (hasTimeWord(terms)) {
+    const read = terms.slice(0, READ_FOR_TIME)
+    if (hasTimeWord(read)) {
       this.timely[memory] = 1
-      const mentioned = timeMentioned(terms, created_at)
+      const mentioned = timeMentioned(read, created_at)
       this.firstDays[memory] = (mentioned?.from ?? 0) / DAY
       this.lastDays[memory] = (mentioned?.to ?? 0) / DAY
     }

@@ -12,6 +12,7 @@ import { memoryItems } from './memory-items.ts'
 
 const COLUMNS: Column<FoundMemory>[] = [
   { title: 'SCORE', of: (found) => found.score.toFixed(2) },
+  { title: 'BY', of: (found) => found.matched.join(' ') },
   { title: 'KIND', of: (found) => found.role ?? found.kind },
   { title: 'USER', of: (found) => found.user_id },
   { title: 'CREATED', of: (found) => found.created_at },
