@@ -7,6 +7,7 @@ import type { Database } from '../src/storage/database.ts'
 import type { JournalEntry } from '../src/storage/journal/entry.ts'
 import { BacklogFullError, openJournal } from '../src/storage/journal/journal.ts'
 import { openStorage, type Storage } from '../src/storage/open-storage.ts'
+import { countQueries } from './support/count-queries.ts'
 import { testPostgres } from './support/postgres.ts'
 import { migrateDatabase, onBothEngines } from './support/service.ts'
 import { onBothStorages, type TestStorage } from './support/storage.ts'
@@ -178,6 +179,24 @@ onBothStorages('transactions', (opened) => {
     const rows = (await rowsOf(opened(), 'tx-')).map(({ name }) => name)
     assert.deepEqual(rows, kept.flatMap((i) => [`tx-${i}-first`, `tx-${i}-second`]).toSorted())
     if (opened().engine === 'sqlite') assert.ok((await count('tx-')) <= 3, 'they share commits')
+  })
+
+  test('of many statements at once those that fail leave nothing, and the others stay', async () => {
+    const { storage, engine } = opened()
+    const insert = (name: string) => storage.db.insertInto('settings').values({ name, value: '' }).execute()
+    await insert('statement-taken')
+    const count = await countingCommits(opened())
+    const names = Array.from({ length: 30 }, (_, i) => (i % 3 === 0 ? 'statement-taken' : `statement-${i}`))
+    let results: PromiseSettledResult<unknown>[] = []
+    const queries = await countQueries(engine, async () => {
+      results = await Promise.allSettled(names.map(insert))
+    })
+    assert.deepEqual(
+      results.flatMap(({ status }, i) => (status === 'rejected' ? [names[i]] : [])),
+      Array.from({ length: 10 }, () => 'statement-taken'),
+    )
+    assert.equal((await rowsOf(opened(), 'statement-')).length, 21)
+    if (engine === 'sqlite') assert.deepEqual([queries, await count('statement-')], [1, 1], 'they share a commit')
   })
 
   test('a read within one sees what it wrote, a read beside it does not', async () => {

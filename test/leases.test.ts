@@ -6,7 +6,7 @@ import { createLog } from '../src/lib/log.ts'
 import { announce } from '../src/storage/database.ts'
 import { newAgent } from './support/agents.ts'
 import { startLocalServer } from './support/local-server.ts'
-import { onBothEngines, type Service } from './support/service.ts'
+import { onBothEngines, type Service, withService } from './support/service.ts'
 import { until } from './support/until.ts'
 
 const LIMIT = { timeout: 15_000 }
@@ -128,6 +128,49 @@ onBothEngines(
   },
   { MOORAGE_OUTGOING__ALLOW_INSECURE: 'true', MOORAGE_OUTGOING__ALLOWED_CIDRS: '127.0.0.0/8' },
 )
+
+describe('a SQLite store whose service was killed', () => {
+  test('is free of its leases when the next one starts; what the command line holds stays its own', LIMIT, () =>
+    withService('sqlite', async (service) => {
+      const { db } = service.app.parts.storage
+      const { now, newId } = service.app.parts
+      const hello = await db.selectFrom('agents').select('seq').where('name', '=', 'hello').executeTakeFirstOrThrow()
+      const held = { owner: 'service:dead', lease_until: now() + 25_000 }
+      const rows = { dead: held, cli: { ...held, owner: 'cli:alive' } }
+      const ids: Record<string, string> = {}
+      await service.call('POST', '/v1/agents/hello/invoke', { body: { message: 'go' } })
+      const [pattern = assert.fail()] = await db.selectFrom('invocations').selectAll().execute()
+      for (const [name, lease] of Object.entries(rows)) {
+        const id = newId('req', now())
+        ids[name] = id
+        const row = { ...pattern, ...lease, id, agent_seq: hello.seq, status: 'running', finished_at: null }
+        await db.insertInto('invocations').values(row).execute()
+      }
+      await db
+        .updateTable('jobs')
+        .set({ owner: 'service:dead', run_at: now() + 25_000 })
+        .where('kind', '=', 'retention')
+        .execute()
+
+      await service.restart()
+      const store = service.app.parts.storage.db
+      const statusOf = async (name: string) =>
+        (
+          await store
+            .selectFrom('invocations')
+            .selectAll()
+            .where('id', '=', ids[name] ?? '')
+            .executeTakeFirstOrThrow()
+        ).status
+      await until('the dead one has failed', async () => (await statusOf('dead')) === 'failed')
+      assert.equal(await statusOf('cli'), 'running')
+      await until('the job has run', async () => {
+        const job = await store.selectFrom('jobs').selectAll().where('kind', '=', 'retention').executeTakeFirstOrThrow()
+        return job.owner === null && job.run_at > now() + 1_800_000
+      })
+    }),
+  )
+})
 
 /** The host's command line, on the store of a service that runs. */
 async function openBeside({ app }: Service) {

@@ -51,7 +51,7 @@ const DIALECTS_FACE = new Set(['dialect.ts', 'dialects.ts'])
 const DOORS: Record<string, RegExp> = {
   fastify: /^http\/server\//,
   pg: /^storage\/(postgres\/postgres|inspect)\.ts$/,
-  'node:sqlite': /^storage\/(sqlite\/sqlite-worker|sqlite\/lock|inspect|backup)\.ts$/,
+  'node:sqlite': /^storage\/(sqlite\/(sqlite-worker|sqlite-messages|executor|lock)|inspect|backup)\.ts$/,
   ioredis: /^(app|security\/limits\/rate-limiter|cli\/commands\/service\/examine)\.ts$/,
   pino: /^lib\/log\.ts$/,
   ai: /^runtime\//,

@@ -1,6 +1,6 @@
 import type { Change, Engine } from '../database.ts'
 import type { Leased } from '../lease.ts'
-import type { SqliteStatement } from '../sqlite/sqlite-worker.ts'
+import type { SqliteStatement } from '../sqlite/sqlite-messages.ts'
 import type { Tables } from '../tables.ts'
 
 export type Value = string | number | null

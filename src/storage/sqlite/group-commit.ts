@@ -1,6 +1,6 @@
 import type { QueryResult } from 'kysely'
+import type { SqliteStatement } from './sqlite-messages.ts'
 import type { Thread } from './sqlite-thread.ts'
-import type { SqliteStatement } from './sqlite-worker.ts'
 
 /** As many transactions as one commit may carry; more wait for the next. */
 const GROUP_SIZE = 512
@@ -35,10 +35,7 @@ export class GroupCommit {
     return new Promise((start, refuse) => this.#enter({ start, refuse }))
   }
 
-  /**
-   * A transaction whose statements are all known; the result is that of the last. Alone in its group it is one message
-   * to the writer.
-   */
+  /** A transaction whose statements are all known; the result is that of the last. */
   transact<R>(statements: SqliteStatement[]): Promise<QueryResult<R>> {
     return new Promise((done, refuse) => {
       const start = async (transaction: SqliteTransaction) => {
@@ -65,16 +62,30 @@ export class GroupCommit {
   }
 
   async #pump(): Promise<void> {
-    while (this.#waiting.length > 0) await this.#commitGroup(this.#waiting.splice(0, GROUP_SIZE))
+    while (this.#waiting.length > 0) {
+      const group = this.#waiting.splice(0, GROUP_SIZE)
+      if (group.every(({ known }) => known)) await this.#commitKnown(group)
+      else await this.#commitGroup(group)
+    }
     this.#isPumping = false
+  }
+
+  /** The whole group is one message to the writer. */
+  async #commitKnown(members: Waiting[]): Promise<void> {
+    try {
+      const outcomes = await this.#writer.transact(members.map(({ known }) => known?.statements ?? []))
+      for (const [i, { known, refuse }] of members.entries()) {
+        const outcome = outcomes[i]
+        if (outcome instanceof Error) refuse(outcome)
+        else known?.done(outcome as QueryResult<never>)
+      }
+    } catch (error) {
+      for (const { refuse } of members) refuse(error)
+    }
   }
 
   async #commitGroup(members: Waiting[]): Promise<void> {
     const only = members.length === 1 ? members[0] : undefined
-    if (only?.known) {
-      await this.#writer.transact<never>(only.known.statements).then(only.known.done, only.refuse)
-      return
-    }
     try {
       await this.#writer.run(plain('begin immediate'))
     } catch (error) {

@@ -1,6 +1,13 @@
 import { Worker } from 'node:worker_threads'
 import type { QueryResult } from 'kysely'
-import type { SqliteReply, SqliteRequest, SqliteStatement, SqliteWorkerData } from './sqlite-worker.ts'
+import type {
+  SqliteFailure,
+  SqliteReply,
+  SqliteRequest,
+  SqliteResult,
+  SqliteStatement,
+  SqliteWorkerData,
+} from './sqlite-messages.ts'
 
 export class SqliteError extends Error {
   /** SQLite's result code, https://sqlite.org/rescode.html. */
@@ -25,14 +32,16 @@ export type SqliteWatcher = {
 /** One connection to the database, as the thread that answers HTTP sees it. */
 export type Thread = {
   run<R>(statement: SqliteStatement): Promise<QueryResult<R>>
-  /** A whole transaction; the result is that of its last statement. */
-  transact<R>(statements: SqliteStatement[]): Promise<QueryResult<R>>
+  /** Whole transactions that share one commit: for each the result of its last statement, or the error that undid it. */
+  transact(transactions: SqliteStatement[][]): Promise<(QueryResult<never> | Error)[]>
   close(): Promise<void>
 }
 
+type Outcomes = (QueryResult<never> | Error)[]
+
 export function openThread(workerData: SqliteWorkerData, { onForeignChange, onLost }: SqliteWatcher): Thread {
   const worker = new Worker(new URL('./sqlite-worker.ts', import.meta.url), { workerData })
-  const waiting = new Map<number, { resolve: (result: QueryResult<never>) => void; reject: (error: Error) => void }>()
+  const waiting = new Map<number, { resolve: (outcomes: Outcomes) => void; reject: (error: Error) => void }>()
   let nextId = 1
   let failure: Error | undefined
   let closing = false
@@ -41,8 +50,10 @@ export function openThread(workerData: SqliteWorkerData, { onForeignChange, onLo
     if ('changedElsewhere' in reply) return onForeignChange()
     const caller = waiting.get(reply.id)
     waiting.delete(reply.id)
-    if ('error' in reply) caller?.reject(errorOf(reply.error))
-    else caller?.resolve({ rows: reply.rows as never[], numAffectedRows: BigInt(reply.changes) })
+    if ('outcomes' in reply) return caller?.resolve(reply.outcomes.map(outcomeOf))
+    const outcome = outcomeOf(reply.outcome)
+    if (outcome instanceof Error) caller?.reject(outcome)
+    else caller?.resolve([outcome])
   })
   const failAll = (error: Error) => {
     failure = error
@@ -57,7 +68,7 @@ export function openThread(workerData: SqliteWorkerData, { onForeignChange, onLo
     if (!closing) onLost(new Error(`the ${workerData.role} thread of SQLite has ended: ${reason}`))
   })
 
-  const ask = <R>(request: SqliteStatement | { transaction: SqliteStatement[] }): Promise<QueryResult<R>> =>
+  const ask = (request: SqliteStatement | { transactions: SqliteStatement[][] }): Promise<Outcomes> =>
     new Promise((resolve, reject) => {
       if (failure) return reject(failure)
       const id = nextId++
@@ -66,8 +77,11 @@ export function openThread(workerData: SqliteWorkerData, { onForeignChange, onLo
     })
 
   return {
-    run: (statement) => ask(statement),
-    transact: (transaction) => ask({ transaction }),
+    async run(statement) {
+      const [result] = await ask(statement)
+      return result as QueryResult<never>
+    },
+    transact: (transactions) => ask({ transactions }),
     async close() {
       closing = true
       worker.postMessage('close')
@@ -76,6 +90,8 @@ export function openThread(workerData: SqliteWorkerData, { onForeignChange, onLo
   }
 }
 
-function errorOf({ lostLease, ...error }: { message: string; errcode: number | undefined; lostLease: boolean }): Error {
+function outcomeOf(outcome: SqliteResult | SqliteFailure): QueryResult<never> | Error {
+  if (!('error' in outcome)) return { rows: outcome.rows as never[], numAffectedRows: BigInt(outcome.changes) }
+  const { lostLease, ...error } = outcome.error
   return lostLease ? new LostLeaseError(error.message) : new SqliteError(error)
 }

@@ -9,8 +9,8 @@ import {
   SqliteQueryCompiler,
 } from 'kysely'
 import { GroupCommit, type SqliteTransaction } from './group-commit.ts'
+import type { SqliteStatement } from './sqlite-messages.ts'
 import { openThread, type SqliteWatcher, type Thread } from './sqlite-thread.ts'
-import type { SqliteStatement } from './sqlite-worker.ts'
 
 /** Everybody else waits for a transaction that is open. */
 const SILENT_MS = 10_000

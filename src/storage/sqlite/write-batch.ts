@@ -1,8 +1,8 @@
 import type { Database } from '../database.ts'
 import { type Batch, type BulkTable, conflictOf, type EndedTable, namesOf, type Value } from '../journal/rows.ts'
 import type { Sqlite } from './sqlite.ts'
+import type { SqliteStatement } from './sqlite-messages.ts'
 import { LostLeaseError } from './sqlite-thread.ts'
-import type { SqliteStatement } from './sqlite-worker.ts'
 
 /** Writes batches, each as one transaction. False when a lease of the batch was lost: then nothing is written. */
 export function sqliteBatches({ transact }: Sqlite) {

@@ -1,0 +1,97 @@
+import type { DatabaseSync, SQLInputValue, StatementSync } from 'node:sqlite'
+import type { SqliteResult, SqliteStatement } from './sqlite-messages.ts'
+
+const STATEMENTS_KEPT = 500
+
+/** A statement was to change a row of its owner's, and another has the row now. */
+export class LostLease extends Error {}
+
+/** Executes statements on one connection, each text prepared once. */
+export class Executor {
+  readonly #connection: DatabaseSync
+  readonly #statements = new Map<string, StatementSync>()
+  #rolledBackBy: unknown
+
+  constructor(connection: DatabaseSync) {
+    this.#connection = connection
+  }
+
+  execute({ sql, values, many, mustChange }: SqliteStatement): SqliteResult {
+    const statement = this.#prepare(sql)
+    if (many) {
+      for (const row of values as SQLInputValue[][]) {
+        const { changes } = statement.run(...row)
+        if (mustChange && Number(changes) === 0) throw new LostLease('a row belongs to another owner')
+      }
+      return { rows: [], changes: values.length }
+    }
+    if (statement.columns().length > 0) {
+      const rows = statement.all(...(values as SQLInputValue[]))
+      return { rows, changes: rows.length }
+    }
+    return { rows: [], changes: Number(statement.run(...(values as SQLInputValue[])).changes) }
+  }
+
+  /**
+   * One statement of a transaction that goes on. SQLite may roll a transaction back by itself (disk full). Whatever still
+   * comes for it gets the error that did it: a statement that ran now would be committed alone.
+   */
+  executeInTransaction(statement: SqliteStatement): SqliteResult {
+    if (!this.#connection.isTransaction) {
+      throw this.#rolledBackBy ?? new Error(`a transaction is needed for: ${statement.sql}`)
+    }
+    try {
+      return this.execute(statement)
+    } catch (error) {
+      if (!this.#connection.isTransaction) this.#rolledBackBy = error
+      throw error
+    }
+  }
+
+  /** Whole transactions that share one commit: for each the result of its last statement, or the error that undid it. */
+  transact(transactions: SqliteStatement[][]): (SqliteResult | Error)[] {
+    this.#connection.exec('begin immediate')
+    try {
+      const only = transactions.length === 1 ? transactions[0] : undefined
+      const outcomes = only ? [this.#executeAll(only)] : transactions.map((each) => this.#executeInSavepoint(each))
+      this.#connection.exec('commit')
+      return outcomes
+    } catch (error) {
+      if (this.#connection.isTransaction) this.#connection.exec('rollback')
+      throw error
+    }
+  }
+
+  #executeInSavepoint(statements: SqliteStatement[]): SqliteResult | Error {
+    this.#connection.exec('savepoint member')
+    try {
+      return this.#executeAll(statements)
+    } catch (error) {
+      // When SQLite has rolled back by itself (disk full), the others are undone as well.
+      if (!this.#connection.isTransaction) throw error
+      this.#connection.exec('rollback to member')
+      return error as Error
+    } finally {
+      if (this.#connection.isTransaction) this.#connection.exec('release member')
+    }
+  }
+
+  #executeAll(statements: SqliteStatement[]): SqliteResult {
+    let last: SqliteResult = { rows: [], changes: 0 }
+    for (const statement of statements) last = this.execute(statement)
+    return last
+  }
+
+  #prepare(sql: string): StatementSync {
+    const known = this.#statements.get(sql)
+    if (known) return known
+    const statement = this.#connection.prepare(sql)
+    // A run also reports the last rowid, and full-text indexes have rowids that no number can hold.
+    if (statement.columns().length === 0) statement.setReadBigInts(true)
+    if (this.#statements.size >= STATEMENTS_KEPT) {
+      this.#statements.delete(this.#statements.keys().next().value as string)
+    }
+    this.#statements.set(sql, statement)
+    return statement
+  }
+}

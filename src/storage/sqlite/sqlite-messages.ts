@@ -1,0 +1,24 @@
+import type { SQLInputValue } from 'node:sqlite'
+
+/** One connection in a thread of its own: a slow disk or a long scan never holds up the thread that answers HTTP. */
+export type SqliteWorkerData = { path: string; role: 'writer' | 'reader' }
+
+export type SqliteStatement = {
+  sql: string
+  /** One set of values, or with `many` a set for each run of the statement. */
+  values: SQLInputValue[] | SQLInputValue[][]
+  many?: boolean
+  /** Each run must change a row. One that does not fails the statement: the row was lost to another owner. */
+  mustChange?: boolean
+}
+
+/** A statement, or whole transactions that share one commit. */
+export type SqliteRequest = { id: number } & (SqliteStatement | { transactions: SqliteStatement[][] })
+
+export type SqliteResult = { rows: Record<string, unknown>[]; changes: number }
+export type SqliteFailure = { error: { message: string; errcode: number | undefined; lostLease: boolean } }
+
+export type SqliteReply =
+  | { id: number; outcome: SqliteResult | SqliteFailure }
+  | { id: number; outcomes: (SqliteResult | SqliteFailure)[] }
+  | { changedElsewhere: true }
