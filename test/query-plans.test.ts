@@ -1,10 +1,11 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { CompiledQuery, createQueryId, type KyselyPlugin, type RootOperationNode } from 'kysely'
+import * as queue from '../src/invocations/queue/queue-store.ts'
 import * as invocations from '../src/invocations/store.ts'
 import { CLAIMS } from '../src/storage/claims.ts'
 import type { Database } from '../src/storage/database.ts'
-import { renew } from '../src/storage/lease.ts'
+import { endLeases, renew } from '../src/storage/lease.ts'
 import { onBothStorages } from './support/storage.ts'
 
 /** What looks at a table again and again must not read all of it. */
@@ -16,13 +17,31 @@ onBothStorages('a query that comes back every few seconds', (opened) => {
     assert.doesNotMatch(plan, /SCAN claims|Seq Scan on claims/)
   })
 
-  test('interrupted invocations are found among the running', async () => {
-    const plan = await planOf((db) => invocations.listInterrupted(db, 0, 100))
-    assert.match(plan, /invocations_running/)
-    assert.doesNotMatch(plan, /SCAN invocations(?! USING)|Seq Scan on invocations/)
+  test('runs of nodes that died are found among the running, and go back into the queue from there', async () => {
+    for (const work of [
+      (db: Database) => invocations.listLapsed(db, 0, 100),
+      (db: Database) => queue.requeueLapsed(db, 0),
+      (db: Database) => endLeases(db, invocations.LEASED_RUNS, 0),
+    ]) {
+      const plan = await planOf(work)
+      assert.match(plan, /invocations_running/)
+      assert.doesNotMatch(plan, /SCAN invocations(?! USING)|Seq Scan on invocations/)
+    }
   })
 
-  test('cancelled invocations are found among the running', async () => {
+  test('queued runs, and who has some, are found by the index of those that wait', async () => {
+    const options = { agent_seq: 1, limit: 3, owner: 'o', now: 0, lease_ms: 1 }
+    for (const work of [
+      (db: Database) => queue.takeQueued(db, options),
+      (db: Database) => queue.listWaitingAgents(db),
+    ]) {
+      const plan = await planOf(work)
+      assert.match(plan, /invocations_queued/)
+      assert.doesNotMatch(plan, /SCAN (invocations|i)(?! USING)|Seq Scan on invocations/)
+    }
+  })
+
+  test('cancelled invocations are looked for among the running', async () => {
     const plan = await planOf((db) => invocations.listCancelRequested(db, 'node'))
     assert.match(plan, /invocations_running/)
     assert.doesNotMatch(plan, /SCAN invocations(?! USING)|Seq Scan on invocations/)
@@ -41,8 +60,9 @@ onBothStorages('a query that comes back every few seconds', (opened) => {
     }
     return storage.transaction(async (db) => {
       await work(db.withPlugin(recorder))
-      assert.equal(seen.length, 1)
-      const { sql, parameters } = db.getExecutor().compileQuery(seen[0] as RootOperationNode, createQueryId())
+      // A query that is part of another comes before it.
+      const whole = seen.at(-1) as RootOperationNode
+      const { sql, parameters } = db.getExecutor().compileQuery(whole, createQueryId())
       const run = (text: string, values: readonly unknown[]) => db.executeQuery(CompiledQuery.raw(text, [...values]))
       if (engine === 'postgres') await run('set local enable_seqscan = off', [])
       const { rows } = await run(`explain ${engine === 'sqlite' ? 'query plan' : ''} ${sql}`, parameters)

@@ -115,15 +115,9 @@ export async function listCancelRequested(db: Database, owner: string): Promise<
   return rows.map(({ id }) => id)
 }
 
-/** Runs that somebody waited for and whose node is gone. Those in the background go back into the queue. */
-export async function listInterrupted(db: Database, now: number, limit: number): Promise<Invocation[]> {
-  const rows = await db
-    .selectFrom('invocations')
-    .selectAll()
-    .where(hasLapsed(LEASED_RUNS, now))
-    .where('background', '=', 0)
-    .limit(limit)
-    .execute()
+/** Runs whose node is gone. */
+export async function listLapsed(db: Database, now: number, limit: number): Promise<Invocation[]> {
+  const rows = await db.selectFrom('invocations').selectAll().where(hasLapsed(LEASED_RUNS, now)).limit(limit).execute()
   return rows.map(fromRow)
 }
 

@@ -1,12 +1,12 @@
 import * as agents from '../agents/store.ts'
 import type { Parts } from '../operation/parts.ts'
 import { type Keeping, keepLeases, LEASE_MS, renewHeld } from '../storage/lease.ts'
-import { endWith } from './invocation.ts'
+import { endWith, type Invocation } from './invocation.ts'
 import { requeueLapsed } from './queue/queue-store.ts'
 import { effects } from './run-invocation.ts'
 import * as invocations from './store.ts'
 
-const SWEEP = 100
+const AT_ONCE = 100
 
 const INTERRUPTED = { code: 'server_error', message: 'The service stopped while the agent was answering' } as const
 
@@ -31,19 +31,18 @@ function keeping({ live, log, now, storage }: Parts): Keeping {
 export async function takeUpRuns(parts: Parts): Promise<void> {
   // This process may have slept through its own leases: what it runs is not what a dead node has left.
   await renewHeld(invocations.LEASED_RUNS, keeping(parts))
-  await failInterrupted(parts)
-  await requeueLapsed(parts.storage.db, parts.now())
+  const { storage, now } = parts
+  const lapsed = await invocations.listLapsed(storage.db, now(), AT_ONCE)
+  if (lapsed.some(({ background }) => background)) await requeueLapsed(storage.db, now())
+  for (const invocation of lapsed) if (!invocation.background) await fail(invocation, parts)
 }
 
-/** Ends what somebody waited for when its node died. */
-async function failInterrupted(parts: Parts): Promise<void> {
+async function fail(interrupted: Invocation, parts: Parts): Promise<void> {
   const { journal, now, storage } = parts
-  for (const interrupted of await invocations.listInterrupted(storage.db, now(), SWEEP)) {
-    const agent = await agents.findBySeq(storage.db, interrupted.agent_seq)
-    const failed = endWith(interrupted, 'failed', INTERRUPTED, now())
-    const writes = agent ? await effects(failed, agent, agent, [], parts) : []
-    await journal.commit({ writes, guard: (db) => invocations.endUnowned(db, failed, now()) })
-  }
+  const agent = await agents.findBySeq(storage.db, interrupted.agent_seq)
+  const failed = endWith(interrupted, 'failed', INTERRUPTED, now())
+  const writes = agent ? await effects(failed, agent, agent, [], parts) : []
+  await journal.commit({ writes, guard: (db) => invocations.endUnowned(db, failed, now()) })
 }
 
 /** The red button: what a paused or deleted agent runs here stops. */

@@ -145,7 +145,7 @@ export class RunQueue {
       this.#waiting.learn(waiting, agent.id, definition.limits.max_concurrency)
       const queued = { ...taken, agent, definition, run }
       const refusal = admit(run, agent, definition, this.#parts)
-      if (refusal === 'no_place' || refusal === 'overloaded') {
+      if (refusal === 'no_place' || refusal === 'overloaded' || this.#stop.signal.aborted) {
         await giveBack(storage.db, lease, invocation.attempt - 1)
         leave(run, this.#parts)
         return 'waits'
