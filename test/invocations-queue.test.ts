@@ -37,7 +37,7 @@ function countOf(rows: { status: string }[], status: string): number {
 }
 
 onBothEngines('invocations that wait for a place', (service, engine) => {
-  test('begin in the order in which they came, at fewer than three queries each', async () => {
+  test('begin in the order in which they came, at a few queries each', async () => {
     const agent = await newAgent(service(), oneAtATime)
     const TOTAL = 60
     let ids: string[] = []
@@ -65,8 +65,9 @@ onBothEngines('invocations that wait for a place', (service, engine) => {
       const next = rows[i + 1]
       assert.ok(!next || (next.started_at ?? 0) >= (finished_at ?? Number.POSITIVE_INFINITY), 'one at a time')
     }
-    // Inserting it, taking it and ending it; the test itself looks now and then.
-    assert.ok(queries / TOTAL < 4, `${queries} queries for ${TOTAL} runs`)
+    // Inserting it, taking it and ending it; the test itself looks now and then. To SQLite begin and commit are messages too.
+    const most = engine === 'sqlite' ? 6 : 4
+    assert.ok(queries / TOTAL < most, `${queries} queries for ${TOTAL} runs`)
   })
 
   test('do not hold up those of another agent', async () => {
