@@ -50,7 +50,9 @@ type Scientific = { sign: string; digits: string; exponent: number }
 function scientific(text: string): Scientific {
   const [, sign = '', whole = '', fraction = '', power = '0'] = NUMBER.exec(text) ?? []
   const all = `${whole}${fraction}`
-  const digits = all.replace(/0+$/, '')
+  let end = all.length
+  while (all[end - 1] === '0') end--
+  const digits = all.slice(0, end)
   const exponent = Number(power) - fraction.length + (all.length - digits.length)
   return { sign, digits: digits.replace(/^0+/, ''), exponent }
 }

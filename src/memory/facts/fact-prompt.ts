@@ -43,8 +43,8 @@ export function factMessage(turns: readonly Memory[], known: readonly Memory[]):
 
 /** Undefined when the model answered something else. Ids that it made up are left out. */
 export function readFacts(answer: string, turns: readonly Memory[], known: readonly Memory[]): FoundFact[] | undefined {
-  const json = /\{[\s\S]*\}/.exec(answer)?.[0]
-  const parsed = Answer.safeParse(json === undefined ? undefined : parse(json))
+  // Models like to put words around what they were asked for.
+  const parsed = Answer.safeParse(parse(answer.slice(answer.indexOf('{'), answer.lastIndexOf('}') + 1)))
   if (!parsed.success) return undefined
   const idsOf = (names: string[], letter: string, memories: readonly Memory[]) =>
     names.flatMap((name) => (name.startsWith(letter) ? (memories[Number(name.slice(1)) - 1]?.id ?? []) : []))
