@@ -4,6 +4,7 @@ import { connect } from 'node:net'
 import { text } from 'node:stream/consumers'
 import { describe, test } from 'node:test'
 import { newAgent } from './support/agents.ts'
+import { countQueries } from './support/count-queries.ts'
 import { onBothEngines, type Service } from './support/service.ts'
 import { until } from './support/until.ts'
 
@@ -49,6 +50,16 @@ onBothEngines('an invocation happens once', (service) => {
     assert.equal(logs.body.pagination.total, 0)
     const completed = await service().call('GET', `/v1/agents/${agent}/invocations?status=completed`)
     assert.equal(completed.body.pagination.total, 0)
+  })
+
+  test('with its key it costs the database two queries: one claims the key, one writes all that it leaves', async () => {
+    const keyed = () => invoke(service(), 'hello', { 'Idempotency-Key': randomUUID() })
+    // The first fills what the node remembers.
+    await keyed()
+    const queries = await countQueries(service().engine, async () => {
+      assert.equal((await keyed()).status, 200)
+    })
+    assert.ok(queries <= 3, `${queries} queries`)
   })
 
   test('a key that was answered 202 is answered 202 again, also to who asks for a stream', async () => {

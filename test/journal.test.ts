@@ -74,7 +74,7 @@ onBothStorages('the journal', (opened) => {
       condition: 'failed_at is null',
       columns: ['error', 'owner'],
     } as const
-    const ending = (id: string, owner: string) => ({ ending: { of: ENDED, row: ['ended', null, id, owner] } })
+    const ending = (id: string, owner: string) => ({ endings: [{ of: ENDED, row: ['ended', null, id, owner] }] })
     const plant = async (...ids: string[]) => {
       const job = { kind: 'planted', payload: '', run_at: 0, attempts: 1, owner: 'me' }
       await opened()
@@ -104,6 +104,23 @@ onBothStorages('the journal', (opened) => {
     })
 
     for (const guarded of [false, true]) {
+      test(`of two leases ends both or neither${guarded ? ', beside guards' : ''}`, async () => {
+        const journal = open()
+        const prefix = guarded ? 'both-guarded' : 'both'
+        await plant(...['1', '2', '3', '4'].map((n) => `${prefix}-${n}`))
+        const both = (first: string, second: string, owner: string) => ({
+          endings: [...ending(first, 'me').endings, ...ending(second, owner).endings],
+          ...(guarded && { guard: async () => true }),
+        })
+        const results = await Promise.all([
+          journal.commit(entry(`${prefix}-a`, both(`${prefix}-1`, `${prefix}-2`, 'me'))),
+          journal.commit(entry(`${prefix}-b`, both(`${prefix}-3`, `${prefix}-4`, 'another'))),
+        ])
+        assert.deepEqual(results, [true, false])
+        assert.deepEqual(await errors(`${prefix}-`), ['ended', 'ended', null, null])
+        assert.deepEqual(await written(`${prefix}-`), [`${prefix}-a`])
+      })
+
       test(`leaves nothing when the lease was lost, and takes no other with it${guarded ? ', beside guards' : ''}`, async () => {
         const journal = open()
         const prefix = guarded ? 'lost-guarded' : 'lost'

@@ -87,7 +87,7 @@ export async function runInvocation(started: Started, parts: Parts): Promise<End
   if (!stored) return { invocation, entry: { writes: [invocations.insertion(invocation), ...writes], reserved: true } }
   return {
     invocation,
-    entry: { writes, reserved: true, ending: invocations.ending(invocation, started.owner) },
+    entry: { writes, reserved: true, endings: [invocations.ending(invocation, started.owner)] },
   }
 }
 

@@ -1,5 +1,6 @@
 import { sql } from 'kysely'
 import type { Database } from './database.ts'
+import type { EndedTable, Ending } from './journal/rows.ts'
 import { isHeld, type Lease, type Leased } from './lease.ts'
 
 /** The right to run a request that carries an Idempotency-Key, and later its answer. */
@@ -66,7 +67,19 @@ export async function claim(
   }
 }
 
-/** False when the claim was lost to another owner: then nothing of the run may be kept. */
+const ANSWERED_CLAIMS: EndedTable = { ...CLAIMS, columns: ['status', 'headers', 'body'] }
+
+/** The answer, for the journal: it is kept with what the run leaves, or neither is. */
+export function ending({ key, owner }: Lease, { status, headers, body }: StoredReply): Ending {
+  return { of: ANSWERED_CLAIMS, row: [status, JSON.stringify(headers), body, ...key, owner] }
+}
+
+export async function isOurs(db: Database, lease: Lease): Promise<boolean> {
+  const found = await db.selectFrom('claims').select('owner').where(isHeld(CLAIMS, lease)).executeTakeFirst()
+  return found !== undefined
+}
+
+/** The same in a transaction. False when the claim was lost to another owner: then nothing of the run may be kept. */
 export async function complete(db: Database, lease: Lease, { status, headers, body }: StoredReply): Promise<boolean> {
   const { numUpdatedRows } = await db
     .updateTable('claims')

@@ -5,6 +5,7 @@ import type { Parts } from '../../operation/parts.ts'
 import { sha256 } from '../../security/secrets.ts'
 import * as claims from '../../storage/claims.ts'
 import type { Database } from '../../storage/database.ts'
+import type { Ending } from '../../storage/journal/rows.ts'
 import { isOfDeadService, keepLeases, LEASE_MS, type Lease } from '../../storage/lease.ts'
 import type { Rendered } from '../dialects/dialect.ts'
 
@@ -17,8 +18,14 @@ const KEY = /^[\x21-\x7e]{1,255}$/
 /** A request that may be sent again. `secret` replies are stored encrypted. */
 export type Repeatable = { scope: string; key: string; fingerprint: string; secret: boolean }
 
-/** Held while the request runs; `complete` belongs into the transaction of its effects. */
-export type Held = { complete(db: Database, reply: Rendered): Promise<boolean> }
+/** Held while the request runs. Its reply is stored with its effects, so that both are kept or neither. */
+export type Held = {
+  /** For an entry of the journal. */
+  ending(reply: Rendered): Ending
+  /** In the transaction of the effects; false when another run has taken over. */
+  complete(db: Database, reply: Rendered): Promise<boolean>
+  isOurs(): Promise<boolean>
+}
 
 export type Idempotency = {
   /** Runs the request, waits for the run under way, or answers what it answered before. */
@@ -60,12 +67,18 @@ export function idempotency(options: Options): Idempotency {
     const ended = Promise.withResolvers<void>()
     running.set(id, { lease, fingerprint: print, ended: ended.promise })
     let stored = false
+    const sealed = (reply: Rendered) => ({ ...reply, body: seal(reply.body, secret) })
     try {
       return await run({
+        ending(reply) {
+          stored = true
+          return claims.ending(lease, sealed(reply))
+        },
         async complete(db, reply) {
-          stored = await claims.complete(db, lease, { ...reply, body: seal(reply.body, secret) })
+          stored = await claims.complete(db, lease, sealed(reply))
           return stored
         },
+        isOurs: () => claims.isOurs(storage.db, lease),
       })
     } catch (error) {
       stored = false

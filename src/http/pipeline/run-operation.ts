@@ -87,6 +87,7 @@ async function write(
   try {
     const reply = answer instanceof ApiError ? undefined : replyTo(call, answer)
     const written = await journal.commit(held && reply ? withReply(entry, held, reply) : entry)
+    if (!written && held && !(await held.isOurs())) throw takenOver()
     if (!written) throw conflict(lost ?? 'Another node was faster')
     if (!reply) throw answer
     return reply
@@ -97,15 +98,7 @@ async function write(
 
 /** The entry, and with it the reply for whoever repeats the request. */
 function withReply(entry: JournalEntry, held: Held, reply: Rendered): JournalEntry {
-  return {
-    ...entry,
-    async guard(db) {
-      if (entry.guard && !(await entry.guard(db))) return false
-      // The guard may have written: a lost claim must undo that too, so it is thrown.
-      if (!(await held.complete(db, reply))) throw takenOver()
-      return true
-    },
-  }
+  return { ...entry, endings: [...(entry.endings ?? []), held.ending(reply)] }
 }
 
 async function recordChange(

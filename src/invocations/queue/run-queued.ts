@@ -40,7 +40,7 @@ export async function endUnrun(queued: Queued, status: 'failed' | 'cancelled', p
   const { invocation, agent, definition, lease } = queued
   const ended = endWith(invocation, status, status === 'failed' ? GIVEN_UP : CANCELLED, parts.now())
   const writes = await effects(ended, agent, definition, [], parts)
-  await commitPatiently({ writes, ending: invocations.ending(ended, lease.owner) }, queued.run, parts)
+  await commitPatiently({ writes, endings: [invocations.ending(ended, lease.owner)] }, queued.run, parts)
 }
 
 /** Nobody waits for the answer: while the database is away and the lease holds, what was done is kept for when it is back. */

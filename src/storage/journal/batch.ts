@@ -13,12 +13,12 @@ export function rowsOf(entries: readonly JournalEntry[]): Rows {
 /** Entries as one batch: the rows of a table together, and merged where the table says so. */
 export function batchOf(rows: Rows, entries: readonly JournalEntry[]): Batch {
   const endings = new Map<EndedTable, Value[][]>()
-  for (const { ending } of entries) if (ending) addTo(endings, ending.of, ending.row)
+  for (const entry of entries) for (const { of, row } of entry.endings ?? []) addTo(endings, of, row)
   return {
     inserts: [...rows]
       .toSorted(([a], [b]) => byTable(a, b))
       .map(([into, given]) => ({ into, rows: into.merge ? mergeRows(into.columns, into.merge, given) : given })),
-    endings: [...endings].map(([of, ended]) => ({ of, rows: ended })),
+    endings: [...endings].toSorted(([a], [b]) => compare(a.table, b.table)).map(([of, ended]) => ({ of, rows: ended })),
   }
 }
 

@@ -3,7 +3,7 @@ import { isPassing, isUndone } from '../failures.ts'
 import type { Storage } from '../open-storage.ts'
 import { batchOf, type Rows, rowsOf } from './batch.ts'
 import type { JournalEntry } from './entry.ts'
-import { endHeld, insertMany } from './write-rows.ts'
+import { endHeld, insertMany, isStillHeld } from './write-rows.ts'
 
 export type Journal = {
   /** Resolves once the entry is on disk: true, or false when its lease was lost or its guard refused. */
@@ -133,7 +133,10 @@ function writeGuarded(storage: Storage, batch: Waiting[]): Promise<Written> {
   })
 }
 
-async function passes(db: Database, { ending, guard }: JournalEntry): Promise<boolean> {
-  if (ending && !(await endHeld(db, ending))) return false
-  return guard === undefined || guard(db)
+/** Nothing is written before it is known that everything may be. */
+async function passes(db: Database, { endings = [], guard }: JournalEntry): Promise<boolean> {
+  for (const ending of endings) if (!(await isStillHeld(db, ending))) return false
+  if (guard && !(await guard(db))) return false
+  for (const ending of endings) await endHeld(db, ending)
+  return true
 }

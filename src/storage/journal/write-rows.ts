@@ -1,6 +1,6 @@
 import { CompiledQuery, sql } from 'kysely'
 import { announce, type Database, engineOf } from '../database.ts'
-import { isHeld } from '../lease.ts'
+import { isHeld, type Lease } from '../lease.ts'
 import { insertText, toJson } from '../postgres/write-batch.ts'
 import { SqliteConnection } from '../sqlite/sqlite.ts'
 import { insertStatements } from '../sqlite/write-batch.ts'
@@ -20,15 +20,23 @@ export async function insertMany(db: Database, into: BulkTable, rows: Value[][])
   })
 }
 
-/** Writes the end of a lease, inside the caller's transaction; false when it was lost. */
-export async function endHeld(db: Database, { of, row }: Ending): Promise<boolean> {
-  const { table, key, columns } = of
-  const sets = columns.map((column, i) => sql`${sql.ref(column)} = ${row[i]}`)
-  const lease = {
-    key: row.slice(columns.length, columns.length + key.length) as string[],
-    owner: row[columns.length + key.length] as string,
-  }
-  const { numAffectedRows } =
-    await sql`update ${sql.table(table)} set ${sql.join(sets)} where ${isHeld(of, lease)}`.execute(db)
-  return (numAffectedRows ?? 0n) > 0n
+/** Whether the owner still holds the row; in a transaction nobody can take it from then on. */
+export async function isStillHeld(db: Database, ending: Ending): Promise<boolean> {
+  const lock = engineOf(db) === 'postgres' ? sql`for update` : sql``
+  const { rows } = await sql`
+    select 1 from ${sql.table(ending.of.table)} where ${isHeld(ending.of, leaseOf(ending))} ${lock}`.execute(db)
+  return rows.length > 0
+}
+
+/** Writes the end of a lease that is still held, inside the caller's transaction. */
+export async function endHeld(db: Database, ending: Ending): Promise<void> {
+  const { table, columns } = ending.of
+  const sets = columns.map((column, i) => sql`${sql.ref(column)} = ${ending.row[i]}`)
+  await sql`
+    update ${sql.table(table)} set ${sql.join(sets)} where ${isHeld(ending.of, leaseOf(ending))}`.execute(db)
+}
+
+function leaseOf({ of: { key, columns }, row }: Ending): Omit<Lease, 'until'> {
+  const ownerAt = columns.length + key.length
+  return { key: row.slice(columns.length, ownerAt) as string[], owner: row[ownerAt] as string }
 }
