@@ -22,6 +22,9 @@ const OVERLOAD_MS = 250
 /** How long runs may take to end once the service stops. */
 const STOP_MS = 5_000
 
+/** What became of a run that was taken: it goes on, it is back in the queue, or it is not this queue's to begin. */
+type Fate = 'begun' | 'waits' | 'gone'
+
 /**
  * Runs what `Prefer: respond-async` has queued. A run begins when its agent has a place for it, in the order in which
  * runs came, and agents take turns. Nothing is polled: what is queued, and a place that becomes free, wake the queue.
@@ -103,28 +106,23 @@ export class RunQueue {
   async #serve(allotment: Allotment): Promise<void> {
     const { node: owner, now, storage, log } = this.#parts
     const { agent, places: limit } = allotment
-    let begun = 0
-    let isMore = true
-    let failed = false
+    const lease = { owner, now: now(), lease_ms: LEASE_MS }
     try {
-      const lease = { owner, now: now(), lease_ms: LEASE_MS }
       const { taken, hasMore } = await takeQueued(storage.db, { agent_seq: agent.agent_seq, limit, ...lease })
-      isMore = hasMore
-      for (const run of taken) {
-        const fate = await this.#begin(run, agent)
-        if (fate === 'begun') begun++
-        if (fate === 'waits') isMore = true
-      }
+      const fates: Fate[] = []
+      for (const run of taken)
+        fates.push(await this.#begin(run, agent).catch((err) => this.#reportUnfinished(run, err)))
+      const begun = fates.filter((fate) => fate === 'begun').length
+      this.#waiting.looked(allotment, begun, hasMore || fates.includes('waits'))
+      this.#look()
     } catch (err) {
-      log.warn({ err }, 'could not begin queued invocations')
-      failed = true
+      log.warn({ err }, 'could not look for queued invocations')
+      this.#waiting.looked(allotment, 0, true)
+      this.#lookLater(TROUBLE_MS)
     }
-    this.#waiting.looked(allotment, begun, isMore)
-    if (failed) this.#lookLater(TROUBLE_MS)
-    else this.#look()
   }
 
-  async #begin(taken: TakenRun, waiting: WaitingAgent): Promise<'begun' | 'waits' | 'gone'> {
+  async #begin(taken: TakenRun, waiting: WaitingAgent): Promise<Fate> {
     const { live, storage } = this.#parts
     const { invocation, lease } = taken
     const known = await agents.findKnownBySeq(invocation.agent_seq, this.#parts)
@@ -159,19 +157,23 @@ export class RunQueue {
   }
 
   async #run(queued: Queued, waiting: WaitingAgent, isPaused: boolean): Promise<void> {
-    const { run, invocation } = queued
+    const { run } = queued
     this.#running.add(run)
     try {
       if (isPaused) await endUnrun(queued, 'cancelled', this.#parts)
       else await runQueued(queued, this.#stop.signal, this.#parts)
     } catch (err) {
-      const { id: request_id } = invocation
-      this.#parts.log.warn({ err, request_id }, 'a background run was not finished: it starts over when its lease ends')
+      this.#reportUnfinished(queued, err)
     }
     this.#running.delete(run)
     leave(run, this.#parts)
     this.#waiting.ended(waiting)
     this.#look()
+  }
+
+  #reportUnfinished({ invocation: { id: request_id } }: TakenRun, err: unknown): Fate {
+    this.#parts.log.warn({ err, request_id }, 'a background run was not finished: it starts over when its lease ends')
+    return 'gone'
   }
 
   /** What answers: the version that was deployed when the invocation was queued, or the working copy of now. */
