@@ -766,7 +766,7 @@ export type AgentUser = {
   turns: number
   /** Notes and facts */
   notes: number
-  /** The time of the newest memory */
+  /** The time of the newest memory there ever was: to forget it does not set this back */
   last_used_at: string
 }
 
@@ -777,7 +777,7 @@ export type AgentSession = {
   turns: number
   /** Notes and facts */
   notes: number
-  /** The time of the newest memory */
+  /** The time of the newest memory there ever was: to forget it does not set this back */
   last_used_at: string
 }
 

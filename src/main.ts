@@ -49,7 +49,7 @@ function banner({ url, engine, adminKey }: App, data: string): string {
     `  Data   ${engine === 'postgres' ? 'PostgreSQL' : `${data} (SQLite)`}`,
   ]
   if (adminKey) lines.push(`  Key    ${adminKey}   (admin; shown this once, keep it)`)
-  else lines.push('  Key    the one you have; lost it? npm run -s moorage -- keys create --name admin --role admin')
+  else lines.push('  Key    the one you have; lost it? npm run -s moorage -- keys create admin --role admin --local')
   lines.push(
     '',
     '  Try it:',
@@ -70,5 +70,8 @@ function fail(thrown: unknown): never {
     process.exit(EXIT_USAGE)
   }
   console.error(`moorage: ${error instanceof Error ? error.message : error}`)
+  if (error instanceof Error && 'code' in error && error.code === 'EADDRINUSE') {
+    console.error('  Does a Moorage run already? PORT=8788 npm start takes another port')
+  }
   process.exit(EXIT_FAILED)
 }

@@ -21,7 +21,10 @@ describe('moorage and which service it works on', () => {
     for (const [args, env] of ways) {
       const { code, stdout, stderr } = await shell().moorage(args, { env })
       assert.deepEqual([code, stdout], [4, ''])
-      assert.match(stderr, /No key for http:\/\/127\.0\.0\.1:9\n.*moorage login/)
+      assert.match(
+        stderr,
+        /No key for http:\/\/127\.0\.0\.1:9\n.*moorage login.*\n.*keys create admin --role admin --local/,
+      )
     }
   })
 

@@ -4,6 +4,7 @@ import { Command, type Option } from 'commander'
 import { takesStore, yesOption } from '../src/cli/command.ts'
 import { buildProgram } from '../src/cli/commands.ts'
 import type { World } from '../src/cli/world.ts'
+import { shellOfAdmin } from './support/cli.ts'
 
 /** Nothing is run: only what commands declare is looked at. */
 const world = { stdout: process.stdout, stderr: process.stderr } as unknown as World
@@ -67,5 +68,22 @@ describe('the flags of every command', () => {
       'webhooks update --url <url>: the new address',
       'webhooks update --json: as one line',
     ])
+  })
+})
+
+describe('--limit', () => {
+  const { shell } = shellOfAdmin()
+
+  test('0 shows nothing and is told so; only logs that go on may begin with none', async () => {
+    for (const list of [
+      ['agents', 'list'],
+      ['keys', 'list'],
+      ['logs', 'hello'],
+      ['memory', 'list', 'hello'],
+    ]) {
+      const { code, stderr } = await shell().moorage([...list, '--limit', '0'])
+      assert.equal(code, 2, list.join(' '))
+      assert.match(stderr, /--limit.* 1 or more/)
+    }
   })
 })

@@ -25,7 +25,12 @@ const VARIABLES: Record<string, string> = {
   LISTENER_ID: 'lsn',
 }
 
-type Reader = { folder: string; perform(block: Block, doc: string): Promise<void>; close(): void }
+type Reader = {
+  /** Where the reader stands: documents change folders. */
+  folder(): Promise<string>
+  perform(block: Block, doc: string): Promise<void>
+  close(): void
+}
 
 // Where the service is and the key to it are set already, and `moorage` is there.
 const PREPARED = /^(export (MOORAGE_)?URL=|alias moorage=|git clone |cd moorage$|(\w+=\S+ )*npm (start|run example )\b)/
@@ -73,7 +78,7 @@ async function openReader(service: Service, receiver: LocalServer): Promise<Read
   }
 
   return {
-    folder,
+    folder: async () => (await bash.run('pwd')).output,
     async perform({ code: commands, line }, doc) {
       for (const command of commandsOf(commands)) {
         if (PREPARED.test(command)) continue
@@ -152,7 +157,7 @@ for (const doc of DOCS) {
       for (const block of blocks) {
         if (block.language === 'sh') await reader.perform(block, doc)
         if (block.language === 'yaml' && block.code.startsWith('name:')) {
-          writeFileSync(join(reader.folder, 'agent.yaml'), block.code.replaceAll(TIDE, tide.url))
+          writeFileSync(join(await reader.folder(), 'agent.yaml'), block.code.replaceAll(TIDE, tide.url))
         }
       }
       if (doc !== 'docs/quick-start.md') return

@@ -83,7 +83,7 @@ describe('the examples', () => {
       assert.ok(programs.length > 0)
       for (const { code, line } of programs) {
         const file = join(folder, 'program.ts')
-        const here = code.replaceAll('../sdk/', './sdk/').replaceAll('http://127.0.0.1:8787', service.url)
+        const here = code.replaceAll('http://127.0.0.1:8787', service.url)
         writeFileSync(file, here)
         await run(process.execPath, [file]).catch((error: unknown) => {
           throw new Error(`${doc}:${line}`, { cause: error })

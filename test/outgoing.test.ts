@@ -36,9 +36,12 @@ describe('what may be called', () => {
   story('nothing private by default; a refusal names the setting', {}, async (service, receiver) => {
     assert.deepEqual(await createWebhook(service, receiver), {
       status: 400,
-      error: 'url must use https (the operator can allow it: outgoing.allowInsecure)',
+      error: 'url must use https (the operator can allow it: outgoing.allowInsecure and outgoing.allowedCidrs)',
     })
-    assert.match(await callTool(service, receiver), /refused \(invalid_url\): .*outgoing\.allowInsecure\)$/)
+    assert.match(
+      await callTool(service, receiver),
+      /refused \(invalid_url\): .*outgoing\.allowInsecure and outgoing\.allowedCidrs\)$/,
+    )
     const secure = { url: receiver.url.replace('http:', 'https:') }
     assert.match(await callTool(service, secure), /refused \(blocked_address\): .*outgoing\.allowedCidrs\)$/)
     assert.equal(receiver.sockets.length, 0)

@@ -169,7 +169,10 @@ describe('checkModel', () => {
       configured.checkModel('builtin/toString'),
       'must be one of the built-in models: builtin/echo, builtin/recall, builtin/script',
     )
-    assert.equal(configured.checkModel('openai/gpt-5'), 'must name a configured provider: builtin, ollama')
+    assert.equal(
+      configured.checkModel('openai/gpt-5'),
+      'openai is not configured as a provider; configured: builtin, ollama',
+    )
   })
 
   test('a run on a provider that is gone fails and says why', async () => {
@@ -177,7 +180,7 @@ describe('checkModel', () => {
     assert.equal(outcome.status, 'failed')
     assert.equal(
       outcome.message,
-      'The model openai/gpt-5 is not available: it must name a configured provider: builtin, ollama',
+      'The model openai/gpt-5 is not available: openai is not configured as a provider; configured: builtin, ollama',
     )
   })
 })

@@ -279,7 +279,10 @@ onBothEngines('moorage secrets', (service) => {
     assert.equal(done.code, 0, done.stderr)
     assert.match(done.stderr, /Set CRM for crm\.example\.com, crm\.example\.org/)
     const listed = await shell.moorage(['secrets', 'list'])
-    assert.match(listed.stdout, /^NAME +HOSTS +UPDATED +USED\nCRM +crm\.example\.com, crm\.example\.org +\S+ +yes\n$/)
+    assert.match(
+      listed.stdout,
+      /^NAME +HOSTS +UPDATED +OVERRIDDEN\nCRM +crm\.example\.com, crm\.example\.org +\S+ +no\n$/,
+    )
     assert.ok(!(done.stdout + done.stderr + listed.stdout).includes(VALUE))
     assert.equal((await shell.moorage(['secrets', 'remove', 'CRM'])).code, 2)
     assert.equal((await shell.moorage(['secrets', 'remove', 'CRM', '--yes'])).code, 0)

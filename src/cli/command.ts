@@ -41,6 +41,13 @@ export function integer(text: string): number {
   return Number(text)
 }
 
+/** How many things a list may show. */
+export function count(text: string): number {
+  const items = integer(text)
+  if (items === 0) throw new InvalidArgumentError('It must be 1 or more.')
+  return items
+}
+
 /** `3600` or `1h`, as whole seconds. */
 export function seconds(text: string): number {
   if (/^\d{1,15}$/.test(text)) return Number(text)

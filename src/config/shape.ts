@@ -94,7 +94,7 @@ const Limits = z.strictObject({
     .int()
     .min(1)
     .default(10_000)
-    .describe('Invocations under way and other entries waiting for the disk before requests get 503'),
+    .describe('Most invocations that run, and entries that wait to be written, together; beyond that requests get 503'),
 })
 
 const Outgoing = z.strictObject({

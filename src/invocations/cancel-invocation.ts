@@ -22,7 +22,8 @@ export const cancelInvocation = operation({
   method: 'POST',
   path: '/v1/agents/{agent_id}/invocations/{request_id}/cancel',
   summary: 'Cancel an invocation',
-  description: 'Answers with the receipt once the work has really stopped. One that has ended otherwise is 409.',
+  description:
+    'Answers with the receipt once the work has really stopped. Cancelled already: 200 with the receipt; ended otherwise: 409.',
   permission: 'write',
   ownPermission: 'invoke',
   userTokens: true,

@@ -4,7 +4,7 @@ import { Time } from '../shapes.ts'
 const counts = {
   turns: z.int().describe('Of conversations'),
   notes: z.int().describe('Notes and facts'),
-  last_used_at: Time.describe('The time of the newest memory'),
+  last_used_at: Time.describe('The time of the newest memory there ever was: to forget it does not set this back'),
 }
 
 /** A user of an agent is whoever its memory knows by a `user_id`. */

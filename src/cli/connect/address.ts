@@ -50,7 +50,8 @@ export function noKey({ env }: World, { url }: Address): Failure {
   const hint = env.MOORAGE_API_KEY
     ? `  MOORAGE_API_KEY belongs to another service: log in with \`moorage login ${url}\`, or set MOORAGE_URL as well`
     : `  Log in with \`moorage login ${url}\`, or set MOORAGE_URL and MOORAGE_API_KEY`
-  return new Failure(EXIT.auth, `No key for ${url}`, hint)
+  const lost = "  Lost it? On the server's machine: `moorage keys create admin --role admin --local`"
+  return new Failure(EXIT.auth, `No key for ${url}`, `${hint}\n${lost}`)
 }
 
 function sameOrigin(one: string, other: string): boolean {

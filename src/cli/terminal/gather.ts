@@ -1,6 +1,6 @@
 import { Option } from 'commander'
 import type { Pages } from '../../../sdk/client.ts'
-import { integer } from '../command.ts'
+import { count } from '../command.ts'
 import type { World } from '../world.ts'
 import { note } from './output.ts'
 
@@ -10,12 +10,11 @@ const DEFAULT_LIMIT = 50
 const PAGE_LIMIT = 100
 
 export function limitOption(fallback = DEFAULT_LIMIT): Option {
-  return new Option('--limit <n>', 'show at most this many').argParser(integer).default(fallback)
+  return new Option('--limit <n>', 'show at most this many').argParser(count).default(fallback)
 }
 
 /** The first `limit` items, over as many pages as it takes; says so when there are more. */
 export async function gather<T>(world: World, { limit }: Limit, load: (pageLimit: number) => Pages<T>): Promise<T[]> {
-  if (limit === 0) return []
   const pages = load(Math.min(limit, PAGE_LIMIT))
   const { total } = (await pages).pagination
   const items: T[] = []

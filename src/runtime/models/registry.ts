@@ -37,7 +37,7 @@ export function createModels(providers: readonly Provider[], now: () => number, 
       return BUILTIN.has(model) ? undefined : `must be one of the built-in models: ${list(BUILTIN.keys())}`
     }
     if (byName.has(provider)) return undefined
-    return `must name a configured provider: ${list(['builtin', ...byName.keys()])}`
+    return `${provider} is not configured as a provider; configured: ${list(['builtin', ...byName.keys()])}`
   }
 
   function get(model: string): Model | Promise<Model> {
@@ -46,7 +46,7 @@ export function createModels(providers: readonly Provider[], now: () => number, 
     const { provider: name, id } = split(model)
     const provider = byName.get(name)
     // A provider can leave the configuration while agents still name it.
-    if (!provider) throw new ModelFailure(`The model ${model} is not available: it ${problem(model)}`)
+    if (!provider) throw new ModelFailure(`The model ${model} is not available: ${problem(model)}`)
     if (cache.size >= CACHED_MODELS) cache.clear()
     const made = languageModel(provider, id).then((language) =>
       providerModel(language, { provider: provider.name, now }, retryDelayMs),

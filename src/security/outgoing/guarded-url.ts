@@ -28,8 +28,7 @@ export function checkUrl(url: string | URL, policy: UrlPolicy): UrlProblem | und
   if (parsed.href.length > MAX_URL_LENGTH) return invalid(`url must be at most ${MAX_URL_LENGTH} characters`)
   const insecure = policy.allowInsecure && parsed.protocol === 'http:'
   if (parsed.protocol !== 'https:' && !insecure) {
-    const hint = parsed.protocol === 'http:' ? hintTo(policy.settings?.allowInsecure) : ''
-    return invalid(`url must use https${hint}`)
+    return invalid(`url must use https${parsed.protocol === 'http:' ? hintToInsecure(parsed, policy) : ''}`)
   }
   if (parsed.username !== '' || parsed.password !== '') return invalid('url must not contain a user name or password')
   if (parsed.href.includes('#')) return invalid('url must not contain a fragment')
@@ -51,6 +50,15 @@ export function allowsAddress(text: string, exceptions: IpList): boolean {
 /** What follows a refusal that the operator can lift. */
 export function hintTo(setting: string | undefined): string {
   return setting === undefined ? '' : ` (the operator can allow it: ${setting})`
+}
+
+/** A private address needs the other setting too: better to hear of both at once. */
+function hintToInsecure(url: URL, policy: UrlPolicy): string {
+  const { settings } = policy
+  if (settings === undefined || checkHost(urlHost(url), policy)?.code !== 'blocked_address') {
+    return hintTo(settings?.allowInsecure)
+  }
+  return hintTo(`${settings.allowInsecure} and ${settings.allowedCidrs}`)
 }
 
 function checkHost(host: string, { allowedCidrs, settings }: UrlPolicy): UrlProblem | undefined {

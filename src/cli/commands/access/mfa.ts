@@ -1,6 +1,8 @@
 import type { Command } from 'commander'
+import { MoorageError } from '../../../../sdk/client.ts'
 import { takesStore, yesOption } from '../../command.ts'
 import { type Common, withClientOrStore } from '../../connect/connect.ts'
+import { EXIT, Failure } from '../../failure.ts'
 import { note, print, printJson, printRecord, success } from '../../terminal/output.ts'
 import { ask, confirm } from '../../terminal/prompts.ts'
 import { isInteractive, type World } from '../../world.ts'
@@ -11,7 +13,9 @@ export function mfa(command: Command, world: World): void {
     .argument('<key_id>')
     .action(async (id: string, options: Common) => {
       await withClientOrStore(world, options, async (client) => {
-        const factor = await client.mfa.enrol(id, options)
+        const factor = await client.mfa.enrol(id, options).catch((error: unknown) => {
+          throw options.otp === undefined && isCodeMissing(error) ? firstFactor(error) : error
+        })
         if (options.json) return printJson(world, factor)
         // In a script stderr may end up in a log: what is secret goes to stdout alone.
         const secret = isInteractive(world) ? `, or type the secret ${factor.secret}` : ''
@@ -52,4 +56,15 @@ export function mfa(command: Command, world: World): void {
       if (options.json) return printJson(world, removed)
       success(world, `${id} has no second factor`)
     })
+}
+
+function isCodeMissing(error: unknown): error is MoorageError {
+  return error instanceof MoorageError && error.code === 'mfa_required'
+}
+
+/** Through the service it takes a factor to give one: a stolen key cannot give one to itself. */
+function firstFactor(cause: MoorageError): Failure {
+  const message = 'This needs --local, or the one-time code (--otp) of a key that has a second factor already'
+  const hint = "  A first factor is made on the server's machine: `moorage mfa enrol <key_id> --local`"
+  return new Failure(EXIT.auth, message, hint, cause)
 }

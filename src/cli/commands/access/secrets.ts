@@ -13,7 +13,7 @@ const COLUMNS: Column<Secret>[] = [
   { title: 'NAME', of: (secret) => secret.name },
   { title: 'HOSTS', of: (secret) => secret.hosts },
   { title: 'UPDATED', of: (secret) => secret.updated_at },
-  { title: 'USED', of: (secret) => (secret.overridden ? 'no: moorage.yaml has its own' : 'yes') },
+  { title: 'OVERRIDDEN', of: (secret) => (secret.overridden ? 'by moorage.yaml' : 'no') },
 ]
 
 export function secrets(command: Command, world: World): void {

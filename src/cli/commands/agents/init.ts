@@ -22,7 +22,11 @@ export function init(command: Command, world: World): void {
       }
       const file = resolve(world.cwd, options.file)
       if (existsSync(file) && !options.force) {
-        throw new Failure(EXIT.failed, `${options.file} exists already`, '  Replace it with --force')
+        throw new Failure(
+          EXIT.failed,
+          `${options.file} exists already`,
+          '  Give this agent a folder of its own, or replace the file with --force',
+        )
       }
       const { agentSchema } = await import('./agent-schema.ts')
       const schema = join(dirname(file), SCHEMA_FILE)

@@ -5,6 +5,7 @@ import { visible, visibleLine } from '../../../lib/visible.ts'
 import { integer, takesService } from '../../command.ts'
 import { type Common, withClient } from '../../connect/connect.ts'
 import { patiently } from '../../connect/patiently.ts'
+import { usage } from '../../failure.ts'
 import { pointInTime } from '../../terminal/input.ts'
 import { paint, print, printJson, printPainted } from '../../terminal/output.ts'
 import type { World } from '../../world.ts'
@@ -35,6 +36,7 @@ export function logs(command: Command, world: World): void {
     .option('--search <text>', 'whose message holds this')
     .option('-n, --limit <n>', 'the latest so many', integer, 100)
     .action(async (agent: string, options: LogOptions) => {
+      if (options.limit === 0 && !options.follow) throw usage('--limit must be 1 or more, or 0 with --follow')
       await withClient(world, options, async (client) => {
         // Asked for before the latest: what comes between the two is printed, and not printed again.
         const known = options.follow ? await recentLogs(client, agent, options) : []

@@ -1,0 +1,35 @@
+import assert from 'node:assert/strict'
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { dirname, join } from 'node:path'
+import { text } from 'node:stream/consumers'
+import { describe, test } from 'node:test'
+import { startChildService } from './support/child-service.ts'
+import { newShell } from './support/cli.ts'
+
+const MAIN = join(import.meta.dirname, '../src/main.ts')
+
+describe('what a start prints', () => {
+  test('how to take another port, where this one is taken', async (t) => {
+    const service = await startChildService(t, 'sqlite')
+    const { port } = new URL(service.url())
+    const home = dirname(service.data)
+    const env = { PATH: process.env['PATH'] ?? '', MOORAGE_DATA: join(home, 'other'), PORT: port, LOG_LEVEL: 'error' }
+    const child = spawn(process.execPath, [MAIN], { cwd: home, env, stdio: ['ignore', 'ignore', 'pipe'] })
+    const [stderr, [code]] = await Promise.all([text(child.stderr), once(child, 'exit')])
+    assert.equal(code, 1)
+    assert.match(stderr, /EADDRINUSE.*\n.*PORT=\d+ npm start/)
+  })
+
+  test('a command that makes a new key, also where the address of the service is exported', async (t) => {
+    const service = await startChildService(t, 'sqlite')
+    const [, command] = /lost it\? npm run -s moorage -- (.+)/.exec(service.output()) ?? []
+    assert.ok(command, service.output())
+    const shell = newShell()
+    t.after(() => shell.remove())
+    const env = { MOORAGE_URL: service.url(), MOORAGE_DATA: service.data }
+    const { code, stdout, stderr } = await shell.moorage(command.split(' '), { env })
+    assert.equal(code, 0, stderr)
+    assert.match(stdout, /^mrg_\w+\n$/)
+  })
+})
