@@ -1,6 +1,7 @@
 import { constants, fstatSync, openSync, writeSync } from 'node:fs'
 
-const GATHERED_CHARACTERS = 4096
+/** Few writes: one can take long while the disk is busy with somebody else's. */
+const GATHERED_CHARACTERS = 65_536
 const SHOWN_WITHIN_MS = 1_000
 const RETRY_MS = 100
 /** As much waits for a reader that has fallen behind; lines that come after are dropped and counted. */
