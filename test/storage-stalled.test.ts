@@ -42,11 +42,14 @@ for (const engine of ENGINES) {
 
     test('cannot commit late', LIMIT, () =>
       withStorage(engine, async (storage) => {
+        const wrote = Promise.withResolvers<void>()
         const wakeUp = Promise.withResolvers<void>()
         const stalled = storage.transaction(async (db) => {
           await write({ db }, 'stalled')
+          wrote.resolve()
           await wakeUp.promise
         })
+        await wrote.promise
         await storage.db.insertInto('settings').values({ name: 'next', value: '' }).execute()
         if (engine === 'postgres')
           await until('the server hears of it', async () => (await openTransactions(storage)) === 0)
