@@ -14,6 +14,7 @@ import { createHttpServer, listen } from './http-server.ts'
 import { addOpenRoutes } from './open-routes.ts'
 import { sendRaw } from './send.ts'
 import { reloadTls } from './tls.ts'
+import { together } from './together.ts'
 
 export type Server = {
   /** Resolves with the service's address. */
@@ -64,7 +65,7 @@ function createRouter(front: Front, connections: Connections): FastifyInstance {
     exposeHeadRoutes: false,
     return503OnClosing: false,
     routerOptions: { maxParamLength: HEADER_BYTES, querystringParser: () => ({}) },
-    serverFactory: (handle) => createHttpServer(config.server, connections.inTurn(handle)),
+    serverFactory: (handle) => createHttpServer(config.server, connections.inTurn(together(handle))),
     clientErrorHandler: (error, socket) => {
       if (error.code === 'ECONNRESET') socket.destroy()
       else refuse(front, connections, socket, parserError(error))
