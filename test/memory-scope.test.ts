@@ -171,7 +171,8 @@ onBothStores('the scope of memory', (store) => {
       await embed()
       for (const [by, user_id] of users.entries()) {
         const seen = await known(recall, together, user_id)
-        for (const { items: hits } of seen.searches) {
+        for (const { items: hits, total } of seen.searches) {
+          assert.equal(total, hits.length, 'nothing of another scope is counted, or takes a place')
           for (const hit of hits) assert.deepEqual([hit.user_id, hit.metadata], [user_id, { by }])
         }
         // The same hits, in the same order, with the same scores as if the other user did not exist.
