@@ -91,14 +91,14 @@ function jobHandlers(parts: Parts): Record<string, JobHandler> {
   const ofDeletedAgents: Sweepable[] = [
     { name: 'logs of deleted agents', remove: logs.removeOfMissingAgents },
     { name: 'metrics of deleted agents', remove: metrics.removeOfMissingAgents },
+    { name: 'memories of deleted agents', remove: memory.removeOfMissingAgents },
     { name: 'invocations of deleted agents', remove: invocations.removeOfMissingAgents },
     { name: 'deliveries of deleted webhooks', remove: deliveries.removeOrphans },
-  ].map(({ name, remove }) => ({ name, keep_ms: 0, remove: (db, _before, limit) => remove(db, limit) }))
-  ofDeletedAgents.push({
-    name: 'memories of deleted agents',
+  ].map(({ name, remove }) => ({
+    name,
     keep_ms: 0,
-    remove: inTransaction(parts, (db, _before, limit) => memory.removeOfMissingAgents(db, limit)),
-  })
+    remove: inTransaction(parts, (db, _before, limit) => remove(db, limit)),
+  }))
 
   return {
     ...(parts.embedder && { embeddings: embedMemories(parts.embedder, parts) }),

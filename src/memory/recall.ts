@@ -111,13 +111,12 @@ export class WarmRecall implements Recall {
     const { plan, postings } = warm
       ? { plan: planSearch(question, warm.statistics(question)), postings: warm }
       : await findCandidates(this.#db, scope, question, CANDIDATES)
-    const scorer = this.#scorer
+    // While an embedder's vectors are read another search may use the shared one.
+    const scorer = vector ? new Scorer() : this.#scorer
     scorer.score(postings, plan, visits)
     if (!this.#embedder || !vector) return bestOf(postings, scorer, options)
     const scored = Array.from(scorer.memories.subarray(0, scorer.found), (memory) => postings.seqs[memory] as number)
     const similarity = await findSimilar(this.#db, scope, { model: this.#embedder.model, vector }, scored)
-    // Another search may have used the scorer meanwhile.
-    scorer.score(postings, plan, visits)
     return bestOf(postings, scorer, { ...options, similarity })
   }
 
