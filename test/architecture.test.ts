@@ -113,7 +113,7 @@ const text = "import x from './in-a-string.ts'"
     for (const to of [
       'lib/with-value.ts',
       'operation/delivery.ts',
-      'http/pipeline/authorise.ts',
+      'http/pipeline/guards/authorise.ts',
       'security/ip-list.ts',
     ])
       assert.ok(seen.includes(to), to)
@@ -125,7 +125,7 @@ const text = "import x from './in-a-string.ts'"
     'HTTP knows the list of operations': ['http/server/server.ts', 'operations.ts'],
     'a step of the pipeline speaks the web framework': ['http/pipeline/stages.ts', 'fastify'],
     'the pipeline knows the server': ['http/pipeline/pipeline.ts', 'http/server/front.ts'],
-    'a dialect decides who may come in': ['http/dialects/moorage.ts', 'http/pipeline/authorise.ts'],
+    'a dialect decides who may come in': ['http/dialects/moorage.ts', 'http/pipeline/guards/authorise.ts'],
     'the edge knows a dialect by name': ['http/server/front.ts', 'http/dialects/moorage.ts'],
     'the lowest slice uses another': ['agents/store.ts', 'keys/store.ts'],
     'neighbours use each other': ['keys/create-key.ts', 'webhooks/store.ts'],

@@ -3,9 +3,9 @@ import type { Operation } from '../../operation.ts'
 import type { Gate } from '../../security/gate.ts'
 import type { RateLimiter } from '../../security/limits/rate-limiter.ts'
 import type { VerifyToken } from '../../security/tokens/token-verifier.ts'
-import type { VerifyKey } from './authenticate.ts'
+import type { VerifyKey } from './guards/authenticate.ts'
+import type { SpendCode } from './guards/require-code.ts'
 import type { Idempotency } from './idempotency.ts'
-import type { SpendCode } from './require-code.ts'
 import type { FoundAgent, GuardedAgent } from './stages.ts'
 
 /** What the edge needs from the rest of the house; it knows no slice. */

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { llmsText } from './llms.ts'
 import type { OpenApi } from './openapi-document.ts'
-import { referencePage } from './page.ts'
+import { referencePage } from './reference-page.ts'
 
 /** A page that anybody may read. */
 export type OpenPage = { path: string; headers: Record<string, string>; body: () => string }

@@ -3,18 +3,18 @@ import type { Server as HttpsServer } from 'node:https'
 import type { Socket } from 'node:net'
 import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
 import { ApiError } from '../../errors.ts'
-import { preflightAnswer } from '../pipeline/cors.ts'
 import type { Edge } from '../pipeline/edge.ts'
-import { answerFailure } from './answer-failure.ts'
-import { answerRaw, connectRefusal, HEADER_BYTES, parserError } from './broken-request.ts'
-import { Connections } from './connections.ts'
-import { deliver } from './deliver.ts'
+import { preflightAnswer } from '../pipeline/guards/cors.ts'
+import { answerRaw, connectRefusal, HEADER_BYTES, parserError } from './connections/broken-request.ts'
+import { Connections } from './connections/connections.ts'
+import { createHttpServer, listen } from './connections/http-server.ts'
+import { reloadTls } from './connections/tls.ts'
+import { together } from './connections/together.ts'
 import { type Front, letIn, openFront } from './front.ts'
-import { createHttpServer, listen } from './http-server.ts'
 import { addOpenRoutes } from './open-routes.ts'
-import { sendRaw } from './send.ts'
-import { reloadTls } from './tls.ts'
-import { together } from './together.ts'
+import { answerFailure } from './replies/answer-failure.ts'
+import { answerRequest } from './replies/answer-request.ts'
+import { sendRaw } from './replies/send.ts'
 
 export type Server = {
   /** Resolves with the service's address. */
@@ -110,7 +110,7 @@ function addRoutes(app: FastifyInstance, front: Front): void {
       url: route.path.replaceAll(/\{(\w+)\}/g, ':$1'),
       config: { route },
       handler(request, reply) {
-        deliver(front, request, reply).catch((error: unknown) => answerFailure(front, error, request, reply))
+        answerRequest(front, request, reply).catch((error: unknown) => answerFailure(front, error, request, reply))
       },
     })
   }

@@ -1,9 +1,9 @@
-import type { Config } from '../../config.ts'
-import { ApiError } from '../../errors.ts'
-import { withValue } from '../../lib/with-value.ts'
-import type { Gate } from '../../security/gate.ts'
-import type { Decision, RateLimiter } from '../../security/limits/rate-limiter.ts'
-import type { Arrived, Known } from './stages.ts'
+import type { Config } from '../../../config.ts'
+import { ApiError } from '../../../errors.ts'
+import { withValue } from '../../../lib/with-value.ts'
+import type { Gate } from '../../../security/gate.ts'
+import type { Decision, RateLimiter } from '../../../security/limits/rate-limiter.ts'
+import type { Arrived, Known } from '../stages.ts'
 
 /** Counts every authenticated request against its key's tier, and says in headers what is left. */
 export function countRequest(

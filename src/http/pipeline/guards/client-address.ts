@@ -1,9 +1,9 @@
 import type { IncomingMessage } from 'node:http'
 import type { Socket } from 'node:net'
 import type { TLSSocket } from 'node:tls'
-import { ApiError } from '../../errors.ts'
-import { clientAddress, type IpList } from '../../security/ip-list.ts'
-import type { Arrived } from './stages.ts'
+import { ApiError } from '../../../errors.ts'
+import { clientAddress, type IpList } from '../../../security/ip-list.ts'
+import type { Arrived } from '../stages.ts'
 
 /** Whether the client speaks TLS: to us, or to a proxy that we trust to say so. */
 export function isSecure(message: IncomingMessage, trusted: IpList): boolean {

@@ -1,7 +1,7 @@
 import type { ServerResponse } from 'node:http'
 import type { FastifyReply } from 'fastify'
-import type { StreamEvent } from '../../runtime/transcript.ts'
-import type { Dialect } from '../dialects/dialect.ts'
+import type { StreamEvent } from '../../../runtime/transcript.ts'
+import type { Dialect } from '../../dialects/dialect.ts'
 
 const PING_MS = 15_000
 

@@ -1,7 +1,7 @@
-import type { Cors, Gate } from '../../security/gate.ts'
-import type { Rendered } from '../dialects/dialect.ts'
+import type { Cors, Gate } from '../../../security/gate.ts'
+import type { Rendered } from '../../dialects/dialect.ts'
+import type { Arrived } from '../stages.ts'
 import { passesGate } from './pass-gate.ts'
-import type { Arrived } from './stages.ts'
 
 const EXPOSED = [
   'X-Request-Id',

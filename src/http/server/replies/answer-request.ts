@@ -1,24 +1,24 @@
 import type { IncomingMessage } from 'node:http'
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { type Delivery, type Mode, PLAIN_REPLY } from '../../operation/delivery.ts'
-import type { Operation } from '../../operation.ts'
-import { isReplay } from '../pipeline/idempotency.ts'
-import type { Admitted } from '../pipeline/stages.ts'
-import { toApiError } from '../pipeline/to-api-error.ts'
+import { type Delivery, type Mode, PLAIN_REPLY } from '../../../operation/delivery.ts'
+import type { Operation } from '../../../operation.ts'
+import { isReplay } from '../../pipeline/idempotency.ts'
+import type { Admitted } from '../../pipeline/stages.ts'
+import { toApiError } from '../../pipeline/to-api-error.ts'
+import type { Front } from '../front.ts'
 import { EventStream } from './event-stream.ts'
-import type { Front } from './front.ts'
 import { send, sendLines, sendRaw } from './send.ts'
 
 /** Runs the operation and sends its answer as the client wants it: as one reply or as a stream of events. */
-export function deliver(front: Front, request: FastifyRequest, reply: FastifyReply): Promise<void> {
+export function answerRequest(front: Front, request: FastifyRequest, reply: FastifyReply): Promise<void> {
   const { admitted } = request
   const body = request.body as Buffer | undefined
   return wantsStream(admitted.route.operation, request)
-    ? deliverStream(front, admitted, body, reply)
-    : deliverReply(front, admitted, body, reply)
+    ? answerAsStream(front, admitted, body, reply)
+    : answerOnce(front, admitted, body, reply)
 }
 
-async function deliverReply(
+async function answerOnce(
   { steps }: Front,
   admitted: Admitted,
   body: Buffer | undefined,
@@ -33,7 +33,7 @@ async function deliverReply(
   else sendRaw(reply, headers, rendered)
 }
 
-async function deliverStream(
+async function answerAsStream(
   { edge, steps }: Front,
   admitted: Admitted,
   bytes: Buffer | undefined,
@@ -43,7 +43,7 @@ async function deliverStream(
   const { dialect, operation } = admitted.route
   const stream = new EventStream(reply, headers, dialect)
   try {
-    const rendered = await steps.run(admitted, bytes, streamDelivery(stream, reply, message))
+    const rendered = await steps.run(admitted, bytes, streamChannel(stream, reply, message))
     const { status, headers: sent, body } = rendered
     if (status === 202) {
       send(reply.headers(headers), rendered)
@@ -63,7 +63,7 @@ async function deliverStream(
   stream.end()
 }
 
-function streamDelivery(stream: EventStream, reply: FastifyReply, { headers }: IncomingMessage): Delivery {
+function streamChannel(stream: EventStream, reply: FastifyReply, { headers }: IncomingMessage): Delivery {
   return {
     mode: 'stream',
     onHangUp: hangUpOf(reply),

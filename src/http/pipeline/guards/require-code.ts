@@ -1,8 +1,8 @@
-import { ApiError } from '../../errors.ts'
-import { type Operation, protectedNames } from '../../operation.ts'
-import type { Gate } from '../../security/gate.ts'
-import type { AttemptResult } from '../../security/one-time-code.ts'
-import type { Admitted } from './stages.ts'
+import { ApiError } from '../../../errors.ts'
+import { type Operation, protectedNames } from '../../../operation.ts'
+import type { Gate } from '../../../security/gate.ts'
+import type { AttemptResult } from '../../../security/one-time-code.ts'
+import type { Admitted } from '../stages.ts'
 
 /** Tries a key's one-time code, which is spent by that; undefined for a key without a second factor. */
 export type SpendCode = (key_id: string, code: string) => Promise<AttemptResult | undefined>

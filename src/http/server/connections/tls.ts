@@ -1,8 +1,8 @@
 import { constants } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import type { Server as HttpsServer, ServerOptions } from 'node:https'
-import type { Logger } from '../../lib/log.ts'
-import { watchFiles } from '../../lib/watch-files.ts'
+import type { Logger } from '../../../lib/log.ts'
+import { watchFiles } from '../../../lib/watch-files.ts'
 
 type TlsSettings = { cert: string; key: string; reload: boolean }
 

@@ -1,8 +1,8 @@
 import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify'
-import { ApiError, type ErrorCode } from '../../errors.ts'
-import { reportRefusal } from '../pipeline/report-refusal.ts'
-import { toApiError } from '../pipeline/to-api-error.ts'
-import { arrive, type Front } from './front.ts'
+import { ApiError, type ErrorCode } from '../../../errors.ts'
+import { reportRefusal } from '../../pipeline/report-refusal.ts'
+import { toApiError } from '../../pipeline/to-api-error.ts'
+import { arrive, type Front } from '../front.ts'
 import { send } from './send.ts'
 
 /** Every request that fails ends here, wherever it failed. */

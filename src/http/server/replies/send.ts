@@ -1,7 +1,7 @@
 import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import type { FastifyReply } from 'fastify'
-import type { Rendered } from '../dialects/dialect.ts'
+import type { Rendered } from '../../dialects/dialect.ts'
 
 export function send(reply: FastifyReply, { status, headers, body }: Rendered): FastifyReply {
   return reply.code(status).headers(headers).send(body)

@@ -1,5 +1,5 @@
-import { ApiError } from '../../errors.ts'
-import type { RateLimiter } from '../../security/limits/rate-limiter.ts'
+import { ApiError } from '../../../errors.ts'
+import type { RateLimiter } from '../../../security/limits/rate-limiter.ts'
 
 /** How often one address may fail to authenticate. */
 export type FailureLimit = {

@@ -1,14 +1,14 @@
-import { notFound } from '../../errors.ts'
-import { withValue } from '../../lib/with-value.ts'
-import { type Actor, requirePermission } from '../../operation/actor.ts'
-import { requireEveryUser, requireScope } from '../../operation/scope.ts'
-import type { Operation } from '../../operation.ts'
-import { covers } from '../../security/permissions.ts'
-import type { Route } from '../dialects/dialect.ts'
-import type { Edge } from './edge.ts'
+import { notFound } from '../../../errors.ts'
+import { withValue } from '../../../lib/with-value.ts'
+import { type Actor, requirePermission } from '../../../operation/actor.ts'
+import { requireEveryUser, requireScope } from '../../../operation/scope.ts'
+import type { Operation } from '../../../operation.ts'
+import { covers } from '../../../security/permissions.ts'
+import type { Route } from '../../dialects/dialect.ts'
+import type { Edge } from '../edge.ts'
+import type { Admitted, Arrived, FoundAgent, Known, PathParams } from '../stages.ts'
 import { passGate, promiseHttps } from './pass-gate.ts'
 import { takeFromGate } from './rate-limit.ts'
-import type { Admitted, Arrived, FoundAgent, Known, PathParams } from './stages.ts'
 
 /** Decides whether the actor may have one operation on one agent: its permission, its scope, the agent's own gate. */
 export function authorise(

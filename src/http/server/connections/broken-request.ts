@@ -1,6 +1,6 @@
 import type { Socket } from 'node:net'
-import { ApiError, type ErrorCode } from '../../errors.ts'
-import { dialects } from '../dialects/dialects.ts'
+import { ApiError, type ErrorCode } from '../../../errors.ts'
+import { dialects } from '../../dialects/dialects.ts'
 
 export const HEADER_BYTES = 16_384
 

@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import { createServer, type Server as HttpServer, type RequestListener } from 'node:http'
 import { createServer as createTlsServer } from 'node:https'
 import type { AddressInfo } from 'node:net'
-import type { Config } from '../../config.ts'
+import type { Config } from '../../../config.ts'
 import { HEADER_BYTES } from './broken-request.ts'
 import { tlsOptions } from './tls.ts'
 
