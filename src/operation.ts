@@ -1,13 +1,13 @@
 import type { z } from 'zod'
 import type { ErrorCode } from './errors.ts'
 import type { Context } from './operation/context.ts'
-import type { Accepted } from './operation/delivery.ts'
+import type { Accepted } from './operation/reply-channel.ts'
 import type { Unwritten } from './operation/unwritten.ts'
 import type { StreamEvent } from './runtime/transcript.ts'
 import type { Permission } from './security/permissions.ts'
 import type { ProtectedName } from './security/security-settings.ts'
 import type { Database } from './storage/database.ts'
-import type { Page } from './storage/page.ts'
+import type { Page } from './storage/queries/page.ts'
 
 type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
 

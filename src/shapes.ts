@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { NOT_ONE_LINE, ONE_LINE } from './lib/text.ts'
+import { NOT_ONE_LINE, ONE_LINE } from './lib/text/text.ts'
 import { formatTime, parseTime } from './lib/time.ts'
 
 /** Epoch milliseconds inside, RFC 3339 in UTC on the wire. */

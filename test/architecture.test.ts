@@ -112,7 +112,7 @@ const text = "import x from './in-a-string.ts'"
     const seen = sources.find(({ file }) => file === 'http/pipeline/pipeline.ts')?.imports.map(({ to }) => to) ?? []
     for (const to of [
       'lib/with-value.ts',
-      'operation/delivery.ts',
+      'operation/reply-channel.ts',
       'http/pipeline/guards/authorise.ts',
       'security/ip-list.ts',
     ])
@@ -131,7 +131,7 @@ const text = "import x from './in-a-string.ts'"
     'neighbours use each other': ['keys/create-key.ts', 'webhooks/store.ts'],
     'somebody uses the topmost slice': ['deployments/store.ts', 'invocations/invocation.ts'],
     "another slice's operation": ['keys/create-key.ts', 'agents/get-agent.ts'],
-    'storage throws HTTP errors': ['storage/page.ts', 'errors.ts'],
+    'storage throws HTTP errors': ['storage/queries/page.ts', 'errors.ts'],
     'the runtime reaches the database': ['runtime/runtime.ts', 'storage/database.ts'],
     'security reads the configuration': ['security/tokens/jwt.ts', 'config.ts'],
     'a library uses the house': ['lib/id.ts', 'operation.ts'],

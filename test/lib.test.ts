@@ -3,9 +3,9 @@ import { describe, test } from 'node:test'
 import { parseDuration } from '../src/lib/duration.ts'
 import { idSource } from '../src/lib/id.ts'
 import { createLog, prettyStream } from '../src/lib/log.ts'
-import { nearest } from '../src/lib/nearest.ts'
 import { parseSize } from '../src/lib/size.ts'
-import { cutToBytes } from '../src/lib/text.ts'
+import { nearest } from '../src/lib/text/nearest.ts'
+import { cutToBytes } from '../src/lib/text/text.ts'
 
 describe('idSource', () => {
   test('ids of the same millisecond sort in the order in which they were made, whatever came between', () => {

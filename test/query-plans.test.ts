@@ -3,9 +3,9 @@ import { test } from 'node:test'
 import { CompiledQuery, createQueryId, type KyselyPlugin, type RootOperationNode } from 'kysely'
 import * as queue from '../src/invocations/queue/queue-store.ts'
 import * as invocations from '../src/invocations/store.ts'
-import { CLAIMS } from '../src/storage/claims.ts'
 import type { Database } from '../src/storage/database.ts'
-import { endLeases, renew } from '../src/storage/lease.ts'
+import { CLAIMS } from '../src/storage/leases/claims.ts'
+import { endLeases, renew } from '../src/storage/leases/lease.ts'
 import { onBothStorages } from './support/storage.ts'
 
 /** What looks at a table again and again must not read all of it. */

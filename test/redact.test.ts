@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import { describe, test } from 'node:test'
-import { redact, redactDeep } from '../src/lib/redact.ts'
+import { redact, redactDeep } from '../src/lib/text/redact.ts'
 import { newKey } from '../src/security/key-format.ts'
 import { fc } from './support/property.ts'
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
-import { redact } from '../src/lib/redact.ts'
+import { redact } from '../src/lib/text/redact.ts'
 import { readSources } from './support/imports.ts'
 
 const LENGTH = 20_000
@@ -11,7 +11,7 @@ const LIMIT_MS = 100
 /** Slow on long text, which they never see. */
 const SHORT_TEXT_ONLY: Record<string, string> = {
   'cli/terminal/table.ts': 'cells of a table on the terminal of whoever asked for it',
-  'runtime/secrets.ts': 'secrets of the operator',
+  'runtime/fill-secrets.ts': 'secrets of the operator',
   'runtime/models/embeddings.ts': 'an address of the operator',
 }
 

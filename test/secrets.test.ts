@@ -6,8 +6,9 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { after, describe, test } from 'node:test'
+import { constantTimeEqual, sha256 } from '../src/security/digest.ts'
+import { fingerprint, keyring, loadMasterKey } from '../src/security/keyring.ts'
 import { covers, coversAll, Permission, permissionsOf } from '../src/security/permissions.ts'
-import { constantTimeEqual, fingerprint, keyring, loadMasterKey, sha256 } from '../src/security/secrets.ts'
 
 const masterKey = Buffer.from('000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f', 'hex')
 
@@ -134,7 +135,7 @@ describe('master key', () => {
 
   test('processes that start together agree on one key', async () => {
     const dataDir = freshDir()
-    const script = `import { loadMasterKey } from ${JSON.stringify(new URL('../src/security/secrets.ts', import.meta.url))}
+    const script = `import { loadMasterKey } from ${JSON.stringify(new URL('../src/security/keyring.ts', import.meta.url))}
       process.stdin.once('data', () => {
         process.stdout.write(loadMasterKey({ dataDir: ${JSON.stringify(dataDir)} }).toString('hex'))
         process.stdin.destroy()

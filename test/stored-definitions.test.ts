@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { canonicalJson } from '../src/lib/json.ts'
-import { sha256 } from '../src/security/secrets.ts'
+import { sha256 } from '../src/security/digest.ts'
 import { announce } from '../src/storage/database.ts'
 import { newAgent } from './support/agents.ts'
 import { onBothEngines, type Service } from './support/service.ts'

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import type { Keyring } from '../security/secrets.ts'
+import type { Keyring } from '../security/keyring.ts'
 import { AuthSettings, SecuritySettings } from '../security/security-settings.ts'
 import { bareShape, parseStored, Time } from '../shapes.ts'
 import { Definition, digestOf } from './definition.ts'

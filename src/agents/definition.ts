@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { canonicalJson } from '../lib/json.ts'
 import { Limits, MemoryPolicy, Script, Tools } from '../runtime/spec.ts'
-import { sha256 } from '../security/secrets.ts'
+import { sha256 } from '../security/digest.ts'
 import { Metadata, parseStored, Text } from '../shapes.ts'
 
 const DEFAULT_MODEL = 'builtin/echo'

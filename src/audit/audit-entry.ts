@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { sha256 } from '../security/secrets.ts'
+import { sha256 } from '../security/digest.ts'
 import { Time } from '../shapes.ts'
 
 export const Outcome = z.enum(['success', 'started', 'refused'])

@@ -1,7 +1,7 @@
 import { sql } from 'kysely'
 import { type Database, engineOf } from '../storage/database.ts'
-import { type Page, type PageQuery, page } from '../storage/page.ts'
-import { isShown, type ShownAgents } from '../storage/shown-agents.ts'
+import { type Page, type PageQuery, page } from '../storage/queries/page.ts'
+import { isShown, type ShownAgents } from '../storage/queries/shown-agents.ts'
 import type { AuditEntry, Link } from './audit-entry.ts'
 
 /** What stands in the log; `seq` and the hashes are null until the entry is sealed. */

@@ -1,5 +1,5 @@
 import { Command } from 'commander'
-import { visible } from '../lib/visible.ts'
+import { visible } from '../lib/text/visible.ts'
 import type { World } from './world.ts'
 
 type Setup = (command: Command, world: World) => void
@@ -74,7 +74,7 @@ const COMMANDS: readonly ListedCommand[] = [
     group: 'Talk',
     name: 'memory',
     summary: 'What an agent remembers: search, list, add, change, forget',
-    load: async () => (await import('./commands/talk/memory.ts')).memory,
+    load: async () => (await import('./commands/talk/memories.ts')).memory,
   },
   {
     group: 'Talk',
@@ -176,7 +176,7 @@ const COMMANDS: readonly ListedCommand[] = [
     group: 'Service',
     name: 'config',
     summary: "The service's configuration on this machine",
-    load: async () => (await import('./commands/service/config.ts')).config,
+    load: async () => (await import('./commands/service/show-config.ts')).config,
   },
   {
     group: 'Service',

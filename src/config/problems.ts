@@ -1,5 +1,5 @@
 import type { z } from 'zod'
-import { nearest } from '../lib/nearest.ts'
+import { nearest } from '../lib/text/nearest.ts'
 import type { Path } from './settings.ts'
 
 /** One mistake, ready to print; line and column when it stands in the file. */

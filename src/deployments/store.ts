@@ -1,7 +1,7 @@
 import { readDefinition, writeDefinition } from '../agents/definition.ts'
 import { notFound } from '../errors.ts'
 import { announce, type Database } from '../storage/database.ts'
-import { type Page, type PageQuery, page } from '../storage/page.ts'
+import { type Page, type PageQuery, page } from '../storage/queries/page.ts'
 import type { Deployment, Snapshot } from './deployment.ts'
 
 async function find(db: Database, agent_id: string, id: string): Promise<Deployment | undefined> {

@@ -1,7 +1,6 @@
 import * as agents from '../agents/store.ts'
 import { conflict, unavailable } from '../errors.ts'
 import { operation } from '../operation.ts'
-import { getInScope, reachesAll, requireReach } from './in-scope.ts'
 import {
   CANCELLED,
   type EndedInvocation,
@@ -11,6 +10,7 @@ import {
   presentInvocation,
   Receipt,
 } from './invocation.ts'
+import { getInScope, reachesAll, requireReach } from './invocation-in-scope.ts'
 import { effects } from './run-invocation.ts'
 import * as invocations from './store.ts'
 

@@ -1,7 +1,7 @@
 import * as agents from '../agents/store.ts'
 import { operation } from '../operation.ts'
-import { getInScope } from './in-scope.ts'
 import { InvocationParams, presentInvocation, Receipt } from './invocation.ts'
+import { getInScope } from './invocation-in-scope.ts'
 
 export const getInvocation = operation({
   id: 'getInvocation',

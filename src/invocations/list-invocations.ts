@@ -4,8 +4,8 @@ import * as agents from '../agents/store.ts'
 import { requireUser } from '../operation/scope.ts'
 import { operation } from '../operation.ts'
 import { listQuery } from '../shapes.ts'
-import { starterFor } from './in-scope.ts'
 import { InvocationStatus, presentInvocation, Receipt } from './invocation.ts'
+import { starterFor } from './invocation-in-scope.ts'
 import * as invocations from './store.ts'
 
 export const listInvocations = operation({

@@ -4,7 +4,6 @@ import { operation } from '../operation.ts'
 import type { LiveRun } from '../runtime/live-runs.ts'
 import { type Position, readEventId, type StreamEvent } from '../runtime/transcript.ts'
 import { isPassing } from '../storage/failures.ts'
-import { getInScope, requireReach } from './in-scope.ts'
 import {
   failureOf,
   type Invocation,
@@ -15,6 +14,7 @@ import {
   resultOf,
   transcriptOf,
 } from './invocation.ts'
+import { getInScope, requireReach } from './invocation-in-scope.ts'
 
 const LOOK_AGAIN_MS = 100
 

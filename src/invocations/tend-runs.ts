@@ -1,6 +1,6 @@
 import * as agents from '../agents/store.ts'
 import type { Parts } from '../operation/parts.ts'
-import { type Keeping, keepLeases, LEASE_MS, renewHeld } from '../storage/lease.ts'
+import { type Keeping, keepLeases, LEASE_MS, renewHeld } from '../storage/leases/lease.ts'
 import { endWith, type Invocation } from './invocation.ts'
 import { requeueLapsed } from './queue/queue-store.ts'
 import { effects } from './run-invocation.ts'

@@ -1,6 +1,6 @@
 import { operation } from '../operation.ts'
-import { concernedAgent, getInScope } from './in-scope.ts'
 import { KeyParams, KeyReply, presentKey } from './key.ts'
+import { concernedAgent, getInScope } from './key-in-scope.ts'
 
 export const getKey = operation({
   id: 'getKey',

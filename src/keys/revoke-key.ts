@@ -2,8 +2,8 @@ import { z } from 'zod'
 import { conflict } from '../errors.ts'
 import { operation } from '../operation.ts'
 import { Time } from '../shapes.ts'
-import { concernedAgent, getInScope } from './in-scope.ts'
 import { KeyParams } from './key.ts'
+import { concernedAgent, getInScope } from './key-in-scope.ts'
 import * as keys from './store.ts'
 
 export const revokeKey = operation({

@@ -1,12 +1,12 @@
 import { randomBytes } from 'node:crypto'
 import { conflict } from '../errors.ts'
 import { operation } from '../operation.ts'
+import { sha256 } from '../security/digest.ts'
 import { newKey } from '../security/key-format.ts'
-import { sha256 } from '../security/secrets.ts'
 import { RotationBody } from '../shapes.ts'
 import { requireNoEscalation } from './escalation.ts'
-import { concernedAgent, getInScope } from './in-scope.ts'
 import { hintOf, KeyParams, KeyWithSecret, presentKey, statusOf } from './key.ts'
+import { concernedAgent, getInScope } from './key-in-scope.ts'
 import * as keys from './store.ts'
 
 export const rotateKey = operation({

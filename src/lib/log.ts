@@ -3,7 +3,7 @@ import { isatty, type WriteStream } from 'node:tty'
 import { styleText } from 'node:util'
 import { type DestinationStream, type Logger, pino } from 'pino'
 import { LogSink } from './log-sink.ts'
-import { visibleLine } from './visible.ts'
+import { visibleLine } from './text/visible.ts'
 
 export type { Logger } from 'pino'
 

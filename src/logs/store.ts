@@ -1,12 +1,12 @@
 import { sql } from 'kysely'
-import { redact, redactDeep } from '../lib/redact.ts'
-import { storable } from '../lib/text.ts'
+import { redact, redactDeep } from '../lib/text/redact.ts'
+import { storable } from '../lib/text/text.ts'
 import type { LogEntry } from '../runtime/outcome.ts'
-import { contains } from '../storage/contains.ts'
 import type { Database } from '../storage/database.ts'
 import type { BulkTable, Write } from '../storage/journal/rows.ts'
-import { missingAgents } from '../storage/missing-agents.ts'
-import { type Page, page } from '../storage/page.ts'
+import { contains } from '../storage/queries/contains.ts'
+import { missingAgents } from '../storage/queries/missing-agents.ts'
+import { type Page, page } from '../storage/queries/page.ts'
 import { LEVELS, type LogsQuery, type StoredEntry } from './log-entry.ts'
 
 const LOGS: BulkTable = {

@@ -5,10 +5,11 @@ import type { Conversation, MemoryScope as Scope, Turn } from '../operation/reca
 import type { Database } from '../storage/database.ts'
 import { type BulkTable, rowOf, type Write } from '../storage/journal/rows.ts'
 import { insertMany } from '../storage/journal/write-rows.ts'
-import { missingAgents } from '../storage/missing-agents.ts'
-import { type Page, type PageQuery, page } from '../storage/page.ts'
+import { missingAgents } from '../storage/queries/missing-agents.ts'
+import { type Page, type PageQuery, page } from '../storage/queries/page.ts'
 import { indexAnew, indexNewest, removeFromIndex } from './full-text/fts5.ts'
 import type { Memory } from './memory.ts'
+import { inMemoryScope } from './memory-filter.ts'
 import { fromRow, SHOWN, termsOf, toRow } from './memory-rows.ts'
 import {
   countedScope,
@@ -18,7 +19,6 @@ import {
   SCOPE_COUNTS,
   subtractCounts,
 } from './warm/scope-counts.ts'
-import { within } from './within.ts'
 
 const COLUMNS = [
   'id',
@@ -79,7 +79,7 @@ export async function get(db: Database, scope: Scope, id: string): Promise<Kept>
     .selectFrom('memories')
     .select(['memories.seq', ...SHOWN])
     .where('memories.id', '=', id)
-    .where(within(scope))
+    .where(inMemoryScope(scope))
     .executeTakeFirst()
   if (!row) throw notFound('Memory', id)
   const { seq, ...shown } = row
@@ -91,7 +91,7 @@ export async function listAfter(db: Database, scope: Scope, after: number, limit
   const rows = await db
     .selectFrom('memories')
     .select(['memories.seq', ...SHOWN])
-    .where(within(scope))
+    .where(inMemoryScope(scope))
     .where('seq', '>', after)
     .orderBy('seq')
     .limit(limit)
@@ -110,7 +110,7 @@ type Filter = { kind?: string | undefined; before?: number | undefined; after?: 
 
 export async function list(db: Database, scope: Scope, query: PageQuery, filter: Filter): Promise<Page<Memory>> {
   const { kind, before, after } = filter
-  let select = db.selectFrom('memories').select(SHOWN).where(within(scope))
+  let select = db.selectFrom('memories').select(SHOWN).where(inMemoryScope(scope))
   if (kind !== undefined) select = select.where('memories.kind', '=', kind)
   if (before !== undefined) select = select.where('memories.created_at', '<', before)
   if (after !== undefined) select = select.where('memories.created_at', '>', after)
@@ -157,7 +157,7 @@ export async function listLatestTurns(db: Database, conversation: Conversation, 
   const rows = await db
     .selectFrom('memories')
     .select('seq')
-    .where(within(conversation))
+    .where(inMemoryScope(conversation))
     .where('kind', '=', 'turn')
     .orderBy('created_at', 'desc')
     .orderBy('seq', 'desc')
@@ -178,7 +178,7 @@ export async function newestSeq(db: Database): Promise<number> {
 type Which = { scope: Scope; before?: number | undefined; through: number }
 
 export async function listSeqs(db: Database, { scope, before, through }: Which, limit: number): Promise<number[]> {
-  let select = db.selectFrom('memories').select('seq').where(within(scope)).where('seq', '<=', through)
+  let select = db.selectFrom('memories').select('seq').where(inMemoryScope(scope)).where('seq', '<=', through)
   if (before !== undefined) select = select.where('created_at', '<', before)
   const rows = await select.limit(limit).execute()
   return rows.map(({ seq }) => seq)

@@ -1,7 +1,7 @@
 import { type RawBuilder, type SqlBool, sql } from 'kysely'
 import type { Database } from '../storage/database.ts'
 import type { BulkTable, Merge, Value, Write } from '../storage/journal/rows.ts'
-import { missingAgents } from '../storage/missing-agents.ts'
+import { missingAgents } from '../storage/queries/missing-agents.ts'
 import { bucketOf, type Histogram } from './histogram.ts'
 import type { Totals } from './metric.ts'
 

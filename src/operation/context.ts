@@ -1,12 +1,12 @@
 import type { Database } from '../storage/database.ts'
-import type { ShownAgents } from '../storage/shown-agents.ts'
+import type { ShownAgents } from '../storage/queries/shown-agents.ts'
 import type { Actor } from './actor.ts'
-import type { Delivery } from './delivery.ts'
 import type { Parts } from './parts.ts'
+import type { ReplyChannel } from './reply-channel.ts'
 
 /** What an operation may touch while it runs. */
 export type Context = Parts &
-  Delivery & {
+  ReplyChannel & {
     /** The operation's transaction; for reads, and operations that declare `transaction: false`, the database. */
     db: Database
     actor: Actor

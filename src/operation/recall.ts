@@ -1,5 +1,5 @@
 import type { z } from 'zod'
-import type { Page } from '../storage/page.ts'
+import type { Page } from '../storage/queries/page.ts'
 
 /** Whose memories: undefined is any user or session, null those memories that have none. */
 export type MemoryScope = {

@@ -1,4 +1,4 @@
-import { storable } from '../lib/text.ts'
+import { storable } from '../lib/text/text.ts'
 import { askModel } from './ask-model.ts'
 import type { ModelAnswer, ToolCall } from './models/model.ts'
 import { AgentFailure, type ToolStep } from './outcome.ts'

@@ -1,6 +1,7 @@
-import { storable } from '../lib/text.ts'
+import { storable } from '../lib/text/text.ts'
 import { converse } from './conversation.ts'
 import { Cancellation, Deadline } from './deadline.ts'
+import { type Redact, redactor, type SecretSource, type Secrets, secretsOf } from './fill-secrets.ts'
 import { createModels, type Provider } from './models/registry.ts'
 import {
   AgentFailure,
@@ -13,7 +14,6 @@ import {
 } from './outcome.ts'
 import { ModelWindows } from './prompt/model-windows.ts'
 import { type Left, Stopped } from './run-in-progress.ts'
-import { type Redact, redactor, type SecretSource, type Secrets, secretsOf } from './secrets.ts'
 import type { Step } from './steps.ts'
 import { ArgumentCheck } from './tools/argument-check.ts'
 import { McpServers } from './tools/mcp-servers.ts'

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { NOT_ONE_LINE, ONE_LINE } from '../lib/text.ts'
+import { NOT_ONE_LINE, ONE_LINE } from '../lib/text/text.ts'
 
 /** Headers that would let a tool speak for another host or break the framing of its own request. */
 const RESERVED_HEADERS = new Set([

@@ -1,6 +1,6 @@
 import { conflict, notFound } from '../errors.ts'
 import { announce, type Database } from '../storage/database.ts'
-import { type Page, type PageQuery, page } from '../storage/page.ts'
+import { type Page, type PageQuery, page } from '../storage/queries/page.ts'
 import type { StoredSecret } from './secret.ts'
 
 /** All of them are opened together when a tool first needs one. */

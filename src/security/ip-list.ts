@@ -1,4 +1,4 @@
-import { inRange, parseAddress, parseRange } from './outgoing/address.ts'
+import { inRange, parseAddress, parseRange } from './outgoing/ip-address.ts'
 
 export interface IpList {
   allows(address: string): boolean

@@ -1,5 +1,5 @@
 import { HOTP, Secret, TOTP } from 'otpauth'
-import { constantTimeEqual } from './secrets.ts'
+import { constantTimeEqual } from './digest.ts'
 
 /** What a store keeps beside the sealed secret. Times in epoch milliseconds, steps in units of 30 s. */
 export type FactorState = {

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { DURATION_PATTERN, parseDuration } from '../lib/duration.ts'
-import { NOT_ONE_LINE, ONE_LINE } from '../lib/text.ts'
-import { parseRange } from './outgoing/address.ts'
+import { NOT_ONE_LINE, ONE_LINE } from '../lib/text/text.ts'
+import { parseRange } from './outgoing/ip-address.ts'
 import { Permission } from './permissions.ts'
 
 // Service and agents share these shapes, and agents answer with what they were given: nothing here is transformed.

@@ -4,10 +4,10 @@ import { CHANGES, type Change, collectChanges, type Database, type Engine } from
 import { type Batch, changesOf } from './journal/rows.ts'
 import { migrate } from './migrate.ts'
 import { listen, openPool, type PostgresOptions } from './postgres/postgres.ts'
-import { postgresBatches } from './postgres/write-batch.ts'
+import { postgresBatches } from './postgres/postgres-write-batch.ts'
 import { privateFolder } from './sqlite/private-folder.ts'
 import { openSqlite, type SqliteOptions } from './sqlite/sqlite.ts'
-import { sqliteBatches } from './sqlite/write-batch.ts'
+import { sqliteBatches } from './sqlite/sqlite-write-batch.ts'
 import type { Tables } from './tables.ts'
 
 export type Storage = {

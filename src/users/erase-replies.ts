@@ -1,7 +1,7 @@
-import { listIdsOfUser } from '../invocations/of-user.ts'
+import { listIdsOfUser } from '../invocations/invocations-of-user.ts'
 import * as memories from '../memory/store.ts'
-import { listReplies, replaceReply } from '../storage/claims.ts'
 import type { Database } from '../storage/database.ts'
+import { listReplies, replaceReply } from '../storage/leases/claims.ts'
 
 type Whose = { user_id: string; agent_seqs: ReadonlySet<number>; isEverything: boolean }
 

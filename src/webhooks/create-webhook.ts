@@ -4,10 +4,10 @@ import { conflict, invalid } from '../errors.ts'
 import { requireScope } from '../operation/scope.ts'
 import { operation } from '../operation.ts'
 import { policiesOf } from '../security/outgoing/policies.ts'
-import { requireKey } from './in-scope.ts'
 import { newWebhookSecret } from './signature.ts'
 import * as webhooks from './store.ts'
 import { CreateWebhookBody, presentWebhook, requireUrl, sealSecret, WebhookWithSecret } from './webhook.ts'
+import { requireKey } from './webhook-in-scope.ts'
 
 export const createWebhook = operation({
   id: 'createWebhook',

@@ -1,9 +1,9 @@
 import { z } from 'zod'
 import { operation } from '../operation.ts'
 import { enqueue } from '../storage/jobs/jobs.ts'
-import { concernedAgent, getInScope } from './in-scope.ts'
 import * as webhooks from './store.ts'
 import { WebhookParams } from './webhook.ts'
+import { concernedAgent, getInScope } from './webhook-in-scope.ts'
 
 export const deleteWebhook = operation({
   id: 'deleteWebhook',

@@ -1,6 +1,6 @@
 import { operation } from '../operation.ts'
-import { concernedAgent, getInScope } from './in-scope.ts'
 import { presentWebhook, WebhookParams, WebhookReply } from './webhook.ts'
+import { concernedAgent, getInScope } from './webhook-in-scope.ts'
 
 export const getWebhook = operation({
   id: 'getWebhook',

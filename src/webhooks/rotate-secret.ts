@@ -1,10 +1,10 @@
 import { randomBytes } from 'node:crypto'
 import { operation } from '../operation.ts'
 import { RotationBody } from '../shapes.ts'
-import { concernedAgent, getInScope, requireKey } from './in-scope.ts'
 import { newWebhookSecret } from './signature.ts'
 import * as webhooks from './store.ts'
 import { presentWebhook, sealSecret, WebhookParams, WebhookWithSecret } from './webhook.ts'
+import { concernedAgent, getInScope, requireKey } from './webhook-in-scope.ts'
 
 export const rotateWebhookSecret = operation({
   id: 'rotateWebhookSecret',

@@ -3,8 +3,8 @@ import { operation } from '../operation.ts'
 import { attempt } from './delivery/attempt.ts'
 import { Attempt } from './delivery/delivery.ts'
 import { eventBody } from './emit-events.ts'
-import { concernedAgent, getInScope } from './in-scope.ts'
 import { signingSecrets, WebhookParams } from './webhook.ts'
+import { concernedAgent, getInScope } from './webhook-in-scope.ts'
 
 const { response_status, error, duration_ms } = Attempt.shape
 

@@ -1,8 +1,8 @@
 import { operation } from '../operation.ts'
 import { policiesOf } from '../security/outgoing/policies.ts'
-import { concernedAgent, getInScope, requireKey } from './in-scope.ts'
 import * as webhooks from './store.ts'
 import { presentWebhook, requireUrl, UpdateWebhookBody, WebhookParams, WebhookReply } from './webhook.ts'
+import { concernedAgent, getInScope, requireKey } from './webhook-in-scope.ts'
 
 export const updateWebhook = operation({
   id: 'updateWebhook',

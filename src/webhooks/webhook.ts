@@ -1,8 +1,8 @@
 import { z } from 'zod'
 import { invalid } from '../errors.ts'
 import { EVENT_TYPES, type EventType } from '../events.ts'
+import type { Keyring } from '../security/keyring.ts'
 import { checkUrl, type UrlPolicy } from '../security/outgoing/guarded-url.ts'
-import type { Keyring } from '../security/secrets.ts'
 import { Label, Time } from '../shapes.ts'
 
 /** enabled ⇄ disabled; disabled by its owner, by a receiver that is gone, or after days of nothing but failure. */

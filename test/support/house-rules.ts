@@ -29,12 +29,12 @@ const MAY_REACH: Record<string, string[]> = {
 /** From the top: a slice may use only those that stand lower, and of them only what is named here. */
 const SLICES: { level: number; name: string; face: string[] }[] = [
   { level: 5, name: 'users', face: [] },
-  { level: 4, name: 'invocations', face: ['invocation.ts', 'of-user.ts', 'store.ts'] },
+  { level: 4, name: 'invocations', face: ['invocation.ts', 'invocations-of-user.ts', 'store.ts'] },
   { level: 3, name: 'deployments', face: ['deployment.ts', 'serving.ts', 'store.ts'] },
   { level: 2, name: 'memory', face: ['memory.ts', 'store.ts', 'warm/scope-lists.ts'] },
   { level: 2, name: 'logs', face: ['log-entry.ts', 'store.ts'] },
   { level: 2, name: 'metrics', face: ['metric.ts', 'store.ts'] },
-  { level: 2, name: 'webhooks', face: ['webhook.ts', 'store.ts', 'delivery/of-user.ts'] },
+  { level: 2, name: 'webhooks', face: ['webhook.ts', 'store.ts', 'delivery/deliveries-of-user.ts'] },
   { level: 2, name: 'keys', face: ['key.ts', 'store.ts'] },
   { level: 2, name: 'secrets', face: ['secret.ts', 'store.ts'] },
   { level: 2, name: 'audit', face: ['audit-entry.ts', 'store.ts'] },
@@ -51,7 +51,7 @@ const DIALECTS_FACE = new Set(['dialect.ts', 'dialects.ts'])
 const DOORS: Record<string, RegExp> = {
   fastify: /^http\/server\//,
   pg: /^storage\/(postgres\/postgres|inspect)\.ts$/,
-  'node:sqlite': /^storage\/(sqlite\/(sqlite-worker|sqlite-messages|executor|lock)|inspect|backup)\.ts$/,
+  'node:sqlite': /^storage\/(sqlite\/(sqlite-worker|sqlite-messages|executor|lock)|inspect|sqlite-copy)\.ts$/,
   ioredis: /^(app|security\/limits\/rate-limiter|cli\/commands\/service\/examine)\.ts$/,
   pino: /^lib\/log\.ts$/,
   ai: /^runtime\//,

@@ -1,9 +1,9 @@
 import { type Client, createClient } from '../../../sdk/client.ts'
 import { note } from '../terminal/output.ts'
 import type { World } from '../world.ts'
-import { addressOf, noKey } from './address.ts'
-import { clientOf } from './client.ts'
 import { withSuggestion } from './did-you-mean.ts'
+import { addressOf, noKey } from './service-address.ts'
+import { clientOf } from './service-client.ts'
 
 /** Options that every command takes. */
 export type Common = {

@@ -1,5 +1,5 @@
 import { type Client, MoorageError } from '../../../sdk/client.ts'
-import { nearest } from '../../lib/nearest.ts'
+import { nearest } from '../../lib/text/nearest.ts'
 import { EXIT, Failure } from '../failure.ts'
 
 const MISSING_AGENT = /^Agent "([^"]+)" not found$/

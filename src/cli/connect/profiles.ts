@@ -1,7 +1,7 @@
 import { mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { homedir } from 'node:os'
 import { dirname, join } from 'node:path'
-import { nearest } from '../../lib/nearest.ts'
+import { nearest } from '../../lib/text/nearest.ts'
 import { EXIT, Failure } from '../failure.ts'
 import type { World } from '../world.ts'
 

@@ -1,6 +1,6 @@
 import { createInterface } from 'node:readline'
 import { Writable } from 'node:stream'
-import { visibleLine } from '../../lib/visible.ts'
+import { visibleLine } from '../../lib/text/visible.ts'
 import { isInteractive, type World } from '../world.ts'
 
 const PROMPT = '› '

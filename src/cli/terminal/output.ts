@@ -1,5 +1,5 @@
 import { styleText } from 'node:util'
-import { visible } from '../../lib/visible.ts'
+import { visible } from '../../lib/text/visible.ts'
 import { explain, failureBody } from '../failure.ts'
 import type { World } from '../world.ts'
 import { renderTable } from './table.ts'

@@ -1,4 +1,4 @@
-import { visibleLine } from '../../lib/visible.ts'
+import { visibleLine } from '../../lib/text/visible.ts'
 import type { World } from '../world.ts'
 import { paint } from './output.ts'
 

@@ -1,4 +1,4 @@
-import { visible } from '../../lib/visible.ts'
+import { visible } from '../../lib/text/visible.ts'
 import { EXIT, Failure, usage } from '../failure.ts'
 import { isInteractive, type World } from '../world.ts'
 

@@ -1,4 +1,4 @@
-import { visibleLine } from '../../lib/visible.ts'
+import { visibleLine } from '../../lib/text/visible.ts'
 
 const GAP = 2
 const NARROWEST = 8

@@ -1,5 +1,5 @@
 import { withValue } from '../../lib/with-value.ts'
-import type { Delivery } from '../../operation/delivery.ts'
+import type { ReplyChannel } from '../../operation/reply-channel.ts'
 import type { Gate } from '../../security/gate.ts'
 import { ipList } from '../../security/ip-list.ts'
 import type { Rendered, Route } from '../dialects/dialect.ts'
@@ -28,7 +28,7 @@ export type Pipeline = {
   /** Whether the actor may have this operation on this agent; before the body is read. */
   authorise(known: Known, route: Route, params: PathParams): Admitted | Promise<Admitted>
   /** With the body: second factor, validate, once, run, render. */
-  run(admitted: Admitted, body: Buffer | undefined, delivery: Delivery): Promise<Rendered>
+  run(admitted: Admitted, body: Buffer | undefined, channel: ReplyChannel): Promise<Rendered>
 }
 
 /** Every request takes these steps; an operation cannot forget one. */
@@ -50,7 +50,7 @@ export function pipeline(edge: Edge): Pipeline {
         takeFromGate(known.arrived, edge.gate(), 'service', limiter),
       ),
     authorise: (known, route, params) => authorise(edge, known, route, params),
-    run: (admitted, body, delivery) => runAdmitted(edge, admitted, body, delivery),
+    run: (admitted, body, channel) => runAdmitted(edge, admitted, body, channel),
   }
 }
 

@@ -1,5 +1,5 @@
 import type { Actor } from '../../operation/actor.ts'
-import type { Delivery } from '../../operation/delivery.ts'
+import type { ReplyChannel } from '../../operation/reply-channel.ts'
 import { requireScope } from '../../operation/scope.ts'
 import type { Rendered } from '../dialects/dialect.ts'
 import { validate } from '../input/validate.ts'
@@ -16,7 +16,7 @@ export async function runAdmitted(
   edge: Edge,
   admitted: Admitted,
   bytes: Buffer | undefined,
-  delivery: Delivery,
+  channel: ReplyChannel,
 ): Promise<Rendered> {
   const { arrived, actor, route } = admitted
   const { operation, dialect } = route
@@ -42,7 +42,7 @@ export async function runAdmitted(
     closedAgents: () => findClosed(arrived, edge),
   }
   const key = operation.idempotent ? readIdempotencyKey(arrived.message) : undefined
-  if (key === undefined) return await runOperation(edge.parts, call, delivery)
+  if (key === undefined) return await runOperation(edge.parts, call, channel)
   const repeatable = {
     scope: repeatScope(actor),
     key,
@@ -50,7 +50,7 @@ export async function runAdmitted(
     secret: operation.secret ?? false,
   }
   // Whoever sends a key will ask again: the run goes on without its client.
-  const unattended = { ...delivery, onHangUp: undefined }
+  const unattended = { ...channel, onHangUp: undefined }
   return edge.idempotency.once(repeatable, (held) => runOperation(edge.parts, call, unattended, held))
 }
 

@@ -1,8 +1,8 @@
 import { ApiError, conflict } from '../../errors.ts'
 import type { Actor } from '../../operation/actor.ts'
 import type { Context } from '../../operation/context.ts'
-import type { Delivery } from '../../operation/delivery.ts'
 import type { Parts } from '../../operation/parts.ts'
+import type { ReplyChannel } from '../../operation/reply-channel.ts'
 import { Unwritten } from '../../operation/unwritten.ts'
 import { changes, isAudited, type Operation } from '../../operation.ts'
 import type { Database } from '../../storage/database.ts'
@@ -32,11 +32,11 @@ export type Call = {
 }
 
 /** The effects, their audit entry and, for a request that may be repeated, its reply commit together. */
-export async function runOperation(parts: Parts, call: Call, delivery: Delivery, held?: Held): Promise<Rendered> {
+export async function runOperation(parts: Parts, call: Call, channel: ReplyChannel, held?: Held): Promise<Rendered> {
   const { operation, input } = call
   if (changes(operation) && operation.transaction !== false) {
     return parts.storage.transaction(async (db) => {
-      const result = await operation.run(input, contextOf(parts, call, delivery, db))
+      const result = await operation.run(input, contextOf(parts, call, channel, db))
       if (isAudited(operation)) await recordChange(parts, call, 'success', result, db)
       const reply = replyTo(call, result)
       if (held && !(await held.complete(db, reply))) throw takenOver()
@@ -46,7 +46,7 @@ export async function runOperation(parts: Parts, call: Call, delivery: Delivery,
   const { db } = parts.storage
   // Outside of a transaction a crash could come between the change and its entry, so one is written before.
   if (isAudited(operation)) await recordChange(parts, call, 'started', undefined, db)
-  const result = await operation.run(input, contextOf(parts, call, delivery, db))
+  const result = await operation.run(input, contextOf(parts, call, channel, db))
   const written = result instanceof Unwritten ? await write(parts, call, result, held) : undefined
   if (isAudited(operation)) await recordChange(parts, call, 'success', result, db)
   const reply = written ?? replyTo(call, result)
@@ -55,7 +55,7 @@ export async function runOperation(parts: Parts, call: Call, delivery: Delivery,
 }
 
 /** What the client wants is written out: a second spread would cost more than all the rest. */
-function contextOf(parts: Parts, call: Call, delivery: Delivery, db: Database): Context {
+function contextOf(parts: Parts, call: Call, channel: ReplyChannel, db: Database): Context {
   const { actor, request_id } = call
   return {
     ...parts,
@@ -63,11 +63,11 @@ function contextOf(parts: Parts, call: Call, delivery: Delivery, db: Database): 
     actor,
     request_id,
     shownAgents: async () => ({ only: actor.scope.agent_id, except: await call.closedAgents() }),
-    mode: delivery.mode,
-    onHangUp: delivery.onHangUp,
-    emit: delivery.emit,
-    openStream: delivery.openStream,
-    last_event_id: delivery.last_event_id,
+    mode: channel.mode,
+    onHangUp: channel.onHangUp,
+    emit: channel.emit,
+    openStream: channel.openStream,
+    last_event_id: channel.last_event_id,
   }
 }
 

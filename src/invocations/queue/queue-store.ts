@@ -1,6 +1,6 @@
 import { type Selectable, sql } from 'kysely'
 import { type Database, engineOf } from '../../storage/database.ts'
-import { hasLapsed, isHeld, type Lease, take } from '../../storage/lease.ts'
+import { hasLapsed, isHeld, type Lease, take } from '../../storage/leases/lease.ts'
 import type { Tables } from '../../storage/tables.ts'
 import type { Invocation } from '../invocation.ts'
 import { fromRow, LEASED_RUNS } from '../store.ts'

@@ -2,10 +2,10 @@ import type { Agent } from '../../agents/agent.ts'
 import type { Definition } from '../../agents/definition.ts'
 import * as agents from '../../agents/store.ts'
 import { getVersion } from '../../deployments/store.ts'
-import { within } from '../../lib/within.ts'
+import { waitAtMost } from '../../lib/wait-at-most.ts'
 import type { Parts } from '../../operation/parts.ts'
 import type { LiveRun } from '../../runtime/live-runs.ts'
-import { LEASE_MS } from '../../storage/lease.ts'
+import { LEASE_MS } from '../../storage/leases/lease.ts'
 import { admit, leave } from '../admit.ts'
 import { QUEUED, QUEUED_AGENT } from '../store.ts'
 import { giveBack, listWaitingAgents, type TakenRun, takeQueued } from './queue-store.ts'
@@ -73,7 +73,7 @@ export class RunQueue {
     clearTimeout(this.#lookTimer)
     clearTimeout(this.#surveyTimer)
     for (const run of this.#running) run.cancel()
-    await within(this.#idle(), STOP_MS)
+    await waitAtMost(this.#idle(), STOP_MS)
   }
 
   async #idle(): Promise<void> {

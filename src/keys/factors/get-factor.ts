@@ -1,6 +1,6 @@
 import { operation } from '../../operation.ts'
-import { concernedAgent, getInScope } from '../in-scope.ts'
 import { KeyParams } from '../key.ts'
+import { concernedAgent, getInScope } from '../key-in-scope.ts'
 import { FactorReply, presentFactor } from './factor.ts'
 import * as factors from './factor-store.ts'
 

@@ -2,8 +2,8 @@ import { z } from 'zod'
 import { forbidden } from '../../errors.ts'
 import { operation } from '../../operation.ts'
 import { requireNoEscalation } from '../escalation.ts'
-import { concernedAgent, getInScope } from '../in-scope.ts'
 import { KeyParams } from '../key.ts'
+import { concernedAgent, getInScope } from '../key-in-scope.ts'
 import * as factors from './factor-store.ts'
 
 export const removeFactor = operation({

@@ -1,5 +1,5 @@
+import type { Keyring } from '../../security/keyring.ts'
 import { type AttemptResult, attemptCode } from '../../security/one-time-code.ts'
-import type { Keyring } from '../../security/secrets.ts'
 import type { Database } from '../../storage/database.ts'
 import { FACTOR_PURPOSE, type FactorStatus } from './factor.ts'
 import * as factors from './factor-store.ts'

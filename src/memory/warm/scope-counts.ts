@@ -2,7 +2,7 @@ import { sql } from 'kysely'
 import type { MemoryScope as Scope } from '../../operation/recall.ts'
 import { type Database, engineOf } from '../../storage/database.ts'
 import type { BulkTable, Value } from '../../storage/journal/rows.ts'
-import { listed } from '../within.ts'
+import { listed } from '../memory-filter.ts'
 
 /** Of an agent, of one of its users, of one session of theirs. */
 const LEVELS = [0, 1, 2] as const

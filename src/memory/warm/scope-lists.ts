@@ -1,6 +1,6 @@
 import type { MemoryScope as Scope } from '../../operation/recall.ts'
 import type { Database } from '../../storage/database.ts'
-import { type Page, type PageQuery, page } from '../../storage/page.ts'
+import { type Page, type PageQuery, page } from '../../storage/queries/page.ts'
 
 type Counts = { turns: number; notes: number; last_used_at: number }
 

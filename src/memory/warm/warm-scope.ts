@@ -1,8 +1,8 @@
 import { sql } from 'kysely'
 import type { Database } from '../../storage/database.ts'
 import type { WordVectors } from '../language/word-vectors.ts'
+import { inMemoryScope } from '../memory-filter.ts'
 import { Postings, type Row } from '../ranking/postings.ts'
-import { within } from '../within.ts'
 import type { CountedScope } from './scope-counts.ts'
 
 /** Rows are read, and indexed, by the thread that answers HTTP, which must not be held up: few where they are long. */
@@ -124,7 +124,7 @@ async function look(db: Database, scope: CountedScope, after: number, limit: num
   const { rows } = await sql<Row>`
     select * from (
       select seq, kind, role, user_id, session_id, created_at, terms, length from memories
-      where ${within(scope)} and seq > ${after} order by seq limit ${limit}) as later
+      where ${inMemoryScope(scope)} and seq > ${after} order by seq limit ${limit}) as later
     union all
     select 0, generation, null, '', '', turns + notes, '', 0 from memory_scopes
     where agent_seq = ${scope.agent_seq} and level = ${scope.level}

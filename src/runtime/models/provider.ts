@@ -1,5 +1,5 @@
 import type { OpenAICompatibleProvider } from '@ai-sdk/openai-compatible'
-import { storable } from '../../lib/text.ts'
+import { storable } from '../../lib/text/text.ts'
 import { buildPrompt } from '../prompt/build-prompt.ts'
 import { parseArguments } from '../tools/arguments.ts'
 import {

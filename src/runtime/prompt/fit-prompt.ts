@@ -1,4 +1,4 @@
-import { cutToBytes } from '../../lib/text.ts'
+import { cutToBytes } from '../../lib/text/text.ts'
 import type { Round, ToolDefinition } from '../models/model.ts'
 import type { Recalled, RunInput, Turn } from '../outcome.ts'
 import { shownMemories, shownTurns } from './build-prompt.ts'

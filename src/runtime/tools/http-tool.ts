@@ -1,5 +1,5 @@
-import { storable } from '../../lib/text.ts'
-import { fillHeaders, SecretRefused } from '../secrets.ts'
+import { storable } from '../../lib/text/text.ts'
+import { fillHeaders, SecretRefused } from '../fill-secrets.ts'
 import { type HttpTool, PARAMETER } from '../spec.ts'
 import { MAX_RESULT_BYTES, type RunTool, requestError, ToolError, type ToolWorld } from './tool.ts'
 

@@ -1,6 +1,6 @@
 import type { CallToolResult, Tool } from '@modelcontextprotocol/client'
-import { storable } from '../../lib/text.ts'
-import { fillHeaders, SecretRefused } from '../secrets.ts'
+import { storable } from '../../lib/text/text.ts'
+import { fillHeaders, SecretRefused } from '../fill-secrets.ts'
 import type { McpTool } from '../spec.ts'
 import { schemaProblem } from './input-schema.ts'
 import type { McpServers, McpVisit } from './mcp-servers.ts'

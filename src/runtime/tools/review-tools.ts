@@ -1,4 +1,4 @@
-import { fillHeaders, SecretRefused, type Secrets } from '../secrets.ts'
+import { fillHeaders, SecretRefused, type Secrets } from '../fill-secrets.ts'
 import { PARAMETER, type Tool } from '../spec.ts'
 import { schemaProblem } from './input-schema.ts'
 

@@ -1,7 +1,7 @@
 import type { Deadline } from '../deadline.ts'
+import type { Redact, Secrets } from '../fill-secrets.ts'
 import type { ToolDefinition } from '../models/model.ts'
 import type { Log } from '../outcome.ts'
-import type { Redact, Secrets } from '../secrets.ts'
 import type { ArgumentCheck } from './argument-check.ts'
 
 /** WHATWG fetch as far as tools need it, with the agent on whose behalf it calls. */

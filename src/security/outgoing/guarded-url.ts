@@ -1,5 +1,5 @@
 import { type IpList, ipList } from '../ip-list.ts'
-import { isPublic, parseAddress } from './address.ts'
+import { isPublic, parseAddress } from './ip-address.ts'
 
 export interface UrlPolicy {
   /** Plain http is allowed. Certificates are checked either way. */

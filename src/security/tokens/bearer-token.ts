@@ -1,6 +1,6 @@
 import { decodeJwt, decodeProtectedHeader, errors, type ProtectedHeaderParameters } from 'jose'
 import { z } from 'zod'
-import { ONE_LINE } from '../../lib/text.ts'
+import { ONE_LINE } from '../../lib/text/text.ts'
 
 /** `forbidden` is a true token that may do nothing here, `unavailable` one nobody could check; all others are false. */
 export type TokenRefusal =

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { sha256 } from '../secrets.ts'
+import { sha256 } from '../digest.ts'
 import { Unavailable } from './bearer-token.ts'
 import { ask, type IdentityProvider, type ProviderFetch } from './identity-provider.ts'
 

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
-import { within } from '../../lib/within.ts'
-import { keepLeases, type Lease } from '../lease.ts'
+import { waitAtMost } from '../../lib/wait-at-most.ts'
+import { keepLeases, type Lease } from '../leases/lease.ts'
 import type { JobHandler, JobOptions } from './job-handler.ts'
 import type { TakenJob } from './jobs.ts'
 import * as jobs from './jobs.ts'
@@ -52,7 +52,7 @@ export class JobLane {
     await this.#looking
     const running = [...this.#running.values()]
     for (const { stop } of running) stop.abort(new Error('the service stops'))
-    await within(Promise.all(running.map(({ ended }) => ended)), STOP_MS)
+    await waitAtMost(Promise.all(running.map(({ ended }) => ended)), STOP_MS)
     this.#stopRenewing()
   }
 

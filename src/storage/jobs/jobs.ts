@@ -2,7 +2,7 @@ import { sql } from 'kysely'
 import type { Json } from '../../lib/json.ts'
 import { announce, type Database, engineOf } from '../database.ts'
 import { type BulkTable, rowOf, type Write } from '../journal/rows.ts'
-import { isHeld, type Lease, type Leased, take } from '../lease.ts'
+import { isHeld, type Lease, type Leased, take } from '../leases/lease.ts'
 
 /** Work to be done by some node, at or after `run_at`, at least once. */
 export type NewJob = {

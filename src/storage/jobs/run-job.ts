@@ -1,4 +1,4 @@
-import { redact } from '../../lib/redact.ts'
+import { redact } from '../../lib/text/redact.ts'
 import type { Database } from '../database.ts'
 import type { JobHandler, JobOptions } from './job-handler.ts'
 import type { TakenJob } from './jobs.ts'

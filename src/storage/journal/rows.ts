@@ -1,5 +1,5 @@
 import type { Change, Engine } from '../database.ts'
-import type { Leased } from '../lease.ts'
+import type { Leased } from '../leases/lease.ts'
 import type { SqliteStatement } from '../sqlite/sqlite-messages.ts'
 import type { Tables } from '../tables.ts'
 

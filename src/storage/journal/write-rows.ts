@@ -1,9 +1,9 @@
 import { CompiledQuery, sql } from 'kysely'
 import { announce, type Database, engineOf } from '../database.ts'
-import { isHeld, type Lease } from '../lease.ts'
-import { insertText, toJson } from '../postgres/write-batch.ts'
+import { isHeld, type Lease } from '../leases/lease.ts'
+import { insertText, toJson } from '../postgres/postgres-write-batch.ts'
 import { SqliteConnection } from '../sqlite/sqlite.ts'
-import { insertStatements } from '../sqlite/write-batch.ts'
+import { insertStatements } from '../sqlite/sqlite-write-batch.ts'
 import type { BulkTable, Ending, Value } from './rows.ts'
 
 /** Inserts many rows with one statement, inside the caller's transaction. */

@@ -1,6 +1,6 @@
 import { sql } from 'kysely'
 import { type Database, engineOf } from '../../storage/database.ts'
-import { isHeld, type Lease, type Leased, take } from '../../storage/lease.ts'
+import { isHeld, type Lease, type Leased, take } from '../../storage/leases/lease.ts'
 import type { Tables } from '../../storage/tables.ts'
 import { fromRow as webhookFromRow } from '../store.ts'
 import type { Webhook } from '../webhook.ts'

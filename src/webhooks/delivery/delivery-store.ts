@@ -2,8 +2,8 @@ import { sql } from 'kysely'
 import { notFound } from '../../errors.ts'
 import { announce, type Database, engineOf } from '../../storage/database.ts'
 import type { BulkTable } from '../../storage/journal/rows.ts'
-import { type Page, type PageQuery, page } from '../../storage/page.ts'
-import { isShown, type ShownAgents } from '../../storage/shown-agents.ts'
+import { type Page, type PageQuery, page } from '../../storage/queries/page.ts'
+import { isShown, type ShownAgents } from '../../storage/queries/shown-agents.ts'
 import type { Delivery } from './delivery.ts'
 
 export const EVENTS: BulkTable = { table: 'events', columns: ['id', 'body'] }

@@ -1,5 +1,5 @@
 import { operation } from '../../operation.ts'
-import { agentOfDelivery, getInScope } from '../in-scope.ts'
+import { agentOfDelivery, getInScope } from '../webhook-in-scope.ts'
 import { DeliveryParams, DeliveryWithBody, presentDelivery } from './delivery.ts'
 import * as deliveries from './delivery-store.ts'
 

@@ -1,7 +1,7 @@
 import { operation } from '../../operation.ts'
 import { listQuery } from '../../shapes.ts'
-import { concernedAgent, getInScope } from '../in-scope.ts'
 import { EventName, WebhookParams } from '../webhook.ts'
+import { concernedAgent, getInScope } from '../webhook-in-scope.ts'
 import { DeliveryReply, DeliveryStatus, presentDelivery } from './delivery.ts'
 import * as deliveries from './delivery-store.ts'
 

@@ -1,6 +1,6 @@
 import { conflict } from '../../errors.ts'
 import { operation } from '../../operation.ts'
-import { agentOfDelivery, getInScope } from '../in-scope.ts'
+import { agentOfDelivery, getInScope } from '../webhook-in-scope.ts'
 import { DeliveryParams, DeliveryReply, presentDelivery } from './delivery.ts'
 import * as deliveries from './delivery-store.ts'
 

@@ -2,7 +2,7 @@ import * as agents from '../../agents/store.ts'
 import { conflict, invalid } from '../../errors.ts'
 import { requireScope } from '../../operation/scope.ts'
 import { operation } from '../../operation.ts'
-import { requireKey } from '../in-scope.ts'
+import { requireKey } from '../webhook-in-scope.ts'
 import { CreateListenerBody, LISTENER_LIFE_MS, ListenerReply } from './listener.ts'
 import * as listeners from './listener-store.ts'
 

@@ -2,8 +2,6 @@ import { text } from 'node:stream/consumers'
 import type { Command } from 'commander'
 import type { Self } from '../../../../sdk/client.ts'
 import { takesService } from '../../command.ts'
-import { addressOf } from '../../connect/address.ts'
-import { clientOf } from '../../connect/client.ts'
 import { type Common, withClient } from '../../connect/connect.ts'
 import {
   chosenProfile,
@@ -14,6 +12,8 @@ import {
   readProfiles,
   writeProfiles,
 } from '../../connect/profiles.ts'
+import { addressOf } from '../../connect/service-address.ts'
+import { clientOf } from '../../connect/service-client.ts'
 import { EXIT, usage } from '../../failure.ts'
 import { note, printJson, printRecord, printRows, success, warn } from '../../terminal/output.ts'
 import { ask } from '../../terminal/prompts.ts'

@@ -32,7 +32,7 @@ export function backup(command: Command, world: World): void {
     .addOption(dataOption())
     .option('--json', 'print JSON')
     .action(async (given: string | undefined, options: BackupOptions) => {
-      const { copySqlite } = await import('../../../storage/backup.ts')
+      const { copySqlite } = await import('../../../storage/sqlite-copy.ts')
       const { inspectSqlite } = await import('../../../storage/inspect.ts')
       const { readConfig, requireSqlite } = await import('../../connect/local-store.ts')
       const config = readConfig(world, options)

@@ -1,6 +1,6 @@
 import type { Command } from 'commander'
 import { createClient } from '../../../../sdk/client.ts'
-import { addressOf } from '../../connect/address.ts'
+import { addressOf } from '../../connect/service-address.ts'
 import { usage } from '../../failure.ts'
 import { print } from '../../terminal/output.ts'
 import type { World } from '../../world.ts'

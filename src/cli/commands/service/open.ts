@@ -1,8 +1,8 @@
 import { spawn } from 'node:child_process'
 import type { Command } from 'commander'
 import { takesService } from '../../command.ts'
-import { addressOf } from '../../connect/address.ts'
 import type { Common } from '../../connect/connect.ts'
+import { addressOf } from '../../connect/service-address.ts'
 import { note, print, printJson } from '../../terminal/output.ts'
 import { isInteractive, type World } from '../../world.ts'
 

@@ -19,7 +19,7 @@ export function restore(command: Command, world: World): void {
     .addOption(yesOption())
     .option('--json', 'print JSON')
     .action(async (given: string, options: RestoreOptions) => {
-      const { replaceSqlite, StoreInUseError } = await import('../../../storage/backup.ts')
+      const { replaceSqlite, StoreInUseError } = await import('../../../storage/sqlite-copy.ts')
       const { inspectSqlite } = await import('../../../storage/inspect.ts')
       const { readConfig, refusePostgres } = await import('../../connect/local-store.ts')
       const config = readConfig(world, options)
@@ -67,7 +67,7 @@ async function readManifest(folder: string): Promise<Manifest> {
 
 /** A store without its key is of little use: the secrets in it stay sealed. */
 async function chooseKey(config: Config, folder: string, manifest: Manifest): Promise<'in place' | 'from backup'> {
-  const { fingerprint, loadMasterKey } = await import('../../../security/secrets.ts')
+  const { fingerprint, loadMasterKey } = await import('../../../security/keyring.ts')
   const fits = (options: Parameters<typeof loadMasterKey>[0]) =>
     fingerprint(loadMasterKey(options)) === manifest.master_key
   const inPlace = config.masterKey !== undefined || existsSync(join(config.data, MASTER_KEY))

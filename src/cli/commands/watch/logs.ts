@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Command } from 'commander'
 import type { Client, LogEntry, RequestOptions } from '../../../../sdk/client.ts'
-import { visible, visibleLine } from '../../../lib/visible.ts'
+import { visible, visibleLine } from '../../../lib/text/visible.ts'
 import { integer, takesService } from '../../command.ts'
 import { type Common, withClient } from '../../connect/connect.ts'
 import { patiently } from '../../connect/patiently.ts'

@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http'
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { type Delivery, type Mode, PLAIN_REPLY } from '../../../operation/delivery.ts'
+import { type Mode, PLAIN_REPLY, type ReplyChannel } from '../../../operation/reply-channel.ts'
 import type { Operation } from '../../../operation.ts'
 import { isReplay } from '../../pipeline/idempotency.ts'
 import type { Admitted } from '../../pipeline/stages.ts'
@@ -63,7 +63,7 @@ async function answerAsStream(
   stream.end()
 }
 
-function streamChannel(stream: EventStream, reply: FastifyReply, { headers }: IncomingMessage): Delivery {
+function streamChannel(stream: EventStream, reply: FastifyReply, { headers }: IncomingMessage): ReplyChannel {
   return {
     mode: 'stream',
     onHangUp: hangUpOf(reply),
@@ -83,7 +83,7 @@ function prefersAsync({ headers }: IncomingMessage): boolean {
   return /(?:^|,)\s*respond-async\s*(?:$|[,;])/i.test(String(headers.prefer ?? ''))
 }
 
-function hangUpOf({ raw }: FastifyReply): Delivery['onHangUp'] {
+function hangUpOf({ raw }: FastifyReply): ReplyChannel['onHangUp'] {
   return (listener) => {
     if (raw.destroyed) listener()
     else raw.once('close', () => raw.writableFinished || listener())

@@ -1,6 +1,6 @@
 import { sql } from 'kysely'
-import type { Database } from './database.ts'
-import type { EndedTable, Ending } from './journal/rows.ts'
+import type { Database } from '../database.ts'
+import type { EndedTable, Ending } from '../journal/rows.ts'
 import { isHeld, type Lease, type Leased } from './lease.ts'
 
 /** The right to run a request that carries an Idempotency-Key, and later its answer. */

@@ -4,7 +4,7 @@ import type { StreamEvent } from '../runtime/transcript.ts'
 export type Mode = 'reply' | 'stream' | 'background'
 
 /** How the answer reaches the client. */
-export type Delivery = {
+export type ReplyChannel = {
   mode: Mode
   /** Calls back when nobody waits for the answer any more; undefined when the work is to go on regardless. */
   onHangUp: ((listener: () => void) => void) | undefined
@@ -15,7 +15,7 @@ export type Delivery = {
   last_event_id: string | undefined
 }
 
-export const PLAIN_REPLY: Delivery = {
+export const PLAIN_REPLY: ReplyChannel = {
   mode: 'reply',
   onHangUp: undefined,
   emit: undefined,

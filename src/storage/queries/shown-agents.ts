@@ -1,5 +1,5 @@
 import { type Expression, type SqlBool, sql } from 'kysely'
-import { type Database, engineOf } from './database.ts'
+import { type Database, engineOf } from '../database.ts'
 
 /** The agents whose things a list may show: the only one or all, but none of `except`. */
 export type ShownAgents = { only: string | null; except: readonly string[] }

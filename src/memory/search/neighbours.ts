@@ -1,9 +1,9 @@
 import { type RawBuilder, sql } from 'kysely'
-import type { MemoryScope as Scope } from '../operation/recall.ts'
-import { type Database, engineOf } from '../storage/database.ts'
-import type { Row } from './ranking/postings.ts'
-import { REACH } from './ranking/weights.ts'
-import { within } from './within.ts'
+import type { MemoryScope as Scope } from '../../operation/recall.ts'
+import { type Database, engineOf } from '../../storage/database.ts'
+import { inMemoryScope } from '../memory-filter.ts'
+import type { Row } from '../ranking/postings.ts'
+import { REACH } from '../ranking/weights.ts'
 
 /** So many turns of a session are looked through for neighbours, the newest. */
 const READ_TURNS = 5000
@@ -22,7 +22,7 @@ export async function listNeighbours(db: Database, scope: Scope, turns: Row[]): 
       from (
         select memories.created_at, memories.seq
         from memories
-        where ${within(scope)} and memories.user_id = touched.user_id and memories.session_id = touched.session_id
+        where ${inMemoryScope(scope)} and memories.user_id = touched.user_id and memories.session_id = touched.session_id
           and memories.created_at between touched.first_time and touched.last_time and memories.kind = 'turn'
         order by memories.created_at desc, memories.seq desc limit ${READ_TURNS}) as turns) as seqs
     from ${tableOf(db, [...stretches.values()])}`.execute(db)

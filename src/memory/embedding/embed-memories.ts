@@ -1,8 +1,8 @@
-import type { Logger } from '../lib/log.ts'
-import type { Embedder } from '../runtime/models/embedder.ts'
-import { TextRefused } from '../runtime/models/embeddings.ts'
-import type { JobHandler } from '../storage/jobs/job-handler.ts'
-import type { Storage } from '../storage/open-storage.ts'
+import type { Logger } from '../../lib/log.ts'
+import type { Embedder } from '../../runtime/models/embedder.ts'
+import { TextRefused } from '../../runtime/models/embeddings.ts'
+import type { JobHandler } from '../../storage/jobs/job-handler.ts'
+import type { Storage } from '../../storage/open-storage.ts'
 import { type Embeddable, insertVectors, listChanged, listUnembedded } from './vectors.ts'
 
 type Options = { storage: Storage; now: () => number; log: Logger }

@@ -1,8 +1,8 @@
-import type { MemoryScope as Scope } from '../operation/recall.ts'
-import type { Database } from '../storage/database.ts'
-import type { Memory } from './memory.ts'
-import { fromRow, SHOWN, type StoredMemory } from './memory-rows.ts'
-import { listed } from './within.ts'
+import type { MemoryScope as Scope } from '../../operation/recall.ts'
+import type { Database } from '../../storage/database.ts'
+import type { Memory } from '../memory.ts'
+import { listed } from '../memory-filter.ts'
+import { fromRow, SHOWN, type StoredMemory } from '../memory-rows.ts'
 
 type Row = StoredMemory & { seq: number; agent_seq: number }
 

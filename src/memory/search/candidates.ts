@@ -1,18 +1,18 @@
 import { type RawBuilder, sql } from 'kysely'
-import type { MemoryScope as Scope } from '../operation/recall.ts'
-import { type Database, engineOf } from '../storage/database.ts'
-import { fts5 } from './full-text/fts5.ts'
-import type { FullText, Having } from './full-text/full-text.ts'
-import { tsvector } from './full-text/tsvector.ts'
-import type { Window } from './language/dates.ts'
-import { countedTerms, type Question } from './language/question.ts'
+import type { MemoryScope as Scope } from '../../operation/recall.ts'
+import { type Database, engineOf } from '../../storage/database.ts'
+import { fts5 } from '../full-text/fts5.ts'
+import type { FullText, Having } from '../full-text/full-text.ts'
+import { tsvector } from '../full-text/tsvector.ts'
+import type { Window } from '../language/dates.ts'
+import { countedTerms, type Question } from '../language/question.ts'
+import { inMemoryScope, listed } from '../memory-filter.ts'
+import { type Plan, planSearch } from '../ranking/plan.ts'
+import { Postings, type Row, type ScopeStatistics } from '../ranking/postings.ts'
+import { tiersOf } from '../ranking/tiers.ts'
+import { MENTION_MARGIN } from '../ranking/weights.ts'
+import { countMemories } from '../warm/scope-counts.ts'
 import { listNeighbours } from './neighbours.ts'
-import { type Plan, planSearch } from './ranking/plan.ts'
-import { Postings, type Row, type ScopeStatistics } from './ranking/postings.ts'
-import { tiersOf } from './ranking/tiers.ts'
-import { MENTION_MARGIN } from './ranking/weights.ts'
-import { countMemories } from './warm/scope-counts.ts'
-import { listed, within } from './within.ts'
 
 /** What is looked for, and the memories worth scoring. */
 export type Candidates = { plan: Plan; postings: Postings }
@@ -75,7 +75,7 @@ async function countSaid(db: Database, scope: Scope, { from, to }: Window): Prom
   const { count } = await db
     .selectFrom('memories')
     .select(({ fn }) => fn.countAll<number>().as('count'))
-    .where(within(scope))
+    .where(inMemoryScope(scope))
     .where('created_at', '>=', from)
     .where('created_at', '<', to)
     .executeTakeFirstOrThrow()
@@ -86,7 +86,7 @@ async function countSaid(db: Database, scope: Scope, { from, to }: Window): Prom
 function saidAround(scope: Scope, { from, to }: Window, limit: number): RawBuilder<{ seq: number }> {
   return sql`(
     select seq from memories
-    where ${within(scope)} and created_at >= ${from - MENTION_MARGIN} and created_at < ${to + MENTION_MARGIN}
+    where ${inMemoryScope(scope)} and created_at >= ${from - MENTION_MARGIN} and created_at < ${to + MENTION_MARGIN}
     order by case when created_at >= ${from} and created_at < ${to} then 0 else 1 end, seq desc limit ${limit})`
 }
 
@@ -96,7 +96,7 @@ async function listRows(db: Database, scope: Scope, given: RawBuilder<{ seq: num
     .selectFrom(given.as('given'))
     .crossJoin('memories')
     .whereRef('memories.seq', '=', 'given.seq')
-    .where(within(scope))
+    .where(inMemoryScope(scope))
     .select(['memories.seq', 'memories.kind', 'memories.role', 'memories.user_id', 'memories.session_id'])
     .select(['memories.created_at', 'memories.terms', 'memories.length'])
     .execute()

@@ -1,5 +1,5 @@
 /** Waits for work, but no longer than this. */
-export async function within(work: Promise<unknown>, ms: number): Promise<void> {
+export async function waitAtMost(work: Promise<unknown>, ms: number): Promise<void> {
   const limit = Promise.withResolvers<void>()
   const timer = setTimeout(limit.resolve, ms)
   await Promise.race([work, limit.promise])

@@ -3,7 +3,7 @@ import type { MemoryScope as Scope } from '../operation/recall.ts'
 import { type Database, engineOf } from '../storage/database.ts'
 
 /** Every query that reads memories carries this, whatever an index found. */
-export function within({ agent_seq, user_id, session_id }: Scope): RawBuilder<SqlBool> {
+export function inMemoryScope({ agent_seq, user_id, session_id }: Scope): RawBuilder<SqlBool> {
   const conditions = [sql`memories.agent_seq = ${agent_seq}`]
   if (user_id !== undefined) conditions.push(sql`memories.user_id = ${user_id ?? ''}`)
   if (session_id !== undefined) conditions.push(sql`memories.session_id = ${session_id ?? ''}`)

@@ -1,5 +1,5 @@
 import { type Expression, type RawBuilder, type SqlBool, sql } from 'kysely'
-import { type Database, engineOf } from './database.ts'
+import { type Database, engineOf } from '../database.ts'
 
 /** Whether a text contains another, whatever the case of its letters; no character has a meaning of its own. */
 export function contains(db: Database, text: Expression<string>, wanted: string): RawBuilder<SqlBool> {

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { type Expression, type RawBuilder, type SqlBool, sql } from 'kysely'
-import type { Logger } from '../lib/log.ts'
-import type { Database, Engine } from './database.ts'
+import type { Logger } from '../../lib/log.ts'
+import type { Database, Engine } from '../database.ts'
 
 /** How long an owner that falls silent keeps what it holds, unless the work says otherwise. */
 export const LEASE_MS = 30_000

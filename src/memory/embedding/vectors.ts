@@ -1,7 +1,7 @@
 import { sql } from 'kysely'
-import type { MemoryScope as Scope } from '../operation/recall.ts'
-import type { Database } from '../storage/database.ts'
-import { within } from './within.ts'
+import type { MemoryScope as Scope } from '../../operation/recall.ts'
+import type { Database } from '../../storage/database.ts'
+import { inMemoryScope } from '../memory-filter.ts'
 
 /** A query as the embedder sees it. */
 type QueryVector = { model: string; vector: Float32Array }
@@ -22,7 +22,7 @@ export async function findSimilar(
     .selectFrom('memory_vectors')
     .innerJoin('memories', 'memories.seq', 'memory_vectors.memory_seq')
     .select(['memories.seq', 'memory_vectors.vector'])
-    .where(within(scope))
+    .where(inMemoryScope(scope))
     .where('memory_vectors.model', '=', query.model)
     .where('memories.superseded_by', 'is', null)
   const similarTo = (rows: { seq: number; vector: string }[]) =>

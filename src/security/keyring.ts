@@ -1,4 +1,4 @@
-import { createCipheriv, createDecipheriv, hash, hkdfSync, randomBytes, timingSafeEqual } from 'node:crypto'
+import { createCipheriv, createDecipheriv, hkdfSync, randomBytes } from 'node:crypto'
 import {
   closeSync,
   fstatSync,
@@ -20,15 +20,6 @@ const TAG_BYTES = 16
 export type Keyring = {
   encrypt(plain: string, purpose: string): string
   decrypt(sealed: string, purpose: string): string
-}
-
-export function sha256(text: string): string {
-  return hash('sha256', text)
-}
-
-/** Compares digests: timingSafeEqual wants equal lengths, and a length must not leak either. */
-export function constantTimeEqual(a: string, b: string): boolean {
-  return timingSafeEqual(hash('sha256', a, 'buffer'), hash('sha256', b, 'buffer'))
 }
 
 /**

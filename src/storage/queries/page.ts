@@ -1,6 +1,6 @@
 import type { SelectQueryBuilder } from 'kysely'
-import type { Database } from './database.ts'
-import type { Tables } from './tables.ts'
+import type { Database } from '../database.ts'
+import type { Tables } from '../tables.ts'
 
 export type PageQuery = { limit: number; offset: number; sort: string }
 

@@ -1,6 +1,6 @@
 import { sql } from 'kysely'
-import type { Database } from './database.ts'
-import type { Tables } from './tables.ts'
+import type { Database } from '../database.ts'
+import type { Tables } from '../tables.ts'
 
 type OfAgents = { [Table in keyof Tables]: Tables[Table] extends { agent_seq: number } ? Table : never }[keyof Tables]
 
