@@ -1,0 +1,95 @@
+import type { Generated } from 'kysely'
+
+export type AgentsTable = {
+  /** Stands for the agent in tables with many rows; never reused. */
+  seq: Generated<number>
+  id: string
+  name: string
+  status: string
+  definition: string
+  security: string | null
+  auth: string | null
+  created_at: number
+  updated_at: number
+}
+
+export type VersionsTable = {
+  agent_id: string
+  version: string
+  definition: string
+  digest: string
+  created_at: number
+}
+
+export type DeploymentsTable = {
+  id: string
+  agent_id: string
+  environment: string
+  version: string
+  status: string
+  digest: string
+  message: string | null
+  created_by: string
+  created_at: number
+  replaces: string | null
+  rollback_of: string | null
+}
+
+export type InvocationsTable = {
+  id: string
+  agent_seq: number
+  status: string
+  /** How often its run has begun; 0 while it is queued for the first time. */
+  attempt: number
+  background: number
+  environment: string
+  version: string | null
+  deployment_id: string | null
+  message: string
+  context: string
+  user_id: string | null
+  session_id: string | null
+  response: string | null
+  error: string | null
+  input_tokens: number
+  output_tokens: number
+  tokens_used: number
+  duration_ms: number | null
+  steps: string
+  created_by: string
+  created_at: number
+  started_at: number | null
+  finished_at: number | null
+  /** The node that runs it, until `lease_until`. */
+  owner: string | null
+  lease_until: number | null
+  cancel_requested_at: number | null
+  /** How often the node that ran it in the background has died. */
+  lapses: Generated<number>
+}
+
+export type LogsTable = {
+  id: Generated<number>
+  agent_seq: number
+  timestamp: number
+  /** 0 debug, 1 info, 2 warn, 3 error. */
+  level: number
+  request_id: string
+  message: string
+  /** JSON, without the request's id. */
+  metadata: string
+}
+
+/** What an agent's invocations came to in `minutes` minutes (1 or 60) from `start` on, in minutes since the epoch. */
+export type MetricsTable = {
+  agent_seq: number
+  minutes: number
+  start: number
+  count: number
+  errors: number
+  sum_ms: number
+  max_ms: number
+}
+
+/** How many of them took about as long: their histogram. */
+export type MetricBucketsTable = { agent_seq: number; minutes: number; start: number; bucket: number; count: number }

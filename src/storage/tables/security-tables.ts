@@ -1,0 +1,68 @@
+import type { Generated } from 'kysely'
+
+export type KeysTable = {
+  id: string
+  name: string
+  agent_id: string | null
+  permissions: string
+  role: string | null
+  tier: string
+  hint: string
+  hash: string
+  previous_hash: string | null
+  previous_secret_expires_at: number | null
+  created_at: number
+  created_by: string
+  expires_at: number | null
+  last_used_at: number | null
+  revoked_at: number | null
+}
+
+/** The second factors of keys: one in force, and one that waits for its first code. */
+export type KeyFactorsTable = {
+  key_id: string
+  status: string
+  secret: string
+  last_step: number | null
+  wrong_codes: number
+  locked_until: number | null
+  /** Grows with every change, so that nobody writes over a state they have not read. */
+  version: number
+  created_at: number
+  created_by: string
+}
+
+/** `seq` and the hashes are null until the entry has its place in the chain. */
+export type AuditLogTable = {
+  position: Generated<number>
+  id: string
+  created_at: number
+  actor_kind: string | null
+  actor: string | null
+  action: string | null
+  agent_id: string | null
+  target: string | null
+  outcome: string
+  code: string | null
+  fields: string
+  times: number
+  request_id: string
+  address: string | null
+  seq: number | null
+  prev_hash: string | null
+  hash: string | null
+}
+
+/** `head` is the last entry of the chain, `tail` the last one that was removed from its beginning. */
+export type AuditChainTable = { name: string; seq: number; hash: string }
+
+/** What tools use as `{{secret.NAME}}`, beside those of the configuration. */
+export type SecretsTable = {
+  name: string
+  /** Sealed. */
+  value: string
+  /** JSON: an array of hosts. */
+  hosts: string
+  created_at: number
+  updated_at: number
+}
