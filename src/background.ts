@@ -36,9 +36,9 @@ export function startBackground(parts: Parts): Background {
 
   const running = openJobs(parts, jobHandlers(parts))
   const queue = new RunQueue(parts)
-  storage.onChange((change) => {
-    if (change === 'agents') stopUnwanted(parts).catch(report('stopping the runs of a paused agent'))
-    if (change === 'cancellations') stopCancelled(parts).catch(report('stopping cancelled runs'))
+  storage.onChange((change, id) => {
+    if (change === 'agents') stopUnwanted(parts, id).catch(report('stopping the runs of a paused agent'))
+    if (change === 'cancellations') stopCancelled(parts, id).catch(report('stopping cancelled runs'))
   })
   const search = () => {
     takeUpRuns(parts)

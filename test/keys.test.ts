@@ -1,15 +1,17 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { sql } from 'kysely'
+import { updateLastUsed } from '../src/keys/store.ts'
 import { keyVerifier } from '../src/keys/verify-key.ts'
 import { sha256 } from '../src/security/digest.ts'
 import { isWellFormedKey } from '../src/security/key-format.ts'
+import { countQueries } from './support/count-queries.ts'
 import { createAgent, createKey, idsOf, later, namesOf } from './support/resources.ts'
 import { onBothEngines } from './support/service.ts'
 
 const HOUR = 3_600_000
 
-onBothEngines('keys', (service) => {
+onBothEngines('keys', (service, engine) => {
   const create = (body: object) => createKey(service(), body)
   const agent = (name: string) => createAgent(service(), name)
   const get = (path: string) => service().call('GET', path)
@@ -263,6 +265,16 @@ onBothEngines('keys', (service) => {
       await service().restart()
       const { last_used_at } = (await get(`/v1/keys/${id}`)).body.data
       assert.ok(Math.abs(Date.parse(last_used_at) - Date.now()) < 10_000)
+    })
+
+    test('last_used_at of many keys is one statement, and never goes back', async () => {
+      const { parts } = service().app
+      const ids = await Promise.all(Array.from({ length: 20 }, async () => (await create({ role: 'viewer' })).id))
+      const at = Date.now()
+      const write = (time: number) => updateLastUsed(parts.storage.db, new Map(ids.map((id) => [id, time])))
+      assert.ok((await countQueries(engine, () => write(at))) <= 2, 'this one, and perhaps one in the background')
+      await write(at - 1000)
+      for (const id of ids) assert.equal(Date.parse((await get(`/v1/keys/${id}`)).body.data.last_used_at), at)
     })
 
     test('last_used_at that could not be written is written the next time', async () => {

@@ -38,14 +38,16 @@ export async function findBySeq(db: Database, seq: number): Promise<Agent | unde
 
 type KnownAgent = Agent | undefined | Promise<Agent | undefined>
 
-/** By id or by name, from memory while no agent has changed. What begins with `#` is no name and a key of our own. */
+const agentOf = ({ id }: Agent) => [id]
+
+/** By id or by name, from memory while the agent has not changed. What begins with `#` is no name and a key of our own. */
 export function findKnown(ref: string, { memo, storage }: { memo: Memo; storage: Storage }): KnownAgent {
-  return ref.startsWith('#') ? undefined : memo('agents', ref, () => find(storage.db, ref))
+  return ref.startsWith('#') ? undefined : memo('agents', ref, () => find(storage.db, ref), agentOf)
 }
 
 /** The same by its number. */
 export function findKnownBySeq(seq: number, { memo, storage }: { memo: Memo; storage: Storage }): KnownAgent {
-  return memo('agents', `#${seq}`, () => findBySeq(storage.db, seq))
+  return memo('agents', `#${seq}`, () => findBySeq(storage.db, seq), agentOf)
 }
 
 export async function get(db: Database, ref: string): Promise<Agent> {
@@ -120,7 +122,7 @@ export async function insert(db: Database, agent: Omit<Agent, 'seq'>): Promise<A
     .returning(COLUMNS)
     .executeTakeFirst()
   if (!row) throw nameTaken(agent.name)
-  await announce(db, 'agents')
+  await announce(db, 'agents', row.id)
   return fromRow(row)
 }
 
@@ -128,13 +130,13 @@ export async function update(db: Database, agent: Agent): Promise<void> {
   const holder = await db.selectFrom('agents').select('id').where('name', '=', agent.name).executeTakeFirst()
   if (holder && holder.id !== agent.id) throw nameTaken(agent.name)
   await db.updateTable('agents').set(toRow(agent)).where('id', '=', agent.id).execute()
-  await announce(db, 'agents')
+  await announce(db, 'agents', agent.id)
 }
 
 /** Its deployments, webhooks and scoped keys go with it, by their foreign keys. */
 export async function remove(db: Database, id: string): Promise<void> {
   await db.deleteFrom('agents').where('id', '=', id).execute()
-  for (const change of ['agents', 'keys', 'deployments', 'webhooks'] as const) await announce(db, change)
+  for (const change of ['agents', 'keys', 'deployments', 'webhooks'] as const) await announce(db, change, id)
 }
 
 function nameTaken(name: string) {

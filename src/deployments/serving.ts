@@ -12,8 +12,14 @@ type Active = { version: string; deployment_id: string; definition: Definition }
 
 /** An environment that was never deployed serves the agent's working copy. */
 export function serving(agent: Agent, environment: string, { memo, storage }: Parts): Serving | Promise<Serving> {
-  const active = memo('deployments', `${agent.id} ${environment}`, () => findActive(storage.db, agent.id, environment))
+  const load = () => findActive(storage.db, agent.id, environment)
+  const active = memo('deployments', `${agent.id} ${environment}`, load, agentOf)
   return withValue(active, (found) => found ?? workingCopy(agent))
+}
+
+/** The agent's id is the first word of the key. */
+function agentOf(_active: Active | null, key: string): string[] {
+  return [key.slice(0, key.indexOf(' '))]
 }
 
 function workingCopy(agent: Agent): Serving {

@@ -58,7 +58,7 @@ export async function activate(
     await db.updateTable('deployments').set({ status: before }).where('id', '=', deployment.replaces).execute()
   }
   await db.insertInto('deployments').values(deployment).execute()
-  await announce(db, 'deployments')
+  await announce(db, 'deployments', deployment.agent_id)
 }
 
 /** The snapshot under this label, or undefined. */

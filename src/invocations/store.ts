@@ -97,7 +97,7 @@ export async function requestCancel(db: Database, id: string, now: number): Prom
     .where('id', '=', id)
     .where('status', '=', 'running')
     .execute()
-  await announce(db, 'cancellations')
+  await announce(db, 'cancellations', id)
 }
 
 // The words of the index of running invocations: only a query that repeats them is served by it.

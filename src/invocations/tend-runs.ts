@@ -45,15 +45,18 @@ async function fail(interrupted: Invocation, parts: Parts): Promise<void> {
   await journal.commit({ writes, guard: (db) => invocations.endUnowned(db, failed, now()) })
 }
 
-/** The red button: what a paused or deleted agent runs here stops. */
-export async function stopUnwanted({ live, storage }: Parts): Promise<void> {
+/** The red button: what a paused or deleted agent runs here stops. Without an id every agent is looked at. */
+export async function stopUnwanted({ live, storage }: Parts, changed: string | undefined): Promise<void> {
   for (const agent_id of live.agents()) {
+    if (changed !== undefined && agent_id !== changed) continue
     const agent = await agents.find(storage.db, agent_id)
     if (agent?.status !== 'running') for (const run of live.ofAgent(agent_id)) run.cancel()
   }
 }
 
-export async function stopCancelled({ live, node, storage }: Parts): Promise<void> {
+/** Without an id it is looked up which runs somebody wants stopped. */
+export async function stopCancelled({ live, node, storage }: Parts, wanted: string | undefined): Promise<void> {
+  if (wanted !== undefined) return live.find(wanted)?.cancel()
   if (live.all().length === 0) return
   for (const id of await invocations.listCancelRequested(storage.db, node)) live.find(id)?.cancel()
 }

@@ -83,7 +83,7 @@ export async function insert(db: Database, key: Key): Promise<void> {
     .insertInto('keys')
     .values({ ...key, permissions: JSON.stringify(key.permissions) })
     .execute()
-  await announce(db, 'keys')
+  await announce(db, 'keys', key.id)
 }
 
 export async function update(
@@ -92,15 +92,27 @@ export async function update(
   changes: Partial<Pick<Key, 'hash' | 'hint' | 'previous_hash' | 'previous_secret_expires_at' | 'revoked_at'>>,
 ): Promise<void> {
   await db.updateTable('keys').set(changes).where('id', '=', id).execute()
-  await announce(db, 'keys')
+  await announce(db, 'keys', id)
 }
 
-/** Not announced: nobody decides anything by it. */
+/**
+ * One statement for all keys. A later use that another node has written stays. Not announced: nobody decides anything
+ * by it.
+ */
 export async function updateLastUsed(db: Database, used: ReadonlyMap<string, number>): Promise<void> {
-  // In one order everywhere, or two nodes could wait for each other.
-  for (const [id, last_used_at] of [...used].toSorted(([a], [b]) => (a < b ? -1 : 1))) {
-    await db.updateTable('keys').set({ last_used_at }).where('id', '=', id).execute()
-  }
+  const rows = JSON.stringify([...used])
+  const isPostgres = engineOf(db) === 'postgres'
+  const given = isPostgres
+    ? sql`select r ->> 0 as id, (r ->> 1)::bigint as at from jsonb_array_elements(${rows}::jsonb) r`
+    : sql`select value ->> 0 as id, value ->> 1 as at from json_each(${rows})`
+  // Two nodes that lock the same keys in different orders would wait for each other.
+  const inOrder = isPostgres ? sql`order by keys.id for update of keys` : sql``
+  await sql`
+    with used as (${given}),
+    older as (
+      select keys.id, used.at from keys join used on used.id = keys.id
+      where keys.last_used_at is null or keys.last_used_at < used.at ${inOrder})
+    update keys set last_used_at = older.at from older where keys.id = older.id`.execute(db)
 }
 
 function fromRow(row: KeyRow): Key {

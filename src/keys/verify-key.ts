@@ -11,7 +11,14 @@ export type KeyVerifier = {
   flush(): Promise<void>
 }
 
-/** Keys in use are kept in memory; any change to any key, on any node, empties it. */
+type Known = { key: Key; actor: Actor }
+
+/** A key goes with its agent. */
+function subjectsOf({ key: { id, agent_id } }: Known): string[] {
+  return agent_id === null ? [id] : [id, agent_id]
+}
+
+/** Keys in use are kept in memory; one that changes, on any node, is forgotten. */
 export function keyVerifier({ memo, now, storage }: Parts): KeyVerifier {
   const load = async (hash: string) => {
     const key = await keys.findByHash(storage.db, hash)
@@ -19,7 +26,7 @@ export function keyVerifier({ memo, now, storage }: Parts): KeyVerifier {
   }
   const used = new Map<string, number>()
 
-  const inForce = (found: { key: Key; actor: Actor } | undefined, hash: string): Actor | undefined => {
+  const inForce = (found: Known | undefined, hash: string): Actor | undefined => {
     if (!found || statusOf(found.key, now()) !== 'active') return undefined
     const { key, actor } = found
     if (key.hash !== hash && (key.previous_secret_expires_at ?? 0) <= now()) return undefined
@@ -30,7 +37,7 @@ export function keyVerifier({ memo, now, storage }: Parts): KeyVerifier {
   return {
     verify(hash) {
       return withValue(
-        memo('keys', hash, () => load(hash)),
+        memo('keys', hash, () => load(hash), subjectsOf),
         (found) => inForce(found, hash),
       )
     },
@@ -39,7 +46,7 @@ export function keyVerifier({ memo, now, storage }: Parts): KeyVerifier {
       const batch = new Map(used)
       used.clear()
       try {
-        await storage.transaction((db) => keys.updateLastUsed(db, batch))
+        await keys.updateLastUsed(storage.db, batch)
       } catch (error) {
         // The next flush has it, unless the key was used again since.
         for (const [id, at] of batch) if (!used.has(id)) used.set(id, at)

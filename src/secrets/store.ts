@@ -26,14 +26,14 @@ export async function put(db: Database, secret: Omit<StoredSecret, 'created_at'>
     .returning('created_at')
     .executeTakeFirstOrThrow()
   if ((await count(db)) > MAX_SECRETS) throw conflict(`There are ${MAX_SECRETS} secrets already: delete one first`)
-  await announce(db, 'secrets')
+  await announce(db, 'secrets', name)
   return { created_at }
 }
 
 export async function remove(db: Database, name: string): Promise<void> {
   const { numDeletedRows } = await db.deleteFrom('secrets').where('name', '=', name).executeTakeFirst()
   if (numDeletedRows === 0n) throw notFound('Secret', name)
-  await announce(db, 'secrets')
+  await announce(db, 'secrets', name)
 }
 
 async function count(db: Database): Promise<number> {

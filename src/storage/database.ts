@@ -26,18 +26,29 @@ export const CHANGES = [
 /** What nodes keep in memory and must forget when it changes, or must see to at once. */
 export type Change = (typeof CHANGES)[number]
 
-/** What each transaction under way has announced. */
-const announced = new WeakMap<Database, Set<Change>>()
+/** A kind of change and, behind a space, the id of what has changed; without an id it may be anything of that kind. */
+export type Announcement = Change | `${Change} ${string}`
 
-/** Collects in `changes` what this transaction announces. */
-export function collectChanges(transaction: Database, changes: Set<Change>): void {
-  announced.set(transaction, changes)
+/** What each transaction under way has announced. */
+const announced = new WeakMap<Database, Set<Announcement>>()
+
+/** Collects in `announcements` what this transaction announces. */
+export function collectAnnouncements(transaction: Database, announcements: Set<Announcement>): void {
+  announced.set(transaction, announcements)
 }
 
-/** Makes every node forget what it remembers of this kind, once the transaction commits. */
-export async function announce(db: Database, change: Change): Promise<void> {
-  const changes = announced.get(db)
-  if (!changes) throw new Error(`announce(${change}) needs a transaction`)
-  changes.add(change)
-  if (engineOf(db) === 'postgres') await sql`select pg_notify(${notifyChannel}, ${change})`.execute(db)
+/** Makes every node forget what it remembers of this id, or of the whole kind, once the transaction commits. */
+export async function announce(db: Database, change: Change, id?: string): Promise<void> {
+  const announcements = announced.get(db)
+  if (!announcements) throw new Error(`announce(${change}) needs a transaction`)
+  const announcement: Announcement = id === undefined ? change : `${change} ${id}`
+  if (announcements.has(announcement)) return
+  announcements.add(announcement)
+  if (engineOf(db) === 'postgres') await sql`select pg_notify(${notifyChannel}, ${announcement})`.execute(db)
+}
+
+export function readAnnouncement(announcement: string): { change: Change; id: string | undefined } {
+  const space = announcement.indexOf(' ')
+  if (space < 0) return { change: announcement as Change, id: undefined }
+  return { change: announcement.slice(0, space) as Change, id: announcement.slice(space + 1) }
 }

@@ -1,23 +1,27 @@
-import { type Cache, cache } from '../lib/cache.ts'
+import { type Cache, cache, type SubjectsOf } from '../lib/cache.ts'
 import type { Change } from './database.ts'
 import type { Storage } from './open-storage.ts'
 
-/** Answers from memory until the change is announced, by this node or another; what is undefined is not remembered. Asks anew while announcements do not arrive. */
+/**
+ * Answers from memory until a change is announced, by this node or another, of one of the ids that `subjectsOf` names;
+ * without it, of any. What is undefined is not remembered. Asks anew while announcements do not arrive.
+ */
 export type Memo = <T>(
   change: Change,
   key: string,
   load: () => Promise<T | undefined>,
+  subjectsOf?: SubjectsOf<T>,
 ) => T | undefined | Promise<T | undefined>
 
 export function openMemo(storage: Storage): Memo {
   const caches = new Map<Change, Cache<unknown>>()
-  storage.onChange((change) => caches.get(change)?.clear())
-  return <T>(change: Change, key: string, load: () => Promise<T | undefined>) => {
-    let remembered = caches.get(change)
+  storage.onChange((change, id) => caches.get(change)?.forget(id))
+  return <T>(change: Change, key: string, load: () => Promise<T | undefined>, subjectsOf?: SubjectsOf<T>) => {
+    let remembered = caches.get(change) as Cache<T> | undefined
     if (!remembered) {
-      remembered = cache<unknown>(storage.hears)
-      caches.set(change, remembered)
+      remembered = cache<T>(storage.hears)
+      caches.set(change, remembered as Cache<unknown>)
     }
-    return remembered.get(key, load) as T | undefined | Promise<T | undefined>
+    return remembered.get(key, load, subjectsOf)
   }
 }

@@ -1,6 +1,14 @@
 import { join } from 'node:path'
 import { type Dialect, Kysely, PostgresDialect } from 'kysely'
-import { CHANGES, type Change, collectChanges, type Database, type Engine } from './database.ts'
+import {
+  type Announcement,
+  CHANGES,
+  type Change,
+  collectAnnouncements,
+  type Database,
+  type Engine,
+  readAnnouncement,
+} from './database.ts'
 import { type Batch, changesOf } from './journal/rows.ts'
 import { migrate } from './migrate.ts'
 import { listen, openPool, type PostgresOptions } from './postgres/postgres.ts'
@@ -17,14 +25,16 @@ export type Storage = {
   transaction<T>(work: (db: Database) => Promise<T>): Promise<T>
   /** Many rows as one transaction, in one trip. False when a lease of the batch was lost: then nothing is written. */
   write(batch: Batch): Promise<boolean>
-  /** Called after the commit of a transaction that announced the change, here or on another node. */
-  onChange(forget: (change: Change) => void): void
+  /** Called after the commit of a transaction that announced the change, here or on another node; without an id anything of that kind may have changed. */
+  onChange(listener: ChangeListener): void
   /** Whether changes made on other nodes arrive here. While they do not, nothing may be answered from memory. */
   hears(): boolean
   /** Resolves when the store cannot be used any more and only a new process can help. */
   lost: Promise<Error>
   close(): Promise<void>
 }
+
+type ChangeListener = (change: Change, id: string | undefined) => void
 
 export type StorageOptions = {
   data: string
@@ -41,9 +51,12 @@ export type StorageOptions = {
 export async function openStorage({ data, database }: StorageOptions): Promise<Storage> {
   const { url, silentMs, pingMs } = database
   const engine: Engine = url ? 'postgres' : 'sqlite'
-  const listeners: ((change: Change) => void)[] = []
-  const forget = (changes: Iterable<Change>) => {
-    for (const change of changes) for (const listener of listeners) listener(change)
+  const listeners: ChangeListener[] = []
+  const forget = (announcements: Iterable<string>) => {
+    for (const announcement of announcements) {
+      const { change, id } = readAnnouncement(announcement)
+      for (const listener of listeners) listener(change, id)
+    }
   }
   const forgetAll = () => forget(CHANGES)
 
@@ -61,12 +74,12 @@ export async function openStorage({ data, database }: StorageOptions): Promise<S
     engine,
     db,
     async transaction(work) {
-      const changes = new Set<Change>()
+      const announcements = new Set<Announcement>()
       const result = await db.transaction().execute((transaction) => {
-        collectChanges(transaction, changes)
+        collectAnnouncements(transaction, announcements)
         return work(transaction)
       })
-      forget(changes)
+      forget(announcements)
       return result
     },
     async write(batch) {
@@ -83,7 +96,7 @@ export async function openStorage({ data, database }: StorageOptions): Promise<S
       await db.destroy()
     },
   }
-  const onChange = (change: string) => forget([change as Change])
+  const onChange = (announcement: string) => forget([announcement])
   const listener = url ? listen(url, { onChange, onMissed: forgetAll, pingMs }) : undefined
   try {
     await (url ? migratePatiently(url) : migrate(db, engine))

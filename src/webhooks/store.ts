@@ -80,7 +80,7 @@ export async function insert(db: Database, webhook: Webhook): Promise<void> {
     .insertInto('webhooks')
     .values({ ...webhook, events: JSON.stringify(webhook.events) })
     .execute()
-  await announce(db, 'webhooks')
+  await announce(db, 'webhooks', webhook.id)
 }
 
 export async function update(
@@ -93,7 +93,7 @@ export async function update(
     .set({ ...changes, ...(events && { events: JSON.stringify(events) }) })
     .where('id', '=', id)
     .execute()
-  await announce(db, 'webhooks')
+  await announce(db, 'webhooks', id)
 }
 
 /** The receiver took something: it is not failing. Not announced: only the sender decides by it, and it looks. */
@@ -132,14 +132,14 @@ export async function disable(
     .where('status', '=', 'enabled')
     .executeTakeFirst()
   if (numUpdatedRows === 0n) return false
-  await announce(db, 'webhooks')
+  await announce(db, 'webhooks', id)
   return true
 }
 
 /** Its deliveries stay until they are swept up. */
 export async function remove(db: Database, id: string): Promise<void> {
   await db.deleteFrom('webhooks').where('id', '=', id).execute()
-  await announce(db, 'webhooks')
+  await announce(db, 'webhooks', id)
 }
 
 type WebhookRow = Omit<Webhook, 'events' | 'status' | 'disabled_reason'> & {

@@ -4,13 +4,20 @@ import type { Engine } from './service.ts'
 
 /** Counts what this process asks the database while `work` goes on: statements to PostgreSQL, messages to SQLite's threads. */
 export async function countQueries(engine: Engine, work: () => Promise<void>): Promise<number> {
-  let count = 0
+  return (await listQueries(engine, work)).length
+}
+
+/** The same, and on PostgreSQL what it asks. */
+export async function listQueries(engine: Engine, work: () => Promise<void>): Promise<string[]> {
+  const queries: string[] = []
   const target = engine === 'postgres' ? pg.Client.prototype : Worker.prototype
   const method = engine === 'postgres' ? 'query' : 'postMessage'
   const original = Reflect.get(target, method) as (...args: unknown[]) => unknown
   Reflect.set(target, method, function counted(this: unknown, ...args: unknown[]) {
+    const [asked] = args
     // The connection that listens pings; that is not a query of anybody's.
-    if (args[0] !== 'select 1') count++
+    if (asked !== 'select 1')
+      queries.push(typeof asked === 'string' ? asked : String((asked as { text?: string }).text))
     return original.apply(this, args)
   })
   try {
@@ -18,5 +25,5 @@ export async function countQueries(engine: Engine, work: () => Promise<void>): P
   } finally {
     Reflect.set(target, method, original)
   }
-  return count
+  return queries
 }

@@ -52,10 +52,10 @@ export class RunQueue {
     live.onFreed((agent_id) => {
       if (this.#waiting.freed(agent_id)) this.#look()
     })
-    storage.onChange((change) => {
+    storage.onChange((change, id) => {
       if (change === 'queue') this.#surveySoon()
       if (change !== 'agents') return
-      this.#waiting.forgetLimits()
+      this.#waiting.forgetLimits(id)
       this.#look()
     })
   }
@@ -181,7 +181,7 @@ export class RunQueue {
     if (version === null) return agent
     const { memo, storage } = this.#parts
     const load = async () => (await getVersion(storage.db, agent.id, version)).definition
-    return (await memo('deployments', `version ${agent.id} ${version}`, load)) as Definition
+    return (await memo('deployments', `version ${agent.id} ${version}`, load, () => [agent.id])) as Definition
   }
 
   #track(work: Promise<void>): void {

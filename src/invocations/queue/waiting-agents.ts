@@ -62,9 +62,11 @@ export class WaitingAgents {
     return true
   }
 
-  /** What is known of limits may be wrong by now. */
-  forgetLimits(): void {
-    for (const agent of this.#agents.values()) {
+  /** What is known of the agent's limit may be wrong by now; without an id, of every agent's. */
+  forgetLimits(agent_id?: string): void {
+    const agents = agent_id === undefined ? [...this.#agents.values()] : [this.#byId.get(agent_id)]
+    for (const agent of agents) {
+      if (!agent) continue
       agent.limit = undefined
       this.#makeReady(agent)
     }

@@ -21,12 +21,12 @@ export async function insert(db: Database, listener: Listener): Promise<void> {
     .insertInto('listeners')
     .values({ ...listener, events: JSON.stringify(listener.events) })
     .execute()
-  await announce(db, 'webhooks')
+  await announce(db, 'webhooks', listener.id)
 }
 
 export async function prolong(db: Database, id: string, expires_at: number): Promise<void> {
   await db.updateTable('listeners').set({ expires_at }).where('id', '=', id).execute()
-  await announce(db, 'webhooks')
+  await announce(db, 'webhooks', id)
 }
 
 type Heard = Pick<Delivery, 'id' | 'event_id' | 'event' | 'created_at'> & { body: string }
