@@ -11,10 +11,9 @@ import type { Invocation } from './invocation.ts'
 
 type InvocationRow = Selectable<Tables['invocations']>
 
-const COLUMNS = [
+const BEGINNING = [
   'id',
   'agent_seq',
-  'status',
   'attempt',
   'background',
   'environment',
@@ -24,6 +23,13 @@ const COLUMNS = [
   'context',
   'user_id',
   'session_id',
+  'created_by',
+  'created_at',
+  'started_at',
+] as const
+/** The columns that get their last values when the run ends. */
+const END = [
+  'status',
   'response',
   'error',
   'input_tokens',
@@ -31,14 +37,10 @@ const COLUMNS = [
   'tokens_used',
   'duration_ms',
   'steps',
-  'created_by',
-  'created_at',
-  'started_at',
   'finished_at',
-  'owner',
-  'lease_until',
-  'cancel_requested_at',
 ] as const
+const LEASE = ['owner', 'lease_until', 'cancel_requested_at'] as const
+const COLUMNS = [...BEGINNING, ...END, ...LEASE] as const
 
 const RUNS: BulkTable = { table: 'invocations', columns: COLUMNS }
 
@@ -54,18 +56,7 @@ export const LEASED_RUNS: Leased = {
   condition: "status = 'running'",
 }
 
-const ENDED = [
-  'status',
-  'response',
-  'error',
-  'input_tokens',
-  'output_tokens',
-  'tokens_used',
-  'duration_ms',
-  'steps',
-  'finished_at',
-] as const
-const ENDED_RUNS: EndedTable = { ...LEASED_RUNS, columns: [...ENDED, 'owner', 'lease_until', 'cancel_requested_at'] }
+const ENDED_RUNS: EndedTable = { ...LEASED_RUNS, columns: [...END, ...LEASE] }
 
 /** A row for the journal. `lease` belongs to an invocation that is running. */
 export function insertion(invocation: Invocation, lease?: Lease): Write {
@@ -74,8 +65,7 @@ export function insertion(invocation: Invocation, lease?: Lease): Write {
 
 /** The end of an invocation that is stored as running, for the journal: it counts if the owner still holds it. */
 export function ending(invocation: Invocation, owner: string): Ending {
-  const row = toRow(invocation)
-  return { of: ENDED_RUNS, row: [...ENDED.map((column) => row[column]), null, null, null, invocation.id, owner] }
+  return { of: ENDED_RUNS, row: [...valuesOf(invocation).slice(BEGINNING.length), invocation.id, owner] }
 }
 
 /** Ends an invocation that nobody runs: queued, or its owner is gone. False when somebody does after all. */
@@ -192,7 +182,6 @@ function valuesOf(invocation: Invocation, lease?: Lease): ValuesOf<typeof COLUMN
   return [
     invocation.id,
     invocation.agent_seq,
-    invocation.status,
     invocation.attempt,
     invocation.background ? 1 : 0,
     invocation.environment,
@@ -202,6 +191,10 @@ function valuesOf(invocation: Invocation, lease?: Lease): ValuesOf<typeof COLUMN
     JSON.stringify(context),
     context.user_id ?? null,
     context.session_id ?? null,
+    invocation.created_by,
+    invocation.created_at,
+    invocation.started_at,
+    invocation.status,
     invocation.response,
     error === null ? null : JSON.stringify(error),
     invocation.input_tokens,
@@ -209,9 +202,6 @@ function valuesOf(invocation: Invocation, lease?: Lease): ValuesOf<typeof COLUMN
     invocation.tokens_used,
     invocation.duration_ms,
     steps.length === 0 ? '[]' : JSON.stringify(steps),
-    invocation.created_by,
-    invocation.created_at,
-    invocation.started_at,
     invocation.finished_at,
     lease?.owner ?? null,
     lease?.until ?? null,
