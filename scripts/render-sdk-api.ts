@@ -2,7 +2,7 @@ import {
   type OpenApi,
   type OperationObject,
   operationsOf,
-  type Schema,
+  type ShownSchema,
 } from '../src/http/reference/openapi-document.ts'
 
 /** sdk/api.ts out of the OpenAPI document: every schema and operation as TypeScript, and where each operation lives. */
@@ -34,7 +34,7 @@ const nameOf = (name: string) => (name === 'Error' ? 'ErrorReply' : name)
 /** What zod calls a recursive schema without a name: any JSON value. */
 const isJson = (name: string) => name.startsWith('__schema')
 
-function declare(name: string, schema: Schema): string {
+function declare(name: string, schema: ShownSchema): string {
   return `export type ${nameOf(name)} = ${typeOf(schema, '')}`
 }
 
@@ -59,11 +59,11 @@ function operationType({ operationId, summary, parameters, requestBody, response
   return [`  /** ${summary} */`, `  ${operationId}: {`, ...fields.map((line) => `    ${line}`), '  }'].join('\n')
 }
 
-function object(fields: [{ name: string; required: boolean }, Schema][]): string {
+function object(fields: [{ name: string; required: boolean }, ShownSchema][]): string {
   return `{ ${fields.map(([{ name, required }, schema]) => `${name}${optional(required)}: ${typeOf(schema, '    ')}${orUndefined(required)}`).join('; ')} }`
 }
 
-function typeOf(schema: Schema, indent: string): string {
+function typeOf(schema: ShownSchema, indent: string): string {
   if (schema.$ref) {
     const name = schema.$ref.slice('#/components/schemas/'.length)
     return isJson(name) ? 'Json' : nameOf(name)
@@ -87,7 +87,7 @@ const PLAIN: Record<string, string> = {
   null: 'null',
 }
 
-function objectType({ properties = {}, required = [], additionalProperties }: Schema, indent: string): string {
+function objectType({ properties = {}, required = [], additionalProperties }: ShownSchema, indent: string): string {
   const fields = Object.entries(properties)
   const others = typeof additionalProperties === 'object' ? typeOf(additionalProperties, indent) : undefined
   if (fields.length === 0) return others ? `Record<string, ${others}>` : 'Record<string, never>'

@@ -88,12 +88,12 @@ export function followInvocation<Result>(
   request_id: string,
   { last_event_id, ...options }: StreamOptions = {},
 ): AsyncGenerator<InvocationEvent<Result>, void, undefined> {
-  const place = { agent_id, request_id, last_event_id }
-  return rejoining(connection, place, () => join(connection, place, request_id, options), options)
+  const progress = { agent_id, request_id, last_event_id }
+  return rejoining(connection, progress, () => join(connection, progress, request_id, options), options)
 }
 
 /** How far a stream has come. */
-type Place = {
+type Progress = {
   agent_id: string
   request_id?: string | undefined
   last_event_id?: string | undefined
@@ -104,22 +104,22 @@ type Place = {
 
 async function* rejoining<Result>(
   connection: Connection,
-  place: Place,
+  progress: Progress,
   begin: () => Promise<Response>,
   options: RequestOptions,
 ): AsyncGenerator<InvocationEvent<Result>, void, undefined> {
   let response = await begin()
   for (;;) {
-    const broken = yield* telling<Result>(connection, place, response, options)
+    const broken = yield* telling<Result>(connection, progress, response, options)
     if (!broken) return
-    response = await comeBack(connection, place, broken, begin, options)
+    response = await comeBack(connection, progress, broken, begin, options)
   }
 }
 
 /** Tells what comes; returns undefined after the last event, or why it broke off before that. */
 async function* telling<Result>(
   { idleTimeoutMs = IDLE_TIMEOUT_MS }: Connection,
-  place: Place,
+  progress: Progress,
   response: Response,
   { signal }: RequestOptions,
 ): AsyncGenerator<InvocationEvent<Result>, MoorageError | undefined, undefined> {
@@ -128,19 +128,19 @@ async function* telling<Result>(
     for (;;) {
       const { done, value } = await events.next()
       if (done)
-        return new MoorageError('unreachable', `The stream broke off: ${value}`, { request_id: place.request_id })
+        return new MoorageError('unreachable', `The stream broke off: ${value}`, { request_id: progress.request_id })
       if (value.event === 'error') {
         const error = errorFrom(JSON.parse(value.data), response.headers.get('x-request-id') ?? undefined)
         // Said once, it is the process that goes away; said again after coming back, it is about the run.
-        if (error.code !== 'unavailable' || place.isGoingAway) throw error
-        place.isGoingAway = true
+        if (error.code !== 'unavailable' || progress.isGoingAway) throw error
+        progress.isGoingAway = true
         return error
       }
-      place.lost = undefined
-      place.isGoingAway = false
-      place.last_event_id = value.id
+      progress.lost = undefined
+      progress.isGoingAway = false
+      progress.last_event_id = value.id
       const event = eventOf<Result>(value)
-      if (event.type === 'start') place.request_id = event.request_id
+      if (event.type === 'start') progress.request_id = event.request_id
       yield event
       if (event.type === 'done') return undefined
     }
@@ -152,23 +152,25 @@ async function* telling<Result>(
 /** Waits and joins again, until the service is there or has been away for too long. */
 async function comeBack(
   connection: Connection,
-  place: Place,
+  progress: Progress,
   broken: MoorageError,
   begin: () => Promise<Response>,
   options: RequestOptions,
 ): Promise<Response> {
   let error = broken
   for (;;) {
-    place.lost ??= { since: Date.now(), tries: 0 }
-    const { since, tries } = place.lost
+    progress.lost ??= { since: Date.now(), tries: 0 }
+    const { since, tries } = progress.lost
     const pauseMs = Math.min(FIRST_PAUSE_MS * 2 ** tries, LONGEST_PAUSE_MS) * (0.5 + Math.random() / 2)
     const waitMs = Math.max(pauseMs, (error.retry_after ?? 0) * 1000)
     if (Date.now() + waitMs - since > PATIENCE_MS) throw error
-    place.lost.tries++
+    progress.lost.tries++
     connection.onRetry?.(error, waitMs)
     await pause(waitMs, options.signal)
     try {
-      return await (place.request_id === undefined ? begin() : join(connection, place, place.request_id, options))
+      return await (progress.request_id === undefined
+        ? begin()
+        : join(connection, progress, progress.request_id, options))
     } catch (caught) {
       const canPass = caught instanceof MoorageError && isPassing(caught) && caught.status !== 500
       if (!canPass) throw caught
@@ -179,7 +181,7 @@ async function comeBack(
 
 function join(
   { open, idleTimeoutMs = IDLE_TIMEOUT_MS }: Connection,
-  { agent_id, last_event_id, lost }: Place,
+  { agent_id, last_event_id, lost }: Progress,
   request_id: string,
   options: RequestOptions,
 ): Promise<Response> {

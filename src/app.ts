@@ -18,7 +18,7 @@ import { LiveRuns } from './runtime/live-runs.ts'
 import { openEmbedder } from './runtime/models/embedder.ts'
 import { createRuntime } from './runtime/runtime.ts'
 import { knownSecrets } from './secrets/known-secrets.ts'
-import { fingerprint, keyring, loadMasterKey } from './security/keyring.ts'
+import { keyring, loadMasterKey, masterKeyFingerprint } from './security/keyring.ts'
 import { localLimiter, type RateLimiter, sharedLimiter } from './security/limits/rate-limiter.ts'
 import { GuardedClient, type OutgoingPolicy } from './security/outgoing/guarded-client.ts'
 import { deprecatedOpenings, policiesOf } from './security/outgoing/policies.ts'
@@ -122,8 +122,8 @@ export async function buildParts(
 async function checkedMasterKey({ masterKey, data }: Config, { db }: Parts['storage']): Promise<Buffer> {
   const isNew = (await findSetting(db, 'master_key')) === undefined
   const loaded = loadMasterKey({ masterKey, dataDir: data, isNew })
-  const known = await writeOnce(db, 'master_key', fingerprint(loaded))
-  if (known.value === fingerprint(loaded)) return loaded
+  const known = await writeOnce(db, 'master_key', masterKeyFingerprint(loaded))
+  if (known.value === masterKeyFingerprint(loaded)) return loaded
   throw new Error(
     'this database was written with another master key: set MOORAGE_MASTER_KEY to that one, or put its master.key back into the data directory',
   )

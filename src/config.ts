@@ -1,6 +1,6 @@
 import { resolve } from 'node:path'
 import { readConfigFile } from './config/config-file.ts'
-import { type Environment, fromText, type GivenValue, readEnvironment } from './config/environment.ts'
+import { type EnvironmentVariables, fromText, type GivenValue, readEnvironment } from './config/environment.ts'
 import { fileProblems, PATH_SETTINGS } from './config/named-files.ts'
 import { inOrder, misfitsOf, plainMessage, tellFirst, unknownKey } from './config/problems.ts'
 import {
@@ -10,8 +10,8 @@ import {
   listSettings,
   type Path,
   pathText,
-  type Schema,
   type Setting,
+  type SettingsSchema,
 } from './config/settings.ts'
 import { type Config, type ConfigInput, ConfigShape, configSchema } from './config/shape.ts'
 import { isRecord, locate, mergeSources, originOf, type Sources, valueAt } from './config/sources.ts'
@@ -46,7 +46,7 @@ export class ConfigError extends Error {
 const DEFAULT_FILE = 'moorage.yaml'
 
 /** Flag before environment before file before default. Throws a ConfigError that names every mistake. */
-export function loadConfig(options: { flags?: Flags; env?: Environment; cwd?: string } = {}): LoadedConfig {
+export function loadConfig(options: { flags?: Flags; env?: EnvironmentVariables; cwd?: string } = {}): LoadedConfig {
   const { flags = {}, env = process.env, cwd = process.cwd() } = options
   const { config: fileFlag, ...given } = flags
   const schema = configSchema()
@@ -91,7 +91,7 @@ function withAbsolutePaths(config: Config, cwd: string): Config {
   return absolute
 }
 
-function show(setting: Setting, config: Config, sources: Sources, schema: Schema): ShownSetting[] {
+function show(setting: Setting, config: Config, sources: Sources, schema: SettingsSchema): ShownSetting[] {
   const leaves = (value: unknown, path: Path): ShownSetting[] => {
     const isGroup = isRecord(value) || (Array.isArray(value) && value.some(isRecord))
     if (isGroup && Object.keys(value).length > 0) {

@@ -7,7 +7,7 @@ import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { after, describe, test } from 'node:test'
 import { constantTimeEqual, sha256 } from '../src/security/digest.ts'
-import { fingerprint, keyring, loadMasterKey } from '../src/security/keyring.ts'
+import { keyring, loadMasterKey, masterKeyFingerprint } from '../src/security/keyring.ts'
 import { covers, coversAll, Permission, permissionsOf } from '../src/security/permissions.ts'
 
 const masterKey = Buffer.from('000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f', 'hex')
@@ -69,11 +69,11 @@ describe('keyring', () => {
     assert.throws(() => keyring(Buffer.alloc(16)), /must have 32 bytes, not 16/)
   })
 
-  test('the fingerprint names the key: stable, short, different for another key', () => {
-    assert.match(fingerprint(masterKey), /^[0-9a-f]{8}$/)
-    assert.equal(fingerprint(masterKey), fingerprint(Buffer.from(masterKey)))
-    assert.notEqual(fingerprint(masterKey), fingerprint(Buffer.alloc(32, 7)))
-    assert.equal(masterKey.toString('hex').includes(fingerprint(masterKey)), false)
+  test('the masterKeyFingerprint names the key: stable, short, different for another key', () => {
+    assert.match(masterKeyFingerprint(masterKey), /^[0-9a-f]{8}$/)
+    assert.equal(masterKeyFingerprint(masterKey), masterKeyFingerprint(Buffer.from(masterKey)))
+    assert.notEqual(masterKeyFingerprint(masterKey), masterKeyFingerprint(Buffer.alloc(32, 7)))
+    assert.equal(masterKey.toString('hex').includes(masterKeyFingerprint(masterKey)), false)
   })
 })
 

@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { sha256 } from '../security/digest.ts'
 import { Time } from '../shapes.ts'
 
-export const Outcome = z.enum(['success', 'started', 'refused'])
+export const AuditOutcome = z.enum(['success', 'started', 'refused'])
 
 export const AuditEntryReply = z
   .object({
@@ -14,7 +14,7 @@ export const AuditEntryReply = z
     action: z.string().nullable().describe('The operationId; null on a path that is no operation'),
     agent_id: z.string().nullable(),
     target: z.string().nullable().describe('The id of what was changed'),
-    outcome: Outcome.describe(
+    outcome: AuditOutcome.describe(
       '`started`: told before a change that is no single transaction, and again when it is done',
     ),
     code: z.string().nullable().describe('The error code of a refusal'),
@@ -36,7 +36,7 @@ export type AuditEntry = {
   action: string | null
   agent_id: string | null
   target: string | null
-  outcome: z.output<typeof Outcome>
+  outcome: z.output<typeof AuditOutcome>
   code: string | null
   fields: string[]
   times: number

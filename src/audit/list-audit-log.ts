@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { operation } from '../operation.ts'
 import { listQuery, TimeInput } from '../shapes.ts'
-import { AuditEntryReply, Outcome } from './audit-entry.ts'
+import { AuditEntryReply, AuditOutcome } from './audit-entry.ts'
 import * as audit from './store.ts'
 
 export const listAuditLog = operation({
@@ -16,7 +16,7 @@ export const listAuditLog = operation({
     action: z.string().optional().describe('An operationId, such as `deleteAgent`'),
     actor: z.string().optional().describe('The id of a key, or of the owner of a token'),
     agent_id: z.string().optional().describe('An id: the entries outlive the agent'),
-    outcome: Outcome.optional(),
+    outcome: AuditOutcome.optional(),
     since: TimeInput.optional(),
     until: TimeInput.optional().describe('Exclusive'),
   }),

@@ -5,7 +5,7 @@ import { isShown, type ShownAgents } from '../storage/queries/shown-agents.ts'
 import type { AuditEntry, Link } from './audit-entry.ts'
 
 /** What stands in the log; `seq` and the hashes are null until the entry is sealed. */
-export type StoredEntry = AuditEntry & { seq: number | null; prev_hash: string | null; hash: string | null }
+export type StoredAuditEntry = AuditEntry & { seq: number | null; prev_hash: string | null; hash: string | null }
 
 export type SealedEntry = AuditEntry & Link
 
@@ -51,7 +51,7 @@ export async function insert(db: Database, entry: AuditEntry): Promise<void> {
   await db.insertInto('audit_log').values(toRow(entry)).execute()
 }
 
-export async function list(db: Database, query: PageQuery, filter: AuditFilter): Promise<Page<StoredEntry>> {
+export async function list(db: Database, query: PageQuery, filter: AuditFilter): Promise<Page<StoredAuditEntry>> {
   const { shown, action, actor, agent_id, outcome, since, until } = filter
   let select = db
     .selectFrom('audit_log')
@@ -118,8 +118,8 @@ export async function removeUpTo(db: Database, seq: number): Promise<void> {
   await db.deleteFrom('audit_log').where('seq', '<=', seq).execute()
 }
 
-type Row = { [K in keyof StoredEntry]?: unknown } & { fields: string }
+type Row = { [K in keyof StoredAuditEntry]?: unknown } & { fields: string }
 
-function fromRow({ fields, ...row }: Row): StoredEntry {
-  return { ...row, fields: JSON.parse(fields) } as StoredEntry
+function fromRow({ fields, ...row }: Row): StoredAuditEntry {
+  return { ...row, fields: JSON.parse(fields) } as StoredAuditEntry
 }

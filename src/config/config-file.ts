@@ -11,10 +11,10 @@ export type ConfigFile = {
   /** Whether `value` is all the file says. */
   readable: boolean
   /** Where a setting stands, or the nearest one above it. The key's place if asked for or if the value spans lines. */
-  placeOf(path: Path, part?: 'key' | 'value'): Place | undefined
+  positionOf(path: Path, part?: 'key' | 'value'): Position | undefined
 }
 
-type Place = { where: string; line: number; column: number }
+type Position = { where: string; line: number; column: number }
 
 type Document = ReturnType<typeof parseDocument>
 
@@ -36,7 +36,7 @@ const SYNTAX: Partial<Record<ErrorCode, string>> = {
 
 /** Reads `name`, or nothing when it is absent and `required` is false. */
 export function readConfigFile(name: string, cwd: string, required: boolean): ConfigFile {
-  const nothing: ConfigFile = { value: {}, problems: [], readable: true, placeOf: () => undefined }
+  const nothing: ConfigFile = { value: {}, problems: [], readable: true, positionOf: () => undefined }
   try {
     const file = readWieldy(resolve(cwd, name))
     if ('text' in file) return parseConfigFile(name, file.text)
@@ -54,12 +54,12 @@ function parseConfigFile(name: string, text: string): ConfigFile {
   // Its own check for keys that are said twice takes time that grows with their square.
   const options = { lineCounter: lines, prettyErrors: false, stringKeys: true, uniqueKeys: false } as const
   const document = parseDocument(text, options)
-  const place = (offset: number): Place => {
+  const positionAt = (offset: number): Position => {
     const { line, col } = lines.linePos(offset)
     return { where: `${name}:${line}:${col}`, line, column: col }
   }
   const problem = (offset: number, message: string): Problem => {
-    const { where, line, column } = place(offset)
+    const { where, line, column } = positionAt(offset)
     return { text: `${where}: ${message}`, line, column }
   }
 
@@ -79,9 +79,9 @@ function parseConfigFile(name: string, text: string): ConfigFile {
     value: readable && !isEmpty ? (document.toJS() as Record<string, unknown>) : {},
     problems,
     readable,
-    placeOf: (path, part = 'value') => {
+    positionOf: (path, part = 'value') => {
       const offset = findOffset(document, path, part)
-      return offset === undefined ? undefined : place(offset)
+      return offset === undefined ? undefined : positionAt(offset)
     },
   }
 }

@@ -4,7 +4,7 @@ import { nearest } from '../lib/text/nearest.ts'
 import type { Problem } from './problems.ts'
 import type { Path, Setting } from './settings.ts'
 
-export type Environment = Readonly<Record<string, string | undefined>>
+export type EnvironmentVariables = Readonly<Record<string, string | undefined>>
 
 /** A value and where it came from: `flag` or `environment NAME`. */
 export type GivenValue = { path: Path; value: unknown; origin: string }
@@ -44,7 +44,7 @@ export function variablesOf(setting: Setting): string[] {
   return [setting.variable, ...plain]
 }
 
-export function readEnvironment(env: Environment, settings: Setting[], cwd: string): EnvironmentSettings {
+export function readEnvironment(env: EnvironmentVariables, settings: Setting[], cwd: string): EnvironmentSettings {
   const problems: Problem[] = []
   const report = (name: string, message: string) => problems.push({ text: `environment ${name}: ${message}` })
   const read = (name: string) => readVariable(env, name, cwd, report)
@@ -97,7 +97,7 @@ const withoutPrefix = (name: string) => name.replace(/^MOORAGE_/, '')
 type Variable = { name: string; text: string }
 
 function readVariable(
-  env: Environment,
+  env: EnvironmentVariables,
   name: string,
   cwd: string,
   report: (name: string, message: string) => void,
@@ -120,7 +120,7 @@ function readVariable(
   return undefined
 }
 
-function unknownVariables(env: Environment, known: ReadonlySet<string>): string[] {
+function unknownVariables(env: EnvironmentVariables, known: ReadonlySet<string>): string[] {
   return Object.keys(env).filter((name) => {
     const value = env[name]
     if (!name.startsWith('MOORAGE_') || known.has(name) || NOT_OURS.test(name) || !value) return false

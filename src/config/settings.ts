@@ -1,6 +1,6 @@
 import type { z } from 'zod'
 
-export type Schema = z.core.JSONSchema.BaseSchema
+export type SettingsSchema = z.core.JSONSchema.BaseSchema
 export type Path = readonly (string | number)[]
 
 /** One setting as the operator meets it. Those inside lists and records have no variable of their own. */
@@ -13,10 +13,10 @@ export type Setting = {
 }
 
 /** Every setting of a configuration schema, in its order. */
-export function listSettings(schema: Schema, path: readonly string[] = [], inside = false): Setting[] {
+export function listSettings(schema: SettingsSchema, path: readonly string[] = [], inside = false): Setting[] {
   const found = alternatives(schema).flatMap((option) =>
     Object.entries(option.properties ?? {}).flatMap(([key, value]) => {
-      const child = value as Schema
+      const child = value as SettingsSchema
       const here = [...path, key]
       return hasFixedKeys(child) ? listSettings(child, here, inside) : withInner(child, here, inside)
     }),
@@ -26,11 +26,11 @@ export function listSettings(schema: Schema, path: readonly string[] = [], insid
 }
 
 /** The keys that may stand at a path. */
-export function keysAt(schema: Schema, path: Path): string[] {
+export function keysAt(schema: SettingsSchema, path: Path): string[] {
   return schemasAt(schema, path).flatMap((found) => Object.keys(found.properties ?? {}))
 }
 
-export function isSecretAt(schema: Schema, path: Path): boolean {
+export function isSecretAt(schema: SettingsSchema, path: Path): boolean {
   return schemasAt(schema, path).some((found) => found.writeOnly === true)
 }
 
@@ -56,9 +56,9 @@ function variableOf(path: readonly string[]): string {
   return `MOORAGE_${path.map((key) => key.replaceAll(/[A-Z]/g, '_$&').toUpperCase()).join('__')}`
 }
 
-function withInner(schema: Schema, path: readonly string[], inside: boolean): Setting[] {
-  const items = schema.items as Schema | undefined
-  const values = schema.additionalProperties as Schema | undefined
+function withInner(schema: SettingsSchema, path: readonly string[], inside: boolean): Setting[] {
+  const items = schema.items as SettingsSchema | undefined
+  const values = schema.additionalProperties as SettingsSchema | undefined
   const setting: Setting = {
     path,
     variable: inside ? undefined : variableOf(path),
@@ -71,23 +71,24 @@ function withInner(schema: Schema, path: readonly string[], inside: boolean): Se
   return [setting]
 }
 
-function kindOf(schema: Schema): Setting['kind'] {
-  if (schema.type === 'array') return hasFixedKeys(schema.items as Schema) ? 'json' : 'list'
+function kindOf(schema: SettingsSchema): Setting['kind'] {
+  if (schema.type === 'array') return hasFixedKeys(schema.items as SettingsSchema) ? 'json' : 'list'
   if (schema.type === 'object') return 'json'
   return schema.type === 'integer' || schema.type === 'boolean' ? schema.type : 'text'
 }
 
-function schemasAt(schema: Schema, path: Path): Schema[] {
+function schemasAt(schema: SettingsSchema, path: Path): SettingsSchema[] {
   const [key, ...rest] = path
   const options = alternatives(schema)
   if (key === undefined) return options
   return options.flatMap((option) => {
     const named = Object.hasOwn(option.properties ?? {}, key) ? option.properties?.[key] : undefined
     const child = named ?? option.items ?? option.additionalProperties
-    return typeof child === 'object' ? schemasAt(child as Schema, rest) : []
+    return typeof child === 'object' ? schemasAt(child as SettingsSchema, rest) : []
   })
 }
 
-const alternatives = (schema: Schema): Schema[] => (schema.oneOf as Schema[] | undefined) ?? [schema]
+const alternatives = (schema: SettingsSchema): SettingsSchema[] =>
+  (schema.oneOf as SettingsSchema[] | undefined) ?? [schema]
 
-const hasFixedKeys = (schema: Schema) => alternatives(schema).every((option) => option.properties !== undefined)
+const hasFixedKeys = (schema: SettingsSchema) => alternatives(schema).every((option) => option.properties !== undefined)

@@ -3,7 +3,7 @@ import { DURATION_PATTERN, parseDuration } from '../lib/duration.ts'
 import { parseSize, SIZE_PATTERN } from '../lib/size.ts'
 import { isWellFormedKey } from '../security/key-format.ts'
 import { defaultRoles, Permission, type Roles } from '../security/permissions.ts'
-import { AddressRange, AuthSettings, Secret, SecuritySettings, WebAddress } from '../security/security-settings.ts'
+import { AddressRange, AuthSettings, SecretText, SecuritySettings, WebAddress } from '../security/security-settings.ts'
 import { SECRET_NAME, ToolSecret } from '../security/tool-secret.ts'
 
 const DEFAULT_TIERS = {
@@ -50,14 +50,14 @@ const Server = z.strictObject({
 })
 
 const Database = z.strictObject({
-  url: Secret.regex(/^postgres(ql)?:\/\//, 'must start with postgres:// or postgresql://')
+  url: SecretText.regex(/^postgres(ql)?:\/\//, 'must start with postgres:// or postgresql://')
     .optional()
     .describe('PostgreSQL to use; without it SQLite in `data`'),
   poolSize: z.int().min(1).max(1000).default(10).describe('PostgreSQL connections'),
 })
 
 const Redis = z.strictObject({
-  url: Secret.regex(/^rediss?:\/\//, 'must start with redis:// or rediss://')
+  url: SecretText.regex(/^rediss?:\/\//, 'must start with redis:// or rediss://')
     .optional()
     .describe('Redis that shares rate limits between nodes; without it each node counts alone'),
 })
@@ -140,7 +140,7 @@ const Provider = z.strictObject({
     .default('openai-compatible')
     .describe('Protocol: openai-compatible, openai, anthropic'),
   baseUrl: WebAddress.optional().describe('Endpoint; required for openai-compatible'),
-  apiKey: Secret.optional().describe('Key sent to the endpoint'),
+  apiKey: SecretText.optional().describe('Key sent to the endpoint'),
 })
 const Providers = z
   .array(
@@ -157,7 +157,7 @@ const Embedder = z.discriminatedUnion('type', [
     type: z.literal('openai-compatible').describe('`openai-compatible`, or `local` for the model in this process'),
     baseUrl: WebAddress.describe('openai-compatible: endpoint'),
     model: z.string().min(1).describe('openai-compatible: model name'),
-    apiKey: Secret.optional().describe('openai-compatible: key sent to the endpoint'),
+    apiKey: SecretText.optional().describe('openai-compatible: key sent to the endpoint'),
     dimensions: z.int().min(1).max(4096).optional().describe('openai-compatible: vector length to ask for'),
   }),
   z.strictObject({ type: z.literal('local') }),
@@ -176,13 +176,13 @@ const Settings = z.strictObject({
     .min(1)
     .default('./data')
     .describe('Directory for the embedded database and the generated master key'),
-  masterKey: Secret.regex(
+  masterKey: SecretText.regex(
     /^([0-9a-fA-F]{64}|[A-Za-z0-9+/_-]{43}=?)$/,
     'must be 32 bytes as 64 hex digits or base64, for example from `openssl rand -base64 32`',
   )
     .optional()
     .describe('Encrypts stored secrets: 32 bytes as hex or base64; without it `master.key` in `data`'),
-  bootstrapKey: Secret.refine(isWellFormedKey, 'must be a well-formed API key (mrg_…)')
+  bootstrapKey: SecretText.refine(isWellFormedKey, 'must be a well-formed API key (mrg_…)')
     .optional()
     .describe('The first admin key, instead of a generated one'),
   server: Server.prefault({}),

@@ -25,7 +25,7 @@ export function mergeSources(
 export function originOf(path: Path, { input, entries, file }: Sources): string {
   if (valueAt(input, path) === undefined) return 'default'
   const entry = entryFor(path, entries)
-  return entry?.origin ?? file.placeOf(path, 'key')?.where.replace(/:\d+$/, '') ?? 'default'
+  return entry?.origin ?? file.positionOf(path, 'key')?.where.replace(/:\d+$/, '') ?? 'default'
 }
 
 /** Names the place to mend. Nothing when a file that cannot be read may well have said it right. */
@@ -35,8 +35,8 @@ export function locate(path: Path, message: string, part: 'key' | 'value', sourc
   const text = `${pathText(path)}: ${message}`
   if (entry) return [{ text: `${headOf(entry)}: ${text}` }]
   if (!sources.file.readable) return []
-  const place = sources.file.placeOf(path, part)
-  if (place) return [{ text: `${place.where}: ${text}`, line: place.line, column: place.column }]
+  const position = sources.file.positionOf(path, part)
+  if (position) return [{ text: `${position.where}: ${text}`, line: position.line, column: position.column }]
   const neighbour = sources.entries.find((other) => startsWith(other.path, path.slice(0, -1)))
   return [{ text: neighbour ? `${headOf(neighbour)}: ${text}` : text }]
 }

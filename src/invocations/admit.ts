@@ -6,7 +6,7 @@ import type { LiveRun } from '../runtime/live-runs.ts'
 import { BacklogFullError } from '../storage/journal/journal.ts'
 
 /** Why a run may not begin now. */
-export type Refusal = 'paused' | 'no_place' | 'overloaded'
+export type NotAdmitted = 'paused' | 'no_place' | 'overloaded'
 
 /**
  * Decides whether a run may begin: whoever starts one asks here. An admitted run has one of its agent's places, and a
@@ -17,7 +17,7 @@ export function admit(
   { status }: Agent,
   { limits }: Definition,
   { journal, live }: Pick<Parts, 'journal' | 'live'>,
-): Refusal | undefined {
+): NotAdmitted | undefined {
   if (status === 'paused') return 'paused'
   if (!journal.reserve()) return 'overloaded'
   if (live.takePlace(run, limits.max_concurrency)) return undefined
@@ -32,7 +32,7 @@ export function leave(run: LiveRun, { journal }: Pick<Parts, 'journal'>): void {
 }
 
 /** What somebody who waits for the answer hears of a refusal. */
-export function refusalError(refusal: Refusal, { name }: Agent, { limits }: Definition): Error {
+export function notAdmittedError(refusal: NotAdmitted, { name }: Agent, { limits }: Definition): Error {
   if (refusal === 'paused') return new ApiError('agent_paused', `Agent "${name}" is paused`)
   if (refusal === 'overloaded') return new BacklogFullError('too many writes are waiting')
   return new ApiError('rate_limited', `Agent "${name}" runs ${limits.max_concurrency} invocations already`, {

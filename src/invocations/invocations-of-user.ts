@@ -6,9 +6,9 @@ import { fromRow } from './store.ts'
 /** So many rows of the agent are looked through at once. */
 const WINDOW = 1_000
 
-type Place = { created_at: number; id: string }
+type InvocationCursor = { created_at: number; id: string }
 
-export type UserWindow = { last: Place | undefined; invocations: Invocation[] }
+export type UserWindow = { last: InvocationCursor | undefined; invocations: Invocation[] }
 
 /**
  * Of an agent's next invocations after a place: where they end, and those of the user. No index of users: it would cost every
@@ -17,7 +17,7 @@ export type UserWindow = { last: Place | undefined; invocations: Invocation[] }
 export async function listOfUser(
   db: Database,
   { agent_seq, user_id }: { agent_seq: number; user_id: string },
-  after: Place = { created_at: 0, id: '' },
+  after: InvocationCursor = { created_at: 0, id: '' },
 ): Promise<UserWindow> {
   const later = sql<SqlBool>`(created_at, id) > (${after.created_at}, ${after.id})`
   const places = await db

@@ -9,7 +9,7 @@ import { Accepted } from '../operation/reply-channel.ts'
 import { requireUser } from '../operation/scope.ts'
 import { Unwritten } from '../operation/unwritten.ts'
 import { operation } from '../operation.ts'
-import { admit, leave, refusalError } from './admit.ts'
+import { admit, leave, notAdmittedError } from './admit.ts'
 import {
   failureOf,
   type Invocation,
@@ -57,7 +57,7 @@ export const invokeAgent = operation({
     try {
       const { invocation, agent, definition } = await prepare(params.agent_id, body, context)
       const refusal = admit(run, agent, definition, context)
-      if (refusal) throw refusalError(refusal, agent, definition)
+      if (refusal) throw notAdmittedError(refusal, agent, definition)
       emit?.(startEvent(request_id))
       const started = { invocation, agent, definition, run, owner: node, stored: false, streaming: emit !== undefined }
       const { invocation: ended, entry } = await runInvocation(started, context)
@@ -123,7 +123,7 @@ function newInvocation(
 }
 
 function queue({ invocation, agent, definition }: Prepared): Unwritten {
-  if (agent.status === 'paused') throw refusalError('paused', agent, definition)
+  if (agent.status === 'paused') throw notAdmittedError('paused', agent, definition)
   const { id: request_id } = invocation
   const reply = new Accepted({ request_id, status: 'queued' }, `/v1/agents/${agent.id}/invocations/${request_id}`)
   return new Unwritten({ writes: [invocations.insertion(invocation)] }, reply)

@@ -15,7 +15,7 @@ export const LogEntryReply = z
   .meta({ id: 'LogEntry' })
 
 /** As it is kept: every entry belongs to an invocation. */
-export type StoredEntry = z.input<typeof LogEntryReply>
+export type StoredLogEntry = z.input<typeof LogEntryReply>
 
 const ONE_LEVEL = `(?:${LEVELS.join('|')})`
 const LevelList = z

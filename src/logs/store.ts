@@ -7,7 +7,7 @@ import type { BulkTable, Write } from '../storage/journal/rows.ts'
 import { contains } from '../storage/queries/contains.ts'
 import { missingAgents } from '../storage/queries/missing-agents.ts'
 import { type Page, page } from '../storage/queries/page.ts'
-import { LEVELS, type LogsQuery, type StoredEntry } from './log-entry.ts'
+import { LEVELS, type LogsQuery, type StoredLogEntry } from './log-entry.ts'
 
 const LOGS: BulkTable = {
   table: 'logs',
@@ -44,7 +44,7 @@ function shortJson(metadata: unknown): string {
 }
 
 /** Newest first unless the query says otherwise; entries of the same millisecond keep the order they were written in. */
-export async function list(db: Database, agent_seq: number, query: LogsQuery): Promise<Page<StoredEntry>> {
+export async function list(db: Database, agent_seq: number, query: LogsQuery): Promise<Page<StoredLogEntry>> {
   const { level, start_time, end_time, request_id, search } = query
   let select = db
     .selectFrom('logs')
@@ -82,8 +82,8 @@ export async function remove(db: Database, before: number, limit: number): Promi
 /** So many ids go into one statement: both engines limit their number. */
 const REQUESTS_AT_ONCE = 100
 
-export async function listOfRequests(db: Database, agent_seq: number, requests: string[]): Promise<StoredEntry[]> {
-  const found: StoredEntry[] = []
+export async function listOfRequests(db: Database, agent_seq: number, requests: string[]): Promise<StoredLogEntry[]> {
+  const found: StoredLogEntry[] = []
   for (let i = 0; i < requests.length; i += REQUESTS_AT_ONCE) {
     const rows = await db
       .selectFrom('logs')
@@ -121,10 +121,10 @@ export async function removeOfMissingAgents(db: Database, limit: number): Promis
 
 type LogRow = { timestamp: number; level: number; request_id: string; message: string; metadata: string }
 
-function fromRow({ timestamp, level, request_id, message, metadata }: LogRow): StoredEntry {
+function fromRow({ timestamp, level, request_id, message, metadata }: LogRow): StoredLogEntry {
   return {
     timestamp,
-    level: LEVELS[level] as StoredEntry['level'],
+    level: LEVELS[level] as StoredLogEntry['level'],
     message,
     metadata: { ...JSON.parse(metadata), request_id },
   }

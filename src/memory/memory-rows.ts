@@ -17,13 +17,13 @@ export const SHOWN = [
 type Termed = { kind: string; content: string; superseded_by: string | null }
 
 /** What is superseded is kept, and found by nothing. */
-export function termsOf({ kind, content, superseded_by }: Termed): { terms: string; length: number } {
+export function termColumns({ kind, content, superseded_by }: Termed): { terms: string; length: number } {
   return superseded_by === null ? storedTerms(kind, content) : { terms: '', length: 0 }
 }
 
 export function toRow(agent_seq: number, memory: Memory) {
   const { superseded_by = null } = memory
-  const { terms, length } = termsOf({ ...memory, superseded_by })
+  const { terms, length } = termColumns({ ...memory, superseded_by })
   return {
     id: memory.id,
     agent_seq,

@@ -1,7 +1,8 @@
 import * as agents from '../agents/store.ts'
 import { notFound } from '../errors.ts'
 import type { NewId } from '../lib/id.ts'
-import type { Conversation, MemoryScope as Scope, Turn } from '../operation/recall.ts'
+import type { Conversation, MemoryScope as Scope } from '../operation/recall.ts'
+import type { Turn } from '../runtime/outcome.ts'
 import type { Database } from '../storage/database.ts'
 import { type BulkTable, rowOf, type Write } from '../storage/journal/rows.ts'
 import { insertMany } from '../storage/journal/write-rows.ts'
@@ -10,7 +11,7 @@ import { type Page, type PageQuery, page } from '../storage/queries/page.ts'
 import { indexAnew, indexNewest, removeFromIndex } from './full-text/fts5.ts'
 import type { Memory } from './memory.ts'
 import { inMemoryScope } from './memory-filter.ts'
-import { fromRow, SHOWN, termsOf, toRow } from './memory-rows.ts'
+import { fromRow, SHOWN, termColumns, toRow } from './memory-rows.ts'
 import {
   countedScope,
   countMemories,
@@ -232,7 +233,7 @@ export async function renewTerms(db: Database, after: number, limit: number): Pr
     .execute()
   const renewed: number[] = []
   for (const { seq, terms, length, ...memory } of rows) {
-    const today = termsOf(memory)
+    const today = termColumns(memory)
     if (today.terms === terms && today.length === length) continue
     await db.updateTable('memories').set(today).where('seq', '=', seq).execute()
     renewed.push(seq)

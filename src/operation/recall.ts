@@ -1,4 +1,5 @@
 import type { z } from 'zod'
+import type { Turn } from '../runtime/outcome.ts'
 import type { Page } from '../storage/queries/page.ts'
 
 /** Whose memories: undefined is any user or session, null those memories that have none. */
@@ -10,9 +11,6 @@ export type MemoryScope = {
 
 /** One conversation with one agent. With `user_id` null it belongs to no user, and no user sees it. */
 export type Conversation = { agent_seq: number; user_id: string | null; session_id: string | null }
-
-/** What was said in a conversation. */
-export type Turn = { role: 'user' | 'assistant'; content: string }
 
 export type Found = {
   id: string

@@ -6,7 +6,7 @@ export type Turn = { role: 'user' | 'assistant'; content: string }
 /** A memory found for this user, best first. */
 export type Recalled = { content: string; role: 'user' | 'assistant' | null; created_at: number }
 
-export type InvocationContext = {
+type InvocationContext = {
   user_id?: string | undefined
   session_id?: string | undefined
   [key: string]: unknown

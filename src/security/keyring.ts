@@ -53,7 +53,7 @@ export function keyring(masterKey: Buffer): Keyring {
 }
 
 /** Names the master key without telling it: kept beside the data, so that a start with another key can be refused. */
-export function fingerprint(masterKey: Buffer): string {
+export function masterKeyFingerprint(masterKey: Buffer): string {
   requireKeyLength(masterKey)
   return derive(masterKey, 'fingerprint', 4).toString('hex')
 }

@@ -12,7 +12,7 @@ export const AddressRange = z
 
 export const WebAddress = z.string().refine(isWebAddress, 'must be an http(s) URL without user name, query or fragment')
 
-export const Secret = z.string().min(1).meta({ writeOnly: true })
+export const SecretText = z.string().min(1).meta({ writeOnly: true })
 
 /** A name that another party chose, compared as it is. */
 const Name = z.string().min(1).regex(ONE_LINE, NOT_ONE_LINE)
@@ -95,7 +95,7 @@ const OAuth2 = z
     type: z.literal('oauth2').describe('How bearer tokens other than API keys are verified: `oauth2` or `jwt`'),
     provider: WebAddress.describe('oauth2: issuer URL'),
     clientId: Name.describe('oauth2: the client id tokens are issued for'),
-    clientSecret: Secret.optional().describe('oauth2: the client secret, for introspection'),
+    clientSecret: SecretText.optional().describe('oauth2: the client secret, for introspection'),
     scopes: z
       .array(Name)
       .refine((scopes) => Permission.options.some((name) => scopes.includes(`${name}:agents`)), {
@@ -118,7 +118,7 @@ const OAuth2 = z
 
 const Jwt = z.strictObject({
   type: z.literal('jwt'),
-  secret: Secret.refine((text) => Buffer.byteLength(text) >= 32, 'must be at least 32 bytes for HS256').describe(
+  secret: SecretText.refine((text) => Buffer.byteLength(text) >= 32, 'must be at least 32 bytes for HS256').describe(
     'jwt: HS256 secret of 32 bytes or more',
   ),
   issuer: Name.optional().describe('jwt: required `iss` claim'),

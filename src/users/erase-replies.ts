@@ -1,11 +1,11 @@
 import { listIdsOfUser } from '../invocations/invocations-of-user.ts'
+import type { Json } from '../lib/json.ts'
 import * as memories from '../memory/store.ts'
 import type { Database } from '../storage/database.ts'
 import { listReplies, replaceReply } from '../storage/leases/claims.ts'
 
 type Whose = { user_id: string; agent_seqs: ReadonlySet<number>; isEverything: boolean }
 
-type Json = null | boolean | number | string | Json[] | { [name: string]: Json }
 type Thing = { [name: string]: Json }
 
 /** Replies to requests that may be repeated are kept for a day. They stay, without the words of this user. */

@@ -30,5 +30,5 @@ export async function agentOfDelivery(
 ): Promise<string | null> {
   const webhook = await webhooks.find(db, params.webhook_id)
   if (!webhook) return null
-  return webhook.agent_id ?? deliveries.findAgent(db, webhook.id, params.delivery_id)
+  return webhook.agent_id ?? deliveries.findAgentOf(db, webhook.id, params.delivery_id)
 }

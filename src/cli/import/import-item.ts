@@ -1,3 +1,5 @@
+import type { Json } from '../../lib/json.ts'
+
 /** A memory as `POST …/memory` takes it. */
 export type ImportItem = {
   content: string
@@ -7,8 +9,6 @@ export type ImportItem = {
   metadata?: { [name: string]: Json }
   created_at?: string
 }
-
-export type Json = null | boolean | number | string | Json[] | { [name: string]: Json }
 
 /** Any JSON object, of which nothing is known. */
 export type Fields = { [name: string]: unknown }

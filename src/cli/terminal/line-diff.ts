@@ -3,7 +3,7 @@ import { stringify } from 'yaml'
 import type { World } from '../world.ts'
 import { paint, printPainted, shown } from './output.ts'
 
-export type Change = { field: string; from: unknown; to: unknown }
+export type FieldChange = { field: string; from: unknown; to: unknown }
 
 type Sides = { from: string; to: string }
 
@@ -12,7 +12,7 @@ const CONTEXT_LINES = 3
 const MAX_EDITS = 1_000
 
 /** Changes as lines of YAML: what goes with a minus, what comes with a plus. */
-export function printDiff(world: World, changes: readonly Change[], sides: Sides): void {
+export function printDiff(world: World, changes: readonly FieldChange[], sides: Sides): void {
   const head = [paint(world, 'stdout', 'bold', `--- ${sides.from}`), paint(world, 'stdout', 'bold', `+++ ${sides.to}`)]
   const lines = diffLines(textOf(changes, 'from'), textOf(changes, 'to')).map((line) => painted(world, line))
   printPainted(world, [...head, ...lines].join('\n'))
@@ -32,7 +32,7 @@ function marked(mark: string, text: string): string[] {
 }
 
 /** In one order on both sides: the order of keys means nothing. What is undefined is not there. */
-function textOf(changes: readonly Change[], side: 'from' | 'to'): string {
+function textOf(changes: readonly FieldChange[], side: 'from' | 'to'): string {
   const given = changes.filter((change) => change[side] !== undefined)
   if (given.length === 0) return ''
   const fields = Object.fromEntries(given.map((change) => [change.field, change[side]]))

@@ -1,10 +1,10 @@
 import { type Html, html, prose } from './html.ts'
-import type { OpenApi, Parameter, Schema } from './openapi-document.ts'
+import type { OpenApi, Parameter, ShownSchema } from './openapi-document.ts'
 
 const DEEPEST = 4
 
 /** The fields of an object, each with what it takes; objects inside fold open. */
-export function fieldList(schema: Schema, document: OpenApi, depth = 0): Html {
+export function fieldList(schema: ShownSchema, document: OpenApi, depth = 0): Html {
   const shape = objectIn(schema, document)
   const required = shape.required ?? []
   const rows = Object.entries(shape.properties ?? {}).map(([name, field]) => {
@@ -31,14 +31,14 @@ export function parameterList(parameters: Parameter[], document: OpenApi): Html 
   return html`<ul class="fields">${rows}</ul>`
 }
 
-function describe(field: Schema, document: OpenApi): Html {
+function describe(field: ShownSchema, document: OpenApi): Html {
   const resolved = resolve(field, document)
   const text = field.description ?? resolved.description
   return html`${text && html`<p>${prose(text)}</p>`}${limits(withoutNull(resolved))}`
 }
 
 /** What the type does not say: bounds, choices, the default. */
-function limits(schema: Schema): Html {
+function limits(schema: ShownSchema): Html {
   const { minimum, maximum, minLength, maxLength, pattern } = schema
   const choices = schema.enum ?? schema.items?.enum
   const fallback = schema.default
@@ -54,7 +54,7 @@ function limits(schema: Schema): Html {
   return said.length === 0 ? html`` : html`<p class="limits">${said.map((part) => html`<span>${part}</span>`)}</p>`
 }
 
-function typeOf(schema: Schema, document: OpenApi): string {
+function typeOf(schema: ShownSchema, document: OpenApi): string {
   if (schema.$ref?.includes('__schema')) return 'any'
   const shape = resolve(schema, document)
   const options = shape.anyOf ?? shape.oneOf
@@ -65,12 +65,12 @@ function typeOf(schema: Schema, document: OpenApi): string {
   return shape.type ? [shape.type].flat().join(' or ') : shape.enum ? 'string' : 'any'
 }
 
-function resolve(schema: Schema, { components }: OpenApi): Schema {
+function resolve(schema: ShownSchema, { components }: OpenApi): ShownSchema {
   if (!schema.$ref) return schema
   return components.schemas[schema.$ref.slice('#/components/schemas/'.length)] ?? {}
 }
 
-function withoutNull(schema: Schema): Schema {
+function withoutNull(schema: ShownSchema): ShownSchema {
   const options = (schema.anyOf ?? []).filter(({ type }) => type !== 'null')
   return options.length === 1
     ? { ...options[0], ...(schema.default !== undefined && { default: schema.default }) }
@@ -78,7 +78,7 @@ function withoutNull(schema: Schema): Schema {
 }
 
 /** The object a field holds, alone, in a list, or as one of several kinds. */
-function innerObject(field: Schema, document: OpenApi): Schema | undefined {
+function innerObject(field: ShownSchema, document: OpenApi): ShownSchema | undefined {
   if (field.$ref?.includes('__schema')) return undefined
   const shape = withoutNull(resolve(field, document))
   if (shape.type === 'array') return innerObject(shape.items ?? {}, document)
@@ -87,13 +87,13 @@ function innerObject(field: Schema, document: OpenApi): Schema | undefined {
   return shape.type === 'object' ? shape : undefined
 }
 
-function objectIn(schema: Schema, document: OpenApi): Schema {
+function objectIn(schema: ShownSchema, document: OpenApi): ShownSchema {
   const shape = resolve(schema, document)
   const options = shape.anyOf ?? shape.oneOf
   return options ? merge(options.map((option) => objectIn(option, document))) : shape
 }
 
-function merge(shapes: Schema[]): Schema {
+function merge(shapes: ShownSchema[]): ShownSchema {
   const [first = {}, ...others] = shapes
   return {
     properties: Object.assign({}, ...shapes.toReversed().map(({ properties }) => properties)),

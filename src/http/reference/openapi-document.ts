@@ -4,7 +4,7 @@ export type OpenApi = {
   info: { title: string; version: string; summary: string; description: string }
   tags: { name: string }[]
   paths: Record<string, Record<string, OperationObject>>
-  components: { schemas: Record<string, Schema> }
+  components: { schemas: Record<string, ShownSchema> }
 }
 
 export type OperationObject = {
@@ -16,26 +16,26 @@ export type OperationObject = {
   /** Enough for what the key itself started. */
   'x-own-permission'?: string
   parameters: Parameter[]
-  requestBody?: { required: boolean; content: { 'application/json': { schema: Schema } } }
-  responses: Record<string, { description: string; content?: Record<string, { schema: Schema }> }>
+  requestBody?: { required: boolean; content: { 'application/json': { schema: ShownSchema } } }
+  responses: Record<string, { description: string; content?: Record<string, { schema: ShownSchema }> }>
 }
 
-export type Parameter = { name: string; in: string; required: boolean; description?: string; schema: Schema }
+export type Parameter = { name: string; in: string; required: boolean; description?: string; schema: ShownSchema }
 
-export type Schema = {
+export type ShownSchema = {
   $ref?: string
   type?: string | string[]
   const?: unknown
   enum?: unknown[]
   default?: unknown
   examples?: unknown[]
-  anyOf?: Schema[]
-  oneOf?: Schema[]
-  allOf?: Schema[]
-  items?: Schema
-  properties?: Record<string, Schema>
+  anyOf?: ShownSchema[]
+  oneOf?: ShownSchema[]
+  allOf?: ShownSchema[]
+  items?: ShownSchema
+  properties?: Record<string, ShownSchema>
   required?: string[]
-  additionalProperties?: Schema | boolean
+  additionalProperties?: ShownSchema | boolean
   description?: string
   format?: string
   pattern?: string

@@ -3,7 +3,7 @@ import { type ErrorCode, STATUS_OF } from '../../errors.ts'
 import { changes, type Operation, protectedNames } from '../../operation.ts'
 import type { OpenApi } from './openapi-document.ts'
 
-type Schema = Record<string, unknown>
+type JsonSchema = Record<string, unknown>
 
 /** JSON lines: the schema is of one line. */
 const LINES = 'application/x-ndjson'
@@ -25,7 +25,7 @@ const IDEMPOTENCY_ERRORS: ErrorCode[] = ['idempotency_key_in_use', 'idempotency_
 
 /** OpenAPI 3.1, read off the declarations. */
 export function openApiDocument(operations: readonly Operation[]): OpenApi {
-  const schemas: Record<string, Schema> = { Error: errorSchema(), Pagination: paginationSchema() }
+  const schemas: Record<string, JsonSchema> = { Error: errorSchema(), Pagination: paginationSchema() }
   const paths: OpenApi['paths'] = {}
   for (const operation of operations) {
     paths[operation.path] ??= {}
@@ -59,7 +59,7 @@ export function openApiDocument(operations: readonly Operation[]): OpenApi {
   return document
 }
 
-function describe(operation: Operation, schemas: Record<string, Schema>): Schema {
+function describe(operation: Operation, schemas: Record<string, JsonSchema>): JsonSchema {
   const success = operation.success ?? 200
   const responses: Record<string, unknown> = {
     [success]: {
@@ -71,7 +71,7 @@ function describe(operation: Operation, schemas: Record<string, Schema>): Schema
     },
   }
   if (operation.streams) {
-    const { content } = responses[success] as { content: Schema }
+    const { content } = responses[success] as { content: JsonSchema }
     content['text/event-stream'] = {
       schema: { type: 'string', description: 'Server-sent events; `done` carries the reply' },
     }
@@ -107,7 +107,10 @@ function describe(operation: Operation, schemas: Record<string, Schema>): Schema
   }
 }
 
-function envelope(operation: Exclude<Operation, { lines: z.ZodType }>, schemas: Record<string, Schema>): Schema {
+function envelope(
+  operation: Exclude<Operation, { lines: z.ZodType }>,
+  schemas: Record<string, JsonSchema>,
+): JsonSchema {
   if (operation.list) {
     return {
       type: 'object',
@@ -122,7 +125,7 @@ function envelope(operation: Exclude<Operation, { lines: z.ZodType }>, schemas: 
   return successSchema(toSchema(operation.data, 'output', schemas))
 }
 
-function successSchema(data: Schema): Schema {
+function successSchema(data: JsonSchema): JsonSchema {
   return {
     type: 'object',
     required: ['success', 'data'],
@@ -131,7 +134,7 @@ function successSchema(data: Schema): Schema {
   }
 }
 
-function parametersOf(operation: Operation, schemas: Record<string, Schema>): Schema[] {
+function parametersOf(operation: Operation, schemas: Record<string, JsonSchema>): JsonSchema[] {
   const inPath = [...operation.path.matchAll(/\{(\w+)\}/g)].map(([, name]) => ({
     name,
     in: 'path',
@@ -141,7 +144,7 @@ function parametersOf(operation: Operation, schemas: Record<string, Schema>): Sc
   }))
   const query = operation.query ? toSchema(operation.query, 'input', schemas) : {}
   const required = (query.required ?? []) as string[]
-  const inQuery = Object.entries((query.properties ?? {}) as Record<string, Schema>).map(
+  const inQuery = Object.entries((query.properties ?? {}) as Record<string, JsonSchema>).map(
     ([name, { description, ...schema }]) => ({
       name,
       in: 'query',
@@ -189,7 +192,7 @@ function errorsOf(operation: Operation): Map<number, ErrorCode[]> {
   return new Map([...byStatus].toSorted(([a], [b]) => a - b))
 }
 
-function replyHeaders(operation: Operation): Schema {
+function replyHeaders(operation: Operation): JsonSchema {
   const header = (description: string, type: string) => ({ description, schema: { type } })
   return {
     'X-Request-Id': header('The id of this request', 'string'),
@@ -202,13 +205,13 @@ function replyHeaders(operation: Operation): Schema {
 }
 
 /** A shape as JSON Schema; what the shape gives an id becomes a component. */
-function toSchema(shape: z.ZodType, io: 'input' | 'output', schemas: Record<string, Schema>): Schema {
+function toSchema(shape: z.ZodType, io: 'input' | 'output', schemas: Record<string, JsonSchema>): JsonSchema {
   const {
     $defs = {},
     $schema: _,
     ...schema
-  } = z.toJSONSchema(shape, { io, unrepresentable: 'any' }) as Schema & {
-    $defs?: Record<string, Schema>
+  } = z.toJSONSchema(shape, { io, unrepresentable: 'any' }) as JsonSchema & {
+    $defs?: Record<string, JsonSchema>
   }
   const toComponents = <T>(value: T): T =>
     JSON.parse(JSON.stringify(value).replaceAll('"#/$defs/', '"#/components/schemas/'))
@@ -226,7 +229,7 @@ function tagOf({ path }: Operation): string {
   return tag === 'invoke' ? 'invocations' : tag
 }
 
-function errorSchema(): Schema {
+function errorSchema(): JsonSchema {
   return {
     type: 'object',
     required: ['success', 'error', 'request_id'],
@@ -257,7 +260,7 @@ function errorSchema(): Schema {
   }
 }
 
-function paginationSchema(): Schema {
+function paginationSchema(): JsonSchema {
   return {
     type: 'object',
     required: ['limit', 'offset', 'total', 'has_more'],

@@ -1,6 +1,6 @@
 import { fieldList, parameterList } from './fields.ts'
 import { type Html, html, prose } from './html.ts'
-import { type OpenApi, operationsOf, type PlacedOperation, type Schema } from './openapi-document.ts'
+import { type OpenApi, operationsOf, type PlacedOperation, type ShownSchema } from './openapi-document.ts'
 import { curl, sampleReply } from './samples.ts'
 
 /** The API reference as one page; it reads without scripts, which only add search, copying and the theme switch. */
@@ -104,13 +104,13 @@ function errorStatuses({ responses }: PlacedOperation): Html {
 }
 
 /** Inside the envelope: what the operation is about. */
-function dataOf({ properties }: Schema): Schema {
+function dataOf({ properties }: ShownSchema): ShownSchema {
   const data = properties?.data ?? {}
   return data.type === 'array' ? (data.items ?? {}) : data
 }
 
 /** What a reply of JSON lines has in each line. */
-function lineOf(content: Record<string, { schema: Schema }>): Schema {
+function lineOf(content: Record<string, { schema: ShownSchema }>): ShownSchema {
   return content['application/x-ndjson']?.schema ?? {}
 }
 

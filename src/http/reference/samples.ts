@@ -1,4 +1,4 @@
-import type { OpenApi, PlacedOperation, Schema } from './openapi-document.ts'
+import type { OpenApi, PlacedOperation, ShownSchema } from './openapi-document.ts'
 
 /** Values that read well, by the name of the field; shapes without one get something plain of their type. */
 const BY_NAME: Readonly<Record<string, unknown>> = {
@@ -66,14 +66,15 @@ export type Io = 'input' | 'output'
 
 /** A value that fits the schema: all of a reply, only what a request must say. `own` are fields that depend on the thing. */
 export function sample(
-  schema: Schema,
+  schema: ShownSchema,
   { components }: Pick<OpenApi, 'components'>,
   io: Io,
   own: Readonly<Record<string, unknown>> = {},
 ): unknown {
-  const resolve = ({ $ref }: Schema) => components.schemas[($ref ?? '').slice('#/components/schemas/'.length)] ?? {}
+  const resolve = ({ $ref }: ShownSchema) =>
+    components.schemas[($ref ?? '').slice('#/components/schemas/'.length)] ?? {}
 
-  const valueOf = (shape: Schema, name: string, depth: number): unknown => {
+  const valueOf = (shape: ShownSchema, name: string, depth: number): unknown => {
     if (depth > DEEPEST) return null
     if (shape.$ref) return valueOf(resolve(shape), name, depth + 1)
     if (shape.examples?.[0] !== undefined) return shape.examples[0]
@@ -94,13 +95,13 @@ export function sample(
     return own[name] ?? plainOf(shape, name)
   }
 
-  const objectOf = ({ properties = {}, required = [] }: Schema, depth: number) => {
+  const objectOf = ({ properties = {}, required = [] }: ShownSchema, depth: number) => {
     const names = Object.keys(properties)
     const shown = io === 'output' ? names : required.length > 0 ? required : names.slice(0, depth === 0 ? 1 : 0)
     return Object.fromEntries(shown.map((name) => [name, valueOf(properties[name] ?? {}, name, depth + 1)]))
   }
 
-  const arrayOf = ({ items = {} }: Schema, name: string, depth: number) => {
+  const arrayOf = ({ items = {} }: ShownSchema, name: string, depth: number) => {
     if (Array.isArray(BY_NAME[name])) return BY_NAME[name]
     const isDetail = io === 'output' && name !== 'data' && name !== 'values'
     return isDetail ? [] : [valueOf(items, name.replace(/s$/, ''), depth + 1)]
@@ -109,7 +110,7 @@ export function sample(
   return valueOf(schema, '', 0)
 }
 
-function plainOf({ type, format, minimum }: Schema, name: string): unknown {
+function plainOf({ type, format, minimum }: ShownSchema, name: string): unknown {
   if (type === 'string' && (format === 'date-time' || name.endsWith('_at') || name.endsWith('_time'))) return TIME
   if (type === 'string' && ID_PREFIX[name] && name !== 'agent_id') return `${ID_PREFIX[name]}_${ID}`
   const known = BY_NAME[name]

@@ -18,10 +18,10 @@ export const OPEN_PATHS = [
 const SLICE = 65_536
 
 /** The bytes are made once and shared by all replies. */
-type Page = { status: number; headers: Record<string, string>; body: Buffer }
+type OpenPage = { status: number; headers: Record<string, string>; body: Buffer }
 
 /** Leads people who open the service's address in a browser. */
-const WELCOME: Page = {
+const WELCOME: OpenPage = {
   status: 302,
   headers: { Location: '/docs', 'Content-Type': 'text/plain; charset=utf-8' },
   body: Buffer.from('The API reference is at /docs\n'),
@@ -36,7 +36,7 @@ export function addOpenRoutes(
   operations: readonly Operation[],
   unready: () => Promise<string | undefined>,
 ): void {
-  const add = (url: string, config: FastifyContextConfig, answer: () => Page | Promise<Page>) => {
+  const add = (url: string, config: FastifyContextConfig, answer: () => OpenPage | Promise<OpenPage>) => {
     app.route({
       method: ['GET', 'HEAD'],
       url,
@@ -46,7 +46,7 @@ export function addOpenRoutes(
   }
   const addDocument = (url: string, headers: Record<string, string>, body: () => string) => {
     // Made when somebody first asks for it: a start need not wait.
-    let made: Page | undefined
+    let made: OpenPage | undefined
     add(url, { open: true }, () => (made ??= { status: 200, headers, body: Buffer.from(body()) }))
   }
 
@@ -63,12 +63,12 @@ export function addOpenRoutes(
   for (const { path, headers, body } of referencePages(document)) addDocument(path, headers, body)
 }
 
-function json(status: number, body: Record<string, string>): Page {
+function json(status: number, body: Record<string, string>): OpenPage {
   return { status, headers: {}, body: Buffer.from(JSON.stringify(body)) }
 }
 
 /** Slice by slice, as the client reads: one that does not read holds no more than a slice of what it asked for. */
-function sendPage(reply: FastifyReply, standard: Record<string, string>, { status, headers, body }: Page): void {
+function sendPage(reply: FastifyReply, standard: Record<string, string>, { status, headers, body }: OpenPage): void {
   const { raw } = reply.hijack()
   raw.writeHead(status, { ...standard, ...headers, 'Content-Length': body.length })
   let sent = 0

@@ -1,5 +1,6 @@
-import type { Conversation, Found, Recall, Remembered, MemoryScope as Scope, Turn } from '../../operation/recall.ts'
+import type { Conversation, Found, Recall, Remembered, MemoryScope as Scope } from '../../operation/recall.ts'
 import type { Embedder } from '../../runtime/models/embedder.ts'
+import type { Turn } from '../../runtime/outcome.ts'
 import type { Database } from '../../storage/database.ts'
 import type { Page } from '../../storage/queries/page.ts'
 import { findSimilar } from '../embedding/vectors.ts'

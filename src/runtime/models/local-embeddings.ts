@@ -70,13 +70,13 @@ function startThread(): Thread {
           reject(signal.reason)
         }
         signal.addEventListener('abort', stop, { once: true })
-        const settled = <T>(settle: (value: T) => void) => {
+        const withoutStop = <T>(end: (value: T) => void) => {
           return (value: T) => {
             signal.removeEventListener('abort', stop)
-            settle(value)
+            end(value)
           }
         }
-        waiting.set(id, { resolve: settled(resolve), reject: settled(reject) })
+        waiting.set(id, { resolve: withoutStop(resolve), reject: withoutStop(reject) })
         worker.postMessage({ id, texts } satisfies EmbedRequest)
       })
     },

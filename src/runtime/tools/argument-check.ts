@@ -14,7 +14,7 @@ type Prepared = { problem: string } | (CheckedSchema & { meter: Meter })
 /** Checks what models write against what tools take. Schemas and arguments are strangers', so every check has a limit. */
 export class ArgumentCheck {
   readonly #prepared = new WeakMap<object, Prepared>()
-  #turn: Promise<unknown> = Promise.resolve()
+  #last: Promise<unknown> = Promise.resolve()
 
   /** The first problem of the arguments, as a sentence for the model. */
   async problemOf(value: Record<string, unknown>, schema: object): Promise<string | undefined> {
@@ -26,8 +26,8 @@ export class ArgumentCheck {
       if (!(error instanceof TooCostly)) throw error
     }
     // All that is ready in one turn of the loop runs before anybody else: so one costly check each.
-    this.#turn = this.#turn.then(() => setImmediate())
-    await this.#turn
+    this.#last = this.#last.then(() => setImmediate())
+    await this.#last
     try {
       return check(value, prepared, MOST_UNITS)
     } catch (error) {

@@ -55,14 +55,14 @@ export class Dialer {
     let phase: Phase = 'connect'
     const timer = setTimeout(() => socket.destroy(new Timeout()), CONNECT_TIMEOUT_MS)
     const opened = () => {
-      settled()
+      stopWaiting()
       callback(null, socket)
     }
     const failed = (error: Error) => {
-      settled()
+      stopWaiting()
       callback(explain(error, phase, host), null)
     }
-    const settled = () => {
+    const stopWaiting = () => {
       clearTimeout(timer)
       line.opening.delete(socket)
       socket.off('error', failed)

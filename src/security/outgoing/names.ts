@@ -2,7 +2,7 @@ import type { LookupAddress } from 'node:dns'
 import { NODATA, NOTFOUND, Resolver } from 'node:dns/promises'
 import { setTimeout } from 'node:timers/promises'
 import { type HostFiles, readHostFiles } from './host-files.ts'
-import { Places } from './places.ts'
+import { PerOwnerLimit } from './per-owner-limit.ts'
 
 export type Asking = {
   /** On whose behalf: names that are slow to resolve delay only their owner's others. */
@@ -41,7 +41,7 @@ export class Names {
   readonly #nameservers: readonly string[] | undefined
   readonly #readFiles: () => Promise<HostFiles>
   readonly #now: () => number
-  readonly #places = new Places(PER_OWNER)
+  readonly #searches = new PerOwnerLimit(PER_OWNER)
   readonly #known = new Map<string, Kept<LookupAddress[]>>()
   #files: Kept<Promise<HostFiles>> | undefined
 
@@ -59,7 +59,7 @@ export class Names {
     if (name === 'localhost' || name.endsWith('.localhost')) return LOOPBACK
     const known = this.#recall(name)
     if (known) return known
-    const leave = await this.#places.take(owner, signal)
+    const leave = await this.#searches.take(owner, signal)
     try {
       return this.#recall(name) ?? (await this.#search(name, files, signal))
     } finally {

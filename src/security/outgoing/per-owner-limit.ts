@@ -1,7 +1,7 @@
 type Owner = { held: number; waiting: Set<() => void> }
 
 /** Gives each owner a few places at a time. Whoever finds none waits behind its own, never behind others. */
-export class Places {
+export class PerOwnerLimit {
   readonly #perOwner: number
   readonly #owners = new Map<string, Owner>()
 
@@ -14,7 +14,7 @@ export class Places {
     signal.throwIfAborted()
     const owner = this.#owners.get(name) ?? { held: 0, waiting: new Set() }
     this.#owners.set(name, owner)
-    if (owner.held >= this.#perOwner) await turn(owner, signal)
+    if (owner.held >= this.#perOwner) await waitForPlace(owner, signal)
     else owner.held += 1
     return () => this.#leave(name, owner)
   }
@@ -28,7 +28,7 @@ export class Places {
   }
 }
 
-function turn({ waiting }: Owner, signal: AbortSignal): Promise<void> {
+function waitForPlace({ waiting }: Owner, signal: AbortSignal): Promise<void> {
   return new Promise((resolve, reject) => {
     const enter = () => {
       leaveQueue()

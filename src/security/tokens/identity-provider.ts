@@ -13,19 +13,19 @@ export type ProviderRequest = {
 
 export type ProviderFetch = (url: string, init: ProviderRequest) => Promise<Response>
 
-const Metadata = z.object({
+const ProviderMetadata = z.object({
   issuer: z.string(),
   jwks_uri: z.string().optional(),
   introspection_endpoint: z.string().optional(),
   introspection_endpoint_auth_methods_supported: z.array(z.string()).optional(),
 })
-export type Metadata = z.infer<typeof Metadata>
+export type ProviderMetadata = z.infer<typeof ProviderMetadata>
 
 const KeySet = z.object({ keys: z.array(z.looseObject({ kty: z.string() })).min(1) })
 
 export type IdentityProvider = {
   /** Throws Unavailable. */
-  metadata(): Promise<Metadata>
+  metadata(): Promise<ProviderMetadata>
   /** The published key a token names. Throws Unavailable, or jose's JWKSNoMatchingKey. */
   keyFor: JWTVerifyGetKey
 }
@@ -73,13 +73,15 @@ export function identityProvider(options: {
   }
 }
 
-async function discover(fetch: ProviderFetch, provider: string): Promise<Metadata> {
+async function discover(fetch: ProviderFetch, provider: string): Promise<ProviderMetadata> {
   const { protocol, origin, pathname } = new URL(provider)
   const path = withoutSlash(pathname)
-  const metadata = await ask(fetch, `${origin}${path}/.well-known/openid-configuration`, Metadata).catch((error) => {
-    if (!(error instanceof Declined)) throw error
-    return ask(fetch, `${origin}/.well-known/oauth-authorization-server${path}`, Metadata)
-  })
+  const metadata = await ask(fetch, `${origin}${path}/.well-known/openid-configuration`, ProviderMetadata).catch(
+    (error) => {
+      if (!(error instanceof Declined)) throw error
+      return ask(fetch, `${origin}/.well-known/oauth-authorization-server${path}`, ProviderMetadata)
+    },
+  )
   if (withoutSlash(metadata.issuer) !== withoutSlash(provider)) {
     throw new Error(`${provider} calls itself ${metadata.issuer}: configure the provider by that name`)
   }

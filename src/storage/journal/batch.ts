@@ -40,21 +40,21 @@ function compare(a: string, b: string): number {
 
 /** One row per key, in key order: PostgreSQL takes a key only once per statement, and equal order cannot deadlock nodes. */
 function mergeRows(columns: readonly string[], { key, add, max, also }: Merge, rows: Value[][]): Value[][] {
-  const placesOf = (names: string[]) => names.map((name) => columns.indexOf(name))
-  const keys = placesOf(key)
-  const added = placesOf(add)
-  const largest = placesOf(max)
+  const indexesOf = (names: string[]) => names.map((name) => columns.indexOf(name))
+  const keys = indexesOf(key)
+  const added = indexesOf(add)
+  const largest = indexesOf(max)
   const merged = new Map<string, Value[]>()
   const take = (row: Value[]) => {
     let id = ''
-    for (const place of keys) id += `${row[place]}\0`
+    for (const index of keys) id += `${row[index]}\0`
     const sum = merged.get(id)
     if (!sum) {
       merged.set(id, [...row])
       return
     }
-    for (const place of added) sum[place] = Number(sum[place]) + Number(row[place])
-    for (const place of largest) sum[place] = Math.max(Number(sum[place]), Number(row[place]))
+    for (const index of added) sum[index] = Number(sum[index]) + Number(row[index])
+    for (const index of largest) sum[index] = Math.max(Number(sum[index]), Number(row[index]))
   }
   for (const row of rows) take(row)
   if (also) for (const row of Array.from(merged.values(), also)) take(row)

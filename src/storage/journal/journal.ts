@@ -14,7 +14,7 @@ export type Journal = {
   release(): void
   hasRoom(): boolean
   /** Calls back with rows once they are on disk. */
-  onWritten(listener: Listener): void
+  onWritten(listener: RowsListener): void
   /** Entries that wait for their commit. */
   waiting(): number
   /** Resolves when everything handed in before is committed. */
@@ -28,14 +28,14 @@ type Waiting = { entry: JournalEntry; resolve: (written: boolean) => void; rejec
 const BATCH_SIZE = 512
 const MAX_TRIES = 5
 
-type Listener = (rows: Rows) => void
+type RowsListener = (rows: Rows) => void
 
 /**
  * Group commit: what is waiting when the writer is free goes to disk in one transaction, so one fsync serves many
  * requests. There is no timer: an idle service commits at once, a slow disk makes larger batches.
  */
 export function openJournal(storage: Storage, { backlog }: { backlog: number }): Journal {
-  const listeners: Listener[] = []
+  const listeners: RowsListener[] = []
   let queue: Waiting[] = []
   let inBatch = 0
   /** Places that are set aside, and entries that wait without one. */
@@ -90,7 +90,7 @@ export function openJournal(storage: Storage, { backlog }: { backlog: number }):
 }
 
 /** `tell` hears of rows once they are on disk. */
-async function flush(storage: Storage, batch: Waiting[], tell: Listener, tries = 1): Promise<void> {
+async function flush(storage: Storage, batch: Waiting[], tell: RowsListener, tries = 1): Promise<void> {
   const flushEach = async () => {
     for (const waiting of batch) await flush(storage, [waiting], tell)
   }

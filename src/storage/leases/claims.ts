@@ -112,12 +112,12 @@ export async function removeExpired(db: Database, now: number, limit: number): P
 
 const REPLIES_AT_ONCE = 100
 
-type Place = { scope: string; key: string }
+type ReplyCursor = { scope: string; key: string }
 
-type StoredBody = Place & { body: string }
+type StoredBody = ReplyCursor & { body: string }
 
 /** Some of the stored replies, those after a place. */
-export async function listReplies(db: Database, after: Place): Promise<StoredBody[]> {
+export async function listReplies(db: Database, after: ReplyCursor): Promise<StoredBody[]> {
   const rows = await db
     .selectFrom('claims')
     .select(['scope', 'key', 'body'])

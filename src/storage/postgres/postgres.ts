@@ -57,7 +57,7 @@ function impatientSocket(ms: number): Socket {
   })
 }
 
-export type Listener = {
+export type ChangeListener = {
   /** Whether what other nodes announce arrives here. While it does not, nothing remembered can be trusted. */
   hears(): boolean
   close(): Promise<void>
@@ -71,7 +71,7 @@ type ListenOptions = {
 }
 
 /** Hears what other nodes announce. A connection that does not answer its pings counts as lost. */
-export function listen(url: string, { onChange, onMissed, pingMs = PING_MS }: ListenOptions): Listener {
+export function listen(url: string, { onChange, onMissed, pingMs = PING_MS }: ListenOptions): ChangeListener {
   let client: pg.Client | undefined
   let hearing = false
   let closed = false

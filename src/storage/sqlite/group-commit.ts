@@ -5,7 +5,7 @@ import type { Thread } from './sqlite-thread.ts'
 /** As many transactions as one commit may carry; more wait for the next. */
 const GROUP_SIZE = 512
 
-type Ending = 'commit' | 'rollback'
+type TransactionEnd = 'commit' | 'rollback'
 
 /** A transaction that waits for its turn at the writer. */
 type Waiting = {
@@ -111,7 +111,7 @@ export class GroupCommit {
     }
   }
 
-  #takeTurn(member: Waiting, committed: Promise<void>): Promise<Ending> {
+  #takeTurn(member: Waiting, committed: Promise<void>): Promise<TransactionEnd> {
     const transaction = new SqliteTransaction(this.#writer, committed, this.#silentMs)
     member.start(transaction)
     return transaction.ended
@@ -129,7 +129,7 @@ export class SqliteTransaction {
   readonly #writer: Thread
   readonly #committed: Promise<void>
   readonly #silentMs: number
-  readonly #ending = Promise.withResolvers<Ending>()
+  readonly #ending = Promise.withResolvers<TransactionEnd>()
   readonly #watch: NodeJS.Timeout
   #underWay = 0
   #lastStatement = performance.now()
@@ -143,7 +143,7 @@ export class SqliteTransaction {
   }
 
   /** Resolves when the transaction has nothing more to do, or has been silent for too long. */
-  get ended(): Promise<Ending> {
+  get ended(): Promise<TransactionEnd> {
     return this.#ending.promise
   }
 
@@ -160,7 +160,7 @@ export class SqliteTransaction {
   }
 
   /** Resolves when the whole group is on disk. */
-  async end(outcome: Ending): Promise<void> {
+  async end(outcome: TransactionEnd): Promise<void> {
     clearTimeout(this.#watch)
     this.#ending.resolve(outcome)
     if (this.#stalled && outcome === 'commit') throw this.#stalled

@@ -4,7 +4,7 @@ import { signingSecrets, type Webhook } from '../webhook.ts'
 import { type AttemptOutcome, attempt } from './attempt.ts'
 import * as queue from './delivery-queue.ts'
 import { Lanes, type Look } from './lanes.ts'
-import { type Report, settle } from './settle.ts'
+import { type Report, recordAttempt } from './record-attempt.ts'
 
 type House = Pick<
   Parts,
@@ -99,7 +99,8 @@ export class Dispatcher {
     try {
       const { due, taken } = await storage.transaction(async (db) => {
         const times: (number | null)[] = []
-        for (const report of ended) times.push(await settle(db, report, { ...this.#house, random: this.#random }))
+        for (const report of ended)
+          times.push(await recordAttempt(db, report, { ...this.#house, random: this.#random }))
         return { due: times, taken: places > 0 ? await this.#takeDue(db, look) : undefined }
       })
       for (const time of due) if (time !== null) this.#lanes.bringForward(webhook_id, time)

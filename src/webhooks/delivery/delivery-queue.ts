@@ -116,20 +116,20 @@ async function isEnabled(db: Database, webhook_id: string): Promise<boolean> {
   return webhook?.status === 'enabled'
 }
 
-export type Settled = Pick<
+export type AfterAttempt = Pick<
   Delivery,
   'status' | 'tries' | 'attempt_count' | 'attempts' | 'next_attempt_at' | 'delivered_at'
 >
 
 /** False when the lease was lost: then somebody else has sent it again, and theirs counts. */
-export async function settle(
+export async function endAttempt(
   db: Database,
   { lease }: Pick<TakenDelivery, 'lease'>,
-  { attempts, ...settled }: Settled,
+  { attempts, ...changed }: AfterAttempt,
 ): Promise<boolean> {
   const { numUpdatedRows } = await db
     .updateTable('deliveries')
-    .set({ ...settled, attempts: JSON.stringify(attempts), owner: null })
+    .set({ ...changed, attempts: JSON.stringify(attempts), owner: null })
     .where(isHeld(LEASED_DELIVERIES, lease))
     .executeTakeFirst()
   return numUpdatedRows > 0n

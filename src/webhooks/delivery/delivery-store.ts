@@ -45,7 +45,7 @@ export async function getBody(db: Database, event_id: string): Promise<string> {
 }
 
 /** The agent of whom a delivery tells; null when it is of none, or there is no such delivery. */
-export async function findAgent(db: Database, webhook_id: string, id: string): Promise<string | null> {
+export async function findAgentOf(db: Database, webhook_id: string, id: string): Promise<string | null> {
   const row = await db
     .selectFrom('deliveries')
     .innerJoin('events', 'events.id', 'deliveries.event_id')

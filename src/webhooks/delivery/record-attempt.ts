@@ -3,8 +3,9 @@ import type { Database } from '../../storage/database.ts'
 import * as webhooks from '../store.ts'
 import type { Webhook } from '../webhook.ts'
 import type { AttemptOutcome } from './attempt.ts'
-import { type Attempt, type Delivery, hasFailedTooLong, retryAt } from './delivery.ts'
+import type { Attempt, Delivery } from './delivery.ts'
 import * as queue from './delivery-queue.ts'
+import { hasFailedTooLong, retryAt } from './retry-schedule.ts'
 
 /** How an attempt ended; undefined when it was cut short and does not count. */
 export type Report = { webhook: Webhook; delivery: queue.TakenDelivery; outcome: AttemptOutcome | undefined }
@@ -13,7 +14,7 @@ const ATTEMPTS_KEPT = 30
 const GONE = 410
 
 /** Writes down how an attempt ended and what follows from it; says when the delivery is due again, or null. */
-export async function settle(
+export async function recordAttempt(
   db: Database,
   { webhook: { id: webhook_id, agent_id }, delivery, outcome }: Report,
   { events, now, random }: Pick<Parts, 'events' | 'now'> & { random: () => number },
@@ -23,10 +24,10 @@ export async function settle(
     await queue.release(db, delivery, time)
     return time
   }
-  const settled = after(delivery, outcome, time, random)
-  const isOurs = await queue.settle(db, delivery, settled)
+  const ended = after(delivery, outcome, time, random)
+  const isOurs = await queue.endAttempt(db, delivery, ended)
   if (!isOurs) return null
-  if (settled.status === 'delivered') {
+  if (ended.status === 'delivered') {
     await webhooks.recordSuccess(db, webhook_id)
     return null
   }
@@ -36,7 +37,7 @@ export async function settle(
   if (reason && (await webhooks.disable(db, webhook_id, reason, time))) {
     await events.emit(db, { type: 'webhook.disabled', agent_id, data: () => ({ webhook_id, reason }), time })
   }
-  return settled.next_attempt_at
+  return ended.next_attempt_at
 }
 
 /** The delivery after one more attempt. A receiver that is gone is not asked again. */
@@ -45,7 +46,7 @@ function after(
   { retry_after_ms, ...result }: AttemptOutcome,
   now: number,
   random: () => number,
-): queue.Settled {
+): queue.AfterAttempt {
   const tries = delivery.tries + 1
   const attempt_count = delivery.attempt_count + 1
   const attempts: Attempt[] = [...delivery.attempts, { attempt: attempt_count, ...result }].slice(-ATTEMPTS_KEPT)

@@ -28,7 +28,7 @@ type Filter = {
   since?: string
   until?: string
 }
-type Place = { seq: number; hash: string }
+type ChainPosition = { seq: number; hash: string }
 
 export function audit(command: Command, world: World): void {
   takesStore(command.command('list'))
@@ -68,14 +68,14 @@ export function audit(command: Command, world: World): void {
   command
     .command('verify')
     .description("Compute the chain anew, on the service's own machine; exit code 1 if it does not hold")
-    .option('--pinned <seq:hash>', 'an end of the chain that was noted before', place)
+    .option('--pinned <seq:hash>', 'an end of the chain that was noted before', chainPosition)
     .addOption(configOption())
     .addOption(dataOption())
     .option('--json', 'print JSON')
-    .action((options: Common & { pinned?: Place }) => verifyAudit(world, options))
+    .action((options: Common & { pinned?: ChainPosition }) => verifyAudit(world, options))
 }
 
-async function verifyAudit(world: World, options: Common & { pinned?: Place }): Promise<void> {
+async function verifyAudit(world: World, options: Common & { pinned?: ChainPosition }): Promise<void> {
   const { openLocalStore } = await import('../../connect/local-store.ts')
   const { verifyChain } = await import('../../../audit/chain.ts')
   const store = await openLocalStore(world, options)
@@ -88,7 +88,7 @@ async function verifyAudit(world: World, options: Common & { pinned?: Place }): 
   print(world, `${verdict.head.seq}:${verdict.head.hash}`)
 }
 
-function place(text: string): Place {
+function chainPosition(text: string): ChainPosition {
   const match = /^(\d{1,15}):([0-9a-f]{64})$/.exec(text)
   if (!match) throw new InvalidArgumentError('It must be SEQ:HASH, as `moorage audit head` prints it.')
   return { seq: Number(match[1]), hash: match[2] as string }

@@ -20,7 +20,7 @@ export function readAgentFile({ cwd }: World, path: string): AgentFile {
   if (parsed.success) return { path, body: parsed.data, given: file.value }
   throw mistakes(
     tellFirst(misfitsOf(parsed.error.issues), ({ path: at, message }) => {
-      const where = file.placeOf(at, message === undefined ? 'key' : 'value')?.where ?? path
+      const where = file.positionOf(at, message === undefined ? 'key' : 'value')?.where ?? path
       return [{ text: `${where}: ${at.map(String).join('.')}: ${message ?? 'unknown field'}` }]
     }),
   )

@@ -4,7 +4,7 @@ import { takesService } from '../../command.ts'
 import { type Common, withClient } from '../../connect/connect.ts'
 import { EXIT, Failure } from '../../failure.ts'
 import { gather, type Limit, limitOption } from '../../terminal/gather.ts'
-import type { Change } from '../../terminal/line-diff.ts'
+import type { FieldChange } from '../../terminal/line-diff.ts'
 import { type Column, note, printJson, printRecord, printRows, success, warn } from '../../terminal/output.ts'
 import type { World } from '../../world.ts'
 
@@ -83,7 +83,7 @@ export function rollback(command: Command, world: World): void {
         note(world, 'Nothing is changed yet')
         const { printDiff } = await import('../../terminal/line-diff.ts')
         const { from, to, diff } = result
-        return printDiff(world, diff as Change[], { from: `now (${from.version})`, to: `then (${to.version})` })
+        return printDiff(world, diff as FieldChange[], { from: `now (${from.version})`, to: `then (${to.version})` })
       }
       success(world, `${result.environment} serves ${result.version} again (${result.id})`)
     })

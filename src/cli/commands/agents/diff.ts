@@ -2,7 +2,7 @@ import type { Command } from 'commander'
 import type { Agent, Client } from '../../../../sdk/client.ts'
 import { takesService } from '../../command.ts'
 import { type Common, withClient } from '../../connect/connect.ts'
-import type { Change } from '../../terminal/line-diff.ts'
+import type { FieldChange } from '../../terminal/line-diff.ts'
 import { note, printJson } from '../../terminal/output.ts'
 import type { World } from '../../world.ts'
 import type { AgentFile } from './agent-file.ts'
@@ -51,10 +51,10 @@ async function changesOf(
   { body, given }: AgentFile,
   agent: Agent | undefined,
   served: Definition | undefined,
-): Promise<Change[]> {
+): Promise<FieldChange[]> {
   const { changesBetween, Definition } = await import('../../../agents/definition.ts')
   const { canonicalJson } = await import('../../../lib/json.ts')
-  const changes: Change[] = served
+  const changes: FieldChange[] = served
     ? changesBetween(served, body)
     : changesBetween(Definition.parse({}), body).map(({ field, to }) => ({ field, from: undefined, to }))
   // Who may reach the agent is no part of a version: it changes at once, and only if the file speaks of it.

@@ -1,7 +1,7 @@
 import { existsSync, statfsSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { type Config, ConfigError, loadConfig } from '../../../config.ts'
-import { fingerprint, loadMasterKey } from '../../../security/keyring.ts'
+import { loadMasterKey, masterKeyFingerprint } from '../../../security/keyring.ts'
 import { inspectPostgres, inspectSqlite, type StoreFacts } from '../../../storage/inspect.ts'
 import type { Common } from '../../connect/connect.ts'
 import { addressOf } from '../../connect/service-address.ts'
@@ -76,7 +76,7 @@ function examineKey({ masterKey, data }: Config, wanted: string | undefined): Fi
     return wanted === undefined ? warning('master key', 'none yet') : failed('master key', `${origin} is missing`)
   }
   try {
-    const found = fingerprint(loadMasterKey({ masterKey, dataDir: data }))
+    const found = masterKeyFingerprint(loadMasterKey({ masterKey, dataDir: data }))
     if (wanted === undefined || found === wanted) return ok('master key', `${origin} (${found})`)
     return failed('master key', `${origin} is another one (${found}) than the store's (${wanted})`)
   } catch (error) {

@@ -67,9 +67,9 @@ async function readManifest(folder: string): Promise<Manifest> {
 
 /** A store without its key is of little use: the secrets in it stay sealed. */
 async function chooseKey(config: Config, folder: string, manifest: Manifest): Promise<'in place' | 'from backup'> {
-  const { fingerprint, loadMasterKey } = await import('../../../security/keyring.ts')
+  const { masterKeyFingerprint, loadMasterKey } = await import('../../../security/keyring.ts')
   const fits = (options: Parameters<typeof loadMasterKey>[0]) =>
-    fingerprint(loadMasterKey(options)) === manifest.master_key
+    masterKeyFingerprint(loadMasterKey(options)) === manifest.master_key
   const inPlace = config.masterKey !== undefined || existsSync(join(config.data, MASTER_KEY))
   if (inPlace && fits({ masterKey: config.masterKey, dataDir: config.data })) return 'in place'
   if (config.masterKey === undefined && existsSync(join(folder, MASTER_KEY)) && fits({ dataDir: folder })) {
