@@ -1,13 +1,12 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
+import { crowdedRooms, MOST_FILES, repeatedFileNames, repeatedTypes } from './support/house-names.ts'
 import { ROOMS, roomOf, wrongArrows } from './support/house-rules.ts'
 import { cyclesOf, loadedBy, readImports, readSources, type SourceFile } from './support/imports.ts'
 
 const sources = readSources(fileURLToPath(new URL('../src', import.meta.url)))
 
-/** Longer than the rest, and why. */
-const LONG_FILES: Record<string, string> = {}
 const LONGEST = 300
 
 describe('the house', () => {
@@ -55,9 +54,21 @@ describe('the house', () => {
     assert.deepEqual([...bad, ...files.filter((file) => empty.test(file))], [])
   })
 
-  test(`no file is longer than ${LONGEST} lines without a reason`, () => {
+  test('a file name says what the file is about: it stands in one room only', () => {
+    assert.deepEqual(repeatedFileNames(sources.map(({ file }) => file)), [], 'test/support/house-names.ts')
+  })
+
+  test(`no room has more than ${MOST_FILES} files without a reason`, () => {
+    assert.deepEqual(crowdedRooms(sources.map(({ file }) => file)), [], 'give the second subject a folder of its own')
+  })
+
+  test('a type has a name of its own', () => {
+    assert.deepEqual(repeatedTypes(sources), [], 'choose another word, and put it into docs/ARCHITECTURE.md')
+  })
+
+  test(`no file is longer than ${LONGEST} lines`, () => {
     const long = sources.filter(({ text }) => text.split('\n').length > LONGEST).map(({ file }) => file)
-    assert.deepEqual(long.toSorted(), Object.keys(LONG_FILES).toSorted())
+    assert.deepEqual(long, [])
   })
 })
 
@@ -166,6 +177,25 @@ const text = "import x from './in-a-string.ts'"
     ]
     const files = right.map(([file, to]) => ({ file, imports: [{ to, kind: 'value' as const }] }))
     assert.deepEqual(wrongArrows(files), [])
+  })
+
+  test('see a file name that stands in two rooms', () => {
+    assert.deepEqual(repeatedFileNames(['keys/key.ts', 'http/key.ts', 'keys/store.ts', 'logs/store.ts']), [
+      'key.ts: keys/key.ts, http/key.ts',
+    ])
+  })
+
+  test('see a room with too many files', () => {
+    const files = (room: string, count: number) => Array.from({ length: count }, (_, i) => `${room}/file-${i}.ts`)
+    const rooms = [...files('keys', MOST_FILES), ...files('logs', MOST_FILES + 1), ...files('logs/inside', MOST_FILES)]
+    assert.deepEqual(crowdedRooms(rooms), ['logs'])
+  })
+
+  test('see a type that is declared twice, and take a shape and its type for one', () => {
+    const shape = { file: 'a.ts', text: 'export const Turn = z.object({})\nexport type Turn = z.output<typeof Turn>' }
+    const local = { file: 'b.ts', text: 'type Turn = string\nexport const LIMIT = 1' }
+    assert.deepEqual(repeatedTypes([shape, local, { file: 'c.ts', text: 'export const LIMIT = 2' }]), [])
+    assert.deepEqual(repeatedTypes([shape, { file: 'd.ts', text: 'export class Turn {}' }]), ['Turn: a.ts, d.ts'])
   })
 
   test('find a circle, also where a type closes it, and none where a later import does', () => {

@@ -1,9 +1,8 @@
 import { structuredPatch } from 'diff'
 import { stringify } from 'yaml'
+import type { FieldChange } from '../../agents/definition.ts'
 import type { World } from '../world.ts'
 import { paint, printPainted, shown } from './output.ts'
-
-export type FieldChange = { field: string; from: unknown; to: unknown }
 
 type Sides = { from: string; to: string }
 

@@ -1,10 +1,10 @@
 import type { Command } from 'commander'
 import type { Client, Deployment } from '../../../../sdk/client.ts'
+import type { FieldChange } from '../../../agents/definition.ts'
 import { takesService } from '../../command.ts'
 import { type Common, withClient } from '../../connect/connect.ts'
 import { EXIT, Failure } from '../../failure.ts'
 import { gather, type Limit, limitOption } from '../../terminal/gather.ts'
-import type { FieldChange } from '../../terminal/line-diff.ts'
 import { type Column, note, printJson, printRecord, printRows, success, warn } from '../../terminal/output.ts'
 import type { World } from '../../world.ts'
 
