@@ -1,6 +1,7 @@
 import type { z } from 'zod'
 import type { ErrorCode } from './errors.ts'
 import type { Context } from './operation/context.ts'
+import type { KnownAnswer } from './operation/known-answer.ts'
 import type { Accepted } from './operation/reply-channel.ts'
 import type { Unwritten } from './operation/unwritten.ts'
 import type { StreamEvent } from './runtime/transcript.ts'
@@ -88,7 +89,7 @@ export function operation<
 >(
   declared: Declaration<P, Q, B> & {
     data: D
-    run(input: Input<P, Q, B>, context: Context): Promise<z.input<D> | Accepted | Unwritten>
+    run(input: Input<P, Q, B>, context: Context): Promise<z.input<D> | KnownAnswer<z.input<D>> | Accepted | Unwritten>
   },
 ): typeof declared
 export function operation<
@@ -97,7 +98,10 @@ export function operation<
   Q extends z.ZodObject = Empty,
   B extends z.ZodType = Empty,
 >(
-  declared: Declaration<P, Q, B> & { list: I; run(input: Input<P, Q, B>, context: Context): Promise<Page<z.input<I>>> },
+  declared: Declaration<P, Q, B> & {
+    list: I
+    run(input: Input<P, Q, B>, context: Context): Promise<Page<z.input<I>> | KnownAnswer<Page<z.input<I>>>>
+  },
 ): typeof declared
 export function operation<
   L extends z.ZodType,

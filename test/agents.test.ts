@@ -1,8 +1,10 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
+import { listQueries } from './support/count-queries.ts'
 import { createAgent, createKey, idsOf, later, namesOf } from './support/resources.ts'
 import { onBothEngines, type Reply } from './support/service.ts'
 import { everythingStored } from './support/stored.ts'
+import { until } from './support/until.ts'
 
 const MINUTE = 60_000
 
@@ -213,6 +215,43 @@ onBothEngines('agents', (service) => {
         })
       })
     }
+  })
+
+  describe('what is read again and again', () => {
+    test('comes from memory, and tells of a change at once', async () => {
+      const id = await createAgent(service(), 'remembered', { description: 'before' })
+      const { secret: scoped } = await createKey(service(), { role: 'viewer', agent_id: id })
+      const paths = [`/v1/agents/${id}`, '/v1/agents/remembered', '/v1/agents', '/v1/agents?limit=100&sort=name']
+      const read = async () => {
+        const replies = await Promise.all([
+          ...paths.map((path) => call('GET', path)),
+          service().call('GET', '/v1/agents', { key: scoped }),
+        ])
+        return replies.map(({ body }) => body)
+      }
+      const first = await read()
+      const { data } = first[4]
+      assert.deepEqual([data.length, data[0].name], [1, 'remembered'])
+      await until('nothing is asked for', async () => {
+        const asked = await listQueries(service().engine, async () => assert.deepEqual(await read(), first))
+        return asked.length === 0
+      })
+
+      await call('PATCH', `/v1/agents/${id}`, { name: 'renamed', description: 'after' })
+      const { body } = await call('GET', `/v1/agents/${id}`)
+      assert.deepEqual([body.data.name, body.data.description], ['renamed', 'after'])
+      const lists = await Promise.all([
+        call('GET', '/v1/agents?limit=100'),
+        call('GET', '/v1/agents?limit=100&sort=name'),
+      ])
+      for (const list of lists) assert.ok(namesOf(list).includes('renamed') && !namesOf(list).includes('remembered'))
+      assert.deepEqual(namesOf(await service().call('GET', '/v1/agents', { key: scoped })), ['renamed'])
+
+      const { total } = lists[0].body.pagination
+      await call('DELETE', `/v1/agents/${id}`)
+      assert.equal((await call('GET', `/v1/agents/${id}`)).status, 404)
+      assert.equal((await call('GET', '/v1/agents?limit=100')).body.pagination.total, total - 1)
+    })
   })
 
   describe('PATCH /v1/agents/{agent_id}', () => {

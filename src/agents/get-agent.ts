@@ -1,3 +1,5 @@
+import { notFound } from '../errors.ts'
+import { KnownAnswer } from '../operation/known-answer.ts'
 import { operation } from '../operation.ts'
 import { AgentParams, AgentReply, presentAgent } from './agent.ts'
 import * as agents from './store.ts'
@@ -12,7 +14,13 @@ export const getAgent = operation({
   params: AgentParams,
   data: AgentReply,
 
-  async run({ params }, { db, keyring }) {
-    return presentAgent(await agents.get(db, params.agent_id), keyring)
+  async run({ params: { agent_id } }, context) {
+    const show = async () => {
+      const agent = await agents.findKnown(agent_id, context)
+      return agent && new KnownAnswer(presentAgent(agent, context.keyring))
+    }
+    const shown = await context.memo('agents', `#shown ${agent_id}`, show, () => [agent_id])
+    if (!shown) throw notFound('Agent', agent_id)
+    return shown
   },
 })

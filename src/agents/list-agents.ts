@@ -1,3 +1,4 @@
+import { KnownAnswer } from '../operation/known-answer.ts'
 import { operation } from '../operation.ts'
 import { listQuery } from '../shapes.ts'
 import { AgentSummary } from './agent.ts'
@@ -15,7 +16,12 @@ export const listAgents = operation({
   query: listQuery(['created_at', 'updated_at', 'name', 'status', 'id'], {}),
   list: AgentSummary,
 
-  async run({ query }, { db, shownAgents }) {
-    return agents.list(db, query, await shownAgents())
+  async run({ query }, { memo, shownAgents, storage }) {
+    const shown = await shownAgents()
+    const read = () => agents.list(storage.db, query, shown)
+    // First pages are few, and are asked for again and again. Who may see what is part of their key.
+    if (query.offset > 0 || shown.except.length > 0) return read()
+    const key = `#page ${JSON.stringify([query, shown.only])}`
+    return (await memo('agents', key, async () => new KnownAnswer(await read()))) ?? read()
   },
 })

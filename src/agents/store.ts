@@ -80,13 +80,16 @@ export async function listGuarded(db: Database): Promise<{ id: string; name: str
   )
 }
 
-export async function list(db: Database, query: PageQuery, shown: ShownAgents): Promise<Page<Agent>> {
+type ListedAgent = Pick<Agent, 'id' | 'name' | 'status' | 'created_at'>
+
+/** Without their definitions, which can be long. */
+export async function list(db: Database, query: PageQuery, shown: ShownAgents): Promise<Page<ListedAgent>> {
   const select = db
     .selectFrom('agents')
-    .select(COLUMNS)
+    .select(['id', 'name', 'status', 'created_at'])
     .where(isShown(db, sql.ref('id'), shown))
   const { items, total } = await page(db, select, query)
-  return { items: items.map(fromRow), total }
+  return { items: items as ListedAgent[], total }
 }
 
 /** Those whose memory policy is one of these. */

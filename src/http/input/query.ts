@@ -9,13 +9,12 @@ const INTEGER = /^-?(0|[1-9]\d{0,15})$/
  * written as one: `1e2`, `0x10` and `10.0` are not.
  */
 export function queryReader(shape: z.ZodObject): (raw: string) => Record<string, unknown> {
-  const { properties = {} } = z.toJSONSchema(shape, { io: 'input' })
-  const integers = new Set(
-    Object.entries(properties).flatMap(([name, field]) =>
-      typeof field === 'object' && field.type === 'integer' ? [name] : [],
-    ),
-  )
+  // Both are worked out when they are first needed: a start need not wait, and most requests have no query.
+  let ofNothing: Readonly<Record<string, unknown>> | undefined
+  let integers: ReadonlySet<string> | undefined
   return (raw) => {
+    if (raw === '') return (ofNothing ??= Object.freeze(validate(shape, {})))
+    integers ??= integersOf(shape)
     const values: Record<string, string | number> = {}
     for (const [name, text] of pairs(raw)) {
       const field = name.slice(0, 100)
@@ -29,8 +28,13 @@ export function queryReader(shape: z.ZodObject): (raw: string) => Record<string,
   }
 }
 
+function integersOf(shape: z.ZodObject): ReadonlySet<string> {
+  const { properties = {} } = z.toJSONSchema(shape, { io: 'input' })
+  const fields = Object.entries(properties)
+  return new Set(fields.flatMap(([name, field]) => (Object(field).type === 'integer' ? [name] : [])))
+}
+
 function pairs(raw: string): [string, string][] {
-  if (raw === '') return []
   return raw.split('&').map((pair) => {
     const [name = '', ...rest] = pair.split('=')
     return [decode(name), decode(rest.join('='))]

@@ -1,6 +1,7 @@
 import { ApiError, conflict } from '../../errors.ts'
 import type { Actor } from '../../operation/actor.ts'
 import type { Context } from '../../operation/context.ts'
+import { KnownAnswer } from '../../operation/known-answer.ts'
 import type { Parts } from '../../operation/parts.ts'
 import type { ReplyChannel } from '../../operation/reply-channel.ts'
 import { Unwritten } from '../../operation/unwritten.ts'
@@ -73,8 +74,9 @@ function contextOf(parts: Parts, call: Call, channel: ReplyChannel, db: Database
 
 function replyTo({ dialect, operation, input, path }: Call, result: unknown): Rendered {
   // A search has its page in the body.
-  const paging = operation.method === 'GET' ? input.query : input.body
-  return dialect.reply(operation, result, { path, paging })
+  const asked = { path, paging: operation.method === 'GET' ? input.query : input.body }
+  if (!(result instanceof KnownAnswer)) return dialect.reply(operation, result, asked)
+  return result.replyIn(dialect, () => dialect.reply(operation, result.answer, asked))
 }
 
 /** What the operation left and, for a request that may be repeated, the reply go to disk in one commit. */
