@@ -3,6 +3,7 @@ import { readConfigFile } from './config/config-file.ts'
 import { type EnvironmentVariables, fromText, type GivenValue, readEnvironment } from './config/environment.ts'
 import { fileProblems, PATH_SETTINGS } from './config/named-files.ts'
 import { inOrder, misfitsOf, plainMessage, tellFirst, unknownKey } from './config/problems.ts'
+import { ConfigShape, configSchema } from './config/rules.ts'
 import {
   isSamePath,
   isSecretAt,
@@ -13,7 +14,7 @@ import {
   type Setting,
   type SettingsSchema,
 } from './config/settings.ts'
-import { type Config, type ConfigInput, ConfigShape, configSchema } from './config/shape.ts'
+import type { Config, ConfigInput } from './config/shape.ts'
 import { isRecord, locate, mergeSources, originOf, type Sources, valueAt } from './config/sources.ts'
 
 export type { Config } from './config/shape.ts'

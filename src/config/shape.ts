@@ -1,21 +1,16 @@
 import { z } from 'zod'
-import { DURATION_PATTERN, parseDuration } from '../lib/duration.ts'
-import { parseSize, SIZE_PATTERN } from '../lib/size.ts'
+import { parseSize } from '../lib/size.ts'
 import { isWellFormedKey } from '../security/key-format.ts'
 import { defaultRoles, Permission, type Roles } from '../security/permissions.ts'
 import { AddressRange, AuthSettings, SecretText, SecuritySettings, WebAddress } from '../security/security-settings.ts'
 import { SECRET_NAME, ToolSecret } from '../security/tool-secret.ts'
+import { duration, record, retention, Size } from './values.ts'
 
 const DEFAULT_TIERS = {
   free: { requestsPerMinute: 60, burst: 100 },
   pro: { requestsPerMinute: 1000, burst: 2000 },
   enterprise: { requestsPerMinute: 10_000, burst: 20_000 },
 }
-
-const SIZE_MESSAGE = 'must be a size such as 1MiB, 500kB or 65536'
-const Size = z
-  .union([z.int(), z.string().regex(SIZE_PATTERN, SIZE_MESSAGE)], SIZE_MESSAGE)
-  .transform((size) => (typeof size === 'string' ? parseSize(size) : size))
 
 const Server = z.strictObject({
   host: z
@@ -170,7 +165,7 @@ const Memory = z.strictObject({
   embedder: Embedder.optional(),
 })
 
-const Settings = z.strictObject({
+export const Settings = z.strictObject({
   data: z
     .string()
     .min(1)
@@ -209,63 +204,6 @@ const Settings = z.strictObject({
 export type Config = z.output<typeof Settings>
 export type ConfigInput = z.input<typeof Settings>
 
-type Report = (path: string[], message: string) => void
-
-/** Checks across settings. Each runs when the settings it needs are sound, whatever else is wrong. */
-const RULES: { needs: string[]; check(config: Config, report: Report): void }[] = [
-  {
-    needs: ['security.enforceHttps', 'server.tls', 'server.trustedProxies'],
-    check({ security, server }, report) {
-      if (!security.enforceHttps || server.tls || server.trustedProxies.length > 0) return
-      report(['security', 'enforceHttps'], 'nobody could connect: set server.tls or server.trustedProxies as well')
-    },
-  },
-  {
-    needs: ['security.mtls.enabled', 'server.tls'],
-    check({ security, server }, report) {
-      if (security.mtls.enabled && !server.tls) report(['security', 'mtls', 'enabled'], 'needs server.tls')
-    },
-  },
-  {
-    needs: ['security.mtls.enabled', 'security.mtls.caCert'],
-    check({ security: { mtls } }, report) {
-      if (!mtls.enabled || mtls.caCert !== undefined) return
-      report(['security', 'mtls', 'caCert'], 'is required when mtls is enabled')
-    },
-  },
-  {
-    needs: ['limits.defaultTier', 'limits.tiers'],
-    check({ limits: { defaultTier, tiers } }, report) {
-      if (Object.hasOwn(tiers, defaultTier)) return
-      report(['limits', 'defaultTier'], `must be one of the tiers: ${Object.keys(tiers).join(', ')}`)
-    },
-  },
-]
-
-/** The one shape of the configuration: type, check, defaults and document. */
-export const ConfigShape = Settings.superRefine(
-  (config, context) => {
-    const issues = [...context.issues]
-    for (const { needs, check } of RULES) {
-      if (issues.some((issue) => needs.some((path) => concerns(issue, path)))) continue
-      check(config, (path, message) => context.addIssue({ code: 'custom', path, message }))
-    }
-  },
-  { when: () => true },
-)
-
-/** JSON Schema of `moorage.yaml`, for editors. */
-export function configSchema(): z.core.JSONSchema.BaseSchema {
-  return { title: 'Moorage configuration', ...z.toJSONSchema(ConfigShape, { io: 'input' }) }
-}
-
-/** An unknown key leaves its neighbours sound; any other issue spoils what lies above and below it. */
-function concerns(issue: z.core.$ZodRawIssue, needed: string): boolean {
-  if (issue.code === 'unrecognized_keys') return false
-  const path = (issue.path ?? []).join('.')
-  return `${path}.`.startsWith(`${needed}.`) || `${needed}.`.startsWith(`${path}.`)
-}
-
 /** Entries may still be anything: this runs beside their own issues. */
 function reportSameNames(providers: readonly { name?: unknown }[], { addIssue }: z.RefinementCtx) {
   const names = providers.map((provider) => provider?.name)
@@ -274,24 +212,4 @@ function reportSameNames(providers: readonly { name?: unknown }[], { addIssue }:
     if (name === undefined || first === index) return
     addIssue({ code: 'custom', path: [index, 'name'], message: `is already the name of providers[${first}]` })
   })
-}
-
-function duration(min: string, max: string) {
-  const isWithin = (length: number) => length >= parseDuration(min) && length <= parseDuration(max)
-  return z
-    .string('must be a duration such as 15s')
-    .regex(DURATION_PATTERN, 'must be a duration such as 250ms, 15s, 5m, 1h or 30d')
-    .refine(
-      (text) => !DURATION_PATTERN.test(text) || isWithin(parseDuration(text)),
-      `must be between ${min} and ${max}`,
-    )
-    .transform(parseDuration)
-}
-
-function retention(fallback: string) {
-  return duration('1h', '36500d').prefault(fallback)
-}
-
-function record<T extends z.ZodType>(values: T) {
-  return z.record(z.string().regex(/^[a-z][a-z0-9_-]{0,31}$/), values)
 }

@@ -1,9 +1,8 @@
-import { z } from 'zod'
+import type { z } from 'zod'
 import { type ErrorCode, STATUS_OF } from '../../errors.ts'
 import { changes, type Operation, protectedNames } from '../../operation.ts'
 import type { OpenApi } from './openapi-document.ts'
-
-type JsonSchema = Record<string, unknown>
+import { errorSchema, type JsonSchema, paginationSchema, successSchema, toSchema } from './openapi-schemas.ts'
 
 /** JSON lines: the schema is of one line. */
 const LINES = 'application/x-ndjson'
@@ -125,15 +124,6 @@ function envelope(
   return successSchema(toSchema(operation.data, 'output', schemas))
 }
 
-function successSchema(data: JsonSchema): JsonSchema {
-  return {
-    type: 'object',
-    required: ['success', 'data'],
-    additionalProperties: false,
-    properties: { success: { const: true }, data },
-  }
-}
-
 function parametersOf(operation: Operation, schemas: Record<string, JsonSchema>): JsonSchema[] {
   const inPath = [...operation.path.matchAll(/\{(\w+)\}/g)].map(([, name]) => ({
     name,
@@ -204,72 +194,8 @@ function replyHeaders(operation: Operation): JsonSchema {
   }
 }
 
-/** A shape as JSON Schema; what the shape gives an id becomes a component. */
-function toSchema(shape: z.ZodType, io: 'input' | 'output', schemas: Record<string, JsonSchema>): JsonSchema {
-  const {
-    $defs = {},
-    $schema: _,
-    ...schema
-  } = z.toJSONSchema(shape, { io, unrepresentable: 'any' }) as JsonSchema & {
-    $defs?: Record<string, JsonSchema>
-  }
-  const toComponents = <T>(value: T): T =>
-    JSON.parse(JSON.stringify(value).replaceAll('"#/$defs/', '"#/components/schemas/'))
-  for (const [name, definition] of Object.entries($defs)) schemas[name] = toComponents(definition)
-  const id = schema.id
-  if (typeof id !== 'string') return toComponents(schema)
-  const { id: _id, ...rest } = schema
-  schemas[id] = toComponents(rest)
-  return { $ref: `#/components/schemas/${id}` }
-}
-
 function tagOf({ path }: Operation): string {
   const words = path.split('/').filter((word) => word !== 'v1' && word !== '' && !word.startsWith('{'))
   const tag = words.find((word, i) => i > 0 || words.length === 1 || word !== 'agents') ?? 'agents'
   return tag === 'invoke' ? 'invocations' : tag
-}
-
-function errorSchema(): JsonSchema {
-  return {
-    type: 'object',
-    required: ['success', 'error', 'request_id'],
-    additionalProperties: false,
-    properties: {
-      success: { const: false },
-      error: {
-        type: 'object',
-        required: ['code', 'message'],
-        additionalProperties: false,
-        properties: {
-          code: { enum: Object.keys(STATUS_OF) },
-          message: { type: 'string' },
-          retry_after: { type: 'integer', description: 'Seconds' },
-          details: {
-            type: 'array',
-            items: {
-              type: 'object',
-              required: ['field', 'error'],
-              additionalProperties: false,
-              properties: { field: { type: 'string' }, error: { type: 'string' } },
-            },
-          },
-        },
-      },
-      request_id: { type: 'string' },
-    },
-  }
-}
-
-function paginationSchema(): JsonSchema {
-  return {
-    type: 'object',
-    required: ['limit', 'offset', 'total', 'has_more'],
-    additionalProperties: false,
-    properties: {
-      limit: { type: 'integer' },
-      offset: { type: 'integer' },
-      total: { type: 'integer' },
-      has_more: { type: 'boolean' },
-    },
-  }
 }

@@ -1,0 +1,59 @@
+import { z } from 'zod'
+import { type Config, Settings } from './shape.ts'
+
+type Report = (path: string[], message: string) => void
+
+/** Checks across settings. Each runs when the settings it needs are sound, whatever else is wrong. */
+const RULES: { needs: string[]; check(config: Config, report: Report): void }[] = [
+  {
+    needs: ['security.enforceHttps', 'server.tls', 'server.trustedProxies'],
+    check({ security, server }, report) {
+      if (!security.enforceHttps || server.tls || server.trustedProxies.length > 0) return
+      report(['security', 'enforceHttps'], 'nobody could connect: set server.tls or server.trustedProxies as well')
+    },
+  },
+  {
+    needs: ['security.mtls.enabled', 'server.tls'],
+    check({ security, server }, report) {
+      if (security.mtls.enabled && !server.tls) report(['security', 'mtls', 'enabled'], 'needs server.tls')
+    },
+  },
+  {
+    needs: ['security.mtls.enabled', 'security.mtls.caCert'],
+    check({ security: { mtls } }, report) {
+      if (!mtls.enabled || mtls.caCert !== undefined) return
+      report(['security', 'mtls', 'caCert'], 'is required when mtls is enabled')
+    },
+  },
+  {
+    needs: ['limits.defaultTier', 'limits.tiers'],
+    check({ limits: { defaultTier, tiers } }, report) {
+      if (Object.hasOwn(tiers, defaultTier)) return
+      report(['limits', 'defaultTier'], `must be one of the tiers: ${Object.keys(tiers).join(', ')}`)
+    },
+  },
+]
+
+/** The one shape of the configuration: type, check, defaults and document. */
+export const ConfigShape = Settings.superRefine(
+  (config, context) => {
+    const issues = [...context.issues]
+    for (const { needs, check } of RULES) {
+      if (issues.some((issue) => needs.some((path) => concerns(issue, path)))) continue
+      check(config, (path, message) => context.addIssue({ code: 'custom', path, message }))
+    }
+  },
+  { when: () => true },
+)
+
+/** JSON Schema of `moorage.yaml`, for editors. */
+export function configSchema(): z.core.JSONSchema.BaseSchema {
+  return { title: 'Moorage configuration', ...z.toJSONSchema(ConfigShape, { io: 'input' }) }
+}
+
+/** An unknown key leaves its neighbours sound; any other issue spoils what lies above and below it. */
+function concerns(issue: z.core.$ZodRawIssue, needed: string): boolean {
+  if (issue.code === 'unrecognized_keys') return false
+  const path = (issue.path ?? []).join('.')
+  return `${path}.`.startsWith(`${needed}.`) || `${needed}.`.startsWith(`${path}.`)
+}

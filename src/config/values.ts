@@ -1,0 +1,30 @@
+import { z } from 'zod'
+import { DURATION_PATTERN, parseDuration } from '../lib/duration.ts'
+import { parseSize, SIZE_PATTERN } from '../lib/size.ts'
+
+const SIZE_MESSAGE = 'must be a size such as 1MiB, 500kB or 65536'
+export const Size = z
+  .union([z.int(), z.string().regex(SIZE_PATTERN, SIZE_MESSAGE)], SIZE_MESSAGE)
+  .transform((size) => (typeof size === 'string' ? parseSize(size) : size))
+
+/** A duration between two others, in milliseconds once it is read. */
+export function duration(min: string, max: string) {
+  const isWithin = (length: number) => length >= parseDuration(min) && length <= parseDuration(max)
+  return z
+    .string('must be a duration such as 15s')
+    .regex(DURATION_PATTERN, 'must be a duration such as 250ms, 15s, 5m, 1h or 30d')
+    .refine(
+      (text) => !DURATION_PATTERN.test(text) || isWithin(parseDuration(text)),
+      `must be between ${min} and ${max}`,
+    )
+    .transform(parseDuration)
+}
+
+export function retention(fallback: string) {
+  return duration('1h', '36500d').prefault(fallback)
+}
+
+/** Values by name. */
+export function record<T extends z.ZodType>(values: T) {
+  return z.record(z.string().regex(/^[a-z][a-z0-9_-]{0,31}$/), values)
+}

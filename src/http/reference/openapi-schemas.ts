@@ -1,0 +1,77 @@
+import { z } from 'zod'
+import { STATUS_OF } from '../../errors.ts'
+
+export type JsonSchema = Record<string, unknown>
+
+/** A shape as JSON Schema; what the shape gives an id becomes a component. */
+export function toSchema(shape: z.ZodType, io: 'input' | 'output', schemas: Record<string, JsonSchema>): JsonSchema {
+  const {
+    $defs = {},
+    $schema: _,
+    ...schema
+  } = z.toJSONSchema(shape, { io, unrepresentable: 'any' }) as JsonSchema & {
+    $defs?: Record<string, JsonSchema>
+  }
+  const toComponents = <T>(value: T): T =>
+    JSON.parse(JSON.stringify(value).replaceAll('"#/$defs/', '"#/components/schemas/'))
+  for (const [name, definition] of Object.entries($defs)) schemas[name] = toComponents(definition)
+  const id = schema.id
+  if (typeof id !== 'string') return toComponents(schema)
+  const { id: _id, ...rest } = schema
+  schemas[id] = toComponents(rest)
+  return { $ref: `#/components/schemas/${id}` }
+}
+
+export function successSchema(data: JsonSchema): JsonSchema {
+  return {
+    type: 'object',
+    required: ['success', 'data'],
+    additionalProperties: false,
+    properties: { success: { const: true }, data },
+  }
+}
+
+export function errorSchema(): JsonSchema {
+  return {
+    type: 'object',
+    required: ['success', 'error', 'request_id'],
+    additionalProperties: false,
+    properties: {
+      success: { const: false },
+      error: {
+        type: 'object',
+        required: ['code', 'message'],
+        additionalProperties: false,
+        properties: {
+          code: { enum: Object.keys(STATUS_OF) },
+          message: { type: 'string' },
+          retry_after: { type: 'integer', description: 'Seconds' },
+          details: {
+            type: 'array',
+            items: {
+              type: 'object',
+              required: ['field', 'error'],
+              additionalProperties: false,
+              properties: { field: { type: 'string' }, error: { type: 'string' } },
+            },
+          },
+        },
+      },
+      request_id: { type: 'string' },
+    },
+  }
+}
+
+export function paginationSchema(): JsonSchema {
+  return {
+    type: 'object',
+    required: ['limit', 'offset', 'total', 'has_more'],
+    additionalProperties: false,
+    properties: {
+      limit: { type: 'integer' },
+      offset: { type: 'integer' },
+      total: { type: 'integer' },
+      has_more: { type: 'boolean' },
+    },
+  }
+}
