@@ -44,8 +44,16 @@ function pinnedVersion() {
 /** The pinned Node for this machine, if there is one and this is not it. */
 function pinnedNode() {
   const name = NODE_PACKAGES[`${process.platform}-${process.arch}`]
-  const file = name && join(modules, name, 'bin', process.platform === 'win32' ? 'node.exe' : 'node')
+  // npm puts it beside us when we are an installed package ourselves.
+  const folder = name && [modules, dirname(root)].map((parent) => join(parent, name)).find((path) => existsSync(path))
+  const file = folder && join(folder, 'bin', process.platform === 'win32' ? 'node.exe' : 'node')
   return file && existsSync(file) && realpathSync(file) !== realpathSync(process.execPath) ? file : undefined
+}
+
+/** Node runs no TypeScript inside node_modules, so the published package has JavaScript in `dist` instead of the sources. */
+function builtFile(source) {
+  const file = join(root, 'dist', source.replace(/\.ts$/, '.js'))
+  return existsSync(join(root, source)) || !existsSync(file) ? undefined : file
 }
 
 async function runHere() {
@@ -59,7 +67,7 @@ async function runHere() {
   // By environment as well, so that worker threads share the cache.
   process.env.NODE_COMPILE_CACHE ??= join(modules, '.cache', 'compile')
   module.enableCompileCache(process.env.NODE_COMPILE_CACHE)
-  const file = resolve(root, target)
+  const file = builtFile(target) ?? resolve(root, target)
   process.argv = [process.execPath, file, ...args]
   await import(pathToFileURL(file).href)
 }

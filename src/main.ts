@@ -3,6 +3,8 @@ import { type App, startApp } from './app.ts'
 import { ConfigError, loadConfig } from './config.ts'
 import { DEMO_AGENT } from './first-start.ts'
 
+/** How a person calls the command line: in a checkout, or where the package is installed. */
+const COMMAND = import.meta.filename.endsWith('.ts') ? 'npm run -s moorage --' : 'npx moorage'
 const EXIT_FAILED = 1
 const EXIT_USAGE = 2
 
@@ -49,7 +51,7 @@ function banner({ url, engine, adminKey }: App, data: string): string {
     `  Data   ${engine === 'postgres' ? 'PostgreSQL' : `${data} (SQLite)`}`,
   ]
   if (adminKey) lines.push(`  Key    ${adminKey}   (admin; shown this once, keep it)`)
-  else lines.push('  Key    the one you have; lost it? npm run -s moorage -- keys create admin --role admin --local')
+  else lines.push(`  Key    the one you have; lost it? ${COMMAND} keys create admin --role admin --local`)
   lines.push(
     '',
     '  Try it:',
@@ -71,7 +73,7 @@ function fail(thrown: unknown): never {
   }
   console.error(`moorage: ${error instanceof Error ? error.message : error}`)
   if (error instanceof Error && 'code' in error && error.code === 'EADDRINUSE') {
-    console.error('  Does a Moorage run already? PORT=8788 npm start takes another port')
+    console.error('  Does a Moorage run already? PORT=8788 takes another port')
   }
   process.exit(EXIT_FAILED)
 }

@@ -39,7 +39,7 @@ export function referencePages(document: OpenApi): OpenPage[] {
     {
       path: '/docs/reference.js',
       headers: { 'Content-Type': 'text/javascript; charset=utf-8' },
-      body: () => asset('./reference.js'),
+      body: () => asset('./reference-in-browser.js'),
     },
     { path: '/llms.txt', headers: { 'Content-Type': 'text/plain; charset=utf-8' }, body: () => llmsText(document) },
   ]

@@ -1,0 +1,36 @@
+// Makes `dist`, the JavaScript of the published package: Node strips no types inside node_modules.
+import { spawnSync } from 'node:child_process'
+import { constants, copyFileSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { dirname, extname, join, relative } from 'node:path'
+import { fileURLToPath } from 'node:url'
+
+const root = dirname(dirname(fileURLToPath(import.meta.url)))
+const dist = join(root, 'dist')
+rmSync(dist, { recursive: true, force: true })
+
+const { status, error } = spawnSync(
+  process.execPath,
+  [join(root, 'node_modules/typescript/bin/tsc'), '-p', 'tsconfig.build.json'],
+  {
+    cwd: root,
+    stdio: 'inherit',
+  },
+)
+if (error) throw error
+if (status !== 0) process.exit(status ?? 1)
+
+for (const name of readdirSync(dist, { recursive: true, encoding: 'utf8' })) {
+  if (name.endsWith('.js')) nameBuiltFiles(join(dist, name))
+}
+for (const { name, parentPath } of readdirSync(join(root, 'src'), { recursive: true, withFileTypes: true })) {
+  const file = relative(root, join(parentPath, name))
+  // Styles and the like. One that would replace a built file stops the build.
+  if (extname(name) && !name.endsWith('.ts')) copyFileSync(join(root, file), join(dist, file), constants.COPYFILE_EXCL)
+}
+
+/** The compiler renames what is imported, but not what a worker thread is started from. */
+function nameBuiltFiles(file) {
+  const code = readFileSync(file, 'utf8')
+  const built = code.replace(/(new URL\(['"]\.[^'"]+)\.ts(['"], import\.meta\.url\))/g, '$1.js$2')
+  if (built !== code) writeFileSync(file, built)
+}
