@@ -10,7 +10,10 @@ import { type Gate, gateOf } from './security/gate.ts'
 import type { SecuritySettings } from './security/security-settings.ts'
 import { tokenVerifier, type VerifyToken } from './security/tokens/token-verifier.ts'
 
-/** Who may come in, as `moorage.yaml` and each agent say: worked out once, and again when they or their files change. */
+/**
+ * Who may come in, as `moorage.yaml` and the agents say. It is worked out once, and again when they or their files
+ * change.
+ */
 export type Access = {
   gate(): Gate
   verifyToken: VerifyToken | undefined
@@ -29,7 +32,7 @@ export function openAccess(parts: Parts): Access {
     return own ? tokenVerifier(own, { roles, fetch: guarded, now }) : undefined
   })
   const readAuthority = (caCert: string) => readAgentAuthority(caCert, server.tls?.clientCaDir)
-  // Agents come from the one memory of them; what is worked out of a record is kept as long as that record.
+  // Agents come from one cache. What is worked out from a record is kept as long as that record.
   let gates = new WeakMap<Agent, FoundAgent>()
   let guards = new WeakMap<object, GuardedAgent[]>()
   const gateOfAgent = (agent: Agent | undefined): FoundAgent | undefined => {
@@ -54,7 +57,7 @@ export function openAccess(parts: Parts): Access {
     try {
       return gateOf(own, readAuthority)
     } catch (err) {
-      // Its authority's file is gone or broken: then nobody gets in, rather than everybody.
+      // The file of its authority is gone or broken. Then nobody gets in.
       log.error({ err, agent: id }, 'an agent cannot be reached: its caCert cannot be used')
       return { ...gateOf({ ...own, mtls: { enabled: false } }, readAuthority), certificate: () => false }
     }
@@ -73,7 +76,7 @@ export function openAccess(parts: Parts): Access {
 
   return {
     gate: () => gate,
-    // The operator chose this provider, wherever it is.
+    // The operator chose this provider, so it may be at any address.
     verifyToken: auth && tokenVerifier(auth, { roles, fetch, now }),
     findAgent: (ref) => withValue(agents.findKnown(ref, parts), gateOfAgent),
     guardedAgents,
@@ -87,7 +90,7 @@ function readFile(path: string): string {
 
 const MAX_VERIFIERS = 1_000
 
-/** By the sealed `auth`: a change elsewhere must not make every agent ask its provider for its keys again. */
+/** Kept by the sealed `auth`: a change elsewhere must not make every agent load the keys of its provider again. */
 function agentVerifiers(build: (sealed: string) => VerifyToken | undefined) {
   const verifiers = new Map<string, VerifyToken | undefined>()
   return ({ auth }: Agent): VerifyToken | undefined => {

@@ -38,13 +38,13 @@ export type App = FirstStart & {
   engine: 'sqlite' | 'postgres'
   parts: Parts
   jobs: Jobs
-  /** Ready → draining → what runs has finished → everything is closed. */
+  /** Reports not ready, lets running requests finish, then closes everything. */
   stop(): Promise<void>
 }
 
-/** A test hands in its own clock or log, and its own world to call out to. */
+/** What a test may replace: the clock, the log and the outside world. */
 export type Overrides = {
-  /** Which kind of process this is, to others that use the store at the same time. */
+  /** The kind of this process. Other processes that use the same store see it. */
   kind?: 'service' | 'cli'
   now?: () => number
   log?: Logger
@@ -55,7 +55,7 @@ export type Overrides = {
 const HOUSEKEEPING_MS = 30_000
 /** How long a stop waits for requests that are on their way on idle connections. */
 const LINGER_MS = 1_000
-/** How long a cancelled run's client may take to hear of it. */
+/** How long the service waits until the clients of cancelled runs have their replies. */
 const LAST_WORDS_MS = 1_000
 
 /** Everything below HTTP: what the command line on the host needs too. */
@@ -63,7 +63,7 @@ export async function buildParts(
   config: Config,
   overrides: Overrides = {},
 ): Promise<{ parts: Parts & { audit: OpenTrail }; beginStop(): void; close(): Promise<void> }> {
-  // Closes, in reverse, what was opened before something failed.
+  // If something fails, this closes in reverse what was opened before.
   await using opened = new AsyncDisposableStack()
   const now = overrides.now ?? Date.now
   const log = overrides.log ?? createLog(config.log)
@@ -118,7 +118,9 @@ export async function buildParts(
   return { parts, beginStop: () => stop.abort(), close: () => closing.disposeAsync() }
 }
 
-/** The key that seals what this database holds; another one would open nothing. */
+/**
+ * The key that seals secrets in this database. A start with another key is refused, because it could open none of them.
+ */
 async function checkedMasterKey({ masterKey, data }: Config, { db }: Parts['storage']): Promise<Buffer> {
   const isNew = (await findSetting(db, 'master_key')) === undefined
   const loaded = loadMasterKey({ masterKey, dataDir: data, isNew })
@@ -131,7 +133,7 @@ async function checkedMasterKey({ masterKey, data }: Config, { db }: Parts['stor
 
 export async function startApp(config: Config, overrides: Overrides = {}): Promise<App> {
   await using opened = new AsyncDisposableStack()
-  // Several services may share a PostgreSQL; a SQLite store is served by one.
+  // Several services may share a PostgreSQL database. A SQLite store is served by one service only.
   if (!config.database.url) opened.defer(lockFolder(config.data))
   const { parts, beginStop, close } = await buildParts(config, overrides)
   opened.defer(close)
@@ -145,7 +147,7 @@ export async function startApp(config: Config, overrides: Overrides = {}): Promi
   opened.defer(() => keys.flush().catch((err) => log.warn({ err }, 'could not write when keys were last used')))
   const access = opened.adopt(openAccess(parts), (open) => open.close())
   const replays = opened.adopt(idempotency(parts), (open) => open.close())
-  // What outlived its client's connection is cancelled, and leaves its record, before the store closes.
+  // A run may outlive its client's connection. It is cancelled and its record is written before the store closes.
   opened.defer(() => parts.runtime.close().then(() => parts.live.idle()))
 
   const spend = (key_id: string, code: string) => spendCode(storage.db, parts.keyring, { key_id, code, now: now() })
@@ -165,7 +167,7 @@ export async function startApp(config: Config, overrides: Overrides = {}): Promi
   const { lingerMs = LINGER_MS } = overrides
   opened.defer(async () => {
     beginStop()
-    // What has not ended by then is cancelled while its client can still be told.
+    // Runs that have not ended by then are cancelled while their clients can still get a reply.
     const hurry = setTimeout(() => void parts.runtime.close(), drainTimeout)
     await Promise.all([
       server.close({ lingerMs, drainMs: drainTimeout + LAST_WORDS_MS }),
@@ -176,7 +178,7 @@ export async function startApp(config: Config, overrides: Overrides = {}): Promi
   })
   opened.defer(keepHouse(parts, keys))
 
-  // Once it listens nothing can go wrong any more that would keep the only key from being shown.
+  // The only key is shown after the service listens, when nothing can go wrong any more.
   const url = await server.listen()
   const first = await firstStart(parts)
   const closing = opened.move()
@@ -191,7 +193,7 @@ export async function startApp(config: Config, overrides: Overrides = {}): Promi
   }
 }
 
-/** Returns the way to end it. */
+/** Returns a function that ends it. */
 function keepHouse({ audit, log }: Parts & { audit: OpenTrail }, keys: KeyVerifier): () => void {
   const tidy = () => {
     Promise.all([keys.flush(), audit.tidy()]).catch((err) => log.warn({ err }, 'housekeeping failed'))

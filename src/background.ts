@@ -21,7 +21,7 @@ import * as listeners from './webhooks/listen/listener-store.ts'
 
 const HOUR_MS = 3_600_000
 const FAILED_JOBS_KEPT_MS = 30 * 24 * HOUR_MS
-/** How often the store is searched for what nodes that died have left. */
+/** How often a node searches the store for work that dead nodes have left. */
 const SEARCH_MS = 10_000
 
 export type Background = {
@@ -63,7 +63,10 @@ export function startBackground(parts: Parts): Background {
   }
 }
 
-/** On SQLite what a service held when it died is free when the next one starts; elsewhere when its leases end. */
+/**
+ * Frees what a service held when it died. That is possible on SQLite only, when the next service starts. On PostgreSQL
+ * the leases must end first.
+ */
 export async function freeLeases({ storage, now, log }: Parts): Promise<void> {
   if (storage.engine !== 'sqlite') return
   try {
@@ -104,14 +107,14 @@ function jobHandlers(parts: Parts): Record<string, JobHandler> {
     ...(parts.embedder && { embeddings: embedMemories(parts.embedder, parts) }),
     'memory terms': renewMemories(parts),
     facts: extractFacts(parts),
-    /** Comes with every deleted agent and webhook. */
+    /** Queued with every deletion of an agent or a webhook. */
     purge: sweep(parts, ofDeletedAgents),
-    /** Also finds what an invocation wrote after its agent had gone. */
+    /** It also removes what an invocation wrote after its agent was deleted. */
     retention: { ...sweep(parts, [...old, ...ofDeletedAgents]), every_ms: HOUR_MS },
   }
 }
 
-/** For rows whose counts go with them. */
+/** For rows whose counts must be changed in the same transaction. */
 function inTransaction({ storage }: Parts, remove: Sweepable['remove']): Sweepable['remove'] {
   return (_db, before, limit) => storage.transaction((db) => remove(db, before, limit))
 }

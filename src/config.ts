@@ -19,7 +19,7 @@ import { isRecord, locate, mergeSources, originOf, type Sources, valueAt } from 
 
 export type { Config } from './config/shape.ts'
 
-/** Settings of the command line, at their place in the configuration. Text is read as in the environment. */
+/** Settings from the command line, at their paths in the configuration. Texts are read like environment variables. */
 export type Flags = { config?: string | undefined } & Partially<ConfigInput>
 
 type Partially<T> = T extends readonly unknown[]
@@ -28,7 +28,9 @@ type Partially<T> = T extends readonly unknown[]
     ? { [Key in keyof T]?: Partially<T[Key]> | undefined }
     : T | string
 
-/** A setting as `moorage config show` prints it. A secret is only ever `(set)`; what is not set has no value. */
+/**
+ * A setting as `moorage config show` prints it. A secret is shown as `(set)`. A setting that is not set has no value.
+ */
 export type ShownSetting = { path: string; value: unknown; origin: string }
 
 export type LoadedConfig = { config: Config; settings: ShownSetting[] }
@@ -46,7 +48,10 @@ export class ConfigError extends Error {
 
 const DEFAULT_FILE = 'moorage.yaml'
 
-/** Flag before environment before file before default. Throws a ConfigError that names every mistake. */
+/**
+ * A flag wins over the environment, that over the file, and that over the default. Throws a ConfigError that names
+ * every mistake.
+ */
 export function loadConfig(options: { flags?: Flags; env?: EnvironmentVariables; cwd?: string } = {}): LoadedConfig {
   const { flags = {}, env = process.env, cwd = process.cwd() } = options
   const { config: fileFlag, ...given } = flags
@@ -99,12 +104,12 @@ function show(setting: Setting, config: Config, sources: Sources, schema: Settin
       const keys = Array.isArray(value) ? [...value.keys()] : Object.keys(value)
       return keys.flatMap((key) => leaves(valueAt(value, [key]), [...path, key]))
     }
-    // Durations and sizes read better as they were written.
+    // Durations and sizes are shown as they were written.
     const written = valueAt(sources.input, path) ?? setting.default
     const readable = typeof value === 'number' && typeof written === 'string' ? written : value
     const isHidden = value !== undefined && isSecretAt(schema, path)
     return [{ path: pathText(path), value: isHidden ? '(set)' : readable, origin: originOf(path, sources) }]
   }
-  // Inner settings are met while walking the list or record that holds them.
+  // Inner settings are listed with the list or record that holds them.
   return setting.variable === undefined ? [] : leaves(valueAt(config, setting.path), setting.path)
 }

@@ -1,4 +1,4 @@
-/** Every error a client may hear: the six that the API began with, and ours, with their statuses. */
+/** Every error code that a client may see, and its status. */
 export const STATUS_OF = {
   invalid_request: 400,
   unauthorized: 401,
@@ -62,7 +62,7 @@ export function forbidden(message: string): ApiError {
   return new ApiError('forbidden', message)
 }
 
-/** `retryAfterMs` is rounded up: a client that waits it out gets through. */
+/** `retryAfterMs` is rounded up to seconds, so that a client that waits so long gets through. */
 export function unavailable(message: string, retryAfterMs = 1000, cause?: unknown): ApiError {
   return new ApiError('unavailable', message, { retry_after: Math.max(1, Math.ceil(retryAfterMs / 1000)), cause })
 }

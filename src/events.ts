@@ -2,7 +2,7 @@ import type { Database } from './storage/database.ts'
 import type { Rows } from './storage/journal/batch.ts'
 import type { Write } from './storage/journal/rows.ts'
 
-/** Everything a webhook can hear of. */
+/** Every event that a webhook can receive. */
 export const EVENT_TYPES = [
   'agent.completed',
   'agent.failed',
@@ -16,18 +16,24 @@ export const EVENT_TYPES = [
 export type EventType = (typeof EVENT_TYPES)[number]
 
 /**
- * `agent_id` null concerns no single agent. `data` makes what the event tells, and is called only when somebody listens;
- * it is public: its fields are part of the API.
+ * `agent_id` is null when the event concerns no single agent. `data` makes the content of the event and is called only
+ * if somebody listens. Its fields are part of the API.
  */
 export type NewEvent = { type: EventType; agent_id: string | null; data(): object; time: number }
 
 export type Events = {
-  /** Rows for the journal, so that the event commits with what caused it; none when no webhook asked for it. */
+  /**
+   * The rows of the event, for the journal: they commit with what caused the event. There are none when no webhook
+   * wants it.
+   */
   writes(event: NewEvent): Write[] | Promise<Write[]>
-  /** To be called once these rows are committed: what they announce is then sent at once. Without rows: whatever is due. */
+  /**
+   * Call this after the rows are committed: their deliveries are then sent at once. Without rows, everything that is
+   * due is sent.
+   */
   wake(rows?: Rows): void
-  /** The same inside the caller's transaction, whose commit wakes by itself. */
+  /** Writes the event inside the caller's transaction. The commit wakes the senders by itself. */
   emit(db: Database, event: NewEvent): Promise<void>
-  /** Hears which webhooks have something to send; undefined means any of them may have. */
+  /** The listener hears which webhooks have something to send. Undefined means that any of them may have. */
   onWake(listener: (webhook_ids: ReadonlySet<string> | undefined) => void): void
 }

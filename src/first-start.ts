@@ -12,10 +12,10 @@ import { writeOnce } from './storage/stored-settings.ts'
 
 export const DEMO_AGENT = 'hello'
 
-/** The key that nobody will see again, when this start made one. */
+/** The new admin key, if this start made one. It is shown once and never again. */
 export type FirstStart = { adminKey: string | undefined }
 
-/** A new store gets an admin key and an agent to talk to. Of several nodes that start together one does it. */
+/** Gives a new store an admin key and an agent to talk to. If several nodes start together, one of them does it. */
 export async function firstStart(parts: Parts): Promise<FirstStart> {
   return parts.storage.transaction(async (db) => {
     const { first } = await writeOnce(db, 'first_start', String(parts.now()))

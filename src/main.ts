@@ -15,7 +15,7 @@ async function start(args: string[]): Promise<void> {
   const { config: file, data, ...server } = parseFlags(args)
   const { config } = loadConfig({ flags: { config: file, data, server } })
   const app = await startApp(config)
-  // Better to end, and be started again by whoever watches over it, than to answer nothing but errors.
+  // The process ends and can be started again. Otherwise it would answer every request with an error.
   app.parts.storage.lost.then(fail)
   const stop = (signal: string) => {
     app.parts.log.info({ signal }, 'stopping: requests under way may finish')
@@ -26,10 +26,10 @@ async function start(args: string[]): Promise<void> {
   console.log(banner(app, config.data))
 }
 
-/** Whoever reads what the service prints may go, and so may its terminal: the service stops only when it is told to. */
+/** The process that reads our output may end, and so may the terminal. The service stops only when it is told to. */
 function outliveReaders(): void {
   process.on('SIGHUP', () => {})
-  // The command line, which may have led here, ends with its reader.
+  // The command line, which may have started the service, has a listener that would end the process.
   process.stdout.removeAllListeners('error').on('error', () => {})
 }
 
@@ -65,7 +65,7 @@ function banner({ url, engine, adminKey }: App, data: string): string {
 }
 
 function fail(thrown: unknown): never {
-  // What also went wrong while the start was undone is of less help than its cause.
+  // The first error is the cause. Errors that happened while the start was undone help less.
   const error = thrown instanceof SuppressedError ? thrown.suppressed : thrown
   if (error instanceof ConfigError) {
     console.error(error.problems.join('\n'))

@@ -18,47 +18,55 @@ type Declaration<P extends z.ZodObject, Q extends z.ZodObject, B extends z.ZodTy
   /** The operationId of the OpenAPI document; unique. */
   id: string
   method: Method
-  /** With parameters in braces; `{agent_id}` takes an id or a name, and reaches `run` as the id of an agent that exists. */
+  /**
+   * The path, with parameters in braces. `{agent_id}` takes an id or a name; `run` gets the id of an existing agent.
+   */
   path: `/v1/${string}`
   summary: string
   description?: string
-  /** null: any valid key will do. */
+  /** Null: every valid key may call it. */
   permission: Permission | null
-  /** What it takes instead for what the actor itself started; `run` keeps to that. */
+  /** The permission that is enough for what the actor itself started. `run` checks that. */
   ownPermission?: Permission
   /**
-   * A token that speaks for one user may call it: it shows what is that user's or names nobody, and makes nothing that
-   * acts or listens for others. Such a token gets 403 from every operation that does not say so.
+   * A token that speaks for one user may call it. It shows only what belongs to that user or to nobody, and creates
+   * nothing that acts or listens for others. Such tokens get 403 from every other operation.
    */
   userTokens?: true
   params?: P
   query?: Q
   body?: B
-  /** A request without a body is fine. */
+  /** The body may be absent. */
   bodyOptional?: boolean
   success?: 200 | 201 | 202
   /** Takes an Idempotency-Key. */
   idempotent?: boolean
-  /** The reply shows a secret once: it is stored encrypted for replays. */
+  /** The reply shows a secret once, so it is stored encrypted for repeated requests. */
   secret?: boolean
-  /** Mutations run in one transaction unless they say false; then `run` may return what it leaves as `Unwritten`. */
+  /** A mutation runs in one transaction unless this is false. Then `run` may return what it leaves as `Unwritten`. */
   transaction?: boolean
-  /** Mutations are audited unless they say false: invocations leave receipts instead. */
+  /** Mutations are audited unless this is false. Invocations have receipts instead. */
   audit?: false
   /**
-   * The name by which `security.mfa.requiredFor` protects it, beside `delete` for every DELETE and `update` for every
-   * PATCH and PUT; `always` asks for a code whatever the policy says.
+   * The name by which `security.mfa.requiredFor` protects the operation. Every DELETE also has the name `delete`, and
+   * every PATCH and PUT the name `update`. `always` asks for a code under every policy.
    */
   mfa?: ProtectedName | 'always'
-  /** Body fields that say who may do what: to name one takes a code under every policy. */
+  /** Body fields that change who may do what. A body with one of them needs a code under every policy. */
   accessFields?: readonly string[]
-  /** The agent (id or name) that it touches without being under its path; that agent's own security holds then too. */
+  /**
+   * The agent (id or name) that the operation concerns although its path does not name it. That agent's own security
+   * applies too.
+   */
   concerns?(input: Input<P, Q, B>, db: Database): Promise<string | null>
   /** The shape of a 202 reply, for an operation that can go on in the background. */
   accepted?: z.ZodType
-  /** Can answer as a stream of events: when asked to, or `always`. `replay` gives the events of a reply that is repeated. */
+  /**
+   * The operation can answer with a stream of events, when asked to or `always`. `replay` makes the events of a
+   * repeated reply.
+   */
   streams?: { always?: boolean; replay?(data: never): StreamEvent[] }
-  /** What may go wrong besides what the pipeline itself answers. */
+  /** The errors of the operation, besides those of the pipeline. */
   errors?: ErrorCode[]
 }
 
@@ -70,12 +78,12 @@ type Input<P extends z.ZodObject, Q extends z.ZodObject, B extends z.ZodType> = 
 
 type Answer<D extends z.ZodType, I extends z.ZodType> =
   | { data: D; list?: never; lines?: never }
-  /** The shape of one item; `run` returns a page of them. */
+  /** The shape of one item; `run` returns a page of items. */
   | { list: I; data?: never; lines?: never }
-  /** The shape of one line; `run` returns them one by one, and they are sent as they come. */
+  /** The shape of one line; `run` returns an iterable, and each line is sent when it comes. */
   | { lines: I; data?: never; list?: never }
 
-/** An operation once declared, as the pipeline, the OpenAPI document and the tests read it. */
+/** A declared operation, as the pipeline, the OpenAPI document and the tests read it. */
 export type Operation = Declaration<z.ZodObject, z.ZodObject, z.ZodType> &
   Answer<z.ZodType, z.ZodType> & {
     run(input: { params: unknown; query: unknown; body: unknown }, context: Context): Promise<unknown>
@@ -118,7 +126,9 @@ export function operation(declared: unknown): unknown {
   return declared
 }
 
-/** Whether the operation changes something; then it runs in a transaction and takes an Idempotency-Key on POST and PATCH. */
+/**
+ * Whether the operation changes something. Then it runs in a transaction, and POST and PATCH take an Idempotency-Key.
+ */
 export function changes({ method }: { method: string }): boolean {
   return method !== 'GET'
 }

@@ -16,13 +16,16 @@ export const TimeInput = z
   })
   .meta({ format: 'date-time' })
 
-/** What people and models write: it may have lines. The transport refuses U+0000, which PostgreSQL cannot hold. */
+/**
+ * Text that people and models write; it may have several lines. The transport refuses U+0000, which PostgreSQL cannot
+ * hold.
+ */
 export const Text = (max: number, min = 1) => z.string().min(min).max(max)
 
-/** What a thing is called, or told apart by. */
+/** A name or an id: text of one line. */
 export const Label = (max: number, min = 1) => Text(max, min).regex(ONE_LINE, NOT_ONE_LINE)
 
-/** A free-form object that belongs to the client. Its size is looked at first: what is in it takes long to check. */
+/** A free-form object of the client. Its size is checked first, because it takes long to check its content. */
 export const Metadata = z.preprocess(
   (value, context) => {
     if (Buffer.byteLength(JSON.stringify(value) ?? '') <= 65_536) return value
@@ -35,7 +38,10 @@ export const Metadata = z.preprocess(
 const DEFAULT_LIMIT = 10
 const MAX_LIMIT = 100
 
-/** `limit`, `offset`, `sort` over the allowed fields, and the list's filters. The newest come first unless it says otherwise. */
+/**
+ * The query of a list: `limit`, `offset`, `sort` by one of the fields, and the list's filters. The default order is
+ * newest first.
+ */
 export function listQuery<const Field extends string, Filters extends z.ZodRawShape>(
   fields: readonly Field[],
   filters: Filters,
@@ -52,7 +58,7 @@ export function listQuery<const Field extends string, Filters extends z.ZodRawSh
 
 const DAY_SECONDS = 86_400
 
-/** How long a secret goes on working beside the one that replaces it; 0 ends it now. */
+/** How long the old secret stays valid beside the new one; 0 ends it now. */
 export const RotationBody = z.strictObject({
   grace_period_seconds: z
     .int()
@@ -62,8 +68,9 @@ export const RotationBody = z.strictObject({
 })
 
 /**
- * What was stored under an older shape, through today's: fields that did not exist then have their defaults, fields
- * that exist no more are gone. It was valid when it was stored, so a rule that came later does not refuse it.
+ * Reads a stored value through today's shape. Fields that did not exist when it was stored get their defaults, and
+ * fields that no longer exist are dropped. The value was valid when it was stored, so rules that came later do not
+ * refuse it.
  */
 export function parseStored<Shape extends z.ZodType>(shape: Shape, stored: unknown): z.output<Shape> {
   return fillIn(shape, stored) as z.output<Shape>
@@ -84,7 +91,7 @@ function fillIn(shape: z.core.$ZodType, stored: unknown): unknown {
   return stored
 }
 
-/** The option whose name the value bears, as `type` says which tool a tool is. */
+/** The option of a union that the value belongs to, as its field (for example `type`) says. */
 function optionOf({ def, options }: z.ZodDiscriminatedUnion, stored: unknown): z.core.$ZodType | undefined {
   if (!isObject(stored)) return undefined
   const { [def.discriminator]: name } = stored
@@ -99,7 +106,7 @@ function isObject(value: unknown): value is Record<string, unknown> {
 
 type Bare<T> = T extends z.ZodDefault<infer Inner> | z.ZodPrefault<infer Inner> ? Inner : T
 
-/** The fields of a shape without their defaults: for what is answered, and for a PATCH. */
+/** The fields of a shape without their defaults, for replies and for PATCH bodies. */
 export function bareShape<S extends z.ZodRawShape>(shape: S): { [K in keyof S]: Bare<S[K]> } {
   const bare = Object.entries(shape).map(([name, field]) => [
     name,

@@ -8,20 +8,20 @@ export type Rendered = {
   status: number
   headers: Record<string, string>
   body: string
-  /** In place of a body, sent as they come. */
+  /** Lines that are sent as they come, instead of a body. */
   lines?: AsyncIterable<string>
 }
 
 /**
- * The way in which one kind of client speaks with us. A dialect says how a request becomes an operation's input and how a
- * reply, an error and an event of a stream are written; what may be done is not its business.
+ * The way in which one kind of client speaks with us. A dialect says how a request becomes an operation's input, and
+ * how a reply, an error and an event of a stream are written. It does not decide what a client may do.
  */
 export type Dialect = {
   name: string
   routes(operations: readonly Operation[]): Route[]
-  /** What shows who asks, in the form of an Authorization header. */
+  /** The credentials of the request, in the form of an Authorization header. */
   authorization(headers: IncomingHttpHeaders): string | undefined
-  /** Headers of every reply, whatever it says. */
+  /** The headers that every reply has. */
   headers(request_id: string): Record<string, string>
   /** `result` is what the operation returned; `path` and `paging` are what the request asked for. */
   reply(operation: Operation, result: unknown, asked: { path: string; paging: unknown }): Rendered
@@ -38,7 +38,7 @@ export type Route = {
   method: string
   /** With parameters in braces. */
   path: string
-  /** The body in the operation's words; its shape is checked later. */
+  /** The body as the operation expects it; its shape is checked later. */
   readBody(bytes: Buffer | undefined): unknown
   readQuery(raw: string): Record<string, unknown>
 }

@@ -1,5 +1,5 @@
 import type { Dialect } from './dialect.ts'
 import { moorage } from './moorage.ts'
 
-/** Every dialect that is spoken here. The first one answers where the path belongs to none. */
+/** Every dialect that we speak. The first one answers on paths that belong to no dialect. */
 export const dialects: readonly [Dialect, ...Dialect[]] = [moorage]

@@ -14,7 +14,7 @@ const CLOSE_BRACKET = 0x5d
 
 const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
 
-/** What the operation gets: an empty object where a body is absent and may be. */
+/** The body of the request. It is an empty object when the body is optional and absent. */
 export function readBody({ body, bodyOptional }: Operation, bytes: Buffer | undefined): unknown {
   if (bytes === undefined || bytes.length === 0) {
     if (!body || bodyOptional) return {}
@@ -26,8 +26,8 @@ export function readBody({ body, bodyOptional }: Operation, bytes: Buffer | unde
 }
 
 /**
- * Strict JSON from bytes. What would be slow to parse and check only to be refused is refused by its bytes: 400 000
- * nested arrays, an object of 80 000 fields.
+ * Parses strict JSON. Some bodies take long to parse and would be refused anyway, for example 400 000 nested arrays or
+ * an object of 80 000 fields. They are refused by their bytes, before they are parsed.
  */
 function parseJson(bytes: Buffer): unknown {
   const lost = findLostNumber(bytes)
@@ -43,7 +43,8 @@ function parseJson(bytes: Buffer): unknown {
   } catch {
     throw badBody('The body is not valid JSON')
   }
-  // Only an escape can bring in a NUL or half a surrogate pair: the bytes were valid UTF-8, and JSON forbids raw controls.
+  // Only an escape can bring in a NUL or half a surrogate pair: the bytes are valid UTF-8, and JSON forbids raw control
+  // characters.
   if (text.includes('\\u') || text.includes('__proto__')) refuseUnsafe(value)
   if (lost !== undefined) {
     const field = fieldAfter(bytes.toString('utf8', 0, lost))
@@ -53,12 +54,12 @@ function parseJson(bytes: Buffer): unknown {
 }
 
 /**
- * Of each object or array that is open: how many commas it had; those of arrays are not counted. Shared, because to make
- * one costs more than most bodies; a body is gone over in one go.
+ * How many commas each open object has so far; those of arrays are not counted. All bodies share one array, because a
+ * new one costs more than most bodies do. That is safe: a body is scanned without a pause.
  */
 const commas = new Float64Array(MAX_DEPTH + 1)
 
-/** Refuses what is unwieldy; on the way it finds where the first number begins that would not stay what it is. */
+/** Refuses a body that is too deep or too wide. Returns where the first number begins that JavaScript would change. */
 function findLostNumber(bytes: Buffer): number | undefined {
   let depth = 0
   let inString = false

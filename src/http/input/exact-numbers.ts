@@ -7,7 +7,7 @@ const ZERO = 0x30
 const NINE = 0x39
 const LARGE_E = 0x45
 const SMALL_E = 0x65
-/** No number of so many characters is lost: 15 digits are kept, and so is 1e99. */
+/** JavaScript keeps every number of at most so many characters: 15 digits without an exponent, or 1e99 with one. */
 const SURE_CHARACTERS = 15
 const SURE_WITH_EXPONENT = 4
 
@@ -15,14 +15,14 @@ export function startsNumber(byte: number | undefined): boolean {
   return byte === MINUS || isDigit(byte)
 }
 
-/** Behind the last character that can belong to the number. */
+/** The position after the last character that can belong to the number. */
 export function endOfNumber(bytes: Buffer, start: number): number {
   let end = start + 1
   while (isOfNumber(bytes[end])) end++
   return end
 }
 
-/** Whether the number in these bytes would not stay what it is. Most are told by their length. */
+/** Whether JavaScript would change the number in these bytes. For most numbers the length is enough to decide. */
 export function isLost(bytes: Buffer, start: number, end: number): boolean {
   const length = end - start
   if (length <= SURE_WITH_EXPONENT) return false
@@ -31,12 +31,12 @@ export function isLost(bytes: Buffer, start: number, end: number): boolean {
 }
 
 /**
- * JavaScript would make `null` of 1e400, 0 of 1e-400, and round a whole number of more than 15 digits. Digits behind the
- * point are not counted: what has them is not meant to be exact.
+ * JavaScript would read 1e400 as infinity and 1e-400 as 0, and would round a whole number of more than 15 digits.
+ * Digits after the point are not counted: a number that has them is not meant to be exact.
  */
 function isKept(text: string): boolean {
   const value = Number(text)
-  // It is no number at all: the JSON parser says so.
+  // The text is no number at all: the JSON parser will say so.
   if (Number.isNaN(value)) return true
   if (!Number.isFinite(value)) return false
   const given = scientific(text)
@@ -46,7 +46,10 @@ function isKept(text: string): boolean {
 
 type Scientific = { sign: string; digits: string; exponent: number }
 
-/** Digits without zeros at either end, and the power of ten that they are multiplied by: below 0 for no whole number. */
+/**
+ * The digits without zeros at either end, and the power of ten to multiply them by. A power below 0 means that the
+ * number is not whole.
+ */
 function scientific(text: string): Scientific {
   const [, sign = '', whole = '', fraction = '', power = '0'] = NUMBER.exec(text) ?? []
   const all = `${whole}${fraction}`
@@ -61,7 +64,7 @@ function isSame(a: Scientific, b: Scientific): boolean {
   return a.sign === b.sign && a.digits === b.digits && a.exponent === b.exponent
 }
 
-/** Where JSON that begins so goes on, as a path of fields and places: `context.amounts.2`. */
+/** The field at which the given beginning of a JSON text stops, as a path of names and indexes: `context.amounts.2`. */
 export function fieldAfter(json: string): string {
   const path: (string | number)[] = []
   for (const [token] of json.matchAll(TOKEN)) {

@@ -5,11 +5,12 @@ import { validate } from './validate.ts'
 const INTEGER = /^-?(0|[1-9]\d{0,15})$/
 
 /**
- * Makes a strict reader of query strings out of a shape. A field that the shape calls an integer is one only when it is
- * written as one: `1e2`, `0x10` and `10.0` are not.
+ * Makes a strict reader of query strings from a shape. An integer must be written as one: `1e2`, `0x10` and `10.0` are
+ * refused.
  */
 export function queryReader(shape: z.ZodObject): (raw: string) => Record<string, unknown> {
-  // Both are worked out when they are first needed: a start need not wait, and most requests have no query.
+  // Both values are worked out when they are first needed, so that the service starts quickly. Most requests have no
+  // query.
   let ofNothing: Readonly<Record<string, unknown>> | undefined
   let integers: ReadonlySet<string> | undefined
   return (raw) => {
@@ -20,7 +21,8 @@ export function queryReader(shape: z.ZodObject): (raw: string) => Record<string,
       const field = name.slice(0, 100)
       if (Object.hasOwn(values, field)) throw invalid({ field, error: 'is given more than once' })
       if (integers.has(field) && !INTEGER.test(text)) throw invalid({ field, error: 'must be a whole number' })
-      // defineProperty: a parameter named __proto__ must become a field like any other, so that it is refused as unknown.
+      // defineProperty, because a parameter named __proto__ must become an ordinary field. It is then refused as
+      // unknown.
       const value = integers.has(field) ? Number(text) : text
       Object.defineProperty(values, field, { value, enumerable: true })
     }

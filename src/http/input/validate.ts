@@ -3,7 +3,7 @@ import { ApiError, type ErrorDetail, invalid } from '../../errors.ts'
 
 const MAX_DETAILS = 20
 
-/** The value in its shape, or a 400 that names every field that is wrong. */
+/** Returns the value in its shape, or throws a 400 that names every wrong field. */
 export function validate<T extends z.ZodType>(shape: T, value: unknown): z.output<T> {
   const result = shape.safeParse(value)
   if (result.success) return result.data
@@ -24,7 +24,7 @@ function toDetails(issue: z.core.$ZodIssue, value: unknown): ErrorDetail[] {
       error: 'unknown field',
     }))
   }
-  // A union's own message says nothing; the branch that came furthest does.
+  // The message of a union says nothing useful. The option that matched furthest has the better message.
   if (issue.code === 'invalid_union') {
     const branch = issue.errors.toSorted((a, b) => depth(b) - depth(a))[0]
     if (branch && branch.length > 0) {

@@ -8,11 +8,11 @@ import type { SpendCode } from './guards/require-code.ts'
 import type { Idempotency } from './idempotency.ts'
 import type { FoundAgent, GuardedAgent } from './stages.ts'
 
-/** What the edge needs from the rest of the house; it knows no slice. */
+/** What the edge gets from the rest of the house, so that it knows no slice. */
 export type Edge = {
   parts: Parts
   operations: readonly Operation[]
-  /** What the service asks of every request, as its files say now. */
+  /** What the service asks of every request, with the present content of the files that its settings name. */
   gate(): Gate
   verifyKey: VerifyKey
   verifyToken: VerifyToken | undefined

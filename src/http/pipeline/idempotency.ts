@@ -15,22 +15,22 @@ const PURPOSE = 'idempotency'
 const REPLAYED = 'Idempotent-Replayed'
 const KEY = /^[\x21-\x7e]{1,255}$/
 
-/** A request that may be sent again. `secret` replies are stored encrypted. */
+/** A request that may be sent again. If `secret` is set, its reply is stored encrypted. */
 export type Repeatable = { scope: string; key: string; fingerprint: string; secret: boolean }
 
-/** Held while the request runs. Its reply is stored with its effects, so that both are kept or neither. */
+/** The right to run the request. Its reply is stored together with its effects, or neither is. */
 export type Held = {
-  /** For an entry of the journal. */
+  /** The reply as a part of a journal entry. */
   ending(reply: Rendered): Ending
-  /** In the transaction of the effects; false when another run has taken over. */
+  /** Stores the reply in the transaction of the effects. Returns false when another run has taken over. */
   complete(db: Database, reply: Rendered): Promise<boolean>
   isOurs(): Promise<boolean>
 }
 
 export type Idempotency = {
-  /** Runs the request, waits for the run under way, or answers what it answered before. */
+  /** Runs the request, or waits for the run under way, or returns the stored reply. */
   once(request: Repeatable, run: (held: Held) => Promise<Rendered>): Promise<Rendered>
-  /** Resolves when nothing runs under a key any more. */
+  /** Resolves when no run holds a key any more. */
   close(): Promise<void>
 }
 
@@ -44,7 +44,8 @@ export function idempotency(options: Options): Idempotency {
   const running = new Map<string, { lease: Lease; fingerprint: string; ended: Promise<void> }>()
   let claimed = 0
 
-  // A long run keeps its claim, a dead process loses it. What a run that lost its claim leaves is not written anyway.
+  // A long run keeps its claim, and a dead process loses it. Nothing is done when a claim is lost: what such a run
+  // leaves cannot be written anyway.
   const stopRenewing = keepLeases(claims.CLAIMS, {
     db: storage.db,
     now,
@@ -86,7 +87,7 @@ export function idempotency(options: Options): Idempotency {
     } finally {
       if (!stored)
         await claims.release(storage.db, lease).catch((err) => log.warn({ err }, 'could not free an Idempotency-Key'))
-      // Another run may have taken the key over meanwhile: its entry stays.
+      // Another run may have taken over the key meanwhile. Its entry stays.
       if (running.get(id)?.lease === lease) running.delete(id)
       ended.resolve()
     }
@@ -99,7 +100,8 @@ export function idempotency(options: Options): Idempotency {
       const deadline = performance.now() + waitMs
       let waited = false
       for (;;) {
-        // A run on this node is known without asking the store, where its lease can seem to have ended after a jump of the clock.
+        // A run on this node is found here, without the store: after a jump of the clock its lease may seem to have
+        // ended there.
         const known = running.get(id)
         if (known && known.fingerprint !== print) throw keyReused()
         if (!known) {
@@ -108,7 +110,8 @@ export function idempotency(options: Options): Idempotency {
           const found = await claims.claim(storage.db, lease, print, { now: time, isDead })
           if (found.state === 'claimed') {
             if (!waited || !stopping.aborted) return runClaimed(lease, request, run)
-            // The stop ended the run that this retry waited for, and would end another one too.
+            // The service is stopping. That ended the run which this retry waited for, and it would end another run
+            // too.
             await claims.release(storage.db, lease)
             throw serviceStops()
           }
@@ -136,7 +139,7 @@ function pause(ms: number): Promise<void> {
   return new Promise((resolve) => setTimeout(resolve, Math.max(0, ms)).unref())
 }
 
-/** The header's key, undefined when absent. Quotes around it (the IETF draft's form) do not make another key. */
+/** The key in the header, or undefined. Quotes around it, as in the IETF draft, do not make it another key. */
 export function readIdempotencyKey(message: IncomingMessage): string | undefined {
   if (message.headers['idempotency-key'] === undefined) return undefined
   const values = message.headersDistinct['idempotency-key'] ?? []

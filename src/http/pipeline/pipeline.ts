@@ -15,19 +15,19 @@ import { runAdmitted } from './run-admitted.ts'
 import type { Admitted, Arrived, Known, PathParams } from './stages.ts'
 
 /**
- * The steps of a request, in this order. A request is authenticated once and may carry several calls: each is counted,
- * authorised and run. A step returns a promise only where somebody must be asked, because most need not wait.
+ * The steps of a request, in this order. A request is authenticated once and may carry several calls: each call is
+ * counted, authorised and run. A step returns a promise only when it has to wait, because most do not.
  */
 export type Pipeline = {
-  /** Every request but the probes: its address, the service's gate, what pages in browsers may read. */
+  /** Checks the address, the service's gate and the page's origin of every request, except for health checks. */
   enter(arrived: Arrived): void | Promise<void>
-  /** Who asks. */
+  /** Finds out who asks. */
   authenticate(arrived: Arrived): Known | Promise<Known>
-  /** The rate limits of the actor and of the service. */
+  /** Applies the rate limits of the actor and of the service. */
   count(known: Known): void | Promise<void>
-  /** Whether the actor may have this operation on this agent; before the body is read. */
+  /** Decides whether the actor may have this operation on this agent, before the body is read. */
   authorise(known: Known, route: Route, params: PathParams): Admitted | Promise<Admitted>
-  /** With the body: second factor, validate, once, run, render. */
+  /** With the body: asks for a second factor, validates, runs once, renders. */
   run(admitted: Admitted, body: Buffer | undefined, channel: ReplyChannel): Promise<Rendered>
 }
 
@@ -54,7 +54,7 @@ export function pipeline(edge: Edge): Pipeline {
   }
 }
 
-/** Answered from memory: whoever asks has shown no key yet. */
+/** Answered from memory, because a client that has shown no key yet must not cause a query. */
 async function findGate({ guardedAgents }: Edge, ref: string): Promise<Gate | undefined> {
   return (await guardedAgents()).find(({ id, name }) => id === ref || name === ref)?.gate
 }

@@ -4,7 +4,7 @@ import type { Arrived } from './stages.ts'
 
 const REFUSALS = new Set<ErrorCode>(['unauthorized', 'mfa_required', 'forbidden', 'https_required', 'rate_limited'])
 
-/** Tells the audit log who was not let in; other errors are no refusals. */
+/** Tells the audit log about a request that was refused. Other errors are not reported. */
 export function reportRefusal(audit: AuditTrail, arrived: Arrived, { code }: ApiError): void {
   if (!REFUSALS.has(code)) return
   const { trace, route, request_id, address } = arrived

@@ -11,7 +11,7 @@ import { fingerprint, readIdempotencyKey } from './idempotency.ts'
 import { type Input, runOperation } from './run-operation.ts'
 import type { Admitted, Arrived, FoundAgent } from './stages.ts'
 
-/** Runs what the actor was admitted to: second factor, validate, once, run, render. */
+/** Runs an admitted call: asks for a second factor, validates, runs once, renders. */
 export async function runAdmitted(
   edge: Edge,
   admitted: Admitted,
@@ -21,7 +21,7 @@ export async function runAdmitted(
   const { arrived, actor, route } = admitted
   const { operation, dialect } = route
   const body = route.readBody(bytes)
-  // Some operations concern an agent that only their input names. That agent may want a code too.
+  // Some operations concern an agent that only their input names. That agent may ask for a code too.
   const early = operation.concerns && readInput(admitted, body)
   const agent = early ? await enterConcerned(edge, admitted, early) : admitted.agent
   const asked = requireCode(admitted, body, { gates: gatesOf(edge, agent), spend: edge.spendCode })
@@ -49,7 +49,7 @@ export async function runAdmitted(
     fingerprint: fingerprint(operation.method, path, arrived.query, body),
     secret: operation.secret ?? false,
   }
-  // Whoever sends a key will ask again: the run goes on without its client.
+  // A client that sends an idempotency key can ask again, so the run goes on when the client hangs up.
   const unattended = { ...channel, onHangUp: undefined }
   return edge.idempotency.once(repeatable, (held) => runOperation(edge.parts, call, unattended, held))
 }
@@ -63,7 +63,7 @@ function readInput({ arrived, route, params }: Admitted, body: unknown): Input {
   }
 }
 
-/** Past the security of the agent that the operation concerns, if that is one. */
+/** Checks the security of the agent that the operation concerns, if there is one. */
 async function enterConcerned(
   edge: Edge,
   { arrived, actor, route, agent: named }: Admitted,
@@ -82,7 +82,7 @@ function gatesOf({ gate }: Edge, agent: FoundAgent | undefined) {
   return agent?.gate ? [gate(), agent.gate] : [gate()]
 }
 
-/** A list shows nothing of these, as their own routes would show nothing to this request. */
+/** The agents that a list must leave out, because this request does not pass their own gates. */
 async function findClosed(arrived: Arrived, { guardedAgents, parts }: Edge): Promise<string[]> {
   const time = parts.now()
   const closed = (await guardedAgents()).filter(({ gate }) => !passesGate(arrived, gate, time))
@@ -90,8 +90,8 @@ async function findClosed(arrived: Arrived, { guardedAgents, parts }: Edge): Pro
 }
 
 /**
- * Users for whom an application signs tokens under one name must not meet each other's answers. As JSON, because both
- * parts may hold any separator.
+ * One application may sign tokens for many users under one name. They must not get each other's answers, so the user is
+ * part of the scope. It is JSON, because both parts may contain any separator.
  */
 function repeatScope({ id, scope }: Actor): string {
   return scope.user_id === null ? id : JSON.stringify([id, scope.user_id])

@@ -11,7 +11,7 @@ import type { JournalEntry } from '../../storage/journal/entry.ts'
 import type { Dialect, Rendered } from '../dialects/dialect.ts'
 import type { Held } from './idempotency.ts'
 
-/** What an operation is called with, in its shapes. */
+/** The input of an operation, in its shapes. */
 export type Input = { params: Record<string, unknown>; query: Record<string, unknown>; body: unknown }
 
 /** One operation to run, and for whom. */
@@ -19,20 +19,23 @@ export type Call = {
   dialect: Dialect
   operation: Operation
   input: Input
-  /** The names of the fields that were sent. */
+  /** The names of the fields in the body. */
   fields: string[]
   actor: Actor
-  /** The agent that it is about. */
+  /** The agent that the call is about. */
   agent_id: string | null
   path: string
   request_id: string
-  /** Null on the host itself. */
+  /** Null for the command line on the host. */
   address: string | null
-  /** The agents whose own gate the request does not pass. */
+  /** The agents whose own gates the request does not pass. */
   closedAgents(): Promise<readonly string[]>
 }
 
-/** The effects, their audit entry and, for a request that may be repeated, its reply commit together. */
+/**
+ * Runs the operation. Its effects, their audit entry and, for a request that may be repeated, its reply commit
+ * together.
+ */
 export async function runOperation(parts: Parts, call: Call, channel: ReplyChannel, held?: Held): Promise<Rendered> {
   const { operation, input } = call
   if (changes(operation) && operation.transaction !== false) {
@@ -45,7 +48,7 @@ export async function runOperation(parts: Parts, call: Call, channel: ReplyChann
     })
   }
   const { db } = parts.storage
-  // Outside of a transaction a crash could come between the change and its entry, so one is written before.
+  // Without a transaction a crash can come between the change and its audit entry, so another entry is written before.
   if (isAudited(operation)) await recordChange(parts, call, 'started', undefined, db)
   const result = await operation.run(input, contextOf(parts, call, channel, db))
   const written = result instanceof Unwritten ? await write(parts, call, result, held) : undefined
@@ -55,7 +58,7 @@ export async function runOperation(parts: Parts, call: Call, channel: ReplyChann
   return reply
 }
 
-/** What the client wants is written out: a second spread would cost more than all the rest. */
+/** The fields of the channel are written out one by one: a second spread would be slower than everything else here. */
 function contextOf(parts: Parts, call: Call, channel: ReplyChannel, db: Database): Context {
   const { actor, request_id } = call
   return {
@@ -73,13 +76,13 @@ function contextOf(parts: Parts, call: Call, channel: ReplyChannel, db: Database
 }
 
 function replyTo({ dialect, operation, input, path }: Call, result: unknown): Rendered {
-  // A search has its page in the body.
+  // A search has its paging in the body.
   const asked = { path, paging: operation.method === 'GET' ? input.query : input.body }
   if (!(result instanceof KnownAnswer)) return dialect.reply(operation, result, asked)
   return result.replyIn(dialect, () => dialect.reply(operation, result.answer, asked))
 }
 
-/** What the operation left and, for a request that may be repeated, the reply go to disk in one commit. */
+/** Writes what the operation left, and the reply of a request that may be repeated, in one commit. */
 async function write(
   { journal }: Parts,
   call: Call,
@@ -98,7 +101,7 @@ async function write(
   }
 }
 
-/** The entry, and with it the reply for whoever repeats the request. */
+/** Adds the reply to the entry, for requests that are repeated. */
 function withReply(entry: JournalEntry, held: Held, reply: Rendered): JournalEntry {
   return { ...entry, endings: [...(entry.endings ?? []), held.ending(reply)] }
 }

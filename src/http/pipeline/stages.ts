@@ -9,37 +9,37 @@ import type { Dialect, Route } from '../dialects/dialect.ts'
 export type FoundAgent = {
   id: string
   gate: Gate | undefined
-  /** Of the agent's own `auth`. */
+  /** Checks tokens against the agent's own `auth`. */
   verifyToken: VerifyToken | undefined
 }
 
 export type GuardedAgent = { id: string; name: string; gate: Gate }
 
-/** What a path names, by the names of its parameters. */
+/** The values of the parameters in the path, by name. */
 export type PathParams = Readonly<Record<string, string>>
 
-/** The first stage: a request of which nothing is known but what it says itself. */
+/** The first stage: nothing is known about the request except what it says itself. */
 export type Arrived = {
   readonly message: IncomingMessage
   readonly dialect: Dialect
-  /** Undefined on a path that is no dialect's. */
+  /** Undefined when no dialect has this path. */
   readonly route: Route | undefined
   readonly params: PathParams
   readonly request_id: string
   readonly started: number
   readonly path: string
   readonly query: string
-  /** Headers of the reply, whatever it will be. */
+  /** The headers that the reply will have in any case. */
   readonly headers: Record<string, string>
-  /** The client speaks TLS, to us or to a trusted proxy. */
+  /** Whether the client uses TLS, to us or to a trusted proxy. */
   readonly secure: boolean
   /** The client's address, seen through trusted proxies. */
   address: string
-  /** The limit nearest to its end. */
+  /** The limit with the least left. */
   rate: Decision | undefined
-  /** There when a page of a listed origin may read the reply. */
+  /** Set when a page of a listed origin may read the reply. */
   cors: Cors | undefined
-  /** What the log and the audit trail tell of the request, however far it came. */
+  /** What the log and the audit trail say about the request, however far it came. */
   readonly trace: { actor: Actor | null; agent_id: string | null }
 }
 
@@ -51,7 +51,7 @@ export type Admitted = {
   readonly arrived: Arrived
   readonly actor: Actor
   readonly route: Route
-  /** `agent_id` is the id, however the path names the agent. */
+  /** `agent_id` is always the id, even if the path has the agent's name. */
   readonly params: PathParams
   /** The agent that the path names. */
   readonly agent: FoundAgent | undefined

@@ -3,7 +3,10 @@ import type { Logger } from '../../lib/log.ts'
 import { isOvertaken, isPassing } from '../../storage/failures.ts'
 import { BacklogFullError } from '../../storage/journal/journal.ts'
 
-/** What the client hears of an error that is not meant for it: only that it was not the client's fault. */
+/**
+ * Turns any error into one that the client may see. Of an unexpected error the client hears only that it was not at
+ * fault.
+ */
 export function toApiError(error: unknown, log: Logger, request_id: string): ApiError {
   if (error instanceof ApiError) return error
   if (error instanceof BacklogFullError) return unavailable('The service is overloaded, try again shortly', 1000, error)

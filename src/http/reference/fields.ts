@@ -3,7 +3,7 @@ import type { OpenApi, Parameter, ShownSchema } from './openapi-document.ts'
 
 const DEEPEST = 4
 
-/** The fields of an object, each with what it takes; objects inside fold open. */
+/** The fields of an object and what each one takes. Objects inside can be folded open. */
 export function fieldList(schema: ShownSchema, document: OpenApi, depth = 0): Html {
   const shape = objectIn(schema, document)
   const required = shape.required ?? []
@@ -37,7 +37,7 @@ function describe(field: ShownSchema, document: OpenApi): Html {
   return html`${text && html`<p>${prose(text)}</p>`}${limits(withoutNull(resolved))}`
 }
 
-/** What the type does not say: bounds, choices, the default. */
+/** What the type does not say: bounds, choices and the default. */
 function limits(schema: ShownSchema): Html {
   const { minimum, maximum, minLength, maxLength, pattern } = schema
   const choices = schema.enum ?? schema.items?.enum
@@ -77,7 +77,7 @@ function withoutNull(schema: ShownSchema): ShownSchema {
     : schema
 }
 
-/** The object a field holds, alone, in a list, or as one of several kinds. */
+/** The object that a field holds: directly, in a list, or as one of several kinds. */
 function innerObject(field: ShownSchema, document: OpenApi): ShownSchema | undefined {
   if (field.$ref?.includes('__schema')) return undefined
   const shape = withoutNull(resolve(field, document))

@@ -17,7 +17,7 @@ export class Html {
 
 type Part = Html | string | number | false | undefined | Part[]
 
-/** What is put in is text, and escaped, unless it is markup made the same way. */
+/** Escapes the inserted values as text, except for markup that was made by this function. */
 export function html(strings: TemplateStringsArray, ...parts: Part[]): Html {
   return new Html(String.raw({ raw: strings }, ...parts.map(render)))
 }
@@ -32,7 +32,7 @@ function escapeHtml(text: string): string {
   return text.replaceAll(/[&<>"']/g, (character) => ENTITIES[character] ?? '')
 }
 
-/** Words with `code` in backticks. */
+/** Text in which `code` stands in backticks. */
 export function prose(text: string): Html {
   const parts = text.split('`').map((part, index) => (index % 2 === 1 ? html`<code>${part}</code>` : html`${part}`))
   return html`${parts}`

@@ -1,6 +1,6 @@
 import { type OpenApi, operationsOf } from './openapi-document.ts'
 
-/** The API in a page of plain text, for whoever reads with a model: https://llmstxt.org */
+/** The API as one page of plain text, for language models: https://llmstxt.org */
 export function llmsText(document: OpenApi): string {
   const operations = operationsOf(document)
   const groups = document.tags.map(({ name }) => {

@@ -1,4 +1,4 @@
-/** As much of OpenAPI 3.1 as we write, for those who read it: the reference page, the SDK's types, tests. */
+/** The part of OpenAPI 3.1 that we write. The reference page, the SDK's types and tests read it. */
 export type OpenApi = {
   openapi: string
   info: { title: string; version: string; summary: string; description: string }
@@ -13,7 +13,7 @@ export type OperationObject = {
   description?: string
   tags: string[]
   'x-permission'?: string
-  /** Enough for what the key itself started. */
+  /** The permission that is enough for what the key itself started. */
   'x-own-permission'?: string
   parameters: Parameter[]
   requestBody?: { required: boolean; content: { 'application/json': { schema: ShownSchema } } }
@@ -47,7 +47,7 @@ export type ShownSchema = {
   maxItems?: number
 }
 
-/** An operation with its place in the document. */
+/** An operation with its method and path. */
 export type PlacedOperation = OperationObject & { method: string; path: string }
 
 export function operationsOf({ paths }: Pick<OpenApi, 'paths'>): PlacedOperation[] {

@@ -3,7 +3,7 @@ import { STATUS_OF } from '../../errors.ts'
 
 export type JsonSchema = Record<string, unknown>
 
-/** A shape as JSON Schema; what the shape gives an id becomes a component. */
+/** Turns a shape into JSON Schema. A shape with an id becomes a component. */
 export function toSchema(shape: z.ZodType, io: 'input' | 'output', schemas: Record<string, JsonSchema>): JsonSchema {
   const {
     $defs = {},

@@ -4,12 +4,12 @@ import { changes, type Operation, protectedNames } from '../../operation.ts'
 import type { OpenApi } from './openapi-document.ts'
 import { errorSchema, type JsonSchema, paginationSchema, successSchema, toSchema } from './openapi-schemas.ts'
 
-/** JSON lines: the schema is of one line. */
+/** JSON lines: the schema describes one line. */
 const LINES = 'application/x-ndjson'
 
 const DOCUMENT_VERSION = '1.0.0'
 
-/** What the pipeline may answer to any request. */
+/** Errors that the pipeline may answer to any request. */
 const COMMON_ERRORS: ErrorCode[] = [
   'invalid_request',
   'unauthorized',
@@ -22,7 +22,7 @@ const COMMON_ERRORS: ErrorCode[] = [
 const BODY_ERRORS: ErrorCode[] = ['payload_too_large', 'unsupported_media_type']
 const IDEMPOTENCY_ERRORS: ErrorCode[] = ['idempotency_key_in_use', 'idempotency_key_reused']
 
-/** OpenAPI 3.1, read off the declarations. */
+/** Makes the OpenAPI 3.1 document from the declarations. */
 export function openApiDocument(operations: readonly Operation[]): OpenApi {
   const schemas: Record<string, JsonSchema> = { Error: errorSchema(), Pagination: paginationSchema() }
   const paths: OpenApi['paths'] = {}

@@ -3,7 +3,9 @@ import { type Html, html, prose } from './html.ts'
 import { type OpenApi, operationsOf, type PlacedOperation, type ShownSchema } from './openapi-document.ts'
 import { curl, sampleReply } from './samples.ts'
 
-/** The API reference as one page; it reads without scripts, which only add search, copying and the theme switch. */
+/**
+ * The API reference as one page. It can be read without scripts, which only add search, copying and the theme switch.
+ */
 export function referencePage(document: OpenApi): string {
   const operations = operationsOf(document)
   const groups = document.tags.map(({ name }) => ({
@@ -103,13 +105,13 @@ function errorStatuses({ responses }: PlacedOperation): Html {
   return html`${errors.map(([status, { description }]) => html`<span title="${description}">${status}</span>`)}`
 }
 
-/** Inside the envelope: what the operation is about. */
+/** The schema inside the envelope. */
 function dataOf({ properties }: ShownSchema): ShownSchema {
   const data = properties?.data ?? {}
   return data.type === 'array' ? (data.items ?? {}) : data
 }
 
-/** What a reply of JSON lines has in each line. */
+/** The schema of one line of a reply of JSON lines. */
 function lineOf(content: Record<string, { schema: ShownSchema }>): ShownSchema {
   return content['application/x-ndjson']?.schema ?? {}
 }

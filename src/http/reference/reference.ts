@@ -6,7 +6,7 @@ import { referencePage } from './reference-page.ts'
 /** A page that anybody may read. */
 export type OpenPage = { path: string; headers: Record<string, string>; body: () => string }
 
-/** Everything comes from this service: a browser that holds to it asks nobody else for anything. */
+/** Everything comes from this service: the browser must not load anything from elsewhere. */
 const CONTENT_SECURITY_POLICY = [
   "default-src 'none'",
   "script-src 'self'",

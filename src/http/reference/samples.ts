@@ -1,6 +1,6 @@
 import type { OpenApi, PlacedOperation, ShownSchema } from './openapi-document.ts'
 
-/** Values that read well, by the name of the field; shapes without one get something plain of their type. */
+/** Values that read well, by the name of the field. Other fields get a plain value of their type. */
 const BY_NAME: Readonly<Record<string, unknown>> = {
   agent_id: 'hello',
   name: 'support',
@@ -42,7 +42,7 @@ const ID_PREFIX: Readonly<Record<string, string>> = {
   memory_id: 'mem',
 }
 
-/** What the id of a thing starts with, by the tag of its operations. */
+/** The prefix of ids, by the tag of the operations. */
 const TAG_PREFIX: Readonly<Record<string, string>> = {
   agents: 'agt',
   deployments: 'dep',
@@ -55,7 +55,7 @@ const TAG_PREFIX: Readonly<Record<string, string>> = {
   'audit-log': 'aud',
 }
 
-/** What stands in the path of a command for a parameter that is no id. */
+/** The values of path parameters that are not ids. */
 const IN_PATH: Readonly<Record<string, string>> = { agent_id: 'hello', name: 'API_TOKEN', user_id: 'ada' }
 
 const TIME = '2026-11-15T03:11:00.000Z'
@@ -64,7 +64,10 @@ const DEEPEST = 6
 
 export type Io = 'input' | 'output'
 
-/** A value that fits the schema: all of a reply, only what a request must say. `own` are fields that depend on the thing. */
+/**
+ * A value that fits the schema. A reply has every field, a request only the required ones. `own` has the fields that
+ * depend on the resource.
+ */
 export function sample(
   schema: ShownSchema,
   { components }: Pick<OpenApi, 'components'>,
@@ -120,7 +123,7 @@ function plainOf({ type, format, minimum }: ShownSchema, name: string): unknown 
   return null
 }
 
-/** The reply of an operation, as it could be. */
+/** An example of the operation's reply. */
 export function sampleReply({ tags, responses }: PlacedOperation, document: OpenApi): unknown {
   const [, reply] = Object.entries(responses).find(([status]) => status.startsWith('2')) ?? []
   const prefix = TAG_PREFIX[tags[0] ?? '']
@@ -129,7 +132,7 @@ export function sampleReply({ tags, responses }: PlacedOperation, document: Open
     secret: prefix === 'whk' ? 'whsec_…' : 'mrg_…',
     ...(tags[0] === 'secrets' && { name: IN_PATH.name }),
   }
-  // JSON, or one of its lines.
+  // JSON, or one line of JSON lines.
   return sample(Object.values(reply?.content ?? {})[0]?.schema ?? {}, document, 'output', own)
 }
 

@@ -16,19 +16,19 @@ import { checkBodyHeaders, checkTransport } from './transport.ts'
 declare module 'fastify' {
   interface FastifyRequest {
     arrived: Arrived
-    /** There for the handler of a route: the steps before have let the request in. */
+    /** Set for the handler of a route: the steps before it have admitted the request. */
     admitted: Admitted
   }
   interface FastifyContextConfig {
     route?: Route
-    /** Answers without a key. */
+    /** The route answers without a key. */
     open?: boolean
-    /** Answers whatever the settings say: whoever watches over the service must reach it. */
+    /** The route answers whatever the settings say, because a health check must always reach it. */
     probe?: boolean
   }
 }
 
-/** What the server holds for every request. */
+/** What the server keeps and uses for every request. */
 export type Front = {
   edge: Edge
   steps: Pipeline
@@ -51,7 +51,7 @@ export function openFront(edge: Edge): Front {
   }
 }
 
-/** A request before anything is known of it. */
+/** Makes the first stage of a request, before anything is known about it. */
 export function arrive({ edge, trusted }: Front, request: FastifyRequest, route: Route | undefined): Arrived {
   const { newId, now } = edge.parts
   const { raw: message, params } = request
@@ -80,8 +80,8 @@ export function arrive({ edge, trusted }: Front, request: FastifyRequest, route:
 }
 
 /**
- * Takes a request through the steps before its body: which ones, the route says. Throws, or rejects, where it is
- * refused. Returns a promise only when somebody must be asked, because most requests need not wait for anything.
+ * Takes a request through the steps that come before its body. The route says which steps those are. Throws or rejects
+ * when the request is refused. Returns a promise only when it has to wait, because most requests do not.
  */
 export function letIn(front: Front, request: FastifyRequest, config: FastifyContextConfig): void | Promise<void> {
   const arrived = arrive(front, request, config.route)
@@ -94,7 +94,7 @@ export function letIn(front: Front, request: FastifyRequest, config: FastifyCont
 }
 
 function admit({ steps, requireRoute }: Front, request: FastifyRequest, arrived: Arrived): void | Promise<void> {
-  // A preflight carries no key. One that is not granted needs a key, as every other request does.
+  // A preflight carries no key. A preflight that is not granted needs a key, like every other request.
   if (isPreflight(arrived)) return checkBodyHeaders(arrived)
   return withValue(steps.authenticate(arrived), (known) =>
     withValue(steps.count(known), () =>

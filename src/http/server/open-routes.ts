@@ -3,7 +3,7 @@ import type { Operation } from '../../operation.ts'
 import { openApiDocument } from '../reference/openapi.ts'
 import { referencePages } from '../reference/reference.ts'
 
-/** What answers without a key, to GET and HEAD. */
+/** The paths that answer GET and HEAD without a key. */
 export const OPEN_PATHS = [
   '/',
   '/healthz',
@@ -17,26 +17,27 @@ export const OPEN_PATHS = [
 
 const SLICE = 65_536
 
-/** The bytes are made once and shared by all replies. */
-type OpenPage = { status: number; headers: Record<string, string>; body: Buffer }
+/** The body is made once and shared by all replies. */
+type ServedPage = { status: number; headers: Record<string, string>; body: Buffer }
 
-/** Leads people who open the service's address in a browser. */
-const WELCOME: OpenPage = {
+/** Shown to people who open the service's address in a browser. */
+const WELCOME: ServedPage = {
   status: 302,
   headers: { Location: '/docs', 'Content-Type': 'text/plain; charset=utf-8' },
   body: Buffer.from('The API reference is at /docs\n'),
 }
 
 /**
- * What answers without a key: health, to everybody who asks, and the documents of the API, to those whom the service
- * lets in. `unready` tells why requests cannot be served at the moment, if so.
+ * Adds the routes that need no key: the health checks, which answer everybody, and the documents of the API, which
+ * answer clients that pass the service's gate. `unready` says why requests cannot be served at the moment, or
+ * undefined.
  */
 export function addOpenRoutes(
   app: FastifyInstance,
   operations: readonly Operation[],
   unready: () => Promise<string | undefined>,
 ): void {
-  const add = (url: string, config: FastifyContextConfig, answer: () => OpenPage | Promise<OpenPage>) => {
+  const add = (url: string, config: FastifyContextConfig, answer: () => ServedPage | Promise<ServedPage>) => {
     app.route({
       method: ['GET', 'HEAD'],
       url,
@@ -45,12 +46,12 @@ export function addOpenRoutes(
     })
   }
   const addDocument = (url: string, headers: Record<string, string>, body: () => string) => {
-    // Made when somebody first asks for it: a start need not wait.
-    let made: OpenPage | undefined
+    // The page is made at the first request for it, so that the service starts quickly.
+    let made: ServedPage | undefined
     add(url, { open: true }, () => (made ??= { status: 200, headers, body: Buffer.from(body()) }))
   }
 
-  // Liveness does not touch the database: restarting this process would not mend one that is gone.
+  // The liveness check does not touch the database: to restart this process would not repair a database that is gone.
   add('/healthz', { probe: true }, () => json(200, { status: 'ok' }))
   add('/readyz', { probe: true }, async () => {
     const reason = await unready()
@@ -63,12 +64,12 @@ export function addOpenRoutes(
   for (const { path, headers, body } of referencePages(document)) addDocument(path, headers, body)
 }
 
-function json(status: number, body: Record<string, string>): OpenPage {
+function json(status: number, body: Record<string, string>): ServedPage {
   return { status, headers: {}, body: Buffer.from(JSON.stringify(body)) }
 }
 
-/** Slice by slice, as the client reads: one that does not read holds no more than a slice of what it asked for. */
-function sendPage(reply: FastifyReply, standard: Record<string, string>, { status, headers, body }: OpenPage): void {
+/** Sends the body slice by slice as the client reads it. A client that does not read holds one slice in memory. */
+function sendPage(reply: FastifyReply, standard: Record<string, string>, { status, headers, body }: ServedPage): void {
   const { raw } = reply.hijack()
   raw.writeHead(status, { ...standard, ...headers, 'Content-Length': body.length })
   let sent = 0

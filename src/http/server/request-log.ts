@@ -2,10 +2,13 @@ import type { Socket } from 'node:net'
 import type { FastifyRequest } from 'fastify'
 import type { Logger } from '../../lib/log.ts'
 
-/** A line of the service's own log for each request. */
+/** Writes a line to the service's own log for each request. */
 export class RequestLog {
   readonly #log: Logger
-  /** Above the level `info` only what failed is logged: to hear of every reply's end has its price. */
+  /**
+   * Whether every request is logged. Above the level `info` only failures are, and then the service need not follow
+   * every reply to its end, which is costly.
+   */
   readonly all: boolean
 
   constructor(log: Logger) {
@@ -13,7 +16,7 @@ export class RequestLog {
     this.all = log.isLevelEnabled('info')
   }
 
-  /** Shows the operation's path and never the query, which may hold what people typed. */
+  /** Logs the path of the operation, and never the query: it may hold what people typed. */
   answered({ method, arrived }: FastifyRequest, status: number): void {
     const { request_id, route, path, started, trace } = arrived
     const line = {
@@ -28,7 +31,7 @@ export class RequestLog {
     this.#log[status >= 500 ? 'error' : 'info'](line, 'request')
   }
 
-  /** Of a request that the router never saw. */
+  /** Logs a request that the router never saw. */
   unreadable(socket: Socket, request_id: string, status: number): void {
     this.#log.info({ request_id, status, address: socket.remoteAddress }, 'request that cannot be read')
   }

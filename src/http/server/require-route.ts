@@ -3,7 +3,7 @@ import type { Route } from '../dialects/dialect.ts'
 import type { Arrived } from '../pipeline/stages.ts'
 import { OPEN_PATHS } from './open-routes.ts'
 
-/** The route that was found, or a 404, or a 405 that names the methods of the path. */
+/** Returns the route that the router found. Throws a 404, or a 405 that names the methods of the path. */
 export function routeCheck(routes: readonly Route[]): (arrived: Arrived) => Route {
   const documents = OPEN_PATHS.flatMap((path) => [
     { method: 'GET', path },
@@ -14,7 +14,7 @@ export function routeCheck(routes: readonly Route[]): (arrived: Arrived) => Rout
     pattern: new RegExp(`^${path.replaceAll(/\{\w+\}/g, '[^/]+')}$`),
   }))
   return ({ route, path }) => {
-    // The router takes an empty last word for a parameter.
+    // The router accepts an empty last segment as a parameter; we do not.
     if (route && !path.endsWith('/')) return route
     const allowed = paths.filter(({ pattern }) => pattern.test(path)).map(({ method }) => method)
     if (allowed.length > 0) {

@@ -19,11 +19,11 @@ import { sendRaw } from './replies/send.ts'
 export type Server = {
   /** Resolves with the service's address. */
   listen(): Promise<string>
-  /** From now on not ready; what runs may finish, then the connections close. */
+  /** Reports not ready from now on, lets running requests finish, then closes the connections. */
   close(patience: { lingerMs: number; drainMs: number }): Promise<void>
 }
 
-/** Tells why the store cannot be used at the moment, if so. */
+/** Says why the store cannot be used at the moment, or undefined. */
 type Health = { problem(): Promise<string | undefined> }
 
 export function createServer(edge: Edge, store: Health): Server {
@@ -54,7 +54,7 @@ export function createServer(edge: Edge, store: Health): Server {
   }
 }
 
-/** Fastify finds the route and reads the body; everything else is ours. */
+/** Fastify finds the route and reads the body. We do everything else. */
 function createRouter(front: Front, connections: Connections): FastifyInstance {
   const { config } = front.edge.parts
   const fail = (error: unknown, request: FastifyRequest, reply: FastifyReply) =>
@@ -65,24 +65,24 @@ function createRouter(front: Front, connections: Connections): FastifyInstance {
     exposeHeadRoutes: false,
     return503OnClosing: false,
     routerOptions: { maxParamLength: HEADER_BYTES, querystringParser: () => ({}) },
-    serverFactory: (handle) => createHttpServer(config.server, connections.inTurn(together(handle))),
+    serverFactory: (handle) => createHttpServer(config.server, connections.oneAtATime(together(handle))),
     clientErrorHandler: (error, socket) => {
       if (error.code === 'ECONNRESET') socket.destroy()
       else refuse(front, connections, socket, parserError(error))
     },
     frameworkErrors: (error, request, reply) => fail(error, request as FastifyRequest, reply as FastifyReply),
   })
-  // Bodies arrive as bytes; the pipeline parses them, strictly.
+  // Bodies arrive as bytes; the pipeline parses them strictly.
   app.removeAllContentTypeParsers()
   app.addContentTypeParser('application/json', { parseAs: 'buffer' }, (_request, body, done) => done(null, body))
   app.decorateRequest('arrived')
   app.decorateRequest('admitted')
   app.setErrorHandler(fail)
-  // The steps before the body end every request to an unknown path or method.
+  // This is not reached: the steps before the body refuse every request to an unknown path or method.
   app.setNotFoundHandler(() => {
     throw new ApiError('not_found', 'No such path')
   })
-  // Fastify takes a promise, or else waits for `done`.
+  // Fastify waits for a promise if the hook returns one, and for `done` otherwise.
   app.addHook('onRequest', (request, _reply, done) => {
     let pending: void | Promise<void>
     try {
@@ -116,13 +116,13 @@ function addRoutes(app: FastifyInstance, front: Front): void {
   }
 }
 
-/** What browsers ask beforehand; where that is not granted, the steps before have refused it. */
+/** Answers the preflight requests of browsers that were granted. The steps before have refused the others. */
 function addPreflight(app: FastifyInstance, { routes }: Front): void {
   const answer = preflightAnswer(routes)
   app.options('*', ({ arrived }, reply) => sendRaw(reply, arrived.headers, answer(arrived)))
 }
 
-/** Answers what the router never sees, because Node could not read it or would not hand it on. */
+/** Answers requests that the router never sees, because Node could not read them or does not hand them on. */
 function refuse({ edge, requests }: Front, connections: Connections, socket: Socket, error: ApiError): void {
   const { newId, now } = edge.parts
   connections.endWith(socket, () => {

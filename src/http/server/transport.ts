@@ -4,13 +4,16 @@ import type { Arrived } from '../pipeline/stages.ts'
 
 const MAX_HEADERS = 100
 const KEY_IN_URL = /(?:^|&)(?:api_key|apikey|access_token|key|token|secret)=/i
-/** Sent twice, another party on the way may have acted on the other one. */
+/** Headers that may occur once. If one is sent twice, a proxy on the way may have used the other value. */
 const ONCE = new Set(['host', 'authorization', 'content-type'])
-/** Most names are told apart by their length alone. */
+/** Most header names can be skipped by their length alone. */
 const LENGTHS_OF_ONCE = new Set([...ONCE].map(({ length }) => length))
 const JSON_TYPE = /^application\/json\s*(?:;\s*charset=(?:utf-8|"utf-8")\s*)?$/i
 
-/** What nothing behind it should ever see, and a key in the URL: it would end up in logs on the way here. */
+/**
+ * Refuses what no later step should ever see. It also refuses a key in the URL, because URLs end up in the logs of
+ * proxies.
+ */
 export function checkTransport({ message, path, query }: Arrived): void {
   const { rawHeaders, httpVersion, headers } = message
   if (rawHeaders.length > MAX_HEADERS * 2) {
@@ -27,7 +30,7 @@ export function checkTransport({ message, path, query }: Arrived): void {
   }
   if (!seen.includes('host') && httpVersion === '1.1') throw badRequest('The request needs one Host header')
   const coding = headers['transfer-encoding']
-  // Node takes the chunks apart and leaves every other coding in place: the body would not be what it seems.
+  // Node decodes chunks and no other coding: with another one the body would not be what it seems.
   if (coding !== undefined && coding.toLowerCase() !== 'chunked') {
     throw badRequest('The only Transfer-Encoding that is understood is chunked')
   }
@@ -39,7 +42,7 @@ export function checkTransport({ message, path, query }: Arrived): void {
   }
 }
 
-/** Bodies are JSON in UTF-8, as they are: nothing is inflated or recoded. */
+/** Bodies must be JSON in UTF-8. We neither decompress nor convert them. */
 export function checkBodyHeaders({ message: { headers } }: Arrived): void {
   const encoding = headers['content-encoding']
   if (encoding && encoding !== 'identity') {

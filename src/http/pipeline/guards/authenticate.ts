@@ -15,11 +15,11 @@ export type VerifyKey = (hash: string) => Actor | undefined | Promise<Actor | un
 
 export type Credentials = {
   verifyKey: VerifyKey
-  /** Of the service's own `auth`. */
+  /** Checks tokens against the service's own `auth`. */
   verifyToken: VerifyToken | undefined
   findAgent(ref: string): FoundAgent | undefined | Promise<FoundAgent | undefined>
   failures: FailureLimit
-  /** The tier of tokens. */
+  /** The rate-limit tier of actors that use a token. */
   tier: string
   log: Logger
 }
@@ -27,11 +27,11 @@ export type Credentials = {
 const BEARER = /^Bearer ([\x21-\x7e]{1,8192})$/i
 const KEY_PREFIX = 'mrg_'
 
-/** Finds the actor who shows a key or a token. Whatever is wrong with it, the answer is the same. */
+/** Finds the actor for a key or a token. The answer is the same whatever is wrong with the credentials. */
 export function authenticator(credentials: Credentials) {
   const { verifyKey, failures } = credentials
 
-  // A client sends the same key with every request of a connection: its hash is worked out once.
+  // A client sends the same key with every request of a connection, so its hash is computed once.
   const hashes = new WeakMap<Socket, { authorization: string; hash: string }>()
 
   const findActor = (arrived: Arrived) => {
@@ -48,7 +48,7 @@ export function authenticator(credentials: Credentials) {
       hashes.set(socket, { authorization, hash })
       return verifyKey(hash)
     }
-    // To look at a token may mean to ask its provider: nobody gets to send floods there.
+    // To check a token we may have to ask its provider. This keeps an attacker from flooding the provider through us.
     failures.refuseBlocked(addressBucket(arrived.address))
     return actorOfToken(bearer, arrived, credentials)
   }
@@ -65,7 +65,7 @@ export function authenticator(credentials: Credentials) {
     })
 }
 
-/** The service's own provider first; a token it does not know may be one that the agent of this path accepts. */
+/** Asks the service's own provider first. If it does not know the token, the agent of this path may accept it. */
 async function actorOfToken(token: string, arrived: Arrived, credentials: Credentials): Promise<Actor | undefined> {
   const { verifyToken, findAgent, tier } = credentials
   const judged = verifyToken ? await verifyToken(token) : refuse('malformed')
@@ -88,7 +88,10 @@ function throwWhatMayBeHeard({ reason, detail }: RefusedToken, { request_id }: A
   throw unavailable('The identity provider does not answer, try again shortly', 5_000)
 }
 
-/** An agent's issuer may call its users what it likes: its agent is part of their names, so they are nobody else. */
+/**
+ * An agent's issuer is free to choose the names of its users. The agent's id is part of the actor's id, so that these
+ * names cannot collide with others.
+ */
 function tokenActor(grant: TokenGrant, agent_id: string | null, tier: string): Actor {
   const { issuer, subject, user_id = null, permissions, expires_at } = grant
   const ofAgent = agent_id === null ? '' : `${agent_id}:`
@@ -96,7 +99,7 @@ function tokenActor(grant: TokenGrant, agent_id: string | null, tier: string): A
   return { kind: 'token', id, scope: { agent_id, user_id }, permissions, tier, expires_at }
 }
 
-/** Without `#`, and unlike an agent's id: two different owners never get one name. */
+/** Escapes `#`, and a beginning that looks like an agent's id, so that two different actors never get the same id. */
 function plainIssuer(issuer: string): string {
   return issuer.replaceAll(/[%#]/g, encodeURIComponent).replace(/^agt_/, '%61gt_')
 }

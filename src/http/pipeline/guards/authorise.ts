@@ -21,7 +21,7 @@ export function authorise(
   const { agent_id: ref } = params
   if (ref === undefined) return { arrived, actor, route, params, agent: undefined }
   return withValue(edge.findAgent(ref), (agent) => {
-    // First what the actor may not know, then that there is no such agent.
+    // The scope is checked first: an actor must not learn whether an agent outside of its scope exists.
     requireScope(actor, agent?.id ?? null)
     if (!agent) throw notFound('Agent', ref)
     const admitted = { arrived, actor, route, params: { ...params, agent_id: agent.id }, agent }
@@ -35,7 +35,7 @@ function requireOperationPermission(actor: Actor, { permission, ownPermission, u
   if (!userTokens) requireEveryUser(actor)
 }
 
-/** Past the agent's own security. */
+/** Checks the agent's own security. */
 export function enterAgent(
   arrived: Arrived,
   agent: FoundAgent,

@@ -5,19 +5,19 @@ import { ApiError } from '../../../errors.ts'
 import { clientAddress, type IpList } from '../../../security/ip-list.ts'
 import type { Arrived } from '../stages.ts'
 
-/** Whether the client speaks TLS: to us, or to a proxy that we trust to say so. */
+/** Whether the client uses TLS, either to us or to a proxy that we trust to report it. */
 export function isSecure(message: IncomingMessage, trusted: IpList): boolean {
   const socket = message.socket as TLSSocket
   if (socket.encrypted) return true
   const told = headerText(message, 'x-forwarded-proto')
   if (told === undefined || !trusted.allows(socket.remoteAddress ?? '')) return false
-  // One plain hop anywhere on the way makes the whole way plain.
+  // If one hop was plain, the whole way counts as plain.
   return told.split(',').every((hop) => hop.trim().toLowerCase() === 'https')
 }
 
-/** From here on the request carries the address behind the trusted proxies. */
+/** Sets the request's address to the one behind the trusted proxies. */
 export function findAddress(trusted: IpList) {
-  // A connection that names nobody behind it has one address for all its requests.
+  // A connection without a forwarded address has the same address for all its requests.
   const direct = new WeakMap<Socket, string>()
   return (arrived: Arrived): void => {
     const { socket } = arrived.message

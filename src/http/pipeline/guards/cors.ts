@@ -30,8 +30,9 @@ type Policies = {
 }
 
 /**
- * Lets pages of a listed origin read the reply, whatever it is: a refusal comes without a key too, so this is decided
- * before one is looked at. Of an agent's and the service's list the agent's holds on its routes. Never with credentials.
+ * Lets pages of a listed origin read the reply. This is decided before the key is checked, because a page must be able
+ * to read a refusal too. On the routes of an agent that has its own list, that list is used instead of the service's.
+ * Credentials are never allowed.
  */
 export function allowOrigin({ gate, findGate, now }: Policies) {
   const grant = (arrived: Arrived, cors: Cors | undefined) => {
@@ -49,14 +50,14 @@ export function allowOrigin({ gate, findGate, now }: Policies) {
   }
 
   return (arrived: Arrived): void | Promise<void> => {
-    // Only browsers say where a page is from.
+    // Only browsers send this header.
     if (arrived.message.headers.origin === undefined) return
     const ref = agentIn(arrived.path)
     return ref === undefined ? grant(arrived, gate().cors) : grantBelow(arrived, ref)
   }
 }
 
-/** As the router reads it: an escaped name is the same agent's. */
+/** Decodes the name as the router does: an escaped name means the same agent. */
 function agentIn(path: string): string | undefined {
   const ref = BELOW_AGENT.exec(path)?.[1]
   try {
@@ -66,7 +67,7 @@ function agentIn(path: string): string | undefined {
   }
 }
 
-/** Whether a browser asks beforehand what a page may do, and the page's origin is listed. */
+/** Whether this is a browser's preflight request and the page's origin is listed. */
 export function isPreflight({ cors, message: { method, headers } }: Arrived): boolean {
   return cors !== undefined && method === 'OPTIONS' && headers['access-control-request-method'] !== undefined
 }

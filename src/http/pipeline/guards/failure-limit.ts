@@ -1,11 +1,11 @@
 import { ApiError } from '../../../errors.ts'
 import type { RateLimiter } from '../../../security/limits/rate-limiter.ts'
 
-/** How often one address may fail to authenticate. */
+/** Limits how often one address may fail to authenticate. */
 export type FailureLimit = {
-  /** Counts a failure; throws when it is one too many. */
+  /** Counts a failure. Throws when the address has failed too often. */
   count(bucket: string): Promise<void>
-  /** Throws while the last failure was one too many. */
+  /** Throws while the address is blocked because it has failed too often. */
   refuseBlocked(bucket: string): void
 }
 
@@ -26,7 +26,7 @@ export function failureLimit(limiter: RateLimiter, perMinute: number, now: () =>
     },
     refuseBlocked(bucket) {
       const wait = (blockedUntil.get(bucket) ?? 0) - now()
-      // A clock that was set back must not block anybody for long: no wait is longer than a minute.
+      // The clock may have been set back. No wait is longer than a minute, so a longer one is not believed.
       if (wait > 0 && wait <= 60_000) throw tooManyFailures(wait)
     },
   }

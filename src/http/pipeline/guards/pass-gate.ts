@@ -5,7 +5,7 @@ import { ApiError, forbidden } from '../../../errors.ts'
 import type { Gate } from '../../../security/gate.ts'
 import type { Arrived } from '../stages.ts'
 
-/** What the service, or one agent, asks of a connection: HTTPS, a listed address, a client certificate. */
+/** Checks what the service, or one agent, asks of a connection: HTTPS, a listed address, a client certificate. */
 export function passGate(arrived: Arrived, gate: Gate, time: number): void {
   const refusal = refusalOf(arrived, gate, time)
   if (refusal) throw refusal
@@ -26,7 +26,7 @@ function refusalOf(arrived: Arrived, { https, addresses, certificate }: Gate, ti
   return certificate(peer, time) ? undefined : forbidden('This client certificate is not accepted')
 }
 
-/** Of an agent's and the service's promise the longer one holds: browsers keep one for the whole host. */
+/** Of the promises of the agent and of the service the longer one is sent: browsers keep one for the whole host. */
 export function promiseHttps({ secure, headers }: Arrived, { hsts }: Gate): void {
   if (hsts === undefined || !secure) return
   const name = 'Strict-Transport-Security'
@@ -37,8 +37,8 @@ export function promiseHttps({ secure, headers }: Arrived, { hsts }: Gate): void
 const certificates = new WeakMap<Socket, X509Certificate>()
 
 /**
- * The certificate whose key the client proved to hold on this very connection. Sessions are never resumed, and one
- * that were resumed all the same proves nothing.
+ * The certificate whose key the client proved to hold on this very connection. Sessions are never resumed. If one were,
+ * it would prove nothing, so it counts as no certificate.
  */
 function peerCertificate(socket: Socket): X509Certificate | undefined {
   const known = certificates.get(socket)

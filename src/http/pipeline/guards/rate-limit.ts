@@ -5,7 +5,7 @@ import type { Gate } from '../../../security/gate.ts'
 import type { Decision, RateLimiter } from '../../../security/limits/rate-limiter.ts'
 import type { Arrived, Known } from '../stages.ts'
 
-/** Counts every authenticated request against its key's tier, and says in headers what is left. */
+/** Counts an authenticated request against the tier of its actor, and says in headers what is left. */
 export function countRequest(
   { arrived, actor }: Known,
   limiter: RateLimiter,
@@ -18,7 +18,7 @@ export function countRequest(
   return withValue(decision, (taken) => apply(arrived, taken, requestsPerMinute))
 }
 
-/** The limit that the service or an agent sets for all its callers together. */
+/** Counts a request against the limit that the service or an agent sets for all its callers together. */
 export function takeFromGate(
   arrived: Arrived,
   { rate }: Gate,
@@ -29,7 +29,7 @@ export function takeFromGate(
   return withValue(limiter.take(bucket, rate), (decision) => apply(arrived, decision, rate.limit))
 }
 
-/** Of several limits the headers tell the one that is nearest to its end. */
+/** When several limits apply, the headers show the one with the least left. */
 function apply(arrived: Arrived, decision: Decision, limit: number): void {
   const { allowed, remaining, reset_at, retry_after_ms } = decision
   if (allowed && arrived.rate && arrived.rate.remaining <= remaining) return

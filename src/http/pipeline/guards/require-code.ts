@@ -4,7 +4,7 @@ import type { Gate } from '../../../security/gate.ts'
 import type { AttemptResult } from '../../../security/one-time-code.ts'
 import type { Admitted } from '../stages.ts'
 
-/** Tries a key's one-time code, which is spent by that; undefined for a key without a second factor. */
+/** Tries and spends a key's one-time code. Returns undefined for a key without a second factor. */
 export type SpendCode = (key_id: string, code: string) => Promise<AttemptResult | undefined>
 
 const HEADER = 'x-service-otp'
@@ -34,7 +34,7 @@ async function readAndSpend({ arrived, actor }: Admitted, spend: SpendCode): Pro
       retry_after: Math.max(1, Math.ceil(result.retry_after_ms / 1000)),
     })
   }
-  // A code that was used before reads like a wrong one: whoever looked over a shoulder learns nothing.
+  // The answer is the same for a used code and a wrong code, so that somebody who saw a code learns nothing.
   throw codeRequired('This one-time code is wrong or was used before')
 }
 
@@ -42,13 +42,13 @@ function needsCode(operation: Operation, body: unknown, gates: Gate[]): boolean 
   if (operation.mfa === 'always') return true
   const policies = gates.flatMap(({ mfa }) => mfa ?? [])
   if (policies.length === 0) return false
-  // Whoever may change the policy could switch it off first, so that needs a code under every policy.
+  // To change the policy needs a code under every policy. Otherwise an actor could switch the policy off first.
   const fields = Object.keys(Object(body))
   if (operation.accessFields?.some((field) => fields.includes(field))) return true
   return protectedNames(operation).some((name) => policies.some((policy) => policy.has(name)))
 }
 
-/** `insufficient_user_authentication` is RFC 9470's word for a step that is still missing. */
+/** RFC 9470 defines `insufficient_user_authentication` for a missing step of authentication. */
 function codeRequired(message: string): ApiError {
   return new ApiError('mfa_required', message, {
     headers: { 'WWW-Authenticate': 'Bearer realm="moorage", error="insufficient_user_authentication"' },

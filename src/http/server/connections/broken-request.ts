@@ -9,7 +9,7 @@ const PARSER_ERRORS: Record<string, [ErrorCode, string]> = {
   ERR_HTTP_REQUEST_TIMEOUT: ['request_timeout', 'The request took too long to arrive'],
 }
 
-/** What a client hears whose request Node could not read. */
+/** The answer to a request that Node could not read. */
 export function parserError({ code: parserCode = '' }: Error & { code?: string }): ApiError {
   const [code, message] = PARSER_ERRORS[parserCode] ?? ['invalid_request', 'The request is not valid HTTP']
   return new ApiError(code, message)
@@ -20,7 +20,9 @@ export function connectRefusal(): ApiError {
   return new ApiError('method_not_allowed', 'CONNECT is not served', { headers })
 }
 
-/** Below the router there is a socket and nothing else; the client gets our envelope all the same. */
+/**
+ * The router never saw this request, so there is only a socket to write to. The client gets our envelope all the same.
+ */
 export function answerRaw(socket: Socket, error: ApiError, request_id: string): void {
   const [dialect] = dialects
   const { status, headers, body } = dialect.error(error, request_id)

@@ -3,7 +3,7 @@ import { type Socket, Server as TcpServer } from 'node:net'
 import { setTimeout as delay } from 'node:timers/promises'
 import { TLSSocket } from 'node:tls'
 
-/** As many requests may wait on one connection behind the one that is answered. */
+/** How many requests may wait on one connection behind the one that is being answered. */
 const MAX_WAITING = 32
 
 const IDLE_SWEEP_MS = 20
@@ -11,37 +11,43 @@ const IDLE_SWEEP_MS = 20
 type Handle = (request: IncomingMessage, response: ServerResponse) => void
 
 /**
- * The open connections of a server. On each of them one request is handled at a time: the next begins when the reply
- * before it has left, so that a client which sends many requests and reads nothing has one reply waiting, not all.
+ * The open connections of a server. Each connection handles one request at a time: the next one begins when the reply
+ * before it has left. A client that sends many requests and reads nothing therefore has one reply waiting, not many.
  */
 export class Connections {
   readonly #open = new Set<Socket>()
-  /** Replies to requests that wait for their turn, by connection; only where some wait. */
+  /**
+   * The replies of requests that wait behind another one, by connection. Only connections with waiting requests have an
+   * entry.
+   */
   readonly #waiting = new WeakMap<Socket, ServerResponse[]>()
-  /** Where a client has not taken all that was written: how much is left, and since when it is as much as that. */
+  /**
+   * Connections whose client has not read everything: how many bytes are left, and since when that number has not
+   * changed.
+   */
   readonly #stalls = new WeakMap<Socket, { unread: number; since: number }>()
   #stallCheck: NodeJS.Timeout | undefined
   readonly #ending = new WeakSet<Socket>()
   readonly #onFlood: (socket: Socket) => void
   #closing = false
 
-  /** `onFlood` hears of a connection that is dropped because too many requests wait on it. */
+  /** `onFlood` is called with a connection that is dropped because too many requests wait on it. */
   constructor(onFlood: (socket: Socket) => void) {
     this.#onFlood = onFlood
   }
 
-  /** Whether the server is about to close: each connection's next reply is its last. */
+  /** Whether the server is closing. Each connection's next reply is then its last. */
   get closing(): boolean {
     return this.#closing
   }
 
-  /** Keeps account of the server's connections, and drops those whose client has read nothing for `stallMs`. */
+  /** Follows the server's connections, and drops those whose client has read nothing for `stallMs`. */
   watch(server: HttpServer, stallMs: number): void {
     const add = (socket: Socket) => {
       this.#open.add(socket)
       socket.once('close', () => this.#open.delete(socket))
     }
-    // Over TLS there are two for each connection: requests are read from the second.
+    // Over TLS each connection has two sockets. Requests are read from the second one.
     server.on('connection', add)
     server.on('secureConnection', add)
     this.#stallCheck = setInterval(() => this.#dropStalled(stallMs), Math.min(stallMs / 4, 5_000)).unref()
@@ -58,11 +64,11 @@ export class Connections {
     }
   }
 
-  /** The same handler, called when it is the request's turn. */
-  inTurn(handle: Handle): Handle {
+  /** Returns a handler that begins a request when the requests before it on its connection are answered. */
+  oneAtATime(handle: Handle): Handle {
     return (request, response) => {
       if (this.#closing) response.shouldKeepAlive = false
-      // Node gives a reply its socket when those before it have left.
+      // Node gives a reply its socket when the replies before it have left.
       if (response.socket) handle(request, response)
       else this.#wait(request, response, handle)
     }
@@ -85,8 +91,8 @@ export class Connections {
   }
 
   /**
-   * Has `answer` end a connection whose next request cannot be read, once every whole request before it is answered. The
-   * first such answer counts.
+   * Calls `answer` to end a connection whose next request cannot be read. It is called when every whole request before
+   * that one is answered. Only the first call for a connection counts.
    */
   endWith(socket: Socket, answer: () => void): void {
     if (this.#ending.has(socket)) return
@@ -95,7 +101,8 @@ export class Connections {
     const last = this.#lastReply(socket)
     if (!last) end()
     else if (last.req.complete) last.once('finish', end)
-    // The body of the last request is what cannot be read. Its handler waits for that body, or is not called any more.
+    // It is the body of the last request that cannot be read. Its handler waits for that body, or is not called any
+    // more.
     else if (last.socket) end()
     else last.removeAllListeners('socket').once('socket', end)
   }
@@ -105,8 +112,9 @@ export class Connections {
   }
 
   /**
-   * Takes no new connection, and tells clients with their next reply that it is the last. A connection on which nothing
-   * comes for `lingerMs` is closed, but not before: a request may be on its way. After `drainMs` all are.
+   * Takes no new connections, and tells clients with their next reply that it is the last one. A connection on which
+   * nothing arrives for `lingerMs` is closed then, and not earlier, because a request may be on its way. After
+   * `drainMs` every connection is closed.
    */
   async close(server: HttpServer, { lingerMs, drainMs }: { lingerMs: number; drainMs: number }): Promise<void> {
     this.#closing = true
@@ -129,7 +137,7 @@ export class Connections {
 
   #closeIdle(server: HttpServer): void {
     server.closeIdleConnections()
-    // To Node a connection that has not said anything yet is busy.
+    // Node counts a connection that has sent nothing yet as busy.
     for (const socket of this.#open) if (socket.bytesRead === 0) socket.destroy()
   }
 
@@ -138,21 +146,21 @@ export class Connections {
   }
 }
 
-/** At once: an orderly end would wait for a client that does not read. */
+/** Closes the connection at once: an orderly end would wait for a client that does not read. */
 function drop(socket: Socket): void {
   if (socket instanceof TLSSocket) socket.destroy()
   else socket.resetAndDestroy()
 }
 
-/** Node keeps the reply that a connection is busy with under this name, and says so nowhere else. */
+/** Node keeps the reply that a connection is sending under this name. There is no public property for it. */
 function currentReply(socket: Socket): ServerResponse | undefined {
   // oxlint-disable-next-line no-underscore-dangle
   return (socket as { _httpMessage?: ServerResponse | null })._httpMessage ?? undefined
 }
 
 /**
- * What was written and the system has not taken yet, because the client does not read. Node measures its own timeouts by
- * it: no public count changes before a write is through.
+ * How many written bytes the system has not taken yet because the client does not read. Node's own timeouts use this
+ * number: no public counter changes before a write is complete.
  */
 function unreadBytes(socket: Socket): number {
   // oxlint-disable-next-line no-underscore-dangle

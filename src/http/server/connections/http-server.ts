@@ -8,7 +8,7 @@ import { tlsOptions } from './tls.ts'
 
 const KEEP_ALIVE_MS = 72_000
 
-/** Node's HTTP server, over TLS where that is configured, with the limits that hold for every request. */
+/** Node's HTTP server, with TLS if it is configured, and with the limits that hold for every request. */
 export function createHttpServer({ requestTimeout, tls }: Config['server'], handle: RequestListener): HttpServer {
   const options = {
     maxHeaderSize: HEADER_BYTES,
@@ -16,11 +16,11 @@ export function createHttpServer({ requestTimeout, tls }: Config['server'], hand
     headersTimeout: requestTimeout,
     requestTimeout,
     keepAliveTimeout: KEEP_ALIVE_MS,
-    // Node would answer in its own words; checkTransport does it in ours.
+    // Node would answer in its own format; checkTransport answers in ours.
     requireHostHeader: false,
   }
   const server = tls ? createTlsServer({ ...options, ...tlsOptions(tls) }, handle) : createServer(options, handle)
-  // Node would leave out what is beyond its limit; checkTransport counts them and refuses.
+  // Node would drop headers beyond its limit; checkTransport counts them and refuses the request.
   server.maxHeadersCount = 0
   server.on('checkExpectation', handle)
   return server
@@ -34,7 +34,7 @@ export async function listen(server: HttpServer, { host, port, tls }: Config['se
   return `${tls ? 'https' : 'http'}://${reachable(bound)}:${bound.port}`
 }
 
-/** A server that listens everywhere is reached here, among other places. */
+/** A server that listens on every address can be reached at this one. */
 function reachable({ address }: AddressInfo): string {
   if (address === '0.0.0.0') return '127.0.0.1'
   if (address === '::') return '[::1]'

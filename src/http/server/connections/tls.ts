@@ -7,8 +7,9 @@ import { watchFiles } from '../../../lib/watch-files.ts'
 type TlsSettings = { cert: string; key: string; reload: boolean }
 
 /**
- * Asks every client for a certificate and leaves it to the gates whether one is needed: agents differ. Session tickets
- * and renegotiation are off, so that a certificate is shown and proven on every connection, and stays the same.
+ * Asks every client for a certificate. The gates decide whether one is needed, because that differs from agent to
+ * agent. Session tickets and renegotiation are off, so that a client proves its certificate on every connection and
+ * cannot change it.
  */
 export function tlsOptions({ cert, key }: TlsSettings): ServerOptions {
   return {
@@ -22,7 +23,10 @@ export function tlsOptions({ cert, key }: TlsSettings): ServerOptions {
   }
 }
 
-/** New connections get the new certificate, open ones go on. Files that do not fit yet leave the old one in place. */
+/**
+ * New connections get the new certificate, open ones keep theirs. While the files do not fit together, the old
+ * certificate stays.
+ */
 export function reloadTls(server: HttpsServer, settings: TlsSettings, log: Logger): () => void {
   if (!settings.reload) return () => {}
   return watchFiles([settings.cert, settings.key], () => {

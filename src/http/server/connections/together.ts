@@ -3,9 +3,10 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 type Handle = (request: IncomingMessage, response: ServerResponse) => void
 
 /**
- * Begins the requests that arrive in one turn of the event loop together, at the end of that turn. Node hands over each
- * request from inside its parser, and then runs every promise and tick that waits before it reads the next socket. Requests
- * that begin together share that, and the next commit. A request that comes alone begins at once: its turn ends.
+ * Collects the requests that arrive in one pass of the event loop and begins them together at the end of the pass. Node
+ * hands over each request from inside its parser, and runs every waiting promise before it reads the next socket.
+ * Requests that begin together do that once, and share the next commit. A request that comes alone hardly waits,
+ * because the pass ends with it.
  */
 export function together(handle: Handle): Handle {
   let arrived: [IncomingMessage, ServerResponse][] = []

@@ -5,7 +5,7 @@ import { toApiError } from '../../pipeline/to-api-error.ts'
 import { arrive, type Front } from '../front.ts'
 import { send } from './send.ts'
 
-/** Every request that fails ends here, wherever it failed. */
+/** Answers every request that fails, wherever it failed. */
 export function answerFailure(front: Front, error: unknown, request: FastifyRequest, reply: FastifyReply): void {
   const { audit, log } = front.edge.parts
   // Fastify may refuse a request before we have seen it.
@@ -26,7 +26,7 @@ const FASTIFY_ERRORS: Record<string, [ErrorCode, string]> = {
 }
 
 function fromFastify(error: unknown, { raw }: FastifyRequest): unknown {
-  // Nobody hears it; it must not be taken for a broken connection of ours.
+  // The client is gone and hears nothing. This keeps the log from reporting a failure of the service.
   if (error === raw.errored) return new ApiError('request_timeout', 'The request was cut off')
   const known = FASTIFY_ERRORS[(error as FastifyError).code]
   return known ? new ApiError(...known) : error

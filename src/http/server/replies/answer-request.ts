@@ -49,7 +49,7 @@ async function answerAsStream(
       send(reply.headers(headers), rendered)
       return
     }
-    // A repeated answer brings no events of its own.
+    // A repeated answer comes without events, so they are made from the stored reply.
     if (isReplay(sent)) {
       Object.assign(headers, sent)
       for (const event of operation.streams?.replay?.(dialect.dataOf(rendered) as never) ?? []) stream.send(event)

@@ -6,8 +6,9 @@ import type { Dialect } from '../../dialects/dialect.ts'
 const PING_MS = 15_000
 
 /**
- * Server-sent events. The head goes out with the first event, so whatever fails before it keeps its own status. Events
- * that a slow client has not made room for wait as they are, shared with all who follow the same run.
+ * Server-sent events. The head is sent with the first event, so that an error before it is answered with its own
+ * status. Events that a slow client has not read yet are kept as the shared objects that everybody who follows the same
+ * run gets.
  */
 export class EventStream {
   readonly #reply: FastifyReply
@@ -25,7 +26,7 @@ export class EventStream {
     this.#dialect = dialect
   }
 
-  /** Whether the client has been told that this is a stream; before that an error is an ordinary reply. */
+  /** Whether the head was sent. Before that, an error is an ordinary reply. */
   get opened(): boolean {
     return this.#ping !== undefined
   }

@@ -7,7 +7,7 @@ export function send(reply: FastifyReply, { status, headers, body }: Rendered): 
   return reply.code(status).headers(headers).send(body)
 }
 
-/** The same past Fastify, which would go over every header once more: for what operations answer. */
+/** Sends a reply without Fastify, which would process every header once more. */
 export function sendRaw(reply: FastifyReply, headers: Record<string, string>, rendered: Rendered): void {
   const { status, headers: own, body } = rendered
   const { raw } = reply.hijack()
@@ -16,8 +16,8 @@ export function sendRaw(reply: FastifyReply, headers: Record<string, string>, re
 }
 
 /**
- * Lines as they come, no faster than the client reads. An error before the first is an ordinary reply; after that the
- * connection breaks off, so that nobody takes a part for the whole.
+ * Sends lines as they come, no faster than the client reads. An error before the first line is an ordinary reply. After
+ * that the connection is cut, so that no client takes a part for the whole.
  */
 export async function sendLines(
   reply: FastifyReply,
