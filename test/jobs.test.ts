@@ -2,9 +2,9 @@ import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { afterEach, test } from 'node:test'
 import { setTimeout as delay } from 'node:timers/promises'
-import { pino } from 'pino'
 import { idSource } from '../src/lib/id.ts'
 import type { Json } from '../src/lib/json.ts'
+import { createLog } from '../src/lib/log.ts'
 import type { JobAttempt, JobHandler } from '../src/storage/jobs/job-handler.ts'
 import { enqueue, jobWrite, type NewJob, removeFailed } from '../src/storage/jobs/jobs.ts'
 import { openJobs } from '../src/storage/jobs/run-jobs.ts'
@@ -14,7 +14,7 @@ import { onBothStores } from './support/store.ts'
 import { until as untilTrue } from './support/until.ts'
 
 const newId = idSource()
-const log = pino({ level: 'silent' })
+const log = createLog({ level: 'silent', format: 'json' })
 
 onBothStores('jobs', (store) => {
   let offset = 0

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { describe, type TestContext, test } from 'node:test'
+import { createLog, type Logger } from '../src/lib/log.ts'
 import { until } from './support/until.ts'
 
 /** A process that writes its log to a pipe, says so on stdout, and then does nothing for a long time. */
@@ -49,5 +50,50 @@ describe('the log of a process that goes on', () => {
     const { messages } = logging(t, "for (let i = 0; i < 500; i++) { log.info('i' + i); log.error('e' + i) }")
     await until('every line', () => messages().length === 1000)
     assert.deepEqual(messages().slice(-2), ['i499', 'e499'])
+  })
+})
+
+describe('a line of the log', () => {
+  const said = (say: (log: Logger) => void): Record<string, unknown> => {
+    let line = ''
+    say(createLog({ level: 'info', format: 'json' }, { write: (text) => (line += text) }))
+    assert.equal(line.indexOf('\n'), line.length - 1)
+    return JSON.parse(line) as Record<string, unknown>
+  }
+
+  test('has a level, a time, the fields and the message', () => {
+    const { time, ...line } = said((log) => log.warn({ a: 'ü"\n', n: 1.5, none: undefined, no: null, yes: true }, 'm"'))
+    assert.deepEqual(line, { level: 'warn', a: 'ü"\n', n: 1.5, no: null, yes: true, msg: 'm"' })
+    assert.ok(Math.abs(Date.parse(String(time)) - Date.now()) < 10_000)
+    assert.equal(said((log) => log.info('alone'))['msg'], 'alone')
+  })
+
+  test('tells of an error what it is, where it happened and what caused it', () => {
+    const error = Object.assign(new TypeError('outer', { cause: new Error('inner') }), { code: 'E' })
+    const { err } = said((log) => log.error({ err: error }, 'failed'))
+    assert.partialDeepStrictEqual(err, { type: 'TypeError', message: 'outer', code: 'E', cause: { message: 'inner' } })
+    assert.match((err as Error).stack ?? '', /log\.test/)
+  })
+
+  test('never holds what is named a secret', () => {
+    const secrets = {
+      authorization: 'x1',
+      nested: { secret: 'x2' },
+      err: Object.assign(new Error(), { password: 'x3' }),
+    }
+    assert.doesNotMatch(JSON.stringify(said((log) => log.info(secrets, 'shown'))), /x[123]/)
+  })
+
+  test('fails nobody, whatever it is given', () => {
+    const circle: Record<string, unknown> = {}
+    circle['itself'] = circle
+    const line = said((log) => log.info({ circle, big: 2n ** 64n, nan: Number.NaN }, 'told'))
+    assert.deepEqual([line['big'], line['nan'], line['msg']], ['18446744073709551616', null, 'told'])
+  })
+
+  test('below the level it is not written', () => {
+    const log = createLog({ level: 'error', format: 'json' }, { write: () => assert.fail('written') })
+    log.warn('nobody asked')
+    assert.deepEqual([log.isLevelEnabled('warn'), log.isLevelEnabled('error')], [false, true])
   })
 })

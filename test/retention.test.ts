@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { setTimeout as delay } from 'node:timers/promises'
-import { pino } from 'pino'
 import * as agents from '../src/agents/store.ts'
+import { createLog } from '../src/lib/log.ts'
 import { logWrites } from '../src/logs/store.ts'
 import { metricWrites } from '../src/metrics/store.ts'
 import { type Sweepable, sweep } from '../src/storage/jobs/sweep.ts'
@@ -94,7 +94,7 @@ onBothEngines(
 )
 
 onBothStores('a sweep', (store) => {
-  const log = pino({ level: 'silent' })
+  const log = createLog({ level: 'silent', format: 'json' })
   const job = (signal = new AbortController().signal) => ({ signal, attempts: 1, finish: async () => true })
   /** Has so many rows left to remove; notes how it was asked. */
   const rows = (left: number, asked: unknown[]): Sweepable['remove'] => {

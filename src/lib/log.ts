@@ -1,30 +1,75 @@
-import { Writable } from 'node:stream'
 import { isatty, type WriteStream } from 'node:tty'
 import { styleText } from 'node:util'
-import { type DestinationStream, type Logger, pino } from 'pino'
+import { type LogFields, logLine } from './log-line.ts'
 import { LogSink } from './log-sink.ts'
 import { visibleLine } from './text/visible.ts'
 
-export type { Logger } from 'pino'
+/** From the least severe. */
+const LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal'] as const
+type Level = (typeof LEVELS)[number]
 
-type LogOptions = { level: string; format: 'auto' | 'json' | 'pretty'; color?: boolean }
+type LogOptions = { level: Level | 'silent'; format: 'auto' | 'json' | 'pretty'; color?: boolean }
 
-export function createLog(options: LogOptions, destination?: DestinationStream): Logger {
-  const settings = {
-    level: options.level,
-    base: null,
-    timestamp: pino.stdTimeFunctions.isoTime,
-    formatters: { level: (label: string) => ({ level: label }) },
-    // A safety net: nothing should hand these over in the first place.
-    redact: {
-      paths: ['authorization', '*.authorization', 'secret', '*.secret', 'password', '*.password'],
-      censor: '[redacted]',
-    },
+type Destination = { write(line: string, level: Level): unknown }
+
+/** A message, or fields and a message. An error stands in the field `err`. */
+type Said = [message: string] | [fields: LogFields, message: string]
+
+/** The service's own log: a line of JSON for each thing that is said. */
+export class Logger {
+  readonly #destination: Destination
+  readonly #from: number
+  #time = 0
+  #timeText = ''
+
+  constructor(level: Level | 'silent', destination: Destination) {
+    this.#destination = destination
+    this.#from = level === 'silent' ? LEVELS.length : LEVELS.indexOf(level)
   }
-  if (destination) return pino(settings, destination)
+
+  isLevelEnabled(level: Level): boolean {
+    return LEVELS.indexOf(level) >= this.#from
+  }
+
+  debug(...said: Said): void {
+    this.#say('debug', said)
+  }
+
+  info(...said: Said): void {
+    this.#say('info', said)
+  }
+
+  warn(...said: Said): void {
+    this.#say('warn', said)
+  }
+
+  error(...said: Said): void {
+    this.#say('error', said)
+  }
+
+  #say(level: Level, [first, second = '']: [message: string | LogFields, message?: string]): void {
+    if (!this.isLevelEnabled(level)) return
+    const isPlain = typeof first === 'string'
+    const line = logLine(level, this.#now(), isPlain ? undefined : first, isPlain ? first : second)
+    this.#destination.write(line, level)
+  }
+
+  /** The lines of one millisecond share its text. */
+  #now(): string {
+    const time = Date.now()
+    if (time === this.#time) return this.#timeText
+    this.#time = time
+    this.#timeText = new Date(time).toISOString()
+    return this.#timeText
+  }
+}
+
+export function createLog(options: LogOptions, destination?: Destination): Logger {
+  const { level } = options
+  if (destination) return new Logger(level, destination)
   // Not stdout: that carries only what a person or a pipe asked for.
   const sink = new LogSink()
-  const log = pino(settings, isPretty(options) ? prettyLines(sink, options) : jsonLines(sink))
+  const log = new Logger(level, isPretty(options) ? prettyLines(sink, options) : jsonLines(sink))
   sink.onCaughtUp = (dropped) => log.warn({ dropped }, 'log lines were dropped: nobody read them')
   return log
 }
@@ -33,24 +78,18 @@ function isPretty({ format }: LogOptions): boolean {
   return format === 'pretty' || (format === 'auto' && isatty(2))
 }
 
-const ERROR = 50
-
 /** An error is shown at once: it may be the last thing that this process says. */
-function jsonLines(sink: LogSink): DestinationStream {
-  const stream = {
-    /** Asks pino to say each line's level first. */
-    [pino.symbols.needsMetadataGsym]: true as const,
-    lastLevel: 0,
-    write(line: string) {
+function jsonLines(sink: LogSink): Destination {
+  return {
+    write(line, level) {
       sink.write(line)
-      if (stream.lastLevel >= ERROR) sink.flush()
+      if (level === 'error') sink.flush()
     },
   }
-  return stream
 }
 
 /** A person wants to see each line when it comes. */
-function prettyLines(sink: LogSink, { color = true }: LogOptions): DestinationStream {
+function prettyLines(sink: LogSink, { color = true }: LogOptions): Destination {
   const write = (text: string) => {
     sink.write(text)
     sink.flush()
@@ -74,20 +113,19 @@ const LEVEL_STYLES: Record<string, Parameters<typeof styleText>[0]> = {
 export function prettyStream(
   terminal: Pick<WriteStream, 'write'> & Partial<Pick<WriteStream, 'isTTY' | 'hasColors'>>,
   color: boolean,
-): Writable {
+): Destination {
   const isColorful = color && terminal.isTTY === true && terminal.hasColors?.() === true
   const paint = (style: Parameters<typeof styleText>[0], text: string) =>
     isColorful ? styleText(style, text, { validateStream: false }) : text
-  return new Writable({
-    write(chunk: Buffer, _encoding, done) {
-      const { time, level, msg, ...rest } = JSON.parse(chunk.toString()) as Record<string, unknown>
+  return {
+    write(line) {
+      const { time, level, msg, ...rest } = JSON.parse(line) as Record<string, unknown>
       const details = Object.entries(rest).map(
         ([key, value]) => ` ${visibleLine(`${key}=${typeof value === 'string' ? value : JSON.stringify(value)}`)}`,
       )
       const clock = paint('dim', String(time).slice(11, 19))
       const name = paint(LEVEL_STYLES[String(level)] ?? 'dim', String(level).padEnd(5))
       terminal.write(`${clock} ${name} ${visibleLine(String(msg))}${paint('dim', details.join(''))}\n`)
-      done()
     },
-  })
+  }
 }

@@ -53,7 +53,6 @@ const DOORS: Record<string, RegExp> = {
   pg: /^storage\/(postgres\/postgres|inspect)\.ts$/,
   'node:sqlite': /^storage\/(sqlite\/(sqlite-worker|sqlite-messages|executor|lock)|inspect|sqlite-copy)\.ts$/,
   ioredis: /^(app|security\/limits\/rate-limiter|cli\/commands\/service\/examine)\.ts$/,
-  pino: /^lib\/log\.ts$/,
   ai: /^runtime\//,
   '@ai-sdk/': /^runtime\//,
   '@modelcontextprotocol/': /^runtime\/tools\//,

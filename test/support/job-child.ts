@@ -1,6 +1,6 @@
 import { type ChildProcess, fork } from 'node:child_process'
 import { once } from 'node:events'
-import { pino } from 'pino'
+import { createLog } from '../../src/lib/log.ts'
 import { openJobs } from '../../src/storage/jobs/run-jobs.ts'
 import { openStorage, type StorageOptions } from '../../src/storage/open-storage.ts'
 
@@ -17,7 +17,12 @@ if (process.argv[1] === import.meta.filename) {
   const { options, task } = JSON.parse(process.argv[2] as string) as { options: StorageOptions; task: Task }
   const run = () => new Promise<void>(() => process.send?.('running'))
   openJobs(
-    { storage: await openStorage(options), now: Date.now, log: pino({ level: 'silent' }), node: 'service:child' },
+    {
+      storage: await openStorage(options),
+      now: Date.now,
+      log: createLog({ level: 'silent', format: 'json' }),
+      node: 'service:child',
+    },
     { [task.kind]: { concurrency: 1, lease_ms: task.lease_ms, run } },
   )
 }

@@ -1,0 +1,34 @@
+export type LogFields = Readonly<Record<string, unknown>>
+
+/** A safety net: nothing should hand these over in the first place. */
+const SECRET_NAMES = new Set(['authorization', 'secret', 'password'])
+const REDACTED = '"[redacted]"'
+
+/** One line of JSON. Every request writes one, so plain values do not go through the general way of writing JSON. */
+export function logLine(level: string, time: string, fields: LogFields | undefined, message: string): string {
+  let line = `{"level":"${level}","time":"${time}"`
+  for (const name in fields) {
+    const text = SECRET_NAMES.has(name) ? REDACTED : jsonOf(fields[name])
+    if (text !== undefined) line += `,${JSON.stringify(name)}:${text}`
+  }
+  return `${line},"msg":${JSON.stringify(message)}}\n`
+}
+
+/** What cannot be told as JSON must not fail whoever logs it. */
+function jsonOf(value: unknown): string | undefined {
+  if (typeof value === 'string') return JSON.stringify(value)
+  if (typeof value === 'number') return Number.isFinite(value) ? String(value) : 'null'
+  try {
+    return JSON.stringify(value, plain)
+  } catch {
+    return '"[cannot be shown]"'
+  }
+}
+
+function plain(name: string, value: unknown): unknown {
+  if (SECRET_NAMES.has(name)) return '[redacted]'
+  if (typeof value === 'bigint') return String(value)
+  if (!(value instanceof Error)) return value
+  const { name: type, message, stack, cause } = value
+  return Object.assign({ type, message, stack, cause }, value)
+}
