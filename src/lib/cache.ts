@@ -1,11 +1,11 @@
 export type Cache<T> = {
-  /** `subjectsOf` names what a value tells of; without it the value is forgotten with every change. */
+  /** `subjectsOf` names what a value is about. Without it, the value is forgotten with every change. */
   get(
     key: string,
     load: (key: string) => Promise<T | undefined>,
     subjectsOf?: SubjectsOf<T>,
   ): T | undefined | Promise<T | undefined>
-  /** Forgets what tells of this subject; without one, everything. */
+  /** Forgets the values about this subject. Without one, it forgets everything. */
   forget(subject?: string): void
 }
 
@@ -13,17 +13,17 @@ export type SubjectsOf<T> = (value: T, key: string) => readonly string[]
 
 type Entry<T> = { value: T; subjects: readonly string[] }
 
-/** What has changed while a value was loaded. */
+/** What has changed while a value was being loaded. */
 type Loading = { everything: boolean; changed: string[] }
 
-/** The subject of values that name none. It is forgotten with every other. */
+/** The subject of values that name none. They are forgotten with every change. */
 const ANY = ''
 const OF_ANY = [ANY]
 
 /**
- * Remembers what was loaded, until it is forgotten. A value that changed while it was loaded is answered but not
- * remembered: the load may have read what the change replaced. What is not found is never remembered. While `isTold` is
- * false changes may go unheard, so nothing is remembered.
+ * Remembers loaded values until they are forgotten. A value that changed while it was loaded is returned but not
+ * remembered, because the load may have read the old one. Undefined is never remembered. While `isTold` returns false,
+ * changes may go unnoticed, so nothing is remembered.
  */
 export function cache<T>(isTold: () => boolean = () => true, size = 10_000): Cache<T> {
   const found = new Map<string, Entry<T>>()

@@ -4,12 +4,12 @@ export type IdPrefix = 'agt' | 'dep' | 'req' | 'evt' | 'dlv' | 'whk' | 'key' | '
 
 const ALPHABET = '0123456789ABCDEFGHJKMNPQRSTVWXYZ'
 const RANDOM_CHARACTERS = 13
-/** Three characters. More than these in a millisecond cannot be told apart by their order any more. */
+/** Three characters. After so many ids in one millisecond, further ids do not sort in order any more. */
 const MAX_SERIAL = 32 ** 3 - 1
 
 /**
- * Hands out `prefix_` + a ULID: ten characters of time, three that count within the millisecond, thirteen of randomness.
- * So ids sort in the order in which they were made. Random bytes are drawn in bulk.
+ * Makes ids: `prefix_` and a ULID, which is ten characters of time, three of a counter within the millisecond, and
+ * thirteen of randomness. Ids therefore sort in the order in which they were made. Random bytes are drawn in bulk.
  */
 export function idSource(fill: (buffer: Uint8Array) => void = randomFillSync) {
   const bytes = Buffer.alloc(RANDOM_CHARACTERS * 256)
@@ -31,7 +31,7 @@ export function idSource(fill: (buffer: Uint8Array) => void = randomFillSync) {
       lastTime = time
       lastTimePart = encodeTime(time)
     }
-    // A time that was earlier, or is past, only counts on: the order of what has the latest time stays.
+    // With an earlier time the counter only goes on, so that ids of the latest time stay in order.
     serial = time > latest ? 0 : Math.min(serial + 1, MAX_SERIAL)
     if (time > latest) latest = time
     const from = used
@@ -40,7 +40,7 @@ export function idSource(fill: (buffer: Uint8Array) => void = randomFillSync) {
   }
 }
 
-/** No id of this kind that was made at or after `time` sorts before it. */
+/** The smallest id of this kind that could be made at or after `time`. */
 export function firstIdAt(prefix: IdPrefix, time: number): string {
   return `${prefix}_${encodeTime(Math.max(0, time))}`
 }

@@ -1,22 +1,22 @@
 import { constants, fstatSync, openSync, writeSync } from 'node:fs'
 
-/** Few writes: one can take long while the disk is busy with somebody else's. */
+/** Lines are gathered up to this size, because a write can take long while the disk is busy. */
 const GATHERED_CHARACTERS = 65_536
 const SHOWN_WITHIN_MS = 1_000
 const RETRY_MS = 100
-/** As much waits for a reader that has fallen behind; lines that come after are dropped and counted. */
+/** How much may wait for a reader that is too slow. Further lines are dropped and counted. */
 const MAX_WAITING_CHARACTERS = 1_048_576
-/** How long the end of the process waits for such a reader. */
+/** How long the process waits for such a reader when it ends. */
 const LAST_TRY_MS = 300
 
 const NOTHING = Buffer.alloc(0)
 
 /**
- * Standard error of a process that does not depend on its reader. One that does not read (a full pipe, a stopped
- * terminal) or is gone costs lines of the log, and holds up neither the process nor its end.
+ * Writes to standard error without depending on the reader. A reader that does not read (a full pipe, a stopped
+ * terminal) or is gone loses lines of the log. It delays neither the process nor its end.
  */
 export class LogSink {
-  /** Told how many lines were dropped, once lines are read again. */
+  /** Called with the number of dropped lines once lines are read again. */
   onCaughtUp: (dropped: number) => void = () => {}
   #fd: number | undefined
   #gathered = ''
@@ -26,7 +26,7 @@ export class LogSink {
   #timer: NodeJS.Timeout | undefined
   readonly #atExit = () => this.#finish()
 
-  /** Lines are gathered, so that a request waits for no write; none is kept longer than a second. */
+  /** Gathers lines, so that no request waits for a write. A line waits for a second at most. */
   write(line: string): void {
     if (this.#late.length + this.#gathered.length > MAX_WAITING_CHARACTERS) {
       this.#dropped += 1
@@ -37,7 +37,7 @@ export class LogSink {
     else this.#flushWithin(SHOWN_WITHIN_MS)
   }
 
-  /** Writes what was gathered now, unless a reader that has fallen behind gets a moment first. */
+  /** Writes the gathered lines now, unless a slow reader gets a moment first. */
   flush(): void {
     if (this.#late.length === 0) this.#flush()
   }
@@ -65,7 +65,7 @@ export class LogSink {
     try {
       while (rest.length > 0) rest = rest.subarray(writeSync(this.#fd, rest))
     } catch (error) {
-      // With any other error than a full pipe there is no reader, and nothing to wait for.
+      // Any error other than a full pipe means that there is no reader, so there is nothing to wait for.
       if ((error as NodeJS.ErrnoException).code !== 'EAGAIN') return NOTHING
     }
     return rest
@@ -89,16 +89,17 @@ export class LogSink {
 }
 
 /**
- * A descriptor of standard error on which a write fails instead of waiting. Pipes and terminals are opened once more,
- * because the mode belongs to the opening: other processes that share standard error keep theirs.
+ * Opens standard error so that a write fails instead of waiting. Pipes and terminals are opened a second time, because
+ * the mode belongs to the opening: other processes that share standard error keep theirs.
  */
 function openWithoutBlocking(): number {
   try {
-    // A file never makes anybody wait, and opened again it would have a second place to write at.
+    // A write to a file does not wait for a reader. If the file were opened again, it would have a second write
+    // position.
     if (fstatSync(2).isFile()) return 2
     return openSync('/proc/self/fd/2', constants.O_WRONLY | constants.O_NONBLOCK | constants.O_NOCTTY)
   } catch {
-    // It is a socket, or this is not Linux. Node makes a pipe or a socket non-blocking when it first reads this property.
+    // This is a socket, or not Linux. Node makes a pipe or a socket non-blocking when this property is first read.
     void process.stderr
     return 2
   }

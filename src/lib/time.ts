@@ -1,10 +1,15 @@
 const RFC_3339 = /^(\d{4})-(\d\d)-(\d\d)[Tt](\d\d):(\d\d):(\d\d)(?:\.(\d{1,9}))?(?:[Zz]|([+-])(\d\d):(\d\d))$/
 
-/** What four digits can say: a time beyond, reached by its offset, could be read but not written again. */
+/**
+ * The years that four digits can write. With an offset, a time beyond them can be read, but it could not be written
+ * again.
+ */
 const YEAR_0 = -62_167_219_200_000
 const YEAR_10000 = 253_402_300_800_000
 
-/** Epoch milliseconds of a strict RFC 3339 timestamp with an offset; undefined for anything else (`new Date` takes 30 February). */
+/**
+ * Epoch milliseconds of a strict RFC 3339 timestamp with an offset, or undefined. `new Date` would accept 30 February.
+ */
 export function parseTime(text: string): number | undefined {
   const match = RFC_3339.exec(text)
   if (!match) return undefined

@@ -5,7 +5,7 @@ import type { Engine } from './database.ts'
 export function columns(engine: Engine) {
   const postgres = engine === 'postgres'
   return {
-    /** Byte order, as SQLite compares, so that both engines sort alike. */
+    /** PostgreSQL compares bytes, as SQLite does, so that both engines sort alike. */
     text: (postgres ? sql`text collate "C"` : sql`text`) as RawBuilder<string>,
     integer: (postgres ? sql`bigint` : sql`integer`) as RawBuilder<number>,
     /** An integer key that is never handed out twice. */

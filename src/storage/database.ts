@@ -2,7 +2,7 @@ import { type Kysely, PostgresAdapter, sql } from 'kysely'
 import { notifyChannel } from './postgres/postgres.ts'
 import type { Tables } from './tables.ts'
 
-/** The whole database or one transaction of it: a store's functions take either. */
+/** The whole database or one transaction of it. The functions of a store take either. */
 export type Database = Kysely<Tables>
 
 export type Engine = 'sqlite' | 'postgres'
@@ -23,13 +23,16 @@ export const CHANGES = [
   'secrets',
 ] as const
 
-/** What nodes keep in memory and must forget when it changes, or must see to at once. */
+/** Kinds of data that nodes keep in memory and must forget when it changes, or must act on at once. */
 export type Change = (typeof CHANGES)[number]
 
-/** A kind of change and, behind a space, the id of what has changed; without an id it may be anything of that kind. */
+/**
+ * A kind of change and, after a space, the id of what has changed. Without an id, anything of that kind may have
+ * changed.
+ */
 export type Announcement = Change | `${Change} ${string}`
 
-/** What each transaction under way has announced. */
+/** What each open transaction has announced. */
 const announced = new WeakMap<Database, Set<Announcement>>()
 
 /** Collects in `announcements` what this transaction announces. */

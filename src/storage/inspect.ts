@@ -1,18 +1,18 @@
 import { DatabaseSync } from 'node:sqlite'
 import { Client } from 'pg'
 
-/** What a store says about itself, without opening it for work: nothing is migrated, nothing is made. */
+/** What can be read from a store without opening it for work: nothing is migrated and nothing is created. */
 export type StoreFacts = {
   engine: string
-  /** Undefined in a database that no Moorage has used yet. */
+  /** Undefined in a database that Moorage has not used yet. */
   schema_version: number | undefined
-  /** Fingerprint of the master key that its secrets are sealed with. */
+  /** The fingerprint of the master key that seals its secrets. */
   master_key: string | undefined
 }
 
 class DamagedStoreError extends Error {}
 
-/** Reads every page of the file: takes a while on a large one. */
+/** Reads every page of the file, which takes a while if it is large. */
 export function inspectSqlite(path: string): StoreFacts {
   const connection = new DatabaseSync(path, { readOnly: true, timeout: 10_000 })
   try {

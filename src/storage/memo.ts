@@ -3,8 +3,9 @@ import type { Change } from './database.ts'
 import type { Storage } from './open-storage.ts'
 
 /**
- * Answers from memory until a change is announced, by this node or another, of one of the ids that `subjectsOf` names;
- * without it, of any. What is undefined is not remembered. Asks anew while announcements do not arrive.
+ * Answers from memory until a change is announced, by this node or another, of one of the ids that `subjectsOf` names.
+ * Without `subjectsOf`, any change of that kind counts. Undefined is not remembered. While announcements do not arrive,
+ * every call loads the value again.
  */
 export type Memo = <T>(
   change: Change,

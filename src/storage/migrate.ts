@@ -13,7 +13,7 @@ import { attempts } from './migrations/0012-attempts.ts'
 import { memoriesOneByOne } from './migrations/0013-memories-one-by-one.ts'
 import type { Migration } from './migrations/migration.ts'
 
-/** In order; what has been released is never edited, only followed. */
+/** In order. A released migration is never edited; changes come as a new one. */
 const MIGRATIONS: Migration[] = [
   foundation,
   invocations,
@@ -30,7 +30,10 @@ const MIGRATIONS: Migration[] = [
 
 const LOCK = 7_766_837
 
-/** Brings the schema up to date in one transaction. Nodes that start together take turns; the second finds nothing to do. */
+/**
+ * Brings the schema up to date in one transaction. Nodes that start together wait for each other, and the second one
+ * finds nothing to do.
+ */
 export async function migrate(database: Database, engine: Engine, migrations: Migration[] = MIGRATIONS): Promise<void> {
   await database.transaction().execute(async (transaction) => {
     const db = transaction as unknown as Kysely<{ schema_version: { version: number } }>

@@ -21,15 +21,24 @@ import type { Tables } from './tables.ts'
 export type Storage = {
   engine: Engine
   db: Database
-  /** What must be true together. No network call and no use of `db` inside: on SQLite everybody else waits. */
+  /**
+   * Commits everything that `work` does, or nothing. Inside, make no network call and do not use the outer `db`: on
+   * SQLite every other writer waits meanwhile.
+   */
   transaction<T>(work: (db: Database) => Promise<T>): Promise<T>
-  /** Many rows as one transaction, in one trip. False when a lease of the batch was lost: then nothing is written. */
+  /**
+   * Writes many rows in one transaction and one message. Returns false when a lease of the batch was lost; then nothing
+   * is written.
+   */
   write(batch: Batch): Promise<boolean>
-  /** Called after the commit of a transaction that announced the change, here or on another node; without an id anything of that kind may have changed. */
+  /**
+   * The listener is called after the commit of a transaction that announced the change, here or on another node.
+   * Without an id, anything of that kind may have changed.
+   */
   onChange(listener: ChangeListener): void
   /** Whether changes made on other nodes arrive here. While they do not, nothing may be answered from memory. */
   hears(): boolean
-  /** Resolves when the store cannot be used any more and only a new process can help. */
+  /** Resolves when the store is unusable and only a new process can help. */
   lost: Promise<Error>
   close(): Promise<void>
 }
@@ -41,9 +50,9 @@ export type StorageOptions = {
   database: {
     url?: string | undefined
     poolSize: number
-    /** When an open transaction, or a connection to PostgreSQL, that is silent is given up. */
+    /** How long an open transaction, or a connection to PostgreSQL, may be silent before it is closed. */
     silentMs?: number
-    /** How often the connection that listens to PostgreSQL is asked whether it lives. */
+    /** How often the connection that listens to PostgreSQL is pinged. */
     pingMs?: number
   }
 }
@@ -119,7 +128,7 @@ function openFile(options: SqliteOptions): Opened {
   return { dialect: sqlite.dialect, write: sqliteBatches(sqlite) }
 }
 
-/** A migration, or the wait for another node's, may take longer than any other statement. */
+/** A migration, or the wait for one on another node, may take longer than any other statement. */
 async function migratePatiently(url: string): Promise<void> {
   const { dialect } = openPostgres({ url, poolSize: 1, silentMs: 0 })
   const db = new Kysely<Tables>({ dialect })

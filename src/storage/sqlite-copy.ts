@@ -2,15 +2,15 @@ import { chmodSync, closeSync, existsSync, fsyncSync, linkSync, openSync, rename
 import { dirname } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 
-/** Result codes of SQLite; an extended one carries them in its last byte. */
+/** Result codes of SQLite. An extended code has them in its last byte. */
 const BUSY = 5
 const CORRUPT = 11
 const NOT_A_DATABASE = 26
 
-/** What SQLite would take for the unfinished work of whatever store it finds beside them. */
+/** Files beside a store that SQLite takes for its unfinished work. */
 const COMPANIONS = ['-wal', '-shm', '-journal']
 
-/** A copy as of one moment, compact and on disk, while the service goes on. */
+/** Makes a compact copy of the store as it is at one moment, and syncs it to disk. The service can go on meanwhile. */
 export function copySqlite(from: string, to: string): void {
   const connection = new DatabaseSync(from, { timeout: 10_000 })
   try {
@@ -23,8 +23,8 @@ export function copySqlite(from: string, to: string): void {
 }
 
 /**
- * Puts `draft` in the place of the store and keeps that as `kept`. Whenever the process dies, one whole store is there.
- * Throws StoreInUseError while somebody has the store open.
+ * Puts `draft` in the place of the store and keeps the old store as `kept`. If the process dies at any moment, one
+ * whole store is there. Throws StoreInUseError while another process has the store open.
  */
 export function replaceSqlite(path: string, draft: string, kept: string): void {
   sync(draft)
@@ -32,7 +32,7 @@ export function replaceSqlite(path: string, draft: string, kept: string): void {
     leaveWal(path)
     linkSync(path, kept)
   }
-  // Of a damaged store, or of one that was deleted: replayed over the draft they would ruin it.
+  // These files belong to a damaged or deleted store. SQLite would replay them over the draft and ruin it.
   for (const suffix of COMPANIONS) if (existsSync(path + suffix)) renameSync(path + suffix, kept + suffix)
   renameSync(draft, path)
   sync(dirname(path))
@@ -40,7 +40,10 @@ export function replaceSqlite(path: string, draft: string, kept: string): void {
 
 export class StoreInUseError extends Error {}
 
-/** Takes what is in the write-ahead log into the file, which only the one who is alone with it can do, unless it is damaged. */
+/**
+ * Moves the content of the write-ahead log into the file. SQLite allows that only while no other process has the store
+ * open. A damaged store is left as it is.
+ */
 function leaveWal(path: string): void {
   const connection = new DatabaseSync(path)
   try {
@@ -54,7 +57,7 @@ function leaveWal(path: string): void {
   }
 }
 
-/** A file's content, or a folder's list of names, survives a power cut after this. */
+/** Makes sure that a file's content, or the list of names in a folder, survives a power cut. */
 function sync(path: string): void {
   const file = openSync(path, 'r')
   try {

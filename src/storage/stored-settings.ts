@@ -1,6 +1,8 @@
 import type { Database } from './database.ts'
 
-/** The value of a setting that is written once: `value` if nobody was first, else what is there. */
+/**
+ * Writes a setting that is written only once. Returns `value` if this call was first, and otherwise the stored value.
+ */
 export async function writeOnce(db: Database, name: string, value: string): Promise<{ value: string; first: boolean }> {
   const inserted = await db
     .insertInto('settings')
@@ -17,7 +19,7 @@ export async function findSetting(db: Database, name: string): Promise<string | 
   return (await db.selectFrom('settings').select('value').where('name', '=', name).executeTakeFirst())?.value
 }
 
-/** Writes a value over whatever was there. */
+/** Writes a setting, whatever its value was. */
 export async function touch(db: Database, name: string, value: string): Promise<void> {
   await db
     .insertInto('settings')

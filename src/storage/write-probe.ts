@@ -5,8 +5,9 @@ const LOOK_EVERY_MS = 1_000
 const ANSWER_WITHIN_MS = 2_000
 
 /**
- * Asks whether the store takes writes: a full disk still reads. It looks once a second, however often somebody asks, and
- * never while an earlier look still waits, so that looks do not pile up behind a transaction that stalls.
+ * Checks whether the store takes writes: with a full disk it can still be read. It checks once a second at most,
+ * however often it is asked, and never while an earlier check still waits, so that checks do not pile up behind a
+ * stalled transaction.
  */
 export class WriteProbe {
   readonly #db: Database
@@ -20,7 +21,7 @@ export class WriteProbe {
     this.#now = now
   }
 
-  /** Why the store takes no writes; undefined when it does. Answers within two seconds, whatever the store does. */
+  /** Says why the store takes no writes, or undefined. Answers within two seconds, whatever the store does. */
   problem(): Promise<string | undefined> {
     if (!this.#waits && performance.now() - this.#lookedAt >= LOOK_EVERY_MS) {
       this.#lookedAt = performance.now()

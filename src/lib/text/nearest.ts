@@ -1,7 +1,7 @@
-/** Nobody means a word that is much longer than any there is, and to compare it would take long. */
+/** Longer words are not compared: that would take long, and no candidate is as long. */
 const LONGEST = 100
 
-/** The candidate a reader most likely meant by `word`, if one is close enough to be worth a question. */
+/** The candidate that the reader most likely meant by `word`, if one is close enough. */
 export function nearest(word: string, candidates: Iterable<string>): string | undefined {
   if (word.length > LONGEST) return undefined
   const wanted = plain(word)
@@ -20,13 +20,13 @@ export function nearest(word: string, candidates: Iterable<string>): string | un
 
 const plain = (word: string) => word.toLowerCase().replaceAll(/[_-]/g, '')
 
-/** `warn` and `warning`: one begins the other and is more than half of it. */
+/** For example `warn` and `warning`: one word begins with the other, which is more than half as long. */
 function isBeginning(one: string, other: string): boolean {
   const [short, long] = one.length < other.length ? [one, other] : [other, one]
   return short !== long && long.startsWith(short) && short.length * 2 > long.length
 }
 
-/** Insertions, deletions, replacements and swapped neighbours that turn `from` into `to`. */
+/** The number of insertions, deletions, replacements and swapped neighbours between `from` and `to`. */
 function editDistance(from: string, to: string): number {
   let beforeLast: number[] = []
   let last = Array.from({ length: to.length + 1 }, (_, column) => column)

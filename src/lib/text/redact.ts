@@ -1,6 +1,6 @@
 const REDACTED = '[redacted]'
 
-/** Secrets that can be told by their form. What stands before the secret itself is captured, and kept. */
+/** Secrets that can be recognised by their form. The text before the secret is captured and kept. */
 const SECRETS = [
   /(?:mrg|whsec)_[\w+/=-]{16,}/,
   /\b(?:sk|pk|rk|gh[opsur]|github_pat|glpat|xox[abeprs]|hf)[_-][\w-]{16,}/,
@@ -14,15 +14,18 @@ const SECRETS = [
 const PATTERN = new RegExp(SECRETS.map(({ source }) => source).join('|'), 'gi')
 
 /**
- * A JWT, with the word it is part of. Looks ahead once a word: from every `eyJ` to the end of a word that is full of
- * them would take seconds.
+ * A JWT, with the word around it. The pattern looks ahead once per word: to look ahead from every `eyJ` in a long word
+ * would take seconds.
  */
 const JWT = /(?<![\w-])(?=[\w-]+\.[\w-]{8,}\.)[\w-]*?\beyJ[\w-]{8,}\.[\w-]{8,}\.[\w-]*/g
 
-/** No secret above is one word this short: the shortest is `sk_` and 16 more. Most names and many values are. */
+/**
+ * No secret above is a word this short: the shortest has `sk_` and 16 more characters. Most names and many values are
+ * short.
+ */
 const SHORT_WORD = /^\w{0,18}$/
 
-/** The text without what looks like a key, a token or a password. */
+/** Replaces everything in the text that looks like a key, a token or a password. */
 export function redact(text: string): string {
   if (SHORT_WORD.test(text)) return text
   const rest = text.includes('eyJ') ? text.replace(JWT, REDACTED) : text
@@ -33,11 +36,11 @@ export function redact(text: string): string {
   })
 }
 
-/** Fields that hold nothing else; `tokens_used` is not one of them. */
+/** Fields whose whole value is a secret; `tokens_used` is not one of them. */
 const SECRET_FIELD = /(?:^|[_-])(?:authorization|cookie|password|secret|token|api_?key)$/i
 const MAX_DEPTH = 16
 
-/** The same for every text inside a value, whatever its depth; a field named for a secret loses its text whole. */
+/** Redacts every text inside a value, at any depth. A field that is named like a secret loses its whole text. */
 export function redactDeep(value: unknown, depth = 0): unknown {
   if (typeof value === 'string') return redact(value)
   if (value === null || typeof value !== 'object') return value
@@ -47,7 +50,7 @@ export function redactDeep(value: unknown, depth = 0): unknown {
   for (const [name, inner] of Object.entries(value)) {
     const isSecret = typeof inner === 'string' && SECRET_FIELD.test(name)
     const clean = isSecret ? REDACTED : redactDeep(inner, depth + 1)
-    // To set this one would change what the object is.
+    // An assignment to __proto__ would change the prototype of the object.
     if (name === '__proto__') Object.defineProperty(fields, name, { value: clean, enumerable: true })
     else fields[redact(name)] = clean
   }

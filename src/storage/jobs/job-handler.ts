@@ -5,13 +5,13 @@ import type { Storage } from '../open-storage.ts'
 
 /** One try at a job. */
 export type JobAttempt = {
-  /** Aborted when the service stops or the lease was lost; the handler should end soon. */
+  /** Aborted when the service stops or the lease was lost. The handler should then end soon. */
   signal: AbortSignal
-  /** 1 the first time. A try that a crash cut short counts. */
+  /** 1 the first time. A try that was cut short by a crash counts too. */
   attempts: number
   /**
-   * Ends the job in the transaction of its effects, so that they happen once. False when another owner took over:
-   * then nothing of this try may be kept. A handler without such effects need not call it.
+   * Ends the job in the transaction of its effects, so that they happen once. Returns false when another owner has
+   * taken over; then nothing of this try may be kept. A handler without such effects need not call it.
    */
   finish(db: Database): Promise<boolean>
 }
@@ -19,14 +19,16 @@ export type JobAttempt = {
 /** How jobs of one kind are run. A job is done when `run` resolves, and tried again when it rejects. */
 export type JobHandler = {
   concurrency: number
-  /** How long after a crash another may take the job; renewed while it runs. */
+  /** How long after a crash another node may take the job. The lease is renewed while the job runs. */
   lease_ms: number
   run(payload: Json, attempt: JobAttempt): Promise<void>
-  /** After so many the job is kept as failed, with its error. */
+  /** After so many tries the job is kept as failed, with its error. */
   max_attempts?: number
   /** The pause after the given attempt failed. */
   retry_ms?: (attempts: number) => number
-  /** Recurring work: one such job exists always, and runs so long after its last end. It is never given up. */
+  /**
+   * For recurring work. One such job always exists, and runs again so long after its last end. It is never given up.
+   */
   every_ms?: number
 }
 
@@ -34,6 +36,6 @@ export type JobOptions = {
   storage: Storage
   now: () => number
   log: Logger
-  /** This process among all that share the store. */
+  /** The name of this process among all that share the store. */
   node: string
 }

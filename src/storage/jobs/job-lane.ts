@@ -6,12 +6,12 @@ import type { TakenJob } from './jobs.ts'
 import * as jobs from './jobs.ts'
 import { type RunningJob, runJob } from './run-job.ts'
 
-/** How often a lane looks at the clock while something is due later. The database is not asked before it is due. */
+/** How often a lane checks the clock while a job is due later. It does not ask the database before the job is due. */
 const CLOCK_MS = 1_000
-/** How long a handler may take to end after its signal; one that does not keeps its lease until it runs out. */
+/** How long a handler may take to end after its signal. A handler that takes longer keeps its lease until that ends. */
 const STOP_MS = 5_000
 
-/** Takes the jobs of one kind when they are due, as many as may run at once. */
+/** Takes the jobs of one kind when they are due, up to the number that may run at once. */
 export class JobLane {
   readonly #options: JobOptions
   readonly #kind: string
@@ -20,7 +20,7 @@ export class JobLane {
   readonly #stopRenewing: () => void
   #looking: Promise<void> | undefined
   #lookAgain = false
-  /** When the next job is due; undefined when something else will tell. */
+  /** The time at which the next job is due. Undefined when the lane will be woken. */
   #due: number | undefined
   #clock: NodeJS.Timeout | undefined
   #isSeeded: boolean
@@ -71,7 +71,7 @@ export class JobLane {
     this.#watchClock()
   }
 
-  /** Starts what is due, and says when the next is. */
+  /** Starts the jobs that are due. Returns the time at which the next one is due. */
   async #look(): Promise<number | undefined> {
     const { storage, now, node } = this.#options
     const { concurrency, lease_ms } = this.#handler
@@ -82,7 +82,7 @@ export class JobLane {
     }
     const free = concurrency - this.#running.size
     if (free === 0 || this.#isClosed) return undefined
-    // A process that slept through its own leases must not run its jobs twice.
+    // A process that slept through the end of its own leases must not run its jobs a second time.
     const except = [...this.#running.keys()]
     const next = await jobs.nextRunAt(storage.db, kind, except)
     if (next === undefined || next > now()) return next
@@ -90,11 +90,11 @@ export class JobLane {
     const taken = await jobs.takeDue(storage.db, { kind, limit: free, lease_ms, owner, except }, now())
     for (const job of taken) this.#start(job)
     if (taken.length > 0) this.#lookAgain = true
-    // Another node was faster: it may have taken all that is due.
+    // Another node was faster and may have taken everything that is due.
     return now() + CLOCK_MS
   }
 
-  /** The clock may be moved, so it is looked at more often than one long timer would. */
+  /** The clock may be changed, so it is checked often instead of setting one long timer. */
   #watchClock(): void {
     if (this.#due === undefined || this.#isClosed) return
     const rest = this.#due - this.#options.now()

@@ -4,17 +4,20 @@ import { announce, type Database, engineOf } from '../database.ts'
 import { type BulkTable, rowOf, type Write } from '../journal/rows.ts'
 import { isHeld, type Lease, type Leased, take } from '../leases/lease.ts'
 
-/** Work to be done by some node, at or after `run_at`, at least once. */
+/** Work that some node does at or after `run_at`, at least once. */
 export type NewJob = {
   id: string
   kind: string
   payload: Json
   run_at: number
-  /** While a job of this kind waits under the same key, another is left out. One that runs does not count: it may have begun too early. */
+  /**
+   * While a job of this kind waits under this key, another one is not added. A running job does not count, because it
+   * may have begun too early.
+   */
   key?: string
 }
 
-/** A running job's lease ends at its `run_at`: then it is due again. */
+/** A running job's lease ends at its `run_at`. Then it is due again. */
 export const LEASED_JOBS: Leased = { table: 'jobs', key: ['id'], until: 'run_at', condition: 'failed_at is null' }
 
 /** A job that this process may run until its lease ends. */
@@ -23,7 +26,7 @@ export type TakenJob = {
   kind: string
   key: string | null
   payload: string
-  /** This time included. */
+  /** Includes this one. */
   attempts: number
   lease: Lease
 }
@@ -32,7 +35,7 @@ const COLUMNS = ['id', 'kind', 'key', 'payload', 'run_at', 'attempts'] as const
 const JOBS: BulkTable = { table: 'jobs', columns: COLUMNS, announces: 'jobs' }
 const KEYED_JOBS: BulkTable = { ...JOBS, merge: { key: ['kind', 'key'], add: [], max: [] } }
 
-/** Belongs into the transaction of whatever makes the work necessary. False when the same work waits already. */
+/** Call this in the transaction that makes the work necessary. Returns false when the same work waits already. */
 export async function enqueue(db: Database, job: NewJob): Promise<boolean> {
   const inserted = await db
     .insertInto('jobs')
@@ -44,12 +47,12 @@ export async function enqueue(db: Database, job: NewJob): Promise<boolean> {
   return inserted !== undefined
 }
 
-/** The same for an entry of the journal. */
+/** The job as a part of a journal entry. */
 export function jobWrite(job: NewJob): Write {
   return { into: job.key === undefined ? JOBS : KEYED_JOBS, row: rowOf(JOBS, toRow(job)) }
 }
 
-/** When the next job of a kind may be taken, those that run here left out. */
+/** The time at which the next job of a kind may be taken. Jobs that run here are left out. */
 export async function nextRunAt(db: Database, kind: string, except: string[]): Promise<number | undefined> {
   const next = await db
     .selectFrom('jobs')
@@ -65,7 +68,7 @@ export async function nextRunAt(db: Database, kind: string, except: string[]): P
 
 type TakeOptions = { kind: string; limit: number; lease_ms: number; owner: string; except: string[] }
 
-/** Takes jobs that are due: queued ones, and those whose owner let its lease run out. */
+/** Takes jobs that are due: queued ones, and those whose lease has ended. */
 export async function takeDue(db: Database, options: TakeOptions, now: number): Promise<TakenJob[]> {
   const { kind, limit, lease_ms, owner, except } = options
   const due = db
@@ -78,7 +81,7 @@ export async function takeDue(db: Database, options: TakeOptions, now: number): 
     .orderBy('run_at')
     .orderBy('id')
     .limit(limit)
-    // Nodes that look at the same time each take other rows instead of waiting for each other.
+    // Nodes that look at the same time take different rows instead of waiting for each other.
     .$if(engineOf(db) === 'postgres', (jobs) => jobs.forUpdate().skipLocked())
   const until = now + lease_ms
   const taken = await take<Omit<TakenJob, 'lease'>>(db, LEASED_JOBS, {
@@ -93,15 +96,15 @@ export async function takeDue(db: Database, options: TakeOptions, now: number): 
     .toSorted((a, b) => (a.id < b.id ? -1 : 1))
 }
 
-/** False when the lease was lost to another: then nothing of the run may be kept. */
+/** Returns false when another owner has taken the job; then nothing of the run may be kept. */
 export async function finish(db: Database, { lease }: TakenJob): Promise<boolean> {
   const { numDeletedRows } = await db.deleteFrom('jobs').where(isHeld(LEASED_JOBS, lease)).executeTakeFirst()
   return numDeletedRows > 0n
 }
 
 /**
- * Back into the queue. If the same work was queued meanwhile under its key, that one stands for both. A node that
- * queues it at this very moment makes this fail, and the job comes back when its lease ends.
+ * Puts the job back into the queue. If the same work was queued meanwhile under its key, the job is removed instead. If
+ * another node queues it at this very moment, this fails, and the job comes back when its lease ends.
  */
 export async function requeue(
   db: Database,
@@ -130,7 +133,10 @@ export async function requeue(
   await announce(db, 'jobs')
 }
 
-/** Never tried again; kept for a while, for whoever wants to know why. False when the lease was lost to another. */
+/**
+ * Marks the job as failed. It is not tried again, and is kept for a while with its error. Returns false when another
+ * owner has taken it.
+ */
 export async function giveUp(db: Database, { lease }: TakenJob, error: string, now: number): Promise<boolean> {
   const { numUpdatedRows } = await db
     .updateTable('jobs')

@@ -10,12 +10,12 @@ const ERROR_LENGTH = 2_000
 export type RunningJob = {
   job: TakenJob
   stop: AbortController
-  /** Another process has taken it over. */
+  /** Another process has taken over the job. */
   isLost: boolean
   ended: Promise<void>
 }
 
-/** Runs a job and writes down how it went. */
+/** Runs a job and stores how it ended. */
 export async function runJob(
   { storage, now, log }: JobOptions,
   handler: JobHandler,
@@ -47,7 +47,10 @@ export async function runJob(
   await jobs.finish(storage.db, job)
 }
 
-/** 1 s, 2 s, 4 s … up to 10 minutes, a fifth more or less so that what failed together does not come back together. */
+/**
+ * 1 s, 2 s, 4 s … up to 10 minutes. A random fifth more or less keeps jobs that failed together from coming back
+ * together.
+ */
 function backoff(attempts: number): number {
   return Math.round(Math.min(1_000 * 2 ** (attempts - 1), 600_000) * (0.8 + Math.random() * 0.4))
 }

@@ -2,13 +2,13 @@ import type { JobHandler, JobOptions } from './job-handler.ts'
 import { JobLane } from './job-lane.ts'
 
 export type Jobs = {
-  /** Looks for work now, as after a change of the clock. New jobs are noticed without it. */
+  /** Looks for work now, for example after a change of the clock. New jobs are noticed without it. */
   wake(): void
-  /** Takes no more work and aborts what runs, which goes back into the queue unless it is done within moments. */
+  /** Takes no more work and aborts running jobs. Those that do not end within moments go back into the queue. */
   close(): Promise<void>
 }
 
-/** Runs the jobs of the database. Each kind has a lane of its own, so that slow work holds up only its like. */
+/** Runs the jobs in the database. Each kind has its own lane, so that slow jobs delay only jobs of their kind. */
 export function openJobs(options: JobOptions, handlers: Record<string, JobHandler>): Jobs {
   const lanes = Object.entries(handlers).map(([kind, handler]) => new JobLane(options, kind, handler))
   const wake = () => {

@@ -4,7 +4,10 @@ import type { Database } from '../database.ts'
 import type { Storage } from '../open-storage.ts'
 import type { JobHandler } from './job-handler.ts'
 
-/** Rows that may go. `remove` takes away some that are older than `before`, at most about `limit`, and says how many. */
+/**
+ * Rows that may be removed. `remove` deletes some that are older than `before`, about `limit` at most, and returns how
+ * many.
+ */
 export type Sweepable = {
   name: string
   keep_ms: number
@@ -16,7 +19,10 @@ type Options = { storage: Storage; now: () => number; log: Logger }
 const BATCH_SIZE = 1_000
 const LEASE_MS = 60_000
 
-/** A job that removes what is too old, in small batches with pauses between: whoever writes waits for one batch at most. */
+/**
+ * A job that removes old rows in small batches with pauses between them, so that other writers wait for one batch at
+ * most.
+ */
 export function sweep({ storage, now, log }: Options, sweepables: readonly Sweepable[]): JobHandler {
   const removeAll = async ({ keep_ms, remove }: Sweepable, signal: AbortSignal): Promise<number> => {
     const before = now() - keep_ms

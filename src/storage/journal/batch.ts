@@ -10,7 +10,7 @@ export function rowsOf(entries: readonly JournalEntry[]): Rows {
   return rows
 }
 
-/** Entries as one batch: the rows of a table together, and merged where the table says so. */
+/** Makes one batch of several entries. The rows of a table stand together, and are merged where the table says so. */
 export function batchOf(rows: Rows, entries: readonly JournalEntry[]): Batch {
   const endings = new Map<EndedTable, Value[][]>()
   for (const entry of entries) for (const { of, row } of entry.endings ?? []) addTo(endings, of, row)
@@ -28,7 +28,10 @@ function addTo<T>(rows: Map<T, Value[][]>, table: T, row: Value[]): void {
   else rows.set(table, [row])
 }
 
-/** By name, so that equal batches are equal statements. Merged tables come last: nodes that meet in their rows meet in the same order. */
+/**
+ * Tables are sorted by name, so that equal batches become equal statements. Merged tables come last, so that nodes lock
+ * their shared rows in the same order.
+ */
 function byTable(a: BulkTable, b: BulkTable): number {
   const last = Number(a.merge !== undefined) - Number(b.merge !== undefined)
   return last || compare(a.table, b.table) || compare(a.announces ?? '', b.announces ?? '')
@@ -38,7 +41,10 @@ function compare(a: string, b: string): number {
   return a < b ? -1 : Number(a > b)
 }
 
-/** One row per key, in key order: PostgreSQL takes a key only once per statement, and equal order cannot deadlock nodes. */
+/**
+ * Makes one row per key, sorted by key. PostgreSQL accepts a key only once per statement, and nodes that use the same
+ * order cannot deadlock.
+ */
 function mergeRows(columns: readonly string[], { key, add, max, also }: Merge, rows: Value[][]): Value[][] {
   const indexesOf = (names: string[]) => names.map((name) => columns.indexOf(name))
   const keys = indexesOf(key)

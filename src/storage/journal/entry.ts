@@ -1,13 +1,19 @@
 import type { Database } from '../database.ts'
 import type { Ending, Write } from './rows.ts'
 
-/** What one request leaves: it is written as a whole or not at all. */
+/** What one request leaves. It is written as a whole or not at all. */
 export type JournalEntry = {
   writes: Write[]
-  /** The leases that end with it. If one was lost to another owner, nothing of this entry is written and `commit` says so. */
+  /**
+   * The leases that end with this entry. If another owner has taken one of them, nothing of the entry is written and
+   * `commit` returns false.
+   */
   endings?: Ending[]
-  /** Runs in the same transaction before the rows; on false nothing of this entry is written and `commit` says so. */
+  /**
+   * Runs in the same transaction before the rows. If it returns false, nothing of the entry is written and `commit`
+   * returns false.
+   */
   guard?: (db: Database) => Promise<boolean>
-  /** Its place was set aside with `reserve`, so it is taken however many wait. */
+  /** Its place was set aside with `reserve`, so it is accepted however many entries wait. */
   reserved?: boolean
 }

@@ -6,18 +6,18 @@ import type { JournalEntry } from './entry.ts'
 import { endHeld, insertMany, isStillHeld } from './write-rows.ts'
 
 export type Journal = {
-  /** Resolves once the entry is on disk: true, or false when its lease was lost or its guard refused. */
+  /** Resolves once the entry is on disk: with true, or with false when its lease was lost or its guard refused. */
   commit(entry: JournalEntry): Promise<boolean>
-  /** Sets a place in the backlog aside for an entry that will come; false when there is none. */
+  /** Sets aside a place for an entry that will come later. Returns false when no place is left. */
   reserve(): boolean
-  /** Gives a place back that was set aside, used or not. */
+  /** Gives back a place that was set aside, whether it was used or not. */
   release(): void
   hasRoom(): boolean
-  /** Calls back with rows once they are on disk. */
+  /** The listener is called with rows once they are on disk. */
   onWritten(listener: RowsListener): void
-  /** Entries that wait for their commit. */
+  /** How many entries wait for their commit. */
   waiting(): number
-  /** Resolves when everything handed in before is committed. */
+  /** Resolves when every entry that was handed in before is committed. */
   drain(): Promise<void>
 }
 
@@ -31,14 +31,14 @@ const MAX_TRIES = 5
 type RowsListener = (rows: Rows) => void
 
 /**
- * Group commit: what is waiting when the writer is free goes to disk in one transaction, so one fsync serves many
- * requests. There is no timer: an idle service commits at once, a slow disk makes larger batches.
+ * Group commit. When the writer is free, everything that waits is written in one transaction, so that one fsync serves
+ * many requests. There is no timer: an idle service commits at once, and a slow disk makes larger batches.
  */
 export function openJournal(storage: Storage, { backlog }: { backlog: number }): Journal {
   const listeners: RowsListener[] = []
   let queue: Waiting[] = []
   let inBatch = 0
-  /** Places that are set aside, and entries that wait without one. */
+  /** How many places are set aside, plus the entries that wait without one. */
   let reserved = 0
   let unreserved = 0
   let running: Promise<void> | undefined
@@ -68,7 +68,7 @@ export function openJournal(storage: Storage, { backlog }: { backlog: number }):
       }
       return new Promise((resolve, reject) => {
         queue.push({ entry, resolve, reject })
-        // setImmediate: whatever else this turn of the event loop brings in joins the batch.
+        // setImmediate, so that everything else that arrives in this pass of the event loop joins the batch.
         running ??= new Promise<void>((done) => setImmediate(done)).then(pump)
       })
     },
@@ -89,7 +89,7 @@ export function openJournal(storage: Storage, { backlog }: { backlog: number }):
   }
 }
 
-/** `tell` hears of rows once they are on disk. */
+/** Calls `tell` with the rows once they are on disk. */
 async function flush(storage: Storage, batch: Waiting[], tell: RowsListener, tries = 1): Promise<void> {
   const flushEach = async () => {
     for (const waiting of batch) await flush(storage, [waiting], tell)
@@ -97,15 +97,15 @@ async function flush(storage: Storage, batch: Waiting[], tell: RowsListener, tri
   try {
     const hasGuards = batch.some(({ entry }) => entry.guard)
     const written = hasGuards ? await writeGuarded(storage, batch) : await writeTogether(storage, batch)
-    // Somebody's lease was lost, and so nothing was written: each entry goes alone.
+    // A lease was lost, so nothing was written. Each entry is written alone.
     if (!written && batch.length > 1) return await flushEach()
     for (const waiting of batch) waiting.resolve(written !== undefined && !written.refused.has(waiting))
-    // Not in this turn: if it threw here, entries that are on disk would be written again.
+    // Called later: if the listener threw here, entries that are on disk would be written again.
     if (written) queueMicrotask(() => tell(written.rows))
   } catch (error) {
-    // Two nodes met in the same rows, and this one was undone as a whole: once more.
+    // Two nodes locked the same rows and PostgreSQL rolled back this transaction. It is tried again.
     if (isUndone(error) && tries < MAX_TRIES) return flush(storage, batch, tell, tries + 1)
-    // One bad entry must not fail its neighbours: each goes alone.
+    // One bad entry must not fail the others. Each entry is written alone.
     if (batch.length > 1 && !isPassing(error)) await flushEach()
     else for (const { reject } of batch) reject(error)
   }
@@ -115,7 +115,7 @@ type Written = { rows: Rows; refused: ReadonlySet<Waiting> }
 
 const NOBODY: ReadonlySet<Waiting> = new Set()
 
-/** One trip to the database. Undefined when a lease of the batch was lost. */
+/** Writes the batch with one message to the database. Returns undefined when a lease of the batch was lost. */
 async function writeTogether(storage: Storage, batch: Waiting[]): Promise<Written | undefined> {
   const entries = batch.map(({ entry }) => entry)
   const rows = rowsOf(entries)
@@ -133,7 +133,7 @@ function writeGuarded(storage: Storage, batch: Waiting[]): Promise<Written> {
   })
 }
 
-/** Nothing is written before it is known that everything may be. */
+/** Everything is checked before anything is written. */
 async function passes(db: Database, { endings = [], guard }: JournalEntry): Promise<boolean> {
   for (const ending of endings) if (!(await isStillHeld(db, ending))) return false
   if (guard && !(await guard(db))) return false

@@ -5,12 +5,15 @@ import type { Tables } from '../tables.ts'
 
 export type Value = string | number | null
 
-/** What happens to a row whose key exists: the named columns grow by its values, or keep the larger; with none named it is left out. */
+/**
+ * What happens to a row whose key exists already. Columns in `add` grow by its values, and columns in `max` keep the
+ * larger value. If none are named, the row is left out.
+ */
 export type Merge = {
   key: string[]
   add: string[]
   max: string[]
-  /** Another row that each row counts towards as well. */
+  /** Makes another row that each row is added to as well. */
   also?(row: Value[]): Value[]
 }
 
@@ -19,21 +22,21 @@ export type BulkTable = {
   table: keyof Tables & string
   columns: readonly string[]
   merge?: Merge
-  /** What the nodes hear of once the rows are committed. */
+  /** The change that is announced to all nodes once the rows are committed. */
   announces?: Change
-  /** A statement that completes the insert of so many rows, where the engine needs one. */
+  /** A statement that must follow the insert of so many rows, if the engine needs one. */
   after?(engine: Engine, count: number): SqliteStatement | undefined
 }
 
-/** One row on its way into a table: its values, in the order of the table's columns. */
+/** One row that is to be written: its values, in the order of the table's columns. */
 export type Write = { into: BulkTable; row: Value[] }
 
 /** The columns that get their last values when the work on a leased row ends. */
 export type EndedTable = Leased & { columns: readonly string[] }
 
 /**
- * The end of a lease: the row gets its last values, on the condition that its owner still holds it. The row here is
- * those values, then the values of the key, then the owner.
+ * The end of a lease. The row gets its last values if its owner still holds it. `row` has those values, then the values
+ * of the key, then the owner.
  */
 export type Ending = { of: EndedTable; row: Value[] }
 
@@ -43,7 +46,7 @@ export type Batch = {
   endings: { of: EndedTable; rows: Value[][] }[]
 }
 
-/** A row from its fields; what is not named is null. */
+/** Makes a row from its fields; missing fields become null. */
 export function rowOf({ columns }: BulkTable, fields: Record<string, Value>): Value[] {
   return columns.map((column) => fields[column] ?? null)
 }
@@ -56,7 +59,7 @@ export function namesOf({ columns }: { columns: readonly string[] }): string {
   return columns.map((column) => `"${column}"`).join(', ')
 }
 
-/** The end of an insert, in the words that both engines understand. */
+/** The end of an insert statement, in SQL that both engines understand. */
 export function conflictOf({ table, merge }: BulkTable): string {
   if (!merge) return ''
   const target = (column: string) => `"${table}"."${column}"`

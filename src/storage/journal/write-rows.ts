@@ -20,7 +20,7 @@ export async function insertMany(db: Database, into: BulkTable, rows: Value[][])
   })
 }
 
-/** Whether the owner still holds the row; in a transaction nobody can take it from then on. */
+/** Whether the owner still holds the row. From then on no other owner can take it until the transaction ends. */
 export async function isStillHeld(db: Database, ending: Ending): Promise<boolean> {
   const lock = engineOf(db) === 'postgres' ? sql`for update` : sql``
   const { rows } = await sql`

@@ -3,7 +3,7 @@ import type { Database } from '../database.ts'
 import type { EndedTable, Ending } from '../journal/rows.ts'
 import { isHeld, type Lease, type Leased } from './lease.ts'
 
-/** The right to run a request that carries an Idempotency-Key, and later its answer. */
+/** The right to run a request that carries an Idempotency-Key. Later the row holds the answer. */
 export const CLAIMS: Leased = {
   table: 'claims',
   key: ['scope', 'key'],
@@ -22,7 +22,7 @@ export type Claimed =
 
 const VALID_MS = 24 * 3_600_000
 
-/** One atomic insert decides who runs. A claim that is older than a day, or whose owner is gone, may be taken over. */
+/** One atomic insert decides who runs. A claim that is older than a day, or whose owner has died, may be taken over. */
 export async function claim(
   db: Database,
   { key: [scope = '', key = ''], owner, until }: Lease,
@@ -69,7 +69,7 @@ export async function claim(
 
 const ANSWERED_CLAIMS: EndedTable = { ...CLAIMS, columns: ['status', 'headers', 'body'] }
 
-/** The answer, for the journal: it is kept with what the run leaves, or neither is. */
+/** The answer as a part of a journal entry, so that it is stored together with what the run leaves. */
 export function ending({ key, owner }: Lease, { status, headers, body }: StoredReply): Ending {
   return { of: ANSWERED_CLAIMS, row: [status, JSON.stringify(headers), body, ...key, owner] }
 }
@@ -79,7 +79,10 @@ export async function isOurs(db: Database, lease: Lease): Promise<boolean> {
   return found !== undefined
 }
 
-/** The same in a transaction. False when the claim was lost to another owner: then nothing of the run may be kept. */
+/**
+ * Stores the answer in a transaction. Returns false when another owner has taken the claim; then nothing of the run may
+ * be kept.
+ */
 export async function complete(db: Database, lease: Lease, { status, headers, body }: StoredReply): Promise<boolean> {
   const { numUpdatedRows } = await db
     .updateTable('claims')
@@ -89,12 +92,12 @@ export async function complete(db: Database, lease: Lease, { status, headers, bo
   return numUpdatedRows > 0n
 }
 
-/** Frees the key after a failure, for the next try. */
+/** Frees the key after a failure, so that the request can be tried again. */
 export async function release(db: Database, lease: Lease): Promise<void> {
   await db.deleteFrom('claims').where(isHeld(CLAIMS, lease)).execute()
 }
 
-/** At most `limit`; returns how many went. */
+/** Removes at most `limit` claims; returns how many it removed. */
 export async function removeExpired(db: Database, now: number, limit: number): Promise<number> {
   const expired = db
     .selectFrom('claims')
@@ -116,7 +119,7 @@ type ReplyCursor = { scope: string; key: string }
 
 type StoredBody = ReplyCursor & { body: string }
 
-/** Some of the stored replies, those after a place. */
+/** The next stored replies after the cursor. */
 export async function listReplies(db: Database, after: ReplyCursor): Promise<StoredBody[]> {
   const rows = await db
     .selectFrom('claims')
@@ -130,7 +133,7 @@ export async function listReplies(db: Database, after: ReplyCursor): Promise<Sto
   return rows.map((row) => ({ ...row, body: row.body ?? '' }))
 }
 
-/** Unless another reply took its place meanwhile. */
+/** Replaces a reply, unless it has changed meanwhile. */
 export async function replaceReply(db: Database, { scope, key, body: known }: StoredBody, body: string): Promise<void> {
   await db
     .updateTable('claims')

@@ -3,16 +3,16 @@ import { type Expression, type RawBuilder, type SqlBool, sql } from 'kysely'
 import type { Logger } from '../../lib/log.ts'
 import type { Database, Engine } from '../database.ts'
 
-/** How long an owner that falls silent keeps what it holds, unless the work says otherwise. */
+/** How long an owner that has stopped renewing keeps its rows, unless the work says otherwise. */
 export const LEASE_MS = 30_000
-/** Renewals that may fail before the lease does. */
+/** How many renewals may fail before the lease ends. */
 const RENEWALS = 3
 const RENEWED_AT_ONCE = 500
 
 /**
  * A table whose rows are leased. A lease is the right of one owner to a row until a time. The owner renews it while it
- * works. An owner that dies stops renewing, and from then on anybody may take the row over. What an owner writes to its
- * row, it writes on the condition that the row is still its own.
+ * works. An owner that dies stops renewing, and then anybody may take over the row. Every write of an owner to its row
+ * has the condition that the owner still holds it.
  */
 export type Leased = {
   table: 'claims' | 'deliveries' | 'invocations' | 'jobs'
@@ -20,41 +20,41 @@ export type Leased = {
   key: readonly string[]
   /** The column of the time at which the lease ends. */
   until: 'lease_until' | 'next_attempt_at' | 'run_at'
-  /** What else is true of a leased row, as SQL: in the words of the index that serves it. */
+  /** A condition, as SQL, that is true for leased rows. It uses the words of the index that serves it. */
   condition: string
 }
 
-/** The values of a row's key, who holds it, and until when. */
+/** The values of a row's key, its owner, and the time at which the lease ends. */
 export type Lease = { key: readonly string[]; owner: string; until: number }
 
-/** A process among all that share the store. What it holds, it holds in this name, or in one that begins with it. */
+/** Names a process among all that share the store. The owner of its leases is this name, or one that begins with it. */
 export function nodeName(kind: 'service' | 'cli'): string {
   return `${kind}:${randomUUID()}`
 }
 
-/** True of the row of a lease as long as nobody has taken it over. */
+/** True for the row of a lease while its owner holds it. */
 export function isHeld({ table, key, condition }: Leased, lease: Omit<Lease, 'until'>): RawBuilder<SqlBool> {
   const column = (name: string) => sql.ref(`${table}.${name}`)
   const named = key.map((name, i) => sql`${column(name)} = ${lease.key[i]}`)
   return sql<SqlBool>`${sql.join([...named, sql`${column('owner')} = ${lease.owner}`, sql.raw(condition)], sql` and `)}`
 }
 
-/** True of rows whose owner has let its lease run out. */
+/** True for rows whose lease has ended. */
 export function hasLapsed({ table, until, condition }: Leased, now: number): RawBuilder<SqlBool> {
   return sql<SqlBool>`${sql.raw(condition)} and ${sql.ref(`${table}.${until}`)} <= ${now}`
 }
 
 type Taking = {
-  /** Selects the `id` of the rows to take; on PostgreSQL it should lock them and skip those that others lock. */
+  /** Selects the `id` of the rows to take. On PostgreSQL it should lock them and skip rows that others have locked. */
   due: Expression<{ id: string }>
   owner: string
   until: number
-  /** What else changes, and what is told of each row, as SQL. */
+  /** Further changes of the rows, and the columns to return, as SQL. */
   changes?: RawBuilder<unknown>
   returning?: RawBuilder<unknown>
 }
 
-/** Gives rows to an owner. It is one statement, so that nobody else gets the same rows. */
+/** Gives rows to an owner. It is one statement, so that no other owner gets the same rows. */
 export async function take<Row>(db: Database, leased: Leased, taking: Taking): Promise<Row[]> {
   const { due, owner, until, changes, returning = sql`*` } = taking
   const sets = [sql`owner = ${owner}`, sql`${sql.ref(leased.until)} = ${until}`, ...(changes ? [changes] : [])]
@@ -65,7 +65,10 @@ export async function take<Row>(db: Database, leased: Leased, taking: Taking): P
   return rows
 }
 
-/** Extends leases, by primary key and in small statements, so that nobody else waits long. Returns those that are still held. */
+/**
+ * Extends leases, by primary key and in small statements, so that others do not wait long. Returns the leases that are
+ * still held.
+ */
 export async function renew(db: Database, leased: Leased, leases: readonly Lease[], until: number): Promise<Lease[]> {
   const { table, key, condition } = leased
   const names = sql.join([...key, 'owner'].map((name) => sql.ref(name)))
@@ -88,13 +91,13 @@ export type Keeping = {
   now: () => number
   log: Logger
   lease_ms: number
-  /** What is held at this moment. */
+  /** The leases that are held at this moment. */
   held(): Lease[]
-  /** Another owner has the row now, or may have it. */
+  /** Called when another owner has the row, or may have it. */
   lost(lease: Lease): void
 }
 
-/** Renews everything that is held. */
+/** Renews every lease that is held. */
 export async function renewHeld(leased: Leased, { db, now, log, lease_ms, held, lost }: Keeping): Promise<void> {
   const leases = held()
   if (leases.length === 0) return
@@ -106,26 +109,30 @@ export async function renewHeld(leased: Leased, { db, now, log, lease_ms, held, 
     log.warn({ err }, `could not renew the leases of ${leased.table}`)
     gone = leases.filter(({ until }) => until <= now())
   }
-  // What was given back while it was renewed is not lost.
+  // A lease that was given back meanwhile is not lost.
   const stillHeld = new Set(held())
   for (const lease of gone) if (stillHeld.has(lease)) lost(lease)
 }
 
-/** Renews everything that is held, again and again. Returns what stops it. */
+/** Renews every lease that is held, again and again. Returns a function that stops it. */
 export function keepLeases(leased: Leased, keeping: Keeping): () => void {
   const timer = setInterval(() => renewHeld(leased, keeping), keeping.lease_ms / (RENEWALS + 1)).unref()
   return () => clearInterval(timer)
 }
 
 /**
- * Whether the owner is a service that has died. That is known on SQLite alone: its store has one service at a time, by
- * the lock of its folder, so another service's name is that of one before. The command line has names of its own kind.
+ * Whether the owner is a service that has died. We can know that on SQLite only: its store has one service at a time,
+ * because the service locks its folder. Every other service name is then the name of an earlier service. The command
+ * line has names of another kind.
  */
 export function isOfDeadService(owner: string, engine: Engine, node: string): boolean {
   return engine === 'sqlite' && owner.startsWith('service:') && !owner.startsWith(`${node}:`)
 }
 
-/** Ends the leases of services that have died, before the one service of a SQLite store takes any itself. */
+/**
+ * Ends the leases of dead services. It is called when the one service of a SQLite store starts, before it takes any
+ * lease.
+ */
 export async function endLeases(db: Database, { table, until, condition }: Leased, now: number): Promise<void> {
   await sql`
     update ${sql.table(table)} set ${sql.ref(until)} = ${now}

@@ -13,8 +13,8 @@ import {
 import { notifyChannel, type PostgresPool } from './postgres.ts'
 
 /**
- * Writes batches, each as one statement, which is a transaction of its own: one trip, however many tables it has rows
- * for. False when a lease of the batch was lost: then nothing is written.
+ * Writes each batch as one statement, which is a transaction of its own: one message, however many tables it has rows
+ * for. Returns false when a lease of the batch was lost; then nothing is written.
  */
 export function postgresBatches(pool: PostgresPool) {
   const numbers = new Map<BulkTable | EndedTable, number>()
@@ -25,7 +25,9 @@ export function postgresBatches(pool: PostgresPool) {
     return number
   }
 
-  /** Batches are of few tables, so there are few statements. By its name a connection plans each only once. */
+  /**
+   * There are few kinds of batches, so there are few statements. Each has a name, and a connection plans it only once.
+   */
   const prepare = async (db: Database, batch: Batch) => {
     const ended = batch.endings.map(({ of }) => numberOf(of)).join()
     const id = `${ended} ${batch.inserts.map(({ into }) => numberOf(into)).join()}`
@@ -46,8 +48,8 @@ export function postgresBatches(pool: PostgresPool) {
 }
 
 /**
- * Every part is a table expression: first the leases that must still be held, then their endings, then the inserts.
- * Rows come as one JSON text a table, which costs this process a fraction of what arrays of the driver's do.
+ * Every part is a table expression: first the leases that must still be held, then their endings, then the inserts. The
+ * rows of a table come as one JSON text, which is several times cheaper for this process than the driver's arrays.
  */
 async function batchText(db: Database, batch: Batch): Promise<string> {
   const parts: string[] = []
@@ -63,8 +65,8 @@ async function batchText(db: Database, batch: Batch): Promise<string> {
   let before: string | undefined
   for (const [i, { into }] of batch.inserts.entries()) {
     const conditions = [...held]
-    // PostgreSQL takes the parts of a statement in any order. Nodes that add to the same rows must meet in the same order,
-    // or they lock each other out: a part that reads what another has written runs after it.
+    // PostgreSQL runs the parts of a statement in any order. Nodes that add to the same rows must lock them in the same
+    // order, or they deadlock. A part that reads the result of another part runs after it.
     if (into.merge && before) conditions.push(`(select count(*) from ${before}) >= 0`)
     if (into.merge) before = `insert${i}`
     parts.push(`insert${i} as (${await insertText(db, into, batch.endings.length + i + 1, conditions)} returning 1)`)
@@ -88,7 +90,7 @@ async function endingText(db: Database, of: EndedTable, rows: string, held: stri
   return `update "${table}" t set ${sets.join(', ')} from jsonb_array_elements(${rows}) r where ${[...matches, ...held].join(' and ')}`
 }
 
-/** `conditions` decide about all rows alike. */
+/** `conditions` hold for all rows or for none. */
 export async function insertText(
   db: Database,
   into: BulkTable,
@@ -101,7 +103,7 @@ export async function insertText(
   return `insert into "${into.table}" (${namesOf(into)}) select ${values} from jsonb_array_elements($${parameter}::jsonb) r${where}${conflictOf(into)}`
 }
 
-/** PostgreSQL refuses half a surrogate pair, which JSON spells as an escape; other texts rarely have one. */
+/** PostgreSQL refuses half a surrogate pair. JSON writes one as an escape, which is rare in other texts. */
 export function toJson(rows: Value[][]): string {
   const json = JSON.stringify(rows)
   if (!json.includes('\\ud')) return json
@@ -110,11 +112,11 @@ export function toJson(rows: Value[][]): string {
   )
 }
 
-/** JSON has no types of its own; each database's catalogue knows its columns', and they do not change while a node runs. */
+/** JSON has no column types. They are read from the database's catalogue, and do not change while a node runs. */
 const typesOf = new WeakMap<DialectAdapter, Map<string, Map<string, string>>>()
 
 async function columnTypes(db: Database, table: string): Promise<Map<string, string>> {
-  // A database and its transactions share their adapter, and nobody else does.
+  // A database and its transactions share one adapter, and no other database has it.
   const { adapter } = db.getExecutor()
   const ofTables = typesOf.get(adapter) ?? new Map<string, Map<string, string>>()
   typesOf.set(adapter, ofTables)

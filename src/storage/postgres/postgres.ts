@@ -6,13 +6,13 @@ const CHANNEL = 'moorage_changes'
 const RECONNECT_MS = 500
 const CONNECT_MS = 5_000
 const SILENT_MS = 30_000
-/** Shorter than the above: a connection that rests is closed in good order. */
+/** Shorter than the time above, so that an idle connection is closed in good order. */
 const IDLE_MS = 20_000
-/** What other nodes change is believed for at most twice as long after the network fell silent. */
+/** After the network falls silent, a change on another node may go unnoticed for at most twice this time. */
 const PING_MS = 2_500
 const GOODBYE_MS = 500
 
-/** Rows look as they do on SQLite: int8 and numeric are numbers. */
+/** Rows look as they do on SQLite: int8 and numeric become numbers. */
 const PARSERS = new Map<number, (text: string) => unknown>([
   [20, Number],
   [1700, Number],
@@ -23,7 +23,7 @@ const types = {
     PARSERS.get(oid) ?? pg.types.getTypeParser(oid, format as 'text'),
 } as pg.CustomTypesConfig
 
-/** `silentMs`: how long a connection in use may be silent, whichever side should speak; 0 for ever. */
+/** `silentMs`: how long a connection in use may be silent, whichever side should speak. 0 means without limit. */
 export type PostgresOptions = { url: string; poolSize: number; silentMs?: number | undefined }
 
 export type PostgresPool = pg.Pool
@@ -39,16 +39,16 @@ export function openPool({ url, poolSize, silentMs = SILENT_MS }: PostgresOption
     stream: () => impatientSocket(silentMs),
     application_name: 'moorage',
   })
-  // A connection that the server closed fails the query or transaction that uses it, and is replaced; unheard, the
-  // event itself would end the process.
+  // When the server closes a connection, the query that uses it fails and the pool replaces it. Without a listener this
+  // event would end the process.
   pool.on('error', () => {})
   pool.on('connect', (client) => client.on('error', () => {}))
   return pool
 }
 
 /**
- * A network that swallows packets looks like a server that thinks. Unlike the driver's own time limit this one closes
- * the connection, which is still waiting for the answer and would hold up whoever gets it next.
+ * When the network loses packets, the server seems to be thinking. The driver's own time limit would leave the
+ * connection open, still waiting for the answer, and its next user would wait too. This one closes the connection.
  */
 function impatientSocket(ms: number): Socket {
   const socket = new Socket()
@@ -58,19 +58,19 @@ function impatientSocket(ms: number): Socket {
 }
 
 export type ChangeListener = {
-  /** Whether what other nodes announce arrives here. While it does not, nothing remembered can be trusted. */
+  /** Whether announcements of other nodes arrive here. While they do not, nothing in memory can be trusted. */
   hears(): boolean
   close(): Promise<void>
 }
 
 type ListenOptions = {
   onChange: (payload: string) => void
-  /** Called when the connection is lost and when it is back: anything may have been missed. */
+  /** Called when the connection is lost and when it is back: announcements may have been missed. */
   onMissed: () => void
   pingMs?: number | undefined
 }
 
-/** Hears what other nodes announce. A connection that does not answer its pings counts as lost. */
+/** Listens to the announcements of other nodes. A connection that does not answer its pings counts as lost. */
 export function listen(url: string, { onChange, onMissed, pingMs = PING_MS }: ListenOptions): ChangeListener {
   let client: pg.Client | undefined
   let hearing = false
@@ -121,7 +121,7 @@ export function listen(url: string, { onChange, onMissed, pingMs = PING_MS }: Li
   }
 }
 
-/** Says goodbye, and does not wait long for an answer: there may be nobody left to give one. */
+/** Closes the connection in good order, but does not wait long: the server may be gone. */
 async function hangUp(client: pg.Client): Promise<void> {
   await Promise.race([client.end().catch(() => {}), delay(GOODBYE_MS, undefined, { ref: false })])
   client.connection.stream.destroy()

@@ -7,12 +7,12 @@ type OfAgents = { [Table in keyof Tables]: Tables[Table] extends { agent_seq: nu
 const AT_ONCE = 100
 
 /**
- * Some agents that a table has rows of although they are deleted. It hops through the index from agent to agent,
- * so it costs what there are agents, not rows; the index must begin with `agent_seq`.
+ * Some deleted agents that a table still has rows of. It jumps through the index from agent to agent, so its cost
+ * depends on the number of agents and not of rows. The index must begin with `agent_seq`.
  */
 export async function missingAgents(db: Database, table: OfAgents): Promise<number[]> {
   const rows = sql.table(table)
-  // The outer select tells SQLite's dialect that it reads.
+  // The outer select tells Kysely's SQLite dialect that this is a read.
   const { rows: missing } = await sql<{ agent_seq: number }>`
     select agent_seq from (
       with recursive present(agent_seq) as (

@@ -7,15 +7,17 @@ export type PageQuery = { limit: number; offset: number; sort: string }
 export type Page<T> = { items: T[]; total: number }
 
 type PageOptions = {
-  /** They break ties in the direction of the sort, so that pages neither repeat nor skip. */
+  /**
+   * Columns that decide between equal values, in the direction of the sort, so that pages neither repeat nor skip rows.
+   */
   tieBreakers?: readonly string[]
-  /** How many match, where that is known more cheaply than by counting them. */
+  /** How many rows match, if that is known without counting them. */
   total?: Promise<number> | undefined
 }
 
 /**
- * One page of a select over `table`, with the count of all that match. `sort` is a column, `-` before it for
- * descending. What is absent counts as last of all, as PostgreSQL's indexes have it; SQLite must be told.
+ * One page of a select over `table`, and how many rows match in all. `sort` is a column, with `-` before it for
+ * descending order. Nulls come last, as in PostgreSQL's indexes; SQLite must be told so.
  */
 export async function page<TB extends keyof Tables, Row>(
   db: Database,

@@ -1,17 +1,17 @@
 import { type Expression, type SqlBool, sql } from 'kysely'
 import { type Database, engineOf } from '../database.ts'
 
-/** The agents whose things a list may show: the only one or all, but none of `except`. */
+/** The agents whose data a list may show: only one or all, and none of `except`. */
 export type ShownAgents = { only: string | null; except: readonly string[] }
 
-/** Whether the agent of a row is shown. A row of no agent belongs to the whole service. */
+/** Whether the agent of a row is shown. A row without an agent belongs to the whole service. */
 export function isShown(db: Database, agent: Expression<unknown>, { only, except }: ShownAgents): Expression<SqlBool> {
   const inScope = only === null ? sql<SqlBool>`true` : sql<SqlBool>`${agent} = ${only}`
   return except.length === 0 ? inScope : sql<SqlBool>`${inScope} and ${isNotIn(db, agent, except)}`
 }
 
 function isNotIn(db: Database, agent: Expression<unknown>, ids: readonly string[]): Expression<SqlBool> {
-  // One parameter, however many they are: both engines limit their number.
+  // The ids are one parameter, because both engines limit the number of parameters.
   const list =
     engineOf(db) === 'postgres'
       ? sql`select unnest(${ids}::text[])`

@@ -3,10 +3,10 @@ import type { SqliteResult, SqliteStatement } from './sqlite-messages.ts'
 
 const STATEMENTS_KEPT = 500
 
-/** A statement was to change a row of its owner's, and another has the row now. */
+/** Thrown when a statement should have changed a row of its owner, and another owner has the row. */
 export class LostLease extends Error {}
 
-/** Executes statements on one connection, each text prepared once. */
+/** Executes statements on one connection. Each text is prepared once. */
 export class Executor {
   readonly #connection: DatabaseSync
   readonly #statements = new Map<string, StatementSync>()
@@ -33,8 +33,9 @@ export class Executor {
   }
 
   /**
-   * One statement of a transaction that goes on. SQLite may roll a transaction back by itself (disk full). Whatever still
-   * comes for it gets the error that did it: a statement that ran now would be committed alone.
+   * Executes one statement of an open transaction. SQLite may roll back a transaction by itself, for example when the
+   * disk is full. Every further statement of that transaction then gets the same error: if it ran, it would be
+   * committed alone.
    */
   executeInTransaction(statement: SqliteStatement): SqliteResult {
     if (!this.#connection.isTransaction) {
@@ -48,7 +49,10 @@ export class Executor {
     }
   }
 
-  /** Whole transactions that share one commit: for each the result of its last statement, or the error that undid it. */
+  /**
+   * Executes whole transactions that share one commit. Returns for each the result of its last statement, or the error
+   * that undid it.
+   */
   transact(transactions: SqliteStatement[][]): (SqliteResult | Error)[] {
     this.#connection.exec('begin immediate')
     try {
@@ -67,7 +71,7 @@ export class Executor {
     try {
       return this.#executeAll(statements)
     } catch (error) {
-      // When SQLite has rolled back by itself (disk full), the others are undone as well.
+      // If SQLite has rolled back by itself (disk full), the other transactions are undone as well.
       if (!this.#connection.isTransaction) throw error
       this.#connection.exec('rollback to member')
       return error as Error
@@ -86,7 +90,7 @@ export class Executor {
     const known = this.#statements.get(sql)
     if (known) return known
     const statement = this.#connection.prepare(sql)
-    // A run also reports the last rowid, and full-text indexes have rowids that no number can hold.
+    // A run also reports the last rowid, and rowids of full-text indexes can be too large for a number.
     if (statement.columns().length === 0) statement.setReadBigInts(true)
     if (this.#statements.size >= STATEMENTS_KEPT) {
       this.#statements.delete(this.#statements.keys().next().value as string)

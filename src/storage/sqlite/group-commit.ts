@@ -2,22 +2,22 @@ import type { QueryResult } from 'kysely'
 import type { SqliteStatement } from './sqlite-messages.ts'
 import type { Thread } from './sqlite-thread.ts'
 
-/** As many transactions as one commit may carry; more wait for the next. */
+/** How many transactions one commit may carry. More wait for the next commit. */
 const GROUP_SIZE = 512
 
 type TransactionEnd = 'commit' | 'rollback'
 
-/** A transaction that waits for its turn at the writer. */
+/** A transaction that waits for the writer. */
 type Waiting = {
   start: (transaction: SqliteTransaction) => void
   refuse: (error: unknown) => void
-  /** There when all its statements are known beforehand. */
+  /** Set when all its statements are known beforehand. */
   known?: { statements: SqliteStatement[]; done: (result: QueryResult<never>) => void }
 }
 
 /**
  * Transactions that wait while the writer is busy share its next commit, so that one fsync serves them all. Within the
- * group they take turns, each in a savepoint: one that fails does not undo the others.
+ * group they run one after the other, each in a savepoint: one that fails does not undo the others.
  */
 export class GroupCommit {
   readonly #writer: Thread
@@ -25,7 +25,7 @@ export class GroupCommit {
   readonly #waiting: Waiting[] = []
   #isPumping = false
 
-  /** `silentMs`: how long a transaction may hold up the others without a statement. */
+  /** `silentMs`: how long a transaction may be open without a statement while others wait. */
   constructor(writer: Thread, silentMs: number) {
     this.#writer = writer
     this.#silentMs = silentMs
@@ -35,7 +35,7 @@ export class GroupCommit {
     return new Promise((start, refuse) => this.#enter({ start, refuse }))
   }
 
-  /** A transaction whose statements are all known; the result is that of the last. */
+  /** A transaction whose statements are all known. The result is that of the last statement. */
   transact<R>(statements: SqliteStatement[]): Promise<QueryResult<R>> {
     return new Promise((done, refuse) => {
       const start = async (transaction: SqliteTransaction) => {
@@ -57,7 +57,7 @@ export class GroupCommit {
     this.#waiting.push(waiting)
     if (this.#isPumping) return
     this.#isPumping = true
-    // The rest of this turn of the event loop may join the same group.
+    // Transactions that begin in the rest of this pass of the event loop may join the same group.
     queueMicrotask(() => this.#pump())
   }
 
@@ -70,7 +70,7 @@ export class GroupCommit {
     this.#isPumping = false
   }
 
-  /** The whole group is one message to the writer. */
+  /** Sends the whole group as one message to the writer. */
   async #commitKnown(members: Waiting[]): Promise<void> {
     try {
       const outcomes = await this.#writer.transact(members.map(({ known }) => known?.statements ?? []))
@@ -96,35 +96,35 @@ export class GroupCommit {
     committed.promise.catch(() => {})
     try {
       if (only) {
-        await this.#writer.run(plain(await this.#takeTurn(only, committed.promise)))
+        await this.#writer.run(plain(await this.#runMember(only, committed.promise)))
       } else {
-        for (const member of members) await this.#takeTurnInSavepoint(member, committed.promise)
+        for (const member of members) await this.#runMemberInSavepoint(member, committed.promise)
         await this.#writer.run(plain('commit'))
       }
       committed.resolve()
     } catch (error) {
-      // This fails when SQLite has rolled back by itself (disk full): then there is nothing left to undo.
+      // This fails when SQLite has rolled back by itself (disk full). Then there is nothing left to undo.
       await this.#writer.run(plain('rollback')).catch(() => {})
       committed.reject(error)
-      // Members that had no turn yet will not get one.
+      // The members that have not run yet will not run any more.
       for (const member of members) member.refuse(error)
     }
   }
 
-  #takeTurn(member: Waiting, committed: Promise<void>): Promise<TransactionEnd> {
+  #runMember(member: Waiting, committed: Promise<void>): Promise<TransactionEnd> {
     const transaction = new SqliteTransaction(this.#writer, committed, this.#silentMs)
     member.start(transaction)
     return transaction.ended
   }
 
-  async #takeTurnInSavepoint(member: Waiting, committed: Promise<void>): Promise<void> {
+  async #runMemberInSavepoint(member: Waiting, committed: Promise<void>): Promise<void> {
     await this.#writer.run(plain('savepoint member'))
-    if ((await this.#takeTurn(member, committed)) === 'rollback') await this.#writer.run(plain('rollback to member'))
+    if ((await this.#runMember(member, committed)) === 'rollback') await this.#writer.run(plain('rollback to member'))
     await this.#writer.run(plain('release member'))
   }
 }
 
-/** A transaction that has its turn: until it ends, the writer is its own. */
+/** A running transaction. Until it ends, the writer serves no other. */
 export class SqliteTransaction {
   readonly #writer: Thread
   readonly #committed: Promise<void>
@@ -142,13 +142,13 @@ export class SqliteTransaction {
     this.#watch = setTimeout(() => this.#check(), silentMs).unref()
   }
 
-  /** Resolves when the transaction has nothing more to do, or has been silent for too long. */
+  /** Resolves when the transaction has ended, or has been silent for too long. */
   get ended(): Promise<TransactionEnd> {
     return this.#ending.promise
   }
 
   async run<R>(statement: SqliteStatement): Promise<QueryResult<R>> {
-    // The writer serves another transaction by now: this statement would become part of that one.
+    // By now the writer serves another transaction, and this statement would become a part of that one.
     if (this.#stalled) throw this.#stalled
     this.#underWay++
     try {
@@ -164,11 +164,11 @@ export class SqliteTransaction {
     clearTimeout(this.#watch)
     this.#ending.resolve(outcome)
     if (this.#stalled && outcome === 'commit') throw this.#stalled
-    // A transaction that rolled back has failed already: the group's failure is not reported to it as well.
+    // A transaction that rolled back has already failed. It need not hear of the group's failure too.
     return outcome === 'commit' ? this.#committed : this.#committed.catch(() => {})
   }
 
-  /** Everybody else waits while this transaction does nothing: then it is rolled back. */
+  /** All others wait while this transaction does nothing, so it is rolled back. */
   #check(): void {
     const silent = this.#underWay > 0 ? 0 : performance.now() - this.#lastStatement
     if (silent < this.#silentMs) {

@@ -6,8 +6,8 @@ import { privateFolder } from './private-folder.ts'
 const SQLITE_BUSY = 5
 
 /**
- * Makes this the only service on a folder's SQLite store; returns what gives it up. The operating system holds the lock
- * for the process, so it ends with the process, however that ends. The command line does not ask for it.
+ * Makes this process the only service on the SQLite store of a folder. Returns a function that gives the lock back. The
+ * operating system frees the lock when the process ends, in whatever way. The command line does not use it.
  */
 export function lockFolder(data: string): () => void {
   privateFolder(data)

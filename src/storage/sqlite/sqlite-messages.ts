@@ -1,14 +1,14 @@
 import type { SQLInputValue } from 'node:sqlite'
 
-/** One connection in a thread of its own: a slow disk or a long scan never holds up the thread that answers HTTP. */
+/** One connection in its own thread, so that a slow disk or a long scan never delays the thread that answers HTTP. */
 export type SqliteWorkerData = { path: string; role: 'writer' | 'reader' }
 
 export type SqliteStatement = {
   sql: string
-  /** One set of values, or with `many` a set for each run of the statement. */
+  /** One set of values; with `many`, one set for each run of the statement. */
   values: SQLInputValue[] | SQLInputValue[][]
   many?: boolean
-  /** Each run must change a row. One that does not fails the statement: the row was lost to another owner. */
+  /** Each run must change a row. Otherwise the statement fails, because another owner has the row. */
   mustChange?: boolean
 }
 

@@ -19,20 +19,23 @@ export class SqliteError extends Error {
   }
 }
 
-/** A statement was to change a row of its owner's, and another has the row now. */
+/** Thrown when a statement should have changed a row of its owner, and another owner has the row. */
 export class LostLeaseError extends Error {}
 
 export type SqliteWatcher = {
   /** Another process has committed something. */
   onForeignChange: () => void
-  /** A thread has died: nothing works any more until the process starts anew. */
+  /** A thread has died. Nothing works until the process is started again. */
   onLost: (error: Error) => void
 }
 
-/** One connection to the database, as the thread that answers HTTP sees it. */
+/** One connection to the database, as the thread that answers HTTP uses it. */
 export type Thread = {
   run<R>(statement: SqliteStatement): Promise<QueryResult<R>>
-  /** Whole transactions that share one commit: for each the result of its last statement, or the error that undid it. */
+  /**
+   * Executes whole transactions that share one commit. Returns for each the result of its last statement, or the error
+   * that undid it.
+   */
   transact(transactions: SqliteStatement[][]): Promise<(QueryResult<never> | Error)[]>
   close(): Promise<void>
 }

@@ -48,7 +48,10 @@ function failureOf(error: unknown): SqliteFailure {
   return { error: { message, errcode, lostLease: error instanceof LostLease } }
 }
 
-/** data_version moves when another process (the command line on this host) commits, never for this connection's own. */
+/**
+ * data_version changes when another process, such as the command line on this host, commits. It does not change for
+ * commits of this connection.
+ */
 function watchForeignChanges(connection: DatabaseSync, port: NonNullable<typeof parentPort>): () => void {
   const dataVersion = connection.prepare('pragma data_version')
   let version = dataVersion.get()?.data_version
@@ -58,7 +61,7 @@ function watchForeignChanges(connection: DatabaseSync, port: NonNullable<typeof 
       if (current !== version) port.postMessage({ changedElsewhere: true } satisfies SqliteReply)
       version = current
     } catch {
-      // A disk that cannot be read now may be at the next look; requests meet the same error and report it.
+      // The disk cannot be read now, and may be readable at the next look. Requests meet the same error and report it.
     }
   }
   const timer = setInterval(look, FOREIGN_CHANGE_CHECK_MS)
@@ -74,7 +77,10 @@ function open(path: string, role: SqliteWorkerData['role']): DatabaseSync {
   return connection
 }
 
-/** SQLite does not wait for a lock to change the mode, and whoever opens a new file at the same time holds one. */
+/**
+ * SQLite does not wait for a lock when it changes this mode. A process that opens the new file at the same time holds
+ * that lock.
+ */
 function useWal(connection: DatabaseSync): void {
   const deadline = performance.now() + BUSY_MS
   for (;;) {

@@ -4,7 +4,7 @@ import type { Sqlite } from './sqlite.ts'
 import type { SqliteStatement } from './sqlite-messages.ts'
 import { LostLeaseError } from './sqlite-thread.ts'
 
-/** Writes batches, each as one transaction. False when a lease of the batch was lost: then nothing is written. */
+/** Writes each batch as one transaction. Returns false when a lease of the batch was lost; then nothing is written. */
 export function sqliteBatches({ transact }: Sqlite) {
   return async (_db: Database, { endings, inserts }: Batch): Promise<boolean> => {
     const ends = endings.map(({ of, rows }) => endingStatement(of, rows))
@@ -18,7 +18,7 @@ export function sqliteBatches({ transact }: Sqlite) {
   }
 }
 
-/** One prepared insert, run for every row, and what the table needs after it. */
+/** One prepared insert that runs for every row, and the statement that the table needs after it. */
 export function insertStatements(into: BulkTable, rows: Value[][]): SqliteStatement[] {
   const marks = into.columns.map(() => '?').join(', ')
   const insert = {

@@ -12,19 +12,19 @@ import { GroupCommit, type SqliteTransaction } from './group-commit.ts'
 import type { SqliteStatement } from './sqlite-messages.ts'
 import { openThread, type SqliteWatcher, type Thread } from './sqlite-thread.ts'
 
-/** Everybody else waits for a transaction that is open. */
+/** All other writers wait for an open transaction. */
 const SILENT_MS = 10_000
 
 export type SqliteOptions = SqliteWatcher & {
   path: string
-  /** How long a transaction may go without a statement before it is rolled back. */
+  /** How long a transaction may be open without a statement before it is rolled back. */
   silentMs?: number | undefined
 }
 
-/** SQLite behind the same asynchronous face as PostgreSQL: a writer thread and a reader thread. */
+/** SQLite with the same asynchronous interface as PostgreSQL: a writer thread and a reader thread. */
 export type Sqlite = {
   dialect: Dialect
-  /** A whole transaction in one message to the writer. */
+  /** Sends a whole transaction in one message to the writer. */
   transact(statements: SqliteStatement[]): Promise<unknown>
 }
 
@@ -58,7 +58,7 @@ function own(connection: DatabaseConnection): SqliteConnection {
   return connection as SqliteConnection
 }
 
-/** Kysely would let one query run at a time, which SQLite itself needs; here the threads see to that. */
+/** Kysely would run one query at a time for SQLite. Here the threads take care of that. */
 class ThreadedSqliteAdapter extends SqliteAdapter {
   override get supportsMultipleConnections(): boolean {
     return true
@@ -84,7 +84,7 @@ export class SqliteConnection implements DatabaseConnection {
     return this.#group.transact<R>([statement])
   }
 
-  /** A statement, perhaps run for many rows, in one message to the writer. Only inside a transaction. */
+  /** Sends a statement, perhaps for many rows, in one message to the writer. Only inside a transaction. */
   async execute(statement: SqliteStatement): Promise<void> {
     if (!this.#transaction) throw new Error(`a transaction is needed for: ${statement.sql}`)
     await this.#transaction.run(statement)

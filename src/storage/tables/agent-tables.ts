@@ -1,7 +1,7 @@
 import type { Generated } from 'kysely'
 
 export type AgentsTable = {
-  /** Stands for the agent in tables with many rows; never reused. */
+  /** Stands for the agent in tables with many rows. It is never reused. */
   seq: Generated<number>
   id: string
   name: string
@@ -64,7 +64,7 @@ export type InvocationsTable = {
   owner: string | null
   lease_until: number | null
   cancel_requested_at: number | null
-  /** How often the node that ran it in the background has died. */
+  /** How many nodes have died while they ran it in the background. */
   lapses: Generated<number>
 }
 
@@ -80,7 +80,10 @@ export type LogsTable = {
   metadata: string
 }
 
-/** What an agent's invocations came to in `minutes` minutes (1 or 60) from `start` on, in minutes since the epoch. */
+/**
+ * A summary of an agent's invocations in `minutes` minutes (1 or 60) from `start` on. `start` is in minutes since the
+ * epoch.
+ */
 export type MetricsTable = {
   agent_seq: number
   minutes: number
@@ -91,5 +94,5 @@ export type MetricsTable = {
   max_ms: number
 }
 
-/** How many of them took about as long: their histogram. */
+/** The histogram of their durations: how many invocations fell into each bucket. */
 export type MetricBucketsTable = { agent_seq: number; minutes: number; start: number; bucket: number; count: number }

@@ -1,33 +1,33 @@
 import type { Generated } from 'kysely'
 
-/** SQLite indexes it in `memory_index`, PostgreSQL in its column `lexemes`. */
+/** SQLite indexes it in the table `memory_index`, PostgreSQL in its column `lexemes`. */
 export type MemoriesTable = {
   seq: Generated<number>
   id: string
   agent_seq: number
   kind: string
   role: string | null
-  /** Empty for none, as is `session_id`: nothing that is not null must be equal to it. */
+  /** Empty instead of null, as is `session_id`, so that it can be compared with `=`. */
   user_id: string
   session_id: string
   content: string
   metadata: string
-  /** What it is found by, parted by spaces, and how many there are. */
+  /** The terms by which it is found, separated by spaces, and how many there are. */
   terms: string
   length: number
   created_at: number
-  /** The newer fact about the same thing: this one is not found any more. */
+  /** The newer fact about the same thing. A memory that has one is not found any more. */
   superseded_by: Generated<string | null>
 }
 
-/** What an agent (level 0), one of its users (1) or one of their sessions (2) has to remember. */
+/** How many memories an agent (level 0), one of its users (level 1) or one of their sessions (level 2) has. */
 export type MemoryScopesTable = {
   agent_seq: number
   level: number
-  /** Empty above its level. */
+  /** Empty at levels above its own. */
   user_id: string
   session_id: string
-  /** Another one after every removal and change. */
+  /** It gets a new value with every removal and change. */
   generation: string
   turns: number
   notes: number
@@ -35,7 +35,7 @@ export type MemoryScopesTable = {
   turn_terms: number
   note_terms: number
   last_at: number
-  /** Facts were extracted from the memories up to this one. */
+  /** Facts were extracted from the memories up to this seq. */
   facts_through: Generated<number>
 }
 

@@ -18,7 +18,7 @@ export type KeysTable = {
   revoked_at: number | null
 }
 
-/** The second factors of keys: one in force, and one that waits for its first code. */
+/** The second factors of keys: an active one, and one that waits for its first code. */
 export type KeyFactorsTable = {
   key_id: string
   status: string
@@ -26,13 +26,13 @@ export type KeyFactorsTable = {
   last_step: number | null
   wrong_codes: number
   locked_until: number | null
-  /** Grows with every change, so that nobody writes over a state they have not read. */
+  /** Grows with every change, so that nobody overwrites a state that they have not read. */
   version: number
   created_at: number
   created_by: string
 }
 
-/** `seq` and the hashes are null until the entry has its place in the chain. */
+/** `seq` and the hashes are null until the entry is linked into the chain. */
 export type AuditLogTable = {
   position: Generated<number>
   id: string
@@ -53,10 +53,10 @@ export type AuditLogTable = {
   hash: string | null
 }
 
-/** `head` is the last entry of the chain, `tail` the last one that was removed from its beginning. */
+/** `head` is the last entry of the chain. `tail` is the last entry that was removed from its beginning. */
 export type AuditChainTable = { name: string; seq: number; hash: string }
 
-/** What tools use as `{{secret.NAME}}`, beside those of the configuration. */
+/** The secrets that tools use as `{{secret.NAME}}`, besides those of the configuration. */
 export type SecretsTable = {
   name: string
   /** Sealed. */

@@ -1,7 +1,7 @@
-/** What the installation must remember about itself. */
+/** Values that the installation stores about itself. */
 export type SettingsTable = { name: string; value: string }
 
-/** One row for each Idempotency-Key in use; `status` and `body` are the answer once there is one. */
+/** One row for each Idempotency-Key in use. `status` and `body` are the answer once there is one. */
 export type ClaimsTable = {
   scope: string
   key: string
@@ -14,18 +14,23 @@ export type ClaimsTable = {
   body: string | null
 }
 
-/** Work for later. Queued while it has no owner, running while it has one, failed once `failed_at` is set. */
+/**
+ * Work for later. A job is queued while it has no owner, running while it has one, and failed once `failed_at` is set.
+ */
 export type JobsTable = {
   id: string
   kind: string
   /** At most one job of a kind waits under a key. */
   key: string | null
   payload: string
-  /** Not before this time; of a running job, when its lease ends and another may take it. */
+  /**
+   * The job runs at or after this time. While it runs, this is the time at which its lease ends and another node may
+   * take it.
+   */
   run_at: number
   owner: string | null
   attempts: number
-  /** What went wrong last. */
+  /** The last error. */
   error: string | null
   failed_at: number | null
 }

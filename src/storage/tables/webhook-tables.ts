@@ -7,21 +7,21 @@ export type WebhooksTable = {
   status: string
   disabled_reason: string | null
   description: string | null
-  /** Sealed, as is `previous_secret`. */
+  /** Sealed, like `previous_secret`. */
   secret: string
   secret_hint: string
   previous_secret: string | null
   previous_secret_expires_at: number | null
-  /** The first failure since the last success. */
+  /** The time of the first failure since the last success. */
   failing_since: number | null
   created_at: number
   updated_at: number
 }
 
-/** Kept as long as one of its deliveries. */
+/** An event is kept as long as one of its deliveries. */
 export type EventsTable = {
   id: string
-  /** What is sent, to the byte. */
+  /** The exact bytes that are sent. */
   body: string
 }
 
@@ -31,20 +31,20 @@ export type DeliveriesTable = {
   event_id: string
   event: string
   status: string
-  /** Attempts since it was due first, or asked for again: its place in the retry schedule. */
+  /** How many attempts there were since it was created or sent again: its position in the retry schedule. */
   tries: number
   attempt_count: number
   /** JSON: the latest attempts. */
   attempts: string
-  /** When it is due. Under a lease: when the lease ends, and it is due again. */
+  /** The time at which it is due. While it is leased, this is the time at which the lease ends and it is due again. */
   next_attempt_at: number | null
-  /** Who sends it at this moment. */
+  /** The node that is sending it at this moment. */
   owner: string | null
   created_at: number
   delivered_at: number | null
 }
 
-/** Hear events as webhooks do; the ids stand in `deliveries.webhook_id`. */
+/** Listeners receive events as webhooks do. Their ids stand in `deliveries.webhook_id`. */
 export type ListenersTable = {
   id: string
   agent_id: string | null
