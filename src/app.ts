@@ -1,3 +1,4 @@
+import { setTimeout as delay } from 'node:timers/promises'
 import { Redis } from 'ioredis'
 import { openAccess } from './access.ts'
 import { type OpenTrail, openTrail } from './audit/trail.ts'
@@ -163,9 +164,12 @@ export async function startApp(config: Config, overrides: Overrides = {}): Promi
   const server = createServer(edge, new WriteProbe(storage.db, now))
   const dispatcher = new Dispatcher(parts)
   const background = startBackground(parts)
-  const { drainTimeout } = config.server
+  const { drainDelay, drainTimeout } = config.server
   const { lingerMs = LINGER_MS } = overrides
   opened.defer(async () => {
+    // Whoever sends requests here sees first that it should not, while they are still answered.
+    server.beginClosing()
+    await delay(drainDelay)
     beginStop()
     // Runs that have not ended by then are cancelled while their clients can still get a reply.
     const hurry = setTimeout(() => void parts.runtime.close(), drainTimeout)

@@ -28,6 +28,7 @@ describe('configuration sources', () => {
         trustedProxies: [],
         requestTimeout: 30_000,
         stallTimeout: 30_000,
+        drainDelay: 0,
         drainTimeout: 10_000,
       },
       database: { poolSize: 10 },
@@ -89,6 +90,7 @@ describe('configuration sources', () => {
       trustedProxies: [],
       requestTimeout: 30_000,
       stallTimeout: 30_000,
+      drainDelay: 0,
       drainTimeout: 1000,
     })
     assert.deepEqual(originsOf(loaded, 'server.port', 'server.host', 'server.drainTimeout', 'server.trustedProxies'), [

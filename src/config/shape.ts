@@ -27,6 +27,11 @@ const Server = z.strictObject({
   stallTimeout: duration('1s', '10m')
     .prefault('30s')
     .describe('How long a client may read nothing of its reply before its connection is closed'),
+  drainDelay: duration('0s', '5m')
+    .prefault('0s')
+    .describe(
+      'How long everything is still served after a stop signal while `/readyz` says 503: until load balancers have noticed',
+    ),
   drainTimeout: duration('0s', '10m')
     .prefault('10s')
     .describe('How long running requests may finish after a stop signal'),

@@ -45,8 +45,8 @@ export async function startChildService(
   settings: Settings = {},
 ): Promise<ChildService> {
   const home = await mkdtemp(join(tmpdir(), 'moorage-child-'))
-  const database = engine === 'postgres' ? await testPostgres() : undefined
-  const admin = newKey(randomBytes)
+  const database = engine === 'postgres' && !settings['DATABASE_URL'] ? await testPostgres() : undefined
+  const admin = settings['MOORAGE_BOOTSTRAP_KEY'] ?? newKey(randomBytes)
   const env = {
     PATH: process.env['PATH'] ?? '',
     MOORAGE_DATA: join(home, 'data'),
@@ -94,7 +94,10 @@ export async function startChildService(
     terminate: () => end('SIGTERM'),
     kill: async () => void (await end('SIGKILL')),
     async inStore(work) {
-      const { db, close } = await openStorage({ data: env.MOORAGE_DATA, database: { url: database?.url, poolSize: 1 } })
+      const { db, close } = await openStorage({
+        data: env.MOORAGE_DATA,
+        database: { url: settings['DATABASE_URL'] ?? database?.url, poolSize: 1 },
+      })
       await work(db).finally(close)
     },
     async start() {

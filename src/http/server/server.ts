@@ -19,7 +19,9 @@ import { sendRaw } from './replies/send.ts'
 export type Server = {
   /** Resolves with the service's address. */
   listen(): Promise<string>
-  /** Reports not ready from now on, lets running requests finish, then closes the connections. */
+  /** From now on not ready, and each reply is the last on its connection; new connections are still served. */
+  beginClosing(): void
+  /** Takes no new connection; what runs may finish, then the connections close. */
   close(patience: { lingerMs: number; drainMs: number }): Promise<void>
 }
 
@@ -46,6 +48,7 @@ export function createServer(edge: Edge, store: Health): Server {
       await app.ready()
       return listen(app.server, config.server)
     },
+    beginClosing: () => connections.beginClosing(),
     async close(patience) {
       stopReloading()
       await connections.close(app.server, patience)

@@ -1,6 +1,6 @@
 import type { Server as HttpServer, IncomingMessage, ServerResponse } from 'node:http'
 import { type Socket, Server as TcpServer } from 'node:net'
-import { setTimeout as delay } from 'node:timers/promises'
+import { setTimeout as delay, setImmediate as turn } from 'node:timers/promises'
 import { TLSSocket } from 'node:tls'
 
 /** How many requests may wait on one connection behind the one that is being answered. */
@@ -111,23 +111,29 @@ export class Connections {
     return this.#waiting.get(socket)?.at(-1) ?? currentReply(socket)
   }
 
-  /**
-   * Takes no new connections, and tells clients with their next reply that it is the last one. A connection on which
-   * nothing arrives for `lingerMs` is closed then, and not earlier, because a request may be on its way. After
-   * `drainMs` every connection is closed.
-   */
-  async close(server: HttpServer, { lingerMs, drainMs }: { lingerMs: number; drainMs: number }): Promise<void> {
+  /** Tells clients with their next reply that it is the last on its connection. New connections are still taken. */
+  beginClosing(): void {
     this.#closing = true
     for (const socket of this.#open) {
       const reply = this.#lastReply(socket)
       if (reply) reply.shouldKeepAlive = false
     }
+  }
+
+  /**
+   * Takes no new connections. A connection on which nothing arrives for `lingerMs` is closed then, and not earlier,
+   * because a request may be on its way. After `drainMs` every connection is closed.
+   */
+  async close(server: HttpServer, { lingerMs, drainMs }: { lingerMs: number; drainMs: number }): Promise<void> {
+    this.beginClosing()
     // Node's own close() would cut idle connections at once.
     const closed = new Promise<void>((resolve) => TcpServer.prototype.close.call(server, () => resolve()))
     const force = setTimeout(() => this.#closeAll(), drainMs)
     await Promise.race([closed, delay(lingerMs, undefined, { ref: false })])
+    // What has come in by now is read at the end of the turn, and then its connection is not idle.
+    await turn()
     server.close()
-    const sweep = setInterval(() => this.#closeIdle(server), IDLE_SWEEP_MS)
+    const sweep = setInterval(() => setImmediate(() => this.#closeIdle(server)), IDLE_SWEEP_MS)
     this.#closeIdle(server)
     await closed
     clearInterval(sweep)
