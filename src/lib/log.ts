@@ -15,7 +15,7 @@ type Destination = { write(line: string, level: Level): unknown }
 /** A message, or fields and a message. An error stands in the field `err`. */
 type Said = [message: string] | [fields: LogFields, message: string]
 
-/** The service's own log: a line of JSON for each thing that is said. */
+/** The service's own log: one line of JSON per message. */
 export class Logger {
   readonly #destination: Destination
   readonly #from: number
@@ -54,7 +54,7 @@ export class Logger {
     this.#destination.write(line, level)
   }
 
-  /** The lines of one millisecond share its text. */
+  /** All lines of one millisecond share the same text. */
   #now(): string {
     const time = Date.now()
     if (time === this.#time) return this.#timeText
@@ -67,7 +67,7 @@ export class Logger {
 export function createLog(options: LogOptions, destination?: Destination): Logger {
   const { level } = options
   if (destination) return new Logger(level, destination)
-  // Not stdout: that carries only what a person or a pipe asked for.
+  // Logs do not go to stdout, which has only the output that was asked for.
   const sink = new LogSink()
   const log = new Logger(level, isPretty(options) ? prettyLines(sink, options) : jsonLines(sink))
   sink.onCaughtUp = (dropped) => log.warn({ dropped }, 'log lines were dropped: nobody read them')
@@ -78,7 +78,7 @@ function isPretty({ format }: LogOptions): boolean {
   return format === 'pretty' || (format === 'auto' && isatty(2))
 }
 
-/** An error is shown at once: it may be the last thing that this process says. */
+/** An error is written at once, because it may be the last line of this process. */
 function jsonLines(sink: LogSink): Destination {
   return {
     write(line, level) {
@@ -88,7 +88,7 @@ function jsonLines(sink: LogSink): Destination {
   }
 }
 
-/** A person wants to see each line when it comes. */
+/** A person wants to see each line at once. */
 function prettyLines(sink: LogSink, { color = true }: LogOptions): Destination {
   const write = (text: string) => {
     sink.write(text)
@@ -107,8 +107,8 @@ const LEVEL_STYLES: Record<string, Parameters<typeof styleText>[0]> = {
 }
 
 /**
- * Lines for a person; coloured when `color` is wanted and the terminal can. What strangers wrote can neither steer the
- * terminal nor make a line that looks like one of ours.
+ * Lines for a person, coloured if `color` is set and the terminal supports it. Text from strangers can neither control
+ * the terminal nor imitate a line of ours.
  */
 export function prettyStream(
   terminal: Pick<WriteStream, 'write'> & Partial<Pick<WriteStream, 'isTTY' | 'hasColors'>>,

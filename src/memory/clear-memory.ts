@@ -7,7 +7,7 @@ import { TimeInput } from '../shapes.ts'
 import { MemoryContext } from './memory.ts'
 import * as memories from './store.ts'
 
-/** Others may write between two batches. */
+/** Between two batches others can write. */
 const BATCH_SIZE = 500
 
 export const clearMemory = operation({

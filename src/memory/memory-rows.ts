@@ -1,7 +1,7 @@
 import { storedTerms } from './language/terms.ts'
 import type { Memory } from './memory.ts'
 
-/** What is shown of a memory. */
+/** The columns that a memory is shown with. */
 export const SHOWN = [
   'memories.id',
   'memories.kind',
@@ -16,7 +16,7 @@ export const SHOWN = [
 
 type Termed = { kind: string; content: string; superseded_by: string | null }
 
-/** What is superseded is kept, and found by nothing. */
+/** A superseded memory is kept, but it has no terms, so no search finds it. */
 export function termColumns({ kind, content, superseded_by }: Termed): { terms: string; length: number } {
   return superseded_by === null ? storedTerms(kind, content) : { terms: '', length: 0 }
 }
@@ -40,7 +40,7 @@ export function toRow(agent_seq: number, memory: Memory) {
   }
 }
 
-/** A memory as the database has it. */
+/** A row of the table of memories. */
 export type StoredMemory = {
   id: string
   kind: string

@@ -9,7 +9,7 @@ export const MemoryKind = z.enum(['turn', 'fact', 'note'])
 
 const MemoryRole = z.enum(['user', 'assistant'])
 
-/** Whose memory, and of which conversation. */
+/** The user and the session that a memory belongs to. */
 export const MemoryContext = z.strictObject({ user_id: Label(256).optional(), session_id: Label(256).optional() })
 
 export const SearchMemoryBody = z
@@ -37,7 +37,7 @@ export const WriteMemoryBody = z
   .strictObject({ items: z.array(Item).min(1).max(MAX_ITEMS) })
   .meta({ id: 'WriteMemory' })
 
-/** Whose it is does not change: what one user said never becomes another's. */
+/** The user cannot be changed: what one user said never becomes another user's. */
 export const UpdateMemoryBody = z
   .strictObject({
     content: Text(MAX_CONTENT),

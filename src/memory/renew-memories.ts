@@ -8,11 +8,11 @@ import { recount } from './warm/scope-counts.ts'
 
 const EVERY_MS = 3_600_000
 const AT_ONCE = 200
-/** `2` when all memories have the terms of version 2, `2 1234` while those up to seq 1234 do. */
+/** `2` when all memories have the terms of version 2; `2 1234` while only those up to seq 1234 have them. */
 const SETTING = 'memory.terms'
 
 /**
- * Recurring: after an upgrade that makes other terms of texts, the memories of before get them too. How far it got is
+ * Recurring. After an upgrade that makes other terms of texts, older memories get the new terms too. The progress is
  * stored with each batch, so that a restart goes on from there.
  */
 export function renewMemories({ storage, log }: { storage: Storage; log: Logger }): JobHandler {
@@ -33,7 +33,7 @@ export function renewMemories({ storage, log }: { storage: Storage; log: Logger 
             await touch(db, SETTING, `${done} ${last}`)
             return last
           }
-          // Warm scopes see by this that what they hold is of before.
+          // This tells warm scopes that they hold old terms.
           if (after > 0) await recount(db, `+terms ${done} ${after}`)
           await touch(db, SETTING, done)
           return undefined

@@ -45,7 +45,7 @@ type AnsweredMessage = Conversation & {
   newId: NewId
 }
 
-/** An exchange as rows for the journal. */
+/** A message and its answer as rows for the journal. */
 export function turnWrites({ message, response, request_id, newId, agent_seq, ...of }: AnsweredMessage): Write[] {
   const turn = (role: Turn['role'], content: string) => {
     const id = newId('mem', of.created_at)
@@ -72,7 +72,7 @@ export async function insert(db: Database, agent_seq: number, memories: Memory[]
   await insertMany(db, SCOPE_COUNTS, countRows(rows))
 }
 
-/** One memory, and where it is stored. */
+/** One memory and its seq in the store. */
 export type Kept = { seq: number; memory: Memory }
 
 export async function get(db: Database, scope: Scope, id: string): Promise<Kept> {
@@ -100,7 +100,7 @@ export async function listAfter(db: Database, scope: Scope, after: number, limit
   return rows.map((row) => ({ seq: row.seq, memory: fromRow(row) }))
 }
 
-/** Which of these are of one of the agents. */
+/** Those of the ids that belong to one of the agents. */
 export async function listIdsOfAgents(db: Database, agent_seqs: ReadonlySet<number>, ids: string[]): Promise<string[]> {
   if (ids.length === 0) return []
   const rows = await db.selectFrom('memories').select(['id', 'agent_seq']).where('id', 'in', ids).execute()
@@ -119,7 +119,10 @@ export async function list(db: Database, scope: Scope, query: PageQuery, filter:
   return { items: items.map(fromRow), total }
 }
 
-/** Kept counts tell turns from the rest, and nothing of times. */
+/**
+ * The stored counts distinguish turns from other memories, but know nothing about times. Undefined when they do not
+ * help.
+ */
 function counted(db: Database, scope: Scope, { kind, before, after }: Filter): Promise<number> | undefined {
   if (before !== undefined || after !== undefined || !countedScope(scope)) return undefined
   if (kind !== undefined && kind !== 'turn') return undefined
@@ -127,8 +130,8 @@ function counted(db: Database, scope: Scope, { kind, before, after }: Filter): P
 }
 
 /**
- * Belongs into a transaction, after `lock`. `generation` must be one that no scope ever had: it tells every node that holds
- * the scope in memory to read it again.
+ * Call this in a transaction, after `lock`. No scope may ever have had this `generation`: it tells every node that
+ * holds the scope in memory to read it again.
  */
 export async function update(
   db: Database,
@@ -137,16 +140,17 @@ export async function update(
   generation: string,
 ): Promise<void> {
   const row = toRow(agent_seq, memory)
-  // What is new is counted before what was: a scope that falls to nothing in between would begin anew, with an old generation.
+  // The new row is counted before the old one is subtracted. Otherwise a scope could fall to zero and start again with
+  // an old generation.
   await insertMany(db, SCOPE_COUNTS, countRows([row]))
   await subtractCounts(db, [seq], generation)
   await db.updateTable('memories').set(row).where('seq', '=', seq).execute()
   await indexAnew(db, [seq])
-  // It is no model's any more: it is compared with no query, and the memory gets another one.
+  // The vector now belongs to no model. It is not compared with queries any more, and the memory will get a new one.
   await db.updateTable('memory_vectors').set({ model: '' }).where('memory_seq', '=', seq).execute()
 }
 
-/** The memory, once nobody else is changing or removing memories of its agent. */
+/** Returns the memory when no other transaction is changing or removing memories of its agent. */
 export async function lock(db: Database, scope: Scope, id: string): Promise<Kept> {
   const { seq } = await get(db, scope, id)
   await lockCounts(db, [seq])
@@ -167,7 +171,7 @@ export async function listLatestTurns(db: Database, conversation: Conversation, 
   return rows.map(({ seq }) => seq)
 }
 
-/** The newest of all, or 0: what is written from now on comes after it. */
+/** The newest seq of all memories, or 0. Memories that are written from now on come after it. */
 export async function newestSeq(db: Database): Promise<number> {
   const newest = await db
     .selectFrom('memories')
@@ -185,7 +189,7 @@ export async function listSeqs(db: Database, { scope, before, through }: Which, 
   return rows.map(({ seq }) => seq)
 }
 
-/** From the index first: a memory that is half removed is found by the next removal. */
+/** Removes from the index first, so that the next removal finds a memory that was only half removed. */
 export async function remove(db: Database, seqs: number[]): Promise<number> {
   if (seqs.length === 0) return 0
   await lockCounts(db, seqs)
@@ -197,7 +201,7 @@ export async function remove(db: Database, seqs: number[]): Promise<number> {
 
 const DAY_MS = 86_400_000
 
-/** Up to `limit` memories that are older than their agents keep them. */
+/** Removes up to `limit` memories that are older than their agents keep them. */
 export async function removeExpired(db: Database, now: number, limit: number): Promise<number> {
   for (const { seq, memory } of await agents.listWithMemory(db, ({ retention_days }) => retention_days !== null)) {
     const before = now - (memory.retention_days ?? 0) * DAY_MS
@@ -208,7 +212,7 @@ export async function removeExpired(db: Database, now: number, limit: number): P
   return 0
 }
 
-/** Up to `limit` memories of agents that are no more. */
+/** Removes up to `limit` memories of deleted agents. */
 export async function removeOfMissingAgents(db: Database, limit: number): Promise<number> {
   const missing = await missingAgents(db, 'memories')
   if (missing.length === 0) return 0
@@ -220,8 +224,8 @@ export async function removeOfMissingAgents(db: Database, limit: number): Promis
 }
 
 /**
- * Gives the next memories after `after` the terms that their texts have today; where they end. The counts of their scopes
- * are to be counted anew afterwards.
+ * Gives the next memories after `after` the terms that their texts have today. Returns the last seq. The counts of
+ * their scopes must be recounted afterwards.
  */
 export async function renewTerms(db: Database, after: number, limit: number): Promise<number | undefined> {
   const rows = await db

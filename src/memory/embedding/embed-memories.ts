@@ -10,24 +10,24 @@ type Options = { storage: Storage; now: () => number; log: Logger }
 const EVERY_MS = 5_000
 const SCANNED = 200
 const AT_ONCE = 16
-/** Rows can be committed out of order, and so appear behind where a pass has got to. */
+/** Rows can be committed out of order, so a pass also looks at the seqs shortly before the point it has reached. */
 const OVERLAP = 2_000
 const FULL_PASS_MS = 3_600_000
 
 /**
- * Recurring: gives every memory that has none a vector of the present model. What is missing is read off the memories
- * themselves, so nothing is lost by a crash, and a new embedder catches up with all that was remembered before it.
+ * Recurring: gives every memory without a vector of the present model one. Missing vectors are found by looking at the
+ * memories, so that a crash loses nothing and a new embedder also processes older memories.
  */
 export function embedMemories(embedder: Embedder, { storage, now, log }: Options): JobHandler {
   let reached = 0
   let fullPassAt = now()
-  /** Not tried again before the next full pass. */
+  /** Memories that the embedder refused. They are not tried again before the next full pass. */
   let refused = new Set<number>()
 
   const embed = async (batch: Embeddable[], signal: AbortSignal) => {
     const texts = batch.map(({ content }) => content)
     const vectors = await embedder.embed(texts, signal).catch((error) => {
-      // One text may be to blame; if it is several, it is the embedder.
+      // If the batch has one text, that text is at fault. If it has several, the embedder is.
       if (!(error instanceof TextRefused) || batch.length > 1) throw error
       return []
     })

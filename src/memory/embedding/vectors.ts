@@ -3,12 +3,12 @@ import type { MemoryScope as Scope } from '../../operation/recall.ts'
 import type { Database } from '../../storage/database.ts'
 import { inMemoryScope } from '../memory-filter.ts'
 
-/** A query as the embedder sees it. */
+/** The query and its vector. */
 type QueryVector = { model: string; vector: Float32Array }
 
-/** So many of the scope's newest memories are compared with the query one by one. */
+/** How many of the scope's newest memories are compared with the query, one by one. */
 const COMPARED = 2000
-/** So many of them rank without sharing a word with it. */
+/** How many of these can be found although they share no word with the query. */
 const NEAREST = 100
 
 /** The cosine to the query, by seq, of the given memories and of the nearest among the scope's newest. */
@@ -37,12 +37,12 @@ export async function findSimilar(
   return new Map([...nearest, ...newest.filter(([seq]) => wanted.has(seq)), ...older])
 }
 
-/** More than any embedder is given: a memory can be a thousand times as long. */
+/** A memory can be much longer. No embedder is given more than this. */
 const READ_CHARACTERS = 10_000
 
 export type Embeddable = { seq: number; content: string }
 
-/** Of the memories after `after`, the next ones: where they end, and those that have no vector of the model yet. */
+/** Looks at the next memories after `after`. Returns the last seq, and those that have no vector of the model yet. */
 export async function listUnembedded(
   db: Database,
   model: string,
@@ -68,7 +68,7 @@ export async function listUnembedded(
   return { last: rows.at(-1)?.seq, missing }
 }
 
-/** Memories that were changed: what their vectors were made of is no longer what they say. */
+/** Memories whose text was changed after their vectors were made. */
 export async function listChanged(db: Database, limit: number): Promise<Embeddable[]> {
   return db
     .selectFrom('memory_vectors')
@@ -81,7 +81,7 @@ export async function listChanged(db: Database, limit: number): Promise<Embeddab
     .execute()
 }
 
-/** Of memories that are still there. */
+/** Stores vectors. Memories that were removed meanwhile get none. */
 export async function insertVectors(
   db: Database,
   model: string,
@@ -114,7 +114,7 @@ function toText(values: Float32Array): string {
 }
 
 function toVector(text: string): Float32Array {
-  // A copy: a buffer of the pool may lie at an address that floats cannot.
+  // A copy, because a buffer of Node's pool may not be aligned for floats.
   const bytes = new Uint8Array(Buffer.from(text, 'base64'))
   return new Float32Array(bytes.buffer)
 }

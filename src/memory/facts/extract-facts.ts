@@ -8,20 +8,21 @@ import { listDue, listKnown, listNewTurns, type Session, writeFacts } from './fa
 
 const EVERY_MS = 60_000
 const IDLE_MS = 10 * 60_000
-/** Sessions that were silent for longer are not looked through any more. */
+/** Sessions without a new turn for longer than this are not searched for facts any more. */
 const LOOK_BACK_MS = 7 * 24 * 3_600_000
 const TURNS_AT_ONCE = 60
 const ENOUGH_TURNS = 40
 const KNOWN_FACTS = 50
 const SESSIONS_AT_ONCE = 20
-/** A model that fails is not asked again at every look. */
+/** After a failure, how long the model is not asked again. */
 const PAUSE_MS = 3_600_000
 
 type Needed = Pick<Parts, 'storage' | 'runtime' | 'log' | 'now' | 'newId'>
 
 /**
- * Recurring: when a conversation has fallen silent, or has become long, its agent's own model writes down what lasts. Only of
- * agents whose definition says `memory.facts: model`. How far it got is stored with the facts, so that a crash repeats nothing.
+ * Recurring. When a conversation has been silent for a while, or has become long, its agent's own model extracts
+ * lasting facts. It does so for agents with `memory.facts: model` in their definition. The progress is stored together
+ * with the facts, so that a crash repeats nothing.
  */
 export function extractFacts(parts: Needed): JobHandler {
   const { storage, log, now } = parts
@@ -48,7 +49,7 @@ export function extractFacts(parts: Needed): JobHandler {
   }
 }
 
-/** Why it did not work, if so. */
+/** Returns why it failed, or undefined. */
 async function extract(
   { storage, runtime, log, now, newId }: Needed,
   agent: Agent,

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import type { Memory } from '../memory.ts'
 
-/** What the model is asked to do; conversation and facts follow as data. */
+/** The instructions for the model. The conversation and the known facts follow as data. */
 export const INSTRUCTIONS = `You keep the long-term memory of an assistant. You are given turns of a conversation and facts that are known already, one JSON value per line.
 Write down lasting facts about the user: preferences, people, places, plans, circumstances. Leave out small talk, questions, and what is known already. Each fact is one short sentence that can be understood alone.
 When a fact replaces a known one about the same thing, name the known one in "supersedes". Name the turns it comes from in "sources".
@@ -24,7 +24,7 @@ const Answer = z.object({
     .max(MAX_FACTS),
 })
 
-/** A fact, the memories it was found in and those that hold no more; by their ids. */
+/** A fact, the ids of the memories it was found in, and the ids of the facts that it replaces. */
 export type FoundFact = { content: string; sources: string[]; supersedes: string[] }
 
 export function factMessage(turns: readonly Memory[], known: readonly Memory[]): string {
@@ -41,9 +41,9 @@ export function factMessage(turns: readonly Memory[], known: readonly Memory[]):
   return `<known>\n${facts.join('\n')}\n</known>\n\n<turns>\n${said.join('\n')}\n</turns>`
 }
 
-/** Undefined when the model answered something else. Ids that it made up are left out. */
+/** Returns undefined when the model's answer has another form. Ids that the model made up are left out. */
 export function readFacts(answer: string, turns: readonly Memory[], known: readonly Memory[]): FoundFact[] | undefined {
-  // Models like to put words around what they were asked for.
+  // Models often put text around the JSON.
   const parsed = Answer.safeParse(parse(answer.slice(answer.indexOf('{'), answer.lastIndexOf('}') + 1)))
   if (!parsed.success) return undefined
   const idsOf = (names: string[], letter: string, memories: readonly Memory[]) =>

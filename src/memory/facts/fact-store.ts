@@ -4,20 +4,20 @@ import type { Memory } from '../memory.ts'
 import * as memories from '../store.ts'
 import type { FoundFact } from './fact-prompt.ts'
 
-/** A conversation of a user, or of nobody in particular; empty for none. */
+/** A conversation with a user, or without one. A missing user or session is the empty text. */
 export type Session = { agent_seq: number; user_id: string; session_id: string; facts_through: number }
 
 type Due = {
-  /** Not before this: what is older was looked through, or came from elsewhere. */
+  /** Sessions with no turn after this time are left out: they were processed, or came from elsewhere. */
   since: number
-  /** Nothing was said since then. */
+  /** Sessions with no turn after this time are due. */
   idle: number
-  /** So many new turns are enough, however much is still said. */
+  /** Sessions with so many new turns are due, even while the conversation goes on. */
   turns: number
   limit: number
 }
 
-/** Conversations that have turns which nobody looked through for facts yet. */
+/** Conversations that have turns which were not searched for facts yet. */
 export async function listDue(db: Database, agent_seq: number, { since, idle, turns, limit }: Due): Promise<Session[]> {
   const fresh = sql`select 1 from memories where memories.agent_seq = memory_scopes.agent_seq
     and memories.user_id = memory_scopes.user_id and memories.session_id = memory_scopes.session_id
@@ -44,14 +44,14 @@ const scopeOf = ({ agent_seq, user_id, session_id }: Session) => ({
   session_id: session_id === '' ? null : session_id,
 })
 
-/** The turns among the memories that are next, the oldest first, and where these end. */
+/** The turns among the next memories, oldest first, and the last seq of these memories. */
 export async function listNewTurns(db: Database, session: Session, limit: number) {
   const next = await memories.listAfter(db, scopeOf(session), session.facts_through, limit)
   const turns = next.flatMap(({ memory }) => (memory.kind === 'turn' ? memory : []))
   return { turns, through: next.at(-1)?.seq ?? session.facts_through }
 }
 
-/** The newest facts that hold: of the user, or without one of the session alone. */
+/** The newest facts that are not superseded, of the user. Without a user, only those of the session. */
 export async function listKnown(db: Database, session: Session, limit: number): Promise<Memory[]> {
   const { agent_seq, user_id, session_id } = scopeOf(session)
   const scope = user_id === null ? { agent_seq, user_id, session_id } : { agent_seq, user_id }
@@ -62,7 +62,7 @@ export async function listKnown(db: Database, session: Session, limit: number): 
 
 type Written = { facts: FoundFact[]; through: number; model: string; time: number; newId(): string }
 
-/** The facts, what they replace, and how far the session was looked through: all or nothing. */
+/** Stores the facts, what they supersede, and the progress in the session, together. */
 export async function writeFacts(db: Database, session: Session, { facts, through, model, time, newId }: Written) {
   const scope = scopeOf(session)
   const items = facts.map(({ content, sources }) => ({
@@ -94,7 +94,7 @@ export async function writeFacts(db: Database, session: Session, { facts, throug
     .execute()
 }
 
-/** One that was forgotten meanwhile stays forgotten. */
+/** A fact that was deleted meanwhile stays deleted. */
 async function supersede(
   db: Database,
   agent_seq: number,

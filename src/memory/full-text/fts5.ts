@@ -4,7 +4,7 @@ import { type Database, type Engine, engineOf } from '../../storage/database.ts'
 import type { Collection } from '../ranking/postings.ts'
 import { COUNTED, type FullText, scopeWords } from './full-text.ts'
 
-/** SQLite: a table of its own, `memory_index`, whose rows are written and removed beside those of `memories`. */
+/** SQLite has a separate table, `memory_index`. Its rows are written and removed together with those of `memories`. */
 export const fts5: FullText = {
   having(scope, terms) {
     const count = (collection: Collection) => sql`(select count(*) from (
@@ -22,12 +22,12 @@ export const fts5: FullText = {
   },
 }
 
-/** In quotes no word is an operator. */
+/** Inside quotes no word is an operator. */
 function quote(word: string): string {
   return `"${word}"`
 }
 
-/** A word of the index has letters and digits only, so an id is written in hex. */
+/** Words in the index have only letters and digits, so an id is written in hex. */
 function inScope(collection: Collection, scope: Scope): string {
   const words = scopeWords(collection, scope, (id) => Buffer.from(id).toString('hex'))
   return `(${words.map(quote).join(' AND ')})`
@@ -38,10 +38,10 @@ const SCOPE_WORDS = ['a', 'u', 's'].map((letter) => {
   return `' _' || case kind when 'turn' then 'turn' else 'note' end || '${letter}' || agent_seq || 'x' || ${id}`
 })
 
-/** Belongs behind every insert of `count` memories. PostgreSQL needs nothing: its vectors are a generated column. */
+/** Must follow every insert of `count` memories. PostgreSQL needs nothing: its vectors are a generated column. */
 export function indexNewest(engine: Engine, count: number) {
   if (engine === 'postgres') return undefined
-  // Not a trigger: that would make FTS5 write out its index after every row, at three times the price.
+  // A trigger would make FTS5 write its index after every row, which takes three times as long.
   return {
     sql: `insert into memory_index (rowid, terms)
       select seq, terms || ${SCOPE_WORDS.join(' || ')} from memories order by seq desc limit ?`,
@@ -49,7 +49,7 @@ export function indexNewest(engine: Engine, count: number) {
   }
 }
 
-/** Belongs behind a change of the terms of memories, in its transaction. */
+/** Must follow a change of the terms of memories, in the same transaction. */
 export async function indexAnew(db: Database, seqs: number[]): Promise<void> {
   if (engineOf(db) === 'postgres') return
   await removeFromIndex(db, seqs)
@@ -58,7 +58,7 @@ export async function indexAnew(db: Database, seqs: number[]): Promise<void> {
     from memories where seq in (select value from json_each(${JSON.stringify(seqs)}))`.execute(db)
 }
 
-/** Belongs before the removal of memories. */
+/** Must come before the removal of memories. */
 export async function removeFromIndex(db: Database, seqs: number[]): Promise<void> {
   if (engineOf(db) === 'postgres') return
   await sql`delete from memory_index where rowid in (select value from json_each(${JSON.stringify(seqs)}))`.execute(db)

@@ -3,22 +3,22 @@ import type { MemoryScope as Scope } from '../../operation/recall.ts'
 import type { Collection } from '../ranking/postings.ts'
 import type { Clauses } from '../ranking/tiers.ts'
 
-/** Beyond this a word is common, however common: counting on would only cost time. */
+/** Counting stops here. A word in more memories than this is common, and the exact number does not matter. */
 export const COUNTED = 10_000
 
 export type Having = { term: string; turns: number; notes: number }
 
-/** How the index of an engine is asked. */
+/** The queries on the full-text index of one engine. */
 export type FullText = {
-  /** In how many memories of the scope each term is. */
+  /** In how many memories of the scope each term occurs. */
   having(scope: Scope, terms: string[]): RawBuilder<Having>
-  /** The newest memories of the scope that fit, as a table with a column `seq`. */
+  /** The newest memories of the scope that match, as a table with a column `seq`. */
   fitting(scope: Scope, clauses: Clauses, limit: number): RawBuilder<{ seq: number }>
 }
 
 /**
- * The scope of a memory is indexed with it, as words of a kind that no text has: then the index alone finds what is in
- * the scope, however much is outside. All of these words are in a memory of the scope.
+ * The words that a memory of the scope has in the index, all of them. No text contains such words. They let the index
+ * find the memories of a scope without looking at others.
  */
 export function scopeWords(
   collection: Collection,

@@ -3,7 +3,7 @@ import type { MemoryScope as Scope } from '../../operation/recall.ts'
 import type { Collection } from '../ranking/postings.ts'
 import { COUNTED, type FullText, scopeWords } from './full-text.ts'
 
-/** PostgreSQL: the column `memories.lexemes`, which is generated from a memory's terms and scope. */
+/** PostgreSQL uses the column `memories.lexemes`, which is generated from a memory's terms and scope. */
 export const tsvector: FullText = {
   having(scope, terms) {
     const count = (collection: Collection) => sql`(select count(*) from (
@@ -16,13 +16,13 @@ export const tsvector: FullText = {
   fitting(scope, clauses, limit) {
     const words = clauses.map((terms) => `(${terms.map(quote).join(' & ')})`).join(' | ')
     const query = `(${inScope('turn', scope)} | ${inScope('note', scope)}) & (${words})`
-    // `offset 0`: PostgreSQL is not to walk through all memories from the newest, looking for some that fit.
+    // `offset 0` keeps PostgreSQL from scanning all memories from the newest on for some that match.
     return sql`(select seq from (select seq from memories where lexemes @@ ${query}::tsquery offset 0) as found
       order by seq desc limit ${limit})`
   },
 }
 
-/** In quotes no word is an operator. Terms are letters and digits: only an id can need escaping. */
+/** Inside quotes no word is an operator. Terms have only letters and digits, so only an id can need escaping. */
 function quote(word: string): string {
   return `'${word.replaceAll('\\', '\\\\').replaceAll("'", "''")}'`
 }

@@ -1,16 +1,19 @@
 import { cardinal, ordinal, type TimeWord, timeWord, type Unit } from './time-words.ts'
 
-/** A stretch of time in UTC: epoch milliseconds, the first included and the last not. */
+/** A period of time in UTC: epoch milliseconds, with `from` included and `to` excluded. */
 export type Window = { from: number; to: number }
 
-/** Words with the time they are read at. Of two dates that could be meant, `future` allows the one to come. */
+/**
+ * The words, and the time at which they are read. If a date could be in the past or the future, `future` allows the
+ * future one.
+ */
 type Reading = { stems: readonly string[]; now: number; future: boolean }
 
 const DAY = 86_400_000
 
 /**
- * The time that a query asks about: `yesterday`, `on Tuesday`, `last week`, `in May`, `on 9 May 2025`, `three days ago`.
- * What could be several is the latest that has begun. `stems` are all words of the query.
+ * The time that a query asks about: `yesterday`, `on Tuesday`, `last week`, `in May`, `on 9 May 2025`, `three days
+ * ago`. If several times are possible, it is the latest that has begun. `stems` are all words of the query.
  */
 export function timeAsked(stems: readonly string[], now: number): Window | undefined {
   const reading = { stems, now, future: false }
@@ -18,14 +21,14 @@ export function timeAsked(stems: readonly string[], now: number): Window | undef
 }
 
 /**
- * The time that a turn speaks of, seen from when it was said. `terms` have no stop words, so only what is clear without
- * them is read: a date, `yesterday`, `next week`; not `in May`, which looks like what may be.
+ * The time that a turn mentions, relative to when it was said. `terms` have no stop words, so only times that are clear
+ * without them count: a date, `yesterday`, `next week`; but not `in May`, because `may` is also a verb.
  */
 export function timeMentioned(terms: readonly string[], said: number): Window | undefined {
   return firstOf({ stems: terms, now: said, future: true }, [dateAt, agoAt, relativeAt, dayAt, clearMonthAt])
 }
 
-/** That somebody speaks of time at all. */
+/** Whether a text speaks of time at all. */
 export function hasTimeWord(terms: readonly string[]): boolean {
   return terms.some((term, at) => {
     const word = timeWord(terms, at)
@@ -35,7 +38,7 @@ export function hasTimeWord(terms: readonly string[]): boolean {
 
 const SPEAKS_OF_TIME: ReadonlySet<TimeWord['is']> = new Set(['day', 'span', 'month', 'weekday', 'unit', 'ago'])
 const YEAR = /^(?:19|20)\d\d$/
-/** `2026`; what follows the number in `5月に`. */
+/** A year such as `2026`, or what follows the number in `5月に`. */
 const YEAR_OR_MONTH = /^(?:(?:19|20)\d\d$|[月월])/
 
 type Rule = (reading: Reading, at: number) => Window | undefined
@@ -88,7 +91,7 @@ function agoAt({ stems, now }: Reading, at: number): Window | undefined {
   if (unit?.is !== 'unit' || count === undefined) return undefined
   const isEarlier = timeWord(stems, at - 2)?.is === 'earlier' || (stems[at - 3] === 'y' && stems[at - 2] === 'a')
   if (timeWord(stems, at + 1)?.is !== 'ago' && !isEarlier) return undefined
-  // Weeks are rarely counted to the day.
+  // People rarely mean the exact day when they count weeks.
   if (unit.unit === 'week') return days(startOfDay(now) - (7 * count + 3) * DAY, 7)
   return span(unit.unit, -count, now)
 }
@@ -169,14 +172,14 @@ function span(unit: Unit, offset: number, now: number): Window {
   return months(date.getUTCFullYear() + offset, 0, 12)
 }
 
-/** The latest such day: today may be it, unless it is the last or the next one that is asked for. */
+/** The latest such day. It may be today, unless the query asks for the last or the next one. */
 function latestWeekday(number: number, now: number, offset: number): number {
   const since = (new Date(now).getUTCDay() - number + 7) % 7
   const latest = startOfDay(now) - (since === 0 && offset < 0 ? 7 : since) * DAY
   return offset > 0 ? latest + 7 * DAY : latest
 }
 
-/** The latest such month that has begun, or the one before or after that. */
+/** The latest such month that has begun, or the one before or after it. */
 function latestMonth(number: number, now: number, offset: number): Window {
   const date = new Date(now)
   const isPresent = date.getUTCMonth() === number
@@ -185,7 +188,7 @@ function latestMonth(number: number, now: number, offset: number): Window {
   return months(isPresent && offset < 0 ? year - 1 : year, number, 1)
 }
 
-/** The same day of this year or the last, or, where the future may be meant, of the year in which it is nearest. */
+/** The same day of this year or the last. Where the future may be meant, it is the day of the nearest year. */
 function nearest(inYear: (year: number) => number, now: number, future: boolean): number {
   const year = new Date(now).getUTCFullYear()
   if (!future) return inYear(year) <= now ? inYear(year) : inYear(year - 1)

@@ -6,26 +6,26 @@ import { timeWord } from './time-words.ts'
 
 /** What a query asks for. */
 export type Question = {
-  /** Each once. */
+  /** Each term once. */
   terms: string[]
   /** The time that is asked about. */
   window: Window | undefined
   /** The answer is a time. */
   asksWhen: boolean
-  /** Who is likely to have said it. */
+  /** The role that is likely to have said it. */
   saidBy: 'user' | 'assistant' | undefined
 }
 
-/** `What did I …`, `What is my …` ask for what the user said, `What did you …` for what the assistant did. */
+/** `What did I …` and `What is my …` ask for what the user said, `What did you …` for what the assistant said. */
 const ME = new Set(
   wordsOf(`i my me mine we our us ich mein meine meinen meinem meiner mich mir wir uns unser unsere je mon ma mes nous notre
     mi mis nosotros nuestro nuestra я мой моя мою мне мы наш наша нашу`),
 )
 const YOU = new Set(wordsOf('you your du dir dich dein deine tu vous votre te ты тебя тебе'))
 
-/** Terms beyond these are left out: a message may have thousands. */
+/** Further terms are left out: a message may have thousands. */
 const MAX_TERMS = 48
-/** A question is short: a longer message is looked for by its terms alone. */
+/** A question is short. Of a longer message only the terms are used. */
 const MAX_WORDS = 64
 
 const ASKS_WHEN =
@@ -42,7 +42,7 @@ export function questionOf(text: string, now: number): Question {
   const ignored = ignoredTerms(words, stems, window !== undefined)
   const others = [...terms].filter((term) => !ignored.has(term))
   return {
-    // A time is enough to go by.
+    // With a time, no other term is needed.
     terms: (others.length > 0 || window ? others : [...terms]).slice(0, MAX_TERMS),
     window,
     asksWhen: ASKS_WHEN.test(words.slice(0, 4).join(' ')),
@@ -50,19 +50,22 @@ export function questionOf(text: string, now: number): Question {
   }
 }
 
-/** The first of the two decides: `What did I tell you?` */
+/** The first such word decides: `What did I tell you?` */
 function saidBy(words: string[]): Question['saidBy'] {
   const first = words.find((word) => ME.has(word) || YOU.has(word))
   if (first === undefined) return undefined
   return ME.has(first) ? 'user' : 'assistant'
 }
 
-/** What must be counted in a scope: the terms of the question, and the same as names of speakers. */
+/** The terms that must be counted in a scope: those of the question, and the same terms as names of speakers. */
 export function countedTerms({ terms }: Question): string[] {
   return [...terms, ...terms.map((term) => SPEAKER_MARK + term)]
 }
 
-/** What says how something is asked, not what. With a time, `last week` does too; a month or a weekday may be written. */
+/**
+ * Terms that say how something is asked, not what. With a time, they include words such as `last week`; a month or a
+ * weekday may also stand in the memory, so it stays.
+ */
 function ignoredTerms(words: string[], stems: string[], hasWindow: boolean): Set<string> {
   const isEnglish = words.some((word) => ENGLISH_WORDS.has(word))
   return new Set(

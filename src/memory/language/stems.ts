@@ -3,15 +3,15 @@ import { BASES } from './english.ts'
 const MAX_TERM_LENGTH = 40
 
 const ASCII_WORD = /[a-z0-9]+/g
-/** Scripts written without spaces come as runs, which become pairs of characters. */
+/** Scripts without spaces come as whole runs. They are cut into pairs of characters. */
 const WORD_OR_RUN =
   /(?<run>[[\p{L}\p{N}\p{M}]&&[\p{sc=Han}\p{sc=Hiragana}\p{sc=Katakana}\p{sc=Hangul}\p{sc=Thai}]]+)|[[\p{L}\p{N}\p{M}]--[\p{sc=Han}\p{sc=Hiragana}\p{sc=Katakana}\p{sc=Hangul}\p{sc=Thai}]]+/gv
 const APOSTROPHE = /['’]/
-/** `don't`, `I'll`, `Anna's`: what the apostrophe ties to a word is no part of it. */
+/** Endings after an apostrophe are removed: `don't`, `I'll`, `Anna's`. */
 const CONTRACTION = /(?:n['’]t|['’](?:s|ll|d|re|ve|m))(?![a-z])/g
 const ASCII = /^[\0-\x7f]*$/
 
-/** The words of a text, each by its stem: lower case, no accents, English endings off. */
+/** The stems of the words of a text: lower case, without accents and without English endings. */
 export function stemsOf(text: string): string[] {
   return wordsOf(text).map(stemOf)
 }
@@ -20,12 +20,12 @@ export function stemOf(word: string): string {
   return word.length > MAX_TERM_LENGTH ? word.slice(0, MAX_TERM_LENGTH).toWellFormed() : stem(BASES.get(word) ?? word)
 }
 
-/** In lower case, without accents. */
+/** The words of a text in lower case, without accents. */
 export function wordsOf(text: string): string[] {
   const lower = text.toLowerCase()
   const plain = APOSTROPHE.test(lower) ? lower.replaceAll(CONTRACTION, '').replaceAll(/['’]/g, '') : lower
   if (ASCII.test(plain)) return plain.match(ASCII_WORD) ?? []
-  // Composed again after the accents are gone: Hangul must not stay in pieces.
+  // The text is composed again after the accents are removed, because Hangul must not stay in pieces.
   const folded = plain
     .normalize('NFKD')
     .replaceAll(/[\u0300-\u036f]/g, '')
@@ -41,7 +41,7 @@ function pairs(characters: string[]): string[] {
   return characters.slice(1).map((character, i) => `${characters[i]}${character}`)
 }
 
-/** A light stemmer: enough for `hikes`, `hiked` and `hiking` to meet, cheap enough for every message. */
+/** A light stemmer: `hikes`, `hiked` and `hiking` get the same stem. It is fast enough for every message. */
 function stem(word: string): string {
   if (word.length < 4) return word
   const last = word.charCodeAt(word.length - 1)

@@ -1,16 +1,18 @@
 import { STOP_WORDS } from './english.ts'
 import { stemOf, wordsOf } from './stems.ts'
 
-/** To be raised when a text gets other terms than before: all memories are then indexed anew. */
+/** Raise this when texts get other terms than before. All memories are then indexed again. */
 export const TERMS_VERSION = 2
 
-/** A memory is found by its first so many terms: an index entry must fit into PostgreSQL's megabyte. */
+/**
+ * A memory is found by its first terms only, so many, because an index entry of PostgreSQL has a limit of one megabyte.
+ */
 const MAX_TERMS = 4000
 export const MAX_CHARACTERS = 65_536
 
 /**
- * What a text is indexed and searched by, in order and with repeats: lower case, no accents, no stop words, English
- * endings off. Both engines index exactly these, so they match alike.
+ * The terms by which a text is indexed and searched, in order and with repetitions: lower case, no accents, no stop
+ * words, no English endings. Both engines index exactly these terms, so they find the same.
  */
 export function termsOf(text: string): string[] {
   const terms: string[] = []
@@ -22,17 +24,20 @@ export function termsOf(text: string): string[] {
   return terms
 }
 
-/** Stands before the terms of a speaker's name, so that they are told from the same words in what was said. */
+/** Marks the terms of a speaker's name, so that they differ from the same words in the text. */
 export const SPEAKER_MARK = '_by'
 
-/** `Anna: hello`, `Anna Berg : hello`, `王芳：你好`. Of a script that has capitals, a name is written with them. */
+/**
+ * A speaker at the beginning: `Anna: hello`, `Anna Berg : hello`, `王芳：你好`. In scripts with capitals the name must begin
+ * with one.
+ */
 const SPEAKER =
   /^\s*(?<name>(?:[\p{Lu}\p{Lt}\p{Lo}][\p{L}\p{M}'’.-]*)(?:[ ][\p{Lu}\p{Lt}\p{Lo}][\p{L}\p{M}'’.-]*){0,2})(?:[ ]?:\s|：)/u
 const SPEAKER_CHARACTERS = 60
 
 /**
- * What a memory is stored by: its terms, and before them those of its speaker once more, marked. `length` leaves the
- * speaker out.
+ * The stored terms of a memory: first the marked terms of its speaker, then all its terms. `length` does not count the
+ * speaker.
  */
 export function storedTerms(kind: string, content: string): { terms: string; length: number } {
   const terms = termsOf(content)

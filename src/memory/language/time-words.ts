@@ -2,7 +2,7 @@ import { stemOf, stemsOf } from './stems.ts'
 
 export type Unit = 'day' | 'week' | 'weekend' | 'month' | 'year'
 
-/** What a word says about time, in any of the languages that people write to agents most. */
+/** What a word says about time, in the languages that people use most. */
 export type TimeWord =
   | { is: 'day'; offset: number }
   | { is: 'span'; unit: Unit; offset: number }
@@ -95,7 +95,7 @@ const NUMBERS = [
 const ORDINALS = `first second third fourth fifth sixth seventh eighth ninth tenth eleventh twelfth thirteenth fourteenth
   fifteenth sixteenth seventeenth eighteenth nineteenth twentieth`
 
-/** By the first stem and the second. */
+/** The phrases of two stems, by the first stem and then the second. */
 const PHRASES: ReadonlyMap<string, ReadonlyMap<string, TimeWord>> = new Map([
   [stemOf('before'), new Map([[stemOf('yesterday'), day(-2)]])],
   [stemOf('avant'), new Map([[stemOf('hier'), day(-2)]])],
@@ -123,14 +123,14 @@ const CARDINAL_NUMBERS: ReadonlyMap<string, number> = new Map(
 )
 const ORDINAL_NUMBERS: ReadonlyMap<string, number> = new Map(stemsOf(ORDINALS).map((stem, i) => [stem, i + 1]))
 
-/** `hier` is yesterday in French and here in German: it counts beside one of these. */
+/** `hier` means yesterday in French and here in German. It counts only beside one of these words. */
 const FRENCH: ReadonlySet<string> = new Set(stemsOf('je tu il elle nous vous le la les que est ai jai'))
 
 function day(offset: number): TimeWord {
   return { is: 'day', offset }
 }
 
-/** What a stem says about time among the stems around it. */
+/** What a stem says about time, given the stems around it. */
 export function timeWord(stems: readonly string[], at: number): TimeWord | undefined {
   const stem = stems[at]
   if (stem === undefined) return undefined
@@ -146,7 +146,7 @@ export function cardinal(stem: string | undefined): number | undefined {
   return /^\d{1,4}$/.test(stem) ? Number(stem) : CARDINAL_NUMBERS.get(stem)
 }
 
-/** `3`, `3rd`, `third`; of `twenty-third` the second word. */
+/** `3`, `3rd`, `third`; for `twenty-third`, the second word. */
 export function ordinal(stem: string | undefined): number | undefined {
   if (stem === undefined) return undefined
   const digits = /^(\d{1,2})(?:st|nd|rd|th|er|e)?$/.exec(stem)

@@ -4,8 +4,9 @@ const FILE = new URL('word-vectors.bin', import.meta.url)
 const HEADER_BYTES = 8
 
 /**
- * What English words mean, as small vectors: words that are used alike point the same way. The file is made by
- * `scripts/word-vectors.mjs`: how many terms, how many numbers each (32-bit, little-endian), the numbers, the terms in lines.
+ * The meanings of English words as small vectors: words that are used alike have similar vectors.
+ * `scripts/word-vectors.mjs` makes the file: the number of terms, the numbers per vector (32-bit, little-endian), the
+ * numbers, then one term per line.
  */
 export class WordVectors {
   readonly dimensions: number
@@ -25,7 +26,7 @@ export class WordVectors {
     return new WordVectors(readFileSync(FILE))
   }
 
-  /** Adds what the terms mean to `sum`; those it does not know mean nothing. */
+  /** Adds the vectors of the terms to `sum`. Unknown terms are skipped. */
   add(terms: readonly string[], sum: Float64Array): void {
     for (const term of terms) {
       const place = this.#places.get(term)

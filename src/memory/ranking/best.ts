@@ -2,22 +2,22 @@ import type { Postings } from './postings.ts'
 import { MEANING, type Scorer } from './score.ts'
 import { HALF, WORDS_WEIGHT } from './weights.ts'
 
-/** `ways` are the bits of `WORDS`, `DATE` and `MEANING`. */
+/** `ways` combines the bits `WORDS`, `DATE` and `MEANING`. */
 export type Ranked = { seq: number; score: number; ways: number }
 
-/** The cosine of an embedder from which on a memory counts as found by its meaning: below it, most texts are alike. */
+/** From this cosine of an embedder on, a memory counts as found by its meaning. Below it, most texts are similar. */
 const ALIKE = 0.3
 
 export type BestOptions = {
-  /** So many are wanted. */
+  /** How many are wanted. */
   top: number
   min_score?: number
-  /** The cosine to the query by seq, where an embedder is in use. */
+  /** The cosine to the query by seq, if an embedder is used. */
   similarity?: ReadonlyMap<number, number> | undefined
 }
 
 /**
- * The best of what was scored and of what is similar, best first, the newer of equals before the older. Scores are above 0
+ * The best of the scored and the similar memories, best first. Of equal ones the newer comes first. Scores are above 0
  * and at most 1. `total` counts all that score at least `min_score`.
  */
 export function bestOf(
@@ -52,7 +52,7 @@ function scoreOf(sum: number, cosine: number | undefined): number {
   return Math.round(score * 1e6) / 1e6
 }
 
-/** The best `size` of all that are offered: a heap with the worst of them at its root. */
+/** Keeps the best `size` of all that are offered, in a heap with the worst of them at its root. */
 class Best {
   readonly #size: number
   readonly #heap: Ranked[] = []

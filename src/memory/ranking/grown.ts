@@ -1,4 +1,4 @@
-/** The same values with room for as many again. */
+/** A copy of the values with twice the room. */
 export function grown<Values extends Float64Array | Int32Array | Uint16Array | Uint8Array | Int8Array>(
   values: Values,
 ): Values {

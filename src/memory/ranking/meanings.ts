@@ -3,24 +3,24 @@ import { grown } from './grown.ts'
 import { LEAK_AFTER, LEAK_BEFORE, LEAK_DECAY, REACH } from './weights.ts'
 
 const LARGEST_BYTE = 127
-/** A length that must be worked out. */
+/** Marks a length that must be computed. */
 const UNKNOWN = -1
 
-/** The turns right before and after each, or -1. */
+/** The turns directly before and after each memory, or -1. */
 type Neighbours = { before: Int32Array; after: Int32Array }
 
 /**
- * What memories mean: vectors scaled to bytes. That of a memory's own words is their sum; the whole one has those of the
- * turns around it added, in the shares in which words leak.
+ * The meanings of memories, as vectors of bytes. A memory's own vector is the sum of its words' vectors. Its whole
+ * vector also has shares of the turns around it, in the same proportions as in the score of words.
  */
 export class Meanings {
   readonly #words: WordVectors
   #size = 0
   #own: Int8Array
-  /** What a byte of `#own` stands for. */
+  /** The value of one unit of a byte in `#own`. */
   #scales = new Float64Array(1)
   #whole: Int8Array
-  /** Of the whole vectors, -1 where a memory is new or has new neighbours. */
+  /** The lengths of the whole vectors; -1 if a memory is new or has new neighbours. */
   #lengths = new Float64Array(1)
   readonly #sum: Float64Array
 
@@ -49,12 +49,12 @@ export class Meanings {
     this.#lengths[memory] = UNKNOWN
   }
 
-  /** A memory has a new neighbour within reach. */
+  /** Call this when a memory has a new neighbour. */
   touch(memory: number): void {
     this.#lengths[memory] = UNKNOWN
   }
 
-  /** The cosine of each memory to the terms, into `cosines`; false if the terms mean nothing. */
+  /** Writes the cosine of each memory to the terms into `cosines`. Returns false if the terms have no known meaning. */
   compare(terms: readonly string[], neighbours: Neighbours, cosines: Float64Array): boolean {
     for (let memory = 0; memory < this.#size; memory++) {
       if (this.#lengths[memory] === UNKNOWN) this.#addNeighbours(memory, neighbours)
@@ -72,7 +72,7 @@ export class Meanings {
     return true
   }
 
-  /** In whole numbers, which takes a fifth of the time. */
+  /** Whole numbers take a fifth of the time that floats take. */
   #multiply(query: Int8Array, products: Float64Array): void {
     const [whole, dimensions] = [this.#whole, query.length]
     for (let memory = 0, at = 0; memory < this.#size; memory++) {
@@ -112,7 +112,7 @@ export class Meanings {
     }
   }
 
-  /** Writes `#sum` in bytes; what a byte stands for, 0 if the sum is nothing. */
+  /** Writes `#sum` as bytes. Returns the value of one unit, or 0 if the sum is zero. */
   #store(bytes: Int8Array, memory: number): number {
     let largest = 0
     for (const value of this.#sum) largest = Math.max(largest, Math.abs(value))

@@ -4,27 +4,27 @@ import { SPEAKER_MARK } from '../language/terms.ts'
 import type { Collection, ScopeStatistics, Statistics } from './postings.ts'
 import { LEAST_COUNT, SPEAKER_SHARE, SPEAKER_TURNS, TIME_WEIGHT } from './weights.ts'
 
-/** A term of the query and what it weighs in each collection: the rarer it is, the more it says. */
+/** A term of the query and its weight in each collection. A rare term has a larger weight. */
 export type WeighedTerm = { term: string } & Readonly<Record<Collection, number>>
 
-/** What is looked for, once it is known what the scope has. */
+/** The search, with what is known about the scope. */
 export type Plan = {
-  /** The rarest first. */
+  /** The rarest term first. */
   terms: WeighedTerm[]
-  /** All terms that count, also those that nothing has. */
+  /** All terms that count, including those that no memory has. */
   asked: string[]
-  /** Marked terms that name speakers. */
+  /** The marked terms that name speakers. */
   names: string[]
   averages: Readonly<Record<Collection, number>>
-  /** What a memory of that time gets for it. */
+  /** What a memory of that time adds to its score. */
   time: (Window & { weight: number }) | undefined
   asksWhen: boolean
   saidBy: Question['saidBy']
 }
 
 /**
- * A term that names a speaker tells who, not what: it stands mostly in what others said to them. It does not count, unless
- * there is nothing else to go by.
+ * A term that names a speaker says who, not what, and stands mostly in what others said to them. It counts only if the
+ * query has no other term.
  */
 export function planSearch(question: Question, { turn, note, said }: ScopeStatistics): Plan {
   const { terms, window, asksWhen, saidBy } = question
@@ -41,7 +41,7 @@ export function planSearch(question: Question, { turn, note, said }: ScopeStatis
     asked: counted,
     names,
     averages: { turn: averageLength(turn), note: averageLength(note) },
-    // A time is like a term that the memories of that time have.
+    // A time is treated like a term that all memories of that time have.
     time: window && { ...window, weight: TIME_WEIGHT * rarity(said, turn.count + note.count) },
     asksWhen,
     saidBy,
@@ -53,7 +53,7 @@ function rarityOf(term: string, { count, having }: Statistics): number {
 }
 
 function rarity(having: number, count: number): number {
-  // How many have a term can be counted later than how many there are.
+  // The memories with a term may be counted later than all memories, so their number can be larger.
   const all = Math.max(count, LEAST_COUNT, having)
   return Math.log(1 + (all - having + 0.5) / (having + 0.5))
 }

@@ -8,13 +8,16 @@ import { Speakers } from './speakers.ts'
 import { TermLists } from './term-lists.ts'
 import { COMPARED, REACH } from './weights.ts'
 
-/** Turns are short and many, notes are written to be found: each kind is measured against its own. */
+/** Turns are short and many; notes are written to be found. Each collection has statistics of its own. */
 export type Collection = 'turn' | 'note'
 
-/** What BM25 must know of a collection: how many memories, how many terms in all, and how many memories have a term. */
+/**
+ * What BM25 needs to know about a collection: how many memories it has, how many terms these have, and how many
+ * memories have each term.
+ */
 export type Statistics = { count: number; length: number; having: ReadonlyMap<string, number> }
 
-/** `said` is how many memories are of the time that is asked about. */
+/** `said` is the number of memories from the time that the question asks about. */
 export type ScopeStatistics = Readonly<Record<Collection, Statistics>> & { said: number }
 
 /** The columns of a memory that ranking reads. */
@@ -35,34 +38,37 @@ const FIRST_SIZE = 16
 const BYTES_BY_MEMORY = 41
 const BYTES_BY_CONVERSATION = 120
 const DAY = 86_400_000
-/** So many terms of a memory are looked through for a time: people name it in short texts. */
+/** A time is searched in so many first terms of a memory, because people name times in short texts. */
 const READ_FOR_TIME = 200
 
 /**
- * Memories of one scope, in flat arrays: which of them have a term and how often, how long they are, who said them and
- * what was said next to them. It only grows. Memories are best appended in the order of `seq`.
+ * The memories of one scope, in flat arrays: which memories have a term and how often, how long they are, who said them
+ * and what was said next to them. It only grows. Memories should be appended in the order of `seq`.
  */
 export class Postings {
   size = 0
-  /** By memory. */
+  /** Indexed by memory, as all arrays here. */
   seqs = new Float64Array(FIRST_SIZE)
   times = new Float64Array(FIRST_SIZE)
   lengths = new Uint16Array(FIRST_SIZE)
   notes = new Uint8Array(FIRST_SIZE)
   speakers = new Int32Array(FIRST_SIZE)
-  /** As `roleNumber` has it; 0 is none. */
+  /** A number made by `roleNumber`; 0 is none. */
   roles = new Uint8Array(FIRST_SIZE)
-  /** 1 if it speaks of time. */
+  /** 1 if the memory speaks of time. */
   timely = new Uint8Array(FIRST_SIZE)
-  /** The time it speaks of, in days since 1970, the first included and the last not; both 0 if it speaks of none. */
+  /**
+   * The time that the memory mentions, in days since 1970, with the first included and the last excluded. Both are 0 if
+   * it mentions none.
+   */
   firstDays = new Int32Array(FIRST_SIZE)
   lastDays = new Int32Array(FIRST_SIZE)
-  /** The turns right before and after in the session, or -1. */
+  /** The turns directly before and after in the session, or -1. */
   before = new Int32Array(FIRST_SIZE)
   after = new Int32Array(FIRST_SIZE)
 
   readonly terms = new TermLists()
-  /** What the memories mean, as long as they are few enough to be compared one by one. */
+  /** The meanings of the memories. Undefined when there are too many to compare them one by one. */
   meanings: Meanings | undefined
 
   readonly #speakers = new Speakers()
@@ -104,14 +110,14 @@ export class Postings {
     if (collection === 'turn') this.#link(memory, conversationOf(row))
   }
 
-  /** About as much memory as it takes. */
+  /** About how much memory this takes. */
   get bytes(): number {
     const byMemory = this.seqs.length * BYTES_BY_MEMORY
     const byConversation = this.#lastOf.size * BYTES_BY_CONVERSATION
     return byMemory + byConversation + this.terms.bytes + (this.meanings?.bytes ?? 0)
   }
 
-  /** The latest turns of a conversation as their seqs, the latest first. */
+  /** The seqs of the latest turns of a conversation, latest first. */
   latestTurns(conversation: Pick<Row, 'user_id' | 'session_id'>, limit: number): number[] {
     const found: number[] = []
     let turn = this.#lastOf.get(conversationOf({ ...conversation, created_at: 0 })) ?? NONE
@@ -120,7 +126,7 @@ export class Postings {
     return found
   }
 
-  /** What a question must know; exact if all memories of the scope were appended. */
+  /** The statistics for a question. They are exact if all memories of the scope were appended. */
   statistics(question: Question): ScopeStatistics {
     const terms = countedTerms(question)
     const turns = new Map(terms.map((term) => [term, this.terms.turnsHaving(term)]))
@@ -141,7 +147,7 @@ export class Postings {
     return count
   }
 
-  /** Those whose names have most of these marked terms. */
+  /** The speakers whose names have most of these marked terms. */
   speakersNamed(names: readonly string[]): number[] {
     return this.#speakers.named(names)
   }
@@ -163,7 +169,10 @@ export class Postings {
     return this.size++
   }
 
-  /** Turns come in the order they were said, as a rule: the place of one that does not is looked for from the end. */
+  /**
+   * Turns usually come in the order in which they were said. For a turn that does not, the position is searched from
+   * the end.
+   */
   #link(memory: number, conversation: string): void {
     let previous = this.#lastOf.get(conversation) ?? NONE
     let next = NONE
@@ -203,7 +212,10 @@ function collectionOf(kind: string): Collection {
   return kind === 'turn' ? 'turn' : 'note'
 }
 
-/** What a turn shares with its neighbours. Without a session only an exchange belongs together: its turns share their time. */
+/**
+ * The conversation that a turn shares with its neighbours. Without a session, only a message and its answer belong
+ * together: they have the same time.
+ */
 function conversationOf({
   user_id,
   session_id,

@@ -26,27 +26,27 @@ export const DATE = 2
 export const MEANING = 4
 
 /**
- * Adds up what the memories of a scope score. It keeps its arrays from search to search, so that a search allocates
- * nothing; a thread needs one scorer, whatever the number of scopes.
+ * Adds up the scores of the memories of a scope. It keeps its arrays from search to search, so that a search allocates
+ * nothing. A thread needs one scorer for all scopes.
  */
 export class Scorer {
-  /** Which memories score, and how many do. */
+  /** The number of memories with a score, and which these are. */
   found = 0
   memories = new Int32Array(0)
-  /** By memory. */
+  /** Indexed by memory. */
   sums = new Float64Array(0)
   ways = new Uint8Array(0)
 
-  /** Of one term: how often it counts for each memory, its own and what leaks from its neighbours. */
+  /** For one term: how often it counts for each memory, with the shares from its neighbours. */
   #frequencies = new Float64Array(0)
   #touched = new Int32Array(0)
   #touches = 0
   #visits = 0
 
   /**
-   * BM25 of all memories that share a term with the plan. A term counts for the memory that has it and, lighter, for the
-   * turns around it, because an answer rarely repeats the words of its question. With a limit on `visits` rare terms are
-   * looked up first and completely; of terms that are everywhere the newest memories count.
+   * Computes BM25 for all memories that share a term with the plan. A term counts for the memory that has it and, with
+   * less weight, for the turns around it, because an answer rarely repeats the words of its question. With a limit on
+   * `visits`, rare terms are looked up first and completely. Of very common terms only the newest memories count.
    */
   score(postings: Postings, plan: Plan, visits = Number.POSITIVE_INFINITY): void {
     this.#clear(postings.size)
@@ -122,7 +122,10 @@ export class Scorer {
     this.#touches = 0
   }
 
-  /** What means the same in other words. Most texts are a little alike: without a shared word it takes more than that. */
+  /**
+   * Adds memories that mean the same in other words. Most texts are a little similar, so a memory without a shared word
+   * needs a higher cosine.
+   */
   #addMeaning({ size, before, after, meanings }: Postings, terms: string[]): void {
     const cosines = this.#frequencies
     if (!meanings?.compare(terms, { before, after }, cosines)) return
@@ -138,8 +141,8 @@ export class Scorer {
   }
 
   /**
-   * What was said at the time that is asked about, or speaks of it. A mention alone counts only near that time: an index
-   * of words cannot find it elsewhere.
+   * Adds memories that were said at the time in question, or that mention it. A mention counts only if it was said near
+   * that time, because an index of words cannot find others.
    */
   #addTime({ size, times, firstDays, lastDays }: Postings, { from, to, weight }: NonNullable<Plan['time']>): void {
     for (let memory = 0; memory < size; memory++) {
@@ -161,7 +164,7 @@ export class Scorer {
     const { speakers, lengths, roles, timely } = postings
     const otherRole = saidBy && roleNumber(saidBy === 'user' ? 'assistant' : 'user')
     const named = names.length === 0 ? [] : postings.speakersNamed(names)
-    // A query that names two speakers asks for neither; one may be named of whom nothing was appended.
+    // A query with two speakers asks for neither of them. It may also name a speaker who has no memory here.
     const isSpeakerAsked = names.length > 0 && named.length < 2
     for (let i = 0; i < this.found; i++) {
       const memory = this.memories[i] as number

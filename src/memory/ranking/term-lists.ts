@@ -3,30 +3,35 @@ import { grown } from './grown.ts'
 const NONE = -1
 const FIRST_SIZE = 16
 
-/** With its place in a map, and the term itself. */
+/** The size of a term, with its entry in a map. */
 const BYTES_BY_TERM = 80
 const BYTES_BY_PLACE = 10
 
-/** Which memories have a term and how often: a list of places for each term, the newest first, in flat arrays. */
+/**
+ * Which memories have a term and how often. Each term has a linked list of occurrences, newest first, in flat arrays.
+ */
 export class TermLists {
-  /** By place: the memory, how often it has the term, and the next older place of the same term, or -1. */
+  /**
+   * Indexed by occurrence: the memory, how often it has the term, and the next older occurrence of the same term, or
+   * -1.
+   */
   memories = new Int32Array(FIRST_SIZE)
   frequencies = new Uint16Array(FIRST_SIZE)
   older = new Int32Array(FIRST_SIZE)
   #places = 0
 
-  /** By term: its newest place and how many memories have it. */
+  /** Indexed by term: its newest occurrence, and how many memories have it. */
   #numbers = new Map<string, number>()
   #newest = new Int32Array(FIRST_SIZE)
   #turns = new Int32Array(FIRST_SIZE)
   #notes = new Int32Array(FIRST_SIZE)
 
-  /** About as much memory as it takes. */
+  /** About how much memory this takes. */
   get bytes(): number {
     return this.#newest.length * BYTES_BY_TERM + this.memories.length * BYTES_BY_PLACE
   }
 
-  /** All terms of one memory are added before those of the next. */
+  /** All terms of one memory must be added before those of the next. */
   add(term: string, memory: number, isNote: boolean): void {
     const number = this.#numberOf(term)
     const newest = this.#newest[number] as number
@@ -48,7 +53,7 @@ export class TermLists {
     having[number] = (having[number] as number) + 1
   }
 
-  /** The newest place of a term, or -1. */
+  /** The newest occurrence of a term, or -1. */
   newest(term: string): number {
     const number = this.#numbers.get(term)
     return number === undefined ? NONE : (this.#newest[number] as number)

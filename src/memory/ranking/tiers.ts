@@ -1,12 +1,12 @@
-/** Any of these, where each is all of those. */
+/** A memory matches if it has all terms of at least one of the lists. */
 export type Clauses = string[][]
 
 const PAIRED_TERMS = 8
 
 /**
  * What to ask an index for, in this order, until `cap` memories are found. Rare terms decide the top of a ranking, so
- * they are asked for first and completely; memories that have only common terms come in as far as there is room, those
- * with two of them before those with one.
+ * they come first and completely. Memories that have only common terms fill the remaining room: first those with two of
+ * them, then those with one.
  */
 export function tiersOf(having: ReadonlyMap<string, number>, cap: number): Clauses[] {
   const byRarity = [...having].filter(([, n]) => n > 0).toSorted(([a, n], [b, m]) => n - m || (a < b ? -1 : 1))

@@ -14,12 +14,13 @@ import { MENTION_MARGIN } from '../ranking/weights.ts'
 import { countMemories } from '../warm/scope-counts.ts'
 import { listNeighbours } from './neighbours.ts'
 
-/** What is looked for, and the memories worth scoring. */
+/** The plan of a search, and the memories that are worth scoring. */
 export type Candidates = { plan: Plan; postings: Postings }
 
 /**
- * The memories worth scoring: up to `cap` that share a term with the query, and the turns around them. Everything comes
- * from the scope alone, statistics included: what others have remembered shows in no result and in no score.
+ * Finds the memories that are worth scoring: up to `cap` that share a term with the query, and the turns around them.
+ * Everything comes from the scope alone, statistics included, so that the memories of others affect no result and no
+ * score.
  */
 export async function findCandidates(db: Database, scope: Scope, question: Question, cap: number): Promise<Candidates> {
   const fullText = engineOf(db) === 'postgres' ? tsvector : fts5
@@ -37,7 +38,8 @@ export async function findCandidates(db: Database, scope: Scope, question: Quest
     if (room === 0) break
     for (const row of await listRows(db, scope, fullText.fitting(scope, clauses, room))) found.set(row.seq, row)
   }
-  // Found by its time, a turn lends its neighbours nothing: they are looked for before.
+  // Neighbours are searched before the turns that are found by their time, because those give no score to their
+  // neighbours.
   const turns = [...found.values()].filter(({ kind }) => kind === 'turn')
   const neighbours = (await listNeighbours(db, scope, turns)).filter((seq) => !found.has(seq))
   if (neighbours.length > 0) {
@@ -82,7 +84,9 @@ async function countSaid(db: Database, scope: Scope, { from, to }: Window): Prom
   return count
 }
 
-/** The newest of what was said then, and, as far as there is room, a little before and after: that may speak of it. */
+/**
+ * The newest memories of that time. If there is room, also some from shortly before and after, which may mention it.
+ */
 function saidAround(scope: Scope, { from, to }: Window, limit: number): RawBuilder<{ seq: number }> {
   return sql`(
     select seq from memories
@@ -91,7 +95,7 @@ function saidAround(scope: Scope, { from, to }: Window, limit: number): RawBuild
 }
 
 async function listRows(db: Database, scope: Scope, given: RawBuilder<{ seq: number }>): Promise<Row[]> {
-  // A cross join, so that SQLite begins with the few that are given and not with the whole scope.
+  // A cross join makes SQLite begin with the few given memories and not with the whole scope.
   return db
     .selectFrom(given.as('given'))
     .crossJoin('memories')

@@ -8,7 +8,7 @@ type Row = StoredMemory & { seq: number; agent_seq: number }
 
 type Batch = { seqs: Set<number>; rows: Promise<Map<number, Row>> }
 
-/** Reads memories in full. What many callers want in the same turn of the event loop is read by one query. */
+/** Reads whole memories. What all callers want in one pass of the event loop is read with one query. */
 export class Contents {
   readonly #db: Database
   #open: Batch | undefined
@@ -17,7 +17,7 @@ export class Contents {
     this.#db = db
   }
 
-  /** Those of them that are still there and of the scope. */
+  /** Returns those of the memories that still exist and belong to the scope. */
   async read(scope: Scope, seqs: readonly number[]): Promise<Map<number, Memory>> {
     const found = new Map<number, Memory>()
     if (seqs.length === 0) return found
@@ -41,7 +41,7 @@ export class Contents {
   }
 
   async #list(seqs: number[]): Promise<Map<number, Row>> {
-    // A cross join, so that SQLite begins with the few that are wanted.
+    // A cross join makes SQLite begin with the few given memories.
     const rows = await this.#db
       .selectFrom(listed(this.#db, seqs).as('given'))
       .crossJoin('memories')
@@ -52,7 +52,7 @@ export class Contents {
   }
 }
 
-/** The batch has rows of many scopes: each caller gets its own. */
+/** The batch has rows of many scopes. Each caller gets only those of its own scope. */
 function isWithin({ agent_seq, user_id, session_id }: Scope, row: Row): boolean {
   return (
     row.agent_seq === agent_seq &&

@@ -5,17 +5,17 @@ import { inMemoryScope } from '../memory-filter.ts'
 import type { Row } from '../ranking/postings.ts'
 import { REACH } from '../ranking/weights.ts'
 
-/** So many turns of a session are looked through for neighbours, the newest. */
+/** How many turns of a session, the newest, are searched for neighbours. */
 const READ_TURNS = 5000
 
-/** A stretch of a conversation in which turns are neighbours. */
+/** A part of a conversation in which turns can be neighbours. */
 type Stretch = { user_id: string; session_id: string; first_time: number; last_time: number }
 
-/** The turns within reach of the given ones, these included. Each of their sessions is read once, all in one query. */
+/** The turns close to the given ones, and the given ones. Each session is read once, and all with one query. */
 export async function listNeighbours(db: Database, scope: Scope, turns: Row[]): Promise<number[]> {
   if (turns.length === 0) return []
   const stretches = new Map(turns.map((turn) => [JSON.stringify(stretchOf(turn)), stretchOf(turn)]))
-  // A subquery for each stretch: no planner can choose to read all of the memory instead.
+  // One subquery for each stretch, so that no query planner can choose to read all memories instead.
   const { rows } = await sql<{ seqs: string | null }>`
     select (
       select ${sql.raw(engineOf(db) === 'postgres' ? 'string_agg(seq::text' : 'group_concat(seq')}, ',' order by created_at, seq)
@@ -34,7 +34,9 @@ export async function listNeighbours(db: Database, scope: Scope, turns: Row[]): 
   })
 }
 
-/** A session; without one only an exchange belongs together: its turns share their time. */
+/**
+ * Turns of one session belong together. Without a session, only a message and its answer do: they have the same time.
+ */
 function stretchOf({ user_id, session_id, created_at }: Row): Stretch {
   const alone = session_id === ''
   return {

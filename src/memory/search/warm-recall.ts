@@ -16,14 +16,17 @@ import { WarmScopes } from '../warm/warm-scopes.ts'
 import { findCandidates } from './candidates.ts'
 import { Contents } from './contents.ts'
 
-/** So many candidates are asked of the index, where a scope is too large to be warm. */
+/** How many candidates the index is asked for when a scope is too large to be kept in memory. */
 const CANDIDATES = 500
-/** So many places of its terms a search looks at, rare terms first: no query may hold up the others. */
+/**
+ * How many occurrences of its terms a search looks at, rare terms first, so that one query cannot delay others for
+ * long.
+ */
 const SEARCH_VISITS = 100_000
-/** Recall stands in the way of an answer. */
+/** Fewer for recall, because the answer waits for it. */
 const RECALL_VISITS = 4_000
 
-/** Finding memories again: scopes in use stay warm, what is too large for that is asked of the index. */
+/** Finds memories. The scopes in use are kept in memory; for larger scopes the index of the database is used. */
 export class WarmRecall implements Recall {
   readonly #db: Database
   readonly #now: () => number
@@ -31,10 +34,10 @@ export class WarmRecall implements Recall {
   readonly #warm: WarmScopes
   #words: WordVectors | undefined
   readonly #contents: Contents
-  /** One for all searches of this thread: it keeps its arrays. */
+  /** All searches of this thread share one scorer, which reuses its arrays. */
   readonly #scorer = new Scorer()
 
-  /** `room` is how much warm scopes may take, in bytes. */
+  /** `room` is how many bytes the scopes in memory may take. */
   constructor(options: { db: Database; now: () => number; room: number; embedder?: Embedder | undefined }) {
     this.#db = options.db
     this.#now = options.now
@@ -43,7 +46,9 @@ export class WarmRecall implements Recall {
     this.#contents = new Contents(options.db)
   }
 
-  /** Read when they are first needed. An embedder knows better what texts mean. */
+  /**
+   * The vectors are read when they are first needed. They are not used beside an embedder, which knows meanings better.
+   */
   #findWords(): WordVectors | undefined {
     if (this.#embedder) return undefined
     this.#words ??= WordVectors.read()
@@ -63,8 +68,8 @@ export class WarmRecall implements Recall {
   }
 
   /**
-   * The latest turns of the conversation, and what is recalled for its user, or without a user for the conversation alone.
-   * What is shown as history is not recalled once more.
+   * The latest turns of the conversation, and what is recalled: from all memories of the user, or without a user from
+   * this conversation only. Turns in the history are not recalled a second time.
    */
   async remember(
     conversation: Conversation,
@@ -112,7 +117,7 @@ export class WarmRecall implements Recall {
     const { plan, postings } = warm
       ? { plan: planSearch(question, warm.statistics(question)), postings: warm }
       : await findCandidates(this.#db, scope, question, CANDIDATES)
-    // While an embedder's vectors are read another search may use the shared one.
+    // While the vectors of an embedder are read, another search may use the shared scorer.
     const scorer = vector ? new Scorer() : this.#scorer
     scorer.score(postings, plan, visits)
     if (!this.#embedder || !vector) return bestOf(postings, scorer, options)
@@ -132,7 +137,7 @@ export class WarmRecall implements Recall {
   }
 }
 
-/** The hits in full; one that was removed meanwhile is left out. */
+/** The memories of the hits. A memory that was removed meanwhile is left out. */
 function withScores(hits: Ranked[], memories: ReadonlyMap<number, Memory>): Found[] {
   return hits.flatMap(({ seq, score, ways }) => {
     const memory = memories.get(seq)

@@ -4,13 +4,13 @@ import { type Database, engineOf } from '../../storage/database.ts'
 import type { BulkTable, Value } from '../../storage/journal/rows.ts'
 import { listed } from '../memory-filter.ts'
 
-/** Of an agent, of one of its users, of one session of theirs. */
+/** The levels are an agent, one of its users, and one session of a user. */
 const LEVELS = [0, 1, 2] as const
 type Level = (typeof LEVELS)[number]
 
 /**
- * How many memories a scope has and how long they are, counted as they are written and removed. `generation` is another
- * after every removal and every change: what was read before then may be gone.
+ * How many memories each scope has and how many terms these have. The counts change with every write and removal.
+ * `generation` gets a new value with every removal and change: memories that were read before may be outdated.
  */
 export const SCOPE_COUNTS: BulkTable = {
   table: 'memory_scopes',
@@ -43,7 +43,7 @@ type Counted = {
   created_at: number
 }
 
-/** What new memories add to their scopes, a row for each scope. The first memory of a scope names its generation. */
+/** What new memories add to the counts: one row for each scope. The first memory of a scope gives it its generation. */
 export function countRows(memories: readonly Counted[]): Value[][] {
   const rows = new Map<string, Value[]>()
   for (const { id, agent_seq, kind, user_id, session_id, length, created_at } of memories) {
@@ -71,14 +71,14 @@ function add(row: Value[], sums: number[], created_at: number): void {
 /** A scope whose memories are counted. */
 export type CountedScope = Scope & { level: Level }
 
-/** Undefined for a session without a user: counts of sessions are kept for each user apart. */
+/** Undefined for a session without a user, because sessions are counted for each user. */
 export function countedScope(scope: Scope): CountedScope | undefined {
   const { user_id, session_id } = scope
   if (user_id === undefined) return session_id === undefined ? { ...scope, level: 0 } : undefined
   return { ...scope, level: session_id === undefined ? 1 : 2 }
 }
 
-/** How many memories the scope has, and how many terms these have in all. */
+/** How many memories the scope has, and how many terms these have together. */
 export async function countMemories(db: Database, scope: Scope) {
   const { level, user_id = null, session_id = null } = countedScope(scope) ?? { ...scope, level: 2 }
   let select = db.selectFrom('memory_scopes').where('agent_seq', '=', scope.agent_seq).where('level', '=', level)
@@ -97,8 +97,8 @@ export async function countMemories(db: Database, scope: Scope) {
 }
 
 /**
- * Makes whoever else removes or changes memories of these agents wait until the transaction ends: what is counted next is
- * counted once. Readers and writers of new memories do not wait for each other.
+ * Makes other transactions that remove or change memories of these agents wait until this one ends, so that nothing is
+ * subtracted twice. Readers, and writers of new memories, do not wait.
  */
 export async function lockCounts(db: Database, seqs: number[]): Promise<void> {
   if (engineOf(db) !== 'postgres') return
@@ -108,8 +108,8 @@ export async function lockCounts(db: Database, seqs: number[]): Promise<void> {
 }
 
 /**
- * Belongs into the transaction that removes or changes these memories, before that, and after `lockCounts`. `generation`
- * must be one that the scopes never had; a removal names its own.
+ * Call this in the transaction that removes or changes these memories, after `lockCounts` and before the change. The
+ * scopes must never have had this `generation`; a removal makes its own.
  */
 export async function subtractCounts(db: Database, seqs: number[], generation?: string): Promise<void> {
   const named = generation === undefined ? sql`'-' || max(id)` : sql`cast(${generation} as text)`
@@ -126,7 +126,7 @@ export async function subtractCounts(db: Database, seqs: number[], generation?: 
         where memories.seq = given.seq group by ${group}) as gone
       where memory_scopes.agent_seq = gone.agent_seq and memory_scopes.level = ${level}
         and memory_scopes.user_id = gone.user_id and memory_scopes.session_id = gone.session_id`.execute(db)
-    // A user who is forgotten leaves no row behind.
+    // A user without memories leaves no row behind.
     await sql`
       delete from memory_scopes where level = ${level} and turns = 0 and notes = 0
         and (agent_seq, user_id, session_id) in (
@@ -135,7 +135,7 @@ export async function subtractCounts(db: Database, seqs: number[], generation?: 
   }
 }
 
-/** Counts everything anew, in a transaction. `generation` must be one that was never used. */
+/** Counts everything again, in a transaction. `generation` must never have been used. */
 export async function recount(db: Database, generation: string): Promise<void> {
   await db.updateTable('memory_scopes').set({ generation, turns: 0, notes: 0, turn_terms: 0, note_terms: 0 }).execute()
   for (const level of LEVELS) {

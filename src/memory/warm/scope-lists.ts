@@ -4,7 +4,7 @@ import { type Page, type PageQuery, page } from '../../storage/queries/page.ts'
 
 type Counts = { turns: number; notes: number; last_used_at: number }
 
-/** Whom an agent remembers. */
+/** The users that an agent remembers. */
 export async function listUsers(
   db: Database,
   scope: Scope,
@@ -22,7 +22,7 @@ export async function listUsers(
 
 type Session = Counts & { session_id: string; user_id: string | null }
 
-/** Which conversations an agent remembers. */
+/** The conversations that an agent remembers. */
 export async function listSessions(db: Database, scope: Scope, query: PageQuery): Promise<Page<Session>> {
   let select = db
     .selectFrom('memory_scopes')

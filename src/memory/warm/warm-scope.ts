@@ -5,20 +5,24 @@ import { inMemoryScope } from '../memory-filter.ts'
 import { Postings, type Row } from '../ranking/postings.ts'
 import type { CountedScope } from './scope-counts.ts'
 
-/** Rows are read, and indexed, by the thread that answers HTTP, which must not be held up: few where they are long. */
+/**
+ * The main thread reads and indexes rows and must not be blocked for long, so the first page is small: its rows may be
+ * long.
+ */
 const FIRST_PAGE = 200
 const LARGEST_PAGE = 2_000
 const TERMS_AT_ONCE = 20_000
-/** PostgreSQL's nodes may commit out of the order of `seq`: what appears late was numbered a moment ago. */
+/** PostgreSQL nodes may commit out of the order of `seq`. Rows that appear late have a seq from shortly before. */
 const LOOK_BACK = 2_000
 const MAX_RESTARTS = 3
 
-/** What one statement saw: the rows after a watermark, and how many the scope has in all. */
+/** The result of one statement: the rows after a seq, and how many memories the scope has in all. */
 type Seen = { generation: string | undefined; count: number; rows: Row[] }
 
 /**
- * The postings of one scope, held in memory. The store remains the truth: every use first reads what came after the last
- * memory known, and the scope's counts, seen by the same statement, tell whether that is all.
+ * The postings of one scope, kept in memory. The store remains the truth. Every use first reads the memories after the
+ * last known one, together with the scope's counts in the same statement. The counts tell whether any memory is
+ * missing.
  */
 export class WarmScope {
   postings: Postings
@@ -36,8 +40,8 @@ export class WarmScope {
   }
 
   /**
-   * Resolves when the postings hold all that was stored before the call: true, or false when the scope has more than
-   * `most` memories. Callers that come while one reading is under way share the next.
+   * Resolves when the postings have everything that was stored before the call: with true, or with false when the scope
+   * has more than `most` memories. Callers that come during a reading share the next one.
    */
   refresh(db: Database, most: number): Promise<boolean> {
     if (this.#next) return this.#next
@@ -78,7 +82,8 @@ export class WarmScope {
         }
         if (await this.#lookBack(db, count)) return true
       }
-      // Something was removed or changed, or there is a gap: begin anew. A store that changes all the time is searched by its index.
+      // Memories were removed or changed, or some are missing, so the postings are built again. A scope that changes
+      // all the time is searched by the index.
       this.#forget(generation)
       restarts += 1
       if (restarts > MAX_RESTARTS) return false
@@ -119,7 +124,7 @@ function nextPage(rows: readonly Row[]): number {
   return Math.min(LARGEST_PAGE, Math.max(1, Math.floor((rows.length * TERMS_AT_ONCE) / Math.max(1, terms))))
 }
 
-/** In one statement, so that rows and counts are of the same moment. */
+/** One statement, so that rows and counts are of the same moment. */
 async function look(db: Database, scope: CountedScope, after: number, limit: number): Promise<Seen> {
   const { rows } = await sql<Row>`
     select * from (

@@ -5,27 +5,27 @@ import type { Postings } from '../ranking/postings.ts'
 import { countedScope } from './scope-counts.ts'
 import { WarmScope } from './warm-scope.ts'
 
-/** A scope takes about so many bytes for each memory, and no scope takes more than this share of the room. */
+/** About how many bytes a scope takes for each memory. No scope may take more than the share below. */
 const BYTES_PER_MEMORY = 150
 const LARGEST_SHARE = 1 / 2
 
-/** `bytes` is what the scope was last seen to take. */
+/** `bytes` is the size of the scope when it was last measured. */
 type Kept = { warm: WarmScope; bytes: number }
 
-/** The scopes in use, in memory, as many as there is room for; the least recently used go first. */
+/** The scopes in use, kept in memory as far as there is room. The least recently used ones are dropped first. */
 export class WarmScopes {
   readonly #room: number
   readonly #words: () => WordVectors | undefined
   readonly #scopes = new Map<string, Kept>()
   #used = 0
 
-  /** `room` in bytes; `words` to compare memories by what they mean. */
+  /** `room` is in bytes. `words` are used to compare meanings. */
   constructor(room: number, words: () => WordVectors | undefined) {
     this.#room = room
     this.#words = words
   }
 
-  /** All memories of the scope, as the store has them now; undefined where the index must be asked instead. */
+  /** All memories of the scope as they are stored now. Undefined when the index must be used instead. */
   async find(db: Database, scope: Scope): Promise<Postings | undefined> {
     const counted = countedScope(scope)
     if (!counted) return undefined
@@ -35,7 +35,7 @@ export class WarmScopes {
     this.#scopes.set(key, kept)
     const isWhole = await kept.warm.refresh(db, (this.#room * LARGEST_SHARE) / BYTES_PER_MEMORY)
     const { postings } = kept.warm
-    // It may have had to go while it was read.
+    // The scope may have been dropped while it was read.
     if (this.#scopes.get(key) === kept) this.#account(key, kept, postings)
     return isWhole ? postings : undefined
   }
