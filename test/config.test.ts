@@ -31,7 +31,7 @@ describe('configuration sources', () => {
         drainDelay: 0,
         drainTimeout: 10_000,
       },
-      database: { poolSize: 10 },
+      database: { poolSize: 10, readTimeout: 10_000 },
       redis: {},
       log: { level: 'info', format: 'auto', color: true },
       limits: {

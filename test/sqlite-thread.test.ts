@@ -17,7 +17,7 @@ describe("SQLite's writer thread", () => {
       await until('the damage shows', async () => {
         // A transaction that was under way has written the index anew.
         await forgetIndex()
-        return (await service.call('GET', '/v1/agents')).status === 503
+        return (await service.call('GET', '/v1/webhooks')).status === 503
       })
       // The thread looks for foreign changes four times a second: it has met the damage by then.
       await delay(600)

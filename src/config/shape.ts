@@ -54,6 +54,9 @@ const Database = z.strictObject({
     .optional()
     .describe('PostgreSQL to use; without it SQLite in `data`'),
   poolSize: z.int().min(1).max(1000).default(10).describe('PostgreSQL connections'),
+  readTimeout: duration('100ms', '10m')
+    .prefault('10s')
+    .describe('How long a single read may take; a longer one is ended with 504, so that nobody waits for it'),
 })
 
 const Redis = z.strictObject({

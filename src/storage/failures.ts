@@ -1,3 +1,4 @@
+import { ReadersBusyError } from './read-limits.ts'
 import { SqliteError } from './sqlite/sqlite-thread.ts'
 
 const SQLITE_BUSY = 5
@@ -23,6 +24,7 @@ export function isUndone(error: unknown): boolean {
 export function isPassing(error: unknown): boolean {
   if (error instanceof SqliteError) return SQLITE_PASSING.has((error.errcode ?? 0) & 0xff)
   if (!(error instanceof Error)) return false
+  if (error instanceof ReadersBusyError) return true
   const code = (error as Error & { code?: unknown }).code
   if (typeof code === 'string') return POSTGRES_PASSING.test(code) || SOCKET_PASSING.test(code)
   return CONNECTION_PASSING.test(error.message)

@@ -1,5 +1,6 @@
 import { join } from 'node:path'
 import { type Dialect, Kysely, PostgresDialect } from 'kysely'
+import type { Compare } from './comparison.ts'
 import {
   type Announcement,
   CHANGES,
@@ -11,8 +12,10 @@ import {
 } from './database.ts'
 import { type Batch, changesOf } from './journal/rows.ts'
 import { migrate } from './migrate.ts'
+import { limitReads } from './postgres/limit-reads.ts'
 import { listen, openPool, type PostgresOptions } from './postgres/postgres.ts'
 import { postgresBatches } from './postgres/postgres-write-batch.ts'
+import { VectorThread } from './postgres/vector-thread.ts'
 import { privateFolder } from './sqlite/private-folder.ts'
 import { openSqlite, type SqliteOptions } from './sqlite/sqlite.ts'
 import { sqliteBatches } from './sqlite/sqlite-write-batch.ts'
@@ -31,6 +34,7 @@ export type Storage = {
    * is written.
    */
   write(batch: Batch): Promise<boolean>
+  compare: Compare
   /**
    * The listener is called after the commit of a transaction that announced the change, here or on another node.
    * Without an id, anything of that kind may have changed.
@@ -50,6 +54,8 @@ export type StorageOptions = {
   database: {
     url?: string | undefined
     poolSize: number
+    /** How long a single read may take. */
+    readTimeout?: number
     /** How long an open transaction, or a connection to PostgreSQL, may be silent before it is closed. */
     silentMs?: number
     /** How often the connection that listens to PostgreSQL is pinged. */
@@ -57,8 +63,10 @@ export type StorageOptions = {
   }
 }
 
+const READ_TIMEOUT = 10_000
+
 export async function openStorage({ data, database }: StorageOptions): Promise<Storage> {
-  const { url, silentMs, pingMs } = database
+  const { url, silentMs, pingMs, readTimeout = READ_TIMEOUT } = database
   const engine: Engine = url ? 'postgres' : 'sqlite'
   const listeners: ChangeListener[] = []
   const forget = (announcements: Iterable<string>) => {
@@ -70,11 +78,12 @@ export async function openStorage({ data, database }: StorageOptions): Promise<S
   const forgetAll = () => forget(CHANGES)
 
   const lost = Promise.withResolvers<Error>()
-  const { dialect, write } = url
-    ? openPostgres({ ...database, url })
+  const { dialect, write, compare, close } = url
+    ? openPostgres({ ...database, url, readTimeout })
     : openFile({
         path: join(privateFolder(data), 'moorage.db'),
         silentMs,
+        readTimeout,
         onForeignChange: forgetAll,
         onLost: lost.resolve,
       })
@@ -97,11 +106,13 @@ export async function openStorage({ data, database }: StorageOptions): Promise<S
       if (written) forget(changesOf(batch))
       return written
     },
+    compare,
     onChange: (listener) => listeners.push(listener),
     lost: lost.promise,
     hears: () => listener?.hears() ?? true,
     async close() {
       await listener?.close()
+      await close?.()
       await db.destroy()
     },
   }
@@ -116,21 +127,32 @@ export async function openStorage({ data, database }: StorageOptions): Promise<S
   return storage
 }
 
-type Opened = { dialect: Dialect; write(db: Database, batch: Batch): Promise<boolean> }
+type Opened = {
+  dialect: Dialect
+  write(db: Database, batch: Batch): Promise<boolean>
+  compare: Compare
+  close?: () => Promise<void>
+}
 
 function openPostgres(options: PostgresOptions): Opened {
   const pool = openPool(options)
-  return { dialect: new PostgresDialect({ pool }), write: postgresBatches(pool) }
+  const vectors = new VectorThread(options)
+  return {
+    dialect: new PostgresDialect({ pool: limitReads(pool, options.readTimeout) }),
+    write: postgresBatches(pool),
+    compare: (select, comparison) => vectors.compare(select, comparison),
+    close: () => vectors.close(),
+  }
 }
 
 function openFile(options: SqliteOptions): Opened {
   const sqlite = openSqlite(options)
-  return { dialect: sqlite.dialect, write: sqliteBatches(sqlite) }
+  return { dialect: sqlite.dialect, write: sqliteBatches(sqlite), compare: sqlite.compare }
 }
 
 /** A migration, or the wait for one on another node, may take longer than any other statement. */
 async function migratePatiently(url: string): Promise<void> {
-  const { dialect } = openPostgres({ url, poolSize: 1, silentMs: 0 })
+  const { dialect } = openPostgres({ url, poolSize: 1, silentMs: 0, readTimeout: 0 })
   const db = new Kysely<Tables>({ dialect })
   try {
     await migrate(db, 'postgres')

@@ -2,6 +2,7 @@ import { ApiError, unavailable } from '../../errors.ts'
 import type { Logger } from '../../lib/log.ts'
 import { isOvertaken, isPassing } from '../../storage/failures.ts'
 import { BacklogFullError } from '../../storage/journal/journal.ts'
+import { ReadTimeoutError } from '../../storage/read-limits.ts'
 
 /**
  * Turns any error into one that the client may see. Of an unexpected error the client hears only that it was not at
@@ -10,6 +11,13 @@ import { BacklogFullError } from '../../storage/journal/journal.ts'
 export function toApiError(error: unknown, log: Logger, request_id: string): ApiError {
   if (error instanceof ApiError) return error
   if (error instanceof BacklogFullError) return unavailable('The service is overloaded, try again shortly', 1000, error)
+  if (error instanceof ReadTimeoutError) {
+    log.warn({ request_id, err: error }, 'a read took too long')
+    return new ApiError(
+      'timeout',
+      'Reading took too long and was ended: ask for less, for example a shorter time range',
+    )
+  }
   if (isPassing(error)) {
     log.error({ request_id, err: error }, 'the database is not available')
     return unavailable('The database is not available, try again shortly', 1000, error)

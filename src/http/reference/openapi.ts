@@ -18,6 +18,7 @@ const COMMON_ERRORS: ErrorCode[] = [
   'rate_limited',
   'server_error',
   'unavailable',
+  'timeout',
 ]
 const BODY_ERRORS: ErrorCode[] = ['payload_too_large', 'unsupported_media_type']
 const IDEMPOTENCY_ERRORS: ErrorCode[] = ['idempotency_key_in_use', 'idempotency_key_reused']

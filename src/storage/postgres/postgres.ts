@@ -23,12 +23,20 @@ const types = {
     PARSERS.get(oid) ?? pg.types.getTypeParser(oid, format as 'text'),
 } as pg.CustomTypesConfig
 
-/** `silentMs`: how long a connection in use may be silent, whichever side should speak. 0 means without limit. */
-export type PostgresOptions = { url: string; poolSize: number; silentMs?: number | undefined }
+export type PostgresOptions = {
+  url: string
+  poolSize: number
+  /** How long a connection in use may be silent, whichever side should speak. 0 means without limit. */
+  silentMs?: number | undefined
+  /** How long a read outside of a transaction may take. 0 means without limit. */
+  readTimeout: number
+}
 
 export type PostgresPool = pg.Pool
+/** The two numbers with which the server may be told to end what the connection runs. */
+export type PostgresClient = pg.PoolClient & { processID?: number | null; secretKey?: number | null }
 
-export function openPool({ url, poolSize, silentMs = SILENT_MS }: PostgresOptions): PostgresPool {
+export function openPool({ url, poolSize, silentMs = SILENT_MS }: Omit<PostgresOptions, 'readTimeout'>): PostgresPool {
   const pool = new pg.Pool({
     connectionString: url,
     max: poolSize,
@@ -44,6 +52,25 @@ export function openPool({ url, poolSize, silentMs = SILENT_MS }: PostgresOption
   pool.on('error', () => {})
   pool.on('connect', (client) => client.on('error', () => {}))
   return pool
+}
+
+/** Gives each row to `hear` as it arrives, and keeps none. */
+export async function hearRows(
+  pool: PostgresPool,
+  { text, values }: { text: string; values: unknown[] },
+  hear: (row: Record<string, unknown>) => void,
+): Promise<void> {
+  const client = await pool.connect()
+  try {
+    await new Promise<void>((resolve, reject) => {
+      const query = client.query(new pg.Query({ text, values, types }))
+      query.on('row', hear)
+      query.on('end', () => resolve())
+      query.on('error', reject)
+    })
+  } finally {
+    client.release()
+  }
 }
 
 /**

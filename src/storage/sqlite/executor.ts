@@ -1,4 +1,5 @@
 import type { DatabaseSync, SQLInputValue, StatementSync } from 'node:sqlite'
+import { Compared, type Comparison } from '../comparison.ts'
 import type { SqliteResult, SqliteStatement } from './sqlite-messages.ts'
 
 const STATEMENTS_KEPT = 500
@@ -16,8 +17,9 @@ export class Executor {
     this.#connection = connection
   }
 
-  execute({ sql, values, many, mustChange }: SqliteStatement): SqliteResult {
+  execute({ sql, values, many, mustChange, compare }: SqliteStatement): SqliteResult {
     const statement = this.#prepare(sql)
+    if (compare) return compareRows(statement, values as SQLInputValue[], compare)
     if (many) {
       for (const row of values as SQLInputValue[][]) {
         const { changes } = statement.run(...row)
@@ -98,4 +100,11 @@ export class Executor {
     this.#statements.set(sql, statement)
     return statement
   }
+}
+
+/** Row by row: the vectors of a large scope would fill the thread's memory. */
+function compareRows(statement: StatementSync, values: SQLInputValue[], comparison: Comparison): SqliteResult {
+  const compared = new Compared(comparison)
+  for (const { seq, vector } of statement.iterate(...values)) compared.add(seq as number, vector as Uint8Array)
+  return { rows: [compared.result()], changes: 0 }
 }

@@ -1,6 +1,6 @@
 import type { QueryResult } from 'kysely'
 import type { SqliteStatement } from './sqlite-messages.ts'
-import type { Thread } from './sqlite-thread.ts'
+import type { SqliteThread } from './sqlite-thread.ts'
 
 /** How many transactions one commit may carry. More wait for the next commit. */
 const GROUP_SIZE = 512
@@ -20,13 +20,13 @@ type Waiting = {
  * group they run one after the other, each in a savepoint: one that fails does not undo the others.
  */
 export class GroupCommit {
-  readonly #writer: Thread
+  readonly #writer: SqliteThread
   readonly #silentMs: number
   readonly #waiting: Waiting[] = []
   #isPumping = false
 
   /** `silentMs`: how long a transaction may be open without a statement while others wait. */
-  constructor(writer: Thread, silentMs: number) {
+  constructor(writer: SqliteThread, silentMs: number) {
     this.#writer = writer
     this.#silentMs = silentMs
   }
@@ -126,7 +126,7 @@ export class GroupCommit {
 
 /** A running transaction. Until it ends, the writer serves no other. */
 export class SqliteTransaction {
-  readonly #writer: Thread
+  readonly #writer: SqliteThread
   readonly #committed: Promise<void>
   readonly #silentMs: number
   readonly #ending = Promise.withResolvers<TransactionEnd>()
@@ -135,7 +135,7 @@ export class SqliteTransaction {
   #lastStatement = performance.now()
   #stalled: Error | undefined
 
-  constructor(writer: Thread, committed: Promise<void>, silentMs: number) {
+  constructor(writer: SqliteThread, committed: Promise<void>, silentMs: number) {
     this.#writer = writer
     this.#committed = committed
     this.#silentMs = silentMs

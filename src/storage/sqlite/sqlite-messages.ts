@@ -1,7 +1,13 @@
 import type { SQLInputValue } from 'node:sqlite'
+import type { Comparison } from '../comparison.ts'
 
 /** One connection in its own thread, so that a slow disk or a long scan never delays the thread that answers HTTP. */
-export type SqliteWorkerData = { path: string; role: 'writer' | 'reader' }
+export type SqliteWorkerData = {
+  path: string
+  role: 'writer' | 'reader'
+  /** Two ids, shared between the threads: requests after the first and up to the second were taken back. */
+  takenBack: Float64Array
+}
 
 export type SqliteStatement = {
   sql: string
@@ -10,6 +16,8 @@ export type SqliteStatement = {
   many?: boolean
   /** Each run must change a row. Otherwise the statement fails, because another owner has the row. */
   mustChange?: boolean
+  /** The rows are memories and their vectors: they are compared in the thread, and what comes of it is the only row. */
+  compare?: Comparison
 }
 
 /** A statement, or whole transactions that share one commit. */
@@ -22,3 +30,5 @@ export type SqliteReply =
   | { id: number; outcome: SqliteResult | SqliteFailure }
   | { id: number; outcomes: (SqliteResult | SqliteFailure)[] }
   | { changedElsewhere: true }
+  /** The first of all: from now on requests are answered. */
+  | { opened: true }

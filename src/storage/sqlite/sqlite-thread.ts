@@ -29,67 +29,94 @@ export type SqliteWatcher = {
   onLost: (error: Error) => void
 }
 
-/** One connection to the database, as the thread that answers HTTP uses it. */
-export type Thread = {
-  run<R>(statement: SqliteStatement): Promise<QueryResult<R>>
+type Outcomes = (QueryResult<never> | Error)[]
+
+/** Who asked, and hears of it once. */
+export type Caller = { resolve(outcomes: Outcomes): void; reject(error: Error): void }
+
+type ThreadOptions = SqliteWatcher & Pick<SqliteWorkerData, 'path' | 'role'> & { onOpened?: () => void }
+
+/** One connection to the database, as the thread that answers HTTP sees it. It answers in the order of the requests. */
+export class SqliteThread {
+  readonly #worker: Worker
+  readonly #takenBack = new Float64Array(new SharedArrayBuffer(16))
+  readonly #waiting = new Map<number, Caller>()
+  readonly #exited: Promise<void>
+  #lastId = 0
+  #failure: Error | undefined
+  #closing = false
+
+  constructor({ path, role, onForeignChange, onLost, onOpened }: ThreadOptions) {
+    const workerData: SqliteWorkerData = { path, role, takenBack: this.#takenBack }
+    this.#worker = new Worker(new URL('./sqlite-worker.ts', import.meta.url), { workerData })
+    this.#worker.on('message', (reply: SqliteReply) => {
+      if ('changedElsewhere' in reply) onForeignChange()
+      else if ('opened' in reply) onOpened?.()
+      else this.#hear(reply)
+    })
+    this.#worker.on('error', (error: Error) => this.#failAll(error))
+    this.#exited = new Promise((resolve) => this.#worker.once('exit', () => resolve()))
+    this.#exited.then(() => {
+      const reason = this.#failure?.message ?? 'nobody knows why'
+      this.#failAll(this.#failure ?? new Error('the database is closed'))
+      if (!this.#closing) onLost(new Error(`the ${role} thread of SQLite has ended: ${reason}`))
+    })
+  }
+
+  async run<R>(statement: SqliteStatement): Promise<QueryResult<R>> {
+    const [result] = await new Promise<Outcomes>((resolve, reject) => this.ask(statement, { resolve, reject }))
+    return result as QueryResult<R>
+  }
+
   /**
    * Executes whole transactions that share one commit. Returns for each the result of its last statement, or the error
    * that undid it.
    */
-  transact(transactions: SqliteStatement[][]): Promise<(QueryResult<never> | Error)[]>
-  close(): Promise<void>
-}
-
-type Outcomes = (QueryResult<never> | Error)[]
-
-export function openThread(workerData: SqliteWorkerData, { onForeignChange, onLost }: SqliteWatcher): Thread {
-  const worker = new Worker(new URL('./sqlite-worker.ts', import.meta.url), { workerData })
-  const waiting = new Map<number, { resolve: (outcomes: Outcomes) => void; reject: (error: Error) => void }>()
-  let nextId = 1
-  let failure: Error | undefined
-  let closing = false
-
-  worker.on('message', (reply: SqliteReply) => {
-    if ('changedElsewhere' in reply) return onForeignChange()
-    const caller = waiting.get(reply.id)
-    waiting.delete(reply.id)
-    if ('outcomes' in reply) return caller?.resolve(reply.outcomes.map(outcomeOf))
-    const outcome = outcomeOf(reply.outcome)
-    if (outcome instanceof Error) caller?.reject(outcome)
-    else caller?.resolve([outcome])
-  })
-  const failAll = (error: Error) => {
-    failure = error
-    for (const { reject } of waiting.values()) reject(error)
-    waiting.clear()
+  transact(transactions: SqliteStatement[][]): Promise<Outcomes> {
+    return new Promise((resolve, reject) => this.ask({ transactions }, { resolve, reject }))
   }
-  worker.on('error', failAll)
-  const exited = new Promise<void>((resolve) => worker.once('exit', () => resolve()))
-  exited.then(() => {
-    const reason = failure?.message ?? 'nobody knows why'
-    failAll(failure ?? new Error('the database is closed'))
-    if (!closing) onLost(new Error(`the ${workerData.role} thread of SQLite has ended: ${reason}`))
-  })
 
-  const ask = (request: SqliteStatement | { transactions: SqliteStatement[][] }): Promise<Outcomes> =>
-    new Promise((resolve, reject) => {
-      if (failure) return reject(failure)
-      const id = nextId++
-      waiting.set(id, { resolve, reject })
-      worker.postMessage({ id, ...request } satisfies SqliteRequest)
-    })
+  ask(request: SqliteStatement | { transactions: SqliteStatement[][] }, caller: Caller): void {
+    if (this.#failure) return caller.reject(this.#failure)
+    const id = ++this.#lastId
+    this.#waiting.set(id, caller)
+    this.#worker.postMessage({ id, ...request } satisfies SqliteRequest)
+  }
 
-  return {
-    async run(statement) {
-      const [result] = await ask(statement)
-      return result as QueryResult<never>
-    },
-    transact: (transactions) => ask({ transactions }),
-    async close() {
-      closing = true
-      worker.postMessage('close')
-      await exited
-    },
+  /** Takes back all requests but the first, which may have begun: nobody hears of them, and the thread leaves them out. */
+  takeBack(): void {
+    const [first = this.#lastId, ...others] = this.#waiting.keys()
+    for (const id of others) this.#waiting.delete(id)
+    this.#takenBack[0] = first
+    this.#takenBack[1] = this.#lastId
+  }
+
+  async close(): Promise<void> {
+    this.#closing = true
+    this.#worker.postMessage('close')
+    await this.#exited
+  }
+
+  /** Ends it whatever it does; a statement that has begun is only over when SQLite gives control back. */
+  async terminate(): Promise<void> {
+    this.#closing = true
+    await this.#worker.terminate()
+  }
+
+  #hear(reply: Extract<SqliteReply, { id: number }>): void {
+    const caller = this.#waiting.get(reply.id)
+    this.#waiting.delete(reply.id)
+    if (!caller) return
+    if ('outcomes' in reply) return caller.resolve(reply.outcomes.map(outcomeOf))
+    const outcome = outcomeOf(reply.outcome)
+    if (outcome instanceof Error) caller.reject(outcome)
+    else caller.resolve([outcome])
+  }
+
+  #failAll(error: Error): void {
+    this.#failure = error
+    for (const { reject } of this.#waiting.values()) reject(error)
+    this.#waiting.clear()
   }
 }
 

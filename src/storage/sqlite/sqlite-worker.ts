@@ -9,7 +9,7 @@ const FOREIGN_CHANGE_CHECK_MS = 250
 
 if (parentPort) serve(parentPort, workerData as SqliteWorkerData)
 
-function serve(port: NonNullable<typeof parentPort>, { path, role }: SqliteWorkerData): void {
+function serve(port: NonNullable<typeof parentPort>, { path, role, takenBack }: SqliteWorkerData): void {
   const connection = open(path, role)
   const executor = new Executor(connection)
 
@@ -31,6 +31,8 @@ function serve(port: NonNullable<typeof parentPort>, { path, role }: SqliteWorke
       port.close()
       return
     }
+    const [after, through] = takenBack as unknown as [number, number]
+    if (request.id > after && request.id <= through) return
     let reply: SqliteReply
     try {
       reply = answer(request)
@@ -41,6 +43,7 @@ function serve(port: NonNullable<typeof parentPort>, { path, role }: SqliteWorke
   })
 
   const stopWatching = role === 'writer' ? watchForeignChanges(connection, port) : () => {}
+  port.postMessage({ opened: true } satisfies SqliteReply)
 }
 
 function failureOf(error: unknown): SqliteFailure {

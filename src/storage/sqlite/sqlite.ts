@@ -8,9 +8,11 @@ import {
   SqliteIntrospector,
   SqliteQueryCompiler,
 } from 'kysely'
+import type { Compare } from '../comparison.ts'
 import { GroupCommit, type SqliteTransaction } from './group-commit.ts'
+import { ReaderPool } from './reader-pool.ts'
 import type { SqliteStatement } from './sqlite-messages.ts'
-import { openThread, type SqliteWatcher, type Thread } from './sqlite-thread.ts'
+import { SqliteThread, type SqliteWatcher } from './sqlite-thread.ts'
 
 /** All other writers wait for an open transaction. */
 const SILENT_MS = 10_000
@@ -19,28 +21,32 @@ export type SqliteOptions = SqliteWatcher & {
   path: string
   /** How long a transaction may be open without a statement before it is rolled back. */
   silentMs?: number | undefined
+  /** How long a read may take. */
+  readTimeout: number
 }
 
-/** SQLite with the same asynchronous interface as PostgreSQL: a writer thread and a reader thread. */
+/** SQLite behind the same asynchronous face as PostgreSQL: a thread that writes, and a few that read. */
 export type Sqlite = {
   dialect: Dialect
   /** Sends a whole transaction in one message to the writer. */
   transact(statements: SqliteStatement[]): Promise<unknown>
+  /** Compares the vectors that a select finds, in a thread that reads. */
+  compare: Compare
 }
 
-export function openSqlite({ path, silentMs = SILENT_MS, ...watcher }: SqliteOptions): Sqlite {
-  const writer = openThread({ path, role: 'writer' }, watcher)
-  const reader = openThread({ path, role: 'reader' }, watcher)
+export function openSqlite({ path, silentMs = SILENT_MS, readTimeout, ...watcher }: SqliteOptions): Sqlite {
+  const writer = new SqliteThread({ ...watcher, path, role: 'writer' })
+  const readers = new ReaderPool({ ...watcher, path, readTimeout })
   const group = new GroupCommit(writer, silentMs)
   const driver: Driver = {
     async init() {},
-    acquireConnection: async () => new SqliteConnection(reader, group),
+    acquireConnection: async () => new SqliteConnection(readers, group),
     beginTransaction: (connection) => own(connection).begin(),
     commitTransaction: (connection) => own(connection).end('commit'),
     rollbackTransaction: (connection) => own(connection).end('rollback'),
     async releaseConnection() {},
     async destroy() {
-      await Promise.all([writer.close(), reader.close()])
+      await Promise.all([writer.close(), readers.close()])
     },
   }
   return {
@@ -51,6 +57,11 @@ export function openSqlite({ path, silentMs = SILENT_MS, ...watcher }: SqliteOpt
       createQueryCompiler: () => new SqliteQueryCompiler(),
     },
     transact: (statements) => group.transact(statements),
+    async compare({ sql, parameters }, compare) {
+      const values = parameters as SqliteStatement['values']
+      const { rows } = await readers.run<Awaited<ReturnType<Compare>>>({ sql, values, compare })
+      return rows[0] ?? { similar: [], compared: 0 }
+    },
   }
 }
 
@@ -66,12 +77,12 @@ class ThreadedSqliteAdapter extends SqliteAdapter {
 }
 
 export class SqliteConnection implements DatabaseConnection {
-  readonly #reader: Thread
+  readonly #readers: ReaderPool
   readonly #group: GroupCommit
   #transaction: SqliteTransaction | undefined
 
-  constructor(reader: Thread, group: GroupCommit) {
-    this.#reader = reader
+  constructor(readers: ReaderPool, group: GroupCommit) {
+    this.#readers = readers
     this.#group = group
   }
 
@@ -79,7 +90,7 @@ export class SqliteConnection implements DatabaseConnection {
     const statement = { sql, values: parameters as SqliteStatement['values'] }
     if (this.#transaction) return this.#transaction.run<R>(statement)
     if (query.kind === 'SelectQueryNode' || (query.kind === 'RawNode' && /^\s*select/i.test(sql))) {
-      return this.#reader.run<R>(statement)
+      return this.#readers.run<R>(statement)
     }
     return this.#group.transact<R>([statement])
   }

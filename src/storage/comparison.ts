@@ -1,0 +1,55 @@
+import type { CompiledQuery } from 'kysely'
+
+/** A vector of unit length that stored ones are compared with; what is wanted of it. */
+export type Comparison = {
+  vector: Float32Array
+  /** So many of the nearest. */
+  nearest: number
+  /** And these, however far away. */
+  given: readonly number[]
+}
+
+/** How near a memory's vector is: the cosine, from -1 to 1. */
+export type Similar = { seq: number; similarity: number }
+
+/** What was wanted, and how many were compared. */
+export type Comparing = { similar: Similar[]; compared: number }
+
+/** Compares the vectors that a select of `seq` and `vector` finds. They stay in the thread that reads them. */
+export type Compare = (select: CompiledQuery, comparison: Comparison) => Promise<Comparing>
+
+/** Compares vectors one by one, in whatever thread has read them. */
+export class Compared {
+  readonly #comparison: Comparison
+  readonly #all: Similar[] = []
+
+  constructor(comparison: Comparison) {
+    this.#comparison = comparison
+  }
+
+  /** `bytes` are 32-bit floats, little-endian, of unit length. */
+  add(seq: number, bytes: Uint8Array): void {
+    const { vector } = this.#comparison
+    this.#all.push({ seq, similarity: bytes.byteLength === vector.byteLength ? dot(vector, floatsOf(bytes)) : 0 })
+  }
+
+  result(): Comparing {
+    const { nearest, given } = this.#comparison
+    const near = this.#all.toSorted((a, b) => b.similarity - a.similarity || b.seq - a.seq).slice(0, nearest)
+    const [wanted, known] = [new Set(given), new Set(near.map(({ seq }) => seq))]
+    const others = this.#all.filter(({ seq }) => wanted.has(seq) && !known.has(seq))
+    return { similar: [...near, ...others], compared: this.#all.length }
+  }
+}
+
+function floatsOf(bytes: Uint8Array): Float32Array {
+  // A buffer of a pool may lie at an address that floats cannot: then they are copied.
+  const { buffer, byteOffset, byteLength } = bytes.byteOffset % 4 === 0 ? bytes : new Uint8Array(bytes)
+  return new Float32Array(buffer as ArrayBuffer, byteOffset, byteLength / 4)
+}
+
+function dot(a: Float32Array, b: Float32Array): number {
+  let sum = 0
+  for (let i = 0; i < a.length; i++) sum += (a[i] as number) * (b[i] as number)
+  return sum
+}

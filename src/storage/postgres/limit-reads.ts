@@ -1,0 +1,74 @@
+import { connect } from 'node:net'
+import type { PostgresPool as KyselyPool, PostgresPoolClient, PostgresQueryResult } from 'kysely'
+import { ReadTimeoutError } from '../read-limits.ts'
+import type { PostgresClient, PostgresPool } from './postgres.ts'
+
+/** How long the server may take to end a read that it was told to end; then its connection is closed. */
+const OBEY_MS = 2_000
+/** https://www.postgresql.org/docs/current/protocol-message-formats.html#PROTOCOL-MESSAGE-FORMATS-CANCELREQUEST */
+const CANCEL_REQUEST = 80_877_102
+
+/**
+ * The pool, with reads outside of transactions ended once they take longer than `readTimeout`. The limit is ours and not a
+ * setting of the connection: a pooler between us and the server would give that to others, or refuse it.
+ */
+export function limitReads(pool: PostgresPool, readTimeout: number): KyselyPool {
+  return {
+    options: pool.options,
+    connect: async () => new LimitedClient(await pool.connect(), readTimeout),
+    end: () => pool.end(),
+  }
+}
+
+class LimitedClient implements PostgresPoolClient {
+  readonly #client: PostgresClient
+  readonly #readTimeout: number
+  #inTransaction = false
+
+  constructor(client: PostgresClient, readTimeout: number) {
+    this.#client = client
+    this.#readTimeout = readTimeout
+  }
+
+  query<R>(sql: string, parameters: readonly unknown[]): Promise<PostgresQueryResult<R>>
+  query(cursor: never): never
+  query<R>(sql: string, parameters: readonly unknown[] = []): Promise<PostgresQueryResult<R>> {
+    if (sql.startsWith('begin') || sql.startsWith('start transaction')) this.#inTransaction = true
+    const run = () => this.#client.query(sql, [...parameters]) as unknown as Promise<PostgresQueryResult<R>>
+    const isRead = !this.#inTransaction && this.#readTimeout > 0 && /^\s*select/i.test(sql)
+    return isRead ? this.#limit(run) : run()
+  }
+
+  release(discard?: boolean): void {
+    this.#client.release(discard)
+  }
+
+  async #limit<T>(run: () => Promise<T>): Promise<T> {
+    let isOver = false
+    let timer = setTimeout(() => {
+      isOver = true
+      cancel(this.#client)
+      timer = setTimeout(() => this.#client.connection.stream.destroy(), OBEY_MS)
+    }, this.#readTimeout)
+    try {
+      return await run()
+    } catch (error) {
+      throw isOver ? new ReadTimeoutError(this.#readTimeout) : error
+    } finally {
+      clearTimeout(timer)
+    }
+  }
+}
+
+/** Asks the server to end what the connection runs. If that is over by then, nothing happens: the connection is still ours. */
+function cancel({ host, port, processID, secretKey }: PostgresClient): void {
+  if (typeof processID !== 'number' || typeof secretKey !== 'number') return
+  const message = Buffer.alloc(16)
+  message.writeInt32BE(message.length, 0)
+  message.writeInt32BE(CANCEL_REQUEST, 4)
+  message.writeInt32BE(processID, 8)
+  message.writeInt32BE(secretKey, 12)
+  const socket = connect(host.startsWith('/') ? { path: `${host}/.s.PGSQL.${port}` } : { host, port })
+  socket.on('error', () => {})
+  socket.end(message)
+}

@@ -1,0 +1,162 @@
+import { availableParallelism } from 'node:os'
+import type { QueryResult } from 'kysely'
+import { ReadersBusyError, ReadTimeoutError } from '../read-limits.ts'
+import { type Read, Reader } from './reader.ts'
+import type { SqliteStatement } from './sqlite-messages.ts'
+import type { SqliteWatcher } from './sqlite-thread.ts'
+
+/** A read that runs for so long is slow: nobody waits behind it who can go elsewhere. */
+const SLOW_MS = 25
+const MOST_READERS = 4
+/** So many statements are known to be slow; the first of them are forgotten. */
+const SLOW_STATEMENTS = 200
+
+type PoolOptions = SqliteWatcher & {
+  path: string
+  /** How long one read may take. */
+  readTimeout: number
+}
+
+/**
+ * Threads that read. The first serves all until something slow holds it up; others start when they are needed. A read goes
+ * to the thread with least to do, and never has to wait for a slow one: statements that were slow the last time leave
+ * one thread to the others, and whatever stands behind one that turns out slow is given to another thread.
+ */
+export class ReaderPool {
+  readonly #options: PoolOptions
+  readonly #most = Math.max(2, Math.min(MOST_READERS, availableParallelism()))
+  readonly #readers: Reader[] = []
+  /** Threads whose read took too long. They end when SQLite lets go of it. */
+  readonly #ending = new Set<Promise<void>>()
+  readonly #slowStatements = new Set<string>()
+  /** Slow reads that wait for their turn. */
+  readonly #lane: Read[] = []
+  #slowUnderWay = 0
+  #watch: NodeJS.Timeout | undefined
+
+  constructor(options: PoolOptions) {
+    this.#options = options
+    this.#start()
+  }
+
+  run<R>(statement: SqliteStatement): Promise<QueryResult<R>> {
+    return new Promise((resolve, reject) => {
+      this.#enter({ statement, asked_at: performance.now(), slow: false, resolve, reject })
+      // One timer for all that is under way, however much that is.
+      this.#watch ??= setTimeout(() => this.#afterMessages(), SLOW_MS).unref()
+    })
+  }
+
+  async close(): Promise<void> {
+    for (const { reject } of this.#lane.splice(0)) reject(new Error('the database is closed'))
+    await Promise.all([...this.#readers.map(({ thread }) => thread.close()), ...this.#ending])
+  }
+
+  #enter(read: Read): void {
+    if (this.#mayBegin(read)) this.#begin(read)
+    else this.#lane.push(read)
+  }
+
+  /** One thread is left to reads that are not slow. */
+  #mayBegin({ statement }: Read): boolean {
+    return this.#slowUnderWay < this.#most - 1 || !this.#slowStatements.has(statement.sql)
+  }
+
+  #begin(read: Read): void {
+    if (this.#slowStatements.has(read.statement.sql)) this.#markSlow(read)
+    this.#leastBusy().take(read)
+  }
+
+  #leastBusy(): Reader {
+    let free: Reader | undefined
+    for (const reader of this.#readers) if (!reader.isHeldUp && (!free || reader.load < free.load)) free = reader
+    if (free) return free
+    if (this.#readers.length < this.#most) return this.#start()
+    return this.#readers.reduce((a, b) => (b.load < a.load ? b : a))
+  }
+
+  #start(): Reader {
+    const reader = new Reader({ ...this.#options, onEnded: (read, ranMs) => this.#ended(read, ranMs) })
+    this.#readers.push(reader)
+    return reader
+  }
+
+  #markSlow(read: Read): void {
+    if (read.slow) return
+    read.slow = true
+    this.#slowUnderWay += 1
+  }
+
+  #notSlow(read: Read): void {
+    if (!read.slow) return
+    read.slow = false
+    this.#slowUnderWay -= 1
+  }
+
+  #ended(read: Read, ranMs: number): void {
+    if (!read.slow) return
+    this.#notSlow(read)
+    if (ranMs < SLOW_MS) this.#slowStatements.delete(read.statement.sql)
+    for (let next = this.#lane[0]; next && this.#mayBegin(next); next = this.#lane[0]) {
+      this.#lane.shift()
+      this.#begin(next)
+    }
+  }
+
+  /** Replies that have arrived are heard before anybody is found to be slow. */
+  #afterMessages(): void {
+    setImmediate(() => this.#look())
+  }
+
+  #look(): void {
+    const now = performance.now()
+    for (const reader of this.#readers.slice()) {
+      const { first } = reader
+      if (!first || reader.ranMs(now) < SLOW_MS) continue
+      reader.isHeldUp = true
+      this.#rememberSlow(first.statement.sql)
+      this.#markSlow(first)
+      if (reader.ranMs(now) >= this.#options.readTimeout) this.#giveUp(reader, first)
+      const hasElsewhere = this.#readers.length < this.#most || this.#readers.some(({ isHeldUp }) => !isHeldUp)
+      if (reader.load > 1 && hasElsewhere) this.#moveAll(reader)
+    }
+    this.#refuseWaiting(now)
+    if (this.#lane.length > 0 || this.#readers.some(({ load }) => load > 0)) this.#watch?.refresh()
+    else this.#watch = undefined
+  }
+
+  #rememberSlow(sql: string): void {
+    if (this.#slowStatements.size >= SLOW_STATEMENTS) {
+      this.#slowStatements.delete(this.#slowStatements.values().next().value as string)
+    }
+    this.#slowStatements.add(sql)
+  }
+
+  /**
+   * Nothing can interrupt SQLite within a statement: whoever asked hears that it took too long, and another thread takes
+   * the place of this one. While too many such threads have yet to end, it keeps its place instead.
+   */
+  #giveUp(reader: Reader, read: Read): void {
+    read.reject(new ReadTimeoutError(this.#options.readTimeout))
+    if (this.#ending.size >= this.#most) return
+    this.#readers.splice(this.#readers.indexOf(reader), 1)
+    this.#moveAll(reader)
+    const ending = reader.thread.terminate().finally(() => this.#ending.delete(ending))
+    this.#ending.add(ending)
+    this.#ended(read, Number.POSITIVE_INFINITY)
+  }
+
+  /** What has not begun is read elsewhere. */
+  #moveAll(from: Reader): void {
+    for (const read of from.takeBack()) {
+      this.#notSlow(read)
+      this.#enter(read)
+    }
+  }
+
+  #refuseWaiting(now: number): void {
+    while (this.#lane[0] && now - this.#lane[0].asked_at >= this.#options.readTimeout) {
+      this.#lane.shift()?.reject(new ReadersBusyError())
+    }
+  }
+}

@@ -1,0 +1,82 @@
+import type { QueryResult } from 'kysely'
+import type { SqliteStatement } from './sqlite-messages.ts'
+import { type Caller, SqliteThread, type SqliteWatcher } from './sqlite-thread.ts'
+
+/** A read that somebody waits for. */
+export type Read = {
+  statement: SqliteStatement
+  /** When it was asked for. */
+  asked_at: number
+  /** Whether it counts among the slow ones that are under way. */
+  slow: boolean
+  resolve(result: QueryResult<never>): void
+  reject(error: Error): void
+}
+
+type ReaderOptions = SqliteWatcher & { path: string; onEnded: (read: Read, ranMs: number) => void }
+
+/** A thread that reads, and what it was given to read: the first of it runs, the others wait behind it. */
+export class Reader {
+  readonly thread: SqliteThread
+  readonly #onEnded: ReaderOptions['onEnded']
+  #reads: Read[] = []
+  /** When the first began; for ever away while the thread is starting. */
+  #since = Number.POSITIVE_INFINITY
+  #isOpen = false
+  /** Its first read takes long: whoever can should go elsewhere. */
+  isHeldUp = false
+
+  constructor({ onEnded, ...options }: ReaderOptions) {
+    this.#onEnded = onEnded
+    const onOpened = () => {
+      this.#isOpen = true
+      this.#since = performance.now()
+    }
+    this.thread = new SqliteThread({ ...options, role: 'reader', onOpened })
+  }
+
+  /** How many reads it has. */
+  get load(): number {
+    return this.#reads.length
+  }
+
+  get first(): Read | undefined {
+    return this.#reads[0]
+  }
+
+  /** How long its first read has run. */
+  ranMs(now: number): number {
+    return this.#reads.length === 0 ? 0 : now - this.#since
+  }
+
+  take(read: Read): void {
+    if (this.#reads.length === 0 && this.#isOpen) this.#since = performance.now()
+    this.#reads.push(read)
+    const caller: Caller = {
+      resolve: ([result]) => {
+        this.#next(read)
+        read.resolve(result as QueryResult<never>)
+      },
+      reject: (error) => {
+        this.#next(read)
+        read.reject(error)
+      },
+    }
+    this.thread.ask(read.statement, caller)
+  }
+
+  /** Gives back all reads but the first: they have not begun. */
+  takeBack(): Read[] {
+    this.thread.takeBack()
+    return this.#reads.splice(1)
+  }
+
+  #next(read: Read): void {
+    const now = performance.now()
+    const ranMs = now - this.#since
+    this.#since = now
+    this.#reads.shift()
+    this.isHeldUp = false
+    this.#onEnded(read, ranMs)
+  }
+}

@@ -1,0 +1,116 @@
+import assert from 'node:assert/strict'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { describe, test } from 'node:test'
+import { type RawBuilder, sql } from 'kysely'
+import { openStorage, type Storage } from '../src/storage/open-storage.ts'
+import { ReadTimeoutError } from '../src/storage/read-limits.ts'
+import { newAgent } from './support/agents.ts'
+import { testPostgres } from './support/postgres.ts'
+import { ENGINES, type Engine, migrateDatabase, withService } from './support/service.ts'
+import { until } from './support/until.ts'
+
+const PATIENCE = { timeout: 20_000 }
+
+for (const engine of ENGINES) {
+  describe(`a slow read on ${engine}`, () => {
+    test('holds up nobody, not even those who asked right behind it', PATIENCE, () =>
+      withStorage(engine, {}, async ({ db }) => {
+        const ended: string[] = []
+        const slow = Promise.all([1, 2].map(() => slowly(engine).execute(db))).then(() => ended.push('slow'))
+        const quick = Array.from({ length: 50 }, () => db.selectFrom('settings').select('name').execute())
+        await Promise.all(quick).then(() => ended.push('quick'))
+        for (let i = 0; i < 50; i++) await db.selectFrom('settings').select('name').execute()
+        assert.deepEqual(ended, ['quick'])
+        await slow
+      }),
+    )
+
+    test('is ended at its limit, and reads go on', PATIENCE, () =>
+      withStorage(engine, { readTimeout: 100 }, async ({ db }) => {
+        const told = await Promise.allSettled([slowly(engine).execute(db), slowly(engine, 'again').execute(db)])
+        for (const outcome of told) {
+          assert.ok(outcome.status === 'rejected' && outcome.reason instanceof ReadTimeoutError, JSON.stringify(told))
+          assert.match(outcome.reason.message, /longer than 100 ms \(database\.readTimeout\)/)
+        }
+        const quick = Array.from({ length: 20 }, () => db.selectFrom('settings').select('name').execute())
+        await Promise.all(quick)
+        if (engine === 'postgres') await until('the server has ended it', async () => (await underWay(db)) === 0)
+      }),
+    )
+
+    test('in a transaction has no limit of its own: its changes are wanted whole', PATIENCE, () =>
+      withStorage(engine, { readTimeout: 100 }, async (storage) => {
+        await storage.transaction((db) => slowly(engine).execute(db))
+      }),
+    )
+
+    test('whoever has committed reads it, whichever thread reads', PATIENCE, () =>
+      withStorage(engine, {}, async ({ db }) => {
+        const slow = slowly(engine).execute(db)
+        for (let i = 0; i < 30; i++) {
+          await db
+            .insertInto('settings')
+            .values({ name: `n${i}`, value: '' })
+            .execute()
+          const reads = Array.from({ length: 4 }, () =>
+            db.selectFrom('settings').select('name').where('name', '=', `n${i}`).execute(),
+          )
+          for (const rows of await Promise.all(reads)) assert.equal(rows.length, 1)
+        }
+        await slow
+      }),
+    )
+
+    test('is 504 for whoever asked', PATIENCE, () =>
+      withService(
+        engine,
+        async (service) => {
+          const { db } = service.app.parts.storage
+          const agent = await newAgent(service)
+          await sql`alter table logs rename to kept_logs`.execute(db)
+          await sql`create view logs as select kept_logs.* from kept_logs, (${slowly(engine)}) as slow`.execute(db)
+          const reply = await service.call('GET', `/v1/agents/${agent}/logs?search=x`)
+          assert.equal(reply.status, 504, reply.text)
+          assert.equal(reply.body.error.code, 'timeout')
+          assert.equal((await service.call('GET', `/v1/agents/${agent}/memory`)).status, 200)
+          assert.match(service.log(), /a read took too long/)
+        },
+        { MOORAGE_DATABASE__READ_TIMEOUT: '100ms' },
+      ),
+    )
+  })
+}
+
+/** A few tenths of a second of work for the engine alone. */
+function slowly(engine: Engine, name = 'n'): RawBuilder<unknown> {
+  if (engine === 'postgres') return sql`select pg_sleep(0.4) as ${sql.ref(name)}`
+  return sql`select count(*) as ${sql.ref(name)} from (
+    with recursive counted(x) as (select 1 union all select x + 1 from counted limit 1500000) select x from counted)`
+}
+
+async function underWay(db: Storage['db']): Promise<number> {
+  const { rows } = await sql<{ count: number }>`
+    select count(*) as count from pg_stat_activity
+    where datname = current_database() and state = 'active' and query like '%pg_sleep(0.4)%'
+    and pid <> pg_backend_pid()`.execute(db)
+  return rows[0]?.count ?? 0
+}
+
+async function withStorage(
+  engine: Engine,
+  limits: { readTimeout?: number },
+  story: (storage: Storage) => Promise<void>,
+): Promise<void> {
+  const data = await mkdtemp(join(tmpdir(), 'moorage-test-'))
+  const database = engine === 'postgres' ? await testPostgres(migrateDatabase) : undefined
+  const storage = await openStorage({ data, database: { url: database?.url, poolSize: 5, ...limits } })
+  try {
+    await story(storage)
+  } finally {
+    await storage.close()
+    await database?.drop()
+    await rm(data, { recursive: true })
+  }
+}
