@@ -6,12 +6,12 @@ import { Definition, digestOf } from './definition.ts'
 
 export const AgentStatus = z.enum(['running', 'paused'])
 
-/** `agt_` is kept for ids, so that a reference is never both a name and an id. */
+/** Names may not begin with `agt_`, which is kept for ids: a reference is either a name or an id, never both. */
 const AgentName = z
   .string()
   .regex(/^(?!agt_)[a-z0-9][a-z0-9-]{0,62}$/, 'must be 1 to 63 of a-z, 0-9 and -, starting with a letter or digit')
 
-/** Who may reach the agent; takes effect at once, in every version. */
+/** Who may reach the agent. A change takes effect at once, for every version. */
 const Access = z.strictObject({
   security: SecuritySettings.nullable().describe('Who may reach the agent, and how').default(null),
   auth: AuthSettings.nullable().describe('Tokens that are accepted for this agent besides keys').default(null),
@@ -21,7 +21,7 @@ export const CreateAgentBody = z
   .strictObject({ name: AgentName, ...Definition.shape, ...Access.shape })
   .meta({ id: 'CreateAgent' })
 
-/** No defaults here: what a PATCH does not name stays as it is. */
+/** There are no defaults here: fields that a PATCH does not name stay as they are. */
 export const UpdateAgentBody = z
   .strictObject({
     name: AgentName,
@@ -57,7 +57,7 @@ export type Agent = Definition & {
   name: string
   status: z.output<typeof AgentStatus>
   security: z.output<typeof SecuritySettings> | null
-  /** Sealed: it holds secrets. */
+  /** Sealed, because it holds secrets. */
   auth: string | null
   created_at: number
   updated_at: number
@@ -73,7 +73,7 @@ export function openAuth({ auth }: Pick<Agent, 'auth'>, keyring: Keyring): z.out
   return auth === null ? null : parseStored(AuthSettings, JSON.parse(keyring.decrypt(auth, AUTH_PURPOSE)))
 }
 
-/** The agent as a reader may see it. */
+/** The agent as clients see it. */
 export function presentAgent(agent: Agent, keyring: Keyring): z.input<typeof AgentReply> {
   return { ...agent, auth: maskSecrets(openAuth(agent, keyring)), digest: digestOf(agent) }
 }
@@ -90,7 +90,7 @@ function maskSecrets(settings: z.output<typeof AuthSettings> | null): Record<str
 
 const HINTED_LENGTH = 16
 
-/** Four characters of a long secret give nothing away; of a short one they would. */
+/** Four characters of a long secret reveal nothing; of a short one they would. */
 function hintOf(secret: string): string {
   return secret.length < HINTED_LENGTH ? '…' : `…${secret.slice(-4)}`
 }

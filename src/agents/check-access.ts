@@ -15,7 +15,9 @@ type Access = {
   auth?: z.output<typeof AuthSettings> | null | undefined
 }
 
-/** What the shapes of `security` and `auth` cannot know: who sets them, and whether this service can keep them. */
+/**
+ * Checks what the shapes of `security` and `auth` cannot know: who sets them, and whether this service can apply them.
+ */
 export function checkAccess({ security, auth }: Access, actor: Actor, config: Config): void {
   if (security === undefined && auth === undefined) return
   requirePermission(actor, 'manage')
@@ -27,7 +29,10 @@ export function checkAccess({ security, auth }: Access, actor: Actor, config: Co
   if (problems.length > 0) throw invalid(...problems)
 }
 
-/** Whoever names the issuer of tokens decides what they may do, and for how long: nobody grants more than they hold. */
+/**
+ * The actor who sets the issuer of tokens decides what the tokens may do and for how long. An actor cannot grant more
+ * than it has.
+ */
 function requireGrantOfTokens({ kind, permissions, expires_at }: Actor): void {
   if (!coversAll(permissions, Permission.options)) {
     throw forbidden('To set auth a key must hold every permission: the tokens may')
@@ -53,7 +58,7 @@ function securityProblems({ enforceHttps, mtls }: SecuritySettings, { server }: 
   return problems
 }
 
-/** One answer for every file that cannot be used: a client must not learn what else is on the host. */
+/** The answer is the same for every file that cannot be used: a client must not learn what else is on the host. */
 function isAuthority(caCert: string, directory: string | undefined): boolean {
   try {
     certificateCheck(readAgentAuthority(caCert, directory))

@@ -5,7 +5,9 @@ import type { Definition } from './definition.ts'
 
 type Checked = { model?: Definition['model'] | undefined; tools?: Definition['tools'] | undefined }
 
-/** What a shape cannot know: whether the model's provider is configured here, and whether tools can be used. */
+/**
+ * Checks what a shape cannot know: whether the model's provider is configured here, and whether the tools can be used.
+ */
 export function checkDefinition({ model, tools = [] }: Checked, runtime: Runtime): void {
   const problem = model === undefined ? undefined : runtime.checkModel(model)
   const problems = [...(problem ? [{ field: 'model', error: problem }] : []), ...toolProblems(tools)]

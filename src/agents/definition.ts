@@ -7,10 +7,10 @@ import { Metadata, parseStored, Text } from '../shapes.ts'
 const DEFAULT_MODEL = 'builtin/echo'
 
 /**
- * What an agent is made of; a version is a snapshot of this. Everybody reads, writes, picks and compares definitions
- * through this file, so another kind of agent is another shape here, told apart by a field of its own. A field that is
- * added needs a default: older agents and versions lack it. A rule that is added belongs into check-definition.ts:
- * what was stored before it must still be shown.
+ * What an agent is made of; a version is a snapshot of it. Definitions are read, written, picked and compared only by
+ * this file. Another kind of agent would be another shape here, with a field that tells the kinds apart. A new field
+ * needs a default, because stored agents and versions lack it. A new rule belongs into check-definition.ts, because
+ * definitions that were stored before it must still be shown.
  */
 export const Definition = z.strictObject({
   description: Text(2000, 0)
@@ -32,12 +32,12 @@ export type Definition = z.output<typeof Definition>
 
 const FIELDS = Object.keys(Definition.shape) as (keyof Definition)[]
 
-/** The definition alone, of an agent or whatever else has its fields. */
+/** Picks the fields of the definition from an agent, or from any object that has them. */
 export function definitionOf(agent: Definition): Definition {
   return Object.fromEntries(FIELDS.map((field) => [field, agent[field]])) as Definition
 }
 
-/** What is stored may be older than the shape: fields that did not exist then have their defaults. */
+/** Reads a stored definition. It may be older than the shape: fields that did not exist then get their defaults. */
 export function readDefinition(stored: string): Definition {
   return parseStored(Definition, JSON.parse(stored))
 }
@@ -47,8 +47,8 @@ export function writeDefinition(agent: Definition): string {
 }
 
 /**
- * SHA-256: equal digests do the same. A field that was added later counts only while it is set, so that a version that
- * was made before it keeps its digest.
+ * SHA-256. Versions with equal digests behave alike. A field that was added later counts only if it is set, so that an
+ * older version keeps its digest.
  */
 export function digestOf(agent: Definition): string {
   const { max_input_tokens, ...limits } = agent.limits

@@ -19,7 +19,8 @@ export const deleteAgent = operation({
   async run({ params }, { db, newId, now }) {
     await agents.lock(db, params.agent_id)
     await agents.remove(db, params.agent_id)
-    // Nobody can reach its logs, metrics and memory any more; there may be many, so they go in the background.
+    // Its logs, metrics and memory cannot be reached any more. There may be many, so they are removed in the
+    // background.
     await enqueue(db, { id: newId('job', now()), kind: 'purge', key: 'deleted agents', payload: null, run_at: now() })
     return { id: params.agent_id, deleted: true as const }
   },

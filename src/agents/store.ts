@@ -24,7 +24,7 @@ type AgentRow = {
   updated_at: number
 }
 
-/** By id or by name. */
+/** Finds an agent by id or name. */
 export async function find(db: Database, ref: string): Promise<Agent | undefined> {
   const column = ref.startsWith('agt_') ? 'id' : 'name'
   const row = await db.selectFrom('agents').select(COLUMNS).where(column, '=', ref).executeTakeFirst()
@@ -40,12 +40,12 @@ type KnownAgent = Agent | undefined | Promise<Agent | undefined>
 
 const agentOf = ({ id }: Agent) => [id]
 
-/** By id or by name, from memory while the agent has not changed. What begins with `#` is no name and a key of our own. */
+/** Finds an agent by id or name, from memory until it changes. A key that begins with `#` is our own and no name. */
 export function findKnown(ref: string, { memo, storage }: { memo: Memo; storage: Storage }): KnownAgent {
   return ref.startsWith('#') ? undefined : memo('agents', ref, () => find(storage.db, ref), agentOf)
 }
 
-/** The same by its number. */
+/** Finds an agent by its number, from memory until it changes. */
 export function findKnownBySeq(seq: number, { memo, storage }: { memo: Memo; storage: Storage }): KnownAgent {
   return memo('agents', `#${seq}`, () => findBySeq(storage.db, seq), agentOf)
 }
@@ -56,7 +56,7 @@ export async function get(db: Database, ref: string): Promise<Agent> {
   return agent
 }
 
-/** The agent, held until the transaction ends: what depends on its order is decided one at a time. */
+/** Locks the agent until the transaction ends, so that changes which depend on their order come one after the other. */
 export async function lock(db: Database, id: string): Promise<Agent> {
   const row = await db
     .selectFrom('agents')
@@ -68,7 +68,7 @@ export async function lock(db: Database, id: string): Promise<Agent> {
   return fromRow(row)
 }
 
-/** Those that have security of their own. */
+/** The agents with security settings of their own. */
 export async function listGuarded(db: Database): Promise<{ id: string; name: string; security: SecuritySettings }[]> {
   const rows = await db
     .selectFrom('agents')
@@ -82,7 +82,7 @@ export async function listGuarded(db: Database): Promise<{ id: string; name: str
 
 type ListedAgent = Pick<Agent, 'id' | 'name' | 'status' | 'created_at'>
 
-/** Without their definitions, which can be long. */
+/** The agents without their definitions, which can be long. */
 export async function list(db: Database, query: PageQuery, shown: ShownAgents): Promise<Page<ListedAgent>> {
   const select = db
     .selectFrom('agents')
@@ -92,9 +92,9 @@ export async function list(db: Database, query: PageQuery, shown: ShownAgents): 
   return { items: items as ListedAgent[], total }
 }
 
-/** Those whose memory policy is one of these. */
+/** The agents whose memory policy fits. */
 export async function listWithMemory(db: Database, wanted: (policy: Agent['memory']) => boolean): Promise<Agent[]> {
-  // Most agents have the defaults; to read every definition would take long.
+  // Most agents have the default policy, so not every definition is read.
   const rows = await db
     .selectFrom('agents')
     .select(COLUMNS)
@@ -107,7 +107,7 @@ export async function listWithMemory(db: Database, wanted: (policy: Agent['memor
 
 export type ShownAgent = { id: string; seq: number }
 
-/** All of them, the oldest first. */
+/** All shown agents, the oldest first. */
 export async function listShown(db: Database, shown: ShownAgents): Promise<ShownAgent[]> {
   return db
     .selectFrom('agents')
@@ -136,7 +136,7 @@ export async function update(db: Database, agent: Agent): Promise<void> {
   await announce(db, 'agents', agent.id)
 }
 
-/** Its deployments, webhooks and scoped keys go with it, by their foreign keys. */
+/** The database removes its deployments, webhooks and scoped keys by their foreign keys. */
 export async function remove(db: Database, id: string): Promise<void> {
   await db.deleteFrom('agents').where('id', '=', id).execute()
   for (const change of ['agents', 'keys', 'deployments', 'webhooks'] as const) await announce(db, change, id)

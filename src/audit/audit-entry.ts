@@ -27,7 +27,7 @@ export const AuditEntryReply = z
   })
   .meta({ id: 'AuditEntry' })
 
-/** An entry before it has its place in the chain. */
+/** An entry that is not in the chain yet. */
 export type AuditEntry = {
   id: string
   created_at: number
@@ -46,7 +46,7 @@ export type AuditEntry = {
 
 export type Link = { seq: number; prev_hash: string; hash: string }
 
-/** `[seq, prev_hash, …]` as JSON, hashed: whoever holds the entries can check the chain without us. */
+/** The hash of `[seq, prev_hash, …]` as JSON. With the entries alone, anybody can check the chain without us. */
 export function hashOf(entry: AuditEntry, { seq, prev_hash }: Omit<Link, 'hash'>): string {
   const { id, created_at, actor_kind, actor, action, agent_id, target, outcome, code } = entry
   const { fields, times, request_id, address } = entry

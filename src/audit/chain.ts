@@ -4,10 +4,10 @@ import { hashOf } from './audit-entry.ts'
 import * as audit from './store.ts'
 
 const BATCH_SIZE = 500
-/** Before the first entry, and before what retention removed. */
+/** The end of the chain before the first entry, and before those that retention removed. */
 const NOWHERE: audit.ChainEnd = { seq: -1, hash: '' }
 
-/** Gives entries that have none their place in the chain, a batch at a time. Returns how many got one. */
+/** Links entries into the chain, a batch at a time. Returns how many. */
 export async function sealEntries({ transaction }: Storage): Promise<number> {
   return transaction(async (db) => {
     let { seq, hash: prev_hash } = await audit.lockHead(db)
@@ -25,12 +25,12 @@ export async function sealEntries({ transaction }: Storage): Promise<number> {
 
 export type Verdict =
   | { ok: true; entries: number; head: audit.ChainEnd }
-  /** `seq` is the first place where the chain does not hold. */
+  /** `seq` is the first entry at which the chain is broken. */
   | { ok: false; seq: number; problem: string }
 
 /**
- * Computes the whole chain anew. Who can write to the database can compute it anew too, from some entry on: only a
- * head that was `pinned` elsewhere proves that nobody did.
+ * Computes the whole chain again. Somebody who can write to the database can compute a new chain too. Only a head that
+ * was `pinned` elsewhere proves that nobody did.
  */
 export async function verifyChain(db: Database, pinned?: audit.ChainEnd): Promise<Verdict> {
   const head = await audit.getEnd(db, 'head')
@@ -39,7 +39,7 @@ export async function verifyChain(db: Database, pinned?: audit.ChainEnd): Promis
   for (;;) {
     const batch = await audit.listSealed(db, last.seq, BATCH_SIZE)
     if (batch[0]?.seq !== last.seq + 1) {
-      // The chain begins where retention has got to, and that may be further now than a moment ago.
+      // The chain begins after the entries that retention removed. It may have removed more since the last look.
       const tail = await audit.getEnd(db, 'tail')
       if (tail.seq > last.seq) {
         if (pinned && pinned.seq > last.seq && pinned.seq <= tail.seq && !isSame(pinned, tail)) {
@@ -60,16 +60,16 @@ export async function verifyChain(db: Database, pinned?: audit.ChainEnd): Promis
     }
     if (batch.length < BATCH_SIZE) break
   }
-  // Entries sealed while this ran are beyond the head that was read first.
+  // Entries that were linked during this check come after the head that was read first.
   if (last.seq < head.seq) return broken(last.seq + 1, 'the entry is missing')
   if (pinned && pinned.seq > last.seq) return broken(last.seq + 1, 'the chain ends before the pinned entry')
   return { ok: true, entries, head: last }
 }
 
-/** Removes entries from the beginning of the chain; what is left still verifies, from the end of what was removed. */
+/** Removes entries from the beginning of the chain. The rest can still be verified, from the last removed entry on. */
 export async function removeOldEntries(database: Database, before: number, limit: number): Promise<number> {
   return database.transaction().execute(async (db) => {
-    // Locked, so that two nodes do not move the tail past each other.
+    // Locked, so that two nodes do not move the tail at the same time.
     await audit.lockHead(db)
     const tail = await audit.getEnd(db, 'tail')
     const oldest = await audit.listSealed(db, tail.seq, limit)

@@ -4,16 +4,16 @@ import { addressBucket } from '../security/ip-list.ts'
 
 export type Refusal = AuditEvent & { code: ErrorCode }
 
-/** Refusals of one kind within one minute. */
+/** The refusals of one kind in one minute. */
 export type Tally = { refusal: Refusal; time: number; times: number }
 
 const MINUTE_MS = 60_000
 const MAX_KINDS_PER_MINUTE = 300
 
 /**
- * Makes few entries out of many refusals: the first of a kind is told at once, the others of that minute together when
- * it is over. Strangers are told apart by address only, and beyond 300 kinds a minute by nothing but the code, so an
- * attacker decides neither how many entries there are nor what is in them.
+ * Makes few entries from many refusals. The first of a kind is written at once, and the others of that minute together
+ * when it is over. Unknown actors are distinguished by address only. After 300 kinds in a minute only the code counts.
+ * An attacker can therefore decide neither the number of entries nor their content.
  */
 export function refusalTally(write: (tally: Tally) => void) {
   let minute = 0
@@ -43,7 +43,7 @@ export function refusalTally(write: (tally: Tally) => void) {
       kinds.set(kind, { refusal: told, time, times: 0 })
       write({ refusal: told, time, times: 1 })
     },
-    /** Tells what was counted in a minute that is over by now. */
+    /** Writes what was counted in the minutes that are over. */
     turnMinute,
     flush,
   }

@@ -4,12 +4,12 @@ import { type Page, type PageQuery, page } from '../storage/queries/page.ts'
 import { isShown, type ShownAgents } from '../storage/queries/shown-agents.ts'
 import type { AuditEntry, Link } from './audit-entry.ts'
 
-/** What stands in the log; `seq` and the hashes are null until the entry is sealed. */
+/** A stored entry. `seq` and the hashes are null until it is linked into the chain. */
 export type StoredAuditEntry = AuditEntry & { seq: number | null; prev_hash: string | null; hash: string | null }
 
 export type SealedEntry = AuditEntry & Link
 
-/** A place in the chain and the hash there. */
+/** A position in the chain and the hash there. */
 export type ChainEnd = { seq: number; hash: string }
 
 export type AuditFilter = {
@@ -67,7 +67,7 @@ export async function list(db: Database, query: PageQuery, filter: AuditFilter):
   return { items: items.map(fromRow), total }
 }
 
-/** The oldest entries that have no place in the chain yet. */
+/** The oldest entries that are not in the chain yet. */
 export async function listUnsealed(db: Database, limit: number): Promise<AuditEntry[]> {
   const rows = await db
     .selectFrom('audit_log')
@@ -79,7 +79,7 @@ export async function listUnsealed(db: Database, limit: number): Promise<AuditEn
   return rows.map(fromRow)
 }
 
-/** The entries after a place in the chain, in its order. */
+/** The entries after a position in the chain, in its order. */
 export async function listSealed(db: Database, after: number, limit: number): Promise<SealedEntry[]> {
   const rows = await db
     .selectFrom('audit_log')
@@ -95,12 +95,12 @@ export async function seal(db: Database, id: string, link: Link): Promise<void> 
   await db.updateTable('audit_log').set(link).where('id', '=', id).execute()
 }
 
-/** `head` is the last entry; `tail` is the last one that retention removed, seq 0 when there is none. */
+/** `head` is the last entry. `tail` is the last entry that retention removed; its seq is 0 if there is none. */
 export async function getEnd(db: Database, name: 'head' | 'tail'): Promise<ChainEnd> {
   return db.selectFrom('audit_chain').select(['seq', 'hash']).where('name', '=', name).executeTakeFirstOrThrow()
 }
 
-/** Locked until the transaction ends: nodes append one after the other. */
+/** Locked until the transaction ends, so that nodes append one after the other. */
 export async function lockHead(db: Database): Promise<ChainEnd> {
   return db
     .selectFrom('audit_chain')

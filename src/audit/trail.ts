@@ -10,7 +10,7 @@ import { refusalTally, type Tally } from './refusals.ts'
 import * as audit from './store.ts'
 
 export type OpenTrail = AuditTrail & {
-  /** Writes down the refusals counted so far, and links whatever a node that died has left. */
+  /** Writes the refusals counted so far, and links entries that a dead node has left. */
   tidy(): Promise<void>
   close(): Promise<void>
 }
@@ -20,11 +20,14 @@ type Parts = { storage: Storage; journal: Journal; newId: NewId; now: () => numb
 const SEAL_DELAY_MS = 250
 const SEAL_TRIES = 4
 
-/** Entries are written without a place in the chain, so that nobody waits for anybody; a moment later they get theirs. */
+/**
+ * Entries are written without a position in the chain, so that writers do not wait for each other. They are linked a
+ * moment later.
+ */
 export function openTrail({ storage, journal, newId, now, log }: Parts): OpenTrail {
   let timer: NodeJS.Timeout | undefined
   let sealing = Promise.resolve()
-  /** Entries of ours that may wait for their link, or for the end of their transaction. */
+  /** How many of our entries may still wait for their link, or for the end of their transaction. */
   let expected = 0
 
   const sealAll = async () => {

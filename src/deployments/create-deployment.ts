@@ -34,13 +34,13 @@ export const createDeployment = operation({
     const existing = await deployments.findVersion(db, agent.id, version)
     if (digest !== undefined) {
       if (digestOf(agent) !== digest) throw conflict(`Agent "${agent.name}" was changed meanwhile`)
-      // Made anew: a version of an older release carries the digest of the fields there were then.
+      // The digest is computed again: a version from an older release has the digest of the fields that existed then.
       if (existing && digestOf(existing.definition) !== digest) {
         throw conflict(`Version "${version}" exists already and is something else`)
       }
     }
     const label = existing ?? snapshot(agent, version)
-    // Agents made by an older release may hold what is refused today.
+    // Agents from an older release may have tools that are refused today.
     const problems = existing ? [] : toolProblems(agent.tools)
     if (problems.length > 0) throw invalid(...problems)
     if (!existing) await deployments.insertVersion(db, agent.id, label, time)
@@ -71,7 +71,7 @@ export const createDeployment = operation({
   },
 })
 
-/** Through the transaction's own connection: to wait for another one could be to wait for oneself. */
+/** Uses the transaction's own connection. To wait for another connection could be a deadlock. */
 async function storedSecrets(db: Database): Promise<Secrets> {
   const stored = await secrets.listAll(db)
   return Object.fromEntries(stored.map(({ name, hosts }) => [name, { value: '', hosts }]))

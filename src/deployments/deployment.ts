@@ -15,7 +15,7 @@ export const Version = z
     'must be 1 to 64 letters, digits, ., _, + or -, starting with a letter or digit',
   )
 
-/** active → superseded (another was deployed) | rolled_back (it was undone); both are final. */
+/** active → superseded (another version was deployed) | rolled_back (it was undone). Both are final. */
 export const DeploymentStatus = z.enum(['active', 'superseded', 'rolled_back'])
 
 export const DeploymentParams = z.strictObject({ agent_id: z.string(), deployment_id: z.string() })

@@ -27,7 +27,7 @@ export const rollbackDeployment = operation({
     const agent = await agents.lock(db, params.agent_id)
     const named = await deployments.get(db, agent.id, params.deployment_id)
     const active = (await deployments.findActive(db, agent.id, named.environment)) as Deployment
-    // Two people who see the same bad version must not put it back between them.
+    // If two people roll back the same bad version, the second rollback must not restore it.
     if (active.rollback_of === named.id) throw conflict(`Deployment ${named.id} has been rolled back already`)
     const target = named.id === active.id ? await replacedBy(active) : named
     if (target.version === active.version) {

@@ -5,7 +5,7 @@ import type { Parts } from '../operation/parts.ts'
 import type { Database } from '../storage/database.ts'
 import * as deployments from './store.ts'
 
-/** What an environment answers with. Both labels are null while it serves the working copy. */
+/** What an environment serves. The version and the deployment are null while it serves the working copy. */
 export type Serving = { version: string | null; deployment_id: string | null; definition: Definition }
 
 type Active = { version: string; deployment_id: string; definition: Definition }
@@ -26,7 +26,7 @@ function workingCopy(agent: Agent): Serving {
   return { version: null, deployment_id: null, definition: agent }
 }
 
-/** null is remembered: most environments are never deployed. */
+/** Null is remembered too, because most environments are never deployed. */
 async function findActive(db: Database, agent_id: string, environment: string): Promise<Active | null> {
   const deployment = await deployments.findActive(db, agent_id, environment)
   if (!deployment) return null

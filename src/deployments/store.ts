@@ -14,7 +14,7 @@ async function find(db: Database, agent_id: string, id: string): Promise<Deploym
   return row && fromRow(row)
 }
 
-/** A deployment of another agent is as good as none. */
+/** A deployment of another agent counts as not found. */
 export async function get(db: Database, agent_id: string, id: string): Promise<Deployment> {
   const deployment = await find(db, agent_id, id)
   if (!deployment) throw notFound('Deployment', id)
@@ -48,7 +48,7 @@ export async function list(
   return { items: items.map(fromRow), total }
 }
 
-/** Puts the deployment in the place of the active one, which becomes `before`. History only grows. */
+/** Makes the deployment the active one; the active one gets the status `before`. History only grows. */
 export async function activate(
   db: Database,
   deployment: Deployment,

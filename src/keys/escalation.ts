@@ -5,7 +5,7 @@ import { coversAll, type Permission } from '../security/permissions.ts'
 
 type Grant = { permissions: readonly Permission[]; tier: string; expires_at: number | null }
 
-/** Nobody hands out more than they hold; whoever sits at the host may. */
+/** An actor can grant no more than it has. The command line on the host can grant everything. */
 export function requireNoEscalation(actor: Actor, wanted: Grant, { limits }: Config): void {
   if (actor.kind === 'local') return
   if (!coversAll(actor.permissions, wanted.permissions))
@@ -16,7 +16,10 @@ export function requireNoEscalation(actor: Actor, wanted: Grant, { limits }: Con
   }
 }
 
-/** In any respect. A tier that is not configured any more counts as the default one, as it does for requests. */
+/**
+ * Whether the tier is higher in any respect. A tier that is not configured any more counts as the default one, as it
+ * does for requests.
+ */
 function isHigher(wanted: string, held: string, { tiers, defaultTier }: Config['limits']): boolean {
   const [above, below] = [wanted, held].map((name) => tiers[name] ?? tiers[defaultTier])
   if (!above || !below) return true

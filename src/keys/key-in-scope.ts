@@ -8,7 +8,7 @@ export async function getInScope(db: Database, actor: Actor, id: string): Promis
   return requireFound(actor, await keys.find(db, id), { kind: 'Key', id })
 }
 
-/** The agent to which the key of a path is limited: its own security holds for its keys too. */
+/** The agent that the key in the path is limited to. That agent's own security applies to its keys too. */
 export async function concernedAgent({ params }: { params: { key_id: string } }, db: Database): Promise<string | null> {
   return (await keys.find(db, params.key_id))?.agent_id ?? null
 }

@@ -53,7 +53,7 @@ export const KeyWithSecret = z
   .object({ ...KeyReply.shape, secret: z.string().describe('Shown in this reply only') })
   .meta({ id: 'KeyWithSecret' })
 
-/** A key as the service holds it: hashes, never the secret. */
+/** A key as the service stores it: with hashes, never with the secret. */
 export type Key = {
   id: string
   name: string
@@ -91,7 +91,7 @@ export function actorOf(key: Key): Actor {
   return { kind: 'key', id, scope: { agent_id, user_id: null }, permissions, tier, expires_at }
 }
 
-/** Enough to recognise a key by, far too little to guess it from. */
+/** Enough to recognise a key, and far too little to guess it. */
 export function hintOf(secret: string): string {
   return `${secret.slice(0, 8)}…${secret.slice(-4)}`
 }

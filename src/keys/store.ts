@@ -13,7 +13,7 @@ export type KeyFilter = {
   status?: 'active' | 'expired' | 'revoked' | undefined
 }
 
-/** By the hash of its secret, present or previous. */
+/** Finds a key by the hash of its present or previous secret. */
 export async function findByHash(db: Database, hash: string): Promise<Key | undefined> {
   const row = await db
     .selectFrom('keys')
@@ -34,7 +34,7 @@ export async function get(db: Database, id: string): Promise<Key> {
   return key
 }
 
-/** Held until the transaction ends, if it exists: what replaces its secret happens one at a time. */
+/** Locks the key, if it exists, until the transaction ends, so that its secret is replaced once at a time. */
 export async function lock(db: Database, id: string): Promise<void> {
   if (engineOf(db) !== 'postgres') return
   await db.selectFrom('keys').select('id').where('id', '=', id).forUpdate().execute()
@@ -57,7 +57,10 @@ export async function list(db: Database, query: PageQuery, filter: KeyFilter, no
   return { items: items.map(fromRow), total }
 }
 
-/** Unscoped keys that may manage and are in force, but for this one; locked, so that two cannot revoke each other at once. */
+/**
+ * Counts the other active, unscoped keys that may manage. It locks them, so that two cannot revoke each other at the
+ * same time.
+ */
 export async function countOtherAdmins(db: Database, id: string, now: number): Promise<number> {
   const admins = await db
     .selectFrom('keys')
@@ -96,8 +99,8 @@ export async function update(
 }
 
 /**
- * One statement for all keys. A later use that another node has written stays. Not announced: nobody decides anything
- * by it.
+ * One statement for all keys. A later use that another node has stored stays. It is not announced, because no decision
+ * depends on it.
  */
 export async function updateLastUsed(db: Database, used: ReadonlyMap<string, number>): Promise<void> {
   const rows = JSON.stringify([...used])

@@ -5,20 +5,20 @@ import { actorOf, type Key, statusOf } from './key.ts'
 import * as keys from './store.ts'
 
 export type KeyVerifier = {
-  /** The actor behind the hash of a secret that is in force; undefined for every other. */
+  /** The actor of a valid secret, by its hash; undefined for any other hash. */
   verify(hash: string): Actor | undefined | Promise<Actor | undefined>
-  /** Writes down when keys were last used. */
+  /** Stores when keys were last used. */
   flush(): Promise<void>
 }
 
 type Known = { key: Key; actor: Actor }
 
-/** A key goes with its agent. */
+/** A key is forgotten when it changes, and when its agent does. */
 function subjectsOf({ key: { id, agent_id } }: Known): string[] {
   return agent_id === null ? [id] : [id, agent_id]
 }
 
-/** Keys in use are kept in memory; one that changes, on any node, is forgotten. */
+/** Keys in use are kept in memory, until they change on any node. */
 export function keyVerifier({ memo, now, storage }: Parts): KeyVerifier {
   const load = async (hash: string) => {
     const key = await keys.findByHash(storage.db, hash)
@@ -48,7 +48,7 @@ export function keyVerifier({ memo, now, storage }: Parts): KeyVerifier {
       try {
         await keys.updateLastUsed(storage.db, batch)
       } catch (error) {
-        // The next flush has it, unless the key was used again since.
+        // The next flush writes them again, unless the key was used since.
         for (const [id, at] of batch) if (!used.has(id)) used.set(id, at)
         throw error
       }

@@ -2,7 +2,7 @@ import { z } from 'zod'
 import type { LogLevel } from '../runtime/outcome.ts'
 import { Text, Time, TimeInput } from '../shapes.ts'
 
-/** From least to most severe; a level is stored as its place in this list. */
+/** From least to most severe. A level is stored as its index in this list. */
 export const LEVELS = ['debug', 'info', 'warn', 'error'] as const satisfies readonly LogLevel[]
 
 export const LogEntryReply = z
@@ -14,7 +14,7 @@ export const LogEntryReply = z
   })
   .meta({ id: 'LogEntry' })
 
-/** As it is kept: every entry belongs to an invocation. */
+/** A stored entry. Every entry belongs to an invocation. */
 export type StoredLogEntry = z.input<typeof LogEntryReply>
 
 const ONE_LEVEL = `(?:${LEVELS.join('|')})`

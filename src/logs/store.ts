@@ -18,14 +18,14 @@ const METADATA_CHARACTERS = 20_000
 
 type Source = { agent_seq: number; request_id: string }
 
-/** What an agent, its model and its tools reported, for the journal. Secrets stay behind. */
+/** The entries of an agent, its model and its tools, for the journal. Secrets are removed. */
 export function logWrites(source: Source, entries: readonly LogEntry[]): Write[] {
   return entries.map(({ message, metadata, ...entry }) =>
     ownLogWrite(source, { ...entry, message: redact(message), metadata: redactDeep(metadata) as LogEntry['metadata'] }),
   )
 }
 
-/** What the service itself says: whoever writes it knows that it holds no secret. */
+/** An entry of the service itself, which contains no secrets. */
 export function ownLogWrite({ agent_seq, request_id }: Source, entry: LogEntry): Write {
   const { timestamp, level, message, metadata } = entry
   return {
@@ -43,7 +43,7 @@ function shortJson(metadata: unknown): string {
   return json.length > METADATA_CHARACTERS ? JSON.stringify({ left_out: `${json.length} characters` }) : json
 }
 
-/** Newest first unless the query says otherwise; entries of the same millisecond keep the order they were written in. */
+/** Newest first by default. Entries of the same millisecond keep the order in which they were written. */
 export async function list(db: Database, agent_seq: number, query: LogsQuery): Promise<Page<StoredLogEntry>> {
   const { level, start_time, end_time, request_id, search } = query
   let select = db
@@ -67,9 +67,10 @@ export async function list(db: Database, agent_seq: number, query: LogsQuery): P
   return { items: items.map(fromRow), total }
 }
 
-/** Older than the given time, at most `limit` of them. Returns how many went. */
+/** Removes at most `limit` entries that are older. Returns how many. */
 export async function remove(db: Database, before: number, limit: number): Promise<number> {
-  // Entries are numbered as they are written, so the oldest come first; an index of times would cost every insert.
+  // Entries are numbered as they are written, so the oldest have the smallest ids. An index of times would slow down
+  // every insert.
   const oldest = db.selectFrom('logs').select('id').orderBy('id').limit(limit)
   const { numDeletedRows } = await db
     .deleteFrom('logs')
@@ -79,7 +80,7 @@ export async function remove(db: Database, before: number, limit: number): Promi
   return Number(numDeletedRows)
 }
 
-/** So many ids go into one statement: both engines limit their number. */
+/** How many ids one statement has, because both engines limit that number. */
 const REQUESTS_AT_ONCE = 100
 
 export async function listOfRequests(db: Database, agent_seq: number, requests: string[]): Promise<StoredLogEntry[]> {
@@ -97,7 +98,7 @@ export async function listOfRequests(db: Database, agent_seq: number, requests: 
   return found
 }
 
-/** Returns how many entries went. */
+/** Returns how many entries it removed. */
 export async function removeOfRequests(db: Database, agent_seq: number, requests: string[]): Promise<number> {
   let removed = 0
   for (let i = 0; i < requests.length; i += REQUESTS_AT_ONCE) {

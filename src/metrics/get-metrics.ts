@@ -33,7 +33,7 @@ export const getMetrics = operation({
 
     if (metric === 'throughput') {
       const values = steps(range)
-        // What has not begun is not empty, but unknown.
+        // Minutes that have not begun yet are left out.
         .filter((minute) => totals.has(minute) || minute * MINUTE_MS <= time)
         .map((minute) => at(minute, (totals.get(minute)?.count ?? 0) / range.step))
       return { metric, granularity, values }
@@ -60,7 +60,7 @@ export const getMetrics = operation({
 
 type Wanted = { start_time?: number | undefined; end_time?: number | undefined; granularity?: Granularity | undefined }
 
-/** The whole buckets that the wanted range touches. */
+/** The whole buckets that overlap the wanted range. */
 function rangeOf(wanted: Wanted, now: number): metrics.Range & { granularity: Granularity } {
   const { end_time = now, start_time = end_time - HOUR_MS } = wanted
   if (start_time >= end_time) {
@@ -82,7 +82,7 @@ function rangeOf(wanted: Wanted, now: number): metrics.Range & { granularity: Gr
   return { granularity, from, to, step }
 }
 
-/** A few hundred values, whatever the range. */
+/** Chooses a granularity that gives a few hundred values for any range. */
 function granularityFor(rangeMs: number): Granularity {
   if (rangeMs <= 6 * HOUR_MS) return '1m'
   if (rangeMs <= 48 * HOUR_MS) return '5m'

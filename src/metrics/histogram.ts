@@ -1,6 +1,6 @@
 /**
- * Durations fall into buckets that grow with them: 64 for each doubling, so the middle of a bucket is at most 1/128 off,
- * and below 128 ms every millisecond has its own. Histograms add up bucket by bucket, over minutes and over nodes.
+ * Durations are counted in buckets that grow with them: 64 for each doubling. The middle of a bucket is at most 1/128
+ * off, and below 128 ms every millisecond has a bucket of its own. Histograms of several minutes or nodes can be added.
  */
 const PER_DOUBLING = 64
 const MAX_MS = 2 ** 31 - 1
@@ -19,7 +19,7 @@ function middleOf(bucket: number): number {
 
 export type Histogram = { bucket: number; count: number }[]
 
-/** The duration that `percent` of all did not exceed (nearest rank); `buckets` in ascending order. */
+/** The duration that `percent` of all did not exceed (nearest rank). `buckets` must be in ascending order. */
 export function percentile(buckets: Histogram, percent: number): number {
   const total = buckets.reduce((sum, { count }) => sum + count, 0)
   const rank = Math.ceil((percent * total) / 100)

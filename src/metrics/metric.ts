@@ -40,5 +40,5 @@ export const MetricSeries = z
   })
   .meta({ id: 'MetricSeries' })
 
-/** What a bucket of time came to. */
+/** The sums of one bucket of time. */
 export type Totals = { count: number; errors: number; sum_ms: number; max_ms: number }

@@ -8,10 +8,10 @@ import type { Totals } from './metric.ts'
 type MetricTable = BulkTable & { table: 'metrics' | 'metric_buckets'; merge: Merge }
 
 const MINUTE_MS = 60_000
-/** Everything is summed up by the minute and by the hour, so that a year in days need not be added up from its minutes. */
+/** Sums are stored by minute and by hour, so that a year need not be added up from its minutes. */
 const HOUR = 60
 
-/** The row of the hour for that of a minute: span and start are the second and third of their columns. */
+/** The hour's row for a row of a minute. The span and the start are its second and third columns. */
 function ofHour([agent_seq, , start, ...counts]: Value[]): Value[] {
   return [agent_seq as number, HOUR, Number(start) - (Number(start) % HOUR), ...counts]
 }
@@ -29,13 +29,16 @@ const BUCKETS: MetricTable = {
 
 type Sample = {
   agent_seq: number
-  /** When the invocation ended. */
+  /** The time at which the invocation ended. */
   time: number
   duration_ms: number
   outcome: 'completed' | 'failed' | 'cancelled'
 }
 
-/** What an invocation adds to its agent's metrics, for the journal. One that was cancelled adds nothing: nobody waited for its answer. */
+/**
+ * What an invocation adds to its agent's metrics, for the journal. A cancelled one adds nothing: nobody waited for its
+ * answer.
+ */
 export function metricWrites({ agent_seq, time, duration_ms, outcome }: Sample): Write[] {
   if (outcome === 'cancelled') return []
   const ms = Math.max(0, Math.round(duration_ms))
@@ -47,10 +50,10 @@ export function metricWrites({ agent_seq, time, duration_ms, outcome }: Sample):
   ]
 }
 
-/** Minutes since the epoch, `to` not included; both are multiples of `step`. */
+/** Minutes since the epoch, with `to` excluded. Both are multiples of `step`. */
 export type Range = { from: number; to: number; step: number }
 
-/** By the minute each step starts with; steps without an invocation are absent. */
+/** The totals by the first minute of each step. Steps without an invocation are absent. */
 export async function totals(db: Database, agent_seq: number, range: Range): Promise<Map<number, Totals>> {
   const step = stepOf(range)
   const rows = await db
@@ -86,7 +89,7 @@ export async function histograms(db: Database, agent_seq: number, range: Range):
   return Map.groupBy(rows, ({ from }) => from)
 }
 
-/** Older than the given time, at most `limit` of each table. Returns how many went. */
+/** Removes rows that are older, at most `limit` from each table. Returns how many. */
 export async function remove(db: Database, before: number, limit: number): Promise<number> {
   const minute = Math.floor(before / MINUTE_MS)
   const old = sql<SqlBool>`start < ${minute}`
@@ -111,7 +114,10 @@ async function removeRows(db: Database, { table, merge }: MetricTable, which: Ra
   return Number(numAffectedRows)
 }
 
-/** The step a row falls into. Written into the statement: PostgreSQL takes two parameters for two different steps. */
+/**
+ * The step that a row belongs to. The number is part of the SQL text, because PostgreSQL takes two parameters for two
+ * different expressions.
+ */
 function stepOf({ step }: Range): RawBuilder<number> {
   return sql<number>`start - start % ${sql.lit(step)}`
 }

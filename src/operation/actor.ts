@@ -9,7 +9,7 @@ export type Actor = {
   scope: Scope
   permissions: readonly Permission[]
   tier: string
-  /** What the actor creates may not outlive it. */
+  /** When the actor's own right ends. What it creates may not last longer. */
   expires_at: number | null
 }
 

@@ -2,26 +2,26 @@ import type { ErrorCode } from '../errors.ts'
 import type { Database } from '../storage/database.ts'
 import type { Actor } from './actor.ts'
 
-/** What somebody did, or was not let do. */
+/** Something that an actor did or was refused. */
 export type AuditEvent = {
-  /** Null before anybody was recognised. */
+  /** Null when the request was refused before the actor was known. */
   actor: Pick<Actor, 'kind' | 'id'> | null
-  /** The operation's id; null on a path that is no operation's. */
+  /** The operation's id; null if the path belongs to no operation. */
   action: string | null
   agent_id: string | null
-  /** The id of what was changed. */
+  /** The id of the changed resource. */
   target: string | null
   request_id: string
-  /** Null on the host itself. */
+  /** Null for the command line on the host. */
   address: string | null
 }
 
 export type AuditTrail = {
   /**
-   * Belongs into the transaction of the change; a change without one is told before, as `started`, and after.
-   * `fields` are names, never values.
+   * Call this in the transaction of the change. A change without a transaction is recorded twice: before, as `started`,
+   * and after. `fields` are names, never values.
    */
   record(db: Database, event: AuditEvent & { fields: string[]; outcome: 'started' | 'success' }): Promise<void>
-  /** Never holds up the reply, and a flood of refusals becomes few entries. */
+  /** Does not delay the reply. Many refusals become few entries. */
   refuse(event: AuditEvent & { code: ErrorCode }): void
 }

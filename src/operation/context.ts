@@ -4,13 +4,15 @@ import type { Actor } from './actor.ts'
 import type { Parts } from './parts.ts'
 import type { ReplyChannel } from './reply-channel.ts'
 
-/** What an operation may touch while it runs. */
+/** What an operation may use while it runs. */
 export type Context = Parts &
   ReplyChannel & {
-    /** The operation's transaction; for reads, and operations that declare `transaction: false`, the database. */
+    /**
+     * The operation's transaction. For reads, and for operations that declare `transaction: false`, it is the database.
+     */
     db: Database
     actor: Actor
     request_id: string
-    /** Whose things a list may show: of the agents in the actor's scope those whose own gate this request passes. */
+    /** The agents whose data a list may show: those in the actor's scope whose own gates this request passes. */
     shownAgents(): Promise<ShownAgents>
   }

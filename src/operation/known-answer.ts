@@ -1,10 +1,10 @@
 /**
- * An answer that is remembered and given to many requests. The reply to the first of them is remembered with it, so that
- * the others need not be rendered.
+ * An answer that is remembered and given to many requests. The rendered reply is remembered too, so that it is rendered
+ * once.
  */
 export class KnownAnswer<T> {
   readonly answer: T
-  /** One for each dialect in which it was given. */
+  /** One reply for each dialect in which the answer was given. */
   readonly #replies = new Map<object, unknown>()
 
   constructor(answer: T) {

@@ -13,7 +13,7 @@ import type { Storage } from '../storage/open-storage.ts'
 import type { AuditTrail } from './audit-trail.ts'
 import type { Recall } from './recall.ts'
 
-/** What the house is built of; made once in app.ts. */
+/** The parts that the house is built of. They are made once, in app.ts. */
 export type Parts = {
   config: Config
   storage: Storage
@@ -21,12 +21,12 @@ export type Parts = {
   events: Events
   keyring: Keyring
   runtime: Runtime
-  /** Undefined unless configured: then memory is searched by words alone. */
+  /** Undefined unless configured. Memory is then searched by words alone. */
   embedder: Embedder | undefined
   recall: Recall
   /** For addresses that agents name. */
   fetch: GuardedFetch
-  /** For addresses of webhooks. */
+  /** For the addresses of webhooks. */
   webhookFetch: GuardedFetch
   live: LiveRuns
   memo: Memo
@@ -34,8 +34,8 @@ export type Parts = {
   log: Logger
   newId: NewId
   now(): number
-  /** Aborted when the service begins to stop: who only waits for something is sent away. */
+  /** Aborted when the service begins to stop. Requests that only wait for something are then answered with 503. */
   stopping: AbortSignal
-  /** This process among all that share the database. */
+  /** The name of this process among all that share the database. */
   node: string
 }

@@ -2,14 +2,14 @@ import type { z } from 'zod'
 import type { Turn } from '../runtime/outcome.ts'
 import type { Page } from '../storage/queries/page.ts'
 
-/** Whose memories: undefined is any user or session, null those memories that have none. */
+/** Which memories: undefined means any user or session, and null means memories without one. */
 export type MemoryScope = {
   agent_seq: number
   user_id?: string | null | undefined
   session_id?: string | null | undefined
 }
 
-/** One conversation with one agent. With `user_id` null it belongs to no user, and no user sees it. */
+/** One conversation with one agent. If `user_id` is null, it belongs to no user, and no user sees it. */
 export type Conversation = { agent_seq: number; user_id: string | null; session_id: string | null }
 
 export type Found = {
@@ -26,10 +26,13 @@ export type Found = {
   matched: ('words' | 'meaning' | 'date')[]
 }
 
-/** What an answer is given to go by: the latest turns of its session, oldest first, and what else fits the message. */
+/**
+ * What the model is given besides the message: the latest turns of the session, oldest first, and other memories that
+ * fit.
+ */
 export type Remembered = { history: Turn[]; recalled: Found[] }
 
-/** Finds memories again; `memory/` has it. */
+/** Finds memories. The implementation is in `memory/`. */
 export type Recall = {
   search(
     scope: MemoryScope,

@@ -6,11 +6,13 @@ export type Mode = 'reply' | 'stream' | 'background'
 /** How the answer reaches the client. */
 export type ReplyChannel = {
   mode: Mode
-  /** Calls back when nobody waits for the answer any more; undefined when the work is to go on regardless. */
+  /**
+   * Registers a listener that is called when the client has hung up. Undefined when the work should go on in any case.
+   */
   onHangUp: ((listener: () => void) => void) | undefined
-  /** There when the client reads a stream; the last event, `done`, is the reply itself. */
+  /** Set when the client reads a stream. The last event, `done`, is the reply itself. */
   emit: ((event: StreamEvent) => void) | undefined
-  /** Tells the client that its stream begins, before there is anything to say. */
+  /** Tells the client that its stream has begun, before there is an event. */
   openStream: (() => void) | undefined
   last_event_id: string | undefined
 }
@@ -23,7 +25,7 @@ export const PLAIN_REPLY: ReplyChannel = {
   last_event_id: undefined,
 }
 
-/** A reply of 202: the work goes on after it. */
+/** A reply with status 202: the work goes on after it. */
 export class Accepted {
   readonly data: unknown
   readonly location: string

@@ -9,7 +9,7 @@ import * as secrets from './store.ts'
 
 type Options = { config: Config; storage: Storage; memo: Memo; keyring: Keyring; log: Logger }
 
-/** Those that were set by the API, and over them those of the configuration. */
+/** The secrets of the API and of the configuration. If both have one of the same name, the configuration wins. */
 export function knownSecrets({ config, storage, memo, keyring, log }: Options): SecretSource {
   const load = async (): Promise<Secrets> => {
     const stored = await secrets.listAll(storage.db)
@@ -17,7 +17,7 @@ export function knownSecrets({ config, storage, memo, keyring, log }: Options): 
       try {
         return [[name, { value: keyring.decrypt(value, purposeOf(name)), hosts }] as const]
       } catch (err) {
-        // One row that was tampered with must not take the other secrets away.
+        // A damaged row must not make the other secrets unusable.
         log.error({ err, name }, 'a secret cannot be opened: set it again')
         return []
       }

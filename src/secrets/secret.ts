@@ -28,7 +28,7 @@ export const SecretReply = z
   })
   .meta({ id: 'Secret' })
 
-/** A secret as the store holds it: sealed. */
+/** A secret as it is stored: sealed. */
 export type StoredSecret = {
   name: string
   value: string
@@ -37,7 +37,7 @@ export type StoredSecret = {
   updated_at: number
 }
 
-/** The name is part of it: a value that is copied to another row does not open there. */
+/** The name is part of the purpose, so that a value copied to another row cannot be opened there. */
 export function purposeOf(name: string): string {
   return `secret:${name}`
 }
@@ -54,7 +54,7 @@ export function requireName(name: string): void {
   throw invalid({ field: 'name', error: 'must be letters, digits and _, no digit first, at most 64' })
 }
 
-/** Every agent's tools may use every secret, so they belong to those who manage the whole service. */
+/** The tools of every agent may use every secret. Only actors who manage the whole service may change them. */
 export function requireWholeService({ scope }: Actor): void {
   if (scope.agent_id !== null) throw forbidden('This key is limited to one agent, and secrets are for all')
 }

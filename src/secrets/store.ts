@@ -3,7 +3,7 @@ import { announce, type Database } from '../storage/database.ts'
 import { type Page, type PageQuery, page } from '../storage/queries/page.ts'
 import type { StoredSecret } from './secret.ts'
 
-/** All of them are opened together when a tool first needs one. */
+/** The most secrets there may be: all of them are opened together when a tool first needs one. */
 const MAX_SECRETS = 500
 
 export async function list(db: Database, query: PageQuery): Promise<Page<StoredSecret>> {
@@ -15,7 +15,7 @@ export async function listAll(db: Database): Promise<StoredSecret[]> {
   return (await db.selectFrom('secrets').selectAll().orderBy('name').execute()).map(fromRow)
 }
 
-/** Inserts the secret, or replaces the one of its name; returns when that name was first set. */
+/** Inserts the secret, or replaces the one of the same name. Returns when that name was first set. */
 export async function put(db: Database, secret: Omit<StoredSecret, 'created_at'>): Promise<{ created_at: number }> {
   const { name, value, updated_at } = secret
   const hosts = JSON.stringify(secret.hosts)

@@ -8,7 +8,7 @@ type Whose = { user_id: string; agent_seqs: ReadonlySet<number>; isEverything: b
 
 type Thing = { [name: string]: Json }
 
-/** Replies to requests that may be repeated are kept for a day. They stay, without the words of this user. */
+/** Replies to requests that may be repeated are kept for a day. This removes the user's texts from them. */
 export async function eraseReplies(db: Database, whose: Whose): Promise<number> {
   let erased = 0
   let after = { scope: '', key: '' }
@@ -27,7 +27,7 @@ export async function eraseReplies(db: Database, whose: Whose): Promise<number> 
   }
 }
 
-/** Which of these are the user's, with an agent in reach. */
+/** Those of the things that belong to the user and to one of the agents. */
 async function findTheirs(db: Database, things: Thing[], whose: Whose): Promise<Set<Thing>> {
   const remembered = things.filter(
     ({ id, user_id }) => isText(id) && id.startsWith('mem_') && user_id === whose.user_id,
@@ -48,7 +48,7 @@ async function memoriesInReach(db: Database, remembered: Thing[], { agent_seqs }
 
 const isText = (value: Json | undefined): value is string => typeof value === 'string'
 
-/** A reply that shows a secret is sealed, and tells of no user. */
+/** A reply with a secret is sealed, and contains nothing about users. */
 function parse(body: string): Json {
   try {
     return JSON.parse(body) as Json

@@ -39,7 +39,7 @@ export const eraseUser = operation({
     const reach = await shownAgents()
     const shown = await agents.listShown(db, reach)
     const isEverything = reach.only === null && reach.except.length === 0
-    // What tells whose a thing is goes last: whoever sends the request again after a crash finds what is left.
+    // What tells which data is the user's is removed last. If a crash interrupts it, the same request finds the rest.
     const replies = await eraseReplies(db, { user_id, isEverything, agent_seqs: new Set(shown.map(({ seq }) => seq)) })
     const events = await eraseFromEvents(db, { user_id, agent_ids: new Set(shown.map(({ id }) => id)) })
     const erased = { memories: 0, invocations: 0, logs: 0, events, replies, unfinished: 0 }
@@ -54,7 +54,7 @@ export const eraseUser = operation({
   },
 })
 
-/** Others may write between two batches. */
+/** Between two batches others can write. */
 const BATCH_SIZE = 500
 
 type Whose = { agent_seq: number; user_id: string }

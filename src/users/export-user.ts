@@ -29,7 +29,7 @@ type Line = z.input<typeof UserLine>
 
 const PAGE_SIZE = 500
 
-/** A page at a time: however much there is, little of it is held in memory. */
+/** Reads page by page, so that little is held in memory. */
 async function* linesOf(db: Database, shown: agents.ShownAgent[], user_id: string): AsyncGenerator<Line> {
   for (const { id: agent_id, seq: agent_seq } of shown) {
     for (let after = 0; ; ) {

@@ -3,7 +3,7 @@ import { Receipt } from '../invocations/invocation.ts'
 import { LogEntryReply } from '../logs/log-entry.ts'
 import { MemoryReply } from '../memory/memory.ts'
 
-/** What is known of a user, a line for each thing. */
+/** What is known about a user, one line for each thing. */
 export const UserLine = z
   .discriminatedUnion('type', [
     z.object({ type: z.literal('memory'), agent_id: z.string(), ...MemoryReply.shape }),

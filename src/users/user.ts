@@ -7,7 +7,7 @@ const counts = {
   last_used_at: Time.describe('The time of the newest memory there ever was: to forget it does not set this back'),
 }
 
-/** A user of an agent is whoever its memory knows by a `user_id`. */
+/** The users of an agent are those that its memory knows by a `user_id`. */
 export const AgentUser = z.object({ user_id: z.string(), ...counts }).meta({ id: 'AgentUser' })
 
 export const AgentSession = z

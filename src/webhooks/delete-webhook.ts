@@ -20,7 +20,7 @@ export const deleteWebhook = operation({
   async run({ params }, { db, actor, newId, now }) {
     const { id } = await getInScope(db, actor, params.webhook_id)
     await webhooks.remove(db, id)
-    // Nobody can reach its deliveries any more; there may be many, so they go in the background.
+    // Its deliveries cannot be reached any more. There may be many, so they are removed in the background.
     await enqueue(db, { id: newId('job', now()), kind: 'purge', key: 'deleted webhooks', payload: null, run_at: now() })
     return { id, deleted: true as const }
   },

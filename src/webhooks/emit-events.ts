@@ -9,8 +9,8 @@ import { DELIVERIES, EVENTS } from './delivery/delivery-store.ts'
 import * as webhooks from './store.ts'
 
 /**
- * The outbox: an event is stored with what caused it, as one row that holds its body and one row for each webhook that
- * shall receive it. Who listens is kept in memory, so an event that nobody wants costs nothing.
+ * The outbox. An event is stored together with what caused it: one row with its body, and one row for each webhook that
+ * will receive it. The subscribers are kept in memory, so that an event that nobody wants costs nothing.
  */
 export function openEvents(storage: Storage, newId: NewId): Events {
   const listeners: Parameters<Events['onWake']>[0][] = []
@@ -30,7 +30,7 @@ export function openEvents(storage: Storage, newId: NewId): Events {
     loading = current
     try {
       const loaded = await current
-      // What was forgotten while it loaded may be what the change replaced.
+      // If the subscribers changed while they were loaded, the result may be outdated and is not kept.
       if (loading === current) known = loaded
       return loaded
     } finally {
@@ -73,7 +73,7 @@ export function openEvents(storage: Storage, newId: NewId): Events {
 
 const WEBHOOK_ID = DELIVERIES.columns.indexOf('webhook_id')
 
-/** By the agent they listen to; null listens to all. */
+/** Subscribers by the agent that they listen to; null stands for all agents. */
 type Subscribers = ReadonlyMap<string | null, readonly webhooks.Subscriber[]>
 
 function byAgent(subscribers: readonly webhooks.Subscriber[]): Subscribers {
@@ -108,7 +108,7 @@ function rowsOf({ type, agent_id, data, time }: NewEvent, webhook_ids: string[],
   return [{ into: EVENTS, row: [event_id, body] }, ...deliveries]
 }
 
-/** Serialised once: every attempt sends, and signs, these very bytes. */
+/** The body is serialised once, so that every attempt sends and signs the same bytes. */
 export function eventBody({ id, type, agent_id, data, time }: NewEvent & { id: string; type: EventType }): string {
   return JSON.stringify({ id, type, timestamp: formatTime(time), agent_id, data: data() })
 }

@@ -4,7 +4,7 @@ interface SignedParts {
   id: string
   /** Epoch seconds. */
   timestamp: number
-  /** The bytes that are sent: serialised once, so every retry signs the same. */
+  /** The exact bytes that are sent. They are serialised once, so that every retry signs the same. */
   body: string | Uint8Array
 }
 
@@ -15,9 +15,9 @@ export function newWebhookSecret(randomBytes: (size: number) => Uint8Array): str
 }
 
 /**
- * The signature headers of one delivery; `secrets` are the newest first, then those still in their grace period.
- * `X-Service-Signature` is a single HMAC and has room for one secret only: the newest. `webhook-signature` carries one
- * signature per secret, so it is the header to check for a receiver that must verify with either during a rotation.
+ * The signature headers of one delivery. `secrets` has the newest first, then those in their grace period.
+ * `X-Service-Signature` is one HMAC, made with the newest secret. `webhook-signature` has one signature for each
+ * secret. A receiver that must accept both secrets during a rotation should check that header.
  */
 export function signDelivery(delivery: SignedParts, secrets: readonly string[]) {
   const [newest] = secrets
@@ -32,12 +32,12 @@ export function signDelivery(delivery: SignedParts, secrets: readonly string[]) 
   }
 }
 
-/** Keyed with the UTF-8 bytes of the whole secret, prefix included. */
+/** The key is the UTF-8 bytes of the whole secret, with its prefix. */
 function bodySignature(body: string | Uint8Array, secret: string): Buffer {
   return createHmac('sha256', secret).update(body).digest()
 }
 
-/** Keyed with the bytes that the secret encodes, as Standard Webhooks has it. */
+/** The key is the bytes that the secret encodes, as Standard Webhooks defines it. */
 function standardSignature({ id, timestamp, body }: SignedParts, secret: string): Buffer {
   const key = Buffer.from(secret.slice(PREFIX.length), 'base64')
   return createHmac('sha256', key).update(`${id}.${timestamp}.`).update(body).digest()

@@ -7,7 +7,7 @@ import { isShown, type ShownAgents } from '../storage/queries/shown-agents.ts'
 import type { Webhook } from './webhook.ts'
 
 export type Subscriber = Pick<Webhook, 'id' | 'agent_id' | 'events'> & {
-  /** Of a listener; a webhook hears until it is disabled. */
+  /** When a listener ends; null for a webhook. */
   until: number | null
 }
 
@@ -18,7 +18,7 @@ export type WebhookFilter = {
   status?: Webhook['status'] | undefined
 }
 
-/** What decides who hears of an event: the webhooks that are enabled, and the listeners. */
+/** Everybody who may receive events: the enabled webhooks and the listeners. */
 export async function listSubscribers(db: Database): Promise<Subscriber[]> {
   const rows = await db
     .selectFrom('webhooks')
@@ -40,7 +40,7 @@ export async function get(db: Database, id: string): Promise<Webhook> {
   return webhook
 }
 
-/** Held until the transaction ends, if it exists: what is worked out from it is written one at a time. */
+/** Locks the webhook, if it exists, until the transaction ends, so that changes come one after the other. */
 export async function lock(db: Database, id: string): Promise<void> {
   if (engineOf(db) !== 'postgres') return
   await db.selectFrom('webhooks').select('id').where('id', '=', id).forUpdate().execute()
@@ -54,7 +54,7 @@ export async function list(db: Database, query: PageQuery, filter: WebhookFilter
   if (filter.agent_id !== undefined) select = select.where('agent_id', '=', filter.agent_id)
   if (filter.status !== undefined) select = select.where('status', '=', filter.status)
   if (filter.event !== undefined) {
-    // Names come from a closed list and hold no wildcard.
+    // Event names come from a fixed list and contain no wildcards.
     const named = [`%"${filter.event}"%`, '%"*"%']
     select = select.where((webhook) => webhook.or(named.map((pattern) => webhook('events', 'like', pattern))))
   }
@@ -62,7 +62,10 @@ export async function list(db: Database, query: PageQuery, filter: WebhookFilter
   return { items: items.map(fromRow), total }
 }
 
-/** How many listen to this agent alone, or with null to all. Until the transaction ends no more are added. */
+/**
+ * How many webhooks listen to this agent only, or with null to all agents. None can be added until the transaction
+ * ends.
+ */
 export async function countAndHold(db: Database, agent_id: string | null): Promise<number> {
   if (engineOf(db) === 'postgres') {
     await sql`select pg_advisory_xact_lock(hashtextextended(${`webhooks of ${agent_id}`}, 0))`.execute(db)
@@ -96,7 +99,10 @@ export async function update(
   await announce(db, 'webhooks', id)
 }
 
-/** The receiver took something: it is not failing. Not announced: only the sender decides by it, and it looks. */
+/**
+ * The receiver accepted a delivery, so it is not failing. This is not announced: only the sender needs it, and it reads
+ * it.
+ */
 export async function recordSuccess(db: Database, id: string): Promise<void> {
   await db
     .updateTable('webhooks')
@@ -106,7 +112,7 @@ export async function recordSuccess(db: Database, id: string): Promise<void> {
     .execute()
 }
 
-/** Since when the receiver has done nothing but fail, this failure included. */
+/** Returns the time of the first failure since the last success, which may be this one. */
 export async function recordFailure(db: Database, id: string, at: number): Promise<number> {
   await db
     .updateTable('webhooks')
@@ -118,7 +124,7 @@ export async function recordFailure(db: Database, id: string, at: number): Promi
   return webhook?.failing_since ?? at
 }
 
-/** False when it was not enabled, or is gone. */
+/** Returns false when the webhook was not enabled or does not exist any more. */
 export async function disable(
   db: Database,
   id: string,

@@ -18,7 +18,7 @@ export const testWebhook = operation({
   permission: 'write',
   mfa: 'webhooks',
   idempotent: true,
-  // It waits for the receiver.
+  // No transaction, because it waits for the receiver.
   transaction: false,
   params: WebhookParams,
   concerns: concernedAgent,

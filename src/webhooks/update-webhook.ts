@@ -27,7 +27,7 @@ export const updateWebhook = operation({
       requireUrl(body.url, policiesOf(config).webhooks)
     }
     const status = body.status ?? webhook.status
-    // A new address, or a new start, is judged by what it does from now on.
+    // With a new address or after a new start, earlier failures do not count.
     const isFresh = (body.url ?? webhook.url) !== webhook.url || status !== webhook.status
     const changes = {
       url: body.url ?? webhook.url,

@@ -10,12 +10,12 @@ export async function getInScope(db: Database, actor: Actor, id: string): Promis
   return requireFound(actor, await webhooks.find(db, id), { kind: 'Webhook', id })
 }
 
-/** Where events go, and the secret they are signed with, would go on after the token. A key can be revoked. */
+/** Webhooks go on after a token has ended, so only a key, which can be revoked, may create or change them. */
 export function requireKey({ kind }: Actor): void {
   if (kind === 'token') throw forbidden('A webhook would outlive this token: use a key')
 }
 
-/** The agent to which the webhook of a path belongs: its own security holds for its webhooks too, and for what they sent. */
+/** The agent of the webhook in the path. That agent's own security applies to its webhooks and their deliveries too. */
 export async function concernedAgent(
   { params }: { params: { webhook_id: string } },
   db: Database,
@@ -23,7 +23,7 @@ export async function concernedAgent(
   return (await webhooks.find(db, params.webhook_id))?.agent_id ?? null
 }
 
-/** Of a webhook that hears of all agents each delivery belongs to the agent that it tells of. */
+/** For a webhook of all agents, each delivery belongs to the agent that it is about. */
 export async function agentOfDelivery(
   { params }: { params: { webhook_id: string; delivery_id: string } },
   db: Database,

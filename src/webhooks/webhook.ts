@@ -5,7 +5,10 @@ import type { Keyring } from '../security/keyring.ts'
 import { checkUrl, type UrlPolicy } from '../security/outgoing/guarded-url.ts'
 import { Label, Time } from '../shapes.ts'
 
-/** enabled ⇄ disabled; disabled by its owner, by a receiver that is gone, or after days of nothing but failure. */
+/**
+ * enabled ⇄ disabled. A webhook is disabled by its owner, by a receiver that answers 410 Gone, or after days of
+ * failures.
+ */
 export const WebhookStatus = z.enum(['enabled', 'disabled'])
 
 export const DisabledReason = z.enum(['requested', 'gone', 'failing'])
@@ -65,7 +68,7 @@ export const WebhookWithSecret = z
   .object({ ...WebhookReply.shape, secret: z.string().describe('Shown in this reply only') })
   .meta({ id: 'WebhookWithSecret' })
 
-/** A webhook as the service holds it; both secrets are sealed. */
+/** A webhook as it is stored; both secrets are sealed. */
 export type Webhook = {
   id: string
   agent_id: string | null
@@ -95,7 +98,7 @@ export function sealSecret(secret: string, keyring: Keyring): Pick<Webhook, 'sec
   return { secret: keyring.encrypt(secret, SECRET_PURPOSE), secret_hint: `whsec_…${secret.slice(-5)}` }
 }
 
-/** What a delivery is signed with: the newest first, and in a rotation's grace the one before it. */
+/** The secrets that sign a delivery: the newest first, then the previous one during its grace period. */
 export function signingSecrets(webhook: Webhook, keyring: Keyring, now: number): string[] {
   const sealed = [webhook.secret]
   if (webhook.previous_secret !== null && isInGrace(webhook, now)) sealed.push(webhook.previous_secret)

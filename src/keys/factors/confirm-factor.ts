@@ -16,7 +16,7 @@ export const confirmFactor = operation({
     'The first code of a new factor puts it in force, in place of the one before: it shows that the secret arrived in the app.',
   permission: 'manage',
   idempotent: true,
-  // A wrong code must stay counted, so nothing here is undone when the request fails.
+  // A wrong code must stay counted, so nothing is rolled back when the request fails.
   transaction: false,
   errors: ['conflict'],
   params: KeyParams,

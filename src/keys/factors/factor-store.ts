@@ -16,13 +16,13 @@ export async function listOf(db: Database, key_id: string): Promise<Factor[]> {
   return (await db.selectFrom('key_factors').selectAll().where('key_id', '=', key_id).execute()) as Factor[]
 }
 
-/** Takes the place of one that waited before; the one in force stays in force. */
+/** Replaces a pending factor. The active factor stays active. */
 export async function insertPending(db: Database, factor: Factor & { status: 'pending' }): Promise<void> {
   await remove(db, factor.key_id, 'pending')
   await db.insertInto('key_factors').values(factor).execute()
 }
 
-/** The one that waited, and has had a code, is now the one in force; false when there is none. */
+/** Makes the pending factor the active one. Returns false when there is none. */
 export async function activate(db: Database, key_id: string): Promise<boolean> {
   const pending = await find(db, key_id, 'pending')
   if (!pending || pending.last_step === null) return false
@@ -37,7 +37,7 @@ export async function activate(db: Database, key_id: string): Promise<boolean> {
   return numUpdatedRows > 0n
 }
 
-/** Writes a new state over the one that was read, and over no other; false when another request was faster. */
+/** Replaces the state that was read. Returns false when another request has changed it meanwhile. */
 export async function updateState(db: Database, read: Factor, state: FactorState): Promise<boolean> {
   const { numUpdatedRows } = await db
     .updateTable('key_factors')

@@ -2,7 +2,7 @@ import { z } from 'zod'
 import type { FactorState } from '../../security/one-time-code.ts'
 import { Time } from '../../shapes.ts'
 
-/** `pending` until its first code was given: nobody is held to a factor that was never seen to work. */
+/** A factor is `pending` until its first code was given: a factor that was never seen to work is not required. */
 export const FactorStatus = z.enum(['pending', 'active'])
 export type FactorStatus = z.output<typeof FactorStatus>
 
@@ -16,7 +16,7 @@ export const FactorReply = z
   })
   .meta({ id: 'KeyFactor' })
 
-/** The second factor of a key as the service holds it. */
+/** The second factor of a key, as the service stores it. */
 export type Factor = FactorState & {
   key_id: string
   status: FactorStatus
@@ -29,7 +29,7 @@ export type Factor = FactorState & {
 
 export const FACTOR_PURPOSE = 'key.factor'
 
-/** One in force comes before one that waits. */
+/** Shows the active factor if there is one, and otherwise the pending one. */
 export function presentFactor(key_id: string, factors: Factor[], now: number): z.input<typeof FactorReply> {
   const factor = factors.find(({ status }) => status === 'active') ?? factors[0]
   if (!factor) return { key_id, status: 'none', locked_until: null, created_at: null, created_by: null }

@@ -5,9 +5,9 @@ import { FACTOR_PURPOSE, type FactorStatus } from './factor.ts'
 import * as factors from './factor-store.ts'
 
 /**
- * Tries a one-time code against a key's factor; undefined when there is none. What the try leaves behind is written
- * before the answer, over the very state that was judged, so that parallel requests can neither spend one code twice
- * nor guess more often than one after the other could.
+ * Tries a one-time code against a key's factor. Returns undefined when the key has none. The result is stored before
+ * the answer, on the condition that the state has not changed since it was read. Parallel requests can therefore
+ * neither spend one code twice nor guess more often than sequential ones.
  */
 export async function spendCode(
   db: Database,

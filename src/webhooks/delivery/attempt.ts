@@ -7,7 +7,7 @@ export type Message = {
   url: string
   event_id: string
   event: string
-  /** Sent as it is. */
+  /** The exact text to send. */
   body: string
   /** Counts from 1. */
   attempt: number
@@ -20,22 +20,25 @@ export type AttemptOutcome = {
   duration_ms: number
   response_status: number | null
   error: AttemptError | null
-  /** What the receiver's Retry-After asks for; 0 without one. */
+  /** How long the receiver asks us to wait, in its Retry-After header; 0 without one. */
   retry_after_ms: number
 }
 
 type Options = {
   timeout_ms: number
   now: () => number
-  /** On whose behalf it is sent. */
+  /** The owner of the webhook, for the limits of outgoing calls. */
   owner: string
   signal?: AbortSignal | null
 }
 
-/** As much of an answer as anybody needs to say "taken". */
+/** The most that is read of an answer. */
 const MAX_ANSWER_BYTES = 64 * 1024
 
-/** Signs and sends one message, once. A refusal or a failure is an outcome; it throws when `signal` ends it. */
+/**
+ * Signs and sends one message, once. A refusal or a failure is returned as an outcome. It throws only when `signal`
+ * ends it.
+ */
 export async function attempt(
   fetch: GuardedFetch,
   message: Message,
@@ -59,7 +62,7 @@ export async function attempt(
     })
     status = response.status
     if (response.ok) {
-      // The receiver has taken it once its whole answer is here, within the same time limit.
+      // The delivery counts as received when the whole answer has arrived within the time limit.
       for await (const _ of response.body ?? []);
       return outcome(status, null)
     }
@@ -82,7 +85,7 @@ function headersOf(message: Message, at: number): Record<string, string> {
   }
 }
 
-/** Seconds, or a date (RFC 9110); anything else asks for nothing. */
+/** Seconds or a date (RFC 9110). Anything else counts as 0. */
 function retryAfter(headers: Headers, now: number): number {
   const text = headers.get('retry-after') ?? ''
   if (/^\d{1,9}$/.test(text)) return Number(text) * 1000

@@ -11,23 +11,26 @@ type House = Pick<
   'config' | 'storage' | 'events' | 'keyring' | 'webhookFetch' | 'newId' | 'now' | 'log' | 'node'
 >
 
-/** Beyond the attempt itself: time to write down how it ended. */
+/** How much longer than the attempt its lease lasts, so that the result can be stored. */
 const LEASE_MARGIN_MS = 5_000
 const BUSY_MS = 100
 const TROUBLE_MS = 1_000
-/** Finds what a node that died has left, and what became due because somebody set the clock. */
+/**
+ * How often the database is searched for deliveries that a dead node has left, or that are due because the clock was
+ * set.
+ */
 const SURVEY_MS = 15_000
 
 /**
- * Sends what the outbox holds, until it is stopped. A delivery is taken with a lease, sent once, and settled. Whoever
- * dies in between leaves a lease that ends, and then the delivery is due again: it may arrive twice, but never not at
- * all. The database is asked only about webhooks that have something due, and only for as many deliveries as may start,
- * so a long queue costs neither memory nor time.
+ * Sends the deliveries in the database until it is stopped. A delivery is taken with a lease, sent once, and its result
+ * is stored. If the node dies in between, the lease ends and the delivery is due again. It may arrive twice, but is
+ * never lost. The database is asked only about webhooks that have a delivery due, and only for as many deliveries as
+ * may start, so that a long queue costs neither memory nor time.
  */
 export class Dispatcher {
   readonly #house: House
   readonly #random: () => number
-  /** What this node knows of deliveries; the rest is in the database. */
+  /** What this node knows about deliveries. Everything else is in the database. */
   readonly #lanes: Lanes<Report>
   readonly #working = new Set<Promise<void>>()
   readonly #abort = new AbortController()
@@ -45,7 +48,7 @@ export class Dispatcher {
     this.#track(this.#survey())
   }
 
-  /** What is under way may finish for `grace_ms`; what has not by then is given back unsent. */
+  /** Deliveries under way may finish for `grace_ms`. The others are given back unsent. */
   async stop(grace_ms: number): Promise<void> {
     this.#isStopping = true
     this.#lanes.close()
@@ -66,7 +69,7 @@ export class Dispatcher {
     this.#lookSoon()
   }
 
-  /** Asks the database who has something to send, and when. */
+  /** Asks the database which webhooks have something to send, and when. */
   async #survey(): Promise<void> {
     const { storage, log } = this.#house
     try {
@@ -91,7 +94,7 @@ export class Dispatcher {
     if (wait < SURVEY_MS && !this.#isStopping) this.#timer = setTimeout(() => this.#lookSoon(), wait)
   }
 
-  /** One transaction hands in what has ended and takes what may start. */
+  /** One transaction stores the results of ended deliveries and takes new ones. */
   async #serve(look: Look<Report>): Promise<void> {
     const { storage, now, log } = this.#house
     const { webhook_id, ended, places } = look
@@ -112,7 +115,7 @@ export class Dispatcher {
         for (const delivery of taken.deliveries) this.#track(this.#send(taken.webhook, delivery))
       }
     } catch (err) {
-      // What could not be handed in is sent again when its lease ends.
+      // A delivery whose result could not be stored is sent again when its lease ends.
       log.warn({ err, webhook_id }, 'could not settle or take webhook deliveries')
       this.#lanes.bringForward(webhook_id, now() + TROUBLE_MS)
     }
@@ -136,7 +139,7 @@ export class Dispatcher {
     this.#lookSoon()
   }
 
-  /** One attempt, whatever comes of it; undefined when the stop of the service ended it. */
+  /** Makes one attempt. Returns undefined when the service's stop ended it. */
   async #tryOnce(webhook: Webhook, delivery: queue.TakenDelivery): Promise<AttemptOutcome | undefined> {
     const { config, webhookFetch, keyring, now, log } = this.#house
     const { id, event_id, event, body, attempt_count } = delivery
@@ -154,7 +157,7 @@ export class Dispatcher {
     }
   }
 
-  /** The stop waits for all of it. */
+  /** The stop waits for all tracked work. */
   #track(work: Promise<void>): void {
     this.#working.add(work)
     work.finally(() => this.#working.delete(work))

@@ -1,6 +1,6 @@
 import type { Database } from '../../storage/database.ts'
 
-/** So many events are looked through at once. */
+/** How many events are searched at once. */
 const WINDOW = 500
 
 type EventBody = { agent_id: string | null; data: { context?: { user_id?: unknown } } & Record<string, unknown> }
@@ -8,8 +8,8 @@ type EventBody = { agent_id: string | null; data: { context?: { user_id?: unknow
 type Whose = { user_id: string; agent_ids: ReadonlySet<string> }
 
 /**
- * Takes what a user said and heard out of the events of these agents: those that wait to be sent and those that are kept to be
- * sent again. They are still sent, without words. Returns how many there were.
+ * Removes a user's texts from the events of these agents, both from those that wait and from those that are kept to be
+ * sent again. They are still sent, without the texts. Returns how many there were.
  */
 export async function eraseFromEvents(db: Database, { user_id, agent_ids }: Whose): Promise<number> {
   let erased = 0

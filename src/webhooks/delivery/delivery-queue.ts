@@ -7,10 +7,13 @@ import type { Webhook } from '../webhook.ts'
 import type { Delivery } from './delivery.ts'
 import { fromRow } from './delivery-store.ts'
 
-// Written out, not bound: only then do the engines see that the index of pending deliveries serves the query.
+// A literal and not a parameter: only then the engines see that the index of pending deliveries serves the query.
 const PENDING = sql.lit('pending')
 
-/** The webhooks that have something to send, and when the first of it is due. It costs a look-up a webhook, however much waits. */
+/**
+ * The webhooks that have something to send, and when their first delivery is due. It costs one look-up for each
+ * webhook, however many deliveries wait.
+ */
 export async function survey(db: Database): Promise<{ webhook_id: string; due_at: number }[]> {
   const { rows } = await sql<{ webhook_id: string; due_at: number }>`
     select webhook_id, due_at from (
@@ -28,7 +31,7 @@ export async function survey(db: Database): Promise<{ webhook_id: string; due_at
   return rows
 }
 
-/** A delivery is leased to whoever sends it. Its lease ends at its `next_attempt_at`: then it is due again. */
+/** A delivery is leased to the node that sends it. The lease ends at its `next_attempt_at`; then it is due again. */
 export const LEASED_DELIVERIES: Leased = {
   table: 'deliveries',
   key: ['id'],
@@ -36,15 +39,15 @@ export const LEASED_DELIVERIES: Leased = {
   condition: "status = 'pending'",
 }
 
-/** A delivery that is ours to send, with what it sends. */
+/** A delivery that this node may send, with its body. */
 export type TakenDelivery = Delivery & { body: string; lease: Lease }
 
 export type Taken =
-  /** `next_at`: when this webhook is to be looked at again; null when nothing is left. */
+  /** `next_at` is the time to look at this webhook again; null when nothing is left. */
   | { state: 'taken'; webhook: Webhook; deliveries: TakenDelivery[]; next_at: number | null }
-  /** Other nodes are at it, as many as may be. */
+  /** Other nodes send as many of its deliveries as are allowed at once. */
   | { state: 'busy' }
-  /** Disabled or deleted. */
+  /** The webhook is disabled or deleted. */
   | { state: 'closed' }
 
 type TakeOptions = {
@@ -58,8 +61,8 @@ type TakeOptions = {
 }
 
 /**
- * Takes what is due, longest due first; in a transaction. The webhook's row is the lock, so the count of what is under
- * way holds on every node; nobody waits for it.
+ * Takes the deliveries that are due, longest due first, in a transaction. It locks the webhook's row, so that the
+ * number of deliveries under way is right on every node. It does not wait for the lock.
  */
 export async function takeDue(db: Database, options: TakeOptions): Promise<Taken> {
   const { webhook_id, limit, maxPerEndpoint, owner, lease_until: until, now } = options
@@ -121,7 +124,7 @@ export type AfterAttempt = Pick<
   'status' | 'tries' | 'attempt_count' | 'attempts' | 'next_attempt_at' | 'delivered_at'
 >
 
-/** False when the lease was lost: then somebody else has sent it again, and theirs counts. */
+/** Returns false when the lease was lost. Then another node has sent it again, and that result counts. */
 export async function endAttempt(
   db: Database,
   { lease }: Pick<TakenDelivery, 'lease'>,
@@ -135,7 +138,7 @@ export async function endAttempt(
   return numUpdatedRows > 0n
 }
 
-/** Gives a delivery back unsent. */
+/** Gives back a delivery that was not sent. */
 export async function release(db: Database, { lease }: Pick<TakenDelivery, 'lease'>, now: number): Promise<void> {
   await db
     .updateTable('deliveries')

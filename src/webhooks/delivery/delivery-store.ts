@@ -44,7 +44,7 @@ export async function getBody(db: Database, event_id: string): Promise<string> {
   return body
 }
 
-/** The agent of whom a delivery tells; null when it is of none, or there is no such delivery. */
+/** The agent that a delivery is about. Null if it is about none, or if there is no such delivery. */
 export async function findAgentOf(db: Database, webhook_id: string, id: string): Promise<string | null> {
   const row = await db
     .selectFrom('deliveries')
@@ -67,7 +67,7 @@ export async function list(
   let select = db.selectFrom('deliveries').selectAll().where('webhook_id', '=', webhook_id)
   if (status !== undefined) select = select.where('status', '=', status)
   if (event !== undefined) select = select.where('event', '=', event)
-  // A webhook that hears of all agents may have been told of one that is closed to this request.
+  // A webhook for all agents may have deliveries about an agent whose gate this request does not pass.
   if (shown.except.length > 0) {
     const agent = engineOf(db) === 'postgres' ? sql`body::json ->> 'agent_id'` : sql`body ->> 'agent_id'`
     select = select.where(({ exists, selectFrom }) =>
@@ -83,7 +83,7 @@ export async function list(
   return { items: items.map(fromRow), total }
 }
 
-/** Due at once, with all its attempts before it. False while it is being sent. */
+/** Makes the delivery due at once and keeps its earlier attempts. Returns false while it is being sent. */
 export async function restart(db: Database, id: string, now: number): Promise<boolean> {
   const { numUpdatedRows } = await db
     .updateTable('deliveries')
@@ -95,7 +95,7 @@ export async function restart(db: Database, id: string, now: number): Promise<bo
   return numUpdatedRows > 0n
 }
 
-/** Removes at most `limit` deliveries that are older; how many it were. Sortable ids make the primary key the index. */
+/** Removes at most `limit` older deliveries; returns how many. Ids sort by time, so the primary key serves as index. */
 export function removeOlder(db: Database, before: number, limit: number): Promise<number> {
   return together(db, async (transaction) => {
     const oldest = await transaction
@@ -112,7 +112,7 @@ export function removeOlder(db: Database, before: number, limit: number): Promis
   })
 }
 
-/** Removes at most `limit` deliveries of some webhook that was deleted, or listener that ended; how many it were. */
+/** Removes at most `limit` deliveries of a deleted webhook or an ended listener; returns how many. */
 export async function removeOrphans(db: Database, limit: number): Promise<number> {
   const [webhook_id] = await listOrphaned(db)
   if (webhook_id === undefined) return 0
@@ -150,7 +150,7 @@ async function listOrphaned(db: Database): Promise<string[]> {
   return rows.map(({ webhook_id }) => webhook_id)
 }
 
-/** An event goes with the last of its deliveries. */
+/** An event is removed with the last of its deliveries. */
 async function removeByIds(db: Database, ids: string[]): Promise<number> {
   if (ids.length === 0) return 0
   const removed = await db.deleteFrom('deliveries').where('id', 'in', ids).returning('event_id').execute()

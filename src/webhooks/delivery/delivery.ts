@@ -3,10 +3,10 @@ import type { GuardedFetchCode } from '../../security/outgoing/guarded-error.ts'
 import { Time } from '../../shapes.ts'
 import { EventName } from '../webhook.ts'
 
-/** pending → delivered | failed (no attempt is left); asking for it again makes it pending once more. */
+/** pending → delivered | failed (no attempt is left). Sending it again makes it pending. */
 export const DeliveryStatus = z.enum(['pending', 'delivered', 'failed'])
 
-/** Every reason an attempt can fail for. */
+/** Every reason for which an attempt can fail. */
 export const AttemptError = z.enum([
   'http_error',
   'redirect',
@@ -74,7 +74,7 @@ export function presentDelivery(delivery: Delivery): z.input<typeof DeliveryRepl
   return { ...delivery, next_attempt_at: delivery.owner === null ? delivery.next_attempt_at : null }
 }
 
-/** What a call is told that never came to an answer. A call that was aborted is no attempt. */
+/** The error of an attempt that got no answer. An aborted call does not count as an attempt. */
 export function errorOf(code: Exclude<GuardedFetchCode, 'aborted'>): AttemptError {
   return code === 'invalid_request' ? 'internal' : code
 }

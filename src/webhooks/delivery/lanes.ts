@@ -1,23 +1,24 @@
-/** All that this node knows of a webhook's deliveries. */
+/** What this node knows about the deliveries of one webhook. */
 type Lane<Ended> = {
-  /** When to look what it has to send. Only ever brought forward, so that no wake-up is lost while somebody looks. */
+  /** When to look for something to send. It is only ever moved forward, so that no wake-up is lost during a look. */
   due_at: number
   isLookedAt: boolean
   under_way: number
-  /** What has ended is still to be written down. */
+  /** Results of ended deliveries that are not stored yet. */
   ended: Ended[]
-  /** Whether its receiver's last attempt failed. */
+  /** Whether the last attempt failed. */
   isFailing: boolean
 }
 
-/** A webhook to look at now: what has ended is to be written down, and so many of its deliveries may start. */
+/** A webhook to look at now: the results to store, and how many of its deliveries may start. */
 export type Look<Ended> = { webhook_id: string; places: number; ended: Ended[] }
 
 const NEVER = Number.POSITIVE_INFINITY
 
 /**
- * The order in which webhooks are served. Each has a lane of its own, so that nobody waits behind another's queue: a few
- * deliveries at a time, one while its receiver fails, and all failing receivers together hold at most half of the places.
+ * The order in which webhooks are served. Each webhook has its own lane, so that no webhook waits for the queue of
+ * another. A lane sends a few deliveries at a time, and only one while its receiver fails. All failing receivers
+ * together get at most half of the places.
  */
 export class Lanes<Ended> {
   readonly #lanes = new Map<string, Lane<Ended>>()
@@ -32,20 +33,23 @@ export class Lanes<Ended> {
     this.#free = maxInFlight
   }
 
-  /** Nothing has ended that is not written down, and nothing will: no delivery is under way. */
+  /** No delivery is under way, and every result is stored. */
   get isIdle(): boolean {
     return this.#lanes
       .values()
       .every(({ isLookedAt, under_way, ended }) => !isLookedAt && under_way + ended.length === 0)
   }
 
-  /** The webhook has something to send at this time, or earlier. */
+  /** The webhook has something to send at this time or earlier. */
   bringForward(webhook_id: string, due_at: number): void {
     const lane = this.#laneOf(webhook_id)
     lane.due_at = Math.min(lane.due_at, due_at)
   }
 
-  /** Whom to look at now. The places are set aside until `looked`. Who has least under way comes first, then who has waited longest. */
+  /**
+   * The webhooks to look at now. Their places are set aside until `looked` is called. The webhook with the fewest
+   * deliveries under way comes first, then the one that has waited longest.
+   */
   looks(now: number): Look<Ended>[] {
     const waiting = [...this.#lanes].filter(
       ([, { isLookedAt, ended, due_at }]) => !isLookedAt && (ended.length > 0 || due_at <= now),
@@ -62,14 +66,14 @@ export class Lanes<Ended> {
       looks.push({ webhook_id, places, ended: lane.ended })
       lane.isLookedAt = true
       lane.ended = []
-      // It goes to the end of the line.
+      // The lane goes to the end of the line.
       this.#lanes.delete(webhook_id)
       this.#lanes.set(webhook_id, lane)
     }
     return looks
   }
 
-  /** Ends a look: so many deliveries have started. */
+  /** Ends a look; so many deliveries have started. */
   looked({ webhook_id, places }: Look<Ended>, started: number): void {
     const lane = this.#laneOf(webhook_id)
     this.#free += places - started
@@ -78,7 +82,7 @@ export class Lanes<Ended> {
     if (lane.due_at === NEVER && lane.under_way === 0 && lane.ended.length === 0) this.#lanes.delete(webhook_id)
   }
 
-  /** A delivery that had started is over. */
+  /** A started delivery has ended. */
   ended(webhook_id: string, how: Ended): void {
     const lane = this.#laneOf(webhook_id)
     this.#free += 1
@@ -90,14 +94,14 @@ export class Lanes<Ended> {
     this.#laneOf(webhook_id).isFailing = isFailing
   }
 
-  /** When the next look comes by time alone; Infinity when only an event can bring one. */
+  /** The time of the next look. Infinity when only an event can cause one. */
   nextLook(now: number): number {
     let next = NEVER
     for (const { due_at } of this.#lanes.values()) if (due_at > now && due_at < next) next = due_at
     return next
   }
 
-  /** From now on nothing more starts. */
+  /** From now on no delivery starts. */
   close(): void {
     this.#isClosed = true
   }

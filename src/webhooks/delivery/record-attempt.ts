@@ -7,13 +7,15 @@ import type { Attempt, Delivery } from './delivery.ts'
 import * as queue from './delivery-queue.ts'
 import { hasFailedTooLong, retryAt } from './retry-schedule.ts'
 
-/** How an attempt ended; undefined when it was cut short and does not count. */
+/** The result of an attempt. `outcome` is undefined when the attempt was cut short and does not count. */
 export type Report = { webhook: Webhook; delivery: queue.TakenDelivery; outcome: AttemptOutcome | undefined }
 
 const ATTEMPTS_KEPT = 30
 const GONE = 410
 
-/** Writes down how an attempt ended and what follows from it; says when the delivery is due again, or null. */
+/**
+ * Stores the result of an attempt, and disables the webhook if needed. Returns when the delivery is due again, or null.
+ */
 export async function recordAttempt(
   db: Database,
   { webhook: { id: webhook_id, agent_id }, delivery, outcome }: Report,
@@ -40,7 +42,7 @@ export async function recordAttempt(
   return ended.next_attempt_at
 }
 
-/** The delivery after one more attempt. A receiver that is gone is not asked again. */
+/** The delivery after one more attempt. If the receiver answered 410 Gone, it is not tried again. */
 function after(
   delivery: Delivery,
   { retry_after_ms, ...result }: AttemptOutcome,

@@ -2,13 +2,16 @@ const SECOND = 1000
 const MINUTE = 60 * SECOND
 const HOUR = 60 * MINUTE
 
-/** How long to wait after the first, second, … failed attempt; then the delivery has failed. */
+/** How long to wait after the first, second, … failed attempt. After the last one the delivery has failed. */
 const RETRY_AFTER_MS = [5 * SECOND, 5 * MINUTE, 30 * MINUTE, 2 * HOUR, 5 * HOUR, 10 * HOUR, 10 * HOUR]
 const JITTER = 0.2
-/** A receiver may ask for more time, but not for ever. */
+/** A receiver may ask us to wait longer, up to this. */
 const LONGEST_WAIT_MS = 24 * HOUR
 
-/** When to try again after `tries` failures, null for never. `asked_ms` is what the receiver's Retry-After says. */
+/**
+ * When to try again after `tries` failures, or null for never. `asked_ms` is the time in the receiver's Retry-After
+ * header.
+ */
 export function retryAt(tries: number, asked_ms: number, now: number, random: () => number): number | null {
   const planned = RETRY_AFTER_MS[tries - 1]
   if (planned === undefined) return null
@@ -18,7 +21,7 @@ export function retryAt(tries: number, asked_ms: number, now: number, random: ()
 
 const FAILING_LIMIT_MS = 5 * 24 * HOUR
 
-/** Nothing but failure for five days: nobody is there. */
+/** After five days of failures without a success we give up. */
 export function hasFailedTooLong(failing_since: number, now: number): boolean {
   return now - failing_since >= FAILING_LIMIT_MS
 }

@@ -6,7 +6,7 @@ import type { Database } from '../../storage/database.ts'
 import { LISTENER_LIFE_MS, ListenerParams, ListenerReply } from './listener.ts'
 import * as listeners from './listener-store.ts'
 
-/** As many as a slow receiver can take, all at once, before the listener ends. */
+/** How many events one answer has, so that a slow receiver can handle them before the listener ends. */
 const BATCH = 10
 const LOOK_AGAIN_MS = 250
 const LONGEST_WAIT_MS = 5_000
@@ -52,7 +52,9 @@ export const getListener = operation({
       await sleep(Math.min(LOOK_AGAIN_MS, left))
     }
 
-    /** Not at every question: each time all nodes read anew who listens. */
+    /**
+     * The listener is not prolonged with every request, because each time all nodes must read the subscribers again.
+     */
     async function prolonged(): Promise<{ expires_at?: number }> {
       if (listener && listener.expires_at - now() > LISTENER_LIFE_MS / 2) return {}
       const until = now() + LISTENER_LIFE_MS
@@ -62,7 +64,7 @@ export const getListener = operation({
   },
 })
 
-/** Its agent's own security holds for what is heard of it. */
+/** The agent's own security applies to its events. */
 async function concernedAgent({ params }: { params: { listener_id: string } }, db: Database): Promise<string | null> {
   return (await listeners.find(db, params.listener_id))?.agent_id ?? null
 }

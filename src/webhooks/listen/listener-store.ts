@@ -31,7 +31,7 @@ export async function prolong(db: Database, id: string, expires_at: number): Pro
 
 type Heard = Pick<Delivery, 'id' | 'event_id' | 'event' | 'created_at'> & { body: string }
 
-/** What waits for the listener, oldest first. */
+/** The events that wait for the listener, oldest first. */
 export async function listHeard(db: Database, listener_id: string, limit: number): Promise<Heard[]> {
   const rows = await db
     .selectFrom('deliveries')
@@ -61,7 +61,7 @@ export async function markReceived(
     .execute()
 }
 
-/** Removes those that ended before `before`; what they heard is swept up after them. */
+/** Removes listeners that ended before `before`. Their deliveries are removed later. */
 export async function removeExpired(db: Database, before: number): Promise<number> {
   const { numDeletedRows } = await db.deleteFrom('listeners').where('expires_at', '<', before).executeTakeFirst()
   return Number(numDeletedRows)

@@ -6,7 +6,7 @@ import { CreateWebhookBody } from '../webhook.ts'
 
 const { agent_id, events } = CreateWebhookBody.shape
 
-/** How long a listener lasts after it was last asked. */
+/** How long a listener lives after the last request for its events. */
 export const LISTENER_LIFE_MS = 120_000
 
 export const CreateListenerBody = z.strictObject({ agent_id, events }).meta({ id: 'CreateListener' })
@@ -28,7 +28,10 @@ export const ListenerReply = z
   })
   .meta({ id: 'Listener' })
 
-/** Hears events as a webhook does, but has no address: whoever made it comes and asks. Ends when nobody has asked for a while. */
+/**
+ * A listener receives events as a webhook does, but has no address: a client asks for them. It ends when no client has
+ * asked for a while.
+ */
 export type Listener = {
   id: string
   agent_id: string | null
