@@ -9,11 +9,13 @@ import { dirname, join, resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { Client } from 'pg'
 import { findExecutable } from '../test/support/daemon.ts'
+import { PATIENCE } from '../test/support/patience.ts'
 import { startPostgres } from '../test/support/postgres.ts'
 import { redisEngine } from '../test/support/redis.ts'
 
-const TEST_LIMIT_MS = 60_000
-const RUN_LIMIT_MS = 15 * 60_000
+/** For a test, and for a whole `describe`: the slowest take a third of it. */
+const TEST_LIMIT_MS = 40_000 * PATIENCE
+const RUN_LIMIT_MS = 10 * 60_000 * PATIENCE
 const SIDE_BY_SIDE = 2
 /** More processes than run at once: whichever side is done first takes the next. */
 const PROCESSES = 8
@@ -106,7 +108,8 @@ function dealOut(paths, folder) {
   for (const [i, path] of paths.entries()) hands[i % hands.length].push(path)
   return hands.map((hand, i) => {
     const entry = join(folder, `${i + 1}.mjs`)
-    const modules = [...hand, join(root, 'test/support/left-open.ts')]
+    const support = (name) => join(root, 'test/support', name)
+    const modules = [support('begin.ts'), ...hand, support('left-open.ts')]
     writeFileSync(entry, modules.map((file) => `await import(${JSON.stringify(pathToFileURL(file).href)})\n`).join(''))
     return entry
   })

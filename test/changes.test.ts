@@ -6,10 +6,10 @@ import { announce } from '../src/storage/database.ts'
 import { openMemo } from '../src/storage/memo.ts'
 import { openStorage } from '../src/storage/open-storage.ts'
 import { listQueries } from './support/count-queries.ts'
-import { testPostgres } from './support/postgres.ts'
+import { freshPostgres } from './support/fresh-store.ts'
 import { createAgent, createKey } from './support/resources.ts'
-import { migrateDatabase, type Service, startService } from './support/service.ts'
-import { onBothStorages } from './support/storage.ts'
+import { type Service, startService } from './support/service.ts'
+import { onBothStores } from './support/store.ts'
 import { until } from './support/until.ts'
 
 /** Loads values that say how often each key was loaded. */
@@ -60,7 +60,7 @@ describe('a cache', () => {
   })
 })
 
-onBothStorages('what is remembered', (opened) => {
+onBothStores('what is remembered', (opened) => {
   test('is forgotten by the id that is announced; without one, all of its kind is', async () => {
     const { storage } = opened()
     const memo = openMemo(storage)
@@ -129,7 +129,7 @@ describe('two nodes on one PostgreSQL', () => {
   })
 
   test('one that was cut off has forgotten everything when it hears again', async (t) => {
-    const database = await testPostgres(migrateDatabase)
+    const database = await freshPostgres()
     const open = () => openStorage({ data: '', database: { url: database.url, poolSize: 2 } })
     const storage = await open()
     const other = await open()

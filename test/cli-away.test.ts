@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
-import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { join } from 'node:path'
 import { after, before, describe, test } from 'node:test'
+import { childEnv, startChild } from './support/child.ts'
 import { newShell, type Shell } from './support/cli.ts'
 import { type LocalServer, startLocalServer } from './support/local-server.ts'
 import { type Service, startService } from './support/service.ts'
@@ -156,12 +156,15 @@ describe('moorage invoke | head', () => {
 
   test('once nobody reads, the run is cancelled and nothing more is spent: exit code 0', async () => {
     const env = {
-      PATH: process.env['PATH'],
+      ...childEnv(),
       HOME: '/nonexistent',
       MOORAGE_URL: service.url,
       MOORAGE_API_KEY: service.admin,
     }
-    const child = spawn(process.execPath, [MAIN, 'invoke', 'endless', 'go'], { env, stdio: ['ignore', 'pipe', 'pipe'] })
+    const child = startChild(process.execPath, [MAIN, 'invoke', 'endless', 'go'], {
+      env,
+      stdio: ['ignore', 'pipe', 'pipe'],
+    })
     const ended = once(child, 'exit')
     let said = ''
     child.stderr.on('data', (chunk) => {
@@ -181,12 +184,12 @@ describe('moorage invoke | head', () => {
 
   test('whoever stops reading stderr misses only what is said there', async () => {
     const env = {
-      PATH: process.env['PATH'],
+      ...childEnv(),
       HOME: '/nonexistent',
       MOORAGE_URL: service.url,
       MOORAGE_API_KEY: service.admin,
     }
-    const child = spawn(process.execPath, [MAIN, 'invoke', 'hello', 'still there'], {
+    const child = startChild(process.execPath, [MAIN, 'invoke', 'hello', 'still there'], {
       env,
       stdio: ['ignore', 'pipe', 'pipe'],
     })

@@ -3,9 +3,10 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, describe, test } from 'node:test'
+import { childEnv } from './support/child.ts'
 import { newShell } from './support/cli.ts'
 import { type Service, startService } from './support/service.ts'
-import { type Answer, inTerminal, ROOT } from './support/terminal.ts'
+import { type Answer, inTerminal } from './support/terminal.ts'
 
 const CTRL_C = '\x03'
 const CTRL_D = '\x04'
@@ -31,10 +32,9 @@ describe('moorage chat in a terminal', () => {
   /** What stood on the screen when it was over, without the receipts. */
   const chat = async (...answers: Answer[]) => {
     const env = {
-      PATH: process.env['PATH'] ?? '',
+      ...childEnv(),
       HOME: folder,
       NO_COLOR: '1',
-      NODE_COMPILE_CACHE: join(ROOT, 'node_modules/.cache/compile'),
       MOORAGE_URL: service.url,
       MOORAGE_API_KEY: service.admin,
     }

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
-import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { before, describe, test } from 'node:test'
+import { startChild } from './support/child.ts'
 import { shellOfAdmin, shellOfNobody } from './support/cli.ts'
 import { type Authenticator, enrol } from './support/mfa.ts'
 
@@ -65,7 +65,7 @@ describe('moorage and which service it works on', () => {
     const clone = join(shell().folder, 'clone')
     for (const folder of [person, clone]) mkdirSync(folder)
     const env = { INIT_CWD: person, npm_package_name: 'moorage', npm_lifecycle_event: 'moorage' }
-    const child = spawn(process.execPath, [MAIN, 'init', 'afar'], { cwd: clone, env, stdio: 'ignore' })
+    const child = startChild(process.execPath, [MAIN, 'init', 'afar'], { cwd: clone, env, stdio: 'ignore' })
     assert.deepEqual(await once(child, 'exit'), [0, null])
     assert.match(readFileSync(join(person, 'agent.yaml'), 'utf8'), /^name: afar$/m)
   })

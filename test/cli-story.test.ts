@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict'
-import { spawn } from 'node:child_process'
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { text as readAll } from 'node:stream/consumers'
 import { after, before, describe, test } from 'node:test'
 import { codeAt, stepAt } from '../src/security/one-time-code.ts'
+import { childEnv, startChild } from './support/child.ts'
 import { type Answer, inScript, inTerminal, ROOT, startHere, type Way } from './support/terminal.ts'
 
 const WAYS: [string, Way, boolean][] = [
@@ -21,9 +21,8 @@ for (const [where, way, isTerminal] of WAYS) {
     before(async () => {
       folder = mkdtempSync(join(tmpdir(), 'moorage-story-'))
       env = {
-        PATH: process.env['PATH'] ?? '',
+        ...childEnv(),
         HOME: join(folder, 'home'),
-        NODE_COMPILE_CACHE: join(ROOT, 'node_modules/.cache/compile'),
         LOG_LEVEL: 'warn',
       }
       service = await startHere(folder, env)
@@ -131,14 +130,14 @@ for (const [where, way, isTerminal] of WAYS) {
 
 describe('moorage --help', () => {
   test('comes within 100 ms of bare Node', async () => {
-    const env = { PATH: process.env['PATH'] ?? '', NODE_COMPILE_CACHE: join(ROOT, 'node_modules/.cache/compile') }
+    const env = { ...childEnv() }
     // Time of the processor, and the best of several: what else the machine does is not our matter.
     const tell = 'process.on("exit",()=>{const{user,system}=process.cpuUsage();process.stderr.write(`${user+system}`)})'
     const best = async (args: string[]) => {
       const times: number[] = []
       for (let i = 0; i < 5; i++) {
         const all = ['--import', `data:text/javascript,${tell}`, ...args]
-        const child = spawn(process.execPath, all, { env, stdio: ['ignore', 'ignore', 'pipe'] })
+        const child = startChild(process.execPath, all, { env, stdio: ['ignore', 'ignore', 'pipe'] })
         times.push(Number(await readAll(child.stderr)) / 1000)
       }
       return Math.min(...times)

@@ -11,6 +11,7 @@ import { createLog } from '../src/lib/log.ts'
 import { newKey } from '../src/security/key-format.ts'
 import { codeAt, stepAt } from '../src/security/one-time-code.ts'
 import { AuthSettings, SecuritySettings } from '../src/security/security-settings.ts'
+import { childEnv } from './support/child.ts'
 import { type Block, type Command, openShell, readCommands, readSections } from './support/doc-samples.ts'
 import {
   type IdentityProviderServer,
@@ -86,7 +87,7 @@ describe('docs/security.md', () => {
         `moorage() { env -u KEY '${process.execPath}' '${at('src/cli/main.ts')}' "$@"; }`,
       ].join('\n')
       const shell = openShell(folder, prelude, {
-        PATH: process.env['PATH'] ?? '',
+        ...childEnv(),
         HOME: folder,
         URL: app.url,
         KEY,

@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict'
-import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, describe, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
+import { childEnv, startChild } from './support/child.ts'
 import { unusedPort } from './support/daemon.ts'
 import { type Block, codeBlocks, commandsOf, openBash, ROOT, readDoc } from './support/docs.ts'
 import { type LocalServer, startLocalServer } from './support/local-server.ts'
@@ -45,7 +45,6 @@ async function openReader(service: Service, receiver: LocalServer): Promise<Read
   const root = fileURLToPath(ROOT)
   const bash = openBash(folder, {
     HOME: folder,
-    NODE_COMPILE_CACHE: join(root, 'node_modules/.cache/compile'),
     URL: url,
     KEY: key,
     MOORAGE_URL: url,
@@ -123,8 +122,8 @@ type Tide = { url: string; close(): void }
 
 /** The tool of the quick start, as its example has it. */
 async function startTide(): Promise<Tide> {
-  const child = spawn(process.execPath, [fileURLToPath(new URL('examples/tide/tide.ts', ROOT))], {
-    env: { PORT: '0' },
+  const child = startChild(process.execPath, [fileURLToPath(new URL('examples/tide/tide.ts', ROOT))], {
+    env: { ...childEnv(), PORT: '0' },
     stdio: ['ignore', 'pipe', 'inherit'],
   })
   const [told] = await once(child.stdout, 'data')
@@ -136,11 +135,11 @@ for (const doc of DOCS) {
   describe(`the samples of ${doc}`, () => {
     let service: Service
     let receiver: LocalServer
-    let tide: Tide
+    let tide: Tide | undefined
     let reader: Reader
     before(async () => {
       receiver = await startLocalServer((_request, response) => response.end())
-      tide = await startTide()
+      tide = readDoc(doc).includes(TIDE) ? await startTide() : undefined
       service = await startService('sqlite', settingsOf(doc))
       reader = await openReader(service, receiver)
     })
@@ -148,7 +147,7 @@ for (const doc of DOCS) {
       reader.close()
       await service.stop()
       await receiver.close()
-      tide.close()
+      tide?.close()
     })
 
     test('work, one after the other', async () => {
@@ -157,7 +156,7 @@ for (const doc of DOCS) {
       for (const block of blocks) {
         if (block.language === 'sh') await reader.perform(block, doc)
         if (block.language === 'yaml' && block.code.startsWith('name:')) {
-          writeFileSync(join(await reader.folder(), 'agent.yaml'), block.code.replaceAll(TIDE, tide.url))
+          writeFileSync(join(await reader.folder(), 'agent.yaml'), block.code.replaceAll(TIDE, tide?.url ?? TIDE))
         }
       }
       if (doc !== 'docs/quick-start.md') return
@@ -178,14 +177,14 @@ describe('the first commands of README.md', () => {
     assert.deepEqual(commandsOf(start?.code ?? ''), ['git clone <this repository> moorage', 'cd moorage', 'npm start'])
     const folder = mkdtempSync(join(tmpdir(), 'moorage-readme-'))
     const env = {
-      PATH: process.env['PATH'] ?? '',
+      ...childEnv(),
       HOME: folder,
       PORT: String(await unusedPort()),
       MOORAGE_DATA: join(folder, 'data'),
       LOG_LEVEL: 'error',
     }
     // A group of its own: npm is not the service, only the one who started it.
-    const child = spawn('npm', ['start'], { cwd: ROOT, env, detached: true, stdio: ['ignore', 'pipe', 'inherit'] })
+    const child = startChild('npm', ['start'], { cwd: ROOT, env, detached: true, stdio: ['ignore', 'pipe', 'inherit'] })
     t.after(async () => {
       const exited = once(child, 'exit')
       process.kill(-(child.pid ?? 0), 'SIGTERM')

@@ -7,6 +7,7 @@ import { after, before, describe, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { createClient } from '../sdk/client.ts'
+import { childEnv } from './support/child.ts'
 import { codeBlocks, ROOT, readDoc } from './support/docs.ts'
 import { type Service, startService } from './support/service.ts'
 
@@ -24,11 +25,11 @@ describe('the examples', () => {
       mode: 0o755,
     })
     env = {
+      ...childEnv(),
       PATH: [folder, process.env['PATH']].join(delimiter),
       HOME: folder,
       MOORAGE_URL: service.url,
       MOORAGE_API_KEY: service.admin,
-      NODE_COMPILE_CACHE: join(root, 'node_modules/.cache/compile'),
     }
   })
   after(async () => {
@@ -42,7 +43,7 @@ describe('the examples', () => {
     assert.match((await run(script, ['first'])).stderr, /production serves [0-9a-f]{12} of berths/)
     assert.match((await run(script, ['again'])).stderr, /production serves [0-9a-f]{12} of berths already/)
     // An alias of the reader's shell is not known to a script.
-    const bare = { ...env, PATH: process.env['PATH'] ?? '' }
+    const bare = { ...env, ...childEnv() }
     assert.match((await promisify(execFile)(script, ['third'], { env: bare })).stderr, /of berths already/)
     const client = createClient({ url: service.url, key: service.admin })
     const { data } = await client.deployments.list('berths')

@@ -10,15 +10,15 @@ import { localFetch } from '../src/cli/connect/local-store.ts'
 import { loadConfig } from '../src/config.ts'
 import { createLog } from '../src/lib/log.ts'
 import { newKey } from '../src/security/key-format.ts'
-import { testPostgres } from './support/postgres.ts'
-import { ENGINES, migrateDatabase } from './support/service.ts'
+import { freshPostgres } from './support/fresh-store.ts'
+import { ENGINES } from './support/service.ts'
 
 for (const engine of ENGINES) {
   describe(`the first start of a service on ${engine}`, () => {
     /** A store that somebody on the host has used, but that no service has served yet. */
     async function withFreshStore(story: (env: Record<string, string>) => Promise<void>) {
       const home = await mkdtemp(join(tmpdir(), 'moorage-first-'))
-      const database = engine === 'postgres' ? await testPostgres(migrateDatabase) : undefined
+      const database = engine === 'postgres' ? await freshPostgres() : undefined
       const env = { MOORAGE_DATA: join(home, 'data'), PORT: '0', ...(database && { DATABASE_URL: database.url }) }
       try {
         await story(env)

@@ -8,13 +8,13 @@ import type { JournalEntry } from '../src/storage/journal/entry.ts'
 import { BacklogFullError, openJournal } from '../src/storage/journal/journal.ts'
 import { openStorage, type Storage } from '../src/storage/open-storage.ts'
 import { countQueries } from './support/count-queries.ts'
-import { testPostgres } from './support/postgres.ts'
-import { migrateDatabase, onBothEngines } from './support/service.ts'
-import { onBothStorages, type TestStorage } from './support/storage.ts'
+import { freshPostgres } from './support/fresh-store.ts'
+import { onBothEngines } from './support/service.ts'
+import { onBothStores, type Store } from './support/store.ts'
 
 const SETTINGS = { table: 'settings', columns: ['name', 'value'] } as const
 
-onBothStorages('the journal', (opened) => {
+onBothStores('the journal', (opened) => {
   const open = (backlog = 10_000) => openJournal(opened().storage, { backlog })
   const entry = (name: string, more: Partial<JournalEntry> = {}): JournalEntry => ({
     writes: [{ into: SETTINGS, row: [name, 'written'] }],
@@ -176,7 +176,7 @@ onBothStorages('the journal', (opened) => {
   })
 })
 
-onBothStorages('transactions', (opened) => {
+onBothStores('transactions', (opened) => {
   test('of many at once those that fail leave nothing, and the others stay', async () => {
     const { storage } = opened()
     const count = await countingCommits(opened())
@@ -254,7 +254,7 @@ describe('a backlog that is full', () => {
 
 describe('two databases in one process', () => {
   test('each has the column types of its own', async () => {
-    const databases = await Promise.all([testPostgres(migrateDatabase), testPostgres(migrateDatabase)])
+    const databases = await Promise.all([freshPostgres(), freshPostgres()])
     const storages = await Promise.all(
       databases.map(({ url }) => openStorage({ data: '', database: { url, poolSize: 1 } })),
     )
@@ -276,12 +276,12 @@ describe('two databases in one process', () => {
   })
 })
 
-async function rowsOf({ storage: { db } }: TestStorage, prefix: string): Promise<{ name: string }[]> {
+async function rowsOf({ storage: { db } }: Store, prefix: string): Promise<{ name: string }[]> {
   return db.selectFrom('settings').select('name').where('name', 'like', `${prefix}%`).orderBy('name').execute()
 }
 
 /** Counts the transactions that wrote the rows with a prefix: by PostgreSQL's own mark on each row, or in SQLite's log. */
-async function countingCommits(opened: TestStorage): Promise<(prefix: string) => Promise<number>> {
+async function countingCommits(opened: Store): Promise<(prefix: string) => Promise<number>> {
   if (opened.engine === 'sqlite') {
     const before = await walCommits(opened)
     return async () => (await walCommits(opened)) - before
@@ -295,8 +295,10 @@ async function countingCommits(opened: TestStorage): Promise<(prefix: string) =>
 }
 
 /** https://sqlite.org/fileformat2.html#walformat: the frame that ends a transaction carries the size of the database. */
-async function walCommits({ data }: TestStorage): Promise<number> {
+async function walCommits({ data }: Store): Promise<number> {
   const log = await readFile(join(data, 'moorage.db-wal'))
+  // Nothing was written since the file was opened.
+  if (log.length === 0) return 0
   const pageSize = log.readUInt32BE(8)
   const salt = log.subarray(16, 24)
   let commits = 0

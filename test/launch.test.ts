@@ -1,11 +1,12 @@
 import assert from 'node:assert/strict'
-import { type ChildProcess, spawn } from 'node:child_process'
+import { type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 import { copyFile, mkdir, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { delimiter, join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { after, before, describe, test } from 'node:test'
+import { startChild } from './support/child.ts'
 import { until } from './support/until.ts'
 
 const PRETEND_NODE_20 = `data:text/javascript,Object.defineProperty(process.versions,'node',{value:'20.0.0'})`
@@ -101,7 +102,7 @@ describe('scripts/launch.mjs on a fresh clone', () => {
   })
 
   test('installs once when two start at the same time, even after one that was killed', async () => {
-    const dead = spawn(process.execPath, ['-e', ''])
+    const dead = startChild(process.execPath, ['-e', ''])
     await once(dead, 'exit')
     await mkdir(join(folder, '.moorage-installing'))
     await writeFile(join(folder, '.moorage-installing', String(dead.pid)), '')
@@ -152,7 +153,7 @@ describe('npm start', () => {
   test('ends with the service when it is told to stop, and not before', async (t) => {
     const home = await mkdtemp(join(tmpdir(), 'moorage-npm-'))
     const env = { ...process.env, MOORAGE_DATA: join(home, 'data'), PORT: '0', LOG_LEVEL: 'info' }
-    const npm = spawn('npm', ['start'], { cwd: join(import.meta.dirname, '..'), env, detached: true })
+    const npm = startChild('npm', ['start'], { cwd: join(import.meta.dirname, '..'), env, detached: true })
     t.after(async () => {
       endGroup(npm)
       await rm(home, { recursive: true, force: true })
@@ -205,7 +206,7 @@ function nodePackage(): string {
 
 function launch(folder: string, args: string[], nodeOptions = '') {
   const path = [join(folder, 'tools'), process.env['PATH']].join(delimiter)
-  return spawn(process.execPath, [join(folder, 'scripts/launch.mjs'), 'target.ts', ...args], {
+  return startChild(process.execPath, [join(folder, 'scripts/launch.mjs'), 'target.ts', ...args], {
     cwd: folder,
     env: { PATH: path, NODE_OPTIONS: nodeOptions },
     stdio: ['ignore', 'pipe', 'pipe'],

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { type ChildProcess, execFileSync, type StdioOptions, spawn } from 'node:child_process'
+import { type ChildProcess, execFileSync, type StdioOptions } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
 import { closeSync, constants, existsSync, mkdtempSync, openSync, readFileSync, readSync, rmSync } from 'node:fs'
@@ -8,6 +8,7 @@ import { join } from 'node:path'
 import { describe, type TestContext, test } from 'node:test'
 import { setTimeout as delay } from 'node:timers/promises'
 import { newKey } from '../src/security/key-format.ts'
+import { childEnv, endWithUs, startChild } from './support/child.ts'
 import { unusedPort } from './support/daemon.ts'
 import { until } from './support/until.ts'
 
@@ -34,7 +35,7 @@ const PROGRAM = `
 `
 
 function program(t: TestContext, stdio: StdioOptions, { format = 'json' } = {}): ChildProcess {
-  const child = spawn(process.execPath, ['--input-type=module-typescript', '-e', PROGRAM, format], { stdio })
+  const child = startChild(process.execPath, ['--input-type=module-typescript', '-e', PROGRAM, format], { stdio })
   t.after(() => child.kill('SIGKILL'))
   return child
 }
@@ -101,7 +102,7 @@ describe('a log that nobody reads', () => {
     const alive = join(mkdtempSync(join(tmpdir(), 'moorage-terminal-')), 'alive')
     t.after(() => rmSync(join(alive, '..'), { recursive: true }))
     const command = `exec "$NODE" --input-type=module-typescript -e "$PROGRAM" pretty > "$ALIVE"`
-    const terminal = spawn('script', ['-qfc', command, '/dev/null'], {
+    const terminal = startChild('script', ['-qfc', command, '/dev/null'], {
       env: { ...process.env, NODE: process.execPath, PROGRAM, ALIVE: alive, SHELL: '/bin/sh' },
       stdio: ['pipe', 'pipe', 'ignore'],
     })
@@ -109,6 +110,7 @@ describe('a log that nobody reads', () => {
     // Nobody reads what the terminal shows: `script` stops, and what it shows stays in the terminal.
     const heard = () => (existsSync(alive) ? readFileSync(alive, 'utf8') : '')
     const pid = await until('the program is through', () => /alive (\d+)/.exec(heard())?.[1])
+    endWithUs(Number(pid))
     t.after(() => endQuietly(Number(pid)))
 
     // The terminal is closed.
@@ -125,8 +127,8 @@ describe('a service whose log nobody reads', () => {
   for (const gone of ['stdout', 'stderr'] as const) {
     test(`goes on when the reader of ${gone} is gone, and stops when told`, async (t) => {
       const home = mkdtempSync(join(tmpdir(), 'moorage-unread-'))
-      const env = { PATH: process.env['PATH'] ?? '', MOORAGE_DATA: join(home, 'data'), PORT: '0', LOG_LEVEL: 'info' }
-      const child = spawn(process.execPath, [MAIN], { cwd: home, env, stdio: ['ignore', 'pipe', 'pipe'] })
+      const env = { ...childEnv(), MOORAGE_DATA: join(home, 'data'), PORT: '0', LOG_LEVEL: 'info' }
+      const child = startChild(process.execPath, [MAIN], { cwd: home, env, stdio: ['ignore', 'pipe', 'pipe'] })
       t.after(() => {
         child.kill('SIGKILL')
         rmSync(home, { recursive: true, force: true })
@@ -147,14 +149,14 @@ describe('a service whose log nobody reads', () => {
     const port = String(await unusedPort())
     const key = newKey(randomBytes)
     const env = {
-      PATH: process.env['PATH'] ?? '',
+      ...childEnv(),
       HOME: home,
       MOORAGE_DATA: join(home, 'data'),
       MOORAGE_BOOTSTRAP_KEY: key,
       PORT: port,
     }
     const start = [join(ROOT, 'src/cli/main.ts'), 'start']
-    const child = spawn(process.execPath, start, { cwd: home, env, stdio: ['ignore', 'pipe', 'pipe'] })
+    const child = startChild(process.execPath, start, { cwd: home, env, stdio: ['ignore', 'pipe', 'pipe'] })
     t.after(() => {
       child.kill('SIGKILL')
       rmSync(home, { recursive: true, force: true })
@@ -175,7 +177,7 @@ describe('a service whose log nobody reads', () => {
 
   test('goes on when its terminal is closed, and stops when told', async (t) => {
     const home = mkdtempSync(join(tmpdir(), 'moorage-terminal-'))
-    const terminal = spawn('script', ['-qfc', `echo "pid $$"; exec "$NODE" "$MAIN"`, '/dev/null'], {
+    const terminal = startChild('script', ['-qfc', `echo "pid $$"; exec "$NODE" "$MAIN"`, '/dev/null'], {
       cwd: home,
       env: {
         ...process.env,
@@ -197,6 +199,7 @@ describe('a service whose log nobody reads', () => {
     })
     const url = await until('it says where it is', () => /URL +(http\S+)/.exec(shown)?.[1])
     const pid = Number(/pid (\d+)/.exec(shown)?.[1])
+    endWithUs(pid)
     t.after(() => endQuietly(pid))
 
     terminal.kill('SIGKILL')

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
-import { spawn } from 'node:child_process'
 import { describe, type TestContext, test } from 'node:test'
 import { createLog, type Logger } from '../src/lib/log.ts'
+import { startChild } from './support/child.ts'
 import { until } from './support/until.ts'
 
 /** A process that writes its log to a pipe, says so on stdout, and then does nothing for a long time. */
@@ -12,7 +12,7 @@ function logging(t: TestContext, calls: string) {
     ${calls}
     setInterval(() => {}, 60_000)
     process.stdout.write('said')`
-  const child = spawn(process.execPath, ['--input-type=module-typescript', '-e', program])
+  const child = startChild(process.execPath, ['--input-type=module-typescript', '-e', program])
   t.after(() => child.kill('SIGKILL'))
   let lines = ''
   let saidAt = 0

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
-import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { dirname, join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { describe, test } from 'node:test'
+import { childEnv, startChild } from './support/child.ts'
 import { startChildService } from './support/child-service.ts'
 import { newShell } from './support/cli.ts'
 import { namesOf } from './support/resources.ts'
@@ -12,8 +12,8 @@ const START = [join(import.meta.dirname, '../src/cli/main.ts'), 'start', '--port
 
 /** What `moorage start` says and ends with; it is not expected to stay. */
 async function startOn(data: string) {
-  const env = { PATH: process.env['PATH'] ?? '', MOORAGE_DATA: data, HOME: dirname(data) }
-  const child = spawn(process.execPath, START, { cwd: dirname(data), env, stdio: ['ignore', 'ignore', 'pipe'] })
+  const env = { ...childEnv(), MOORAGE_DATA: data, HOME: dirname(data) }
+  const child = startChild(process.execPath, START, { cwd: dirname(data), env, stdio: ['ignore', 'ignore', 'pipe'] })
   const [stderr, [code]] = await Promise.all([text(child.stderr), once(child, 'exit')])
   return { code, stderr }
 }

@@ -7,8 +7,7 @@ import { announce } from '../src/storage/database.ts'
 import { isPassing } from '../src/storage/failures.ts'
 import { openMemo } from '../src/storage/memo.ts'
 import { openStorage } from '../src/storage/open-storage.ts'
-import { testPostgres } from './support/postgres.ts'
-import { migrateDatabase } from './support/service.ts'
+import { freshPostgres } from './support/fresh-store.ts'
 import { until } from './support/until.ts'
 
 /** No packet arrives any more, and nobody says so: the network's way to fail that no socket notices. */
@@ -76,7 +75,7 @@ describe('a network to PostgreSQL that falls silent', () => {
 })
 
 async function openBehindProxy(t: TestContext) {
-  const database = await testPostgres(migrateDatabase)
+  const database = await freshPostgres()
   const network = await startProxy(new URL(database.url))
   const storage = await openStorage({
     data: '',

@@ -23,7 +23,7 @@ onBothEngines(
             const reply = await service().call(operation.method, path, { body, headers })
             assert.ok(reply.status < 500, `${reply.text}\n${service().log().split('\n').slice(-3).join('\n')}`)
           }),
-          { numRuns: RUNS, interruptAfterTimeLimit: 20_000 },
+          { numRuns: RUNS },
         )
       })
     }

@@ -6,10 +6,10 @@ import * as invocations from '../src/invocations/store.ts'
 import type { Database } from '../src/storage/database.ts'
 import { CLAIMS } from '../src/storage/leases/claims.ts'
 import { endLeases, renew } from '../src/storage/leases/lease.ts'
-import { onBothStorages } from './support/storage.ts'
+import { onBothStores } from './support/store.ts'
 
 /** What looks at a table again and again must not read all of it. */
-onBothStorages('a query that comes back every few seconds', (opened) => {
+onBothStores('a query that comes back every few seconds', (opened) => {
   test('renewing the claims of running requests goes by primary key', async () => {
     const held = ['a', 'b'].map((key) => ({ key: ['key_1', key], owner: `owner-${key}`, until: 0 }))
     const plan = await planOf((db) => renew(db, CLAIMS, held, 1))

@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict'
-import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { connect } from 'node:net'
 import { after, before, describe, test } from 'node:test'
 import { setTimeout as delay } from 'node:timers/promises'
 import { Redis } from 'ioredis'
 import { Client } from 'pg'
+import { startChild } from './support/child.ts'
 import { type PostgresServer, startPostgres, testPostgres } from './support/postgres.ts'
 import { type RedisServer, redisEngine, startRedis, testRedis } from './support/redis.ts'
 
@@ -103,7 +103,7 @@ describe('a server that a test started', () => {
       console.log((await startRedis()).url)
       setInterval(() => {}, 1000)
     `
-    const child = spawn(process.execPath, ['--input-type=module', '-e', program], {
+    const child = startChild(process.execPath, ['--input-type=module', '-e', program], {
       stdio: ['ignore', 'pipe', 'inherit'],
     })
     const [url] = await once(child.stdout, 'data')

@@ -5,14 +5,13 @@ import { test } from 'node:test'
 import { newKey } from '../src/security/key-format.ts'
 import { startBalancer } from './support/balancer.ts'
 import { startChildService } from './support/child-service.ts'
-import { testPostgres } from './support/postgres.ts'
-import { migrateDatabase } from './support/service.ts'
+import { freshPostgres } from './support/fresh-store.ts'
 import { until } from './support/until.ts'
 
 const CLIENTS = 50
 
 test('a node behind a load balancer is restarted while 50 clients keep it busy: no request fails, no connection is reset', async (t) => {
-  const database = await testPostgres(migrateDatabase)
+  const database = await freshPostgres()
   const settings = {
     DATABASE_URL: database.url,
     MOORAGE_MASTER_KEY: randomBytes(32).toString('base64'),

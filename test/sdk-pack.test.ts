@@ -6,6 +6,7 @@ import { join } from 'node:path'
 import { after, before, describe, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
+import { childEnv } from './support/child.ts'
 import { codeBlocks, readDoc } from './support/docs.ts'
 import { type Service, startService } from './support/service.ts'
 
@@ -21,7 +22,7 @@ describe('npm pack ./sdk', () => {
     folder = mkdtempSync(join(tmpdir(), 'moorage-pack-'))
     project = join(folder, 'another-project')
     mkdirSync(project)
-    const env = { PATH: process.env['PATH'] ?? '', HOME: folder }
+    const env = { ...childEnv(), HOME: folder }
     await run('npm', ['pack', './sdk', '--pack-destination', folder], { cwd: root, env })
     writeFileSync(join(project, 'package.json'), '{ "type": "module" }')
     await run('npm', ['install', '--offline', join(folder, 'moorage-sdk-0.1.0.tgz')], { cwd: project, env })

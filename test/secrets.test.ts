@@ -1,5 +1,4 @@
 import assert from 'node:assert/strict'
-import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { chmodSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -9,6 +8,7 @@ import { after, describe, test } from 'node:test'
 import { constantTimeEqual, sha256 } from '../src/security/digest.ts'
 import { keyring, loadMasterKey, masterKeyFingerprint } from '../src/security/keyring.ts'
 import { covers, coversAll, Permission, permissionsOf } from '../src/security/permissions.ts'
+import { startChild } from './support/child.ts'
 
 const masterKey = Buffer.from('000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f', 'hex')
 
@@ -141,7 +141,9 @@ describe('master key', () => {
         process.stdin.destroy()
       })
       process.stderr.write('ready')`
-    const children = Array.from({ length: 4 }, () => spawn(process.execPath, ['--input-type=module', '-e', script]))
+    const children = Array.from({ length: 4 }, () =>
+      startChild(process.execPath, ['--input-type=module', '-e', script]),
+    )
     await Promise.all(children.map((child) => once(child.stderr, 'data')))
     for (const child of children) child.stdin.write('go')
     const keys = await Promise.all(children.map((child) => text(child.stdout)))

@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict'
-import { spawn } from 'node:child_process'
 import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { describe, type TestContext, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
+import { childEnv, startChild } from './support/child.ts'
 import { tlsFile } from './support/tls.ts'
 
 const MAIN = fileURLToPath(new URL('../src/main.ts', import.meta.url))
@@ -17,7 +17,7 @@ async function start(t: TestContext, yaml: string, env: Record<string, string> =
   const folder = mkdtempSync(join(tmpdir(), 'moorage-start-'))
   t.after(() => rmSync(folder, { recursive: true }))
   writeFileSync(join(folder, 'moorage.yaml'), yaml)
-  const child = spawn(process.execPath, [MAIN], { cwd: folder, env: { PATH: process.env['PATH'], PORT: '0', ...env } })
+  const child = startChild(process.execPath, [MAIN], { cwd: folder, env: { ...childEnv(), PORT: '0', ...env } })
   // Whatever starts by mistake must not hold up the test.
   const guard = setTimeout(() => child.kill('SIGKILL'), 20_000)
   const code = new Promise<number | null>((resolve) => child.on('exit', resolve))

@@ -7,8 +7,8 @@ import { type RawBuilder, sql } from 'kysely'
 import { openStorage, type Storage } from '../src/storage/open-storage.ts'
 import { ReadTimeoutError } from '../src/storage/read-limits.ts'
 import { newAgent } from './support/agents.ts'
-import { testPostgres } from './support/postgres.ts'
-import { ENGINES, type Engine, migrateDatabase, withService } from './support/service.ts'
+import { freshPostgres } from './support/fresh-store.ts'
+import { ENGINES, type Engine, withService } from './support/service.ts'
 import { until } from './support/until.ts'
 
 const PATIENCE = { timeout: 20_000 }
@@ -104,7 +104,7 @@ async function withStorage(
   story: (storage: Storage) => Promise<void>,
 ): Promise<void> {
   const data = await mkdtemp(join(tmpdir(), 'moorage-test-'))
-  const database = engine === 'postgres' ? await testPostgres(migrateDatabase) : undefined
+  const database = engine === 'postgres' ? await freshPostgres() : undefined
   const storage = await openStorage({ data, database: { url: database?.url, poolSize: 5, ...limits } })
   try {
     await story(storage)

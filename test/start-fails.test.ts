@@ -10,8 +10,8 @@ import { startApp } from '../src/app.ts'
 import { loadConfig } from '../src/config.ts'
 import { createLog } from '../src/lib/log.ts'
 import { newKey } from '../src/security/key-format.ts'
-import { testPostgres } from './support/postgres.ts'
-import { ENGINES, type Engine, migrateDatabase, type Settings } from './support/service.ts'
+import { freshPostgres } from './support/fresh-store.ts'
+import { ENGINES, type Engine, type Settings } from './support/service.ts'
 import { tlsFile } from './support/tls.ts'
 import { until } from './support/until.ts'
 
@@ -19,7 +19,7 @@ import { until } from './support/until.ts'
 async function prepare(t: TestContext, engine: Engine, settings: Settings) {
   const home = mkdtempSync(join(tmpdir(), 'moorage-start-'))
   t.after(() => rmSync(home, { recursive: true, force: true }))
-  const database = engine === 'postgres' ? await testPostgres(migrateDatabase) : undefined
+  const database = engine === 'postgres' ? await freshPostgres() : undefined
   t.after(() => database?.drop())
   const env = {
     MOORAGE_DATA: join(home, 'data'),

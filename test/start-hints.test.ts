@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
-import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { dirname, join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { describe, test } from 'node:test'
+import { childEnv, startChild } from './support/child.ts'
 import { startChildService } from './support/child-service.ts'
 import { newShell } from './support/cli.ts'
 
@@ -14,8 +14,8 @@ describe('what a start prints', () => {
     const service = await startChildService(t, 'sqlite')
     const { port } = new URL(service.url())
     const home = dirname(service.data)
-    const env = { PATH: process.env['PATH'] ?? '', MOORAGE_DATA: join(home, 'other'), PORT: port, LOG_LEVEL: 'error' }
-    const child = spawn(process.execPath, [MAIN], { cwd: home, env, stdio: ['ignore', 'ignore', 'pipe'] })
+    const env = { ...childEnv(), MOORAGE_DATA: join(home, 'other'), PORT: port, LOG_LEVEL: 'error' }
+    const child = startChild(process.execPath, [MAIN], { cwd: home, env, stdio: ['ignore', 'ignore', 'pipe'] })
     const [stderr, [code]] = await Promise.all([text(child.stderr), once(child, 'exit')])
     assert.equal(code, 1)
     assert.match(stderr, /EADDRINUSE.*\n.*PORT=\d+ npm start/)

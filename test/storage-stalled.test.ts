@@ -6,8 +6,8 @@ import { describe, test } from 'node:test'
 import { sql } from 'kysely'
 import { isPassing } from '../src/storage/failures.ts'
 import { openStorage, type Storage } from '../src/storage/open-storage.ts'
-import { testPostgres } from './support/postgres.ts'
-import { ENGINES, type Engine, migrateDatabase } from './support/service.ts'
+import { freshPostgres } from './support/fresh-store.ts'
+import { ENGINES, type Engine } from './support/service.ts'
 import { until } from './support/until.ts'
 
 /** PostgreSQL's other end may be slow to answer while much else is tested. */
@@ -117,7 +117,7 @@ async function openTransactions({ db }: Storage): Promise<number> {
 
 async function withStorage(engine: Engine, story: (storage: Storage) => Promise<void>): Promise<void> {
   const data = await mkdtemp(join(tmpdir(), 'moorage-test-'))
-  const database = engine === 'postgres' ? await testPostgres(migrateDatabase) : undefined
+  const database = engine === 'postgres' ? await freshPostgres() : undefined
   const storage = await openStorage({
     data,
     database: { url: database?.url, poolSize: 5, silentMs: WITHIN_MS[engine] },

@@ -21,7 +21,7 @@ import {
   type Service,
   withService,
 } from './support/service.ts'
-import { onBothStorages } from './support/storage.ts'
+import { onBothStores } from './support/store.ts'
 import { until } from './support/until.ts'
 
 for (const engine of ENGINES) {
@@ -71,7 +71,7 @@ for (const engine of ENGINES) {
   })
 }
 
-onBothStorages('changes that nodes must hear of', (opened) => {
+onBothStores('changes that nodes must hear of', (opened) => {
   test('are told once the transaction is committed, and never when it is not', async () => {
     const { storage, engine } = opened()
     const heard: string[] = []

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { type ChildProcess, spawn } from 'node:child_process'
+import { type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -9,6 +9,7 @@ import { describe, type TestContext, test } from 'node:test'
 import { pathToFileURL } from 'node:url'
 import { isGenuine, isSigned } from '../examples/webhook-receiver/verify.ts'
 import { newWebhookSecret, signDelivery } from '../src/webhooks/signature.ts'
+import { childEnv, startChild } from './support/child.ts'
 import { findExecutable } from './support/daemon.ts'
 import { startService } from './support/service.ts'
 import { until } from './support/until.ts'
@@ -96,7 +97,7 @@ describe('the code in docs/webhooks.md', () => {
 import json, sys
 secret, cases = json.load(sys.stdin)
 print(json.dumps([is_genuine(sent["headers"], sent["body"].encode(), secret) for sent in cases]))`
-    const child = spawn(python ?? 'python3', ['-c', program], { stdio: ['pipe', 'pipe', 'inherit'] })
+    const child = startChild(python ?? 'python3', ['-c', program], { stdio: ['pipe', 'pipe', 'inherit'] })
     child.stdin.end(JSON.stringify([secret, cases()]))
     assert.deepEqual(JSON.parse(await text(child.stdout)), [true, false, false])
   })
@@ -154,8 +155,8 @@ for (const { name, command, skip } of languages) {
 }
 
 async function startReceiver(t: TestContext, command: string, file: string, secrets: string) {
-  const env = { PATH: process.env['PATH'] ?? '', PORT: '0', WEBHOOK_SECRET: secrets, PYTHONDONTWRITEBYTECODE: '1' }
-  const child: ChildProcess = spawn(command, [file], { env, stdio: ['ignore', 'pipe', 'inherit'] })
+  const env = { ...childEnv(), PORT: '0', WEBHOOK_SECRET: secrets, PYTHONDONTWRITEBYTECODE: '1' }
+  const child: ChildProcess = startChild(command, [file], { env, stdio: ['ignore', 'pipe', 'inherit'] })
   t.after(async () => {
     const ended = once(child, 'exit')
     if (child.kill('SIGKILL')) await ended

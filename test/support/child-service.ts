@@ -1,4 +1,4 @@
-import { type ChildProcess, spawn } from 'node:child_process'
+import { type ChildProcess } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
 import { mkdtemp, rm } from 'node:fs/promises'
@@ -8,7 +8,8 @@ import type { TestContext } from 'node:test'
 import { newKey } from '../../src/security/key-format.ts'
 import type { Database } from '../../src/storage/database.ts'
 import { openStorage } from '../../src/storage/open-storage.ts'
-import { testPostgres } from './postgres.ts'
+import { childEnv, startChild } from './child.ts'
+import { freshPostgres, freshSqlite } from './fresh-store.ts'
 import type { Engine, Reply, Settings } from './service.ts'
 
 /** A service in a process of its own, as an operator starts it: for tests that kill it. */
@@ -45,15 +46,15 @@ export async function startChildService(
   settings: Settings = {},
 ): Promise<ChildService> {
   const home = await mkdtemp(join(tmpdir(), 'moorage-child-'))
-  const database = engine === 'postgres' && !settings['DATABASE_URL'] ? await testPostgres() : undefined
+  const database = engine === 'postgres' && !settings['DATABASE_URL'] ? await freshPostgres() : undefined
+  if (engine === 'sqlite') await freshSqlite(join(home, 'data'))
   const admin = settings['MOORAGE_BOOTSTRAP_KEY'] ?? newKey(randomBytes)
   const env = {
-    PATH: process.env['PATH'] ?? '',
+    ...childEnv(),
     MOORAGE_DATA: join(home, 'data'),
     MOORAGE_BOOTSTRAP_KEY: admin,
     PORT: '0',
     LOG_LEVEL: 'error',
-    NODE_COMPILE_CACHE: process.env['NODE_COMPILE_CACHE'] ?? '',
     ...(database && { DATABASE_URL: database.url }),
     ...settings,
   }
@@ -101,7 +102,7 @@ export async function startChildService(
       await work(db).finally(close)
     },
     async start() {
-      child = spawn(process.execPath, [MAIN], { cwd: home, env, stdio: ['ignore', 'pipe', 'pipe'] })
+      child = startChild(process.execPath, [MAIN], { cwd: home, env, stdio: ['ignore', 'pipe', 'pipe'] })
       const keep = (chunk: Buffer) => {
         output += chunk
       }

@@ -1,8 +1,8 @@
-import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { childEnv, startChild } from './child.ts'
 import { findExecutable } from './daemon.ts'
 
 export type Page = {
@@ -40,8 +40,8 @@ export function chromiumPath(): string | undefined {
 /** A real browser, spoken to over its debugging protocol. */
 export async function startBrowser(path: string): Promise<Browser> {
   const profile = mkdtempSync(join(tmpdir(), 'moorage-chromium-'))
-  const child = spawn(path, [...FLAGS, `--user-data-dir=${profile}`, 'about:blank'], {
-    env: { PATH: process.env['PATH'] ?? '', HOME: profile },
+  const child = startChild(path, [...FLAGS, `--user-data-dir=${profile}`, 'about:blank'], {
+    env: { ...childEnv(), HOME: profile },
     stdio: ['ignore', 'ignore', 'pipe'],
   })
   let said = ''

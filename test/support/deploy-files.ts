@@ -1,8 +1,9 @@
-import { execFile, spawn } from 'node:child_process'
+import { execFile } from 'node:child_process'
 import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
 import type { TestContext } from 'node:test'
 import { promisify } from 'node:util'
+import { startChild } from './child.ts'
 import { ROOT } from './docs.ts'
 
 export const run = promisify(execFile)
@@ -39,7 +40,7 @@ export async function startByCommand(
   [program = '', ...args]: string[],
   options: { cwd: string; env: Record<string, string> },
 ): Promise<Started> {
-  const child = spawn(program, args, { ...options, stdio: ['ignore', 'pipe', 'pipe'] })
+  const child = startChild(program, args, { ...options, stdio: ['ignore', 'pipe', 'pipe'] })
   const exited = once(child, 'exit')
   t.after(() => child.kill('SIGKILL'))
   let output = ''

@@ -1,6 +1,6 @@
-import { spawn } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { createInterface } from 'node:readline'
+import { childEnv, startChild } from './child.ts'
 
 export const ROOT = new URL('../../', import.meta.url)
 
@@ -52,9 +52,9 @@ export type Bash = {
 const END = '--end-of-command--'
 
 export function openBash(cwd: string, env: Record<string, string>): Bash {
-  const child = spawn('bash', ['--norc', '--noprofile'], {
+  const child = startChild('bash', ['--norc', '--noprofile'], {
     cwd,
-    env: { PATH: process.env['PATH'] ?? '', ...env },
+    env: { ...childEnv(), ...env },
     stdio: ['pipe', 'pipe', 'pipe'],
   })
   const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]()

@@ -1,6 +1,38 @@
 import fc from 'fast-check'
+import { PATIENCE } from './patience.ts'
 
-// Every run tries the same inputs, so that none fails by chance. Set the seed to look further.
-fc.configureGlobal({ seed: Number(process.env['MOORAGE_TEST_SEED'] ?? 20_261_115) })
+const PROPERTY_MS = 15_000 * PATIENCE
+const SHRINK_MS = 5_000
+
+// Every run tries the same inputs, so that none fails by chance. Set the seed to look further. A property that is
+// cut short has not been shown: that is a failure.
+fc.configureGlobal({
+  seed: Number(process.env['MOORAGE_TEST_SEED'] ?? 20_261_115),
+  interruptAfterTimeLimit: PROPERTY_MS,
+  markInterruptAsFailure: true,
+})
+
+/** A failure is worth a few seconds of search for a smaller one, not minutes. */
+export function boundedShrinking(limitMs = SHRINK_MS): Plugin {
+  return () => {
+    let failedAt: number | undefined
+    const see = (outcome: Outcome): Outcome => {
+      if (outcome !== null && 'error' in outcome) failedAt ??= performance.now()
+      return outcome
+    }
+    return {
+      decorateRun: (run) => (value) => {
+        if (failedAt !== undefined && performance.now() - failedAt > limitMs) return new fc.PreconditionFailure(true)
+        const outcome = run(value)
+        return outcome instanceof Promise ? outcome.then(see) : see(outcome)
+      },
+    }
+  }
+}
+
+fc.installGlobalPlugin(boundedShrinking())
+
+type Plugin = Parameters<typeof fc.installGlobalPlugin>[0]
+type Outcome = Awaited<ReturnType<Parameters<NonNullable<ReturnType<Plugin>['decorateRun']>>[0]>>
 
 export { fc }

@@ -7,9 +7,8 @@ import { type App, type Overrides, startApp } from '../../src/app.ts'
 import { loadConfig } from '../../src/config.ts'
 import { createLog } from '../../src/lib/log.ts'
 import { newKey } from '../../src/security/key-format.ts'
-import { openStorage } from '../../src/storage/open-storage.ts'
+import { freshPostgres, freshSqlite } from './fresh-store.ts'
 import { checkReply } from './openapi.ts'
-import { testPostgres } from './postgres.ts'
 
 export type Engine = 'sqlite' | 'postgres'
 
@@ -54,18 +53,13 @@ export type Service = {
 /** Settings by their environment names, as an operator would give them. */
 export type Settings = Record<string, string>
 
-/** Brings an empty PostgreSQL database to where services begin. */
-export const migrateDatabase = async (url: string) => {
-  const storage = await openStorage({ data: '', database: { url, poolSize: 1 } })
-  await storage.close()
-}
-
 /** The world that the service calls out to: names that resolve as a test says, authorities it trusts. */
 export type Outgoing = NonNullable<Overrides['outgoing']>
 
 export async function startService(engine: Engine, settings: Settings = {}, outgoing: Outgoing = {}): Promise<Service> {
   const home = await mkdtemp(join(tmpdir(), 'moorage-test-'))
-  const database = engine === 'postgres' && !settings['DATABASE_URL'] ? await testPostgres(migrateDatabase) : undefined
+  const database = engine === 'postgres' && !settings['DATABASE_URL'] ? await freshPostgres() : undefined
+  if (engine === 'sqlite' && !settings['MOORAGE_DATA']) await freshSqlite(join(home, 'data'))
   const environment = {
     MOORAGE_DATA: join(home, 'data'),
     MOORAGE_BOOTSTRAP_KEY: newKey(randomBytes),

@@ -1,6 +1,6 @@
-import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { stripVTControlCharacters } from 'node:util'
+import { startChild } from './child.ts'
 
 export const ROOT = new URL('../../', import.meta.url).pathname
 
@@ -24,7 +24,7 @@ const MAIN = `${ROOT}src/cli/main.ts`
 /** In a pseudo-terminal: what is asked is answered, and both outputs are one. */
 export const inTerminal: Way = async (args, { cwd, env, answers = [], raw = false }) => {
   const quoted = [process.execPath, MAIN, ...args].map((word) => `'${word.replaceAll("'", "'\\''")}'`)
-  const child = spawn('script', ['-qefc', `stty cols 100 rows 40; exec ${quoted.join(' ')}`, '/dev/null'], {
+  const child = startChild('script', ['-qefc', `stty cols 100 rows 40; exec ${quoted.join(' ')}`, '/dev/null'], {
     cwd,
     env: { ...env, TERM: 'xterm-256color' },
   })
@@ -47,7 +47,7 @@ export const inTerminal: Way = async (args, { cwd, env, answers = [], raw = fals
 
 /** Without a terminal, as in a script. An answer that is Ctrl-C becomes the signal. */
 export const inScript: Way = async (args, { cwd, env, answers = [], stdin = '' }) => {
-  const child = spawn(process.execPath, [MAIN, ...args], { cwd, env })
+  const child = startChild(process.execPath, [MAIN, ...args], { cwd, env })
   let interrupt = answers.find(({ send }) => send === '\x03')
   let stdout = ''
   let stderr = ''
@@ -68,7 +68,7 @@ export const inScript: Way = async (args, { cwd, env, answers = [], stdin = '' }
 
 /** `moorage start` until it says where it is; `stop` ends it as Ctrl-C does. */
 export async function startHere(cwd: string, env: Record<string, string>) {
-  const child = spawn(process.execPath, [MAIN, 'start', '--port', '0'], { cwd, env })
+  const child = startChild(process.execPath, [MAIN, 'start', '--port', '0'], { cwd, env })
   let output = ''
   child.stdout.on('data', (chunk: Buffer) => {
     output += chunk

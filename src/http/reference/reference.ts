@@ -19,8 +19,8 @@ const CONTENT_SECURITY_POLICY = [
 
 const asset = (name: string) => readFileSync(new URL(name, import.meta.url), 'utf8')
 
-/** The API reference and what belongs to it. */
-export function referencePages(document: OpenApi): OpenPage[] {
+/** The API reference and what belongs to it. The document is asked for when a page that shows it is. */
+export function referencePages(document: () => OpenApi): OpenPage[] {
   return [
     {
       path: '/docs',
@@ -29,7 +29,7 @@ export function referencePages(document: OpenApi): OpenPage[] {
         'Content-Security-Policy': CONTENT_SECURITY_POLICY,
         'Referrer-Policy': 'no-referrer',
       },
-      body: () => referencePage(document),
+      body: () => referencePage(document()),
     },
     {
       path: '/docs/reference.css',
@@ -41,6 +41,6 @@ export function referencePages(document: OpenApi): OpenPage[] {
       headers: { 'Content-Type': 'text/javascript; charset=utf-8' },
       body: () => asset('./reference-in-browser.js'),
     },
-    { path: '/llms.txt', headers: { 'Content-Type': 'text/plain; charset=utf-8' }, body: () => llmsText(document) },
+    { path: '/llms.txt', headers: { 'Content-Type': 'text/plain; charset=utf-8' }, body: () => llmsText(document()) },
   ]
 }

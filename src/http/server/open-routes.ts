@@ -1,6 +1,7 @@
 import type { FastifyContextConfig, FastifyInstance, FastifyReply } from 'fastify'
 import type { Operation } from '../../operation.ts'
 import { openApiDocument } from '../reference/openapi.ts'
+import type { OpenApi } from '../reference/openapi-document.ts'
 import { referencePages } from '../reference/reference.ts'
 
 /** The paths that answer GET and HEAD without a key. */
@@ -58,9 +59,10 @@ export function addOpenRoutes(
     return reason === undefined ? json(200, { status: 'ready' }) : json(503, { status: 'not_ready', reason })
   })
 
-  const document = openApiDocument(operations)
+  let described: OpenApi | undefined
+  const document = () => (described ??= openApiDocument(operations))
   add('/', { open: true }, () => WELCOME)
-  addDocument('/v1/openapi.json', {}, () => JSON.stringify(document))
+  addDocument('/v1/openapi.json', {}, () => JSON.stringify(document()))
   for (const { path, headers, body } of referencePages(document)) addDocument(path, headers, body)
 }
 
