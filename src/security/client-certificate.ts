@@ -1,19 +1,20 @@
 import { X509Certificate } from 'node:crypto'
 
-/** Whether a client certificate counts now. */
+/** Whether a client certificate is valid at a time. */
 export type CertificateCheck = (certificate: X509Certificate, time: number) => boolean
 
 const PEM_CERTIFICATE = /-----BEGIN CERTIFICATE-----[\s\S]+?-----END CERTIFICATE-----/g
 const CLIENT_AUTHENTICATION = '1.3.6.1.5.5.7.3.2'
 
 /**
- * Accepts what one of these authorities (PEM, one or several) has signed itself: an intermediate authority counts when
- * it is in the list, and nothing that a client brings along ever does. Throws when the text holds no authority.
+ * Accepts certificates that one of these authorities (PEM, one or several) has signed directly. An intermediate
+ * authority counts only if it is in the list; those that a client sends do not count. Throws when the text has no
+ * authority.
  */
 export function certificateCheck(pem: string): CertificateCheck {
   const authorities = readCertificates(pem).filter(({ ca }) => ca)
   if (authorities.length === 0) throw new Error('holds no certificate of an authority')
-  // A connection sends many requests under one certificate; its signature is checked once.
+  // A connection sends many requests with one certificate, so its signature is checked once.
   const issuers = new WeakMap<X509Certificate, X509Certificate | null>()
 
   const issuerOf = (certificate: X509Certificate): X509Certificate | null => {
@@ -30,7 +31,7 @@ export function certificateCheck(pem: string): CertificateCheck {
   }
 }
 
-/** Throws when the text holds something that is no certificate. */
+/** Throws when the text has something that is not a certificate. */
 function readCertificates(pem: string): X509Certificate[] {
   return (pem.match(PEM_CERTIFICATE) ?? []).map((block) => new X509Certificate(block))
 }

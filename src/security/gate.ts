@@ -4,22 +4,25 @@ import { type IpList, ipList } from './ip-list.ts'
 import type { Rate } from './limits/rate-limiter.ts'
 import type { SecuritySettings } from './security-settings.ts'
 
-/** A `security` block worked out once. The service has one, and every agent may have its own; undefined asks nothing. */
+/**
+ * A `security` block, worked out once. The service has one, and every agent may have its own. An undefined field asks
+ * for nothing.
+ */
 export type Gate = {
   https: boolean
   addresses: IpList | undefined
   certificate: CertificateCheck | undefined
-  /** Counted for all callers together. */
+  /** Counts all callers together. */
   rate: (Rate & { limit: number }) | undefined
   /** The names of operations that need a one-time code. */
   mfa: ReadonlySet<string> | undefined
   /** Seconds. */
   hsts: number | undefined
-  /** Undefined leaves it to the service's, or off. */
+  /** If undefined, the service's setting applies, or none. */
   cors: Cors | undefined
 }
 
-/** The pages that may read replies; `maxAge`, in seconds, is how long a browser may remember that. */
+/** The origins of pages that may read replies. `maxAge` is how many seconds a browser may remember that. */
 export type Cors = { origins: ReadonlySet<string>; maxAge: number }
 
 /** `readAuthority` turns `caCert` into PEM. */

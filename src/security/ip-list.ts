@@ -20,9 +20,9 @@ export function ipList(addresses: readonly string[]): IpList {
 }
 
 /**
- * The address a request really comes from. `X-Forwarded-For` is read from the right and only as far as the hop that
- * wrote an entry is trusted; what stands left of that is the client's own claim. Undefined: an entry that had to be
- * believed is no address, so the request must be refused.
+ * The address that a request really comes from. `X-Forwarded-For` is read from the right, as long as the hop that wrote
+ * an entry is trusted. The entries further left are only claims of the client. Returns undefined when an entry that
+ * must be trusted is no address; then the request must be refused.
  */
 export function clientAddress(
   socketAddress: string,
@@ -39,7 +39,7 @@ export function clientAddress(
   return client
 }
 
-/** The key of a per-address limiter. One IPv6 customer owns a whole /64, so it counts as one. */
+/** The key for limits per address. One IPv6 customer has a whole /64, so that counts as one. */
 export function addressBucket(text: string): string {
   const address = parseAddress(text)
   if (address === undefined) return 'unknown'

@@ -23,8 +23,8 @@ export type Keyring = {
 }
 
 /**
- * Sealed text is `v1.` + base64url(nonce, tag, ciphertext). The purpose picks the subkey and is authenticated,
- * so a value copied to another place does not open there.
+ * Sealed text is `v1.` + base64url(nonce, tag, ciphertext). The purpose selects the subkey and is authenticated, so
+ * that a value copied to another place cannot be opened there.
  */
 export function keyring(masterKey: Buffer): Keyring {
   requireKeyLength(masterKey)
@@ -52,20 +52,24 @@ export function keyring(masterKey: Buffer): Keyring {
   }
 }
 
-/** Names the master key without telling it: kept beside the data, so that a start with another key can be refused. */
+/**
+ * Identifies the master key without revealing it. It is stored with the data, so that a start with another key can be
+ * refused.
+ */
 export function masterKeyFingerprint(masterKey: Buffer): string {
   requireKeyLength(masterKey)
   return derive(masterKey, 'fingerprint', 4).toString('hex')
 }
 
 /**
- * The configured key, else the file `master.key` in the data directory, which the first start makes. Nodes that share a
- * database must share the key too; the database keeps its fingerprint and the app refuses another one.
+ * Returns the configured key, or the key in the file `master.key` of the data directory. The first start makes that
+ * file. Nodes that share a database must share the key too. The database stores the fingerprint of the key, and the app
+ * refuses another key.
  */
 export function loadMasterKey(options: {
   masterKey?: string | undefined
   dataDir: string
-  /** False when something was sealed already: then no key is made. */
+  /** False when something is already sealed. Then no new key is made. */
   isNew?: boolean
 }): Buffer {
   if (options.masterKey !== undefined) return parseMasterKey(options.masterKey, 'the configured master key')
@@ -111,7 +115,10 @@ function readKeyFile(path: string): Buffer | undefined {
   }
 }
 
-/** Written and synced under another name, then linked: whoever sees `master.key` sees all of it, and the first wins. */
+/**
+ * The key is written and synced under another name and then linked. A process that sees `master.key` therefore sees all
+ * of it, and the first process wins.
+ */
 function createKeyFile(dataDir: string, path: string): void {
   mkdirSync(dataDir, { recursive: true, mode: 0o700 })
   const draft = `${path}.${randomBytes(6).toString('hex')}`

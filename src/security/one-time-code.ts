@@ -1,7 +1,7 @@
 import { HOTP, Secret, TOTP } from 'otpauth'
 import { constantTimeEqual } from './digest.ts'
 
-/** What a store keeps beside the sealed secret. Times in epoch milliseconds, steps in units of 30 s. */
+/** What is stored besides the sealed secret. Times are epoch milliseconds, steps are units of 30 s. */
 export type FactorState = {
   last_step: number | null
   wrong_codes: number
@@ -20,7 +20,7 @@ const DIGITS = 6
 const MAX_WRONG_CODES = 5
 const LOCK_MS = 5 * 60_000
 
-/** `secret` in base32, for those who type it; `uri` for the QR code. SHA-1 and six digits: what every app can do. */
+/** `secret` is in base32, for people who type it; `uri` is for the QR code. SHA-1 and six digits work in every app. */
 export function newFactor(options: { label: string; random: (bytes: number) => Uint8Array }): {
   secret: string
   uri: string
@@ -43,8 +43,8 @@ export function codeAt(options: { secret: string; step: number; digits?: number 
 }
 
 /**
- * Takes the code of this step and its two neighbours, for clocks that differ. A code counts only for a step later than
- * the last accepted one: it works once, and an older one no longer.
+ * Accepts the code of this step and of the steps directly before and after, because clocks differ. The step must be
+ * later than the last accepted one, so that each code works once and older ones do not work.
  */
 export function verifyCode(options: {
   secret: string
@@ -62,9 +62,10 @@ export function verifyCode(options: {
 }
 
 /**
- * One try: the answer and the state to keep. A reused code tells a guesser nothing and does not count towards the lock;
- * while locked nothing is looked at, so that tries can neither succeed nor prolong it.
- * The store must write the new state only over the one it read, or two requests could spend one code.
+ * Tries a code once. Returns the answer and the state to store. A used code does not count towards the lock, and the
+ * answer tells a guesser nothing. While the factor is locked, codes are not checked, so that they can neither succeed
+ * nor prolong the lock. The store must write the new state only if the old one has not changed, or two requests could
+ * spend one code.
  */
 export function attemptCode(options: { secret: string; state: FactorState; code: string; now: number }): {
   result: AttemptResult

@@ -12,12 +12,12 @@ export const defaultRoles = {
   caller: ['invoke'],
 } as const satisfies Roles
 
-/** An unknown role holds nothing; own properties only, so that no role is called `constructor`. */
+/** An unknown role has no permissions. Only own properties count, so that `constructor` is not a role. */
 export function permissionsOf(role: string, roles: Roles = defaultRoles): readonly Permission[] {
   return Object.hasOwn(roles, role) ? (roles[role] ?? []) : []
 }
 
-/** `write` includes `invoke`. No other permission implies another: `manage` alone may not read. */
+/** `write` includes `invoke`. No other permission includes another: `manage` alone may not read. */
 export function covers(held: readonly Permission[], wanted: Permission): boolean {
   return held.includes(wanted) || (wanted === 'invoke' && held.includes('write'))
 }

@@ -4,7 +4,8 @@ import { NOT_ONE_LINE, ONE_LINE } from '../lib/text/text.ts'
 import { parseRange } from './outgoing/ip-address.ts'
 import { Permission } from './permissions.ts'
 
-// Service and agents share these shapes, and agents answer with what they were given: nothing here is transformed.
+// The service and agents share these shapes, and agents answer with what they were given, so nothing here is
+// transformed.
 
 export const AddressRange = z
   .string()
@@ -14,16 +15,16 @@ export const WebAddress = z.string().refine(isWebAddress, 'must be an http(s) UR
 
 export const SecretText = z.string().min(1).meta({ writeOnly: true })
 
-/** A name that another party chose, compared as it is. */
+/** A name that another party chose. It is compared exactly. */
 const Name = z.string().min(1).regex(ONE_LINE, NOT_ONE_LINE)
-/** A file of the client: the service never opens it, and keeps no key. */
+/** A file of the client. The service never opens it and stores no key. */
 const FileName = z.string().min(1).max(4096).regex(ONE_LINE, 'must be a file name, not the file itself')
 /** A file, or its text. */
 const Pem = z.string().min(1).max(65_536)
 const MAX_ADDRESSES = 1_000
 const MAX_ORIGINS = 100
 
-/** As a browser writes it: without a path, a default port or capital letters. */
+/** An origin as browsers write it: without a path, a default port or capital letters. */
 const Origin = z.string().refine(isOrigin, 'must be an exact origin such as https://app.example.com')
 
 const Window = z
@@ -138,7 +139,7 @@ function isOrigin(text: string): boolean {
   return /^https?:/.test(text) && !text.includes('*') && URL.parse(text)?.origin === text
 }
 
-/** The pattern reports what is no duration. */
+/** The pattern reports texts that are not durations. */
 function isWindow(text: string): boolean {
   if (!DURATION_PATTERN.test(text)) return true
   const length = parseDuration(text)

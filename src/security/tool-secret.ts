@@ -3,9 +3,9 @@ import { SecretText } from './security-settings.ts'
 
 export const SECRET_NAME = /^[A-Za-z_][A-Za-z0-9_]{0,63}$/
 
-/** A secret that tools use as `{{secret.NAME}}`: from the configuration or set by the API, the rules are the same. */
+/** A secret that tools use as `{{secret.NAME}}`. The same rules hold for the configuration and for the API. */
 export const ToolSecret = z.strictObject({
-  // It is sent in a header: better to hear now what no header can carry than when a tool is called.
+  // The value is sent in a header. What a header cannot carry is refused now, and not when a tool is called.
   value: SecretText.regex(
     /^[\x20-\x7e\xa0-\xff]*$/,
     'must fit into an HTTP header: Latin letters, no line breaks',

@@ -1,15 +1,15 @@
 import type { Redis } from 'ioredis'
 
-/** Refills at `perMinute`, holds `burst`. */
+/** Allows `perMinute` requests, and up to `burst` at once. */
 export type Rate = { perMinute: number; burst: number }
 
 export type Decision = {
   allowed: boolean
-  /** Further requests that would pass now. */
+  /** How many further requests would pass now. */
   remaining: number
-  /** Epoch milliseconds when the whole burst is there again. */
+  /** When the whole burst is available again, in epoch milliseconds. */
   reset_at: number
-  /** How long to wait for the next one; 0 when allowed. */
+  /** How long to wait for the next request; 0 if this one is allowed. */
   retry_after_ms: number
 }
 
@@ -19,16 +19,16 @@ export type RateLimiter = {
 }
 
 const MINUTE = 60_000
-/** From so many buckets on the full ones are thrown out, once a second at most: it takes milliseconds. */
+/** From so many buckets on, full ones are removed, at most once a second, because that takes milliseconds. */
 const SWEEP_AT = 50_000
 const SWEEP_EVERY_MS = 1_000
-/** So many at most. Whoever has not asked for longest is forgotten, which gives back its burst. */
+/** The most buckets that are kept. The least recently used ones are forgotten, so their keys get a full burst again. */
 const MAX_BUCKETS = 200_000
 
-/** A bucket that is full again later than a whole burst and this from now was written before the clock jumped back. */
+/** A bucket that needs longer than a whole burst and this to fill was written before the clock jumped back. */
 const CLOCK_JUMP = 10_000
 
-/** GCRA. What is kept per key is the time at which it would be full again. */
+/** GCRA. For each key it keeps the time at which the bucket would be full again. */
 export function localLimiter(now: () => number): RateLimiter {
   const fullAt = new Map<string, number>()
   let sweptAt = 0
@@ -38,7 +38,7 @@ export function localLimiter(now: () => number): RateLimiter {
       sweptAt = time
       for (const [each, full] of fullAt) if (full <= time) fullAt.delete(each)
     }
-    // Taken out and put back it is the youngest: the map's order is then that of the last use.
+    // Deleting and setting the key again makes it the youngest, so that the map is in the order of last use.
     fullAt.delete(key)
     if (fullAt.size >= MAX_BUCKETS) fullAt.delete(fullAt.keys().next().value as string)
   }
@@ -71,9 +71,9 @@ type Moment = {
   index: number
 }
 
-/** The decision on one of several requests that came at the same moment. */
+/** Decides about one of several requests that came at the same moment. */
 function decide({ start, time, interval, burst, index }: Moment): Decision {
-  // A hair of tolerance: 100 intervals of a burst must not lose one to rounding.
+  // A small tolerance: 100 intervals of a burst must not lose one by rounding.
   const room = Math.floor((time + burst * interval - start) / interval + 1e-6)
   const allowed = index < room
   const taken = Math.min(index + 1, room)
@@ -85,7 +85,10 @@ function decide({ start, time, interval, burst, index }: Moment): Decision {
   }
 }
 
-/** KEYS[1] the bucket; ARGV interval (µs), burst, cost. Returns where the bucket stood and Redis' own time, in µs. */
+/**
+ * KEYS[1] is the bucket; ARGV are the interval (µs), burst and cost. Returns the bucket's state and Redis' own time, in
+ * µs.
+ */
 const SCRIPT = `
 local clock = redis.call('TIME')
 local time = clock[1] * 1000000 + clock[2]
@@ -102,8 +105,8 @@ return { string.format('%.0f', start), string.format('%.0f', time) }`
 type Asked = { rate: Rate; resolve: (decision: Decision) => void }
 
 /**
- * One limit for all nodes. Requests of one key within a turn of the event loop share a call. When Redis does not
- * answer, each node limits by itself until it does.
+ * One limit for all nodes. Requests with the same key in one pass of the event loop share a call. While Redis does not
+ * answer, each node limits by itself.
  */
 export function sharedLimiter(redis: Redis, local: RateLimiter, onDegraded: (error: unknown) => void): RateLimiter {
   let asked = new Map<string, Asked[]>()

@@ -4,14 +4,16 @@ import { connect as connectSecure } from 'node:tls'
 import type { buildConnector } from 'undici'
 import { explain, GuardedFetchError, type Phase } from './guarded-error.ts'
 
-/** Calls that wait for a socket to a host, the addresses they may reach, and the sockets that are being opened. */
+/**
+ * The addresses of a host that may be reached, how many calls wait for a socket, and the sockets that are being opened.
+ */
 type Line = { addresses: readonly LookupAddress[]; waiting: number; opening: Set<Socket> }
 
 const CONNECT_TIMEOUT_MS = 10_000
-/** How long an address may take before the next one is tried beside it. */
+/** How long to wait for one address before the next one is tried at the same time. */
 const NEXT_ADDRESS_MS = 1_000
 
-/** Opens sockets to the addresses that were judged for a host, and to no others. */
+/** Opens sockets only to the addresses that were checked for a host. */
 export class Dialer {
   readonly #ca: string[] | undefined
   readonly #lines = new Map<string, Line>()
@@ -21,8 +23,8 @@ export class Dialer {
   }
 
   /**
-   * A call begins to wait for a socket to `host`, until it calls, once, the function that is returned. When the last one has
-   * stopped waiting, what is still being opened is closed.
+   * Registers a call that waits for a socket to `host`. The call must call the returned function once, when it stops
+   * waiting. After the last call has stopped, sockets that are still being opened are closed.
    */
   expect(host: string, addresses: readonly LookupAddress[]): () => void {
     const line = this.#lines.get(host) ?? { addresses, waiting: 0, opening: new Set() }
@@ -41,7 +43,7 @@ export class Dialer {
     const line = this.#lines.get(host)
     if (!line) return callback(new GuardedFetchError('aborted', 'nobody waits for it'), null)
     const isSecure = protocol === 'https:'
-    // The hook hands over what was judged before, so the socket never resolves the name a second time.
+    // Returns the addresses that were checked before, so that the socket does not resolve the name a second time.
     const lookup: LookupFunction = (_name, _options, found) => found(null, [...line.addresses])
     const target = {
       host,
@@ -76,7 +78,7 @@ export class Dialer {
   #tls(host: string) {
     return {
       ca: this.#ca,
-      // Said outright, because the environment could switch the check of certificates off.
+      // Set explicitly, because an environment variable could switch off the check of certificates.
       rejectUnauthorized: true,
       minVersion: 'TLSv1.2' as const,
       servername: isIP(host) === 0 ? host : '',

@@ -10,7 +10,7 @@ import { Names } from './names.ts'
 import { Stop } from './stop.ts'
 
 export interface OutgoingPolicy extends UrlPolicy {
-  /** Finds the addresses of a name instead of the hosts file and DNS. */
+  /** Finds the addresses of a name, instead of the hosts file and DNS. */
   lookup?: ((name: string) => Promise<readonly LookupAddress[]>) | undefined
   /** Name servers to ask instead of the system's, as `address:port`. */
   nameservers?: readonly string[] | undefined
@@ -19,17 +19,20 @@ export interface OutgoingPolicy extends UrlPolicy {
 }
 
 interface GuardedInit extends RequestInit {
-  /** Bounds the whole exchange, from DNS to the last byte of the body. */
+  /** The time limit for the whole exchange, from DNS to the last byte of the body. */
   timeout_ms?: number | undefined
-  /** A longer body ends in an error while it is read. */
+  /** The most bytes of a body. A longer body fails while it is read. */
   max_bytes?: number | undefined
-  /** On whose behalf; names that are slow to resolve delay only their owner's other calls. The host unless it is said. */
+  /**
+   * On whose behalf the call is made. Names that resolve slowly delay only other calls of the same owner. The default
+   * is the host.
+   */
   owner?: string | undefined
 }
 
 export type GuardedFetch = (input: string | URL | Request, init?: GuardedInit) => Promise<Response>
 
-// The answer to these is ours to give: they frame the message or name the host that was checked.
+// Callers may not set these headers: they frame the message, or name the host that was checked.
 const OWN_HEADERS = [
   'accept-encoding',
   'connection',
@@ -45,13 +48,16 @@ const OWN_HEADERS = [
   'upgrade',
 ]
 
-/** Shorter than most servers wait, so that a request does not meet a socket that is just being closed. */
+/**
+ * Shorter than most servers keep a connection open, so that a request does not use a socket that is just being closed.
+ */
 const IDLE_SOCKET_MS = 4_000
 const LONGEST_IDLE_SOCKET_MS = 30_000
 
 /**
- * `fetch` for addresses that somebody else chose. It reaches public addresses only, resolves and judges a name at every
- * call, dials an address it has judged, and neither follows redirects, uses proxies nor unpacks bodies.
+ * `fetch` for addresses that other people chose. It reaches public addresses only. It resolves and checks a name with
+ * every call, and connects only to an address that it has checked. It does not follow redirects, use proxies or
+ * decompress bodies.
  */
 export class GuardedClient {
   readonly #policy: OutgoingPolicy
@@ -86,12 +92,12 @@ export class GuardedClient {
     }
   }
 
-  /** Ends what is under way. */
+  /** Ends all calls under way. */
   async close(): Promise<void> {
     await (await this.#agent)?.destroy()
   }
 
-  /** Loaded with the first call, before its time begins: many services never make one. */
+  /** Undici is loaded at the first call, before its time limit begins: many services never make one. */
   async #open(): Promise<Agent> {
     const { Agent: HttpAgent } = await import('undici')
     return new HttpAgent({
@@ -99,7 +105,7 @@ export class GuardedClient {
       allowH2: false,
       keepAliveTimeout: IDLE_SOCKET_MS,
       keepAliveMaxTimeout: LONGEST_IDLE_SOCKET_MS,
-      // The call's own limits hold.
+      // The call has its own time limits.
       headersTimeout: 0,
       bodyTimeout: 0,
     })
@@ -113,7 +119,8 @@ export class GuardedClient {
       throw new GuardedFetchError('dns_failed', `the name ${host} could not be resolved`, { cause })
     })
     if (addresses.length === 0) throw new GuardedFetchError('dns_failed', `the name ${host} has no address`)
-    // One private address among public ones is how a rebinding name looks, so a single one spoils the name.
+    // A name with public and private addresses looks like DNS rebinding, so one private address is enough to refuse the
+    // name.
     if (!addresses.every(({ address }) => allowsAddress(address, this.#exceptions))) {
       const hint = hintTo(this.#policy.settings?.allowedCidrs)
       throw new GuardedFetchError('blocked_address', `the name ${host} points to an address that is not public${hint}`)
@@ -122,7 +129,7 @@ export class GuardedClient {
   }
 }
 
-/** The platform's own Request settles method, headers and every kind of body as `fetch` would. */
+/** The platform's own Request reads the method, headers and body as `fetch` would. */
 async function readMessage(input: string | URL | Request, init: RequestInit) {
   try {
     const request = new Request(input, { ...init, signal: null })
@@ -134,7 +141,7 @@ async function readMessage(input: string | URL | Request, init: RequestInit) {
     if (!headers.has('user-agent')) headers.set('user-agent', 'moorage')
     return { method: request.method, headers: Object.fromEntries(headers), body }
   } catch (cause) {
-    // The platform's message quotes header values, which may be secrets.
+    // The platform's message contains header values, which may be secrets.
     throw new GuardedFetchError('invalid_request', 'the request has an invalid method, header or body', { cause })
   }
 }

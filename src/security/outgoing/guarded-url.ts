@@ -2,11 +2,11 @@ import { type IpList, ipList } from '../ip-list.ts'
 import { isPublic, parseAddress } from './ip-address.ts'
 
 export interface UrlPolicy {
-  /** Plain http is allowed. Certificates are checked either way. */
+  /** Allows plain http. The certificates of https are checked in any case. */
   allowInsecure: boolean
-  /** The operator's exceptions: ranges that may be reached although they are not public. */
+  /** Ranges that may be reached although they are not public. */
   allowedCidrs: readonly string[]
-  /** The names of the settings behind these two; a refusal tells which one to change. */
+  /** The names of these two settings. A refusal says which one to change. */
   settings?: { allowInsecure: string; allowedCidrs: string }
 }
 
@@ -17,11 +17,11 @@ interface UrlProblem {
 
 const MAX_URL_LENGTH = 2048
 
-/** What is wrong with a URL as far as it can be told without asking DNS. */
+/** Checks a URL as far as that is possible without DNS. */
 export function checkUrl(url: string | URL, policy: UrlPolicy): UrlProblem | undefined {
   const text = String(url)
   if (text.length > MAX_URL_LENGTH) return invalid(`url must be at most ${MAX_URL_LENGTH} characters`)
-  // The URL parser would silently drop these, and the stored text would differ from what is called.
+  // The URL parser would silently remove these, and the stored text would differ from the called URL.
   if (/[\s\p{Cc}]/u.test(text)) return invalid('url must not contain spaces or control characters')
   const parsed = URL.parse(text)
   if (parsed === null) return invalid('url is not a valid URL')
@@ -36,23 +36,23 @@ export function checkUrl(url: string | URL, policy: UrlPolicy): UrlProblem | und
   return checkHost(urlHost(parsed), policy)
 }
 
-/** The host as DNS, TLS and the socket want it: no brackets around IPv6, no dot at the end. */
+/** The host in the form for DNS, TLS and sockets: no brackets around IPv6, no dot at the end. */
 export function urlHost(url: URL): string {
   return url.hostname.replace(/^\[|\]$/g, '').replace(/\.$/, '')
 }
 
-/** Whether we may talk to this very address. */
+/** Whether this address may be reached. */
 export function allowsAddress(text: string, exceptions: IpList): boolean {
   const address = parseAddress(text)
   return address !== undefined && (isPublic(address) || exceptions.allows(text))
 }
 
-/** What follows a refusal that the operator can lift. */
+/** A hint for the operator, at the end of a refusal. */
 export function hintTo(setting: string | undefined): string {
   return setting === undefined ? '' : ` (the operator can allow it: ${setting})`
 }
 
-/** A private address needs the other setting too: better to hear of both at once. */
+/** A private address needs the other setting too, so the hint names both at once. */
 function hintToInsecure(url: URL, policy: UrlPolicy): string {
   const { settings } = policy
   if (settings === undefined || checkHost(urlHost(url), policy)?.code !== 'blocked_address') {

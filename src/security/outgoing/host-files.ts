@@ -4,7 +4,7 @@ import { isIP } from 'node:net'
 
 export type HostFiles = {
   hosts: ReadonlyMap<string, readonly LookupAddress[]>
-  /** Domains that a short name is tried in; a name with fewer dots than `ndots` is tried there first. */
+  /** The domains in which a short name is tried. A name with fewer dots than `ndots` is tried there first. */
   search: readonly string[]
   ndots: number
 }
@@ -17,7 +17,7 @@ export async function readHostFiles(hosts = HOSTS, resolver = RESOLVER): Promise
   return { hosts: parseHosts(hostLines), ...parseResolver(resolverLines) }
 }
 
-/** What is not there says nothing. */
+/** A missing file counts as empty. */
 async function linesOf(path: string): Promise<string[][]> {
   const text = await readFile(path, 'utf8').catch(() => '')
   return text.split('\n').map((line) =>
@@ -41,7 +41,7 @@ function parseHosts(lines: string[][]): Map<string, LookupAddress[]> {
 }
 
 function parseResolver(lines: string[][]): Pick<HostFiles, 'search' | 'ndots'> {
-  // The last of several counts, as in the C library.
+  // The last line counts, as in the C library.
   const search = lines.findLast(([keyword]) => keyword === 'search' || keyword === 'domain')?.slice(1) ?? []
   const options = lines.filter(([keyword]) => keyword === 'options').flat()
   const ndots = Number(options.findLast((option) => /^ndots:\d+$/.test(option))?.slice('ndots:'.length) ?? 1)

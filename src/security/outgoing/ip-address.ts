@@ -8,7 +8,7 @@ interface AddressRange {
   prefix: number
 }
 
-/** Strict: dotted decimal or RFC 4291 text. A zone is dropped; an IPv4-mapped address becomes the IPv4 address it is. */
+/** Strict: dotted decimal or RFC 4291 text. A zone is dropped. An IPv4-mapped address becomes an IPv4 address. */
 export function parseAddress(text: string): Address | undefined {
   const kind = isIP(text)
   if (kind === 0) return undefined
@@ -33,14 +33,17 @@ export function inRange(address: Address, { network, prefix }: AddressRange): bo
   return address.kind() === network.kind() && address.match(network, prefix)
 }
 
-/** Whether an address belongs to the public internet: no private, local, documentation, multicast or reserved range. */
+/**
+ * Whether an address belongs to the public internet, and not to a private, local, documentation, multicast or reserved
+ * range.
+ */
 export function isPublic(address: Address): boolean {
   const end = tunnelEnd(address)
   if (end.kind() === 'ipv4') return !SPECIAL_IPV4.some((special) => inRange(end, special))
   return inRange(end, GLOBAL_UNICAST) && !SPECIAL_IPV6.some((special) => inRange(end, special))
 }
 
-/** 6to4 and NAT64 addresses carry the IPv4 address that the packets finally reach. */
+/** 6to4 and NAT64 addresses contain the IPv4 address that the packets finally reach. */
 function tunnelEnd(address: Address): Address {
   const bytes = address.toByteArray()
   if (inRange(address, SIX_TO_FOUR)) return new ipaddr.IPv4(bytes.slice(2, 6))
@@ -48,7 +51,7 @@ function tunnelEnd(address: Address): Address {
   return address
 }
 
-/** ipaddr.js reads `::127.0.0.1` as `::ffff:127.0.0.1`; written in hexadecimal it has only one meaning. */
+/** ipaddr.js reads `::127.0.0.1` as `::ffff:127.0.0.1`. In hexadecimal the address has only one meaning. */
 function withoutDots(text: string): string {
   const match = /^(.*:)(\d+)\.(\d+)\.(\d+)\.(\d+)$/.exec(text)
   if (match === null) return text
@@ -66,7 +69,7 @@ const GLOBAL_UNICAST = range('2000::/3')
 const SIX_TO_FOUR = range('2002::/16')
 const NAT64 = range('64:ff9b::/96')
 
-// The IANA special-purpose registries, with multicast and the one public address that is a cloud's metadata door.
+// The IANA special-purpose registries, multicast, and one public address that serves the metadata of a cloud.
 const SPECIAL_IPV4 = [
   '0.0.0.0/8',
   '10.0.0.0/8',

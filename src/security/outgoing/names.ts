@@ -5,7 +5,7 @@ import { type HostFiles, readHostFiles } from './host-files.ts'
 import { PerOwnerLimit } from './per-owner-limit.ts'
 
 export type Asking = {
-  /** On whose behalf: names that are slow to resolve delay only their owner's others. */
+  /** On whose behalf a name is resolved. Slow names delay only other names of the same owner. */
   owner: string
   signal: AbortSignal
 }
@@ -22,7 +22,10 @@ type Kept<T> = { value: T; until: number }
 const PER_OWNER = 8
 const SERVER_TIMEOUT_MS = 2_000
 const TRIES = 2
-/** A name server that is silent about one family of addresses must not hold up the other for longer. */
+/**
+ * How long the addresses of one family wait for those of the other, in case a name server does not answer for that
+ * family.
+ */
 const OTHER_FAMILY_MS = 300
 const KEEP_FILES_MS = 5_000
 const KEEP_ADDRESSES_MS = 30_000
@@ -34,8 +37,8 @@ const LOOPBACK = [
 ]
 
 /**
- * Finds the addresses of names: in the hosts file, else by asking a name server. The system's own look-up can neither be
- * cancelled nor runs more than four at a time in the whole process, so it is not used.
+ * Finds the addresses of names in the hosts file, or by asking a name server. The system's own look-up is not used: it
+ * cannot be cancelled, and only four can run at a time in the whole process.
  */
 export class Names {
   readonly #nameservers: readonly string[] | undefined
@@ -51,7 +54,7 @@ export class Names {
     this.#now = now
   }
 
-  /** At least one address; throws when there is none or nobody knows. */
+  /** Returns at least one address. Throws when there is none, or when no server answers. */
   async resolve(name: string, { owner, signal }: Asking): Promise<readonly LookupAddress[]> {
     const files = await this.#hostFiles()
     const local = files.hosts.get(name)
@@ -81,7 +84,7 @@ export class Names {
     return undefined
   }
 
-  /** Asks for the name itself and for it within the search domains, in the order of the C library. */
+  /** Asks for the name itself and for the name in the search domains, in the order of the C library. */
   async #search(name: string, { search, ndots }: HostFiles, signal: AbortSignal): Promise<LookupAddress[]> {
     const within = search.map((domain) => `${name}.${domain}`)
     const isShort = name.split('.').length - 1 < ndots
@@ -100,7 +103,7 @@ export class Names {
     throw unknown
   }
 
-  /** A resolver of its own for each question, because cancelling one ends all it has asked. */
+  /** Each question has a resolver of its own, because cancelling a resolver ends all its questions. */
   async #ask(name: string, signal: AbortSignal): Promise<{ addresses: LookupAddress[]; ttl: number }> {
     signal.throwIfAborted()
     const resolver = new Resolver({ timeout: SERVER_TIMEOUT_MS, tries: TRIES })

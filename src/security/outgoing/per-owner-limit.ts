@@ -1,6 +1,6 @@
 type Owner = { held: number; waiting: Set<() => void> }
 
-/** Gives each owner a few places at a time. Whoever finds none waits behind its own, never behind others. */
+/** Gives each owner a few places at a time. A call without a place waits only for other calls of the same owner. */
 export class PerOwnerLimit {
   readonly #perOwner: number
   readonly #owners = new Map<string, Owner>()
@@ -9,7 +9,7 @@ export class PerOwnerLimit {
     this.#perOwner = perOwner
   }
 
-  /** Resolves with the function that gives the place back; rejects when the signal ends the wait. */
+  /** Resolves with the function that gives the place back. Rejects when the signal ends the wait. */
   async take(name: string, signal: AbortSignal): Promise<() => void> {
     signal.throwIfAborted()
     const owner = this.#owners.get(name) ?? { held: 0, waiting: new Set() }
@@ -19,7 +19,7 @@ export class PerOwnerLimit {
     return () => this.#leave(name, owner)
   }
 
-  /** A place goes straight to the one who has waited longest, so nobody can slip in between. */
+  /** The place goes directly to the call that has waited longest, so that no other call can take it. */
   #leave(name: string, owner: Owner): void {
     const [next] = owner.waiting
     if (next) next()

@@ -1,13 +1,13 @@
 import type { UrlPolicy } from './guarded-url.ts'
 
-/** What the operator opens, as far as it is said. */
+/** What the operator allows, as far as it is set. */
 type Opening = { allowInsecure?: boolean | undefined; allowedCidrs?: readonly string[] | undefined }
 
 type Settings = { outgoing: Opening; webhooks: Opening }
 
 /**
- * What may be called: by tools, MCP servers and identity providers of agents (`outgoing`), and by webhooks. Each goes by
- * its own setting, and by the other's where its own says nothing.
+ * What may be called by tools, MCP servers and identity providers of agents (`outgoing`), and by webhooks. Each has its
+ * own setting, and uses the other's where its own is not set.
  */
 export function policiesOf({ outgoing, webhooks }: Settings): { outgoing: UrlPolicy; webhooks: UrlPolicy } {
   return {
@@ -27,7 +27,7 @@ export function policiesOf({ outgoing, webhooks }: Settings): { outgoing: UrlPol
   }
 }
 
-/** Settings of webhooks that open more than webhooks, as they did before there was `outgoing`. */
+/** Webhook settings that also apply to other calls, as they did before `outgoing` existed. */
 export function deprecatedOpenings({ outgoing, webhooks }: Settings): string[] {
   return [
     ...(webhooks.allowInsecure && outgoing.allowInsecure === undefined ? ['allowInsecure'] : []),

@@ -1,6 +1,6 @@
 import { abortError, GuardedFetchError } from './guarded-error.ts'
 
-/** What may end a call early: its caller, or the clock. */
+/** What may end a call early: its caller, or the time limit. */
 export class Stop {
   readonly #controller = new AbortController()
   readonly #outer: AbortSignal | null | undefined
@@ -30,7 +30,7 @@ export class Stop {
     })
   }
 
-  /** The call is over: nothing stops it any more. */
+  /** The call is over, so nothing can stop it any more. */
   release(): void {
     clearTimeout(this.#timer)
     this.#outer?.removeEventListener('abort', this.#onAbort)

@@ -2,7 +2,7 @@ import { z } from 'zod'
 import type { Permission } from '../permissions.ts'
 import { type RefusedToken, refuse, Subject } from './bearer-token.ts'
 
-/** `expires_at` in epoch milliseconds, null when the provider does not say. */
+/** `expires_at` is in epoch milliseconds, or null when the provider does not say. */
 export type AccessGrant = {
   ok: true
   issuer: string
@@ -11,7 +11,7 @@ export type AccessGrant = {
   expires_at: number | null
 }
 
-/** The last second of the year 9999: beyond it there is no RFC 3339 timestamp to say when the token ends. */
+/** The last second of the year 9999: RFC 3339 cannot write a later time. */
 const LAST_SECOND = 253_402_300_799
 
 const Scopes = z.union([z.string().transform((text) => text.split(' ')), z.array(z.string())])
@@ -40,9 +40,10 @@ const PERMISSION_OF_SCOPE: ReadonlyMap<string, Permission> = new Map([
 const ID_TOKEN_MARKS = ['nonce', 'at_hash', 'c_hash', 's_hash']
 
 /**
- * ID tokens have our clientId as audience too, refresh tokens are active too. Refused: another `typ`, the marks of an ID
- * token on anything not typed `at+jwt`, the kinds that Cognito, Hydra (`token_use`) and Keycloak (`typ`) name in the
- * claims, and tokens bound to a key (`cnf`, `token_type` DPoP), as we see no proof of it.
+ * Refuses tokens that are not access tokens: ID tokens can have our clientId as audience too, and refresh tokens can be
+ * active too. It refuses another `typ`, the marks of an ID token on anything not typed `at+jwt`, and the kinds that
+ * Cognito, Hydra (`token_use`) and Keycloak (`typ`) name in the claims. It also refuses tokens that are bound to a key
+ * (`cnf`, `token_type` DPoP), because we see no proof of that key.
  */
 export function mayBeAccessToken(claims: Record<string, unknown>, typ: unknown): boolean {
   if (typ !== undefined && !isTypedAccessToken(typ) && mediaType(typ) !== 'jwt') return false
@@ -60,8 +61,8 @@ export function isTypedAccessToken(typ: unknown): boolean {
 }
 
 /**
- * What verified claims allow. Of the agent scopes those in `scopes` count; any other scope named there must be in
- * every token. Without `scopes` all of them count.
+ * What verified claims allow. If `scopes` is set, only the agent scopes in it count, and every other scope in it must
+ * be in each token. Without `scopes`, all agent scopes count.
  */
 export function accessGrant(options: {
   claims: AccessClaims

@@ -2,7 +2,10 @@ import { decodeJwt, decodeProtectedHeader, errors, type ProtectedHeaderParameter
 import { z } from 'zod'
 import { ONE_LINE } from '../../lib/text/text.ts'
 
-/** `forbidden` is a true token that may do nothing here, `unavailable` one nobody could check; all others are false. */
+/**
+ * Why a token was refused. `forbidden` means that it is genuine but may do nothing here, and `unavailable` that it
+ * could not be checked. All other reasons mean that it is not valid.
+ */
 export type TokenRefusal =
   | 'malformed'
   | 'unsupported'
@@ -21,12 +24,12 @@ export type TokenRefusal =
 /** `detail` is for the log, never for the client. */
 export type RefusedToken = { ok: false; reason: TokenRefusal; detail?: string }
 
-/** Thrown where the identity provider cannot be asked. */
+/** Thrown when the identity provider cannot be asked. */
 export class Unavailable extends Error {}
 
 export const CLOCK_SKEW_SECONDS = 30
 
-/** Whom a token speaks for. It ends up in rows and logs: no control characters, no half characters. */
+/** Who a token speaks for. It is stored and logged, so it may have no control characters and no half characters. */
 export const Subject = z
   .string()
   .min(1)
@@ -38,7 +41,7 @@ const MAX_TOKEN_LENGTH = 8192
 const BEARER_FORM = /^[A-Za-z0-9\-._~+/]+=*$/
 const COMPACT_FORM = /^[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]*$/
 
-/** Headers that let a token bring or point to its own key, or demand what we do not implement. */
+/** Headers that let a token bring or name its own key, or that demand what we do not implement. */
 const REFUSED_HEADERS = ['jwk', 'jku', 'x5u', 'x5c', 'crit']
 
 export function refuse(reason: TokenRefusal, detail?: string): RefusedToken {
@@ -59,7 +62,7 @@ export function jwsHeader(token: string): ProtectedHeaderParameters | undefined 
   }
 }
 
-/** The issuer that a token claims, unverified: good only for deciding whom not to ask about it. */
+/** The issuer that a token claims, not verified. It is used only to decide whom not to ask about the token. */
 export function claimedIssuer(token: string): string | undefined {
   if (jwsHeader(token) === undefined) return undefined
   try {
@@ -75,7 +78,7 @@ export function isAcceptableHeader(header: ProtectedHeaderParameters, algorithms
   return typeof header.alg === 'string' && algorithms.includes(header.alg)
 }
 
-/** What a failed verification means; anything that is not about the token is thrown on. */
+/** Turns an error of the verification into a refusal. Errors that are not about the token are thrown again. */
 export function refusalOf(error: unknown): RefusedToken {
   if (error instanceof Unavailable) return refuse('unavailable', error.message)
   if (error instanceof errors.JWTExpired) return refuse('expired')

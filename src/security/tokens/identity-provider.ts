@@ -26,7 +26,7 @@ const KeySet = z.object({ keys: z.array(z.looseObject({ kty: z.string() })).min(
 export type IdentityProvider = {
   /** Throws Unavailable. */
   metadata(): Promise<ProviderMetadata>
-  /** The published key a token names. Throws Unavailable, or jose's JWKSNoMatchingKey. */
+  /** The published key that a token names. Throws Unavailable, or jose's JWKSNoMatchingKey. */
   keyFor: JWTVerifyGetKey
 }
 
@@ -66,7 +66,7 @@ export function identityProvider(options: {
         if (!(error instanceof errors.JWKSNoMatchingKey)) throw error
       }
       const renewed = (await keys.renew()) ?? set
-      // An unknown key may be a new one; with the host down nobody can tell.
+      // An unknown key may be a new one. While the host is down, we cannot know.
       if (keys.failure() !== undefined) throw new Unavailable(keys.failure())
       return renewed(header, token)
     },
@@ -86,7 +86,7 @@ async function discover(fetch: ProviderFetch, provider: string): Promise<Provide
     throw new Error(`${provider} calls itself ${metadata.issuer}: configure the provider by that name`)
   }
   for (const url of [metadata.jwks_uri, metadata.introspection_endpoint]) {
-    // Over plain http anyone on the way could hand us keys or read our client secret.
+    // Over plain http anybody on the way could give us false keys or read our client secret.
     if (url !== undefined && protocol === 'https:' && new URL(url).protocol !== 'https:') {
       throw new Error(`${provider} names an address that is not https: ${url}`)
     }
@@ -94,7 +94,7 @@ async function discover(fetch: ProviderFetch, provider: string): Promise<Provide
   return metadata
 }
 
-/** The host answered, with another status than 200. */
+/** The host answered, but not with status 200. */
 class Declined extends Error {}
 
 export async function ask<T>(

@@ -13,8 +13,8 @@ const REMEMBERED_MS = 15_000
 const MAX_REMEMBERED = 2_000
 
 /**
- * RFC 7662. Answers are remembered for 15 s, which is how late a revocation may be noticed, and never beyond the
- * token's end. Inactive tokens have a memory of their own: a flood of them cannot push out the good ones.
+ * RFC 7662. Answers are remembered for 15 s at most, and never beyond the end of the token; a revocation may be noticed
+ * so late. Inactive tokens are remembered apart, so that a flood of them cannot displace the valid ones.
  */
 export function introspector(options: {
   provider: IdentityProvider

@@ -36,7 +36,10 @@ const ALGORITHMS = ['HS256']
 const MIN_SECRET_BYTES = 32
 const MAX_LIFETIME_SECONDS = 3600
 
-/** One secret, so `kid` selects nothing; one that reads like a path or a query is an attack on someone's lookup. */
+/**
+ * There is one secret, so `kid` selects nothing. A `kid` that looks like a path or a query is an attack on some
+ * look-up.
+ */
 const PLAIN_KID = /^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$/
 
 const Claims = z.object({
@@ -49,7 +52,7 @@ const Claims = z.object({
   role: z.string().optional(),
 })
 
-/** An issuer or audience that is not configured is not looked at: whoever holds the secret is trusted to say who calls. */
+/** An issuer or audience that is not configured is not checked: everybody who has the secret is trusted. */
 export function jwtVerifier({ secret, issuer, audience, roles = defaultRoles, now }: JwtOptions): VerifyJwt {
   const bytes = Buffer.from(secret)
   if (bytes.length < MIN_SECRET_BYTES) {

@@ -1,9 +1,9 @@
 export type RemoteValue<T> = {
-  /** What is held, loaded or renewed first when it is due; undefined when there is nothing that may be used. */
+  /** Returns the value, after loading or renewing it if that is due. Undefined when there is no usable value. */
   get(): Promise<T | undefined>
-  /** Asks again before the time, though never sooner than 30 s after the last try. */
+  /** Asks again before the value is due, but not within 30 s of the last try. */
   renew(): Promise<T | undefined>
-  /** Why the last try failed; undefined when it did not. */
+  /** Why the last try failed, or undefined. */
   failure(): string | undefined
 }
 
@@ -13,8 +13,8 @@ const PAUSE_MS = 30_000
 const EMPTY_HANDED_PAUSE_MS = 5_000
 
 /**
- * Something that another host publishes, held here. When that host is down the old value serves for a day, and is
- * renewed in the background so that no caller waits for a dead host.
+ * A copy of something that another host publishes. While that host is down, the old value is used for a day and renewed
+ * in the background, so that no caller waits for a dead host.
  */
 export function remoteValue<T>({ load, now }: { load: () => Promise<T>; now: () => number }): RemoteValue<T> {
   let held: { value: T; loaded_at: number } | undefined
@@ -39,7 +39,7 @@ export function remoteValue<T>({ load, now }: { load: () => Promise<T>; now: () 
     }
   }
 
-  // A clock that is set back must not stop renewals until it has caught up again.
+  // A clock that was set back must not stop renewals until it has caught up.
   const since = (time: number) => Math.abs(now() - time)
   const usable = () => (held && since(held.loaded_at) < USABLE_MS ? held.value : undefined)
 

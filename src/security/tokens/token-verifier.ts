@@ -5,7 +5,7 @@ import type { ProviderFetch } from './identity-provider.ts'
 import { jwtVerifier } from './jwt.ts'
 import { oauth2Verifier } from './oauth2.ts'
 
-/** What a bearer token that is no API key stands for. `user_id` is set where it speaks for one user of an application. */
+/** What a bearer token that is no API key stands for. `user_id` is set if it speaks for one user of an application. */
 export type TokenGrant = {
   ok: true
   issuer: string
@@ -17,14 +17,14 @@ export type TokenGrant = {
 
 export type VerifyToken = (token: string) => Promise<TokenGrant | RefusedToken>
 
-/** The verifier that an `auth` block asks for. It remembers what the provider published: build it once. */
+/** Makes the verifier for an `auth` block. It remembers what the provider published, so build it once. */
 export function tokenVerifier(
   auth: AuthSettings,
   { roles, fetch, now }: { roles: Roles; fetch: ProviderFetch; now: () => number },
 ): VerifyToken {
   if (auth.type === 'jwt') {
     const verify = jwtVerifier({ secret: auth.secret, issuer: auth.issuer, audience: auth.audience, roles, now })
-    // An issuer that is not configured is not checked either, so it cannot be part of anybody's name.
+    // An issuer that is not configured is not checked, so it cannot be part of the actor's name.
     return async (token) => {
       const grant = await verify(token)
       return grant.ok ? { ...grant, issuer: auth.issuer ?? 'jwt' } : grant
@@ -33,7 +33,7 @@ export function tokenVerifier(
   const verify = oauth2Verifier({ ...auth, introspection: auth.introspection === 'always', fetch, now })
   const provider = withoutSlash(auth.provider)
   return async (token) => {
-    // Another issuer's token is none of this provider's business: it must not even be shown to it.
+    // A token of another issuer must not be sent to this provider.
     const issuer = claimedIssuer(token)
     if (issuer !== undefined && withoutSlash(issuer) !== provider) return refuse('wrong_issuer')
     return verify(token)
