@@ -41,6 +41,11 @@ type Declaration<P extends z.ZodObject, Q extends z.ZodObject, B extends z.ZodTy
   success?: 200 | 201 | 202
   /** Takes an Idempotency-Key. */
   idempotent?: boolean
+  /**
+   * Whether a request has no effect before what it returns as `Unwritten` is in the journal: it asks nobody outside and
+   * shows nothing. Then its Idempotency-Key is taken in that same commit, and not in one of its own before.
+   */
+  staysInside?(input: Input<P, Q, B>, context: Context): Promise<boolean>
   /** The reply shows a secret once, so it is stored encrypted for repeated requests. */
   secret?: boolean
   /** A mutation runs in one transaction unless this is false. Then `run` may return what it leaves as `Unwritten`. */

@@ -5,7 +5,7 @@ import { text } from 'node:stream/consumers'
 import { describe, test } from 'node:test'
 import { newAgent } from './support/agents.ts'
 import { countQueries } from './support/count-queries.ts'
-import { onBothEngines, type Service } from './support/service.ts'
+import { betweenNodes, onBothEngines, type Service } from './support/service.ts'
 import { until } from './support/until.ts'
 
 const slow = (ms: number) => ({ model: 'builtin/script', script: { rules: [{ reply: 'done', delay_ms: ms }] } })
@@ -18,7 +18,7 @@ async function running(service: Service, agent: string): Promise<void> {
   await until('the run', () => service.app.parts.live.ofAgent(agent).length === 1)
 }
 
-onBothEngines('an invocation happens once', (service) => {
+onBothEngines('an invocation happens once', (service, engine) => {
   test('a jump of the clock does not make a retry take over what still runs here', async () => {
     const agent = await newAgent(service(), slow(600))
     const headers = { 'Idempotency-Key': randomUUID() }
@@ -52,14 +52,77 @@ onBothEngines('an invocation happens once', (service) => {
     assert.equal(completed.body.pagination.total, 0)
   })
 
-  test('with its key it costs the database two queries: one claims the key, one writes all that it leaves', async () => {
-    const keyed = () => invoke(service(), 'hello', { 'Idempotency-Key': randomUUID() })
+  const costs = async (agent: string) => {
+    const keyed = () => invoke(service(), agent, { 'Idempotency-Key': randomUUID() })
     // The first fills what the node remembers.
     await keyed()
-    const queries = await countQueries(service().engine, async () => {
+    return countQueries(service().engine, async () => {
       assert.equal((await keyed()).status, 200)
     })
-    assert.ok(queries <= 3, `${queries} queries`)
+  }
+
+  test('with its key it costs the database one query, which claims the key and writes all that it leaves', async () => {
+    await until('one query, and nothing in the background', async () => (await costs('hello')) === 1)
+  })
+
+  test('one that waits for something costs two: its key is claimed before', async () => {
+    const agent = await newAgent(service(), slow(1))
+    await until('two queries, and nothing in the background', async () => (await costs(agent)) === 2)
+  })
+
+  test('retries that the node knows nothing of get the first answer, and fail none of those beside them', async () => {
+    const agent = await newAgent(service(), {})
+    const send = (i: number, message = `message ${i}`) =>
+      service().call('POST', `/v1/agents/${agent}/invoke`, {
+        body: { message },
+        headers: { 'Idempotency-Key': `again-${i}` },
+      })
+    const numbers = Array.from({ length: 12 }, (_, i) => i)
+    const first = await Promise.all(numbers.map((i) => send(i)))
+    await service().restart()
+    const [again, others, fresh, without] = await Promise.all([
+      Promise.all(numbers.slice(0, 8).map((i) => send(i))),
+      Promise.all(numbers.slice(8).map((i) => send(i, 'another message'))),
+      Promise.all(numbers.map((i) => send(100 + i))),
+      Promise.all(numbers.map(() => invoke(service(), agent))),
+    ])
+    assert.deepEqual(
+      again.map(({ text: reply, headers }) => [reply, headers.get('idempotent-replayed')]),
+      first.slice(0, 8).map(({ text: reply }) => [reply, 'true']),
+    )
+    assert.deepEqual([...new Set(others.map(({ body }) => body.error.code))], ['idempotency_key_reused'])
+    assert.deepEqual([...new Set([...fresh, ...without].map(({ status }) => status))], [200])
+    const { body } = await service().call('GET', `/v1/agents/${agent}/invocations`)
+    assert.equal(body.pagination.total, 36)
+    const logs = await service().call('GET', `/v1/agents/${agent}/logs`)
+    assert.equal(logs.body.pagination.total, 36)
+  })
+
+  test('a run that fails frees its key', async () => {
+    const agent = await newAgent(service(), { model: 'builtin/script', script: { rules: [{ fail: 'no luck' }] } })
+    const headers = { 'Idempotency-Key': randomUUID() }
+    for (let run = 1; run <= 2; run++) {
+      assert.equal((await invoke(service(), agent, headers)).status, 500)
+      const { body } = await service().call('GET', `/v1/agents/${agent}/invocations?status=failed`)
+      assert.equal(body.pagination.total, run)
+    }
+  })
+
+  betweenNodes(engine)('at two nodes at the same moment: one of them runs, and both give its answer', async () => {
+    const node = await service().beside()
+    try {
+      const agent = await newAgent(service(), {})
+      const keys = Array.from({ length: 40 }, () => randomUUID())
+      const sent = keys.flatMap((key) => [service(), node].map((to) => invoke(to, agent, { 'Idempotency-Key': key })))
+      const replies = await Promise.all(sent)
+      assert.deepEqual([...new Set(replies.map(({ status }) => status))], [200])
+      for (let i = 0; i < replies.length; i += 2) assert.equal(replies[i]?.text, replies[i + 1]?.text)
+      assert.equal(new Set(replies.map(({ body }) => body.data.request_id)).size, keys.length)
+      const { body } = await service().call('GET', `/v1/agents/${agent}/invocations`)
+      assert.equal(body.pagination.total, keys.length)
+    } finally {
+      await node.stop()
+    }
   })
 
   test('a key that was answered 202 is answered 202 again, also to who asks for a stream', async () => {

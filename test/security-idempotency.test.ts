@@ -173,7 +173,13 @@ onBothEngines('idempotency', (service, engine) => {
 
     /** What a node has, with a lease that tests can wait for. */
     const node = (waitMs = 10_000) => idempotency({ ...service().app.parts, leaseMs: LEASE_MS, waitMs })
-    const request = (key: string) => ({ scope: 'key_test', key, fingerprint: 'same', secret: false })
+    const request = (key: string) => ({
+      scope: 'key_test',
+      key,
+      fingerprint: 'same',
+      secret: false,
+      staysInside: false,
+    })
 
     /** A run that ends when told to; says whether its answer was kept. */
     const startRun = (on: Idempotency, key: string, body: string) => {

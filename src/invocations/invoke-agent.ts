@@ -9,6 +9,7 @@ import { Accepted } from '../operation/reply-channel.ts'
 import { requireUser } from '../operation/scope.ts'
 import { Unwritten } from '../operation/unwritten.ts'
 import { operation } from '../operation.ts'
+import { answersAtOnce } from '../runtime/models/answers-at-once.ts'
 import { admit, leave, notAdmittedError } from './admit.ts'
 import {
   failureOf,
@@ -41,6 +42,15 @@ export const invokeAgent = operation({
   data: InvocationResult,
   accepted: QueuedReply,
   streams: { replay: replayEvents },
+
+  async staysInside({ params, body }, context) {
+    if (context.mode !== 'reply') return context.mode === 'background'
+    const user_id = requireUser(context.actor, body.context.user_id)
+    // With a user or a session it may be stored before it ends.
+    if (user_id !== undefined || body.context.session_id !== undefined) return false
+    const agent = await agents.findKnown(params.agent_id, context)
+    return agent !== undefined && answersAtOnce((await serving(agent, body.environment, context)).definition)
+  },
 
   async run({ params, body }, context) {
     const { emit, live, mode, node, request_id } = context

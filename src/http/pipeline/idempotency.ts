@@ -4,24 +4,34 @@ import { canonicalJson } from '../../lib/json.ts'
 import type { Parts } from '../../operation/parts.ts'
 import { sha256 } from '../../security/digest.ts'
 import type { Database } from '../../storage/database.ts'
-import type { Ending } from '../../storage/journal/rows.ts'
+import { isTaken } from '../../storage/failures.ts'
+import type { JournalEntry } from '../../storage/journal/entry.ts'
 import * as claims from '../../storage/leases/claims.ts'
 import { isOfDeadService, keepLeases, LEASE_MS, type Lease } from '../../storage/leases/lease.ts'
 import type { Rendered } from '../dialects/dialect.ts'
 
 const WAIT_MS = 30_000
 const POLL_MS = 100
+const MET_KEYS = 5_000
 const PURPOSE = 'idempotency'
 const REPLAYED = 'Idempotent-Replayed'
 const KEY = /^[\x21-\x7e]{1,255}$/
 
-/** A request that may be sent again. If `secret` is set, its reply is stored encrypted. */
-export type Repeatable = { scope: string; key: string; fingerprint: string; secret: boolean }
+/** A request that may be sent again. */
+export type Repeatable = {
+  scope: string
+  key: string
+  fingerprint: string
+  /** Its reply is stored encrypted. */
+  secret: boolean
+  /** Until its entry is in the journal it has no effect: what it leaves and its claim can be written together. */
+  staysInside: boolean
+}
 
 /** The right to run the request. Its reply is stored together with its effects, or neither is. */
 export type Held = {
-  /** The reply as a part of a journal entry. */
-  ending(reply: Rendered): Ending
+  /** The entry, and with it the reply for whoever repeats the request. */
+  withReply(entry: JournalEntry, reply: Rendered): JournalEntry
   /** Stores the reply in the transaction of the effects. Returns false when another run has taken over. */
   complete(db: Database, reply: Rendered): Promise<boolean>
   isOurs(): Promise<boolean>
@@ -34,6 +44,9 @@ export type Idempotency = {
   close(): Promise<void>
 }
 
+/** A run on this node. Its claim is in the store from the beginning, or is written with what the run leaves. */
+type Running = { lease: Lease; isStored: boolean; fingerprint: string; ended: Promise<void> }
+
 type Options = Pick<Parts, 'storage' | 'keyring' | 'now' | 'log' | 'node' | 'stopping'> & {
   leaseMs?: number
   waitMs?: number
@@ -41,7 +54,8 @@ type Options = Pick<Parts, 'storage' | 'keyring' | 'now' | 'log' | 'node' | 'sto
 
 export function idempotency(options: Options): Idempotency {
   const { storage, keyring, now, log, node, stopping, leaseMs = LEASE_MS, waitMs = WAIT_MS } = options
-  const running = new Map<string, { lease: Lease; fingerprint: string; ended: Promise<void> }>()
+  const running = new Map<string, Running>()
+  const met = new MetKeys()
   let claimed = 0
 
   // A long run keeps its claim, and a dead process loses it. Nothing is done when a claim is lost: what such a run
@@ -51,7 +65,7 @@ export function idempotency(options: Options): Idempotency {
     now,
     log,
     lease_ms: leaseMs,
-    held: () => [...running.values()].map(({ lease }) => lease),
+    held: () => [...running.values()].filter(({ isStored }) => isStored).map(({ lease }) => lease),
     lost() {},
   })
   const isDead = (owner: string) => isOfDeadService(owner, storage.engine, node)
@@ -64,16 +78,14 @@ export function idempotency(options: Options): Idempotency {
     { fingerprint: print, secret }: Repeatable,
     run: (held: Held) => Promise<Rendered>,
   ) => {
-    const id = JSON.stringify(lease.key)
-    const ended = Promise.withResolvers<void>()
-    running.set(id, { lease, fingerprint: print, ended: ended.promise })
+    const end = begin(lease, print, true)
     let stored = false
     const sealed = (reply: Rendered) => ({ ...reply, body: seal(reply.body, secret) })
     try {
       return await run({
-        ending(reply) {
+        withReply(entry, reply) {
           stored = true
-          return claims.ending(lease, sealed(reply))
+          return { ...entry, endings: [...(entry.endings ?? []), claims.ending(lease, sealed(reply))] }
         },
         async complete(db, reply) {
           stored = await claims.complete(db, lease, sealed(reply))
@@ -87,9 +99,43 @@ export function idempotency(options: Options): Idempotency {
     } finally {
       if (!stored)
         await claims.release(storage.db, lease).catch((err) => log.warn({ err }, 'could not free an Idempotency-Key'))
+      end()
+    }
+  }
+
+  /** Claims the key with the commit of what the run leaves. Returns undefined when the key was taken: nothing is written. */
+  const runUnclaimed = async (
+    lease: Lease,
+    { fingerprint: print, secret }: Repeatable,
+    run: (held: Held) => Promise<Rendered>,
+  ) => {
+    const end = begin(lease, print, false)
+    try {
+      return await run({
+        withReply: (entry, reply) => {
+          const claim = claims.answered(lease, print, { ...reply, body: seal(reply.body, secret) }, now())
+          return { ...entry, writes: [...entry.writes, claim] }
+        },
+        complete: () => Promise.reject(new Error('an operation that stays inside leaves an entry for the journal')),
+        isOurs: async () => true,
+      })
+    } catch (error) {
+      if (isTaken(error)) return undefined
+      throw error
+    } finally {
+      end()
+    }
+  }
+
+  /** Retries on this node wait for the run from now on; returns the way to tell them that it has ended. */
+  function begin(lease: Lease, print: string, isStored: boolean): () => void {
+    const id = JSON.stringify(lease.key)
+    const { promise: ended, resolve } = Promise.withResolvers<void>()
+    running.set(id, { lease, isStored, fingerprint: print, ended })
+    return () => {
       // Another run may have taken over the key meanwhile. Its entry stays.
       if (running.get(id)?.lease === lease) running.delete(id)
-      ended.resolve()
+      resolve()
     }
   }
 
@@ -107,6 +153,12 @@ export function idempotency(options: Options): Idempotency {
         if (!known) {
           const time = now()
           const lease = { key: [scope, key], owner: `${node}:${++claimed}`, until: time + leaseMs }
+          // A key that was met here is likely taken: to run in vain costs more than to look.
+          if (request.staysInside && met.add(id)) {
+            const reply = await runUnclaimed(lease, request, run)
+            if (reply) return reply
+          }
+          met.add(id)
           const found = await claims.claim(storage.db, lease, print, { now: time, isDead })
           if (found.state === 'claimed') {
             if (!waited || !stopping.aborted) return runClaimed(lease, request, run)
@@ -132,6 +184,23 @@ export function idempotency(options: Options): Idempotency {
       stopRenewing()
       await Promise.all([...running.values()].map(({ ended }) => ended))
     },
+  }
+}
+
+/** The keys that were met lately: at least the last 5,000. */
+class MetKeys {
+  #young = new Set<string>()
+  #old = new Set<string>()
+
+  /** False when it was there already. */
+  add(id: string): boolean {
+    if (this.#young.has(id) || this.#old.has(id)) return false
+    if (this.#young.size >= MET_KEYS) {
+      this.#old = this.#young
+      this.#young = new Set()
+    }
+    this.#young.add(id)
+    return true
   }
 }
 

@@ -8,7 +8,7 @@ import { enterAgent } from './guards/authorise.ts'
 import { passesGate } from './guards/pass-gate.ts'
 import { requireCode } from './guards/require-code.ts'
 import { fingerprint, readIdempotencyKey } from './idempotency.ts'
-import { type Input, runOperation } from './run-operation.ts'
+import { type Call, contextOf, type Input, runOperation } from './run-operation.ts'
 import type { Admitted, Arrived, FoundAgent } from './stages.ts'
 
 /** Runs an admitted call: asks for a second factor, validates, runs once, renders. */
@@ -48,10 +48,17 @@ export async function runAdmitted(
     key,
     fingerprint: fingerprint(operation.method, path, arrived.query, body),
     secret: operation.secret ?? false,
+    staysInside: await staysInside(edge, call, channel),
   }
   // A client that sends an idempotency key can ask again, so the run goes on when the client hangs up.
   const unattended = { ...channel, onHangUp: undefined }
   return edge.idempotency.once(repeatable, (held) => runOperation(edge.parts, call, unattended, held))
+}
+
+async function staysInside({ parts }: Edge, call: Call, channel: ReplyChannel): Promise<boolean> {
+  const { operation, input } = call
+  if (!operation.staysInside) return false
+  return await operation.staysInside(input, contextOf(parts, call, channel, parts.storage.db))
 }
 
 function readInput({ arrived, route, params }: Admitted, body: unknown): Input {

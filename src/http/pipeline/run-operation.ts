@@ -7,7 +7,6 @@ import type { ReplyChannel } from '../../operation/reply-channel.ts'
 import { Unwritten } from '../../operation/unwritten.ts'
 import { changes, isAudited, type Operation } from '../../operation.ts'
 import type { Database } from '../../storage/database.ts'
-import type { JournalEntry } from '../../storage/journal/entry.ts'
 import type { Dialect, Rendered } from '../dialects/dialect.ts'
 import type { Held } from './idempotency.ts'
 
@@ -59,7 +58,7 @@ export async function runOperation(parts: Parts, call: Call, channel: ReplyChann
 }
 
 /** The fields of the channel are written out one by one: a second spread would be slower than everything else here. */
-function contextOf(parts: Parts, call: Call, channel: ReplyChannel, db: Database): Context {
+export function contextOf(parts: Parts, call: Call, channel: ReplyChannel, db: Database): Context {
   const { actor, request_id } = call
   return {
     ...parts,
@@ -91,7 +90,7 @@ async function write(
 ): Promise<Rendered> {
   try {
     const reply = answer instanceof ApiError ? undefined : replyTo(call, answer)
-    const written = await journal.commit(held && reply ? withReply(entry, held, reply) : entry)
+    const written = await journal.commit(held && reply ? held.withReply(entry, reply) : entry)
     if (!written && held && !(await held.isOurs())) throw takenOver()
     if (!written) throw conflict(lost ?? 'Another node was faster')
     if (!reply) throw answer
@@ -99,11 +98,6 @@ async function write(
   } finally {
     ended?.()
   }
-}
-
-/** Adds the reply to the entry, for requests that are repeated. */
-function withReply(entry: JournalEntry, held: Held, reply: Rendered): JournalEntry {
-  return { ...entry, endings: [...(entry.endings ?? []), held.ending(reply)] }
 }
 
 async function recordChange(

@@ -91,22 +91,25 @@ export function openJournal(storage: Storage, { backlog }: { backlog: number }):
 
 /** Calls `tell` with the rows once they are on disk. */
 async function flush(storage: Storage, batch: Waiting[], tell: RowsListener, tries = 1): Promise<void> {
-  const flushEach = async () => {
-    for (const waiting of batch) await flush(storage, [waiting], tell)
+  // Halves, again and again, until the entry that cannot be written is alone.
+  const flushHalves = async () => {
+    const half = Math.ceil(batch.length / 2)
+    await flush(storage, batch.slice(0, half), tell)
+    await flush(storage, batch.slice(half), tell)
   }
   try {
     const hasGuards = batch.some(({ entry }) => entry.guard)
     const written = hasGuards ? await writeGuarded(storage, batch) : await writeTogether(storage, batch)
-    // A lease was lost, so nothing was written. Each entry is written alone.
-    if (!written && batch.length > 1) return await flushEach()
+    // A lease was lost, so nothing was written.
+    if (!written && batch.length > 1) return await flushHalves()
     for (const waiting of batch) waiting.resolve(written !== undefined && !written.refused.has(waiting))
     // Called later: if the listener threw here, entries that are on disk would be written again.
     if (written) queueMicrotask(() => tell(written.rows))
   } catch (error) {
     // Two nodes locked the same rows and PostgreSQL rolled back this transaction. It is tried again.
     if (isUndone(error) && tries < MAX_TRIES) return flush(storage, batch, tell, tries + 1)
-    // One bad entry must not fail the others. Each entry is written alone.
-    if (batch.length > 1 && !isPassing(error)) await flushEach()
+    // One bad entry must not fail the others.
+    if (batch.length > 1 && !isPassing(error)) await flushHalves()
     else for (const { reject } of batch) reject(error)
   }
 }

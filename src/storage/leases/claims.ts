@@ -1,6 +1,6 @@
 import { sql } from 'kysely'
 import type { Database } from '../database.ts'
-import type { EndedTable, Ending } from '../journal/rows.ts'
+import type { BulkTable, EndedTable, Ending, Write } from '../journal/rows.ts'
 import { isHeld, type Lease, type Leased } from './lease.ts'
 
 /** The right to run a request that carries an Idempotency-Key. Later the row holds the answer. */
@@ -72,6 +72,22 @@ const ANSWERED_CLAIMS: EndedTable = { ...CLAIMS, columns: ['status', 'headers', 
 /** The answer as a part of a journal entry, so that it is stored together with what the run leaves. */
 export function ending({ key, owner }: Lease, { status, headers, body }: StoredReply): Ending {
   return { of: ANSWERED_CLAIMS, row: [status, JSON.stringify(headers), body, ...key, owner] }
+}
+
+const NEW_CLAIMS: BulkTable = {
+  table: 'claims',
+  columns: ['scope', 'key', 'fingerprint', 'owner', 'lease_until', 'created_at', 'status', 'headers', 'body'],
+}
+
+/** A claim and its answer at once, for the journal. An entry with a key that is taken fails: see `isTaken`. */
+export function answered(
+  { key: [scope = '', key = ''], owner }: Lease,
+  fingerprint: string,
+  { status, headers, body }: StoredReply,
+  now: number,
+): Write {
+  const row = [scope, key, fingerprint, owner, now, now, status, JSON.stringify(headers), body]
+  return { into: NEW_CLAIMS, row }
 }
 
 export async function isOurs(db: Database, lease: Lease): Promise<boolean> {
