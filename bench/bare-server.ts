@@ -1,7 +1,7 @@
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 
-/** The yardstick: node:http that parses the request's JSON and answers one of the same size, and does nothing else. */
+/** The yardstick: a node:http server that only parses the request's JSON and answers one of the same size. */
 const server = createServer((request, response) => {
   const chunks: Buffer[] = []
   request.on('data', (chunk: Buffer) => chunks.push(chunk))

@@ -2,10 +2,10 @@ import type { Fill } from './subjects.ts'
 
 const ITEMS_PER_REQUEST = 100
 const SIDE_BY_SIDE = 4
-/** A conversation of this many turns, then the next. */
+/** How many turns a conversation has before the next one begins. */
 const TURNS_PER_SESSION = 20
 
-/** Writes memories the way a client would: some hundred at a time, dated over the past year. */
+/** Writes memories as a client would: some hundred at a time, with dates in the past year. */
 export async function fillMemory(url: string, key: string, { users, memories, text }: Fill): Promise<void> {
   const now = Date.now()
   const step = (365 * 24 * 60 * 60 * 1000) / memories

@@ -4,13 +4,16 @@ export type Load = {
   method: string
   path: string
   headers: Record<string, string>
-  /** Eight `@` in a header or in the body become a number of eight digits, another one for each request. */
+  /** Eight `@` in a header or in the body are replaced by a number of eight digits, a new one for each request. */
   body?: string | undefined
 }
 
 export type Measured = { requests: number; seconds: number; p50_ms: number; p99_ms: number; failed: number }
 
-/** Keeps `connections` requests under way for `ms`. Written on raw sockets so that the load costs less than what it measures. */
+/**
+ * Keeps `connections` requests under way for `ms`. It uses raw sockets, so that the load costs less than what it
+ * measures.
+ */
 export async function measure(url: string, load: Load, connections: number, ms: number): Promise<Measured> {
   const nextRequest = requestSource(url, load)
   const { hostname, port } = new URL(url)
@@ -50,7 +53,10 @@ function keepAsking(
   return new Promise((resolve, reject) => {
     let sent = performance.now()
     let reply: Buffer | undefined
-    /** Of the last reply. Most are of one size and come in one piece: then there is nothing to search for. */
+    /**
+     * The size of the last reply. Most replies have the same size and arrive in one piece, so their end need not be
+     * searched.
+     */
     let size = 0
     socket.on('data', (chunk: Buffer) => {
       reply = reply ? Buffer.concat([reply, chunk]) : chunk
@@ -66,7 +72,7 @@ function keepAsking(
       socket.write(nextRequest())
     })
     socket.once('error', reject)
-    // A server that dies, or hangs up between two requests, says so here and nowhere else.
+    // If a server dies or hangs up between two requests, only this event says so.
     socket.once('close', () => reject(new Error('the server closed a connection under load')))
     socket.write(nextRequest())
   })
@@ -74,14 +80,14 @@ function keepAsking(
 
 const LAST_CHUNK = Buffer.from('0\r\n\r\n')
 
-/** Of a whole reply, as far as it is known. */
+/** The size of the whole reply, as far as it is known. */
 function sizeOf(reply: Buffer): number {
   const end = reply.indexOf('\r\n\r\n')
   if (end < 0) return Number.POSITIVE_INFINITY
   const head = reply.toString('latin1', 0, end)
   const length = /content-length: (\d+)/i.exec(head)?.[1]
   if (length !== undefined) return end + 4 + Number(length)
-  // A stream, in chunks: it is whole when the empty chunk has come.
+  // A chunked stream is complete when the empty chunk has come.
   return reply.subarray(-LAST_CHUNK.length).equals(LAST_CHUNK) ? reply.length : Number.POSITIVE_INFINITY
 }
 
@@ -102,7 +108,7 @@ function requestSource(url: string, { method, path, headers, body = '' }: Load):
   const places: number[] = []
   for (let at = template.indexOf(PLACE); at >= 0; at = template.indexOf(PLACE, at + 1)) places.push(at)
   if (places.length === 0) return () => template
-  // Numbers of an earlier measurement must not come again.
+  // The numbers of an earlier measurement must not be used again.
   let next = Math.floor(performance.timeOrigin + performance.now()) % 100_000_000
   return () => {
     next = (next + 1) % 100_000_000

@@ -2,7 +2,7 @@ export type Result = {
   group: string
   name: string
   engine: string
-  /** `this` checkout or the one it is measured `against`. */
+  /** `this` checkout, or the one that it is measured `against`. */
   checkout: string
   of_bare: number
   per_second: number
@@ -14,7 +14,7 @@ export type Result = {
   failed: number
 }
 
-/** With another checkout, what was measured there stands below what was measured here. */
+/** With another checkout, its results stand below those of this one. */
 export function printReport(results: Result[]): void {
   const compared = results.some(({ checkout }) => checkout !== 'this')
   const ordered = results.toSorted((a, b) => orderOf(a) - orderOf(b))

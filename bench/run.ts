@@ -21,7 +21,7 @@ const { values: options } = parseArgs({
     only: { type: 'string', multiple: true, default: [] },
     seconds: { type: 'string' },
     rounds: { type: 'string' },
-    /** Another checkout, such as the one before a change: its servers are measured in the same rounds. */
+    /** Another checkout, for example the one before a change. Its servers are measured in the same rounds. */
     against: { type: 'string' },
     json: { type: 'string' },
     /** Writes CPU profiles of the servers into ./profiles, for Chrome's developer tools. */
@@ -31,7 +31,7 @@ const { values: options } = parseArgs({
 const seconds = Number(options.seconds ?? (options.quick ? 1 : 2))
 const rounds = Number(options.rounds ?? (options.quick ? 3 : 8))
 const CONNECTIONS = 32
-/** By then the engine has compiled what is hot, and compiles no more. */
+/** After this time the engine has compiled the hot code. */
 const WARM_UP_MS = options.quick ? 2_000 : 6_000
 
 const key = newKey(randomBytes)
@@ -53,7 +53,7 @@ const closers: (() => Promise<void>)[] = []
 try {
   const bare = await startServer({ checkout: own, entry: 'bench/bare-server.ts', folder, name: 'bare', env: {} })
   closers.push(() => bare.stop())
-  // A group at a time: servers that have nothing to do still cost memory, and filled stores are not alike empty ones.
+  // One group at a time: idle servers still cost memory, and filled stores differ from empty ones.
   const results: Result[] = []
   for (const group of new Set(wanted.map((subject) => subject.group))) {
     results.push(
@@ -69,7 +69,7 @@ try {
   console.log(pinned ? 'servers on one core, load and databases on another' : 'not pinned to cores: taskset is missing')
   printReport(results)
   if (options.json) writeFileSync(options.json, `${JSON.stringify(results, undefined, 2)}\n`)
-  // Refusals are quick: numbers with failures in them prove nothing.
+  // Refusals are quick, so numbers with failures prove nothing.
   if (results.some(({ failed }) => failed > 0)) process.exitCode = 1
 } finally {
   for (const close of closers.toReversed()) await close()
@@ -110,7 +110,7 @@ async function measureGroup(bare: Server, subjects: Subject[]): Promise<Result[]
     name: subject.name,
     engine: subject.engine,
     checkout: checkout === own ? 'this' : 'against',
-    // Round by round: a machine that is busy for a while is so for the yardstick too.
+    // Compared round by round: if the machine is busy for a while, the yardstick is slower too.
     of_bare: middle(results.map(({ requests, seconds: took }, i) => requests / took / (bareRates[i] ?? 0))),
     per_second: middle(results.map(({ requests, seconds: took }) => requests / took)),
     p50_ms: middle(results.map(({ p50_ms }) => p50_ms)),

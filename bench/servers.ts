@@ -5,7 +5,7 @@ import { join } from 'node:path'
 
 export type Server = {
   url: string
-  /** From the start of the process to its address. */
+  /** From the start of the process until it says its address. */
   started_ms: number
   cpuMicroseconds(): number
   residentMegabytes(): number
@@ -15,13 +15,13 @@ export type Server = {
 const LOOK_MS = 2
 const START_LIMIT_MS = 30_000
 
-/** Where servers run, and where everything else does. */
+/** The core for servers, and the one for everything else. */
 const SERVER_CORE = '0'
 const LOAD_CORE = '1'
 
 export const pinned = availableParallelism() > 1 && spawnSync('taskset', ['--version']).status === 0
 
-/** This process and what it starts from now on, except for the servers. */
+/** Pins this process, and what it starts from now on, except for the servers. */
 export function pinLoad(): void {
   if (pinned) spawnSync('taskset', ['-pc', LOAD_CORE, String(process.pid)])
 }

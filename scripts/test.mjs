@@ -13,11 +13,11 @@ import { PATIENCE } from '../test/support/patience.ts'
 import { startPostgres } from '../test/support/postgres.ts'
 import { redisEngine } from '../test/support/redis.ts'
 
-/** For a test, and for a whole `describe`: the slowest take a third of it. */
+/** For one test, and for a whole `describe`. The slowest take a third of it. */
 const TEST_LIMIT_MS = 40_000 * PATIENCE
 const RUN_LIMIT_MS = 10 * 60_000 * PATIENCE
 const SIDE_BY_SIDE = 2
-/** More processes than run at once: whichever side is done first takes the next. */
+/** More processes than run at once: the side that ends first takes the next one. */
 const PROCESSES = 8
 
 const root = dirname(import.meta.dirname)
@@ -102,7 +102,7 @@ async function run() {
   return code ?? 1
 }
 
-/** Neighbours by name often cost alike, so they are spread over the processes. */
+/** Files with similar names often take similar time, so they are spread over the processes. */
 function dealOut(paths, folder) {
   const hands = Array.from({ length: Math.min(PROCESSES, paths.length) }, () => [])
   for (const [i, path] of paths.entries()) hands[i % hands.length].push(path)

@@ -7,7 +7,7 @@ import { stemOf } from '../src/memory/language/stems.ts'
 
 const WORDS = 30_000
 const DIMENSIONS = 32
-/** The first components tell how common a word is, not what it means. */
+/** The first components say how common a word is, not what it means. */
 const LEFT_OUT = 3
 
 const [file] = process.argv.slice(2)
@@ -24,7 +24,8 @@ for (const [rank, word] of words.entries()) {
   if (STOP_WORDS.has(word)) continue
   const stem = stemOf(word)
   const vector = unit(components.map((axis) => dot(axis, centred[rank])))
-  // Words come by how common they are. The commonest form of a stem decides most of what it means.
+  // Words come in the order of how common they are. The most common form of a stem has the largest share of its
+  // meaning.
   const known = sums.get(stem) ?? { sum: vector.map(() => 0), rank }
   for (const [i, value] of vector.entries()) known.sum[i] += value / (10 + rank)
   sums.set(stem, known)
@@ -46,7 +47,7 @@ const target = new URL('../src/memory/language/word-vectors.bin', import.meta.ur
 writeFileSync(target, Buffer.concat([header, Buffer.from(values.buffer), stems]))
 console.log(`${weighted.length} terms of ${DIMENSIONS} numbers`)
 
-/** The directions in which the vectors differ most, the first of them first: Jacobi's method on their covariance. */
+/** The directions in which the vectors differ most, largest first: Jacobi's method on their covariance. */
 function principalAxes(vectors) {
   const a = mean.map((_, i) => mean.map((__, j) => vectors.reduce((sum, v) => sum + v[i] * v[j], 0) / vectors.length))
   const axes = mean.map((_, i) => mean.map((__, j) => (i === j ? 1 : 0)))

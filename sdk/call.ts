@@ -9,7 +9,7 @@ export type OperationId = keyof Operations
 type Part<Id extends OperationId, Name extends string> =
   Operations[Id] extends Record<Name, infer Given> ? { [K in Name]: Given } : unknown
 
-/** What an operation must and may be given. */
+/** The input that an operation needs and accepts. */
 export type Input<Id extends OperationId> = Part<Id, 'params'> &
   Part<Id, 'body'> &
   (Operations[Id] extends { body?: infer Given } ? { body?: Given } : unknown) &
@@ -47,7 +47,7 @@ export function caller({ send, open }: Sender): Caller {
     list(id, input, options) {
       const { params, query, body } = input as AnyInput
       const load = async (page: Query) => {
-        // A search says in its body what other lists say in their query.
+        // A search has its paging in the body, other lists have it in the query.
         const asked =
           body === undefined ? { params, query: { ...query, ...page } } : { params, body: { ...body, ...page } }
         return readPage<Item<typeof id>>(await ask(id, asked, options))
@@ -63,11 +63,11 @@ export function caller({ send, open }: Sender): Caller {
   }
 }
 
-/** The path with its parameters in place. */
+/** Fills in the parameters of the path. */
 export function fill(path: string, params: Record<string, string> = {}): string {
   return path.replaceAll(/\{(\w+)\}/g, (_, name: string) => {
     const value = params[name]
-    // An empty one would make the path of a list out of the path of one thing.
+    // With an empty value, the path of one thing would become the path of a list.
     if (!value) throw new TypeError(`${name} must not be empty`)
     return encodeURIComponent(value)
   })

@@ -16,7 +16,7 @@ const LONGEST_RUN_MS = 610_000
 
 export type Client = ReturnType<typeof createClient>
 
-/** A client of one service: every operation of its API is one method. An agent goes by its id or its name. */
+/** A client of one service: every operation of its API is one method. An agent is named by its id or its name. */
 export function createClient(options: ClientOptions) {
   const { idleTimeoutMs, onRetry } = options
   const connection = { ...sender(options), idleTimeoutMs, onRetry }
@@ -33,13 +33,16 @@ export function createClient(options: ClientOptions) {
         call('updateAgent', { params: { agent_id }, body }, o),
       delete: (agent_id: string, o?: Options) => call('deleteAgent', { params: { agent_id } }, o),
 
-      /** Resolves with the answer. It goes on if you stop waiting: what should end with you is `stream`. */
+      /** Resolves with the answer. The run goes on if you stop waiting; use `stream` if it should end then. */
       invoke: (agent_id: string, body: Body<'invokeAgent'>, o?: Options) =>
         call('invokeAgent', { params: { agent_id }, body }, { timeoutMs: LONGEST_RUN_MS, ...o }),
-      /** The answer as it comes. A connection that breaks is taken up again; leaving the loop cancels the run. */
+      /**
+       * Gives the answer as it comes. After a broken connection it goes on where it stopped. Leaving the loop cancels
+       * the run.
+       */
       stream: (agent_id: string, body: Body<'invokeAgent'>, o?: Options) =>
         streamInvoke<InvocationResult>(connection, agent_id, body, { ...whileStreaming, ...o }),
-      /** Runs in the background; `invocations.get` tells how it went. */
+      /** Starts a run in the background; `invocations.get` tells its state. */
       async start(agent_id: string, body: Body<'invokeAgent'>, o?: Options): Promise<InvocationQueued> {
         const { method, path } = routes.invokeAgent
         const headers = { Prefer: 'respond-async' }
@@ -51,10 +54,10 @@ export function createClient(options: ClientOptions) {
         list('listInvocations', { params: { agent_id }, query }, o),
       get: (agent_id: string, request_id: string, o?: Options) =>
         call('getInvocation', { params: { agent_id, request_id } }, o),
-      /** What a run has said, from the beginning, and what it says until it ends. */
+      /** Gives what a run has said from the beginning, and goes on until it ends. */
       follow: (agent_id: string, request_id: string, o?: StreamOptions) =>
         followInvocation<InvocationResult>(connection, agent_id, request_id, { ...whileStreaming, ...o }),
-      /** Resolves once the work has really stopped. */
+      /** Resolves once the run has stopped. */
       cancel: (agent_id: string, request_id: string, o?: Options) =>
         call('cancelInvocation', { params: { agent_id, request_id } }, o),
     },
@@ -97,9 +100,9 @@ export function createClient(options: ClientOptions) {
         list('listUsers', { params: { agent_id }, query }, o),
       sessions: (agent_id: string, query?: ListQuery<'listSessions'>, o?: Options) =>
         list('listSessions', { params: { agent_id }, query }, o),
-      /** Everything that is known of a user, thing by thing. */
+      /** Everything that is known about a user, item by item. */
       export: (user_id: string, o?: Options) => lines('exportUser', { params: { user_id } }, o),
-      /** Resolves once everything is erased; what was interrupted is finished by another call. */
+      /** Resolves once everything is erased. If it was interrupted, call it again to finish. */
       erase: (user_id: string, o?: Options) =>
         call('eraseUser', { params: { user_id } }, { timeoutMs: LONGEST_RUN_MS, ...o }),
     },
@@ -112,7 +115,7 @@ export function createClient(options: ClientOptions) {
       delete: (webhook_id: string, o?: Options) => call('deleteWebhook', { params: { webhook_id } }, o),
       rotateSecret: (webhook_id: string, body: Body<'rotateWebhookSecret'> = {}, o?: Options) =>
         call('rotateWebhookSecret', { params: { webhook_id }, body }, o),
-      /** Sends a `ping` and tells how it was received. */
+      /** Sends a `ping` and returns how it was received. */
       test: (webhook_id: string, o?: Options) => call('testWebhook', { params: { webhook_id } }, o),
       deliveries: (webhook_id: string, query?: ListQuery<'listDeliveries'>, o?: Options) =>
         list('listDeliveries', { params: { webhook_id }, query }, o),
@@ -121,7 +124,7 @@ export function createClient(options: ClientOptions) {
       redeliver: (webhook_id: string, delivery_id: string, o?: Options) =>
         call('redeliver', { params: { webhook_id, delivery_id } }, o),
     },
-    /** Hear events without a public address; `moorage webhooks listen` does it for you. */
+    /** Receives events without a public address; `moorage webhooks listen` does it for you. */
     listeners: {
       create: (body: Body<'createListener'>, o?: Options) => call('createListener', { body }, o),
       get: (listener_id: string, query?: ListQuery<'getListener'>, o?: Options) =>
@@ -144,7 +147,7 @@ export function createClient(options: ClientOptions) {
       get: (key_id: string, o?: Options) => call('getFactor', { params: { key_id } }, o),
       remove: (key_id: string, o?: Options) => call('removeFactor', { params: { key_id } }, o),
     },
-    /** What tools use as `{{secret.NAME}}`; values go in and never come out. */
+    /** What tools use as `{{secret.NAME}}`. Values can be set, but never read. */
     secrets: {
       set: (name: string, body: Body<'setSecret'>, o?: Options) => call('setSecret', { params: { name }, body }, o),
       list: (query?: ListQuery<'listSecrets'>, o?: Options) => list('listSecrets', { query }, o),
@@ -154,7 +157,7 @@ export function createClient(options: ClientOptions) {
       list: (query?: ListQuery<'listAuditLog'>, o?: Options) => list('listAuditLog', { query }, o),
       head: (o?: Options) => call('getAuditHead', {}, o),
     },
-    /** Any other request to the service; resolves with the whole body of the reply. */
+    /** Sends any other request to the service. Resolves with the whole body of the reply. */
     async request(request: Call, o?: Options): Promise<unknown> {
       return readJson(await connection.send(request, o))
     },

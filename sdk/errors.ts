@@ -10,13 +10,13 @@ type Facts = {
   cause?: unknown
 }
 
-/** Everything that goes wrong between you and the service. `code` tells what; `status` is 0 when no reply came. */
+/** Everything that can go wrong between you and the service. `code` says what; `status` is 0 when no reply came. */
 export class MoorageError extends Error {
   readonly code: ErrorCode | 'unreachable' | 'invalid_reply'
   readonly status: number
-  /** Quote it when you ask the operator: it is in the service's log. */
+  /** Give it to the operator when you ask for help: it is in the service's log. */
   readonly request_id: string | undefined
-  /** The fields that are wrong, when the request was not valid. */
+  /** The wrong fields, if the request was not valid. */
   readonly details: readonly ErrorDetail[]
   /** Whole seconds. */
   readonly retry_after: number | undefined
@@ -32,7 +32,7 @@ export class MoorageError extends Error {
   }
 }
 
-/** The error a reply carries; a proxy on the way may answer in words of its own. */
+/** The error in a reply. A proxy on the way may have answered in another format. */
 export function errorOf(status: number, headers: Headers, text: string): MoorageError {
   const retryAfter = Number(headers.get('retry-after') ?? Number.NaN)
   const facts: Facts = {
@@ -46,7 +46,7 @@ export function errorOf(status: number, headers: Headers, text: string): Moorage
   return new MoorageError(code, message, { ...facts, details, retry_after })
 }
 
-/** An error body that came without a status of its own: the last event of a stream. */
+/** The error of a body without a status: the last event of a stream. */
 export function errorFrom(body: unknown, request_id: string | undefined): MoorageError {
   const { error } = body as { error: BodyError }
   const { code, message, details, retry_after } = error
@@ -86,7 +86,7 @@ const STATUS_OF: Record<ErrorCode, number> = {
   timeout: 504,
 }
 
-/** The code that a status stands for; of several the first. */
+/** The code for a status; if there are several, the first. */
 function codeOf(status: number): MoorageError['code'] {
   const known = Object.entries(STATUS_OF).find(([, value]) => value === status)
   if (known) return known[0] as ErrorCode

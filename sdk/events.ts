@@ -6,11 +6,11 @@ export type ServerEvent = { id: string; event: string; data: string }
 
 export type Watch = {
   signal: AbortSignal | undefined
-  /** The service sends a ping every 15 s: a stream that is silent for longer than this is taken for broken. */
+  /** The service sends a ping every 15 s. A stream that is silent for longer than this counts as broken. */
   idleTimeoutMs: number
 }
 
-/** Server-sent events until the connection ends, in order or not; returns why it ended. */
+/** Yields server-sent events until the connection ends, in whatever way. Returns why it ended. */
 export async function* readEvents(
   response: Response,
   { signal, idleTimeoutMs }: Watch,
@@ -24,7 +24,7 @@ export async function* readEvents(
     for (;;) {
       const timer = setTimeout(() => {
         isSilent = true
-        // Whoever reads then hears that there is no more.
+        // This ends the read that waits.
         reader.cancel().catch(() => undefined)
       }, idleTimeoutMs)
       const { done, value } = await reader.read().finally(() => clearTimeout(timer))
@@ -39,7 +39,8 @@ export async function* readEvents(
     }
   } catch (error) {
     signal?.throwIfAborted()
-    // The network broke it: whoever reads can join again. Anything else is the caller's own.
+    // A TypeError means that the network broke the stream, and the reader can join again. Other errors are the caller's
+    // own.
     if (!(error instanceof TypeError)) throw error
     return 'the connection broke'
   } finally {
@@ -47,7 +48,7 @@ export async function* readEvents(
   }
 }
 
-/** Whatever else it says, in JSON or not, is not what was asked for. */
+/** If the reply is not a stream, it is an error, whatever it says. */
 async function requireStream(response: Response): Promise<void> {
   const { url, status, headers } = response
   if ((headers.get('content-type') ?? '').startsWith('text/event-stream')) return

@@ -1,6 +1,6 @@
 import { MoorageError } from './errors.ts'
 
-/** The values of a reply that has one on each line, as they come. A reply that breaks off throws. */
+/** The values of a reply with one value on each line, as they come. Throws if the reply breaks off. */
 export async function* readLines<T>(response: Response): AsyncGenerator<T, void, undefined> {
   const decoder = new TextDecoder()
   let rest = ''

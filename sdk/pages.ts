@@ -17,11 +17,11 @@ export function pages<T>(load: (query: PageQuery) => Promise<Page<T>>, query: Pa
       let known = new Set<unknown>()
       let offset = query.offset ?? 0
       for (;;) {
-        // What was created meanwhile pushes items onto the next page: those of the last one are not told twice.
+        // Items that were created meanwhile push others onto the next page. Items of the last page are not given twice.
         const fresh = page.data.filter((item) => !known.has(idOf(item)))
         yield* fresh
         const { has_more, total } = page.pagination
-        // Counted here, duplicates included: whatever the service says, there is an end.
+        // Counted here, with duplicates, so that the loop ends whatever the service says.
         offset += page.data.length
         if (!has_more || page.data.length === 0 || offset >= total) return
         known = new Set(page.data.map(idOf).filter((id) => id !== undefined))

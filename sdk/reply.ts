@@ -1,10 +1,10 @@
 import { MoorageError } from './errors.ts'
 import type { Page } from './pages.ts'
 
-/** A reply that has arrived whole. */
+/** A reply that has arrived completely. */
 export type Reply = { url: string; status: number; headers: Headers; text: string }
 
-/** The body of any reply, whatever it says. */
+/** The body of any reply. */
 export function readJson(reply: Reply): unknown {
   try {
     return JSON.parse(reply.text)
@@ -13,7 +13,7 @@ export function readJson(reply: Reply): unknown {
   }
 }
 
-/** What an operation answers. Another server may answer in JSON as well, so the envelope must be there. */
+/** The data of an operation's reply. Another server may answer in JSON too, so the envelope is required. */
 export function readData<T>(reply: Reply): T {
   const body = readJson(reply) as { success?: unknown; data?: T } | null
   if (body?.success !== true || body.data === undefined) throw notOurs(reply)
@@ -27,7 +27,7 @@ export function readPage<T>(reply: Reply): Page<T> {
   return body as Page<T>
 }
 
-/** Something answers there, but it is not this service. */
+/** Something answers at this address, but it is not this service. */
 export function notOurs(
   { url, status, headers }: Pick<Reply, 'url' | 'status' | 'headers'>,
   how = 'as Moorage does',

@@ -9,21 +9,21 @@ export type ClientOptions = {
   /** An API key or an access token. */
   key?: string | undefined
   fetch?: Fetch | undefined
-  /** How often a request that failed by no fault of its own is sent again. */
+  /** How often a request is sent again if it failed and was not at fault. */
   retries?: number | undefined
   /** How long one try may take, from the request to the last byte of the reply. */
   timeoutMs?: number | undefined
-  /** How long a stream may be silent, pings included, before it is taken up again. */
+  /** How long a stream may be silent, without even a ping, before it is joined again. */
   idleTimeoutMs?: number | undefined
-  /** Ends every request that brings no signal of its own. */
+  /** Ends every request that has no signal of its own. */
   signal?: AbortSignal | undefined
-  /** Is told why and for how long the client waits before it tries again. */
+  /** Called with the reason and the time before the client waits and tries again. */
   onRetry?: ((error: MoorageError, waitMs: number) => void) | undefined
 }
 
 export type RequestOptions = {
   signal?: AbortSignal | undefined
-  /** Makes your own retries safe as well; without it each call gets one of its own. */
+  /** Makes your own retries safe too. Without it, each call gets a key of its own. */
   idempotencyKey?: string | undefined
   /** A one-time code, for operations that ask for one. */
   otp?: string | undefined
@@ -41,11 +41,11 @@ export type Call = {
   headers?: Record<string, string>
 }
 
-/** Calls to the service, each retried as long as that can help. Both resolve with a reply of 2xx. */
+/** Sends calls to the service, and retries them as long as that can help. Both functions resolve with a 2xx reply. */
 export type Sender = {
   /** The whole reply. */
   send(call: Call, options?: RequestOptions): Promise<Reply>
-  /** A reply that has begun: whoever reads its body watches over it. */
+  /** Resolves when the reply begins. The caller reads the body and handles its errors. */
   open(call: Call, options?: RequestOptions): Promise<Response>
 }
 
@@ -62,7 +62,7 @@ export function sender(client: ClientOptions): Sender {
   async function retrying<T>(call: Call, options: RequestOptions, read: (response: Response) => T | Promise<T>) {
     const { signal = client.signal, retries = client.retries ?? RETRIES } = options
     const { timeoutMs = client.timeoutMs ?? TIMEOUT_MS } = options
-    // Without the slash the path would become part of the host, and the key would go there.
+    // Without the slash the path would become part of the host name, and the key would be sent there.
     if (!call.path.startsWith('/')) throw new TypeError(`the path must start with /: ${call.path}`)
     const url = base + call.path + queryText(call.query)
     const request: RequestInit = {
@@ -98,7 +98,7 @@ type Attempt<T> = {
   read(response: Response): T | Promise<T>
 }
 
-/** Sends once and reads the reply; an error that the service or the network is the cause of is returned, not thrown. */
+/** Sends the request once and reads the reply. Errors of the service or the network are returned, not thrown. */
 async function attempt<T>(
   fetch: Fetch,
   url: string,
@@ -139,24 +139,24 @@ function headersOf(call: Call, key: string | undefined, options: RequestOptions)
   }
 }
 
-/** Not randomUUID: browsers have that on https only. */
+/** randomUUID is not used, because browsers have it on https only. */
 export function randomKey(): string {
   return Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16).padStart(2, '0')).join('')
 }
 
-/** Undefined when sending it again cannot help, or only after longer than anybody waits. */
+/** Undefined when another try cannot help, or only after a very long wait. */
 function pauseBefore({ path }: Call, error: MoorageError, tries: number): number | undefined {
   const { status, retry_after } = error
-  // The agent ran and failed, which its idempotency key does not remember: another try would run it again.
+  // The agent ran and failed. Its idempotency key does not store that, so another try would run it again.
   if (status === 500 && INVOKE.test(path)) return undefined
   if (!isPassing(error)) return undefined
   if (retry_after !== undefined) return retry_after * 1000 <= LONGEST_PAUSE_MS ? retry_after * 1000 : undefined
   return FIRST_PAUSE_MS * 2 ** tries * (0.5 + Math.random() / 2)
 }
 
-/** Whether the same request may well succeed a little later. */
+/** Whether the same request may succeed a little later. */
 export function isPassing({ code, status }: MoorageError): boolean {
-  // The agent took too long: another try would take as long again.
+  // The agent took too long, and another try would take as long again.
   if (code === 'timeout') return false
   return status === 0 || status === 429 || status >= 500 || code === 'idempotency_key_in_use'
 }
@@ -181,7 +181,7 @@ function queryText(query: Query = {}): string {
   return given.length === 0 ? '' : `?${new URLSearchParams(given)}`
 }
 
-/** fetch itself says only "fetch failed"; what happened is in the cause. */
+/** fetch itself says only "fetch failed". The cause says what happened. */
 function reasonOf(error: unknown): string {
   const { cause, message } = error as Error & { cause?: { code?: string; message?: string } }
   return cause?.code ?? cause?.message ?? message

@@ -3,10 +3,10 @@ import { errorFrom, MoorageError } from './errors.ts'
 import { readEvents, type ServerEvent } from './events.ts'
 import { type ClientOptions, isPassing, pause, type RequestOptions, randomKey, type Sender } from './request.ts'
 
-/** What an agent says and does while it answers; `done` is the last. */
+/** What an agent says and does while it answers. The last event is `done`. */
 export type InvocationEvent<Result> =
   | { type: 'start'; request_id: string }
-  /** The service crashed and the run began anew: forget what it said before. */
+  /** The service crashed and the run began again: forget what it said before. */
   | { type: 'restart'; request_id: string }
   | { type: 'delta'; text: string }
   | { type: 'tool_call'; id: string; name: string; arguments: unknown }
@@ -14,7 +14,7 @@ export type InvocationEvent<Result> =
   | { type: 'done'; data: Result }
 
 export type StreamOptions = RequestOptions & {
-  /** Where to go on, from an event that was seen before. */
+  /** Goes on after this event, which was seen before. */
   last_event_id?: string | undefined
 }
 
@@ -30,11 +30,11 @@ const BEGIN_WITHIN_MS = 2_000
 const IDLE_TIMEOUT_MS = 45_000
 const FIRST_PAUSE_MS = 200
 const LONGEST_PAUSE_MS = 5_000
-/** How long a service may be away before its streams are given up. */
+/** How long a service may be away before its streams give up. */
 const PATIENCE_MS = 120_000
 
 /**
- * Invokes an agent and tells what it says as it says it. A connection that breaks is taken up again where it broke.
+ * Invokes an agent and yields what it says as it says it. After a broken connection it goes on where it stopped.
  * Leaving the loop early, or aborting, cancels the run.
  */
 export async function* streamInvoke<Result>(
@@ -51,7 +51,7 @@ export async function* streamInvoke<Result>(
   const begin = () => connection.open({ method: 'POST', path: fill(INVOKE, { agent_id }), body, headers }, once)
   let request_id: string | undefined
   let isOver = false
-  // A run cannot be cancelled before it is known: an abort lets the stream begin, for a moment.
+  // A run can be cancelled only when its id is known. After an abort, the stream may therefore begin, for a moment.
   const hangUp = () => link.abort(signal?.reason)
   let hangingUp: ReturnType<typeof setTimeout> | undefined
   const onAbort = () => {
@@ -74,14 +74,14 @@ export async function* streamInvoke<Result>(
     signal?.removeEventListener('abort', onAbort)
     if (!isOver && request_id) {
       const path = fill(CANCEL, { agent_id, request_id })
-      // Also after an abort, so under a signal of its own.
+      // This has a signal of its own, because the caller's may be aborted.
       const briefly = { retries: 0, timeoutMs: CANCEL_WITHIN_MS, signal: new AbortController().signal }
       await connection.send({ method: 'POST', path }, briefly).catch(() => undefined)
     }
   }
 }
 
-/** Tells what a run has said so far and goes on until it ends; leaving early does not touch the run. */
+/** Yields what a run has said so far and goes on until it ends. Leaving early does not affect the run. */
 export function followInvocation<Result>(
   connection: Connection,
   agent_id: string,
@@ -97,7 +97,7 @@ type Progress = {
   agent_id: string
   request_id?: string | undefined
   last_event_id?: string | undefined
-  /** Since when nothing has been heard, and how often it was tried to hear more. */
+  /** Since when nothing has arrived, and how often we tried to join again. */
   lost?: { since: number; tries: number } | undefined
   isGoingAway?: boolean
 }
@@ -116,7 +116,7 @@ async function* rejoining<Result>(
   }
 }
 
-/** Tells what comes; returns undefined after the last event, or why it broke off before that. */
+/** Yields events. Returns undefined after the last one, or why the stream broke off before. */
 async function* telling<Result>(
   { idleTimeoutMs = IDLE_TIMEOUT_MS }: Connection,
   progress: Progress,
@@ -131,7 +131,8 @@ async function* telling<Result>(
         return new MoorageError('unreachable', `The stream broke off: ${value}`, { request_id: progress.request_id })
       if (value.event === 'error') {
         const error = errorFrom(JSON.parse(value.data), response.headers.get('x-request-id') ?? undefined)
-        // Said once, it is the process that goes away; said again after coming back, it is about the run.
+        // The first time it means that the process is stopping. If it comes again after a new connection, it is about
+        // the run.
         if (error.code !== 'unavailable' || progress.isGoingAway) throw error
         progress.isGoingAway = true
         return error
@@ -149,7 +150,7 @@ async function* telling<Result>(
   }
 }
 
-/** Waits and joins again, until the service is there or has been away for too long. */
+/** Waits and joins again, until the service is back or has been away for too long. */
 async function comeBack(
   connection: Connection,
   progress: Progress,
@@ -189,7 +190,7 @@ function join(
     Accept: 'text/event-stream',
     ...(last_event_id !== undefined && { 'Last-Event-ID': last_event_id }),
   }
-  // Whoever comes back counts the tries itself.
+  // The caller counts its tries itself.
   const briefly = { ...options, timeoutMs: idleTimeoutMs, ...(lost && { retries: 0 }) }
   return open({ method: 'GET', path: fill(FOLLOW, { agent_id, request_id }), headers }, briefly)
 }

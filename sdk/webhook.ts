@@ -8,10 +8,10 @@ export type WebhookEvent = {
 }
 
 export type ReceivedWebhook = {
-  /** The bytes that arrived, before anything parsed them. */
+  /** The bytes that arrived, before they were parsed. */
   body: string | Uint8Array
   headers: Headers | Readonly<Record<string, string | string[] | undefined>>
-  /** The webhook's secret (`whsec_…`); several while one is being rotated. */
+  /** The webhook's secret (`whsec_…`), or several during a rotation. */
   secret: string | readonly string[]
   toleranceSeconds?: number
   now?: () => number
@@ -24,8 +24,9 @@ export class WebhookVerificationError extends Error {
 const TOLERANCE_SECONDS = 300
 
 /**
- * The event, or a WebhookVerificationError: then answer 401 and do nothing else. Checks `webhook-signature`, which covers
- * id and time as well, so that an old delivery cannot be played back. An event may arrive more than once: remember its id.
+ * Returns the event, or throws a WebhookVerificationError: then answer 401 and do nothing else. It checks
+ * `webhook-signature`, which covers the id and the time as well, so that an old delivery cannot be replayed. An event
+ * may arrive more than once, so remember its id.
  */
 export async function verifyWebhook(received: ReceivedWebhook): Promise<WebhookEvent> {
   const { toleranceSeconds = TOLERANCE_SECONDS, now = Date.now } = received
@@ -47,8 +48,8 @@ export async function verifyWebhook(received: ReceivedWebhook): Promise<WebhookE
 }
 
 /**
- * Checks `X-Service-Signature` alone: the hex HMAC-SHA256 of the body, keyed with the whole secret as text. It covers
- * neither id nor time, so it cannot tell a delivery that is played back.
+ * Checks `X-Service-Signature` alone: the hex HMAC-SHA256 of the body, with the whole secret as key. It covers neither
+ * the id nor the time, so it cannot detect a replayed delivery.
  */
 export function verifySignature(body: string | Uint8Array, signature: string, secret: string): Promise<boolean> {
   if (!/^[0-9a-f]{64}$/i.test(signature)) return Promise.resolve(false)

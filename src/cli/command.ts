@@ -1,7 +1,7 @@
 import { type Command, InvalidArgumentError, Option } from 'commander'
 import { DURATION_PATTERN, parseDuration } from '../lib/duration.ts'
 
-/** Options of every command that talks to a service. */
+/** Adds the options of every command that talks to a service. */
 export function takesService(command: Command): Command {
   return command
     .optionsGroup('Options:')
@@ -14,7 +14,7 @@ export function takesService(command: Command): Command {
     .optionsGroup('Options:')
 }
 
-/** Options of commands that work on the store itself when no key is configured. */
+/** Adds the options of commands that work on the store itself when no key is configured. */
 export function takesStore(command: Command): Command {
   return takesService(command)
     .optionsGroup('Store:')
@@ -41,7 +41,7 @@ export function integer(text: string): number {
   return Number(text)
 }
 
-/** How many things a list may show. */
+/** Reads how many items a list may show. */
 export function count(text: string): number {
   const items = integer(text)
   if (items === 0) throw new InvalidArgumentError('It must be 1 or more.')
@@ -62,7 +62,7 @@ export function number(text: string): number {
   return value
 }
 
-/** For an option `<list...>`: `a,b`, `a b` and repeated options are all the same list. */
+/** Reads an option `<list...>`: `a,b`, `a b` and repeated options all give the same list. */
 export function list(text: string, before: string[] = []): string[] {
   return [...before, ...text.split(',').filter((item) => item !== '')]
 }

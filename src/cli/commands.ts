@@ -7,7 +7,8 @@ type Setup = (command: Command, world: World) => void
 type ListedCommand = { group: string; name: string; summary: string; load(): Promise<Setup> }
 
 /**
- * Every command. What one does is loaded when it is called: --help stays quick, and nothing here imports the server.
+ * Every command. The code of a command is loaded when it is called, so that --help is quick and nothing here imports
+ * the server.
  */
 const COMMANDS: readonly ListedCommand[] = [
   {
@@ -198,7 +199,7 @@ const COMMANDS: readonly ListedCommand[] = [
   },
 ]
 
-/** The program with the named commands ready to run; the others are known by name and summary only. */
+/** The program with the named commands ready to run. Of the others only name and summary are known. */
 export async function buildProgram(world: World, wanted: (name: string) => boolean): Promise<Command> {
   const program = new Command('moorage')
     .description('Your agents behind one API: run the service, deploy agents, talk to them')

@@ -1,6 +1,6 @@
 import { MoorageError } from '../../sdk/errors.ts'
 
-/** What a script can rely on; docs/cli.md explains them. */
+/** The exit codes that scripts can rely on; docs/cli.md explains them. */
 export const EXIT = {
   ok: 0,
   failed: 1,
@@ -13,7 +13,7 @@ export const EXIT = {
   interrupted: 130,
 } as const
 
-/** A command ends with words for a person and a code for a script. */
+/** Ends a command with a message for people and an exit code for scripts. */
 export class Failure extends Error {
   readonly exitCode: number
   readonly hint: string | undefined
@@ -40,7 +40,7 @@ export function exitCodeOf(error: unknown): number {
   return [400, 413, 415, 422].includes(status) ? EXIT.usage : EXIT.failed
 }
 
-/** How --json names what a command itself found wrong; what the service says has a code of its own. */
+/** The error codes for --json if the command itself failed. Errors of the service have their own codes. */
 const CODES: Record<number, string> = {
   [EXIT.usage]: 'usage',
   [EXIT.notFound]: 'not_found',
@@ -50,7 +50,7 @@ const CODES: Record<number, string> = {
   [EXIT.interrupted]: 'interrupted',
 }
 
-/** An error as the API says it, for programs. */
+/** The error in the form of the API, for programs. */
 export function failureBody(error: unknown) {
   const exit_code = exitCodeOf(error)
   const hint = error instanceof Failure ? error.hint?.trim() : undefined
@@ -65,7 +65,7 @@ export function failureBody(error: unknown) {
   return { success: false, error: { code: CODES[exit_code] ?? 'failed', message, ...(hint && { hint }) }, exit_code }
 }
 
-/** One line that says what went wrong, and lines below it that help. */
+/** One line that says what went wrong, and further lines that help. */
 export function explain(error: unknown): string {
   if (error instanceof Failure) {
     const { message, hint, cause } = error

@@ -5,16 +5,17 @@ const UNREAD = 'nobody reads stdout'
 const interrupt = new AbortController()
 // The first Ctrl-C lets a command clean up; the second ends it.
 process.once('SIGINT', () => interrupt.abort())
-// `moorage invoke … | head` is no error, but nobody reads on: what is under way ends as with Ctrl-C.
+// `moorage invoke … | head` is not an error. Since nobody reads any more, the command ends as with Ctrl-C.
 process.stdout.on('error', (error: NodeJS.ErrnoException) => {
   if (error.code !== 'EPIPE') process.exit(EXIT.failed)
   interrupt.abort(UNREAD)
 })
-// What is said beside the data may go unheard.
+// Messages on stderr may be lost.
 process.stderr.on('error', () => {})
 
 const { env, stdin, stdout, stderr } = process
-// `npm run moorage` comes here by way of the clone, where `npm start` runs the service; the person may stand elsewhere.
+// `npm run moorage` runs in the folder of the clone, where `npm start` runs the service. The person may be in another
+// folder.
 const isNpmRun = env['npm_package_name'] === 'moorage' && env['npm_lifecycle_event'] === 'moorage'
 const code = await run(process.argv.slice(2), {
   env,

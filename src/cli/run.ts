@@ -4,10 +4,10 @@ import { EXIT, exitCodeOf, type Failure, usage } from './failure.ts'
 import { complain, print } from './terminal/output.ts'
 import type { World } from './world.ts'
 
-/** What completion scripts ask; not for people. */
+/** For completion scripts, not for people. */
 const COMPLETE = '__complete'
 
-/** One run of the command line; resolves with its exit code. */
+/** Runs the command line once. Resolves with its exit code. */
 export async function run(args: string[], world: World): Promise<number> {
   const end = args.indexOf('--')
   const isJson = (end < 0 ? args : args.slice(0, end)).includes('--json')
@@ -19,7 +19,7 @@ export async function run(args: string[], world: World): Promise<number> {
   } catch (error) {
     if (error instanceof CommanderError) {
       if (error.exitCode === 0) return EXIT.ok
-      // Without --json commander has told it itself.
+      // Without --json commander has already printed it.
       if (isJson) complain(informed, misuse(error))
       return EXIT.usage
     }

@@ -5,12 +5,15 @@ import { type Path, pathText } from './settings.ts'
 import { readWieldy } from './unwieldy-file.ts'
 
 export type ConfigFile = {
-  /** What the file sets; empty when it cannot be read. */
+  /** What the file sets. Empty when it cannot be read. */
   value: Record<string, unknown>
   problems: Problem[]
-  /** Whether `value` is all the file says. */
+  /** Whether `value` has everything that the file says. */
   readable: boolean
-  /** Where a setting stands, or the nearest one above it. The key's place if asked for or if the value spans lines. */
+  /**
+   * The position of a setting, or of the nearest one above it. It is the position of the key if that is asked for, or
+   * if the value has several lines.
+   */
   positionOf(path: Path, part?: 'key' | 'value'): Position | undefined
 }
 
@@ -18,7 +21,7 @@ type Position = { where: string; line: number; column: number }
 
 type Document = ReturnType<typeof parseDocument>
 
-/** The parser's own messages quote the text, which may be a secret. */
+/** Our own messages, because the parser's messages quote the text, which may be a secret. */
 const SYNTAX: Partial<Record<ErrorCode, string>> = {
   BAD_ALIAS: 'anchors and aliases are not used here; put a value that starts with * or & in quotes',
   BAD_DQ_ESCAPE: 'an unknown escape in double quotes; use single quotes or double the backslash',
@@ -34,7 +37,7 @@ const SYNTAX: Partial<Record<ErrorCode, string>> = {
   TAG_RESOLVE_FAILED: 'an unknown tag; put a value that starts with ! in quotes',
 }
 
-/** Reads `name`, or nothing when it is absent and `required` is false. */
+/** Reads the file `name`. Returns an empty one when it is absent and `required` is false. */
 export function readConfigFile(name: string, cwd: string, required: boolean): ConfigFile {
   const nothing: ConfigFile = { value: {}, problems: [], readable: true, positionOf: () => undefined }
   try {
@@ -51,7 +54,7 @@ export function readConfigFile(name: string, cwd: string, required: boolean): Co
 
 function parseConfigFile(name: string, text: string): ConfigFile {
   const lines = new LineCounter()
-  // Its own check for keys that are said twice takes time that grows with their square.
+  // The parser's own check for repeated keys takes quadratic time.
   const options = { lineCounter: lines, prettyErrors: false, stringKeys: true, uniqueKeys: false } as const
   const document = parseDocument(text, options)
   const positionAt = (offset: number): Position => {
@@ -68,7 +71,7 @@ function parseConfigFile(name: string, text: string): ConfigFile {
     ...tellFirst(faults, ({ code, pos: [offset] }) => [problem(offset, SYNTAX[code] ?? 'not valid YAML')]),
     ...tellFirst(repeatedKeys(document), ({ path, offset }) => [problem(offset, `${pathText(path)}: appears twice`)]),
   ]
-  // With a key said twice the rest can still be judged; anything else leaves the structure in doubt.
+  // With a repeated key the rest can still be checked. After any other fault the structure is uncertain.
   let readable = faults.length === 0
   const isEmpty = document.contents === null || (isScalar(document.contents) && document.contents.value === null)
   if (readable && !isEmpty && !isMap(document.contents)) {

@@ -11,7 +11,7 @@ export type GivenValue = { path: Path; value: unknown; origin: string }
 
 export type EnvironmentSettings = {
   entries: GivenValue[]
-  /** Keys and addresses of the two providers the world has names for. */
+  /** Keys and addresses of the two providers that have well-known variables. */
   providers: { name: 'openai' | 'anthropic'; field: 'apiKey' | 'baseUrl'; value: string; origin: string }[]
   config_file: string | undefined
   problems: Problem[]
@@ -31,13 +31,13 @@ const PROVIDER_NAMES = {
   ANTHROPIC_API_KEY: ['anthropic', 'apiKey'],
 } as const
 
-// Kubernetes and Docker links announce a service called moorage to its neighbours and to itself.
+// Kubernetes and Docker set such variables for a service that is called moorage.
 const SERVICE_LINK = /_SERVICE_(HOST|PORT(_\w+)?)$|_PORT_\d+_(TCP|UDP|SCTP)(_(PROTO|PORT|ADDR))?$/
-// What the command line, a client of some service, is told; and the tests.
+// Variables of the command line, which is a client, and of the tests.
 const NOT_OURS = /^MOORAGE_(URL|API_KEY|PROFILE|TEST_\w+)$/
 const SERVICE_LINK_VALUE = /^(tcp|udp|sctp):\/\//
 
-/** Names a setting answers to, the most specific first. */
+/** The variables of a setting, the most specific first. */
 export function variablesOf(setting: Setting): string[] {
   if (setting.variable === undefined) return []
   const plain = Object.keys(PLAIN_NAMES).filter((name) => PLAIN_NAMES[name] === setting.path.join('.'))
@@ -80,7 +80,9 @@ export function readEnvironment(env: EnvironmentVariables, settings: Setting[], 
   return { entries, providers, config_file: env.MOORAGE_CONFIG || undefined, problems }
 }
 
-/** Text from a variable or a flag as the value its setting wants; undefined when it should be JSON and is not. */
+/**
+ * Reads the text of a variable or a flag as its setting needs it. Returns undefined when it should be JSON and is not.
+ */
 export function fromText(text: string, kind: Setting['kind']): unknown {
   if (kind === 'integer') return /^-?\d+$/.test(text) ? Number(text) : text
   if (kind === 'boolean') return /^(true|1)$/.test(text) || (/^(false|0)$/.test(text) ? false : text)
@@ -114,7 +116,7 @@ function readVariable(
     if (content !== '') return { name: `${name}_FILE`, text: content }
     report(`${name}_FILE`, 'the file it names is empty')
   } catch (error) {
-    // Whoever put the secret itself here should not find it in a log: the path stays unsaid.
+    // The path is not shown: somebody may have put the secret itself here, and it must not get into a log.
     report(`${name}_FILE`, `the file it names cannot be read (${(error as NodeJS.ErrnoException).code})`)
   }
   return undefined
@@ -132,7 +134,7 @@ function parseJson(text: string): unknown {
   try {
     return JSON.parse(text)
   } catch {
-    // Its own message quotes the text, which may hold secrets.
+    // The error's own message quotes the text, which may hold secrets.
     return undefined
   }
 }

@@ -2,10 +2,10 @@ import type { z } from 'zod'
 import { nearest } from '../lib/text/nearest.ts'
 import type { Path } from './settings.ts'
 
-/** One mistake, ready to print; line and column when it stands in the file. */
+/** One mistake, ready to print. It has a line and a column if it is in the file. */
 export type Problem = { text: string; line?: number; column?: number }
 
-/** What to say about a value that does not fit. Never the value itself: it may be a secret. */
+/** The message for a value that does not fit. It never has the value itself, which may be a secret. */
 export function plainMessage(issue: z.core.$ZodRawIssue): string | undefined {
   if (issue.code !== 'unrecognized_keys' && issue.input === undefined) return 'is required'
   if (issue.input === null) return 'is empty; give it a value or remove the key'
@@ -34,14 +34,17 @@ export function unknownKey(key: string, known: readonly string[]): string {
 
 const MAX_PROBLEMS = 100
 
-/** The first mistakes as problems. Somebody who has hundreds has made one big one, and to find all their places takes long. */
+/**
+ * The first mistakes as problems. Hundreds of mistakes usually have one cause, and to find all their positions takes
+ * long.
+ */
 export function tellFirst<T>(mistakes: readonly T[], tell: (mistake: T) => Problem[]): Problem[] {
   const left = mistakes.length - MAX_PROBLEMS
   const told = mistakes.slice(0, MAX_PROBLEMS).flatMap(tell)
   return left > 0 ? [...told, { text: `… and ${left} more mistakes` }] : told
 }
 
-/** What a shape says of a place in a file; nothing of a key that it does not know. */
+/** What a shape says about a path in a file. The message is undefined for an unknown key. */
 export type Misfit = { path: Path; message: string | undefined }
 
 export function misfitsOf(issues: readonly z.core.$ZodIssue[] = []): Misfit[] {
@@ -52,7 +55,7 @@ export function misfitsOf(issues: readonly z.core.$ZodIssue[] = []): Misfit[] {
   })
 }
 
-/** Those of the file first, as they stand in it. */
+/** The problems in the file come first, in the order of their lines. */
 export function inOrder(problems: readonly Problem[]): string[] {
   const end = Number.POSITIVE_INFINITY
   const sorted = problems.toSorted((a, b) => {

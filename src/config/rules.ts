@@ -3,7 +3,7 @@ import { type Config, Settings } from './shape.ts'
 
 type Report = (path: string[], message: string) => void
 
-/** Checks across settings. Each runs when the settings it needs are sound, whatever else is wrong. */
+/** Rules about several settings. Each runs when the settings that it needs are valid, whatever else is wrong. */
 const RULES: { needs: string[]; check(config: Config, report: Report): void }[] = [
   {
     needs: ['security.enforceHttps', 'server.tls', 'server.trustedProxies'],
@@ -51,7 +51,7 @@ export function configSchema(): z.core.JSONSchema.BaseSchema {
   return { title: 'Moorage configuration', ...z.toJSONSchema(ConfigShape, { io: 'input' }) }
 }
 
-/** An unknown key leaves its neighbours sound; any other issue spoils what lies above and below it. */
+/** An unknown key does not affect other settings. Any other issue affects the settings above and below its path. */
 function concerns(issue: z.core.$ZodRawIssue, needed: string): boolean {
   if (issue.code === 'unrecognized_keys') return false
   const path = (issue.path ?? []).join('.')

@@ -3,7 +3,7 @@ import type { z } from 'zod'
 export type SettingsSchema = z.core.JSONSchema.BaseSchema
 export type Path = readonly (string | number)[]
 
-/** One setting as the operator meets it. Those inside lists and records have no variable of their own. */
+/** One setting as the operator sees it. Settings inside lists and records have no variable of their own. */
 export type Setting = {
   path: readonly string[]
   variable: string | undefined
@@ -21,7 +21,7 @@ export function listSettings(schema: SettingsSchema, path: readonly string[] = [
       return hasFixedKeys(child) ? listSettings(child, here, inside) : withInner(child, here, inside)
     }),
   )
-  // Alternatives share keys such as `type`: the first one describes it.
+  // Alternatives share keys such as `type`. The first alternative describes them.
   return found.filter((setting, index) => index === found.findIndex((other) => isSamePath(other.path, setting.path)))
 }
 

@@ -212,7 +212,7 @@ export const Settings = z.strictObject({
 export type Config = z.output<typeof Settings>
 export type ConfigInput = z.input<typeof Settings>
 
-/** Entries may still be anything: this runs beside their own issues. */
+/** The entries may be anything: this check runs even if they have issues of their own. */
 function reportSameNames(providers: readonly { name?: unknown }[], { addIssue }: z.RefinementCtx) {
   const names = providers.map((provider) => provider?.name)
   names.forEach((name, index) => {

@@ -3,10 +3,10 @@ import type { EnvironmentSettings, GivenValue } from './environment.ts'
 import type { Problem } from './problems.ts'
 import { isSamePath, type Path, pathText, startsWith } from './settings.ts'
 
-/** What all sources say together, and which of them said it. */
+/** The values of all sources together, and where each one came from. */
 export type Sources = { input: Record<string, unknown>; entries: readonly GivenValue[]; file: ConfigFile }
 
-/** Later entries win over earlier ones, all of them over the file. */
+/** Later entries win over earlier ones, and all of them over the file. */
 export function mergeSources(
   file: ConfigFile,
   given: readonly GivenValue[],
@@ -28,7 +28,7 @@ export function originOf(path: Path, { input, entries, file }: Sources): string 
   return entry?.origin ?? file.positionOf(path, 'key')?.where.replace(/:\d+$/, '') ?? 'default'
 }
 
-/** Names the place to mend. Nothing when a file that cannot be read may well have said it right. */
+/** Says where a problem is. Returns nothing when the file could not be read, because it may have the right value. */
 export function locate(path: Path, message: string, part: 'key' | 'value', sources: Sources): Problem[] {
   const entry = entryFor(path, sources.entries)
   if (entry && isSamePath(entry.path, path)) return [{ text: `${headOf(entry)}: ${message}` }]
@@ -52,7 +52,7 @@ export function isRecord(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
-/** The longest entry that covers the path: the key of one provider may come from elsewhere than the list. */
+/** The longest entry that covers the path: the key of one provider may come from another source than the list. */
 function entryFor(path: Path, entries: readonly GivenValue[]): GivenValue | undefined {
   const covering = entries.filter((entry) => startsWith(path, entry.path))
   const longest = Math.max(...covering.map((entry) => entry.path.length))
@@ -61,7 +61,7 @@ function entryFor(path: Path, entries: readonly GivenValue[]): GivenValue | unde
 
 const headOf = ({ origin, path }: GivenValue) => (origin === 'flag' ? `flag ${pathText(path)}` : origin)
 
-/** Leaves a parent that is no mapping as it is, to be reported where it stands. */
+/** If a parent is not an object, it is left as it is, so that its own problem is reported. */
 function put(input: Record<string, unknown>, path: Path, value: unknown): boolean {
   const [key, ...rest] = path
   if (key === undefined) return false
@@ -83,7 +83,7 @@ function addProviders(
   input.providers ??= []
   const list = input.providers
   if (!Array.isArray(list)) return []
-  // The file gives way to the environment; a list that is itself a variable or a flag is more specific than these.
+  // The environment wins over the file. A list that is itself a variable or a flag is more specific than these.
   const isFromFile = entryFor(['providers'], entries) === undefined
   return variables.flatMap(({ name, field, value, origin }): GivenValue[] => {
     const known = list.findIndex((provider) => valueAt(provider, ['name']) === name)

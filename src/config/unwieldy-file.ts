@@ -2,12 +2,12 @@ import { closeSync, openSync, readSync } from 'node:fs'
 import { CST, Lexer } from 'yaml'
 
 const MAX_BYTES = 1024 * 1024
-/** Of keys, values, marks and spaces between them. A line has about eight. */
+/** The most tokens: keys, values, punctuation and spaces. A line has about eight. */
 const MAX_TOKENS = 50_000
 const MAX_DEPTH = 64
 const TOO_LARGE = 'is too large: at most 1 MiB, and about 6,000 lines of settings'
 
-/** The text of a file, or why it is not given to the parser. */
+/** Returns the text of a file, or why it is not parsed. */
 export function readWieldy(path: string): { text: string } | { problem: string } {
   const bytes = readAtMost(path, MAX_BYTES + 1)
   if (bytes.length > MAX_BYTES) return { problem: TOO_LARGE }
@@ -16,7 +16,7 @@ export function readWieldy(path: string): { text: string } | { problem: string }
   return problem === undefined ? { text } : { problem }
 }
 
-/** Not the whole file: it may be a device that never ends. */
+/** Does not read the whole file, which may be a device that never ends. */
 function readAtMost(path: string, size: number): Buffer {
   const file = openSync(path, 'r')
   try {
@@ -31,7 +31,7 @@ function readAtMost(path: string, size: number): Buffer {
   }
 }
 
-/** The parser's time grows faster than a file that has many keys or nests them deeply; to look at tokens takes a moment. */
+/** The parser takes very long for a file with many keys or deep nesting. To count its tokens takes a moment. */
 function unwieldiness(text: string): string | undefined {
   let tokens = 0
   let depth = 0

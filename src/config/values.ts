@@ -7,7 +7,7 @@ export const Size = z
   .union([z.int(), z.string().regex(SIZE_PATTERN, SIZE_MESSAGE)], SIZE_MESSAGE)
   .transform((size) => (typeof size === 'string' ? parseSize(size) : size))
 
-/** A duration between two others, in milliseconds once it is read. */
+/** A duration between two limits; the result is in milliseconds. */
 export function duration(min: string, max: string) {
   const isWithin = (length: number) => length >= parseDuration(min) && length <= parseDuration(max)
   return z
@@ -24,7 +24,7 @@ export function retention(fallback: string) {
   return duration('1h', '36500d').prefault(fallback)
 }
 
-/** Values by name. */
+/** An object with names as keys. */
 export function record<T extends z.ZodType>(values: T) {
   return z.record(z.string().regex(/^[a-z][a-z0-9_-]{0,31}$/), values)
 }

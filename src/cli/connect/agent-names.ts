@@ -1,12 +1,12 @@
 import type { Client } from '../../../sdk/client.ts'
 
-/** Shows an agent by its name, where people read; by its id if it is gone, or the key may not see it. */
+/** Shows an agent by its name. If the agent is deleted, or the key may not see it, its id is shown. */
 export type NameOf = (agent_id: string) => string
 
-/** More agents than this are asked for by the page. */
+/** If there are more agents than this, whole pages are loaded instead. */
 const ONE_BY_ONE = 10
 
-/** Finds the names of the agents that a list tells of by their ids. */
+/** Finds the names of the agents in a list. */
 export async function agentNames(client: Client, mentioned: readonly (string | null)[]): Promise<NameOf> {
   const ids = [...new Set(mentioned)].filter((id) => id?.startsWith('agt_')) as string[]
   const names = new Map<string, string>()
@@ -15,7 +15,7 @@ export async function agentNames(client: Client, mentioned: readonly (string | n
       for await (const { id, name } of client.agents.list({ limit: 100 })) names.set(id, name)
     else await Promise.all(ids.map((id) => learn(id)))
   } catch {
-    // An id will do where a name cannot be had.
+    // Without a name, the id is shown.
   }
   return (id) => names.get(id) ?? id
 

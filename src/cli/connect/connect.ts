@@ -5,13 +5,13 @@ import { withSuggestion } from './did-you-mean.ts'
 import { addressOf, noKey } from './service-address.ts'
 import { clientOf } from './service-client.ts'
 
-/** Options that every command takes. */
+/** The options that every command takes. */
 export type Common = {
   json?: boolean
   url?: string
   profile?: string
   otp?: string
-  /** Of commands that can work on the store itself. */
+  /** For commands that can work on the store itself. */
   local?: boolean
   config?: string
   data?: string
@@ -25,7 +25,7 @@ export async function withClient<T>(world: World, options: Common, work: (client
   return suggesting(clientOf(world, { url, key, otp: options.otp }), work)
 }
 
-/** The same where neither a service nor a key is named: then `work` goes to the store of this machine itself. */
+/** The same, but if neither a service nor a key is named, `work` uses the store of this machine. */
 export async function withClientOrStore<T>(
   world: World,
   options: Common,

@@ -5,12 +5,12 @@ import { EXIT, Failure } from '../failure.ts'
 const MISSING_AGENT = /^Agent "([^"]+)" not found$/
 const MOST_AGENTS = 1000
 
-/** The error with a name that was probably meant, where an agent's name is nobody's. */
+/** If no agent has the name, adds the name that was probably meant to the error. */
 export async function withSuggestion(client: Client, error: unknown): Promise<unknown> {
   if (!(error instanceof MoorageError)) return error
   const [, name] = MISSING_AGENT.exec(error.message) ?? []
   if (name === undefined || name.startsWith('agt_')) return error
-  // Whoever may not list agents, or cannot reach the service any more, hears of the first error only.
+  // If the agents cannot be listed, only the first error is shown.
   const meant = await agentNames(client).then(
     (names) => nearest(name, names),
     () => undefined,

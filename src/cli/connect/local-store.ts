@@ -23,12 +23,12 @@ import type { World } from '../world.ts'
 export type LocalStore = {
   name: string
   parts: Parts
-  /** Runs operations in this process, as whoever sits at the host. */
+  /** Runs operations in this process, with all rights. */
   fetch: Fetch
   close(): Promise<void>
 }
 
-/** The store of the service on this machine, whether or not the service runs. */
+/** Opens the store of the service on this machine, whether or not the service runs. */
 export async function openLocalStore(
   world: World,
   { config: file, data }: { config?: string; data?: string },
@@ -42,7 +42,7 @@ export async function openLocalStore(
   return { name, parts, fetch: localFetch(parts), close }
 }
 
-/** Opening would make one: whoever is in the wrong folder should hear so instead. */
+/** Opening would create a new store. A person in the wrong folder should get an error instead. */
 function requireFile({ data }: Config): string {
   const file = join(data, 'moorage.db')
   if (existsSync(file)) return file
@@ -53,7 +53,7 @@ function requireFile({ data }: Config): string {
   )
 }
 
-/** The file of the embedded store; PostgreSQL has better tools of its own. */
+/** The file of the embedded store. For PostgreSQL the command refers to its own tools. */
 export function requireSqlite(config: Config, tool: string): string {
   refusePostgres(config, tool)
   return requireFile(config)
@@ -78,7 +78,7 @@ export function readConfig(
 
 export function localFetch(parts: Parts): Fetch {
   const actor = localActor(parts.config)
-  // The path with most literal words wins: /v1/keys/self is not a key's id.
+  // The path with the most literal words wins: in /v1/keys/self, `self` is not the id of a key.
   const routes = moorage.routes(operations).toSorted((a, b) => a.path.split('{').length - b.path.split('{').length)
   return async (url, { method = 'GET', body }) => {
     const request_id = parts.newId('req', parts.now())
@@ -144,7 +144,7 @@ function find(routes: readonly Route[], method: string, path: string): [Route, R
   throw new ApiError('not_found', 'No such path')
 }
 
-/** Whoever may open the store may do everything. */
+/** A person who may open the store may do everything. */
 function localActor({ limits }: Config): Actor {
   const fastest = Object.entries(limits.tiers).toSorted(([, a], [, b]) => b.requestsPerMinute - a.requestsPerMinute)[0]
   return {

@@ -7,7 +7,7 @@ import type { World } from '../world.ts'
 const FIRST_PAUSE_MS = 500
 const LONGEST_PAUSE_MS = 15_000
 
-/** Does what a command repeats until Ctrl-C: a service that is away is waited for, and both is said. */
+/** Runs what a command repeats until Ctrl-C. When the service is away, it says so, waits, and says when it is back. */
 export async function patiently<T>(world: World, work: () => Promise<T>): Promise<T> {
   for (let tries = 0; ; tries++) {
     try {

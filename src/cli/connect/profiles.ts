@@ -28,7 +28,7 @@ export function readProfiles(world: World): Profiles {
   }
 }
 
-/** Whole or not at all, and readable by its owner only: it holds keys. */
+/** The file is replaced as a whole, and only its owner can read it, because it holds keys. */
 export function writeProfiles(world: World, profiles: Profiles): void {
   const path = profilesPath(world)
   mkdirSync(dirname(path), { recursive: true, mode: 0o700 })
@@ -43,7 +43,7 @@ export function noProfile(exitCode: number, name: string, { profiles }: Profiles
   return new Failure(exitCode, `There is no profile "${name}"`, `  ${hint}`)
 }
 
-/** The profile that is asked for, by flag or environment, else the current one. */
+/** The profile that a flag or the environment names, or the current one. */
 export function chosenProfile({ env }: World, { profile }: { profile?: string | undefined }, stored: Profiles): string {
   return profile ?? (env.MOORAGE_PROFILE || stored.current)
 }

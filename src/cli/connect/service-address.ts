@@ -6,18 +6,18 @@ export type Address = {
   url: string
   key: string | undefined
   origin: string
-  /** Somebody said which service: it is not just the one that might run here. */
+  /** Whether a flag, a variable or a login names the service. If not, it is the default one on this machine. */
   isNamed: boolean
 }
 
 type Flags = { url?: string; profile?: string }
 
-/** A key, and the one service that it may be sent to. */
+/** A key and the only service that it may be sent to. */
 type Credential = { url: string; key: string; origin: string }
 
 /**
- * Where the service is and with which key: flag, environment, login, the service on this machine. A key is sent to the
- * service that it was configured for and to no other: an address finds only the keys of its own origin.
+ * Finds the service and the key: by flag, environment, login, or the service on this machine. A key is sent only to the
+ * service that it was configured for, so only the keys of the same origin are considered.
  */
 export function addressOf(world: World, flags: Flags): Address {
   const stored = readProfiles(world)
@@ -26,12 +26,12 @@ export function addressOf(world: World, flags: Flags): Address {
   const asked = flags.profile ?? world.env.MOORAGE_PROFILE
   if (asked && !login) throw noProfile(EXIT.usage, asked, stored)
 
-  // A login that is chosen by flag counts before the environment.
+  // A login that is chosen by flag wins over the environment.
   const { MOORAGE_URL, MOORAGE_API_KEY } = flags.profile === undefined ? world.env : {}
   const url = flags.url ?? (MOORAGE_URL || login?.url || DEFAULT_URL)
   const credentials: Credential[] = []
   if (MOORAGE_API_KEY) {
-    // A key without an address of its own belongs to the service that is used when nothing names another.
+    // A key without an address belongs to the default service.
     const usual = MOORAGE_URL || stored.profiles[stored.current]?.url || DEFAULT_URL
     credentials.push({ url: usual, key: MOORAGE_API_KEY, origin: 'environment MOORAGE_API_KEY' })
   }

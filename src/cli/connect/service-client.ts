@@ -8,13 +8,13 @@ import { isInteractive, type World } from '../world.ts'
 
 type Target = { url: string; key: string; otp?: string | undefined }
 
-/** A client of the service at `url`, which alone gets the key. */
+/** A client of the service at `url`. Only that service gets the key. */
 export function clientOf(world: World, { url, key, otp }: Target): Client {
   const fetch = bringingCodes(world, otp, ourRepliesOnly)
   return createClient({ url, key, signal: world.signal, fetch, onRetry: sayWaits(world) })
 }
 
-/** Every reply of the service carries its request id: a success without one was told by something else. */
+/** Every reply of the service has a request id. A success without one came from something else. */
 const ourRepliesOnly: Fetch = async (url, init) => {
   const response = await fetch(url, init)
   if (response.ok && !response.headers.has('x-request-id')) throw notOurs(response)
@@ -22,8 +22,9 @@ const ourRepliesOnly: Fetch = async (url, init) => {
 }
 
 /**
- * An operation that wants a one-time code gets the next of --otp, or one that somebody who can be asked gives. A code
- * counts once: a command of several operations takes several, and none is spent on an operation that wants none.
+ * If an operation asks for a one-time code, it gets the next one of --otp, or the person is asked for one. Each code
+ * works once. A command with several operations may need several codes, and none is spent on an operation that asks for
+ * none.
  */
 function bringingCodes(world: World, otp: string | undefined, fetch: Fetch): Fetch {
   const given = otp?.split(',') ?? []
@@ -45,7 +46,7 @@ async function askForCode(world: World): Promise<string | undefined> {
 
 const REPEAT_MS = 30_000
 
-/** Nobody should wonder why nothing happens. What was said already is not said again at every try. */
+/** Says why the command waits. The same message is not repeated with every try. */
 function sayWaits(world: World): (error: MoorageError, waitMs: number) => void {
   let said = { message: '', at: 0 }
   return ({ message, status }, waitMs) => {

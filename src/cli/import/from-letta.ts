@@ -1,6 +1,8 @@
 import { type Fields, type ImportItem, isFields, itemOf, textOf, timeOf } from './import-item.ts'
 
-/** Letta: an agent file (`.af`), of this year or of before, whose blocks become facts and whose messages become turns. */
+/**
+ * Letta: an agent file (`.af`) in the new or the old format. Its blocks become facts, and its messages become turns.
+ */
 export function fromAgentFile(file: Fields): ImportItem[] {
   const agents = listOf(file['agents'])
   const messages = (agents.length > 0 ? agents : [file]).flatMap((agent) => listOf(agent['messages']))
@@ -12,7 +14,7 @@ export function isAgentFile(value: unknown): value is Fields {
   return isFields(value) && (Array.isArray(value['agents']) || Array.isArray(value['messages']))
 }
 
-/** The messages of a Letta agent, out of its file or as its API lists them. */
+/** The messages of a Letta agent, from its file or from its API. */
 export function fromMessages(messages: Fields[]): ImportItem[] {
   return messages.flatMap((message) => {
     const said = saidIn(message)
@@ -40,7 +42,7 @@ const ROLES: Record<string, Said['role']> = {
   assistant_message: 'assistant',
 }
 
-/** Thoughts, tools, system messages and heartbeats are not what somebody said. */
+/** Thoughts, tool calls, system messages and heartbeats are left out. */
 function saidIn(message: Fields): Said | undefined {
   const role = ROLES[String(message['message_type'] ?? message['role'])]
   if (role === undefined) return undefined
@@ -49,21 +51,21 @@ function saidIn(message: Fields): Said | undefined {
   return content === undefined ? undefined : { role, content }
 }
 
-/** A text, or parts of which some are text. */
+/** The content is a text, or a list in which some parts are text. */
 function contentOf(content: unknown): string | undefined {
   if (!Array.isArray(content)) return textOf(content)
   const texts = listOf(content).flatMap((part) => (part['type'] === 'text' ? (textOf(part['text']) ?? []) : []))
   return textOf(texts.join('\n'))
 }
 
-/** What a user says may be packed with the time; heartbeats and logins are packed alike. */
+/** A user's message may be wrapped in JSON with its time. Heartbeats and logins are wrapped in the same way. */
 function unpacked(text: string | undefined): string | undefined {
   const packed = text?.startsWith('{') ? parse(text) : undefined
   if (!isFields(packed) || textOf(packed['type']) === undefined) return text
   return packed['type'] === 'user_message' ? textOf(packed['message']) : undefined
 }
 
-/** Older agents speak by calling a tool; their text is what they thought. */
+/** Older agents speak by calling a tool; their own text is what they thought. */
 function sentMessage(message: Fields): string | undefined {
   const calls = listOf(message['tool_calls'])
   if (calls.length === 0) return undefined

@@ -1,6 +1,6 @@
 import { type Fields, type ImportItem, isFields, itemOf, textOf, timeOf } from './import-item.ts'
 
-/** mem0: a list of memories, each a sentence about a user. */
+/** mem0: a list of memories, each one a sentence about a user. */
 export function fromMem0(values: Fields[]): ImportItem[] {
   return values.flatMap((found) => {
     const content = textOf(found['memory'])

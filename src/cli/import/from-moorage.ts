@@ -2,7 +2,9 @@ import { type Fields, type ImportItem, itemOf, textOf, timeOf } from './import-i
 
 const KINDS = new Set<unknown>(['turn', 'fact', 'note'])
 
-/** Our own: lines of `users export`, or what `memory list --json` prints. What is superseded is no longer known. */
+/**
+ * Our own format: the lines of `users export`, or the output of `memory list --json`. Superseded memories are left out.
+ */
 export function fromMoorage(values: Fields[]): ImportItem[] {
   return values.flatMap((memory) => {
     const content = textOf(memory['content'])

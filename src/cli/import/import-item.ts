@@ -10,7 +10,7 @@ export type ImportItem = {
   created_at?: string
 }
 
-/** Any JSON object, of which nothing is known. */
+/** Any JSON object with unknown fields. */
 export type Fields = { [name: string]: unknown }
 
 export function isFields(value: unknown): value is Fields {
@@ -21,7 +21,7 @@ export function textOf(value: unknown): string | undefined {
   return typeof value === 'string' && value !== '' ? value : undefined
 }
 
-/** Times without an offset are taken for UTC, as both tools write them. */
+/** Times without an offset are read as UTC, because both tools write them so. */
 export function timeOf(value: unknown): string | undefined {
   const text = textOf(value)
   if (text === undefined) return undefined
@@ -30,7 +30,7 @@ export function timeOf(value: unknown): string | undefined {
   return Number.isNaN(time) ? undefined : new Date(time).toISOString()
 }
 
-/** An item of what is known; what is absent is left out. */
+/** Makes an item and leaves out absent fields. */
 export function itemOf(
   kind: ImportItem['kind'],
   content: string,

@@ -5,7 +5,7 @@ import { type Fields, type ImportItem, isFields } from './import-item.ts'
 
 export type Import = { format: 'moorage' | 'letta' | 'mem0'; items: ImportItem[] }
 
-/** What an export holds, whoever wrote it; undefined when it looks like none that is known. */
+/** Reads an export of any known tool. Returns undefined when the format is not known. */
 export function readImport(text: string): Import | undefined {
   const value = parse(text)
   if (isAgentFile(value)) return { format: 'letta', items: fromAgentFile(value) }
@@ -32,7 +32,7 @@ function parse(text: string): unknown {
   }
 }
 
-/** mem0 puts its list under `results` or `memories`. A file of one line is a list of one. */
+/** mem0 has its list in `results` or `memories`. A file with one line is a list of one item. */
 function listIn(value: unknown): Fields[] {
   if (Array.isArray(value)) return value.filter(isFields)
   if (!isFields(value)) return []

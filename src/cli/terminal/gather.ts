@@ -13,7 +13,7 @@ export function limitOption(fallback = DEFAULT_LIMIT): Option {
   return new Option('--limit <n>', 'show at most this many').argParser(count).default(fallback)
 }
 
-/** The first `limit` items, over as many pages as it takes; says so when there are more. */
+/** The first `limit` items, from as many pages as needed. Says so when there are more. */
 export async function gather<T>(world: World, { limit }: Limit, load: (pageLimit: number) => Pages<T>): Promise<T[]> {
   const pages = load(Math.min(limit, PAGE_LIMIT))
   const { total } = (await pages).pagination

@@ -6,7 +6,7 @@ import { formatTime, parseTime } from '../../lib/time.ts'
 import { EXIT, Failure, usage } from '../failure.ts'
 import type { World } from '../world.ts'
 
-/** `15m` ago, or a time; as the API wants it. */
+/** `15m` ago, or a time, in the format of the API. */
 export function pointInTime(given: string): string {
   return momentOf(given, -1)
 }
@@ -25,7 +25,7 @@ function momentOf(given: string, direction: 1 | -1): string {
   }
 }
 
-/** Words from the command line, or what comes on stdin. */
+/** The words of the command line, or the text on stdin. */
 export async function readMessage({ stdin }: World, words: string[]): Promise<string> {
   const given = words.join(' ')
   if (given !== '' && given !== '-') return given
@@ -33,7 +33,7 @@ export async function readMessage({ stdin }: World, words: string[]): Promise<st
   return (await text(stdin)).replace(/\r?\n$/, '')
 }
 
-/** `-` is stdin, `@file` a file, anything else itself. */
+/** `-` is stdin, `@file` is a file, and anything else is the text itself. */
 export async function readText({ stdin, cwd }: World, given: string): Promise<string> {
   if (given === '-') return text(stdin)
   return given.startsWith('@') ? readFile(resolve(cwd, given.slice(1))) : given

@@ -7,10 +7,10 @@ import { paint, printPainted, shown } from './output.ts'
 type Sides = { from: string; to: string }
 
 const CONTEXT_LINES = 3
-/** Beyond that everything counts as changed: to find the smallest difference would take long. */
+/** With more edits everything counts as changed, because to find the smallest difference would take long. */
 const MAX_EDITS = 1_000
 
-/** Changes as lines of YAML: what goes with a minus, what comes with a plus. */
+/** Prints changes as lines of YAML: removed lines with a minus, added lines with a plus. */
 export function printDiff(world: World, changes: readonly FieldChange[], sides: Sides): void {
   const head = [paint(world, 'stdout', 'bold', `--- ${sides.from}`), paint(world, 'stdout', 'bold', `+++ ${sides.to}`)]
   const lines = diffLines(textOf(changes, 'from'), textOf(changes, 'to')).map((line) => painted(world, line))
@@ -30,7 +30,7 @@ function marked(mark: string, text: string): string[] {
     .map((line) => mark + line)
 }
 
-/** In one order on both sides: the order of keys means nothing. What is undefined is not there. */
+/** Both sides have their keys in the same order, because the order means nothing. Undefined values are left out. */
 function textOf(changes: readonly FieldChange[], side: 'from' | 'to'): string {
   const given = changes.filter((change) => change[side] !== undefined)
   if (given.length === 0) return ''

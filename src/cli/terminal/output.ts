@@ -6,17 +6,17 @@ import { renderTable } from './table.ts'
 
 type Style = Parameters<typeof styleText>[0]
 
-/** Data for whoever reads stdout: a program gets it as it is, a terminal without what would steer it. */
+/** Prints data on stdout. A program gets it unchanged; for a terminal, control characters are escaped. */
 export function print(world: World, text: string): void {
   printPainted(world, shown(world, 'stdout', text))
 }
 
-/** Lines with colours of our own, whose other parts are `shown`. */
+/** Prints lines with our own colours. The other parts must have gone through `shown`. */
 export function printPainted({ stdout }: World, text: string): void {
   stdout.write(text.endsWith('\n') ? text : `${text}\n`)
 }
 
-/** What is on stderr is for people, wherever it ends up: in a terminal now, or later out of a file. */
+/** Text on stderr is always for people: it may be read in a terminal, or later from a file. */
 export function shown(world: World, stream: 'stdout' | 'stderr', text: string): string {
   return stream === 'stderr' || world[stream].isTTY ? visible(text) : text
 }
@@ -25,7 +25,7 @@ export function printJson(world: World, value: unknown): void {
   print(world, JSON.stringify(value, null, 2))
 }
 
-/** What a person should know and a program should not have to skip. */
+/** Prints a message for people on stderr, so that programs which read stdout need not skip it. */
 export function note(world: World, text: string, style?: Style): void {
   if (world.isJson) writeLine(world, JSON.stringify({ note: text.trim() }))
   else writeLine(world, style ? paint(world, 'stderr', style, text) : shown(world, 'stderr', text))
@@ -51,7 +51,7 @@ export function warn(world: World, text: string): void {
   marked(world, 'yellow', 'warning', text)
 }
 
-/** What went wrong, on stderr: in words, or with --json as the API says it. */
+/** Prints an error on stderr: as text, or with --json in the form of the API. */
 export function complain(world: World, error: unknown): void {
   if (world.isJson) writeLine(world, JSON.stringify(failureBody(error)))
   else marked(world, 'red', 'error', explain(error))
@@ -64,10 +64,10 @@ function marked(world: World, style: Style, mark: string, text: string): void {
 
 export type Column<T> = { title: string; of(row: T): unknown }
 
-/** Columns that people copy from. */
+/** Columns that people copy from. They are never shortened. */
 const WHOLE = new Set(['ID', 'REQUEST', 'NAME', 'AGENT', 'SCOPE'])
 
-/** A list as the reader wants it: JSON as it came, or a table that fits the terminal. */
+/** Prints a list: as JSON, or as a table that fits the terminal. */
 export function printRows<T>(world: World, rows: T[], columns: Column<T>[], { json }: { json?: boolean }): void {
   if (json) return printJson(world, rows)
   if (rows.length === 0) return note(world, 'none')
@@ -81,7 +81,7 @@ export function printRows<T>(world: World, rows: T[], columns: Column<T>[], { js
   printPainted(world, [paint(world, 'stdout', 'bold', head), ...body].join('\n'))
 }
 
-/** One thing: JSON as it came, or a line for each field. */
+/** Prints one record: as JSON, or with one line for each field. */
 export function printRecord(world: World, record: object, { json }: { json?: boolean }): void {
   if (json) return printJson(world, record)
   const fields = Object.entries(record)

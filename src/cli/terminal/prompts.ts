@@ -2,7 +2,7 @@ import { visible } from '../../lib/text/visible.ts'
 import { EXIT, Failure, usage } from '../failure.ts'
 import { isInteractive, type World } from '../world.ts'
 
-/** Goes on only after a yes. Where nobody can be asked, --yes says it. */
+/** Asks for a yes. Where nobody can be asked, --yes is needed. */
 export async function confirm(world: World, question: string, { yes }: { yes?: boolean }): Promise<void> {
   if (yes) return
   if (!isInteractive(world)) throw usage(`${question} Nobody can be asked here: say --yes`)
@@ -14,7 +14,7 @@ export async function confirm(world: World, question: string, { yes }: { yes?: b
 
 type Question = { message: string; initial?: string | undefined; secret?: boolean; missing: string }
 
-/** Asks for a text; where nobody can be asked, `missing` says what to give instead. */
+/** Asks for a text. Where nobody can be asked, `missing` says what to give instead. */
 export async function ask(world: World, { initial, secret, missing, ...question }: Question): Promise<string> {
   if (!isInteractive(world)) throw usage(missing)
   const { text, password, isCancel } = await import('@clack/prompts')
@@ -26,7 +26,7 @@ export async function ask(world: World, { initial, secret, missing, ...question 
   return answer.trim()
 }
 
-/** Questions go to stderr: stdout carries data only. */
+/** Questions go to stderr, because stdout has only data. */
 function streams({ stdin, stderr, signal }: World) {
   return { input: stdin, output: stderr, signal }
 }

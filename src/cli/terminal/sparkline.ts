@@ -1,6 +1,9 @@
 const BARS = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'] as const
 
-/** A row of bars from zero to the highest value. More values than `width` share bars; the highest of each is shown. */
+/**
+ * A row of bars from zero to the highest value. If there are more values than `width`, several share a bar, which shows
+ * their highest.
+ */
 export function sparkline(values: readonly number[], width: number): string {
   const columns = Math.min(width, values.length)
   const shown = Array.from({ length: columns }, (_, column) => {

@@ -5,7 +5,7 @@ const NARROWEST = 8
 
 export type Head = { title: string /** Is never cut short: somebody will want to copy it. */; whole: boolean }
 
-/** Lines of a table, head first. With a `width` the widest columns give way until it fits. */
+/** The lines of a table, head first. If `width` is given, the widest columns are shortened until the table fits. */
 export function renderTable(head: Head[], rows: string[][], width?: number): string[] {
   const cells = [head.map(({ title }) => title), ...rows.map((row) => row.map(singleLine))]
   const widths = head.map((_, column) => Math.max(...cells.map((row) => displayWidth(row[column] ?? ''))))
@@ -47,7 +47,7 @@ function* graphemes(text: string): Iterable<string> {
   for (const { segment } of segmenter.segment(text)) yield segment
 }
 
-/** East Asian characters and emoji take two places. */
+/** East Asian characters and emoji take two columns. */
 function displayWidth(text: string): number {
   if (/^[\x20-\x7e]*$/.test(text)) return text.length
   let width = 0

@@ -45,7 +45,7 @@ export function audit(command: Command, world: World): void {
       const { action, actor, agent, outcome, since, until } = options
       const range = { since: since && pointInTime(since), until: until && pointInTime(until) }
       await withClientOrStore(world, options, async (client) => {
-        // The log knows agents by their ids alone: it outlives them.
+        // The audit log has only the ids of agents, because it outlives them.
         const agent_id = agent && !agent.startsWith('agt_') ? (await client.agents.get(agent)).id : agent
         const query = { action, actor, agent_id, outcome, ...range }
         const found = await gather(world, options, (limit) => client.audit.list({ ...query, limit }))

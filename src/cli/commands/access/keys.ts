@@ -107,7 +107,7 @@ export function keys(command: Command, world: World): void {
     })
 }
 
-/** The secret alone on stdout, so that `KEY=$(moorage keys create …)` is all it takes. */
+/** Prints the secret alone on stdout, so that `KEY=$(moorage keys create …)` works. */
 function showSecret(world: World, key: KeyWithSecret, { json }: Common, told: string): void {
   if (json) return printJson(world, key)
   success(world, told)

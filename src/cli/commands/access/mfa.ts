@@ -17,7 +17,7 @@ export function mfa(command: Command, world: World): void {
           throw options.otp === undefined && isCodeMissing(error) ? firstFactor(error) : error
         })
         if (options.json) return printJson(world, factor)
-        // In a script stderr may end up in a log: what is secret goes to stdout alone.
+        // In a script stderr may end up in a log, so secrets go to stdout only.
         const secret = isInteractive(world) ? `, or type the secret ${factor.secret}` : ''
         note(world, `Add this to an authenticator app${secret}`)
         print(world, factor.uri)
@@ -62,7 +62,7 @@ function isCodeMissing(error: unknown): error is MoorageError {
   return error instanceof MoorageError && error.code === 'mfa_required'
 }
 
-/** Through the service it takes a factor to give one: a stolen key cannot give one to itself. */
+/** Through the service, only a key with a factor can give one to a key. A stolen key cannot give one to itself. */
 function firstFactor(cause: MoorageError): Failure {
   const message = 'This needs --local, or the one-time code (--otp) of a key that has a second factor already'
   const hint = "  A first factor is made on the server's machine: `moorage mfa enrol <key_id> --local`"

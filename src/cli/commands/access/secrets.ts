@@ -57,7 +57,7 @@ export function secrets(command: Command, world: World): void {
     })
 }
 
-/** Never from an argument: those are in the shell's history and in the list of processes. */
+/** The value is never an argument: arguments are in the shell's history and in the list of processes. */
 async function readValue(world: World): Promise<string> {
   if (isInteractive(world)) return ask(world, { message: 'Value', secret: true, missing: '' })
   const value = (await text(world.stdin)).replace(/\r?\n$/, '')

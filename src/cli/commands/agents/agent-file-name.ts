@@ -1,2 +1,2 @@
-/** Where an agent lives unless said otherwise. */
+/** The default file of an agent. */
 export const AGENT_FILE = 'agent.yaml'

@@ -4,15 +4,15 @@ import { misfitsOf, type Problem, tellFirst } from '../../../config/problems.ts'
 import { EXIT, Failure } from '../../failure.ts'
 import type { World } from '../../world.ts'
 
-/** An agent as its file describes it: every field, those that the file leaves out with their defaults. */
+/** An agent as its file describes it. Fields that the file leaves out have their defaults. */
 export type AgentFile = {
   path: string
   body: ReturnType<typeof CreateAgentBody.parse>
-  /** What the file itself says. */
+  /** The fields that are in the file. */
   given: Record<string, unknown>
 }
 
-/** Every mistake at once, each with its place. */
+/** Reports every mistake at once, each with its position. */
 export function readAgentFile({ cwd }: World, path: string): AgentFile {
   const file = readConfigFile(path, cwd, true)
   if (file.problems.length > 0) throw mistakes(file.problems)

@@ -90,7 +90,7 @@ function takesFields(command: Command): Command {
     .option('-f, --file <file>', 'every field, as in agent.yaml')
 }
 
-/** What the file says, and over it what the options say. */
+/** The fields of the file, overridden by those of the options. */
 async function readFields(world: World, options: Fields): Promise<Partial<CreateAgent>> {
   const { model, instructions, description, temperature, file } = options
   const fields = Object.entries({ model, instructions, description, temperature })

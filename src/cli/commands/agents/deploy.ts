@@ -38,7 +38,7 @@ export function deploy(command: Command, world: World): void {
     })
 }
 
-/** What the deploy would change, or why it would be refused. */
+/** Shows what the deploy would change, or why it would be refused. */
 async function preview(world: World, client: Client, file: AgentFile, wanted: DiffOptions & Wanted): Promise<void> {
   const { showDiff } = await import('./diff.ts')
   const existing = await findAgent(client, file.body.name)
@@ -55,14 +55,15 @@ async function labelOf({ body }: AgentFile, { version }: Pick<Wanted, 'version'>
 type Wanted = Pick<DeployOptions, 'environment' | 'message'> & { version?: string | undefined }
 
 /**
- * Makes the working copy what the file says, snapshots it and serves it. Doing it again changes nothing. What others do
- * at the same time cannot get under the label: the service deploys what has the digest, or nothing.
+ * Makes the working copy equal to the file, takes a snapshot of it and serves that. Doing it again changes nothing. If
+ * others change the agent at the same time, their changes cannot get into this version: the service deploys what has
+ * the digest, or nothing.
  */
 export async function deployFile(world: World, client: Client, file: AgentFile, wanted: Wanted): Promise<Deployment> {
   const { digestOf } = await import('../../../agents/definition.ts')
   const label = await labelOf(file, wanted)
   const existing = await findAgent(client, file.body.name)
-  // First of all: a deploy that is refused leaves the working copy as it was.
+  // This is checked first, so that a refused deploy leaves the working copy as it was.
   if (existing) await requireOwnLabel(client, existing, label)
   const { agent, isChanged } = await put(world, client, file, existing)
   try {
@@ -96,7 +97,7 @@ async function serve(world: World, client: Client, agent: Agent, wanted: Wanted 
   return deployment
 }
 
-/** A label never changes: deployed again it would serve what it served then, not what the file says now. */
+/** A version never changes. If it were deployed again, it would serve its old content and not that of the file. */
 async function requireOwnLabel(client: Client, agent: Agent, { version, digest }: Label): Promise<void> {
   const { data } = await client.deployments.list(agent.id, { version, limit: 1 })
   if (data[0] === undefined || data[0].digest === digest) return
@@ -116,7 +117,7 @@ async function put(
   existing: Agent | undefined,
 ): Promise<Put> {
   const { security, auth, ...definition } = body
-  // Access to the agent is changed only by a file that speaks of it: it needs the permission `manage`.
+  // Access to the agent is changed only if the file names it, because that needs the permission `manage`.
   const access = { ...('security' in given && { security }), ...('auth' in given && { auth }) }
   const wanted = { ...definition, ...access } as Parameters<Client['agents']['create']>[0]
   if (!existing) {

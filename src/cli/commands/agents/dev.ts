@@ -12,7 +12,7 @@ import { deployFile } from './deploy.ts'
 
 type DevOptions = Common & { file: string; environment: string }
 
-/** Editors save in several steps. */
+/** Editors save in several steps, so we wait a moment. */
 const SETTLE_MS = 100
 
 export function dev(command: Command, world: World): void {
@@ -22,7 +22,7 @@ export function dev(command: Command, world: World): void {
     .action((options: DevOptions) =>
       withClient(world, options, async (client) => {
         const first = Promise.withResolvers<void>()
-        // Watched before it is read: what is saved meanwhile is not missed.
+        // Watching begins before the file is read, so that no change in between is missed.
         const stopWatching = onSave(resolve(world.cwd, options.file), first.promise, () =>
           redeploy(world, client, options).catch((error: unknown) => complain(world, error)),
         )
@@ -48,7 +48,10 @@ async function redeploy(world: World, client: Client, { file, environment }: Dev
   return agent.body
 }
 
-/** The folder is watched: an editor may put a new file in the place of the old. One run at a time, after the first. */
+/**
+ * Watches the folder, because an editor may replace the file by a new one. The runs come one after the other, after the
+ * first.
+ */
 function onSave(file: string, first: Promise<unknown>, run: () => Promise<unknown>): () => void {
   let timer: NodeJS.Timeout | undefined
   let running = first

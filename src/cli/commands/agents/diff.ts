@@ -22,7 +22,7 @@ export function diff(command: Command, world: World): void {
     })
 }
 
-/** What a deploy of the file would change; it changes nothing. */
+/** Shows what a deploy of the file would change, without changing anything. */
 export async function showDiff(world: World, client: Client, file: AgentFile, options: DiffOptions): Promise<void> {
   const { name } = file.body
   const agent = await findAgent(client, name)
@@ -57,7 +57,7 @@ async function changesOf(
   const changes: FieldChange[] = served
     ? changesBetween(served, body)
     : changesBetween(Definition.parse({}), body).map(({ field, to }) => ({ field, from: undefined, to }))
-  // Who may reach the agent is no part of a version: it changes at once, and only if the file speaks of it.
+  // Access to the agent is not part of a version. It changes at once, and only if the file names it.
   const security = agent?.security ?? null
   if ('security' in given && canonicalJson(security) !== canonicalJson(body.security)) {
     changes.push({ field: 'security', from: security, to: body.security })

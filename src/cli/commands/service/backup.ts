@@ -7,12 +7,12 @@ import { EXIT, Failure } from '../../failure.ts'
 import { note, print, printJson, success } from '../../terminal/output.ts'
 import type { World } from '../../world.ts'
 
-/** What is in a backup; written last, so a folder without it is none. */
+/** What is in a backup. It is written last, so a folder without it is not a whole backup. */
 export type Manifest = {
   format: 1
   created_at: string
   schema_version: number | undefined
-  /** Fingerprint of the master key that its secrets are sealed with. */
+  /** The fingerprint of the master key that seals its secrets. */
   master_key: string | undefined
   bytes: number
   sha256: string
@@ -71,7 +71,7 @@ function copyMasterKey(data: string, folder: string): void {
   copyFileSync(key, join(folder, MASTER_KEY))
 }
 
-/** Piece by piece: a store may be larger than what Node reads at once. */
+/** Reads the file in pieces, because a store may be larger than what Node reads at once. */
 export async function sha256Of(file: string): Promise<string> {
   const hash = createHash('sha256')
   for await (const piece of createReadStream(file, { highWaterMark: 1024 * 1024 })) hash.update(piece)

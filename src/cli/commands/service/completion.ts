@@ -38,7 +38,7 @@ export function completion(command: Command, world: World): void {
     })
 }
 
-/** What may stand at the place of the last word; `agents` are asked for only where the name of one may stand. */
+/** The candidates for the last word. The service is asked for `agents` only where an agent's name is expected. */
 export async function candidates(
   program: Command,
   words: readonly string[],
@@ -56,7 +56,7 @@ export async function candidates(
   return possible.filter((candidate) => candidate.startsWith(last))
 }
 
-/** The command that the words lead to, and how many of its arguments they give. */
+/** The command that the words name, and how many of its arguments they give. */
 function commandAt(program: Command, words: readonly string[]): { command: Command; given: number } {
   let command = program
   let given = 0
@@ -68,7 +68,7 @@ function commandAt(program: Command, words: readonly string[]): { command: Comma
   return { command, given }
 }
 
-/** The name of the value that the word before wants, if that is an option with one. */
+/** If the word before is an option with a value, the name of that value. */
 function optionAwaiting(command: Command, word: string | undefined): string | undefined {
   if (!word?.startsWith('-')) return undefined
   const option = command.options.find(({ long, short }) => word === long || word === short)
@@ -79,12 +79,12 @@ function argumentAt(command: Command, given: number): string | undefined {
   return command.registeredArguments[given]?.name()
 }
 
-/** The only words that are printed: bash expands what it is given, and a service could name an agent `$(rm -rf ~)`. */
+/** Only such names are printed: bash expands its candidates, and a service could name an agent `$(rm -rf ~)`. */
 const AGENT_NAME = /^[a-z0-9][a-z0-9-]{0,62}$/
 const MAX_NAMES = 1_000
 const PATIENCE_MS = 2_000
 
-/** Nobody waits for long at a Tab, or wants to hear of a service that does not answer. */
+/** Nobody wants to wait long for Tab, or to see errors of the service there. */
 export async function knownAgents(world: World, words: readonly string[]): Promise<string[]> {
   const names: string[] = []
   try {
@@ -96,7 +96,7 @@ export async function knownAgents(world: World, words: readonly string[]): Promi
       if (names.length >= MAX_NAMES) break
     }
   } catch {
-    // What has come so far will do.
+    // The names that have arrived so far are enough.
   }
   return names
 }

@@ -65,7 +65,7 @@ async function readManifest(folder: string): Promise<Manifest> {
   throw new Failure(EXIT.failed, `${join(folder, STORE)} is not what was backed up: its SHA-256 differs`)
 }
 
-/** A store without its key is of little use: the secrets in it stay sealed. */
+/** Without its key a store is of little use, because its secrets stay sealed. */
 async function chooseKey(config: Config, folder: string, manifest: Manifest): Promise<'in place' | 'from backup'> {
   const { masterKeyFingerprint, loadMasterKey } = await import('../../../security/keyring.ts')
   const fits = (options: Parameters<typeof loadMasterKey>[0]) =>

@@ -27,7 +27,8 @@ export function invoke(command: Command, world: World): void {
           const queued = await client.agents.start(agent, body, request)
           return options.json ? printJson(world, queued) : print(world, queued.request_id)
         }
-        // Streamed also where it is printed whole: then it is taken up again after a restart, and ends with Ctrl-C.
+        // The answer is streamed even if it is printed as a whole: then it survives a restart of the service, and
+        // Ctrl-C ends the run.
         const events = client.agents.stream(agent, body, request)
         if (options.stream && !options.json) return speak(world, events)
         const result = await progress(world, `${agent} is thinking`, () => resultOf(events))
@@ -66,7 +67,7 @@ async function resultOf(events: ReturnType<Client['agents']['stream']>): Promise
   throw new Failure(EXIT.failed, 'The answer has no end')
 }
 
-/** The answer on stdout as it comes; what the agent does meanwhile on stderr. */
+/** Prints the answer on stdout as it comes, and what the agent does meanwhile on stderr. */
 export async function speak(
   world: World,
   events: ReturnType<Client['agents']['stream']>,

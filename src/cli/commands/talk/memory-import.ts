@@ -14,10 +14,10 @@ import type { World } from '../../world.ts'
 type ImportOptions = Common & { user?: string; session?: string; dryRun?: boolean }
 
 const AT_ONCE = 100
-/** A request takes a megabyte; letters may take several bytes. */
+/** A request may have one megabyte, and a character may take several bytes. */
 const CHARACTERS_AT_ONCE = 200_000
 
-/** Memories from elsewhere, and counts that are made anew. */
+/** Imports memories from other tools. */
 export function memoryImport(command: Command, world: World): void {
   takesService(command.command('import'))
     .description('Give an agent the memories of an export: of Moorage, Letta or mem0')
@@ -38,7 +38,7 @@ export function memoryImport(command: Command, world: World): void {
       await withClient(world, options, (client) =>
         progress(world, `Importing ${items.length} memories`, async () => {
           for (const [i, batch] of inBatches(items).entries()) {
-            // The same file again, within a day, is the same request again: a retry after a failure repeats nothing.
+            // The same file within a day is the same request, so that a retry after a failure repeats nothing.
             const idempotencyKey = createHash('sha256')
               .update(JSON.stringify([agent, i, batch]))
               .digest('hex')

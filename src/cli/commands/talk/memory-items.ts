@@ -23,7 +23,7 @@ type ListOptions = Common &
 
 type Changes = Common & { kind?: Memory['kind']; role?: 'user' | 'assistant'; metadata?: string; createdAt?: string }
 
-/** Memories one by one. */
+/** Commands for single memories. */
 export function memoryItems(command: Command, world: World): void {
   takesService(command.command('list'))
     .alias('ls')

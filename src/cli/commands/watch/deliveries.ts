@@ -18,7 +18,7 @@ const COLUMNS: Column<Delivery>[] = [
 
 type ListOptions = Common & Limit & { status?: Delivery['status']; event?: Delivery['event'] }
 
-/** What was sent to a webhook, and sending it again. */
+/** Lists what was sent to a webhook, and sends it again. */
 export function deliveries(command: Command, world: World): void {
   takesService(command.command('deliveries'))
     .description('List what was sent to a webhook, or show one delivery with its body')

@@ -16,7 +16,7 @@ type Heard = Listener['deliveries'][number]
 type Forwarded = { event: string; event_id: string; status: number | null; error: string | null; duration_ms: number }
 
 const WAIT_MS = 5_000
-/** As long as the service gives a receiver. */
+/** The same time limit that the service gives a receiver. */
 const FORWARD_TIMEOUT_MS = 15_000
 
 export function listen(command: Command, world: World): void {
@@ -47,7 +47,10 @@ function targetOf(given: string): URL {
 
 type Forwarding = { listener: Listener; body: Body; target: URL; secret: string }
 
-/** An event is named as received only once it was forwarded: after a break it is told again. */
+/**
+ * An event counts as received only after it was forwarded. If the connection breaks before that, the service sends it
+ * again.
+ */
 async function forwardAll(
   world: World,
   client: Client,
@@ -68,7 +71,7 @@ async function forwardAll(
     )
   }
 
-  /** A listener that nobody asked for two minutes is gone. */
+  /** A listener ends when nobody has asked for two minutes. Then a new one is made. */
   async function askOrRenew(query: Parameters<Client['listeners']['get']>[1]): Promise<Listener> {
     try {
       return await client.listeners.get(id, query, { retries: 0 })
@@ -79,7 +82,7 @@ async function forwardAll(
   }
 }
 
-/** As the service would send it. */
+/** Sends the event as the service would. */
 async function forward({ event, event_id, body }: Heard, target: URL, secret: string): Promise<Forwarded> {
   const started = performance.now()
   const ended = (status: number | null, error: string | null): Forwarded => {

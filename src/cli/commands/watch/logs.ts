@@ -22,7 +22,7 @@ type LogOptions = Common & {
 
 const POLL_MS = 1000
 const PAGE_LIMIT = 1000
-/** Entries are written when their run ends, with the times at which they were said; a run may take ten minutes. */
+/** Entries are stored when their run ends, with the times at which they were made. A run may take ten minutes. */
 const LATE_MS = 610_000
 
 export function logs(command: Command, world: World): void {
@@ -38,7 +38,7 @@ export function logs(command: Command, world: World): void {
     .action(async (agent: string, options: LogOptions) => {
       if (options.limit === 0 && !options.follow) throw usage('--limit must be 1 or more, or 0 with --follow')
       await withClient(world, options, async (client) => {
-        // Asked for before the latest: what comes between the two is printed, and not printed again.
+        // These are read before the latest entries, so that an entry that arrives between the two is printed once.
         const known = options.follow ? await recentLogs(client, agent, options) : []
         const entries = await latest(client, agent, options)
         if (options.json && !options.follow) return printJson(world, entries)
@@ -48,7 +48,7 @@ export function logs(command: Command, world: World): void {
     })
 }
 
-/** The latest entries that fit, oldest first. */
+/** The latest entries that match, oldest first. */
 async function latest(client: Client, agent: string, { limit, ...options }: LogOptions): Promise<LogEntry[]> {
   const query = {
     level: options.level,
@@ -69,7 +69,7 @@ async function latest(client: Client, agent: string, { limit, ...options }: LogO
 
 type FollowOptions = Pick<LogOptions, 'level' | 'request' | 'search' | 'json'>
 
-/** Everything that an entry still to come after `since` could stand among, oldest first. */
+/** All entries from the period in which a new entry can still appear after `since`, oldest first. */
 export async function recentLogs(
   client: Client,
   agent: string,
@@ -82,7 +82,7 @@ export async function recentLogs(
   return data.toReversed()
 }
 
-/** Prints entries as they come, but for those in `known`, until Ctrl-C. */
+/** Prints new entries as they come, except those in `known`, until Ctrl-C. */
 export async function followLogs(
   world: World,
   client: Client,
@@ -94,7 +94,7 @@ export async function followLogs(
   let since = Date.now()
   for (;;) {
     await sleep(POLL_MS, undefined, { signal: world.signal })
-    // From the last look on, however long the service was away since.
+    // It starts from the last look, however long the service was away.
     const look = () => recentLogs(client, agent, options, { since, retries: 0 })
     const entries = await patiently(world, look)
     since = Date.now()
@@ -105,7 +105,7 @@ export async function followLogs(
   }
 }
 
-/** Two entries that are alike are still two: each with which of them it is. */
+/** Equal entries are numbered, so that two of them still count as two. */
 function* numbered(entries: LogEntry[]): Iterable<[string, LogEntry, number]> {
   const counts = new Map<string, number>()
   for (const entry of entries) {
@@ -129,7 +129,7 @@ function printEntry(world: World, entry: LogEntry, { json }: { json?: boolean | 
   const details = Object.keys(rest).length > 0 ? ` ${JSON.stringify(rest)}` : ''
   const head = paint(world, 'stdout', 'dim', timestamp)
   const tail = paint(world, 'stdout', 'dim', visibleLine(`${details} ${request_id}`))
-  // Its further lines are indented: none can be taken for an entry.
+  // Further lines of a message are indented, so that none can be taken for an entry.
   const said = visible(message).replaceAll('\n', '\n  ')
   printPainted(world, `${head} ${paint(world, 'stdout', COLORS[level], level.padEnd(5))} ${said}${tail}`)
 }
