@@ -1,10 +1,9 @@
 // npm test [-- part of a file name …] [-- --only] [-- --test-name-pattern=…]
-// Test files are dealt out to a few processes, of which two run side by side; inside one the files run one after the other.
-// A file named *.alone.test.ts gets a process of its own.
+// A few processes run side by side and take one file after the other from a common list.
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { globSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { availableParallelism, tmpdir } from 'node:os'
 import { dirname, join, resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { Client } from 'pg'
@@ -16,9 +15,8 @@ import { redisEngine } from '../test/support/redis.ts'
 /** For one test, and for a whole `describe`. The slowest take a third of it. */
 const TEST_LIMIT_MS = 40_000 * PATIENCE
 const RUN_LIMIT_MS = 10 * 60_000 * PATIENCE
-const SIDE_BY_SIDE = 2
-/** More processes than run at once: the side that ends first takes the next one. */
-const PROCESSES = 8
+/** One more than there are processors: tests wait for other processes, for the disk and for time. */
+const SIDE_BY_SIDE = Math.max(2, Math.min(4, availableParallelism() + 1))
 
 const root = dirname(import.meta.dirname)
 const options = process.argv.slice(2).filter((arg) => arg.startsWith('-'))
@@ -62,12 +60,8 @@ async function postgresVersion(url) {
 }
 
 async function run() {
-  const paths = files.map((file) => resolve(root, file))
-  const alone = paths.filter((file) => file.endsWith('.alone.test.ts'))
-  const shared = paths.filter((file) => !alone.includes(file))
   const folder = mkdtempSync(join(tmpdir(), 'moorage-tests-'))
-  const entries = [...dealOut(shared, folder), ...alone]
-
+  const entries = writeEntries(folder)
   const env = {
     ...process.env,
     MOORAGE_TEST_POSTGRES: postgres,
@@ -102,15 +96,14 @@ async function run() {
   return code ?? 1
 }
 
-/** Files with similar names often take similar time, so they are spread over the processes. */
-function dealOut(paths, folder) {
-  const hands = Array.from({ length: Math.min(PROCESSES, paths.length) }, () => [])
-  for (const [i, path] of paths.entries()) hands[i % hands.length].push(path)
-  return hands.map((hand, i) => {
-    const entry = join(folder, `${i + 1}.mjs`)
-    const support = (name) => join(root, 'test/support', name)
-    const modules = [support('begin.ts'), ...hand, support('left-open.ts')]
-    writeFileSync(entry, modules.map((file) => `await import(${JSON.stringify(pathToFileURL(file).href)})\n`).join(''))
+/** What each process runs. */
+function writeEntries(folder) {
+  writeFileSync(join(folder, 'files.json'), JSON.stringify(files.map((file) => resolve(root, file))))
+  const takeFiles = pathToFileURL(join(root, 'test/support/take-files.ts')).href
+  return Array.from({ length: Math.min(SIDE_BY_SIDE, files.length) }, (_, i) => {
+    const entry = join(folder, `process-${i + 1}.mjs`)
+    const program = `import { takeFiles } from ${JSON.stringify(takeFiles)}\nawait takeFiles(${JSON.stringify(folder)})\n`
+    writeFileSync(entry, program)
     return entry
   })
 }

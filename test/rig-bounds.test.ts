@@ -77,13 +77,17 @@ describe('a program that a test started', () => {
 
 describe('a process that runs tests', () => {
   const limited = (limits: object, rest: string) => `
-    import { limitTime } from ${support('time-limit.ts')}
-    limitTime(${JSON.stringify(limits)})
+    import { watchFiles } from ${support('time-limit.ts')}
+    const watch = watchFiles(${JSON.stringify(limits)})
+    watch.begin('a file')
     ${rest}
   `
   const stuck: Record<string, [program: string, said: RegExp]> = {
-    'in a loop': [limited({ standstillMs: 300 }, 'for (;;);'), /stood still for 0.3 s/],
-    'in a wait': [limited({ processMs: 300 }, 'setInterval(() => {}, 20)'), /not done after 0.3 s/],
+    'in a loop': [limited({ standstillMs: 300 }, 'for (;;);'), /a file has stood still for 0.3 s/],
+    'in a wait': [
+      limited({ fileMs: 300, standstillMs: 600 }, 'setInterval(() => {}, 20)'),
+      /a file is not done after 0.3 s/,
+    ],
   }
   for (const [where, [program, said]] of Object.entries(stuck)) {
     test(`is stopped when it is stuck ${where}`, async (t) => {

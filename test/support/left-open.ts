@@ -1,4 +1,4 @@
-// The last import of every process that runs tests.
+// Comes after the files of every process that runs tests.
 import { after } from 'node:test'
 
 const GRACE_MS = 5_000

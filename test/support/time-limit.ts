@@ -1,26 +1,41 @@
 // Each test has a time limit of the runner's. These are for what the runner cannot see: a loop that never gives up the
-// thread, and a process as a whole.
+// thread, and a file as a whole.
 import { Worker } from 'node:worker_threads'
 import { PATIENCE } from './patience.ts'
 
-const PROCESS_MS = 150_000 * PATIENCE
+const FILE_MS = 60_000 * PATIENCE
 const STANDSTILL_MS = 15_000 * PATIENCE
 
-/** Kills this process when it lives longer than `processMs`, or its thread does not turn for `standstillMs`. */
-export function limitTime({ processMs = PROCESS_MS, standstillMs = STANDSTILL_MS } = {}): void {
+export type Watch = { begin(file: string): void; end(): void }
+
+/** Kills this process when a file takes longer than `fileMs`, or the thread does not turn for `standstillMs`. */
+export function watchFiles({ fileMs = FILE_MS, standstillMs = STANDSTILL_MS } = {}): Watch {
   const turns = new Int32Array(new SharedArrayBuffer(4))
-  setInterval(() => Atomics.add(turns, 0, 1), Math.min(1_000, standstillMs / 4)).unref()
-  new Worker(WATCH, { eval: true, execArgv: [], workerData: { turns, processMs, standstillMs } }).unref()
+  const turning = setInterval(() => Atomics.add(turns, 0, 1), Math.min(1_000, standstillMs / 4)).unref()
+  const worker = new Worker(WATCH, { eval: true, execArgv: [], workerData: { turns, fileMs, standstillMs } })
+  worker.unref()
+  return {
+    begin: (file) => worker.postMessage(file),
+    end() {
+      clearInterval(turning)
+      worker.terminate()
+    },
+  }
 }
 
 const WATCH = `
-  const { workerData: { turns, processMs, standstillMs } } = require('node:worker_threads')
+  const { parentPort, workerData: { turns, fileMs, standstillMs } } = require('node:worker_threads')
   const { writeSync } = require('node:fs')
-  const started = performance.now()
+  let file = 'the process'
+  let started = performance.now()
   let seen = -1
   let since = started
+  parentPort.on('message', (next) => {
+    file = next
+    started = performance.now()
+  })
   const end = (why) => {
-    writeSync(2, 'tests were stopped: ' + why + '\\n')
+    writeSync(2, 'the tests were stopped: ' + file + ' ' + why + '\\n')
     process.kill(process.pid, 'SIGKILL')
   }
   setInterval(() => {
@@ -28,7 +43,7 @@ const WATCH = `
     const turned = Atomics.load(turns, 0)
     if (turned !== seen) since = now
     seen = turned
-    if (now - started > processMs) end('they are not done after ' + processMs / 1000 + ' s')
-    if (now - since > standstillMs) end('the thread has stood still for ' + standstillMs / 1000 + ' s')
+    if (now - started > fileMs) end('is not done after ' + fileMs / 1000 + ' s')
+    if (now - since > standstillMs) end('has stood still for ' + standstillMs / 1000 + ' s')
   }, standstillMs / 10)
 `

@@ -1,0 +1,36 @@
+// What each process that runs tests does: it takes one file after the other from a list that the processes share, so
+// that all are busy until the end.
+import { mkdirSync, readFileSync } from 'node:fs'
+import { join, relative } from 'node:path'
+import { test } from 'node:test'
+import { pathToFileURL } from 'node:url'
+import { watchFiles } from './time-limit.ts'
+
+const ROOT = join(import.meta.dirname, '../..')
+
+/** `folder` holds the list, `files.json`, and a mark for each file that somebody has taken. */
+export async function takeFiles(folder: string): Promise<void> {
+  const watch = watchFiles()
+  const files = JSON.parse(readFileSync(join(folder, 'files.json'), 'utf8')) as string[]
+  for (const [index, file] of files.entries()) {
+    if (!mark(join(folder, String(index)))) continue
+    const name = relative(ROOT, file)
+    watch.begin(name)
+    const started = performance.now()
+    await import(pathToFileURL(file).href)
+    // Tests run in the order in which they were made, so this one comes after those of the file.
+    await test(`${name} is done`, (t) => t.diagnostic(`${name} took ${Math.round(performance.now() - started)} ms`))
+  }
+  watch.end()
+  await import('./left-open.ts')
+}
+
+/** Whether nobody has made the mark before. */
+function mark(path: string): boolean {
+  try {
+    mkdirSync(path)
+    return true
+  } catch {
+    return false
+  }
+}
