@@ -9,6 +9,7 @@ import { pathToFileURL } from 'node:url'
 import { Client } from 'pg'
 import { findExecutable } from '../test/support/daemon.ts'
 import { PATIENCE } from '../test/support/patience.ts'
+import { pgbouncerPath } from '../test/support/pgbouncer.ts'
 import { startPostgres } from '../test/support/postgres.ts'
 import { redisEngine } from '../test/support/redis.ts'
 
@@ -30,6 +31,8 @@ if (files.length === 0) stop(`no test file has ${names.join(' or ')} in its name
 const { DATABASE_URL, REDIS_URL, MOORAGE_TEST_POSTGRES, MOORAGE_TEST_REDIS, MOORAGE_TEST_CHROMIUM, CI } = process.env
 const chromium = MOORAGE_TEST_CHROMIUM || findExecutable('chromium', 'chromium-browser', 'google-chrome')
 if (CI && !chromium) stop('CI is set and there is no chromium: a test would be skipped')
+const pgbouncer = pgbouncerPath()
+if (CI && !pgbouncer) stop('CI is set and there is no pgbouncer: a test would be skipped')
 
 const givenPostgres = MOORAGE_TEST_POSTGRES || DATABASE_URL
 const givenRedis = MOORAGE_TEST_REDIS || REDIS_URL
@@ -41,6 +44,7 @@ console.log(
     `PostgreSQL ${await postgresVersion(postgres)} (${givenPostgres ? new URL(postgres).host : 'embedded'})`,
     `Redis (${givenRedis ? new URL(givenRedis).host : redisEngine()})`,
     `Chromium (${chromium ?? 'none: its tests are skipped'})`,
+    `PgBouncer (${pgbouncer ?? 'none: its tests are skipped'})`,
   ].join(' · '),
 )
 

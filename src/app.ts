@@ -68,7 +68,9 @@ export async function buildParts(
   await using opened = new AsyncDisposableStack()
   const now = overrides.now ?? Date.now
   const log = overrides.log ?? createLog(config.log)
-  const storage = opened.adopt(await openStorage(config), (store) => store.close())
+  const storage = opened.adopt(await openStorage({ ...config, warn: (message) => log.warn(message) }), (store) =>
+    store.close(),
+  )
   const masterKey = await checkedMasterKey(config, storage)
   const ring = keyring(masterKey)
   const newId = idSource()

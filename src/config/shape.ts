@@ -53,6 +53,11 @@ const Database = z.strictObject({
   url: SecretText.regex(/^postgres(ql)?:\/\//, 'must start with postgres:// or postgresql://')
     .optional()
     .describe('PostgreSQL to use; without it SQLite in `data`'),
+  listenUrl: SecretText.regex(/^postgres(ql)?:\/\//, 'must start with postgres:// or postgresql://')
+    .optional()
+    .describe(
+      'PostgreSQL itself, if `url` is a pooler in transaction mode such as PgBouncer: for one connection a process',
+    ),
   poolSize: z.int().min(1).max(1000).default(10).describe('PostgreSQL connections'),
   readTimeout: duration('100ms', '10m')
     .prefault('10s')

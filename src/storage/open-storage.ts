@@ -13,7 +13,8 @@ import {
 import { type Batch, changesOf } from './journal/rows.ts'
 import { migrate } from './migrate.ts'
 import { limitReads } from './postgres/limit-reads.ts'
-import { listen, openPool, type PostgresOptions } from './postgres/postgres.ts'
+import { listen } from './postgres/listen.ts'
+import { openPool, type PostgresOptions } from './postgres/postgres.ts'
 import { postgresBatches } from './postgres/postgres-write-batch.ts'
 import { VectorThread } from './postgres/vector-thread.ts'
 import { privateFolder } from './sqlite/private-folder.ts'
@@ -53,6 +54,8 @@ export type StorageOptions = {
   data: string
   database: {
     url?: string | undefined
+    /** PostgreSQL itself, where `url` leads to a pooler that gives each transaction another connection. */
+    listenUrl?: string | undefined
     poolSize: number
     /** How long a single read may take. */
     readTimeout?: number
@@ -61,12 +64,15 @@ export type StorageOptions = {
     /** How often the connection that listens to PostgreSQL is pinged. */
     pingMs?: number
   }
+  warn?(message: string): void
 }
 
 const READ_TIMEOUT = 10_000
+const DEAF =
+  'PostgreSQL does not tell this node what others change, so nothing is answered from memory: behind a pooler in transaction mode set database.listenUrl to PostgreSQL itself'
 
-export async function openStorage({ data, database }: StorageOptions): Promise<Storage> {
-  const { url, silentMs, pingMs, readTimeout = READ_TIMEOUT } = database
+export async function openStorage({ data, database, warn = () => {} }: StorageOptions): Promise<Storage> {
+  const { url, listenUrl, silentMs, pingMs, readTimeout = READ_TIMEOUT } = database
   const engine: Engine = url ? 'postgres' : 'sqlite'
   const listeners: ChangeListener[] = []
   const forget = (announcements: Iterable<string>) => {
@@ -79,7 +85,7 @@ export async function openStorage({ data, database }: StorageOptions): Promise<S
 
   const lost = Promise.withResolvers<Error>()
   const { dialect, write, compare, close } = url
-    ? openPostgres({ ...database, url, readTimeout })
+    ? openPostgres({ ...database, url, readTimeout }, () => listenUrl === undefined && storage.hears())
     : openFile({
         path: join(privateFolder(data), 'moorage.db'),
         silentMs,
@@ -117,7 +123,8 @@ export async function openStorage({ data, database }: StorageOptions): Promise<S
     },
   }
   const onChange = (announcement: string) => forget([announcement])
-  const listener = url ? listen(url, { onChange, onMissed: forgetAll, pingMs }) : undefined
+  const hearing = { onChange, onMissed: forgetAll, onDeaf: () => warn(DEAF), pingMs }
+  const listener = url ? listen({ url, listenUrl: listenUrl ?? url, ...hearing }) : undefined
   try {
     await (url ? migratePatiently(url) : migrate(db, engine))
   } catch (error) {
@@ -134,12 +141,13 @@ type Opened = {
   close?: () => Promise<void>
 }
 
-function openPostgres(options: PostgresOptions): Opened {
+/** `ownsSessions`: whether a connection of the pool is always the same one of PostgreSQL. */
+function openPostgres(options: PostgresOptions, ownsSessions: () => boolean): Opened {
   const pool = openPool(options)
   const vectors = new VectorThread(options)
   return {
     dialect: new PostgresDialect({ pool: limitReads(pool, options.readTimeout) }),
-    write: postgresBatches(pool),
+    write: postgresBatches(pool, ownsSessions),
     compare: (select, comparison) => vectors.compare(select, comparison),
     close: () => vectors.close(),
   }
@@ -152,7 +160,7 @@ function openFile(options: SqliteOptions): Opened {
 
 /** A migration, or the wait for one on another node, may take longer than any other statement. */
 async function migratePatiently(url: string): Promise<void> {
-  const { dialect } = openPostgres({ url, poolSize: 1, silentMs: 0, readTimeout: 0 })
+  const { dialect } = openPostgres({ url, poolSize: 1, silentMs: 0, readTimeout: 0 }, () => false)
   const db = new Kysely<Tables>({ dialect })
   try {
     await migrate(db, 'postgres')

@@ -10,13 +10,14 @@ import {
   namesOf,
   type Value,
 } from '../journal/rows.ts'
-import { notifyChannel, type PostgresPool } from './postgres.ts'
+import { notifyChannel } from './listen.ts'
+import type { PostgresPool } from './postgres.ts'
 
 /**
  * Writes each batch as one statement, which is a transaction of its own: one message, however many tables it has rows
  * for. Returns false when a lease of the batch was lost; then nothing is written.
  */
-export function postgresBatches(pool: PostgresPool) {
+export function postgresBatches(pool: PostgresPool, ownsSessions: () => boolean) {
   const numbers = new Map<BulkTable | EndedTable, number>()
   const statements = new Map<string, { name: string; text: string }>()
   const numberOf = (table: BulkTable | EndedTable) => {
@@ -40,7 +41,9 @@ export function postgresBatches(pool: PostgresPool) {
   }
 
   return async (db: Database, batch: Batch): Promise<boolean> => {
-    const statement = await prepare(db, batch)
+    const { name, text } = await prepare(db, batch)
+    // Behind a pooler in transaction mode the next connection may not know the name, or know it already.
+    const statement = ownsSessions() ? { name, text } : { text }
     const values = [...batch.endings, ...batch.inserts].map(({ rows }) => toJson(rows))
     const { rows } = await pool.query<{ held: boolean }>({ ...statement, values })
     return rows[0]?.held === true

@@ -1,16 +1,10 @@
 import { Socket } from 'node:net'
-import { setTimeout as delay } from 'node:timers/promises'
 import pg from 'pg'
 
-const CHANNEL = 'moorage_changes'
-const RECONNECT_MS = 500
-const CONNECT_MS = 5_000
+export const CONNECT_MS = 5_000
 const SILENT_MS = 30_000
 /** Shorter than the time above, so that an idle connection is closed in good order. */
 const IDLE_MS = 20_000
-/** After the network falls silent, a change on another node may go unnoticed for at most twice this time. */
-const PING_MS = 2_500
-const GOODBYE_MS = 500
 
 /** Rows look as they do on SQLite: int8 and numeric become numbers. */
 const PARSERS = new Map<number, (text: string) => unknown>([
@@ -83,75 +77,3 @@ function impatientSocket(ms: number): Socket {
     socket.destroy(Object.assign(new Error(`PostgreSQL did not answer within ${ms} ms`), { code: 'ETIMEDOUT' }))
   })
 }
-
-export type ChangeListener = {
-  /** Whether announcements of other nodes arrive here. While they do not, nothing in memory can be trusted. */
-  hears(): boolean
-  close(): Promise<void>
-}
-
-type ListenOptions = {
-  onChange: (payload: string) => void
-  /** Called when the connection is lost and when it is back: announcements may have been missed. */
-  onMissed: () => void
-  pingMs?: number | undefined
-}
-
-/** Listens to the announcements of other nodes. A connection that does not answer its pings counts as lost. */
-export function listen(url: string, { onChange, onMissed, pingMs = PING_MS }: ListenOptions): ChangeListener {
-  let client: pg.Client | undefined
-  let hearing = false
-  let closed = false
-  let timer: NodeJS.Timeout | undefined
-
-  const connect = async () => {
-    const next = new pg.Client({
-      connectionString: url,
-      application_name: 'moorage listener',
-      keepAlive: true,
-      connectionTimeoutMillis: CONNECT_MS,
-      query_timeout: pingMs,
-    })
-    client = next
-    next.on('notification', ({ payload }) => onChange(payload ?? ''))
-    next.on('error', () => {})
-    next.once('end', () => {
-      hearing = false
-      onMissed()
-      clearTimeout(timer)
-      if (!closed) timer = setTimeout(connect, RECONNECT_MS)
-    })
-    try {
-      await next.connect()
-      await next.query(`listen ${CHANNEL}`)
-      hearing = true
-      onMissed()
-      await ping(next)
-    } catch {
-      await hangUp(next)
-    }
-  }
-  const ping = async (current: pg.Client) => {
-    await current.query('select 1')
-    if (!closed) timer = setTimeout(() => ping(current).catch(() => hangUp(current)), pingMs)
-  }
-  const connected = connect()
-
-  return {
-    hears: () => hearing,
-    async close() {
-      closed = true
-      clearTimeout(timer)
-      await connected
-      if (client) await hangUp(client)
-    },
-  }
-}
-
-/** Closes the connection in good order, but does not wait long: the server may be gone. */
-async function hangUp(client: pg.Client): Promise<void> {
-  await Promise.race([client.end().catch(() => {}), delay(GOODBYE_MS, undefined, { ref: false })])
-  client.connection.stream.destroy()
-}
-
-export const notifyChannel = CHANNEL

@@ -1,0 +1,131 @@
+import { randomUUID } from 'node:crypto'
+import { setTimeout as delay } from 'node:timers/promises'
+import pg from 'pg'
+import { CONNECT_MS } from './postgres.ts'
+
+export const notifyChannel = 'moorage_changes'
+
+const RECONNECT_MS = 500
+/** After the network falls silent, a change on another node may go unnoticed for at most twice this time. */
+const PING_MS = 2_500
+const GOODBYE_MS = 500
+/** How long the first echo may take. */
+const ECHO_MS = 3_000
+/** A pooler does not change its mode from one moment to the next. */
+const DEAF_MS = 30_000
+const ECHO = 'echo '
+
+export type ChangeListener = {
+  /** Whether announcements of other nodes arrive here. While they do not, nothing in memory can be trusted. */
+  hears(): boolean
+  close(): Promise<void>
+}
+
+type ListenOptions = {
+  /** Where announcements are made. A pooler may stand in between. */
+  url: string
+  /** Where this node listens: PostgreSQL itself. */
+  listenUrl: string
+  onChange: (announcement: string) => void
+  /** Called when the connection is lost and when it is back: anything may have been missed. */
+  onMissed: () => void
+  /** Called when the connection stands and yet nothing arrives on it. */
+  onDeaf: () => void
+  pingMs?: number | undefined
+}
+
+/**
+ * Hears what other nodes announce. A connection counts once it has heard an echo, which this node sends by another way:
+ * behind a pooler that gives each transaction another connection, LISTEN succeeds and nothing ever arrives. A connection
+ * that does not answer its pings counts as lost.
+ */
+export function listen(options: ListenOptions): ChangeListener {
+  const { url, listenUrl, onChange, onMissed, onDeaf, pingMs = PING_MS } = options
+  let client: pg.Client | undefined
+  let hearing = false
+  let closed = false
+  let timer: NodeJS.Timeout | undefined
+  let connecting: Promise<void>
+
+  const connect = async () => {
+    const next = newClient(listenUrl, pingMs)
+    client = next
+    let pause = RECONNECT_MS
+    const echo = Promise.withResolvers<'heard' | 'ended'>()
+    const token = ECHO + randomUUID()
+    next.on('notification', ({ payload = '' }) => {
+      if (payload === token) echo.resolve('heard')
+      else if (!payload.startsWith(ECHO)) onChange(payload)
+    })
+    next.on('error', () => {})
+    next.once('end', () => {
+      hearing = false
+      echo.resolve('ended')
+      onMissed()
+      clearTimeout(timer)
+      if (!closed) timer = setTimeout(reconnect, pause)
+    })
+    try {
+      await next.connect()
+      await next.query(`listen ${notifyChannel}`)
+      await send(url, token)
+      const answer = await Promise.race([echo.promise, delay(ECHO_MS, 'silence', { ref: false })])
+      if (answer === 'silence') {
+        pause = DEAF_MS
+        onDeaf()
+        return await hangUp(next)
+      }
+      hearing = answer === 'heard' && !closed
+      onMissed()
+      await ping(next)
+    } catch {
+      await hangUp(next)
+    }
+  }
+  const ping = async (current: pg.Client) => {
+    await current.query('select 1')
+    if (!closed) timer = setTimeout(() => ping(current).catch(() => hangUp(current)), pingMs)
+  }
+  const reconnect = () => {
+    connecting = connect()
+  }
+  reconnect()
+
+  return {
+    hears: () => hearing,
+    async close() {
+      closed = true
+      clearTimeout(timer)
+      if (client) await hangUp(client)
+      await connecting
+    },
+  }
+}
+
+function newClient(url: string, queryMs: number): pg.Client {
+  return new pg.Client({
+    connectionString: url,
+    application_name: 'moorage listener',
+    keepAlive: true,
+    connectionTimeoutMillis: CONNECT_MS,
+    query_timeout: queryMs,
+  })
+}
+
+/** Announces something on a connection of its own: those of the pool may all be busy. */
+async function send(url: string, payload: string): Promise<void> {
+  const client = newClient(url, ECHO_MS)
+  client.on('error', () => {})
+  try {
+    await client.connect()
+    await client.query('select pg_notify($1, $2)', [notifyChannel, payload])
+  } finally {
+    await hangUp(client)
+  }
+}
+
+/** Closes the connection in good order, but does not wait long: the server may be gone. */
+async function hangUp(client: pg.Client): Promise<void> {
+  await Promise.race([client.end().catch(() => {}), delay(GOODBYE_MS, undefined, { ref: false })])
+  client.connection.stream.destroy()
+}
