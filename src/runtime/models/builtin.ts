@@ -6,12 +6,12 @@ export const echo: Model = {
   answer: (request) => speak(request, request.input.message),
 }
 
-/** Answers with what it was given from memory, else with what the session said about the same words. */
+/** Answers with the memories it was given, or else with what the session said about the same words. */
 export const recall: Model = {
   answer: (request) => speak(request, rememberedAnswer(request.input)),
 }
 
-/** Says a whole text word by word and accounts for it as a model would. */
+/** Says a whole text word by word, and counts its tokens as a model would. */
 export function speak(request: ModelRequest, text: string): ModelAnswer {
   const { max_output_tokens: maxTokens } = request.input.agent.limits
   const cut = maxTokens !== null && text.length > maxTokens * 4
@@ -53,7 +53,7 @@ function relatedTurns(message: string, history: RunInput['history']): string[] {
     .map(({ content }) => content)
 }
 
-/** Short words are mostly grammar; four letters keep names and things. */
+/** Short words are mostly grammar. Words of four letters or more include names and things. */
 function significantWords(text: string): Set<string> {
   return new Set(text.toLowerCase().match(/[\p{L}\p{N}]{4,}/gu) ?? [])
 }

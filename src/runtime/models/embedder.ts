@@ -4,24 +4,27 @@ import { localEmbeddings } from './local-embeddings.ts'
 
 export type EmbedderSettings = ({ type: 'openai-compatible' } & EmbeddingEndpoint) | { type: 'local' }
 
-/** Embeddings as memory needs them: of unit length, and no single text stands in the way of others. */
+/** Embeddings as memory needs them: vectors of unit length. One bad text does not block the others. */
 export type Embedder = {
   model: string
-  /** Undefined for a text that was refused. Rejects when all of them were. */
+  /** A text that was refused gives undefined. Rejects when all texts were refused. */
   embed(texts: string[], signal: AbortSignal): Promise<(Float32Array | undefined)[]>
-  /** Undefined when it takes too long or goes wrong: then memory is searched by words alone. */
+  /** Undefined when it takes too long or fails. Memory is then searched by words alone. */
   query(text: string): Promise<Float32Array | undefined>
   close(): Promise<void>
 }
 
 type Options = { log: Logger; now: () => number }
 
-/** A text beyond this adds little. */
+/** Text beyond this adds little. */
 const MAX_CHARACTERS = 8_000
-/** As much as even a small model takes. */
+/** Even a small model takes so much. */
 const SHORT_CHARACTERS = 1_000
 const QUERY_TIMEOUT_MS = 3_000
-/** After a failure queries go without vectors for a while: no answer should wait for a dead endpoint again and again. */
+/**
+ * After a failure, queries do without vectors for a while, so that answers do not wait for a dead endpoint again and
+ * again.
+ */
 const PAUSE_MS = 10_000
 
 export function openEmbedder(settings: EmbedderSettings, options: Options): Embedder {

@@ -1,17 +1,17 @@
 import { z } from 'zod'
 
-/** What turns texts into vectors. */
+/** Turns texts into vectors. */
 export type Embeddings = {
-  /** Says which space the vectors are of: those of different models are never compared. */
+  /** Names the space of the vectors. Vectors of different models are never compared. */
   model: string
   embed(texts: string[], signal: AbortSignal): Promise<number[][]>
   close(): Promise<void>
 }
 
-/** The texts were refused, perhaps one of them as too long; the same texts would be refused again. */
+/** The texts were refused, perhaps because one of them is too long. The same texts would be refused again. */
 export class TextRefused extends Error {}
 
-/** The operator's choice, like a model provider: it is not guarded against private addresses. */
+/** The operator chose this endpoint, as with a model provider, so private addresses are allowed. */
 export type EmbeddingEndpoint = {
   baseUrl: string
   model: string
@@ -25,7 +25,7 @@ const Answer = z.object({
 
 const REFUSALS = new Set([400, 413, 422])
 
-/** `POST {baseUrl}/embeddings`, as OpenAI, Ollama, vLLM, llama.cpp and most gateways know it. */
+/** `POST {baseUrl}/embeddings`, the API of OpenAI, Ollama, vLLM, llama.cpp and most gateways. */
 export function embeddingEndpoint({ baseUrl, model, apiKey, dimensions }: EmbeddingEndpoint): Embeddings {
   const url = `${baseUrl.replace(/\/+$/, '')}/embeddings`
   return {
@@ -33,7 +33,7 @@ export function embeddingEndpoint({ baseUrl, model, apiKey, dimensions }: Embedd
     async embed(texts, signal) {
       const response = await fetch(url, {
         method: 'POST',
-        // A redirect would carry the key to wherever it points.
+        // A redirect would send the key to another address.
         redirect: 'error',
         signal,
         headers: {
@@ -64,7 +64,10 @@ function vectorsOf(body: unknown, count: number): number[][] {
   return vectors
 }
 
-/** Vectors are compared only under one name: a model called `x:512` is not the model `x` cut to 512 dimensions. */
+/**
+ * Vectors are compared only if their names are equal. A model called `x:512` must not have the name of the model `x`
+ * with 512 dimensions.
+ */
 function vectorName(model: string, dimensions: number | undefined): string {
   if (dimensions !== undefined) return `${model}:${dimensions}`
   return /:\d*$/.test(model) ? `${model}:` : model

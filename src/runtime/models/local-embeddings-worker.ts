@@ -4,7 +4,7 @@ export type EmbedRequest = { id: number; texts: string[] }
 
 export type EmbedReply = { id: number; vectors: number[][] } | { id: number; error: string }
 
-/** Of a package that only those have who want the local model. */
+/** The type of an optional package: it is installed only where the local model is wanted. */
 type LocalModel = { embed(texts: string[]): Promise<number[][]> }
 
 if (parentPort) serve(parentPort)
@@ -16,7 +16,7 @@ function serve(port: NonNullable<typeof parentPort>): void {
   const answer = async ({ id, texts }: EmbedRequest) => {
     try {
       model ??= load()
-      // The model fails on a text without a word.
+      // The model fails on a text without words.
       const vectors = await (await model).embed(texts.map((text) => (text.trim() === '' ? '.' : text)))
       port.postMessage({ id, vectors } satisfies EmbedReply)
     } catch (error) {

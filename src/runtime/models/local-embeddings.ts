@@ -7,8 +7,8 @@ const PACKAGES = ['@energetic-ai/core', '@energetic-ai/embeddings', '@energetic-
 const VERSION = '0.2.0'
 
 /**
- * The English model that npm brings, in a thread of its own: a text takes it tens of milliseconds. The thread starts with
- * the first text.
+ * The English model of an npm package, in its own thread, because a text takes it tens of milliseconds. The thread
+ * starts with the first text.
  */
 export function localEmbeddings(): Embeddings {
   requireInstalled()
@@ -25,7 +25,7 @@ export function localEmbeddings(): Embeddings {
   }
 }
 
-/** A missing package stops the start, not the first search. */
+/** If the package is missing, the service does not start. Otherwise the first search would fail. */
 function requireInstalled(): void {
   try {
     for (const name of PACKAGES) import.meta.resolve(name)

@@ -3,17 +3,17 @@ import { AgentFailure, type Log, type RunInput, type ToolResult } from '../outco
 
 export type ToolDefinition = { name: string; description: string; input_schema: Record<string, unknown> }
 
-/** `arguments` is JSON as the model wrote it: it may be malformed. */
+/** `arguments` is the JSON that the model wrote. It may be malformed. */
 export type ToolCall = { id: string; name: string; arguments: string }
 
 export type ModelAnswer = {
   calls: readonly ToolCall[]
   finish: 'stop' | 'length' | 'filtered'
-  /** The model's own form of its answer, handed back to it unread. */
+  /** The answer in the provider's own format. We pass it back to the model without reading it. */
   native?: unknown
 }
 
-/** An earlier answer of this run, and what the tools that it called gave back. */
+/** An earlier answer of this run, and the results of the tools that it called. */
 export type Round = ModelAnswer & { results: ToolResult[] }
 
 export type ModelRequest = {
@@ -21,19 +21,19 @@ export type ModelRequest = {
   rounds: readonly Round[]
   tools: readonly ToolDefinition[]
   deadline: Deadline
-  /** Takes each piece of the answer's text as it comes; there is no taking back. */
+  /** Takes each piece of the answer's text as it comes. A piece cannot be taken back. */
   say: (text: string) => void
-  /** Takes what an attempt has cost, also one that failed. */
+  /** Takes the cost of an attempt, even of one that failed. */
   spend: (usage: { input_tokens: number; output_tokens: number }) => void
-  /** Whether anyone watches the pieces arrive. */
+  /** Whether somebody reads the pieces as they come. */
   streaming: boolean
   log: Log
 }
 
-/** The conversation goes in; text comes out through `say`, tool calls as the result. */
+/** The conversation goes in. Text comes out through `say`, and tool calls as the result. */
 export type Model = { answer(request: ModelRequest): ModelAnswer | Promise<ModelAnswer> }
 
-/** A model that did not answer; `retry` says that the same request may succeed later. */
+/** The model did not answer. `retry` means that the same request may succeed later. */
 export class ModelFailure extends AgentFailure {
   readonly retry: { after_ms: number | undefined } | undefined
 
@@ -44,7 +44,7 @@ export class ModelFailure extends AgentFailure {
   }
 }
 
-/** The prompt is longer than the model takes; `max_tokens` is what it takes, if it says so. */
+/** The prompt is longer than the model takes. `max_tokens` is the limit, if the model says it. */
 export class PromptTooLong extends ModelFailure {
   readonly max_tokens: number | undefined
 
@@ -54,7 +54,7 @@ export class PromptTooLong extends ModelFailure {
   }
 }
 
-/** About four characters a token: for models that count nothing themselves. */
+/** About four characters per token, for models that do not count tokens. */
 export function estimateTokens(characters: number): number {
   return Math.max(1, Math.ceil(characters / 4))
 }

@@ -3,15 +3,15 @@ import { ModelFailure, PromptTooLong } from './model.ts'
 import { promptRefusal } from './prompt-refusal.ts'
 import { retryAfter } from './retry.ts'
 
-/** Of what a provider says about an error, in characters. */
+/** How many characters of a provider's error are read. */
 const MAX_READ = 10_000
 
 export type FailureSource = { provider: string; now: () => number }
 
-/** An answer that ended before its end. */
+/** An answer that broke off. */
 export class TruncatedAnswer extends Error {}
 
-/** How the AI SDK says that a stream ended before the answer did. */
+/** Recognises the AI SDK's errors for a stream that ended too early. */
 export function isTruncation(error: unknown): boolean {
   return error instanceof Error && error.name === 'AI_InvalidResponseDataError'
 }
@@ -24,7 +24,7 @@ const ADVICE: Record<number, string> = {
   429: 'too many requests',
 }
 
-/** What the AI SDK threw, as a failure of ours. Text from the provider goes to the log, never to the client. */
+/** Turns an error of the AI SDK into a failure of ours. The provider's text goes to the log, never to the client. */
 export function asModelFailure(error: unknown, { provider, now }: FailureSource, spoken: boolean): unknown {
   if (error instanceof Error && (error.name === 'AbortError' || error instanceof AgentFailure)) return error
   const { status, headers, body, isRetryable } = responseOf(error)
@@ -58,7 +58,7 @@ export function asModelFailure(error: unknown, { provider, now }: FailureSource,
   )
 }
 
-/** The SDK's errors are told by their fields: each provider package may carry its own copy of the class. */
+/** The SDK's errors are recognised by their fields: each provider package may have its own copy of the class. */
 function responseOf(error: unknown) {
   const fields = Object(error) as {
     statusCode?: number

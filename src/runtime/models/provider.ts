@@ -14,7 +14,7 @@ import {
 import { asModelFailure, type FailureSource, isTruncation, TruncatedAnswer } from './provider-failure.ts'
 import { withRetries } from './retry.ts'
 
-/** The AI SDK's own model type. We drive it directly: the loop, the retries and the registry are ours. */
+/** The AI SDK's own model type. We call it directly: the loop, the retries and the registry are ours. */
 export type LanguageModel = ReturnType<OpenAICompatibleProvider['chatModel']>
 type CallOptions = Parameters<LanguageModel['doStream']>[0]
 type Prompt = CallOptions['prompt']
@@ -50,7 +50,7 @@ async function attempt(language: LanguageModel, request: ModelRequest, source: F
     request.spend(answer.usage(prompt))
     return answered
   } catch (error) {
-    // What was reported is paid for all the same. What broke off before it was reported is estimated.
+    // Reported tokens are counted even if the answer failed. If it broke off before a report, they are estimated.
     if (answer.hasUsage() || answer.hasSpoken() || request.deadline.stopped) request.spend(answer.usage(prompt))
     throw asModelFailure(error, source, answer.hasSpoken())
   }
@@ -86,7 +86,7 @@ function newAnswer(say: (text: string) => void) {
         ...(part.providerMetadata ? { providerOptions: part.providerMetadata } : {}),
       })
     } else if (part.type === 'error') {
-      // At the end of a stream without a proper end the usage still follows, and `finish` fails.
+      // When a stream ends too early, the usage still follows, and then `finish` fails.
       if (!isTruncation(part.error)) throw part.error
     } else if (part.type === 'finish') {
       finish = part
@@ -97,7 +97,7 @@ function newAnswer(say: (text: string) => void) {
     take,
     hasSpoken: () => spoken,
     hasUsage: () => finish?.usage.inputTokens.total !== undefined,
-    /** As reported, or estimated. */
+    /** The reported tokens, or an estimate. */
     usage: (prompt: Prompt) => ({
       input_tokens: whole(finish?.usage.inputTokens.total) ?? estimateTokens(JSON.stringify(prompt).length),
       output_tokens: whole(finish?.usage.outputTokens.total) ?? estimateTokens(characters),
@@ -116,7 +116,7 @@ function newAnswer(say: (text: string) => void) {
   }
 }
 
-/** Some endpoints count in fractions. */
+/** Some endpoints report fractions. */
 function whole(tokens: number | undefined): number | undefined {
   return tokens === undefined ? undefined : Math.max(0, Math.round(tokens))
 }
@@ -133,7 +133,7 @@ function append(
   const part: SpokenPart = continues ? last : { type, text: '' }
   if (!continues) native.push(part)
   part.text += text
-  // A signature over the reasoning comes with its last piece and must go back with the whole.
+  // The signature of the reasoning comes with its last piece, and must be sent back with the whole.
   if (metadata) part.providerOptions = { ...part.providerOptions, ...metadata }
 }
 
@@ -163,13 +163,16 @@ function functionTool({ name, description, input_schema }: ToolDefinition) {
   return { type: 'function' as const, name, description, inputSchema: input_schema }
 }
 
-/** Arguments we refused go back as none: chat templates insist on an object, the error result tells the rest. */
+/**
+ * Arguments that we refused are sent back as an empty object: chat templates require an object, and the error is in the
+ * result.
+ */
 function acceptedArguments(input: string): unknown {
   const args = parseArguments(input)
   return 'value' in args ? args.value : {}
 }
 
-/** A pair of surrogates may be cut between two pieces. */
+/** A surrogate pair may be split between two pieces. */
 function textCleaner() {
   let half = ''
   return (piece: string): string => {

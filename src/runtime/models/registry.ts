@@ -11,7 +11,7 @@ export type Provider = {
 }
 
 export type Models = {
-  /** What is wrong with a model's name, if anything. */
+  /** Says what is wrong with a model's name, or undefined. */
   problem(model: string): string | undefined
   get(model: string): Model | Promise<Model>
 }
@@ -22,10 +22,13 @@ const BUILTIN = new Map<string, Model>([
   ['builtin/script', script],
 ])
 
-/** More names than this only come from churn; instances are cheap to make again. */
+/** More names than this come only from frequent changes. Models are cheap to make again. */
 const CACHED_MODELS = 256
 
-/** `<provider>/<model>` → Model. Only providers the operator configured exist; nothing falls back to a vendor. */
+/**
+ * Finds the model for `<provider>/<model>`. Only providers that the operator configured exist; there is no fallback to
+ * a vendor.
+ */
 export function createModels(providers: readonly Provider[], now: () => number, retryDelayMs: number): Models {
   const byName = new Map(providers.map((provider) => [provider.name, provider]))
   const cache = new Map<string, Promise<Model>>()
@@ -45,7 +48,7 @@ export function createModels(providers: readonly Provider[], now: () => number, 
     if (known) return known
     const { provider: name, id } = split(model)
     const provider = byName.get(name)
-    // A provider can leave the configuration while agents still name it.
+    // A provider may have left the configuration while agents still name it.
     if (!provider) throw new ModelFailure(`The model ${model} is not available: ${problem(model)}`)
     if (cache.size >= CACHED_MODELS) cache.clear()
     const made = languageModel(provider, id).then((language) =>
@@ -67,7 +70,10 @@ function list(names: Iterable<string>): string {
   return [...names].join(', ')
 }
 
-/** Packages load on first use. Address and key are always given: the SDK would else read them from the environment. */
+/**
+ * Packages are loaded on first use. Address and key are always given, because the SDK would otherwise read them from
+ * the environment.
+ */
 async function languageModel({ name, type, baseUrl, apiKey = '' }: Provider, id: string): Promise<LanguageModel> {
   if (type === 'anthropic') {
     const { createAnthropic } = await import('@ai-sdk/anthropic')
@@ -77,7 +83,7 @@ async function languageModel({ name, type, baseUrl, apiKey = '' }: Provider, id:
   if (type === 'openai') {
     const { createOpenAI } = await import('@ai-sdk/openai')
     const baseURL = baseUrl ?? 'https://api.openai.com/v1'
-    // Chat completions, not responses: nothing of the conversation stays with the provider.
+    // Chat completions and not responses, so that the provider stores nothing of the conversation.
     return createOpenAI({ baseURL, apiKey, name, fetch: unredirectedFetch }).chat(id)
   }
   const { createOpenAICompatible } = await import('@ai-sdk/openai-compatible')
@@ -91,5 +97,5 @@ async function languageModel({ name, type, baseUrl, apiKey = '' }: Provider, id:
   }).chatModel(id)
 }
 
-/** A redirect would carry the key in `x-api-key` to wherever it points. */
+/** A redirect would send the key in `x-api-key` to another address. */
 const unredirectedFetch: typeof fetch = (url, init) => fetch(url, { ...init, redirect: 'error' })

@@ -5,7 +5,7 @@ import { ModelFailure } from './model.ts'
 
 const RETRIES = 3
 
-/** Tries again after failures that pass by themselves, as long as the wait still fits before the deadline. */
+/** Tries again after temporary failures, as long as the wait ends before the deadline. */
 export async function withRetries<Result>(
   attempt: () => Promise<Result>,
   { deadline, log, delayMs }: { deadline: Deadline; log: Log; delayMs: number },
@@ -15,7 +15,7 @@ export async function withRetries<Result>(
       return await attempt()
     } catch (error) {
       if (!(error instanceof ModelFailure) || !error.retry || retry > RETRIES || deadline.stopped) throw error
-      // Jitter keeps many waiting runs from coming back at the same moment.
+      // Jitter keeps many waiting runs from trying again at the same moment.
       const backoff = delayMs * 2 ** (retry - 1) * (0.75 + Math.random() / 2)
       const wait = Math.max(error.retry.after_ms ?? 0, backoff)
       if (wait >= deadline.remaining()) throw error
@@ -25,7 +25,7 @@ export async function withRetries<Result>(
   }
 }
 
-/** Milliseconds from `Retry-After` (seconds or a date) or its finer cousin `retry-after-ms`. */
+/** The wait in milliseconds from `Retry-After` (seconds or a date), or from `retry-after-ms`. */
 export function retryAfter(headers: Readonly<Record<string, string>>, now: () => number): number | undefined {
   const milliseconds = Number(headers['retry-after-ms'] ?? Number.NaN)
   if (milliseconds >= 0) return milliseconds

@@ -5,7 +5,7 @@ import { estimateTokens, type Model, type ModelAnswer, ModelFailure, type ModelR
 
 const NO_SCRIPT: Script = { rules: [], fallback: 'This agent has no script yet.' }
 
-/** Plays the rules of the agent's `script`: the first rule that fits the message answers. */
+/** Plays the rules of the agent's `script`: the first rule that matches the message answers. */
 export const script: Model = {
   async answer(request) {
     const { rules, fallback } = request.input.agent.script ?? NO_SCRIPT

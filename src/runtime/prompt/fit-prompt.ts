@@ -3,27 +3,27 @@ import type { Round, ToolDefinition } from '../models/model.ts'
 import type { Recalled, RunInput, Turn } from '../outcome.ts'
 import { shownMemories, shownTurns } from './build-prompt.ts'
 
-/** Near enough in most languages, and cheap. */
+/** Close enough in most languages, and fast. */
 const BYTES_PER_TOKEN = 4
-/** For the role of a turn, the date of a memory, what stands between them. */
+/** Added for the role of a turn, the date of a memory and the separators. */
 const WRAPPING_TOKENS = 16
-/** A turn that could keep less than this is left out. */
+/** A turn is left out if it could keep less than this. */
 const SHORTEST_CUT_TOKENS = 64
 const CUT_MARK = ' […]'
 
-/** The input with as much of history and memories as the prompt has room for. */
+/** The input with as much of the history and the memories as fits. */
 export type FittedPrompt = {
   input: RunInput
-  /** Of the whole prompt, estimated. */
+  /** The whole prompt, estimated. */
   tokens: number
-  /** Of the history and the memories in it: what could still be left out. */
+  /** The history and the memories in it, which could still be left out. */
   optional: number
   left_out: { turns: number; memories: number }
 }
 
 type Fixed = { rounds: readonly Round[]; tools: readonly ToolDefinition[] }
 
-/** Leaves out the oldest turns and the least fitting memories; instructions, message and context stay whole. */
+/** Leaves out the oldest turns and the least fitting memories. Instructions, message and context stay whole. */
 export function fitPrompt(input: RunInput, fixed: Fixed, budget: number): FittedPrompt {
   const turns = shownTurns(input)
   const memories = shownMemories(input)
@@ -32,7 +32,7 @@ export function fitPrompt(input: RunInput, fixed: Fixed, budget: number): Fitted
   if (needed + all <= budget) return { input, tokens: needed + all, optional: all, left_out: { turns: 0, memories: 0 } }
 
   const room = Math.max(0, budget - needed)
-  // Memories may have what the history leaves, and a quarter in any case.
+  // Memories get the room that the history leaves, and a quarter in any case.
   const recalled = bestWithin(memories, Math.max(room / 4, room - sum(turns)))
   const history = latestWithin(turns, room - sum(recalled))
   const optional = sum(history) + sum(recalled)
@@ -59,7 +59,7 @@ function bestWithin(memories: readonly Recalled[], room: number): Recalled[] {
   })
 }
 
-/** A turn that would take more than half of the room alone is cut. */
+/** A turn that alone would take more than half of the room is cut. */
 function latestWithin(turns: readonly Turn[], room: number): Turn[] {
   const kept: Turn[] = []
   let used = 0

@@ -1,6 +1,6 @@
 import type { AgentSpec } from '../spec.ts'
 
-/** What vendors say that their models take, in tokens. The first that fits counts. */
+/** The limits that vendors publish for their models, in tokens. The first pattern that matches counts. */
 const KNOWN: readonly (readonly [RegExp, number])[] = [
   [/^claude-/, 200_000],
   [/^gpt-4\.1/, 1_000_000],
@@ -12,14 +12,17 @@ const KNOWN: readonly (readonly [RegExp, number])[] = [
 ]
 const UNKNOWN_TOKENS = 128_000
 
-/** Our count is an estimate, and the answer needs a place too. */
+/** Our count is an estimate, and the answer needs room too. */
 const MARGIN = 0.9
 const ANSWER_TOKENS = 4_096
 
 const REMEMBERED_MS = 3_600_000
 const REMEMBERED_MODELS = 256
 
-/** How long a prompt each model takes, in tokens as we estimate them. What was refused is remembered for an hour. */
+/**
+ * How long a prompt each model takes, in tokens as we estimate them. A limit that was learnt from a refusal is
+ * remembered for an hour.
+ */
 export class ModelWindows {
   readonly #now: () => number
   readonly #learnt = new Map<string, { tokens: number; until: number }>()
@@ -28,7 +31,7 @@ export class ModelWindows {
     this.#now = now
   }
 
-  /** Infinity: no limit. */
+  /** Infinity means no limit. */
   budget({ model, limits }: Pick<AgentSpec, 'model' | 'limits'>): number {
     const own = limits.max_input_tokens ?? (model.startsWith('builtin/') ? Infinity : usable(windowOf(model), limits))
     if (this.#learnt.size === 0) return own
@@ -36,7 +39,7 @@ export class ModelWindows {
     return learnt && learnt.until > this.#now() ? Math.min(own, learnt.tokens) : own
   }
 
-  /** The model refused a longer prompt, and took one of this length. */
+  /** The model refused a longer prompt and accepted one of this length. */
   learn(model: string, tokens: number): void {
     if (this.#learnt.size >= REMEMBERED_MODELS) this.#learnt.clear()
     this.#learnt.set(model, { tokens, until: this.#now() + REMEMBERED_MS })
@@ -48,7 +51,7 @@ export function usable(window: number, { max_output_tokens }: Pick<AgentSpec['li
   return Math.floor((window - Math.min(max_output_tokens ?? ANSWER_TOKENS, window / 4)) * MARGIN)
 }
 
-/** By the last part of the name: gateways put the vendor before it. */
+/** Uses the last part of the name, because gateways put the vendor before it. */
 function windowOf(model: string): number {
   const id = model.slice(model.lastIndexOf('/') + 1)
   return KNOWN.find(([family]) => family.test(id))?.[1] ?? UNKNOWN_TOKENS

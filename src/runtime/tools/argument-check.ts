@@ -3,7 +3,10 @@ import { type OutputUnit, validate } from '@cfworker/json-schema'
 import { type CheckedSchema, schemaProblem, translate } from './input-schema.ts'
 import { type Bulk, Meter, TooCostly } from './meter.ts'
 
-/** A check that costs more than the first waits for a turn of the event loop of its own; the second keeps it below 50 ms. */
+/**
+ * A check that costs more than the first limit gets a pass of the event loop for itself. The second limit keeps it
+ * below 50 ms.
+ */
 const QUICK_UNITS = 500
 const MOST_UNITS = 10_000
 
@@ -11,7 +14,10 @@ const TOO_COSTLY = 'they hold too much to be checked against the input_schema of
 
 type Prepared = { problem: string } | (CheckedSchema & { meter: Meter })
 
-/** Checks what models write against what tools take. Schemas and arguments are strangers', so every check has a limit. */
+/**
+ * Checks the arguments that models write against the tools' schemas. Both come from strangers, so every check has a
+ * limit.
+ */
 export class ArgumentCheck {
   readonly #prepared = new WeakMap<object, Prepared>()
   #last: Promise<unknown> = Promise.resolve()
@@ -25,7 +31,8 @@ export class ArgumentCheck {
     } catch (error) {
       if (!(error instanceof TooCostly)) throw error
     }
-    // All that is ready in one turn of the loop runs before anybody else: so one costly check each.
+    // Everything that is ready in one pass of the event loop runs before anything else, so each pass gets one costly
+    // check.
     this.#last = this.#last.then(() => setImmediate())
     await this.#last
     try {
@@ -55,7 +62,7 @@ function check(value: unknown, { root, lookup, meter }: CheckedSchema & { meter:
     const { valid, errors } = validate(value, root, '2020-12', lookup)
     return valid ? undefined : sentence(errors)
   } catch (error) {
-    // References that lead in a circle without consuming anything of the value fill the stack.
+    // References that form a circle and consume nothing of the value overflow the stack.
     if (error instanceof RangeError) throw new TooCostly()
     throw error
   }
@@ -80,7 +87,7 @@ function bulkOf(value: unknown): Bulk {
   return { ...bulk, textLength: Math.max(bulk.textLength, bulk.keyLength) }
 }
 
-/** These only say that something inside them failed, which is reported after them. */
+/** These errors only say that something inside failed. That is reported after them. */
 const OUTER = new Set([
   '$ref',
   'properties',
@@ -96,7 +103,7 @@ const OUTER = new Set([
   'contains',
 ])
 
-/** How the validator says that a schema is `false`, which stands as an empty `enum`. */
+/** The validator's message for a schema that is `false`. We write such a schema as an empty `enum`. */
 const NEVER_ALLOWED = 'Instance does not match any of [].'
 
 function sentence(errors: OutputUnit[]): string {

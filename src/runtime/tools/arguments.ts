@@ -1,7 +1,7 @@
-/** What a model wrote as the arguments of a call. */
+/** The arguments of a call, as the model wrote them. */
 export type ToolArguments = { value: Record<string, unknown> } | { problem: string; raw: string }
 
-/** Deeper values overflow the stack where they are written out again. */
+/** Deeper values overflow the stack when they are serialised. */
 const MAX_DEPTH = 32
 const MAX_CHARACTERS = 64 * 1024
 

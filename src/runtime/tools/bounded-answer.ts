@@ -1,7 +1,7 @@
 import { ToolError } from './tool.ts'
 
 const MAX_BYTES = 1024 * 1024
-/** Each field of an object takes the client's checks some microseconds. */
+/** The MCP client needs some microseconds to check each field of an object. */
 const MAX_FIELDS = 20_000
 const MAX_DEPTH = 128
 
@@ -12,7 +12,7 @@ const BACKSLASH = 0x5c
 const OPENING = new Set([0x5b, 0x7b])
 const CLOSING = new Set([0x5d, 0x7d])
 
-/** An answer in JSON, or in events of JSON, whose body ends in an error where it becomes too much to be read. */
+/** Limits an answer in JSON, or in events of JSON: its body fails where it becomes too large. */
 export function boundedAnswer(response: Response): Response {
   if (!response.body) return response
   const count = new AnswerCount()
@@ -33,7 +33,7 @@ class AnswerCount {
   #isInText = false
   #isEscaped = false
 
-  /** What is too much, if anything. */
+  /** Says what is too much, or undefined. */
   add(chunk: Uint8Array): string | undefined {
     this.#bytes += chunk.byteLength
     for (const byte of chunk) this.#read(byte)
@@ -43,7 +43,7 @@ class AnswerCount {
   }
 
   #read(byte: number): void {
-    // JSON has no bare line break in a text, so whatever a stranger left open before it is over.
+    // A JSON text cannot contain a line break, so a text that was left open before it has ended.
     if (byte === LINE_END) this.#isInText = this.#isEscaped = false
     else if (this.#isEscaped) this.#isEscaped = false
     else if (byte === QUOTE) this.#isInText = !this.#isInText

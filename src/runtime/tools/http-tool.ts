@@ -18,7 +18,7 @@ async function callHttp(tool: HttpTool, args: Record<string, unknown>, world: To
     const response = await world.fetch(url, {
       method: tool.method,
       headers,
-      // A followed redirect would take the secrets in the headers to another host.
+      // A redirect would send the secrets in the headers to another host.
       redirect: 'manual',
       signal: AbortSignal.any([world.deadline.signal, timeout]),
       ...(body === undefined ? {} : { body }),
@@ -36,7 +36,10 @@ async function callHttp(tool: HttpTool, args: Record<string, unknown>, world: To
   }
 }
 
-/** Arguments the URL names fill it; the rest goes to the query of GET and DELETE, else to a JSON body. */
+/**
+ * Arguments that the URL names are filled in there. The others go to the query for GET and DELETE, and otherwise to a
+ * JSON body.
+ */
 function requestOf(tool: HttpTool, args: Record<string, unknown>): { url: URL; body: string | undefined } {
   const question = tool.url.indexOf('?')
   const pathEnd = question === -1 ? tool.url.length : question
@@ -47,7 +50,7 @@ function requestOf(tool: HttpTool, args: Record<string, unknown>): { url: URL; b
       return parameter(name, Object.hasOwn(args, name) ? args[name] : undefined, inPath)
     })
   const path = fill(tool.url.slice(0, pathEnd), true)
-  // The URL parser folds dot segments, so a value could climb out of the path it was given.
+  // The URL parser resolves dot segments, so a value could leave the path it was put in.
   if (path !== tool.url.slice(0, pathEnd) && path.split('/').some((segment) => segment === '.' || segment === '..')) {
     throw new ToolError('An argument may not turn a part of the path into . or ..')
   }
@@ -79,7 +82,7 @@ function headersOf(tool: HttpTool, url: URL, hasBody: boolean, { secrets }: Tool
     return headers
   } catch (error) {
     if (error instanceof SecretRefused) throw new ToolError(error.message)
-    // The platform's message would quote the value.
+    // The platform's message would contain the value.
     throw new ToolError('A header of this tool is not valid')
   }
 }

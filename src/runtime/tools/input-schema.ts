@@ -5,7 +5,7 @@ const MAX_VALUES = 5_000
 const MAX_CHARACTERS = 256 * 1024
 const MAX_DEPTH = 64
 
-/** Why a schema is too large to be used, in words that follow its name. */
+/** Says why a schema is too large, as the end of a sentence that begins with its name. */
 export function schemaProblem(schema: unknown): string | undefined {
   let values = 0
   let characters = 0
@@ -26,13 +26,13 @@ export function schemaProblem(schema: unknown): string | undefined {
   return `may be nested at most ${MAX_DEPTH} deep`
 }
 
-/** A schema as the validator takes it. References are looked up by name. */
+/** A schema in the form of the validator. References are looked up by name. */
 export type CheckedSchema = { root: Schema; lookup: Record<string, Schema> }
 
 /**
- * Translates a tool's schema for the validator: only keywords whose cost is known are taken over, and each step of a check
- * is metered. What is left out lets more values through. Under `not` and the like that would refuse more, so a schema
- * that has something left out is translated again without those.
+ * Translates a tool's schema for the validator. Only keywords whose cost is known are kept, and each step of a check is
+ * metered. Leaving out a keyword allows more values. Under `not` and similar keywords it would refuse more, so a schema
+ * with left-out keywords is translated again without those.
  */
 export function translate(schema: unknown, meter: Meter): CheckedSchema {
   const exact = new Translation(schema, meter, true)
@@ -42,7 +42,10 @@ export function translate(schema: unknown, meter: Meter): CheckedSchema {
 
 type Json = Record<string, unknown>
 
-/** Keywords that restrict a value but are not checked. An expression (`pattern`) from a stranger could run for ever. */
+/**
+ * Keywords that restrict a value but are not checked. A regular expression (`pattern`) from a stranger could run for
+ * ever.
+ */
 const UNCHECKED = new Set([
   'pattern',
   'patternProperties',
@@ -74,10 +77,10 @@ const isNumber = (value: unknown) => typeof value === 'number'
 const isNames = (value: unknown) => Array.isArray(value) && value.every((name) => typeof name === 'string')
 const isScalar = (value: unknown) => typeof value !== 'object' || value === null
 
-/** Keywords that are taken over as they are, with what their value has to be. */
+/** Keywords that are kept as they are, and the check of their value. */
 const PLAIN = new Map<string, (value: unknown) => boolean>([
   ['type', (value) => [value].flat().length > 0 && [value].flat().every((type) => TYPES.has(type))],
-  // Objects and lists would be compared with a value in full.
+  // Objects and lists would be compared in full with a value.
   ['const', isScalar],
   ['enum', (value) => Array.isArray(value) && value.every(isScalar)],
   ['required', isNames],
@@ -88,14 +91,14 @@ const PLAIN = new Map<string, (value: unknown) => boolean>([
 ])
 
 class Translation {
-  /** Something that restricts values was left out. */
+  /** Whether a keyword that restricts values was left out. */
   hasGaps = false
   readonly #document: unknown
   readonly #meter: Meter
   readonly #isExact: boolean
-  /** What references point to, by their names. */
+  /** The targets of references, with their names. */
   readonly #names = new Map<unknown, string>()
-  /** Each part of the document is translated once, however many references point into it. */
+  /** Each part of the document is translated once, however many references point to it. */
   readonly #made = new Map<unknown, Schema>()
 
   constructor(document: unknown, meter: Meter, isExact: boolean) {
@@ -107,7 +110,7 @@ class Translation {
   translate(): CheckedSchema {
     const root = this.#schemaOf(this.#document)
     const lookup: Record<string, Schema> = {}
-    // The map grows while what references point to is translated, which may hold references too.
+    // The map grows during the loop, because the targets may contain references too.
     for (const [target, name] of this.#names) lookup[name] = this.#schemaOf(target)
     return { root, lookup }
   }
@@ -120,7 +123,8 @@ class Translation {
   }
 
   #make(source: unknown): Schema {
-    // Not as a boolean, which the validator answers without reading a keyword: each evaluation is to be paid for.
+    // Not written as a boolean: the validator would answer without reading a keyword, and each evaluation must be
+    // counted.
     if (source === false) return this.#metered({ enum: [] })
     if (!isObject(source)) return this.#metered({})
     const keywords: Json = {}
@@ -150,7 +154,7 @@ class Translation {
     return undefined
   }
 
-  /** The name of what a reference points to. Only references within the schema are followed. */
+  /** The name of a reference's target. Only references inside the schema are followed. */
   #refer(ref: unknown): string | undefined {
     const target = resolvePointer(this.#document, ref)
     if (target === undefined) {

@@ -16,11 +16,14 @@ export type McpAddress = {
   url: string
   headers: Record<string, string>
   fetch: Fetch
-  /** What is known of the server's protocol from an earlier connection: it need not be asked for again. */
+  /** What an earlier connection learnt about the server's protocol, so that it is not asked again. */
   prior: PriorDiscovery | undefined
 }
 
-/** A connection to an MCP server over streamable HTTP. One run at a time uses it, and its signal ends every request. */
+/**
+ * A connection to an MCP server over streamable HTTP. One run at a time uses it, and the run's signal ends every
+ * request.
+ */
 export class McpConnection {
   readonly #client: Client
   readonly #transport: StreamableHTTPClientTransport
@@ -33,7 +36,7 @@ export class McpConnection {
   }
 
   static async open({ url, headers, fetch, prior }: McpAddress, signal: AbortSignal): Promise<McpConnection> {
-    // Loaded with the first server: most agents have none.
+    // Loaded for the first server, because most agents have none.
     const sdk = await import('@modelcontextprotocol/client')
     const wire = new Wire(fetch, signal)
     const transport = new sdk.StreamableHTTPClientTransport(new URL(url), {
@@ -57,7 +60,7 @@ export class McpConnection {
     }
   }
 
-  /** What the next connection to this server may take as known. */
+  /** What the next connection to this server need not ask again. */
   get prior(): PriorDiscovery {
     const discover = this.#client.getDiscoverResult()
     return discover ? { kind: 'modern', discover } : { kind: 'legacy' }
@@ -68,7 +71,7 @@ export class McpConnection {
     return this.#transport.sessionId !== undefined
   }
 
-  /** A new run takes it over. */
+  /** Gives the connection to a new run. */
   enter(signal: AbortSignal): void {
     this.#wire.signal = signal
   }
@@ -88,13 +91,13 @@ export class McpConnection {
   }
 
   callTool(tool: Tool, args: Record<string, unknown>, timeout: number): Promise<CallToolResult> {
-    // The result goes to the model as it is, so it is not checked against a schema of the server's own.
+    // The result goes to the model unchanged, so it is not checked against the server's own schema.
     const { outputSchema: _unchecked, ...toolDefinition } = tool
     const request = { name: tool.name, arguments: args }
     return this.#client.callTool(request, { signal: this.#wire.signal, timeout, toolDefinition })
   }
 
-  /** Takes leave of the server, unless the run was stopped: then nothing more is sent. */
+  /** Closes the session with the server. If the run was stopped, nothing more is sent. */
   async end(): Promise<void> {
     if (!this.#wire.signal.aborted) {
       this.#wire.signal = AbortSignal.timeout(GOODBYE_TIMEOUT_MS)
@@ -104,7 +107,7 @@ export class McpConnection {
   }
 }
 
-/** What the client's requests go through: every one can be ended, and no answer is longer than it may be. */
+/** The way of the client's requests: each can be ended, and no answer can be too long. */
 class Wire {
   signal: AbortSignal
   readonly #fetch: Fetch
@@ -115,7 +118,7 @@ class Wire {
   }
 
   readonly fetch = async (url: string | URL, init: RequestInit = {}): Promise<Response> => {
-    // The inbound stream would bring requests of the server to us, which nobody here answers.
+    // This stream would bring requests from the server, which we do not answer.
     if (init.method === 'GET') return new Response(null, { status: 405 })
     const signals = init.signal ? [this.signal, init.signal] : [this.signal]
     return boundedAnswer(await this.#fetch(url, { ...init, signal: AbortSignal.any(signals) }))

@@ -4,7 +4,7 @@ import type { McpTool } from '../spec.ts'
 import { type McpAddress, McpConnection } from './mcp-connection.ts'
 import type { ToolWorld } from './tool.ts'
 
-/** What a server has said of itself. */
+/** What a server has told about itself. */
 type Discovered = { tools: Tool[]; prior: PriorDiscovery; until: number }
 
 type Idle = { key: string; connection: McpConnection; timer: NodeJS.Timeout }
@@ -14,7 +14,7 @@ const MAX_KNOWN = 500
 const KEEP_IDLE_MS = 5 * 60_000
 const MAX_IDLE = 100
 
-/** MCP servers as the runs of this process know them: their tools, and connections that wait for the next run. */
+/** The MCP servers that the runs of this process use: their tools, and connections that wait for the next run. */
 export class McpServers {
   readonly #now: () => number
   readonly #known = new Map<string, Discovered>()
@@ -25,7 +25,7 @@ export class McpServers {
     this.#now = now
   }
 
-  /** A run begins to use a server, whose headers are filled in. Nothing is sent yet. */
+  /** Begins a run's use of a server, with its headers filled in. Nothing is sent yet. */
   visit({ url }: McpTool, headers: Record<string, string>, world: ToolWorld): McpVisit {
     const server = digest([world.agent_id, url, headers])
     const remembered = this.#known.get(server)
@@ -92,7 +92,7 @@ type VisitOptions = {
   forget: () => void
 }
 
-/** One run's use of one server. It connects when it first has something to ask. */
+/** One run's use of one server. It connects when it first needs the server. */
 export class McpVisit {
   readonly #options: VisitOptions
   #connecting: Promise<McpConnection> | undefined
@@ -119,7 +119,10 @@ export class McpVisit {
     return this.#ask((connection) => connection.callTool(tool, args, timeout_ms), isUnknownSession)
   }
 
-  /** The connection waits for the next run, if it is sound. What a server may remember of one user is not for another. */
+  /**
+   * Keeps the connection for the next run, if it still works. A server may remember things about one user, so another
+   * user never gets it.
+   */
   async leave(): Promise<void> {
     const connection = await this.#connecting?.catch(() => undefined)
     if (!connection) return
@@ -128,7 +131,7 @@ export class McpVisit {
     await (mayKeep ? keep(connection) : connection.end())
   }
 
-  /** A connection that has waited may be gone: then what was certainly not done is asked again over a new one. */
+  /** A connection that has waited may be broken. What was certainly not done is then asked again over a new one. */
   async #ask<T>(question: (connection: McpConnection) => Promise<T>, isSafeToRepeat: (error: unknown) => boolean) {
     const connecting = this.#connection()
     try {
@@ -169,17 +172,17 @@ export class McpVisit {
   }
 }
 
-/** A JSON-RPC error: the server has answered, so the connection is sound. */
+/** With a JSON-RPC error the server has answered, so the connection works. */
 function isAnswer(error: unknown): boolean {
   return typeof (error as { code?: unknown }).code === 'number'
 }
 
-/** HTTP 404: the server has ended the session, and has done nothing. */
+/** HTTP 404 means that the server has ended the session and has done nothing. */
 function isUnknownSession(error: unknown): boolean {
   return (error as { status?: unknown }).status === 404
 }
 
-/** Makes one key of several parts. Different parts give different keys, and the key shows no secret that is among them. */
+/** Makes one key of several parts. Different parts give different keys, and the key reveals no secret among them. */
 function digest(parts: unknown[]): string {
   return createHash('sha256').update(JSON.stringify(parts)).digest('base64')
 }

@@ -8,7 +8,7 @@ import { MAX_RESULT_BYTES, type RunTool, requestError, ToolError, type ToolWorld
 
 export type McpToolset = { tools: RunTool[]; close(): Promise<void> }
 
-/** The tools of a server for one run; throws ToolError when the server cannot be used. */
+/** The tools of a server for one run. Throws ToolError when the server cannot be used. */
 export async function openMcp(server: McpTool, servers: McpServers, world: ToolWorld): Promise<McpToolset> {
   const url = new URL(server.url)
   let visit: McpVisit | undefined
@@ -75,7 +75,7 @@ function partText(part: { type: string; text?: unknown; resource?: unknown; uri?
   return typeof uri === 'string' ? `[${part.type} ${uri}]` : `[${part.type}]`
 }
 
-/** A JSON-RPC error is the server's word to the model; of anything below it only host and status are told. */
+/** A JSON-RPC error is the server's message to the model. Of other errors only host and status are told. */
 function mcpError(error: unknown, url: URL): ToolError {
   const { code, status, message, cause } = error as { [key: string]: unknown; message?: string }
   if (error instanceof ToolError) return error

@@ -1,10 +1,16 @@
-/** Raised by a meter that has run out. */
+/** Thrown when a check costs more than its limit. */
 export class TooCostly extends Error {}
 
-/** What makes every step of a check dearer: the most keys of an object, the longest key and the longest text in the value. */
+/**
+ * What makes every step of a check more expensive: the most keys of an object, the longest key and the longest text in
+ * the value.
+ */
 export type Bulk = { keys: number; keyLength: number; textLength: number }
 
-/** Counts what a check costs, in units of about a microsecond. The rates are measured: test/runtime-arguments.test.ts. */
+/**
+ * Counts what a check costs, in units of about a microsecond. The rates were measured: see
+ * test/runtime-arguments.test.ts.
+ */
 export class Meter {
   #left = 0
   #factor = 1
@@ -22,7 +28,7 @@ export class Meter {
   }
 }
 
-/** A schema that pays for each evaluation. */
+/** A schema that is charged for each evaluation. */
 export class Metered {
   readonly #meter: Meter
   readonly #step: number
@@ -40,8 +46,8 @@ export class Metered {
   }
 
   /**
-   * The validator reads every keyword of a schema once for each value that it holds against it. Reading this one, which
-   * we never use, pays for the evaluation.
+   * The validator reads every keyword of a schema once for each value that it checks. To read this one, which we never
+   * use, charges for the evaluation.
    */
   get $recursiveRef(): undefined {
     this.#meter.spend(this.#step, this.#measuresText)
@@ -53,7 +59,7 @@ function sizeOf(value: unknown): number {
   return typeof value === 'object' && value !== null ? Object.keys(value).length : 0
 }
 
-/** What goes beyond a size that every step allows for. */
+/** How much is above the size that every step includes. */
 function over(usual: number, size: number): number {
   return Math.max(0, size - usual)
 }

@@ -2,7 +2,7 @@ import { fillHeaders, SecretRefused, type Secrets } from '../fill-secrets.ts'
 import { PARAMETER, type Tool } from '../spec.ts'
 import { schemaProblem } from './input-schema.ts'
 
-/** What is wrong with tools beyond their shape. */
+/** Finds what is wrong with tools besides their shape. */
 export function toolProblems(tools: readonly Tool[]): { field: string; error: string }[] {
   return tools.flatMap((tool, index) => {
     const problem = tool.type === 'http' ? schemaProblem(tool.input_schema) : undefined
@@ -10,7 +10,10 @@ export function toolProblems(tools: readonly Tool[]): { field: string; error: st
   })
 }
 
-/** What will fail as things are, though the operator can still mend it: secrets that are missing or not for this host. */
+/**
+ * Finds what will fail now, but can still be fixed by the operator: secrets that are missing or not allowed for the
+ * host.
+ */
 export function toolWarnings(tools: readonly Tool[], secrets: Secrets): string[] {
   return tools.flatMap(({ headers, ...tool }) => {
     const url = new URL(tool.url.replace(PARAMETER, 'x'))

@@ -4,10 +4,10 @@ import type { ToolDefinition } from '../models/model.ts'
 import type { Log } from '../outcome.ts'
 import type { ArgumentCheck } from './argument-check.ts'
 
-/** WHATWG fetch as far as tools need it, with the agent on whose behalf it calls. */
+/** WHATWG fetch as far as tools need it. `owner` is the agent that calls. */
 export type Fetch = (url: string | URL | Request, init?: RequestInit & { owner?: string }) => Promise<Response>
 
-/** The outside world as a run's tools see it. */
+/** The outside world as the tools of a run see it. */
 export type ToolWorld = {
   fetch: Fetch
   secrets: Secrets
@@ -16,13 +16,13 @@ export type ToolWorld = {
   log: Log
   argumentCheck: ArgumentCheck
   agent_id: string
-  /** For whom the run is; undefined when it was not said. */
+  /** The user of the run; undefined if there is none. */
   user_id: string | undefined
 }
 
 export type RunTool = {
   definition: ToolDefinition
-  /** The result as text for the model; throws ToolError for what the model should hear. */
+  /** The result as text for the model. Throws ToolError for errors that the model should see. */
   call(args: Record<string, unknown>): Promise<string>
 }
 
@@ -31,10 +31,10 @@ export class ToolError extends Error {}
 
 export const MAX_RESULT_BYTES = 256 * 1024
 
-/** What a failed request may be told as: the host and a code, never the resolved address. */
+/** The message for a failed request: the host and a code, never the resolved address. */
 export function requestError(error: unknown, url: URL): ToolError {
   const { code, cause, message } = error as { code?: unknown; cause?: { code?: unknown }; message?: string }
-  // Our own refusal: it says which setting to change.
+  // This is our own refusal. It says which setting to change.
   if (code === 'blocked_address' || code === 'invalid_url') {
     return new ToolError(`The request to ${url.host} was refused (${code}): ${message}`)
   }

@@ -22,11 +22,11 @@ export const NO_TOOLS: Toolbox = {
 /** The limit of most providers. */
 const MAX_TOOLS = 128
 
-/** Of one run, which keeps every result until it ends and shows them all to the model at each step. */
+/** The limit for one run, which keeps every result until it ends and shows them all to the model at each step. */
 const MAX_RUN_BYTES = 4 * 1024 * 1024
 const TOO_MUCH = { error: `The tools of this run have answered more than ${MAX_RUN_BYTES / 1024 / 1024} MiB in all` }
 
-/** An agent's tools for one run. An MCP server that cannot be used is logged and its tools are missing. */
+/** The tools of an agent for one run. An MCP server that cannot be used is logged, and its tools are missing. */
 export async function openToolbox(tools: readonly Tool[], mcpServers: McpServers, world: ToolWorld): Promise<Toolbox> {
   if (tools.length === 0) return NO_TOOLS
   const servers = tools.filter((tool) => tool.type === 'mcp')
@@ -58,7 +58,7 @@ async function openOrWarn(server: McpTool, mcpServers: McpServers, world: ToolWo
   try {
     return await openMcp(server, mcpServers, world)
   } catch (error) {
-    // At the deadline the loop's next check ends the run; the other servers must still be left.
+    // At the deadline the next check of the loop ends the run. The other servers must still be closed.
     if (error instanceof ToolError) {
       world.log('warn', 'MCP server left out', { url: new URL(server.url).origin, error: world.redact(error.message) })
     }
@@ -66,7 +66,7 @@ async function openOrWarn(server: McpTool, mcpServers: McpServers, world: ToolWo
   }
 }
 
-/** A name that two servers, or a server and an HTTP tool, would share is told apart by the server's position. */
+/** If two servers, or a server and an HTTP tool, have a tool of the same name, the server's position is added to it. */
 function mcpNames(toolsets: readonly (McpToolset | undefined)[], taken: ReadonlySet<string>) {
   const offered = toolsets.flatMap((toolset, position) =>
     (toolset?.tools ?? []).map((tool) => ({ tool, position, name: providerName(tool.definition.name) })),
@@ -78,7 +78,7 @@ function mcpNames(toolsets: readonly (McpToolset | undefined)[], taken: Readonly
   })
 }
 
-/** The alphabet every provider accepts. */
+/** Replaces characters that not every provider accepts. */
 function providerName(name: string): string {
   return name.replace(/[^A-Za-z0-9_-]/g, '_').slice(0, 64)
 }
