@@ -1,5 +1,5 @@
 import { type Kysely, PostgresAdapter, sql } from 'kysely'
-import { notifyChannel } from './postgres/listen.ts'
+import { notifyChannel } from './postgres/change-listener.ts'
 import type { Tables } from './tables.ts'
 
 /** The whole database or one transaction of it. The functions of a store take either. */

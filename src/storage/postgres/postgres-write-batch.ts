@@ -10,7 +10,7 @@ import {
   namesOf,
   type Value,
 } from '../journal/rows.ts'
-import { notifyChannel } from './listen.ts'
+import { notifyChannel } from './change-listener.ts'
 import type { PostgresPool } from './postgres.ts'
 
 /**
