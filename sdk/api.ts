@@ -1445,6 +1445,21 @@ export type Operations = {
   getAuditHead: {
     data: AuditHead
   }
+  /** Get telemetry */
+  getTelemetry: {
+    data: {
+      readings: ({
+        name: string
+        help: string
+        type: 'counter' | 'gauge' | 'histogram'
+        samples: ({
+          name: string
+          labels: Record<string, string>
+          value: number
+        })[]
+      })[]
+    }
+  }
 }
 
 export const routes = {
@@ -1502,4 +1517,5 @@ export const routes = {
   listSecrets: { method: 'GET', path: '/v1/secrets' },
   listAuditLog: { method: 'GET', path: '/v1/audit-log' },
   getAuditHead: { method: 'GET', path: '/v1/audit-log/head' },
+  getTelemetry: { method: 'GET', path: '/v1/telemetry' },
 } as const

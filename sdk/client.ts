@@ -157,6 +157,10 @@ export function createClient(options: ClientOptions) {
       list: (query?: ListQuery<'listAuditLog'>, o?: Options) => list('listAuditLog', { query }, o),
       head: (o?: Options) => call('getAuditHead', {}, o),
     },
+    /** What the node that answers counts of itself. */
+    telemetry: {
+      get: (o?: Options) => call('getTelemetry', {}, o),
+    },
     /** Sends any other request to the service. Resolves with the whole body of the reply. */
     async request(request: Call, o?: Options): Promise<unknown> {
       return readJson(await connection.send(request, o))

@@ -6,6 +6,7 @@ import { freeLeases, startBackground } from './background.ts'
 import type { Config } from './config.ts'
 import { type FirstStart, firstStart } from './first-start.ts'
 import { idempotency } from './http/pipeline/idempotency.ts'
+import { openMetricsPort } from './http/server/metrics-port.ts'
 import { createServer } from './http/server/server.ts'
 import { keepRuns } from './invocations/tend-runs.ts'
 import { spendCode } from './keys/factors/spend-code.ts'
@@ -23,6 +24,7 @@ import { keyring, loadMasterKey, masterKeyFingerprint } from './security/keyring
 import { localLimiter, type RateLimiter, sharedLimiter } from './security/limits/rate-limiter.ts'
 import { GuardedClient, type OutgoingPolicy } from './security/outgoing/guarded-client.ts'
 import { deprecatedOpenings, policiesOf } from './security/outgoing/policies.ts'
+import { addServiceGauges } from './service/service-gauges.ts'
 import type { Jobs } from './storage/jobs/run-jobs.ts'
 import { openJournal } from './storage/journal/journal.ts'
 import { nodeName } from './storage/leases/lease.ts'
@@ -31,6 +33,9 @@ import { openStorage } from './storage/open-storage.ts'
 import { lockFolder } from './storage/sqlite/lock.ts'
 import { findSetting, writeOnce } from './storage/stored-settings.ts'
 import { WriteProbe } from './storage/write-probe.ts'
+import { countCalls } from './telemetry/count-calls.ts'
+import { addProcessGauges } from './telemetry/process-gauges.ts'
+import { Telemetry } from './telemetry/telemetry.ts'
 import { Dispatcher } from './webhooks/delivery/deliver.ts'
 import { openEvents } from './webhooks/emit-events.ts'
 
@@ -74,13 +79,24 @@ export async function buildParts(
   const masterKey = await checkedMasterKey(config, storage)
   const ring = keyring(masterKey)
   const newId = idSource()
-  const memo = openMemo(storage)
+  const telemetry = new Telemetry()
+  const memo = openMemo(storage, (change) => ({
+    hits: telemetry.lookups.cell(change, 'hit'),
+    misses: telemetry.lookups.cell(change, 'miss'),
+  }))
   const events = openEvents(storage, newId)
-  const journal = openJournal(storage, { backlog: config.limits.backlog })
+  const journal = openJournal(storage, {
+    backlog: config.limits.backlog,
+    onBatch: (entries, ms) => {
+      telemetry.batchEntries.add(entries)
+      telemetry.batchSeconds.add(ms / 1000)
+    },
+  })
   journal.onWritten(events.wake)
   opened.defer(() => journal.drain())
   const policies = policiesOf(config)
   const outgoing = new GuardedClient({ ...policies.outgoing, ...overrides.outgoing })
+  const fetchForAgents = countCalls(outgoing.fetch, 'tool', telemetry)
   const webhookClient = new GuardedClient({ ...policies.webhooks, ...overrides.outgoing })
   opened.defer(() => outgoing.close())
   opened.defer(() => webhookClient.close())
@@ -89,7 +105,7 @@ export async function buildParts(
   const runtime = createRuntime({
     providers: config.providers,
     secrets: knownSecrets({ config, storage, memo, keyring: ring, log }),
-    fetch: outgoing.fetch,
+    fetch: fetchForAgents,
     now,
     defaultTimeoutMs: config.limits.invokeTimeout,
   })
@@ -104,19 +120,22 @@ export async function buildParts(
     runtime,
     embedder,
     recall: new WarmRecall({ db: storage.db, now, room: config.memory.warm, embedder }),
-    fetch: outgoing.fetch,
-    webhookFetch: webhookClient.fetch,
+    fetch: fetchForAgents,
+    webhookFetch: countCalls(webhookClient.fetch, 'webhook', telemetry),
     live: new LiveRuns(),
     events,
     memo,
     audit,
     log,
+    telemetry,
     newId,
     now,
     stopping: stop.signal,
     node: nodeName(overrides.kind ?? 'service'),
   }
   opened.defer(keepRuns(parts))
+  opened.defer(addProcessGauges(telemetry, now))
+  addServiceGauges(parts)
   const closing = opened.move()
   return { parts, beginStop: () => stop.abort(), close: () => closing.disposeAsync() }
 }
@@ -184,6 +203,12 @@ export async function startApp(config: Config, overrides: Overrides = {}): Promi
   })
   opened.defer(keepHouse(parts, keys))
 
+  const { host, metricsPort } = config.server
+  if (metricsPort !== undefined) {
+    const metrics = await openMetricsPort(parts.telemetry, { host, port: metricsPort })
+    opened.adopt(metrics, (open) => open.close())
+    log.info({ port: metrics.port }, 'Prometheus can read /metrics on a port of its own')
+  }
   // The only key is shown after the service listens, when nothing can go wrong any more.
   const url = await server.listen()
   const first = await firstStart(parts)

@@ -37,6 +37,7 @@ import type { Operation } from './operation.ts'
 import { deleteSecret } from './secrets/delete-secret.ts'
 import { listSecrets } from './secrets/list-secrets.ts'
 import { setSecret } from './secrets/set-secret.ts'
+import { getTelemetry } from './service/get-telemetry.ts'
 import { eraseUser } from './users/erase-user.ts'
 import { exportUser } from './users/export-user.ts'
 import { listSessions } from './users/list-sessions.ts'
@@ -117,4 +118,6 @@ export const operations = [
 
   listAuditLog,
   getAuditHead,
+
+  getTelemetry,
 ] as unknown as readonly Operation[]

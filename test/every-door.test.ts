@@ -90,6 +90,7 @@ const DOORS: Record<string, { sdk: Call; cli: string }> = {
   deleteSecret: { sdk: (c) => c.secrets.delete('S'), cli: 'secrets remove S --yes' },
   listAuditLog: { sdk: (c) => c.audit.list(), cli: 'audit list' },
   getAuditHead: { sdk: (c) => c.audit.head(), cli: 'audit head' },
+  getTelemetry: { sdk: (c) => c.telemetry.get(), cli: 'telemetry' },
 }
 
 describe('every operation', () => {

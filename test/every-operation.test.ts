@@ -132,10 +132,10 @@ describe('the list of operations', () => {
     assert.deepEqual(takes, should)
   })
 
-  test('what reads needs read, what deletes needs delete; keys, secrets and the audit log need manage', () => {
+  test('what reads needs read, what deletes needs delete; keys, secrets, the audit log and telemetry need manage', () => {
     for (const { id, method, path, permission } of operations) {
       if (id === 'getSelf') assert.equal(permission, null)
-      else if (/^\/v1\/(keys|secrets|audit)/.test(path)) assert.equal(permission, 'manage', id)
+      else if (/^\/v1\/(keys|secrets|audit|telemetry)/.test(path)) assert.equal(permission, 'manage', id)
       else if (id === 'invokeAgent') assert.equal(permission, 'invoke')
       else if (method === 'GET' || id === 'searchMemory') assert.equal(permission, 'read', id)
       else if (method === 'DELETE') assert.equal(permission, 'delete', id)

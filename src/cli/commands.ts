@@ -163,6 +163,12 @@ const COMMANDS: readonly ListedCommand[] = [
   },
   {
     group: 'Service',
+    name: 'telemetry',
+    summary: 'What a node counts of itself: requests, queues, commits, memory',
+    load: async () => (await import('./commands/service/show-telemetry.ts')).telemetry,
+  },
+  {
+    group: 'Service',
     name: 'backup',
     summary: 'Copy the store while the service goes on',
     load: async () => (await import('./commands/service/backup.ts')).backup,

@@ -19,6 +19,12 @@ const Server = z.strictObject({
     .default('127.0.0.1')
     .describe('Address to listen on'),
   port: z.int().min(0).max(65_535).default(8787).describe('Port to listen on; 0 takes a free one'),
+  metricsPort: z
+    .int()
+    .min(0)
+    .max(65_535)
+    .optional()
+    .describe('Port on which Prometheus reads `/metrics` without a key; without it `/metrics` needs a manage key'),
   trustedProxies: z
     .array(AddressRange)
     .default([])

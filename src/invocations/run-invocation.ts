@@ -80,6 +80,9 @@ export async function runInvocation(started: Started, parts: Parts): Promise<End
     if (storing) await storing
   }
 
+  parts.telemetry.runs.add(1, outcome.status)
+  parts.telemetry.tokens.add(outcome.usage.input_tokens, 'in')
+  parts.telemetry.tokens.add(outcome.usage.output_tokens, 'out')
   // A run is cancelled by somebody, or else by the stop of the service.
   const error = outcome.status === 'cancelled' && !run.cancellation.cancelled ? STOPPED : errorOf(outcome)
   const invocation = endedBy(started.invocation, outcome, error, parts.now())

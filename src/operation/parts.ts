@@ -10,6 +10,7 @@ import type { GuardedFetch } from '../security/outgoing/guarded-client.ts'
 import type { Journal } from '../storage/journal/journal.ts'
 import type { Memo } from '../storage/memo.ts'
 import type { Storage } from '../storage/open-storage.ts'
+import type { Telemetry } from '../telemetry/telemetry.ts'
 import type { AuditTrail } from './audit-trail.ts'
 import type { Recall } from './recall.ts'
 
@@ -32,6 +33,7 @@ export type Parts = {
   memo: Memo
   audit: AuditTrail
   log: Logger
+  telemetry: Telemetry
   newId: NewId
   now(): number
   /** Aborted when the service begins to stop. Requests that only wait for something are then answered with 503. */

@@ -14,15 +14,23 @@ export type Memo = <T>(
   subjectsOf?: SubjectsOf<T>,
 ) => T | undefined | Promise<T | undefined>
 
-export function openMemo(storage: Storage): Memo {
-  const caches = new Map<Change, Cache<unknown>>()
-  storage.onChange((change, id) => caches.get(change)?.forget(id))
+/** How often memory had the answer, and how often not. */
+export type Lookups = { hits: { count: number }; misses: { count: number } }
+
+export function openMemo(
+  storage: Storage,
+  lookupsOf: (change: Change) => Lookups = () => ({ hits: { count: 0 }, misses: { count: 0 } }),
+): Memo {
+  const caches = new Map<Change, { cache: Cache<unknown>; lookups: Lookups }>()
+  storage.onChange((change, id) => caches.get(change)?.cache.forget(id))
   return <T>(change: Change, key: string, load: () => Promise<T | undefined>, subjectsOf?: SubjectsOf<T>) => {
-    let remembered = caches.get(change) as Cache<T> | undefined
+    let remembered = caches.get(change) as { cache: Cache<T>; lookups: Lookups } | undefined
     if (!remembered) {
-      remembered = cache<T>(storage.hears)
-      caches.set(change, remembered as Cache<unknown>)
+      remembered = { cache: cache<T>(storage.hears), lookups: lookupsOf(change) }
+      caches.set(change, remembered as { cache: Cache<unknown>; lookups: Lookups })
     }
-    return remembered.get(key, load, subjectsOf)
+    const found = remembered.cache.get(key, load, subjectsOf)
+    remembered.lookups[found instanceof Promise ? 'misses' : 'hits'].count++
+    return found
   }
 }

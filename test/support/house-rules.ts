@@ -2,7 +2,7 @@ import type { SourceFile } from './imports.ts'
 
 type Arrows = Pick<SourceFile, 'file' | 'imports'>
 
-const GROUND = ['security', 'runtime', 'storage', 'lib']
+const GROUND = ['security', 'runtime', 'storage', 'telemetry', 'lib']
 
 /** The rooms of the house and what each may reach: always downwards. */
 const MAY_REACH: Record<string, string[]> = {
@@ -23,12 +23,14 @@ const MAY_REACH: Record<string, string[]> = {
   security: ['lib'],
   runtime: ['lib'],
   storage: ['lib'],
+  telemetry: ['lib'],
   lib: [],
 }
 
 /** From the top: a slice may use only those that stand lower, and of them only what is named here. */
 const SLICES: { level: number; name: string; face: string[] }[] = [
   { level: 5, name: 'users', face: [] },
+  { level: 5, name: 'service', face: [] },
   { level: 4, name: 'invocations', face: ['invocation.ts', 'invocations-of-user.ts', 'store.ts'] },
   { level: 3, name: 'deployments', face: ['deployment.ts', 'serving.ts', 'store.ts'] },
   { level: 2, name: 'memory', face: ['memory.ts', 'store.ts', 'warm/scope-lists.ts'] },

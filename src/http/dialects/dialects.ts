@@ -1,5 +1,6 @@
 import type { Dialect } from './dialect.ts'
 import { moorage } from './moorage.ts'
+import { prometheus } from './prometheus.ts'
 
 /** Every dialect that we speak. The first one answers on paths that belong to no dialect. */
-export const dialects: readonly [Dialect, ...Dialect[]] = [moorage]
+export const dialects: readonly [Dialect, ...Dialect[]] = [moorage, prometheus]

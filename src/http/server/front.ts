@@ -39,7 +39,7 @@ export type Front = {
 }
 
 export function openFront(edge: Edge): Front {
-  const { config, log } = edge.parts
+  const { config } = edge.parts
   const routes = dialects.flatMap((dialect) => dialect.routes(edge.operations))
   return {
     edge,
@@ -47,7 +47,7 @@ export function openFront(edge: Edge): Front {
     routes,
     requireRoute: routeCheck(routes),
     trusted: ipList(config.server.trustedProxies),
-    requests: new RequestLog(log),
+    requests: new RequestLog(edge.parts),
   }
 }
 

@@ -1,19 +1,30 @@
 import type { Socket } from 'node:net'
 import type { FastifyRequest } from 'fastify'
 import type { Logger } from '../../lib/log.ts'
+import type { Telemetry } from '../../telemetry/telemetry.ts'
+import type { Arrived } from '../pipeline/stages.ts'
 
-/** Writes a line to the service's own log for each request. */
+/** Tells the operator of each request: by a line in the service's own log, and in its telemetry. */
 export class RequestLog {
   readonly #log: Logger
+  readonly #telemetry: Telemetry
   /**
    * Whether every request is logged. Above the level `info` only failures are, and then the service need not follow
    * every reply to its end, which is costly.
    */
   readonly all: boolean
 
-  constructor(log: Logger) {
+  constructor({ log, telemetry }: { log: Logger; telemetry: Telemetry }) {
     this.#log = log
+    this.#telemetry = telemetry
     this.all = log.isLevelEnabled('info')
+  }
+
+  /** Counts a request whose answer is known and about to be sent. */
+  count({ route, started }: Arrived, status: number): void {
+    const operation = route?.operation.id ?? 'none'
+    this.#telemetry.requests.add(1, operation, String(status))
+    this.#telemetry.requestSeconds.add((performance.now() - started) / 1000, operation)
   }
 
   /** Logs the path of the operation, and never the query: it may hold what people typed. */

@@ -30,11 +30,17 @@ const MAX_TRIES = 5
 
 type RowsListener = (rows: Rows) => void
 
+type JournalOptions = {
+  backlog: number
+  /** Hears of each batch: how many entries it had and how long it took. */
+  onBatch?: (entries: number, ms: number) => void
+}
+
 /**
  * Group commit. When the writer is free, everything that waits is written in one transaction, so that one fsync serves
  * many requests. There is no timer: an idle service commits at once, and a slow disk makes larger batches.
  */
-export function openJournal(storage: Storage, { backlog }: { backlog: number }): Journal {
+export function openJournal(storage: Storage, { backlog, onBatch }: JournalOptions): Journal {
   const listeners: RowsListener[] = []
   let queue: Waiting[] = []
   let inBatch = 0
@@ -49,7 +55,9 @@ export function openJournal(storage: Storage, { backlog }: { backlog: number }):
       queue = queue.slice(BATCH_SIZE)
       inBatch = batch.length
       for (const { entry } of batch) if (!entry.reserved) unreserved--
+      const started = performance.now()
       await flush(storage, batch, tell)
+      onBatch?.(batch.length, performance.now() - started)
       inBatch = 0
     }
     running = undefined

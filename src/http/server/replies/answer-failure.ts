@@ -13,6 +13,7 @@ export function answerFailure(front: Front, error: unknown, request: FastifyRequ
   const { request_id, headers, dialect } = request.arrived
   const apiError = toApiError(fromFastify(error, request), log, request_id)
   reportRefusal(audit, request.arrived, apiError)
+  front.requests.count(request.arrived, apiError.status)
   if (!front.requests.all && apiError.status >= 500) front.requests.answered(request, apiError.status)
   send(reply.headers(headers), dialect.error(apiError, request_id))
 }

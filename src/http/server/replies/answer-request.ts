@@ -19,7 +19,7 @@ export function answerRequest(front: Front, request: FastifyRequest, reply: Fast
 }
 
 async function answerOnce(
-  { steps }: Front,
+  { steps, requests }: Front,
   admitted: Admitted,
   body: Buffer | undefined,
   reply: FastifyReply,
@@ -29,12 +29,13 @@ async function answerOnce(
   const mode: Mode = accepted && prefersAsync(message) ? 'background' : 'reply'
   const onHangUp = streams && mode === 'reply' ? hangUpOf(reply) : undefined
   const rendered = await steps.run(admitted, body, { ...PLAIN_REPLY, mode, onHangUp })
+  requests.count(admitted.arrived, rendered.status)
   if (rendered.lines) await sendLines(reply, headers, rendered)
   else sendRaw(reply, headers, rendered)
 }
 
 async function answerAsStream(
-  { edge, steps }: Front,
+  { edge, steps, requests }: Front,
   admitted: Admitted,
   bytes: Buffer | undefined,
   reply: FastifyReply,
@@ -45,6 +46,7 @@ async function answerAsStream(
   try {
     const rendered = await steps.run(admitted, bytes, streamChannel(stream, reply, message))
     const { status, headers: sent, body } = rendered
+    requests.count(admitted.arrived, status)
     if (status === 202) {
       send(reply.headers(headers), rendered)
       return
@@ -57,7 +59,8 @@ async function answerAsStream(
     stream.send({ id: 'done', event: 'done', data: body })
   } catch (error) {
     if (!stream.opened) throw error
-    const { body } = dialect.error(toApiError(error, edge.parts.log, request_id), request_id)
+    const { status, body } = dialect.error(toApiError(error, edge.parts.log, request_id), request_id)
+    requests.count(admitted.arrived, status)
     stream.send({ id: 'done', event: 'error', data: body })
   }
   stream.end()

@@ -1,0 +1,32 @@
+import { createServer } from 'node:http'
+import { PROMETHEUS_TYPE, prometheusText } from '../../telemetry/prometheus-text.ts'
+import type { Telemetry } from '../../telemetry/telemetry.ts'
+
+/** Answers Prometheus on a port of its own, without a key: who can reach it is for the network to decide. */
+export async function openMetricsPort(
+  telemetry: Telemetry,
+  { host, port }: { host: string; port: number },
+): Promise<{ port: number; close(): Promise<void> }> {
+  const server = createServer((request, response) => {
+    if (request.method !== 'GET' || request.url !== '/metrics') {
+      response.writeHead(404, { 'Content-Type': 'text/plain; charset=utf-8' }).end('Only GET /metrics is here\n')
+      return
+    }
+    telemetry.read().then(
+      (readings) => response.writeHead(200, { 'Content-Type': PROMETHEUS_TYPE }).end(prometheusText(readings)),
+      () => response.writeHead(500).end(),
+    )
+  })
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', reject)
+    server.listen(port, host, resolve)
+  })
+  const address = server.address()
+  return {
+    port: typeof address === 'object' && address ? address.port : port,
+    async close() {
+      server.closeAllConnections()
+      await new Promise((resolve) => server.close(resolve))
+    },
+  }
+}

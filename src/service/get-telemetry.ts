@@ -1,0 +1,28 @@
+import { z } from 'zod'
+import { operation } from '../operation.ts'
+
+const Telemetry = z.strictObject({
+  readings: z.array(
+    z.strictObject({
+      name: z.string(),
+      help: z.string(),
+      type: z.enum(['counter', 'gauge', 'histogram']),
+      samples: z.array(
+        z.strictObject({ name: z.string(), labels: z.record(z.string(), z.string()), value: z.number() }),
+      ),
+    }),
+  ),
+})
+
+export const getTelemetry = operation({
+  id: 'getTelemetry',
+  method: 'GET',
+  path: '/v1/telemetry',
+  summary: 'Get telemetry',
+  description:
+    'What the node that answers counts of itself: requests, runs, queues, commits, caches, outgoing calls, memory. Prometheus reads the same at `/metrics`.',
+  permission: 'manage',
+  data: Telemetry,
+
+  run: async (_input, { telemetry }) => ({ readings: await telemetry.read() }),
+})

@@ -1,0 +1,102 @@
+/** One number of an instrument. Its name is the instrument's, with `_bucket`, `_sum` or `_count` behind that of a histogram. */
+export type Sample = { name: string; labels: Record<string, string>; value: number }
+
+export type Reading = {
+  name: string
+  help: string
+  type: 'counter' | 'gauge' | 'histogram'
+  samples: Sample[]
+}
+
+export type Cell = { readonly values: readonly string[]; count: number }
+
+/** Counts what happens. Each combination of label values has a number of its own, so their number must be small. */
+export class Counter {
+  readonly #name: string
+  readonly #help: string
+  readonly #labels: readonly string[]
+  readonly #cells = new Map<string, Cell>()
+
+  constructor(name: string, help: string, labels: readonly string[] = []) {
+    this.#name = name
+    this.#help = help
+    this.#labels = labels
+  }
+
+  add(count: number, ...values: string[]): void {
+    this.cell(...values).count += count
+  }
+
+  /** The number of these label values, for those who count often. */
+  cell(...values: string[]): Cell {
+    const key = values.join('\n')
+    let cell = this.#cells.get(key)
+    if (!cell) {
+      cell = { values, count: 0 }
+      this.#cells.set(key, cell)
+    }
+    return cell
+  }
+
+  read(): Reading {
+    const name = this.#name
+    const samples = [...this.#cells.values()].map(({ values, count }) => ({
+      name,
+      labels: labelled(this.#labels, values),
+      value: count,
+    }))
+    return { name, help: this.#help, type: 'counter', samples }
+  }
+}
+
+type Distribution = { values: string[]; counts: number[]; sum: number }
+
+/** Counts how large things are, in buckets. */
+export class Buckets {
+  readonly #name: string
+  readonly #help: string
+  /** The upper ends of the buckets, ascending; one more bucket has no end. */
+  readonly #ends: readonly number[]
+  readonly #labels: readonly string[]
+  readonly #found = new Map<string, Distribution>()
+
+  constructor(name: string, help: string, ends: readonly number[], labels: readonly string[] = []) {
+    this.#name = name
+    this.#help = help
+    this.#ends = ends
+    this.#labels = labels
+  }
+
+  add(size: number, ...values: string[]): void {
+    const key = values.join('\n')
+    let distribution = this.#found.get(key)
+    if (!distribution) {
+      distribution = { values, counts: Array.from({ length: this.#ends.length + 1 }, () => 0), sum: 0 }
+      this.#found.set(key, distribution)
+    }
+    let bucket = 0
+    while (bucket < this.#ends.length && size > (this.#ends[bucket] as number)) bucket++
+    distribution.counts[bucket] = (distribution.counts[bucket] as number) + 1
+    distribution.sum += size
+  }
+
+  /** As Prometheus has them: each bucket counts everything up to its end. */
+  read(): Reading {
+    const name = this.#name
+    const samples = [...this.#found.values()].flatMap(({ values, counts, sum }) => {
+      const labels = labelled(this.#labels, values)
+      let count = 0
+      const buckets = counts.map((inBucket, index) => {
+        count += inBucket
+        const le = String(this.#ends[index] ?? '+Inf')
+        return { name: `${name}_bucket`, labels: { ...labels, le }, value: count }
+      })
+      return [...buckets, { name: `${name}_sum`, labels, value: sum }, { name: `${name}_count`, labels, value: count }]
+    })
+    return { name, help: this.#help, type: 'histogram', samples }
+  }
+}
+
+function labelled(names: readonly string[], values: readonly string[]): Record<string, string> {
+  return Object.fromEntries(names.map((name, index) => [name, values[index] ?? '']))
+}

@@ -1,0 +1,54 @@
+import { Buckets, Counter, type Reading, type Sample } from './instruments.ts'
+
+const SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60]
+const ENTRIES = [1, 2, 4, 8, 16, 32, 64, 128, 256, 512]
+
+type Labelled = Omit<Sample, 'name'>
+type Gauge = { name: string; help: string; read(): number | Labelled[] | Promise<number | Labelled[]> }
+
+/**
+ * What this process counts of itself, for those who operate it. Labels have few values: an operation, a status, a kind;
+ * never an agent, a user or a key.
+ */
+export class Telemetry {
+  readonly requests = new Counter('moorage_http_requests_total', 'Requests answered', ['operation', 'status'])
+  readonly requestSeconds = new Buckets(
+    'moorage_http_request_duration_seconds',
+    'From the arrival of a request to its answer',
+    SECONDS,
+    ['operation'],
+  )
+  readonly runs = new Counter('moorage_runs_total', 'Invocations that ended on this node', ['status'])
+  readonly tokens = new Counter('moorage_tokens_total', 'Tokens that models took and gave', ['direction'])
+  readonly batchEntries = new Buckets('moorage_journal_batch_entries', 'Requests that shared a commit', ENTRIES)
+  readonly batchSeconds = new Buckets('moorage_journal_commit_duration_seconds', 'Time of a commit', SECONDS)
+  readonly lookups = new Counter('moorage_cache_lookups_total', 'What was asked of the caches', ['cache', 'result'])
+  readonly outgoing = new Counter('moorage_outgoing_calls_total', 'Calls to other services', ['kind', 'result'])
+  readonly outgoingSeconds = new Buckets(
+    'moorage_outgoing_call_duration_seconds',
+    'Time until they answered',
+    SECONDS,
+    ['kind'],
+  )
+  readonly #gauges: Gauge[] = []
+
+  /** Something that is looked up whenever somebody asks. */
+  gauge(name: string, help: string, read: Gauge['read']): void {
+    this.#gauges.push({ name, help, read })
+  }
+
+  async read(): Promise<Reading[]> {
+    const counted = Object.values(this)
+      .filter((instrument) => instrument instanceof Counter || instrument instanceof Buckets)
+      .map((instrument) => instrument.read())
+    const gauges = this.#gauges.map(async ({ name, help, read }): Promise<Reading> => {
+      // One that cannot be read now, such as a database that is gone, must not hide the others.
+      const found = await Promise.resolve()
+        .then(read)
+        .catch(() => [])
+      const values = typeof found === 'number' ? [{ labels: {}, value: found }] : found
+      return { name, help, type: 'gauge', samples: values.map((sample) => ({ name, ...sample })) }
+    })
+    return [...counted, ...(await Promise.all(gauges))]
+  }
+}

@@ -1,0 +1,140 @@
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import { readDeployFile } from './support/deploy-files.ts'
+import { createAgent, createKey } from './support/resources.ts'
+import { ENGINES, type Service, startService, withService } from './support/service.ts'
+import { until } from './support/until.ts'
+
+const LINE = /^(\w+)(?:\{((?:\w+="(?:[^"\\\n]|\\.)*",?)+)\})? (-?[\d.e+-]+|[+-]Inf|NaN)$/
+
+/** Every sample by its name and labels, as Prometheus would read it; fails on a line that it would refuse. */
+function parseText(text: string): Map<string, number> {
+  const samples = new Map<string, number>()
+  const types = new Map<string, string>()
+  assert.ok(text.endsWith('\n'))
+  for (const line of text.trimEnd().split('\n')) {
+    const [, name, type] = /^# TYPE (\w+) (counter|gauge|histogram)$/.exec(line) ?? []
+    if (name && type) types.set(name, type)
+    if (line.startsWith('#')) continue
+    const [, sample = '', labels = '', value = ''] = LINE.exec(line) ?? assert.fail(`not a sample: ${line}`)
+    const declared = types.get(sample) ?? types.get(sample.replace(/_(?:bucket|sum|count)$/, ''))
+    assert.ok(declared, `no type for ${sample}`)
+    assert.ok(!samples.has(`${sample}{${labels}}`), `twice: ${line}`)
+    samples.set(labels === '' ? sample : `${sample}{${labels}}`, Number(value))
+  }
+  return samples
+}
+
+async function scrape(service: Service): Promise<Map<string, number>> {
+  const response = await fetch(`${service.url}/metrics`, { headers: { Authorization: `Bearer ${service.admin}` } })
+  assert.equal(response.status, 200)
+  assert.equal(response.headers.get('content-type'), 'text/plain; version=0.0.4; charset=utf-8')
+  return parseText(await response.text())
+}
+
+for (const engine of ENGINES) {
+  describe(`telemetry on ${engine}`, () => {
+    test('counts requests by operation and status, runs, tokens, commits and look-ups', () =>
+      withService(engine, async (service) => {
+        const before = await scrape(service)
+        for (const message of ['one', 'two']) {
+          await service.call('POST', '/v1/agents/hello/invoke', { body: { message } })
+        }
+        await service.call('POST', '/v1/agents/hello/invoke', { body: {} })
+        await service.call('GET', '/v1/agents', { key: null })
+        const after = await scrape(service)
+        const grown = (name: string) => (after.get(name) ?? 0) - (before.get(name) ?? 0)
+        assert.equal(grown('moorage_http_requests_total{operation="invokeAgent",status="200"}'), 2)
+        assert.equal(grown('moorage_http_requests_total{operation="invokeAgent",status="400"}'), 1)
+        assert.equal(grown('moorage_http_requests_total{operation="listAgents",status="401"}'), 1)
+        assert.equal(grown('moorage_http_request_duration_seconds_count{operation="invokeAgent"}'), 3)
+        assert.equal(grown('moorage_http_request_duration_seconds_bucket{operation="invokeAgent",le="+Inf"}'), 3)
+        assert.equal(grown('moorage_runs_total{status="completed"}'), 2)
+        assert.ok(grown('moorage_tokens_total{direction="in"}') > 0)
+        assert.ok(grown('moorage_journal_batch_entries_sum') >= 2)
+        assert.ok(grown('moorage_cache_lookups_total{cache="agents",result="hit"}') > 0)
+        assert.equal(after.get(`moorage_info{engine="${engine}"}`), 1)
+        assert.ok((after.get('process_resident_memory_bytes') ?? 0) > 10_000_000)
+      }))
+
+    test('tells how much waits in the queues, and since when', () =>
+      withService(engine, async (service) => {
+        const script = { rules: [{ reply: 'at last', delay_ms: 60_000 }] }
+        await createAgent(service, 'slow', { model: 'builtin/script', script, limits: { max_concurrency: 1 } })
+        for (const message of ['runs', 'waits', 'waits too']) {
+          await service.call('POST', '/v1/agents/slow/invoke', {
+            body: { message },
+            headers: { Prefer: 'respond-async' },
+          })
+        }
+        const samples = await until('one runs and two wait', async () => {
+          const found = await scrape(service)
+          return found.get('moorage_queue_depth{queue="runs"}') === 2 ? found : undefined
+        })
+        assert.equal(samples.get('moorage_leases{queue="runs"}'), 1)
+        assert.equal(samples.get('moorage_runs_live'), 1)
+        assert.equal(samples.get('moorage_queue_depth{queue="deliveries"}'), 0)
+        service.advance(5_000)
+        assert.ok(((await scrape(service)).get('moorage_queue_oldest_seconds{queue="runs"}') ?? 0) >= 5)
+      }))
+  })
+}
+
+describe('GET /metrics', () => {
+  test('needs a key that may manage', () =>
+    withService('sqlite', async (service) => {
+      const viewer = await createKey(service, { permissions: ['read', 'write', 'delete'] })
+      assert.equal((await service.call('GET', '/metrics', { key: null })).status, 401)
+      const refused = await service.call('GET', '/metrics', { key: viewer.secret })
+      assert.deepEqual([refused.status, refused.body.error.code], [403, 'forbidden'])
+    }))
+
+  test('shows what GET /v1/telemetry shows', () =>
+    withService('sqlite', async (service) => {
+      const { body } = await service.call('GET', '/v1/telemetry')
+      const names = body.data.readings.flatMap(({ samples }: { samples: { name: string }[] }) =>
+        samples.map(({ name }) => name),
+      )
+      const found = new Set([...(await scrape(service)).keys()].map((sample) => sample.replace(/\{.*/, '')))
+      for (const name of names) assert.ok(found.has(name), name)
+    }))
+
+  test('names no agent, user or key: labels have few values', () =>
+    withService('sqlite', async (service) => {
+      await createAgent(service, 'harbour-pilot')
+      const context = { user_id: 'user-of-labels', session_id: 'session-of-labels' }
+      await service.call('POST', '/v1/agents/harbour-pilot/invoke', { body: { message: 'hello', context } })
+      await service.call('GET', '/v1/agents/harbour-pilot-who-is-not-there')
+      await service.call('GET', '/nowhere/at/all')
+      const text = [...(await scrape(service)).keys()].join('\n')
+      assert.doesNotMatch(text, /harbour|of-labels|nowhere|mrg_|agt_|key_/)
+    }))
+
+  test('answers without a key on a port of its own, where there is nothing else', async (t) => {
+    const service = await startService('sqlite', { MOORAGE_SERVER__METRICS_PORT: '0' })
+    t.after(() => service.stop())
+    const [, port] = /"port":(\d+),"msg":"Prometheus/.exec(service.log()) ?? assert.fail(service.log())
+    const own = await fetch(`http://127.0.0.1:${port}/metrics`)
+    assert.ok(parseText(await own.text()).has('moorage_runs_live'))
+    assert.equal((await fetch(`http://127.0.0.1:${port}/v1/agents`)).status, 404)
+    assert.equal((await fetch(`http://127.0.0.1:${port}/metrics`, { method: 'POST' })).status, 404)
+  })
+})
+
+describe('deploy/grafana/moorage.json', () => {
+  test('asks only for what the service tells', () =>
+    withService('sqlite', async (service) => {
+      const { panels } = JSON.parse(readDeployFile('grafana/moorage.json')) as {
+        panels: { title: string; targets?: { expr: string }[] }[]
+      }
+      const { body } = await service.call('GET', '/v1/telemetry')
+      const known = new Set(body.data.readings.map(({ name }: { name: string }) => name))
+      const asked = panels.flatMap(({ targets = [] }) => targets.map(({ expr }) => expr))
+      assert.ok(asked.length >= 10)
+      for (const expr of asked) {
+        const names = expr.match(/\b(?:moorage|process|nodejs)_\w+/g) ?? []
+        assert.ok(names.length > 0, expr)
+        for (const name of names) assert.ok(known.has(name.replace(/_(?:bucket|sum|count)$/, '')), name)
+      }
+    }))
+})
