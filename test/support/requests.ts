@@ -3,6 +3,7 @@ import { openApiDocument } from '../../src/http/reference/openapi.ts'
 import type { Operation } from '../../src/operation.ts'
 import { operations } from '../../src/operations.ts'
 import { enrol } from './mfa.ts'
+import { type Params, STORIES } from './request-stories.ts'
 import { createAgent, createKey, idsOf } from './resources.ts'
 import type { Service, Settings } from './service.ts'
 import { until } from './until.ts'
@@ -43,8 +44,6 @@ const TOGETHER: Record<string, Record<string, unknown>> = {
   updateWebhook: { description: 'changed' },
 }
 
-type Params = Record<string, string>
-
 /** How to come by what a path names; each may use what stands before it in the path. */
 const MAKERS: Record<string, (service: Service, params: Params) => Promise<string>> = {
   agent_id: (service) => createAgent(service, `sample-${++made}`),
@@ -78,18 +77,24 @@ const MAKERS: Record<string, (service: Service, params: Params) => Promise<strin
 
 /** A request to the operation that should succeed: what its path names is made first, what its shapes require is given. */
 export async function sampleRequest(service: Service, operation: Operation): Promise<SampleRequest> {
+  const told = await STORIES[operation.id]?.(service, `sample-${++made}`)
+  const params = told?.params ?? (await makeParams(service, operation.path))
+  return {
+    method: operation.method,
+    path: pathOf(operation, params) + sampleQuery(operation),
+    body: told?.body ?? sampleBody(operation),
+    headers: operation.mfa === 'always' ? { 'X-Service-OTP': await adminCode(service) } : {},
+  }
+}
+
+async function makeParams(service: Service, path: string): Promise<Params> {
   const params: Params = {}
-  for (const name of namesIn(operation.path)) {
+  for (const name of namesIn(path)) {
     const make = MAKERS[name]
     assert.ok(make, `test/support/requests.ts does not know how to make a {${name}}`)
     params[name] = await make(service, params)
   }
-  return {
-    method: operation.method,
-    path: pathOf(operation, params) + sampleQuery(operation),
-    body: sampleBody(operation),
-    headers: operation.mfa === 'always' ? { 'X-Service-OTP': await adminCode(service) } : {},
-  }
+  return params
 }
 
 /** Some operations always want a code of the key that asks. */

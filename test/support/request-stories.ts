@@ -1,0 +1,63 @@
+import assert from 'node:assert/strict'
+import { startLocalServer } from './local-server.ts'
+import { asHost, authenticator } from './mfa.ts'
+import { createAgent, createKey } from './resources.ts'
+import type { Service } from './service.ts'
+import { until } from './until.ts'
+
+export type Params = Record<string, string>
+
+type Story = (service: Service, name: string) => Promise<{ params: Params; body?: Record<string, unknown> }>
+
+/** Operations that succeed only after something has happened: what leads to it, and with what they succeed then. */
+export const STORIES: Record<string, Story> = {
+  async cancelInvocation(service, name) {
+    const script = { rules: [{ reply: 'late', delay_ms: 60_000 }] }
+    const agent_id = await createAgent(service, name, { model: 'builtin/script', script })
+    const { request_id } = await post(service, `/v1/agents/${agent_id}/invoke`, { message: 'sample' }, 202, {
+      Prefer: 'respond-async',
+    })
+    return { params: { agent_id, request_id: request_id as string } }
+  },
+
+  async rollbackDeployment(service, name) {
+    const agent_id = await createAgent(service, name)
+    const deploy = (version: string) =>
+      post(service, `/v1/agents/${agent_id}/deployments`, { environment: 'production', version }, 201)
+    await deploy('v1')
+    const { id } = await deploy('v2')
+    return { params: { agent_id, deployment_id: id as string } }
+  },
+
+  async redeliver(service, name) {
+    const receiver = await startLocalServer((_request, response) => response.end())
+    const agent_id = await createAgent(service, name)
+    const hook = { agent_id, url: receiver.url, events: ['agent.completed'] }
+    const { id: webhook_id } = await post(service, '/v1/webhooks', hook, 201)
+    await post(service, `/v1/agents/${agent_id}/invoke`, { message: 'sample' }, 200)
+    const delivery_id = await until('the event is delivered', async () => {
+      const { body } = await service.call('GET', `/v1/webhooks/${webhook_id}/deliveries?status=delivered`)
+      return body.data[0]?.id as string | undefined
+    })
+    await receiver.close()
+    return { params: { webhook_id: webhook_id as string, delivery_id } }
+  },
+
+  async confirmFactor(service) {
+    const { id: key_id } = await createKey(service, { role: 'viewer' })
+    const { body } = await asHost(service, 'POST', `/v1/keys/${key_id}/mfa`)
+    return { params: { key_id }, body: { code: authenticator(service, body.data.secret).code() } }
+  },
+}
+
+async function post(
+  service: Service,
+  path: string,
+  body: object,
+  expected: number,
+  headers: Record<string, string> = {},
+): Promise<Record<string, unknown>> {
+  const reply = await service.call('POST', path, { body, headers })
+  assert.equal(reply.status, expected, reply.text)
+  return reply.body.data
+}
