@@ -86,9 +86,9 @@ onBothEngines('invocations that wait for a place', (service, engine) => {
     const [first] = await queueMany(service(), agent, 30)
     await until('one runs', async () => countOf(await rowsOf(service(), agent), 'running') === 1)
     // What came with the queueing itself is through.
-    await delay(1_500)
-    const queries = await countQueries(engine, () => delay(1_500))
-    assert.ok(queries <= 4, `${queries} queries in 1.5 s`)
+    await until('quiet', async () => (await countQueries(engine, () => delay(150))) === 0)
+    const queries = await countQueries(engine, () => delay(1_000))
+    assert.ok(queries <= 3, `${queries} queries in a second`)
     assert.equal(countOf(await rowsOf(service(), agent), 'queued'), 29)
     await service().call('POST', `/v1/agents/${agent}/invocations/${first}/cancel`)
     await service().call('DELETE', `/v1/agents/${agent}`)

@@ -179,7 +179,7 @@ onBothStores('the scope of memory', (store) => {
         assert.deepEqual(seen, await known(recall, alone[by] as number, user_id))
       }
     })
-    await fc.assert(property, { numRuns: embedder ? 8 : 20 })
+    await fc.assert(property, { numRuns: embedder ? 6 : 12 })
   }
 
   for (const [how, room] of Object.entries(ROOMS)) {
@@ -199,7 +199,7 @@ onBothStores('the scope of memory', (store) => {
         await cannotTouch(storage, together, { user_id, other: users[1 - by] as string | null })
       }
     })
-    await fc.assert(property, { numRuns: 15 })
+    await fc.assert(property, { numRuns: 10 })
   })
 
   for (const [how, room] of Object.entries(ROOMS))
@@ -220,7 +220,7 @@ onBothStores('the scope of memory', (store) => {
             assert.equal(total, hits.length)
           }
         }),
-        { numRuns: 15 },
+        { numRuns: 10 },
       )
     })
 })

@@ -14,7 +14,9 @@ type Sent = { path: string; body: string | undefined; headers: Record<string, st
 
 onBothEngines(
   'no input gives a 5xx',
-  (service) => {
+  (service, engine) => {
+    // What is refused does not reach the store: most of it need not be sent to both.
+    const runs = engine === 'sqlite' ? RUNS : Math.ceil(RUNS / 2)
     for (const operation of operations) {
       test(`${operation.method} ${operation.path}`, async () => {
         const agent_id = await createAgent(service(), `for-${operation.id.toLowerCase()}`)
@@ -23,7 +25,7 @@ onBothEngines(
             const reply = await service().call(operation.method, path, { body, headers })
             assert.ok(reply.status < 500, `${reply.text}\n${service().log().split('\n').slice(-3).join('\n')}`)
           }),
-          { numRuns: RUNS },
+          { numRuns: runs },
         )
       })
     }
@@ -39,7 +41,7 @@ onBothEngines(
             assert.ok(status >= 400 && status < 500, text)
           },
         ),
-        { numRuns: RUNS * 4 },
+        { numRuns: runs * 4 },
       ))
 
     test('bytes that are not even JSON', () =>
@@ -47,7 +49,7 @@ onBothEngines(
         fc.asyncProperty(fc.uint8Array({ minLength: 1, maxLength: 60 }), async (bytes) => {
           assert.ok((await postBytes(service(), bytes)) < 500)
         }),
-        { numRuns: RUNS * 4 },
+        { numRuns: runs * 4 },
       ))
   },
   SAMPLE_SETTINGS,

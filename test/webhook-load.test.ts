@@ -6,8 +6,9 @@ import { Webhook } from 'standardwebhooks'
 import { isGenuine } from '../examples/webhook-receiver/verify.ts'
 import { verifySignature, verifyWebhook } from '../sdk/webhook.ts'
 import { startLocalServer } from './support/local-server.ts'
+import { PATIENCE } from './support/patience.ts'
 import { onBothEngines, type Service } from './support/service.ts'
-import { until } from './support/until.ts'
+import { until, untilCounted } from './support/until.ts'
 import {
   type Arrival,
   createAgent,
@@ -53,24 +54,24 @@ async function happenMany(service: Service, agent_id: string, count: number): Pr
 onBothEngines(
   'webhooks under load',
   (service) => {
-    test('1,000 invokes while the receiver fails for a while: each arrives, signed, and none of another agent', async (t) => {
+    test('300 invokes while the receiver fails for a while: each arrives, signed, and none of another agent', async (t) => {
       let refused = 0
       const taken = new Map<string, Arrival>()
       const inbox = await openInbox(t, (arrival, _request, response) => {
-        if (refused < 100 && arrival.headers['x-service-attempt'] === '1') {
+        if (refused < 50 && arrival.headers['x-service-attempt'] === '1') {
           refused++
           response.statusCode = 500
         } else taken.set(arrival.headers['webhook-id'] as string, arrival)
       })
       const [own, other] = [await createAgent(service()), await createAgent(service())]
       const { id, secret } = await createWebhook(service(), { agent_id: own, url: inbox.url })
-      const [request_ids] = await Promise.all([invoke(service(), own, 1_000), invoke(service(), other, 100)])
-      await until('every event to be tried', () => taken.size >= 900)
-      await until('failures to be settled', async () => (await countOf(service(), id, 'pending')) <= 100)
+      const [request_ids] = await Promise.all([invoke(service(), own, 300), invoke(service(), other, 50)])
+      await untilCounted('events that were tried and taken', 250, () => taken.size)
+      await until('failures to be settled', async () => (await countOf(service(), id, 'pending')) <= 50)
       pass(service(), 6_100)
-      await until('every event to arrive', () => taken.size === 1_000)
-      await until('all to be settled', async () => (await countOf(service(), id, 'delivered')) === 1_000)
-      assert.equal(refused, 100)
+      await untilCounted('events that arrived', 300, () => taken.size)
+      await untilCounted('events that are settled', 300, () => countOf(service(), id, 'delivered'))
+      assert.equal(refused, 50)
       const arrived = [...taken.values()].map(({ body }) => JSON.parse(body).data.request_id)
       assert.deepEqual(arrived.toSorted(), request_ids.toSorted())
 
@@ -105,8 +106,8 @@ onBothEngines(
       }
       const median = waits.toSorted((a, b) => a - b)[20] as number
       t.diagnostic(`median ${Math.round(median)} ms, longest ${Math.round(Math.max(...waits))} ms`)
-      assert.ok(median < 250, `${median} ms`)
-      assert.ok(Math.max(...waits) < 2_000, `${Math.max(...waits)} ms`)
+      assert.ok(median < 250 * PATIENCE, `${median} ms`)
+      assert.ok(Math.max(...waits) < 2_000 * PATIENCE, `${Math.max(...waits)} ms`)
 
       const grown = usedMemory() - before
       t.diagnostic(`${Math.round(grown / 1024)} KiB more in use`)

@@ -15,6 +15,19 @@ export async function until<T>(what: string, look: () => T | Promise<T>, within 
   }
 }
 
+/** Waits until `count` has come to `goal`. Much work may take its time, as long as it goes on: a standstill fails. */
+export async function untilCounted(what: string, goal: number, count: () => number | Promise<number>): Promise<void> {
+  let reached = await count()
+  let deadline = performance.now() + WITHIN_MS * PATIENCE
+  while (reached < goal) {
+    await delay(5)
+    const next = await count()
+    if (next !== reached) deadline = performance.now() + WITHIN_MS * PATIENCE
+    reached = next
+    if (performance.now() > deadline) throw new Error(`${what}: stands still at ${reached} of ${goal}`)
+  }
+}
+
 /** Tries an assertion until it holds; at the end its own failure is the test's. */
 export async function untilHolds<T>(check: () => T | Promise<T>, within = WITHIN_MS): Promise<T> {
   const deadline = performance.now() + within * PATIENCE

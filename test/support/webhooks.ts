@@ -6,7 +6,7 @@ import type { TestContext } from 'node:test'
 import type { NewEvent } from '../../src/events.ts'
 import { receive } from './receiver.ts'
 import type { Service } from './service.ts'
-import { until } from './until.ts'
+import { until, untilCounted } from './until.ts'
 
 /** Lets webhooks reach receivers on this machine. */
 export const LOCAL_RECEIVERS = {
@@ -37,7 +37,7 @@ export async function openInbox(
     if (!response.writableEnded) response.end()
   })
   const first = async (count: number) => {
-    await until(`${count} deliveries`, () => arrivals.length >= count)
+    await untilCounted('deliveries', count, () => arrivals.length)
     return arrivals.slice(0, count)
   }
   return { url, arrivals, first }
