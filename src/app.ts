@@ -119,7 +119,7 @@ export async function buildParts(
     keyring: ring,
     runtime,
     embedder,
-    recall: new WarmRecall({ db: storage.db, now, room: config.memory.warm, embedder }),
+    recall: new WarmRecall({ storage, now, room: config.memory.warm, embedder }),
     fetch: fetchForAgents,
     webhookFetch: countCalls(webhookClient.fetch, 'webhook', telemetry),
     live: new LiveRuns(),

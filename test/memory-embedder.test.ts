@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import type { ServerResponse } from 'node:http'
 import { after, before, describe, test } from 'node:test'
 import { embeddingEndpoint } from '../src/runtime/models/embeddings.ts'
 import { newAgent } from './support/agents.ts'
@@ -66,12 +67,18 @@ for (const engine of ENGINES) {
         [hound, car].map((content) => [content, (0.3 * cosine(content, 'Do we have a dog?')).toFixed(4)]),
       )
       assert.deepEqual(await found(service, agent, { query: 'Do we have a dog?', min_score: 0.2 }), [hound])
+      assert.deepEqual(
+        data.map(({ matched }: { matched: string[] }) => matched),
+        [['meaning'], ['meaning']],
+      )
 
       const request = endpoint.requests.at(-1)
       assert.equal(request?.path, '/v1/embeddings')
       assert.equal(request?.headers.authorization, `Bearer ${KEY}`)
       const body = { model: 'concepts-1', input: ['Do we have a dog?'], encoding_format: 'float', dimensions: 5 }
       assert.deepEqual(request?.body, body)
+      const words = await searchMemory(service, agent, { query: 'Which hound or vehicle sleeps?' })
+      assert.deepEqual(words.data[0].matched, ['words', 'meaning'])
     })
 
     test('is limited to the scope like any search', async () => {
@@ -149,6 +156,33 @@ for (const engine of ENGINES) {
       assert.deepEqual(await found(service, agent, { query: 'unspeakable' }), ['an unspeakable puppy'])
       endpoint.refuse(() => false)
       await service.call('DELETE', `/v1/agents/${agent}/memory`)
+    })
+
+    test('a memory that changes while it is embedded is found by what it says now', async () => {
+      const agent = await newAgent(service)
+      const { db } = service.app.parts.storage
+      const vectors = (id: string) =>
+        db
+          .selectFrom('memory_vectors')
+          .innerJoin('memories', 'memories.seq', 'memory_vectors.memory_seq')
+          .select('memory_vectors.model')
+          .where('memories.id', '=', id)
+          .execute()
+      const asked = Promise.withResolvers<ServerResponse>()
+      endpoint.instead((response) => asked.resolve(response))
+      await writeMemory(service, agent, [{ content: 'A hound' }])
+      const { id } = (await service.call('GET', `/v1/agents/${agent}/memory`)).body.data[0]
+      service.advance(LATER_MS)
+      service.app.jobs.wake()
+      const response = await asked.promise
+      await service.call('PATCH', `/v1/agents/${agent}/memory/${id}`, { body: { content: 'A vehicle' } })
+      const embedding = conceptsIn('A hound')
+      endpoint.instead(undefined)
+      response.end(JSON.stringify({ data: [{ index: 0, embedding }] }))
+      await embedded(service, 'concepts-1:5')
+      assert.deepEqual(await vectors(id), [{ model: 'concepts-1:5' }])
+      assert.deepEqual(await found(service, agent, { query: 'car', min_score: 0.2 }), ['A vehicle'])
+      assert.deepEqual(await found(service, agent, { query: 'dog', min_score: 0.2 }), [])
     })
 
     test('another model catches up with what was remembered before it', async () => {

@@ -71,7 +71,7 @@ onBothStores('the questions of the fixtures', (store) => {
       const by = room > 0 ? words : undefined
       const everything = searcher(rows, by)
       for (const { name, now, questions } of stories) {
-        const recall = new WarmRecall({ db: store().storage.db, now: () => now, room })
+        const recall = new WarmRecall({ storage: store().storage, now: () => now, room })
         const own = searcher(
           rows.filter(({ user_id }) => user_id === name),
           by,

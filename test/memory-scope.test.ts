@@ -148,7 +148,7 @@ const ROOMS = { 'warm scopes': 10_000_000, 'the index': 0 }
 onBothStores('the scope of memory', (store) => {
   const tellsNothingOfTheOther = async (room: number, embedder?: Embedder) => {
     const { storage } = store()
-    const recall = new WarmRecall({ db: storage.db, now, room, embedder })
+    const recall = new WarmRecall({ storage, now, room, embedder })
     const embed = async () => {
       if (!embedder) return
       const { run } = embedMemories(embedder, { storage, now: () => 0, log })
@@ -205,7 +205,7 @@ onBothStores('the scope of memory', (store) => {
   for (const [how, room] of Object.entries(ROOMS))
     test(`finds and scores exactly what ranking every memory of the scope does: ${how}`, async () => {
       const { storage } = store()
-      const recall = new WarmRecall({ db: storage.db, now, room })
+      const recall = new WarmRecall({ storage, now, room })
       await fc.assert(
         fc.asyncProperty(stories, async ({ users, items }) => {
           const agent_seq = await remember(storage, users, items)
@@ -233,7 +233,7 @@ onBothStores('a memory that is changed, with an embedder', (store) => {
       ['anna', null],
       [{ by: 0, session_id: null, kind: 'fact', role: null, content: 'zzzz', created_at: 1 }],
     )
-    const recall = new WarmRecall({ db: storage.db, now: Date.now, room: 0, embedder: letters })
+    const recall = new WarmRecall({ storage, now: Date.now, room: 0, embedder: letters })
     const { run } = embedMemories(letters, { storage, now: () => 0, log })
     const signal = new AbortController().signal
     const embed = () => run(null, { signal, attempts: 1, finish: async () => true })

@@ -41,7 +41,7 @@ onBothStores('memories of an older release', (store) => {
   test('get the terms of this one, on warm scopes and in the index, once', async () => {
     const { storage } = store()
     const { db } = storage
-    const recalls = [0, 50_000_000].map((room) => new WarmRecall({ db, now: Date.now, room }))
+    const recalls = [0, 50_000_000].map((room) => new WarmRecall({ storage, now: Date.now, room }))
     const found = (query: string) =>
       Promise.all(
         recalls.map(

@@ -58,7 +58,7 @@ onBothStores('memory that stays warm', (store) => {
     await fc.assert(
       fc.asyncProperty(steps, async (story) => {
         const agent_seq = ++agents
-        const warm = new WarmRecall({ db: storage.db, now: Date.now, room: ROOM })
+        const warm = new WarmRecall({ storage, now: Date.now, room: ROOM })
         for (const [time, step] of story.entries()) {
           await take(step, { storage, journal, agent_seq, time })
           await sameAsCold(warm, storage, agent_seq)
@@ -83,7 +83,7 @@ onBothStores('memory that stays warm', (store) => {
         ),
       )
     for (let from = 0; from < 4500; from += 500) await write(from, 500)
-    const warm = new WarmRecall({ db: storage.db, now: Date.now, room: ROOM })
+    const warm = new WarmRecall({ storage, now: Date.now, room: ROOM })
     const scope = { agent_seq, user_id: 'anna' }
     const found = warm.search(scope, 'river', { limit: 1 })
     await write(4500, 1)
@@ -95,7 +95,7 @@ onBothStores('memory that stays warm', (store) => {
   test('many that ask at once each find what was written before they asked', async () => {
     const { storage } = store()
     const agent_seq = ++agents
-    const warm = new WarmRecall({ db: storage.db, now: Date.now, room: ROOM })
+    const warm = new WarmRecall({ storage, now: Date.now, room: ROOM })
     const asked = Array.from({ length: 20 }, async (_, i) => {
       await storage.transaction((db) => memories.insert(db, agent_seq, [note('anna', `stone number ${i}`, i)]))
       const { items } = await warm.search({ agent_seq, user_id: 'anna' }, `number ${i}`, { limit: 20 })
@@ -113,7 +113,7 @@ onBothStores('memory that stays warm', (store) => {
     if (engine === 'sqlite') return
     const agent_seq = ++agents
     const scope = { agent_seq, user_id: 'anna' }
-    const warm = new WarmRecall({ db: storage.db, now: Date.now, room: ROOM })
+    const warm = new WarmRecall({ storage, now: Date.now, room: ROOM })
     const numbered = Promise.withResolvers<void>()
     const mayCommit = Promise.withResolvers<void>()
     const late = storage.transaction(async (db) => {
@@ -139,7 +139,7 @@ onBothStores('memory that stays warm', (store) => {
   test('scopes go when there is no room, and are as good when they come back', async () => {
     const { storage } = store()
     const agent_seq = ++agents
-    const small = new WarmRecall({ db: storage.db, now: Date.now, room: 20_000 })
+    const small = new WarmRecall({ storage, now: Date.now, room: 20_000 })
     const users = Array.from({ length: 12 }, (_, i) => `user ${i}`)
     for (const user_id of users) {
       await storage.transaction((db) =>
@@ -165,7 +165,7 @@ onBothStores('memory that stays warm', (store) => {
           said.map((content) => ({ ...note('anna', content, 7, 's1'), kind: 'turn' as const, role: 'user' as const })),
         ),
       )
-      const recall = new WarmRecall({ db: storage.db, now: Date.now, room })
+      const recall = new WarmRecall({ storage, now: Date.now, room })
       const { history } = await recall.remember(conversation, '', { history: 4, recall: 0 })
       assert.deepEqual(
         history.map(({ content }) => content),
@@ -233,7 +233,7 @@ function seqsOf(storage: Storage, scope: MemoryScope, before?: number): Promise<
 }
 
 async function sameAsCold(warm: WarmRecall, storage: Storage, agent_seq: number): Promise<void> {
-  const cold = new WarmRecall({ db: storage.db, now: Date.now, room: ROOM })
+  const cold = new WarmRecall({ storage, now: Date.now, room: ROOM })
   for (const scope of [{ agent_seq }, { agent_seq, user_id: 'anna' }, { agent_seq, user_id: null }]) {
     const options = { limit: 100 }
     assert.deepEqual(await warm.search(scope, QUERY, options), await cold.search(scope, QUERY, options))

@@ -7,6 +7,7 @@ export function columns(engine: Engine) {
   return {
     /** PostgreSQL compares bytes, as SQLite does, so that both engines sort alike. */
     text: (postgres ? sql`text collate "C"` : sql`text`) as RawBuilder<string>,
+    bytes: (postgres ? sql`bytea` : sql`blob`) as RawBuilder<Uint8Array>,
     integer: (postgres ? sql`bigint` : sql`integer`) as RawBuilder<number>,
     /** An integer key that is never handed out twice. */
     sequence: (postgres

@@ -42,6 +42,11 @@ export class Compared {
   }
 }
 
+/** What is stored of a vector. */
+export function bytesOf({ buffer, byteOffset, byteLength }: Float32Array): Uint8Array {
+  return new Uint8Array(buffer as ArrayBuffer, byteOffset, byteLength)
+}
+
 function floatsOf(bytes: Uint8Array): Float32Array {
   // A buffer of a pool may lie at an address that floats cannot: then they are copied.
   const { buffer, byteOffset, byteLength } = bytes.byteOffset % 4 === 0 ? bytes : new Uint8Array(bytes)

@@ -11,6 +11,7 @@ import { secrets } from './migrations/0010-secrets.ts'
 import { memoryScopes } from './migrations/0011-memory-scopes.ts'
 import { attempts } from './migrations/0012-attempts.ts'
 import { memoriesOneByOne } from './migrations/0013-memories-one-by-one.ts'
+import { vectorsAsBytes } from './migrations/0015-vectors-as-bytes.ts'
 import type { Migration } from './migrations/migration.ts'
 
 /** In order. A released migration is never edited; changes come as a new one. */
@@ -26,6 +27,7 @@ const MIGRATIONS: Migration[] = [
   memoryScopes,
   attempts,
   memoriesOneByOne,
+  vectorsAsBytes,
 ]
 
 const LOCK = 7_766_837

@@ -31,7 +31,7 @@ export function embedMemories(embedder: Embedder, { storage, now, log }: Options
       if (!(error instanceof TextRefused) || batch.length > 1) throw error
       return []
     })
-    const made = batch.flatMap(({ seq }, i) => (vectors[i] ? { seq, vector: vectors[i] } : []))
+    const made = batch.flatMap((memory, i) => (vectors[i] ? { ...memory, vector: vectors[i] } : []))
     for (const { seq } of batch) if (!made.some((row) => row.seq === seq)) refused.add(seq)
     if (made.length < batch.length) log.warn({ refused: batch.length - made.length }, 'memories were not embedded')
     await storage.transaction((db) => insertVectors(db, embedder.model, made))

@@ -1,44 +1,50 @@
 import { sql } from 'kysely'
 import type { MemoryScope as Scope } from '../../operation/recall.ts'
-import type { Database } from '../../storage/database.ts'
-import { inMemoryScope } from '../memory-filter.ts'
+import { bytesOf } from '../../storage/comparison.ts'
+import { type Database, engineOf } from '../../storage/database.ts'
+import type { Storage } from '../../storage/open-storage.ts'
+import { inMemoryScope, listed } from '../memory-filter.ts'
 
 /** The query and its vector. */
 type QueryVector = { model: string; vector: Float32Array }
 
-/** How many of the scope's newest memories are compared with the query, one by one. */
-const COMPARED = 2000
-/** How many of these can be found although they share no word with the query. */
-const NEAREST = 100
+const LIMITS = {
+  /** How many of the scope's newest memories are compared with the query, one by one. */
+  newest: 20_000,
+  /** How many of these can be found although they share no word with the query. */
+  nearest: 100,
+}
 
 /** The cosine to the query, by seq, of the given memories and of the nearest among the scope's newest. */
 export async function findSimilar(
-  db: Database,
+  { db, compare }: Pick<Storage, 'db' | 'compare'>,
   scope: Scope,
-  query: QueryVector,
+  { model, vector }: QueryVector,
   given: number[],
+  limits = LIMITS,
 ): Promise<Map<number, number>> {
   const stored = db
     .selectFrom('memory_vectors')
     .innerJoin('memories', 'memories.seq', 'memory_vectors.memory_seq')
     .select(['memories.seq', 'memory_vectors.vector'])
     .where(inMemoryScope(scope))
-    .where('memory_vectors.model', '=', query.model)
+    .where('memory_vectors.model', '=', model)
     .where('memories.superseded_by', 'is', null)
-  const similarTo = (rows: { seq: number; vector: string }[]) =>
-    rows.map(({ seq, vector }) => [seq, dot(query.vector, toVector(vector))] as const)
-
-  const newest = similarTo(await stored.orderBy('memories.seq', 'desc').limit(COMPARED).execute())
-  const nearest = newest.toSorted(([a, x], [b, y]) => y - x || b - a).slice(0, NEAREST)
-  const compared = new Set(newest.map(([seq]) => seq))
-  const others = given.filter((seq) => !compared.has(seq))
-  const older = others.length === 0 ? [] : similarTo(await stored.where('memories.seq', 'in', others).execute())
-  const wanted = new Set(given)
-  return new Map([...nearest, ...newest.filter(([seq]) => wanted.has(seq)), ...older])
+  const newest = stored.orderBy('memories.seq', 'desc').limit(limits.newest).compile()
+  const { similar, compared } = await compare(newest, { vector, nearest: limits.nearest, given })
+  const cosines = new Map(similar.map(({ seq, similarity }) => [seq, similarity]))
+  const others = compared < limits.newest ? [] : given.filter((seq) => !cosines.has(seq))
+  if (others.length > 0) {
+    const older = stored.innerJoin(listed(db, others).as('given'), 'given.seq', 'memories.seq').compile()
+    const { similar: found } = await compare(older, { vector, nearest: 0, given: others })
+    for (const { seq, similarity } of found) cosines.set(seq, similarity)
+  }
+  return cosines
 }
 
 /** A memory can be much longer. No embedder is given more than this. */
 const READ_CHARACTERS = 10_000
+const embeddedText = sql<string>`substr(memories.content, 1, ${sql.lit(READ_CHARACTERS)})`
 
 export type Embeddable = { seq: number; content: string }
 
@@ -61,7 +67,7 @@ export async function listUnembedded(
         .on('memory_vectors.memory_seq', 'is', null)
         .on('memories.superseded_by', 'is', null),
     )
-    .select(['next.seq', sql<string | null>`substr(memories.content, 1, ${sql.lit(READ_CHARACTERS)})`.as('content')])
+    .select(['next.seq', sql<string | null>`${embeddedText}`.as('content')])
     .orderBy('next.seq')
     .execute()
   const missing = rows.flatMap(({ seq, content }) => (content === null ? [] : { seq, content }))
@@ -73,7 +79,7 @@ export async function listChanged(db: Database, limit: number): Promise<Embeddab
   return db
     .selectFrom('memory_vectors')
     .innerJoin('memories', 'memories.seq', 'memory_vectors.memory_seq')
-    .select(['memories.seq', sql<string>`substr(memories.content, 1, ${sql.lit(READ_CHARACTERS)})`.as('content')])
+    .select(['memories.seq', embeddedText.as('content')])
     .where('memory_vectors.model', '=', '')
     .where('memories.superseded_by', 'is', null)
     .orderBy('memory_vectors.memory_seq')
@@ -81,14 +87,14 @@ export async function listChanged(db: Database, limit: number): Promise<Embeddab
     .execute()
 }
 
-/** Stores vectors. Memories that were removed meanwhile get none. */
+/** Stores vectors. A memory that was removed or changed since its text was read gets none: it is embedded anew. */
 export async function insertVectors(
   db: Database,
   model: string,
-  vectors: { seq: number; vector: Float32Array }[],
+  vectors: (Embeddable & { vector: Float32Array })[],
 ): Promise<void> {
-  for (const { seq, vector: values } of vectors) {
-    const vector = toText(values)
+  for (const { seq, content, vector: floats } of vectors) {
+    const vector = bytesOf(floats)
     await db
       .insertInto('memory_vectors')
       .columns(['memory_seq', 'model', 'vector'])
@@ -96,25 +102,12 @@ export async function insertVectors(
         from
           .selectFrom('memories')
           .select(({ val }) => ['seq', val(model).as('model'), val(vector).as('vector')])
-          .where('seq', '=', seq),
+          .where('seq', '=', seq)
+          .where(embeddedText, '=', content)
+          // Who changes the memory at this moment comes before or after the vector, and sees it then.
+          .$if(engineOf(db) === 'postgres', (memory) => memory.forShare()),
       )
       .onConflict((known) => known.column('memory_seq').doUpdateSet({ model, vector }))
       .execute()
   }
-}
-
-function dot(a: Float32Array, b: Float32Array): number {
-  let sum = 0
-  for (let i = 0; i < a.length; i++) sum += (a[i] as number) * (b[i] ?? 0)
-  return sum
-}
-
-function toText(values: Float32Array): string {
-  return Buffer.from(values.buffer, values.byteOffset, values.byteLength).toString('base64')
-}
-
-function toVector(text: string): Float32Array {
-  // A copy, because a buffer of Node's pool may not be aligned for floats.
-  const bytes = new Uint8Array(Buffer.from(text, 'base64'))
-  return new Float32Array(bytes.buffer)
 }

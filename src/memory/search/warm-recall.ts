@@ -1,7 +1,7 @@
 import type { Conversation, Found, Recall, Remembered, MemoryScope as Scope } from '../../operation/recall.ts'
 import type { Embedder } from '../../runtime/models/embedder.ts'
 import type { Turn } from '../../runtime/outcome.ts'
-import type { Database } from '../../storage/database.ts'
+import type { Storage } from '../../storage/open-storage.ts'
 import type { Page } from '../../storage/queries/page.ts'
 import { findSimilar } from '../embedding/vectors.ts'
 import { questionOf } from '../language/question.ts'
@@ -28,7 +28,7 @@ const RECALL_VISITS = 4_000
 
 /** Finds memories. The scopes in use are kept in memory; for larger scopes the index of the database is used. */
 export class WarmRecall implements Recall {
-  readonly #db: Database
+  readonly #storage: Pick<Storage, 'db' | 'compare'>
   readonly #now: () => number
   readonly #embedder: Embedder | undefined
   readonly #warm: WarmScopes
@@ -38,12 +38,17 @@ export class WarmRecall implements Recall {
   readonly #scorer = new Scorer()
 
   /** `room` is how many bytes the scopes in memory may take. */
-  constructor(options: { db: Database; now: () => number; room: number; embedder?: Embedder | undefined }) {
-    this.#db = options.db
+  constructor(options: {
+    storage: Pick<Storage, 'db' | 'compare'>
+    now: () => number
+    room: number
+    embedder?: Embedder | undefined
+  }) {
+    this.#storage = options.storage
     this.#now = options.now
     this.#embedder = options.embedder
     this.#warm = new WarmScopes(options.room, () => this.#findWords())
-    this.#contents = new Contents(options.db)
+    this.#contents = new Contents(options.storage.db)
   }
 
   /**
@@ -61,7 +66,7 @@ export class WarmRecall implements Recall {
     query: string,
     { limit, offset = 0, min_score = 0 }: { limit: number; offset?: number; min_score?: number },
   ): Promise<Page<Found>> {
-    const postings = await this.#warm.find(this.#db, scope)
+    const postings = await this.#warm.find(this.#storage.db, scope)
     const options = { top: offset + limit, min_score, visits: SEARCH_VISITS }
     const { hits, total } = await this.#findBest(scope, query, postings, options)
     return { items: await this.#read(scope, hits.slice(offset)), total }
@@ -79,7 +84,7 @@ export class WarmRecall implements Recall {
     const { agent_seq, user_id, session_id } = conversation
     if (user_id === null && session_id === null) return { history: [], recalled: [] }
     const scope = user_id === null ? conversation : { agent_seq, user_id }
-    const postings = await this.#warm.find(this.#db, scope)
+    const postings = await this.#warm.find(this.#storage.db, scope)
     const shown = await this.#latestTurns(conversation, postings, limits.history)
     const known = new Set(shown)
     const { hits } =
@@ -102,7 +107,7 @@ export class WarmRecall implements Recall {
   async #latestTurns(conversation: Conversation, postings: Postings | undefined, limit: number): Promise<number[]> {
     const { user_id, session_id } = conversation
     if (session_id === null || limit === 0) return []
-    if (!postings) return listLatestTurns(this.#db, conversation, limit)
+    if (!postings) return listLatestTurns(this.#storage.db, conversation, limit)
     return postings.latestTurns({ user_id: user_id ?? '', session_id }, limit)
   }
 
@@ -116,13 +121,13 @@ export class WarmRecall implements Recall {
     const vector = await this.#embedder?.query(query)
     const { plan, postings } = warm
       ? { plan: planSearch(question, warm.statistics(question)), postings: warm }
-      : await findCandidates(this.#db, scope, question, CANDIDATES)
+      : await findCandidates(this.#storage.db, scope, question, CANDIDATES)
     // While the vectors of an embedder are read, another search may use the shared scorer.
     const scorer = vector ? new Scorer() : this.#scorer
     scorer.score(postings, plan, visits)
     if (!this.#embedder || !vector) return bestOf(postings, scorer, options)
     const scored = Array.from(scorer.memories.subarray(0, scorer.found), (memory) => postings.seqs[memory] as number)
-    const similarity = await findSimilar(this.#db, scope, { model: this.#embedder.model, vector }, scored)
+    const similarity = await findSimilar(this.#storage, scope, { model: this.#embedder.model, vector }, scored)
     return bestOf(postings, scorer, { ...options, similarity })
   }
 

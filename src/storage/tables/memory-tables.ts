@@ -41,7 +41,8 @@ export type MemoryScopesTable = {
 
 export type MemoryVectorsTable = {
   memory_seq: number
+  /** Empty once the memory was changed: then the vector is compared with nothing, and the memory gets another one. */
   model: string
-  /** Base64 of 32-bit floats, little-endian, of unit length. */
-  vector: string
+  /** 32-bit floats, little-endian, of unit length. */
+  vector: Uint8Array
 }
