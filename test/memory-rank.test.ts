@@ -5,12 +5,12 @@ import { storedTerms, termsOf } from '../src/memory/language/terms.ts'
 import { WordVectors } from '../src/memory/language/word-vectors.ts'
 import { bestOf } from '../src/memory/ranking/best.ts'
 import { planSearch } from '../src/memory/ranking/plan.ts'
-import { Postings, type Row } from '../src/memory/ranking/postings.ts'
+import { type PostingRow, Postings } from '../src/memory/ranking/postings.ts'
 import { DATE, MEANING, Scorer, WORDS } from '../src/memory/ranking/score.ts'
 import { tiersOf } from '../src/memory/ranking/tiers.ts'
 import { fc } from './support/property.ts'
 
-type Said = Partial<Row> & { said: string }
+type Said = Partial<PostingRow> & { said: string }
 
 /** What was said in one session, in this order, unless a row says otherwise. */
 function remembered(...said: (string | Said)[]): Postings {
@@ -36,8 +36,8 @@ function order(postings: Postings, query: string): number[] {
 }
 
 /** The formula as it is written down, memory by memory, with nothing that makes it quick. */
-function sumOf(rows: Row[], at: number, query: string[]): number {
-  const row = rows[at] as Row
+function sumOf(rows: PostingRow[], at: number, query: string[]): number {
+  const row = rows[at] as PostingRow
   const isTurn = row.kind === 'turn'
   const all = rows.filter(({ kind }) => (kind === 'turn') === isTurn)
   const average = all.reduce((sum, { length }) => sum + length, 0) / all.length
@@ -46,7 +46,7 @@ function sumOf(rows: Row[], at: number, query: string[]): number {
       kind === 'turn' && session_id === row.session_id && (session_id !== '' || created_at === row.created_at),
   )
   const said = session.toSorted((a, b) => a.created_at - b.created_at || a.seq - b.seq)
-  const frequency = ({ terms, length }: Row, term: string) =>
+  const frequency = ({ terms, length }: PostingRow, term: string) =>
     terms.split(' ').filter((other) => other === term).length / (0.6 + (0.4 * length) / average)
   let sum = 0
   for (const term of query) {

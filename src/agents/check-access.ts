@@ -10,7 +10,7 @@ import { coversAll, Permission } from '../security/permissions.ts'
 import type { AuthSettings, SecuritySettings } from '../security/security-settings.ts'
 import { isHint } from './agent.ts'
 
-type Access = {
+type AccessFields = {
   security?: z.output<typeof SecuritySettings> | null | undefined
   auth?: z.output<typeof AuthSettings> | null | undefined
 }
@@ -18,7 +18,7 @@ type Access = {
 /**
  * Checks what the shapes of `security` and `auth` cannot know: who sets them, and whether this service can apply them.
  */
-export function checkAccess({ security, auth }: Access, actor: Actor, config: Config): void {
+export function checkAccess({ security, auth }: AccessFields, actor: Actor, config: Config): void {
   if (security === undefined && auth === undefined) return
   requirePermission(actor, 'manage')
   if (auth) requireGrantOfTokens(actor)

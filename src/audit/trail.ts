@@ -15,7 +15,7 @@ export type OpenTrail = AuditTrail & {
   close(): Promise<void>
 }
 
-type Parts = { storage: Storage; journal: Journal; newId: NewId; now: () => number; log: Logger }
+type TrailParts = { storage: Storage; journal: Journal; newId: NewId; now: () => number; log: Logger }
 
 const SEAL_DELAY_MS = 250
 const SEAL_TRIES = 4
@@ -24,7 +24,7 @@ const SEAL_TRIES = 4
  * Entries are written without a position in the chain, so that writers do not wait for each other. They are linked a
  * moment later.
  */
-export function openTrail({ storage, journal, newId, now, log }: Parts): OpenTrail {
+export function openTrail({ storage, journal, newId, now, log }: TrailParts): OpenTrail {
   let timer: NodeJS.Timeout | undefined
   let sealing = Promise.resolve()
   /** How many of our entries may still wait for their link, or for the end of their transaction. */

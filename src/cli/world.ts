@@ -1,6 +1,6 @@
 import type { Readable, Writable } from 'node:stream'
 
-type Input = Readable & { isTTY?: boolean | undefined }
+type TerminalInput = Readable & { isTTY?: boolean | undefined }
 type Output = Writable & { isTTY?: boolean | undefined; columns?: number | undefined }
 
 /** Everything that a command uses from outside. A test gives its own. */
@@ -10,7 +10,7 @@ export type World = {
   cwd: string
   /** The folder in which `moorage.yaml` and `./data` are searched, as the service would. */
   serviceFolder: string
-  stdin: Input
+  stdin: TerminalInput
   stdout: Output
   stderr: Output
   /** A program reads the output: messages on stderr are one JSON object per line. */

@@ -14,10 +14,10 @@ export type ConfigFile = {
    * The position of a setting, or of the nearest one above it. It is the position of the key if that is asked for, or
    * if the value has several lines.
    */
-  positionOf(path: Path, part?: 'key' | 'value'): Position | undefined
+  positionOf(path: Path, part?: 'key' | 'value'): FilePosition | undefined
 }
 
-type Position = { where: string; line: number; column: number }
+type FilePosition = { where: string; line: number; column: number }
 
 type Document = ReturnType<typeof parseDocument>
 
@@ -57,7 +57,7 @@ function parseConfigFile(name: string, text: string): ConfigFile {
   // The parser's own check for repeated keys takes quadratic time.
   const options = { lineCounter: lines, prettyErrors: false, stringKeys: true, uniqueKeys: false } as const
   const document = parseDocument(text, options)
-  const positionAt = (offset: number): Position => {
+  const positionAt = (offset: number): FilePosition => {
     const { line, col } = lines.linePos(offset)
     return { where: `${name}:${line}:${col}`, line, column: col }
   }

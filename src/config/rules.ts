@@ -1,10 +1,10 @@
 import { z } from 'zod'
-import { type Config, Settings } from './shape.ts'
+import { type Config, ConfigSettings } from './shape.ts'
 
-type Report = (path: string[], message: string) => void
+type ReportMistake = (path: string[], message: string) => void
 
 /** Rules about several settings. Each runs when the settings that it needs are valid, whatever else is wrong. */
-const RULES: { needs: string[]; check(config: Config, report: Report): void }[] = [
+const RULES: { needs: string[]; check(config: Config, report: ReportMistake): void }[] = [
   {
     needs: ['security.enforceHttps', 'server.tls', 'server.trustedProxies'],
     check({ security, server }, report) {
@@ -35,7 +35,7 @@ const RULES: { needs: string[]; check(config: Config, report: Report): void }[] 
 ]
 
 /** The one shape of the configuration: type, check, defaults and document. */
-export const ConfigShape = Settings.superRefine(
+export const ConfigShape = ConfigSettings.superRefine(
   (config, context) => {
     const issues = [...context.issues]
     for (const { needs, check } of RULES) {

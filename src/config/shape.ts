@@ -184,7 +184,7 @@ const Memory = z.strictObject({
   embedder: Embedder.optional(),
 })
 
-export const Settings = z.strictObject({
+export const ConfigSettings = z.strictObject({
   data: z
     .string()
     .min(1)
@@ -220,8 +220,8 @@ export const Settings = z.strictObject({
     .transform((roles): Roles => ({ ...defaultRoles, ...roles }))
     .describe('Permissions by role; changes or adds to admin, developer, viewer and caller'),
 })
-export type Config = z.output<typeof Settings>
-export type ConfigInput = z.input<typeof Settings>
+export type Config = z.output<typeof ConfigSettings>
+export type ConfigInput = z.input<typeof ConfigSettings>
 
 /** The entries may be anything: this check runs even if they have issues of their own. */
 function reportSameNames(providers: readonly { name?: unknown }[], { addIssue }: z.RefinementCtx) {

@@ -11,10 +11,10 @@ export type KeyVerifier = {
   flush(): Promise<void>
 }
 
-type Known = { key: Key; actor: Actor }
+type KnownKey = { key: Key; actor: Actor }
 
 /** A key is forgotten when it changes, and when its agent does. */
-function subjectsOf({ key: { id, agent_id } }: Known): string[] {
+function subjectsOf({ key: { id, agent_id } }: KnownKey): string[] {
   return agent_id === null ? [id] : [id, agent_id]
 }
 
@@ -26,7 +26,7 @@ export function keyVerifier({ memo, now, storage }: Parts): KeyVerifier {
   }
   const used = new Map<string, number>()
 
-  const inForce = (found: Known | undefined, hash: string): Actor | undefined => {
+  const inForce = (found: KnownKey | undefined, hash: string): Actor | undefined => {
     if (!found || statusOf(found.key, now()) !== 'active') return undefined
     const { key, actor } = found
     if (key.hash !== hash && (key.previous_secret_expires_at ?? 0) <= now()) return undefined

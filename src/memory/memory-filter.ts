@@ -1,9 +1,9 @@
 import { type RawBuilder, type SqlBool, sql } from 'kysely'
-import type { MemoryScope as Scope } from '../operation/recall.ts'
+import type { MemoryScope } from '../operation/recall.ts'
 import { type Database, engineOf } from '../storage/database.ts'
 
 /** The condition for the memories of a scope. Every query that reads memories has it, even if an index found them. */
-export function inMemoryScope({ agent_seq, user_id, session_id }: Scope): RawBuilder<SqlBool> {
+export function inMemoryScope({ agent_seq, user_id, session_id }: MemoryScope): RawBuilder<SqlBool> {
   const conditions = [sql`memories.agent_seq = ${agent_seq}`]
   if (user_id !== undefined) conditions.push(sql`memories.user_id = ${user_id ?? ''}`)
   if (session_id !== undefined) conditions.push(sql`memories.session_id = ${session_id ?? ''}`)

@@ -1,7 +1,7 @@
 import * as agents from '../agents/store.ts'
 import { notFound } from '../errors.ts'
 import type { NewId } from '../lib/id.ts'
-import type { Conversation, MemoryScope as Scope } from '../operation/recall.ts'
+import type { Conversation, MemoryScope } from '../operation/recall.ts'
 import type { Turn } from '../runtime/outcome.ts'
 import type { Database } from '../storage/database.ts'
 import { type BulkTable, rowOf, type Write } from '../storage/journal/rows.ts'
@@ -75,7 +75,7 @@ export async function insert(db: Database, agent_seq: number, memories: Memory[]
 /** One memory and its seq in the store. */
 export type Kept = { seq: number; memory: Memory }
 
-export async function get(db: Database, scope: Scope, id: string): Promise<Kept> {
+export async function get(db: Database, scope: MemoryScope, id: string): Promise<Kept> {
   const row = await db
     .selectFrom('memories')
     .select(['memories.seq', ...SHOWN])
@@ -88,7 +88,7 @@ export async function get(db: Database, scope: Scope, id: string): Promise<Kept>
 }
 
 /** The next memories of the scope, in the order in which they were written. */
-export async function listAfter(db: Database, scope: Scope, after: number, limit: number): Promise<Kept[]> {
+export async function listAfter(db: Database, scope: MemoryScope, after: number, limit: number): Promise<Kept[]> {
   const rows = await db
     .selectFrom('memories')
     .select(['memories.seq', ...SHOWN])
@@ -109,7 +109,7 @@ export async function listIdsOfAgents(db: Database, agent_seqs: ReadonlySet<numb
 
 type Filter = { kind?: string | undefined; before?: number | undefined; after?: number | undefined }
 
-export async function list(db: Database, scope: Scope, query: PageQuery, filter: Filter): Promise<Page<Memory>> {
+export async function list(db: Database, scope: MemoryScope, query: PageQuery, filter: Filter): Promise<Page<Memory>> {
   const { kind, before, after } = filter
   let select = db.selectFrom('memories').select(SHOWN).where(inMemoryScope(scope))
   if (kind !== undefined) select = select.where('memories.kind', '=', kind)
@@ -123,7 +123,7 @@ export async function list(db: Database, scope: Scope, query: PageQuery, filter:
  * The stored counts distinguish turns from other memories, but know nothing about times. Undefined when they do not
  * help.
  */
-function counted(db: Database, scope: Scope, { kind, before, after }: Filter): Promise<number> | undefined {
+function counted(db: Database, scope: MemoryScope, { kind, before, after }: Filter): Promise<number> | undefined {
   if (before !== undefined || after !== undefined || !countedScope(scope)) return undefined
   if (kind !== undefined && kind !== 'turn') return undefined
   return countMemories(db, scope).then(({ turns, notes }) => (kind === undefined ? turns + notes : turns))
@@ -151,7 +151,7 @@ export async function update(
 }
 
 /** Returns the memory when no other transaction is changing or removing memories of its agent. */
-export async function lock(db: Database, scope: Scope, id: string): Promise<Kept> {
+export async function lock(db: Database, scope: MemoryScope, id: string): Promise<Kept> {
   const { seq } = await get(db, scope, id)
   await lockCounts(db, [seq])
   return get(db, scope, id)
@@ -180,7 +180,7 @@ export async function newestSeq(db: Database): Promise<number> {
   return newest?.seq ?? 0
 }
 
-type Which = { scope: Scope; before?: number | undefined; through: number }
+type Which = { scope: MemoryScope; before?: number | undefined; through: number }
 
 export async function listSeqs(db: Database, { scope, before, through }: Which, limit: number): Promise<number[]> {
   let select = db.selectFrom('memories').select('seq').where(inMemoryScope(scope)).where('seq', '<=', through)

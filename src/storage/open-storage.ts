@@ -40,7 +40,7 @@ export type Storage = {
    * The listener is called after the commit of a transaction that announced the change, here or on another node.
    * Without an id, anything of that kind may have changed.
    */
-  onChange(listener: ChangeListener): void
+  onChange(listener: OnChange): void
   /** Whether changes made on other nodes arrive here. While they do not, nothing may be answered from memory. */
   hears(): boolean
   /** Resolves when the store is unusable and only a new process can help. */
@@ -48,7 +48,7 @@ export type Storage = {
   close(): Promise<void>
 }
 
-type ChangeListener = (change: Change, id: string | undefined) => void
+type OnChange = (change: Change, id: string | undefined) => void
 
 export type StorageOptions = {
   data: string
@@ -74,7 +74,7 @@ const DEAF =
 export async function openStorage({ data, database, warn = () => {} }: StorageOptions): Promise<Storage> {
   const { url, listenUrl, silentMs, pingMs, readTimeout = READ_TIMEOUT } = database
   const engine: Engine = url ? 'postgres' : 'sqlite'
-  const listeners: ChangeListener[] = []
+  const listeners: OnChange[] = []
   const forget = (announcements: Iterable<string>) => {
     for (const announcement of announcements) {
       const { change, id } = readAnnouncement(announcement)

@@ -10,7 +10,7 @@ export type Address = {
   isNamed: boolean
 }
 
-type Flags = { url?: string; profile?: string }
+type AddressFlags = { url?: string; profile?: string }
 
 /** A key and the only service that it may be sent to. */
 type Credential = { url: string; key: string; origin: string }
@@ -19,7 +19,7 @@ type Credential = { url: string; key: string; origin: string }
  * Finds the service and the key: by flag, environment, login, or the service on this machine. A key is sent only to the
  * service that it was configured for, so only the keys of the same origin are considered.
  */
-export function addressOf(world: World, flags: Flags): Address {
+export function addressOf(world: World, flags: AddressFlags): Address {
   const stored = readProfiles(world)
   const name = chosenProfile(world, flags, stored)
   const login = stored.profiles[name]

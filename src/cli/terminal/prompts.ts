@@ -12,10 +12,10 @@ export async function confirm(world: World, question: string, { yes }: { yes?: b
   if (!answer) throw new Failure(EXIT.declined, 'Nothing was changed')
 }
 
-type Question = { message: string; initial?: string | undefined; secret?: boolean; missing: string }
+type TextQuestion = { message: string; initial?: string | undefined; secret?: boolean; missing: string }
 
 /** Asks for a text. Where nobody can be asked, `missing` says what to give instead. */
-export async function ask(world: World, { initial, secret, missing, ...question }: Question): Promise<string> {
+export async function ask(world: World, { initial, secret, missing, ...question }: TextQuestion): Promise<string> {
   if (!isInteractive(world)) throw usage(missing)
   const { text, password, isCancel } = await import('@clack/prompts')
   const message = visible(question.message)

@@ -1,5 +1,5 @@
 import { sql } from 'kysely'
-import type { MemoryScope as Scope } from '../../operation/recall.ts'
+import type { MemoryScope } from '../../operation/recall.ts'
 import { bytesOf } from '../../storage/comparison.ts'
 import { type Database, engineOf } from '../../storage/database.ts'
 import type { Storage } from '../../storage/open-storage.ts'
@@ -18,7 +18,7 @@ const LIMITS = {
 /** The cosine to the query, by seq, of the given memories and of the nearest among the scope's newest. */
 export async function findSimilar(
   { db, compare }: Pick<Storage, 'db' | 'compare'>,
-  scope: Scope,
+  scope: MemoryScope,
   { model, vector }: QueryVector,
   given: number[],
   limits = LIMITS,

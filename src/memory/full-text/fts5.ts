@@ -1,5 +1,5 @@
 import { sql } from 'kysely'
-import type { MemoryScope as Scope } from '../../operation/recall.ts'
+import type { MemoryScope } from '../../operation/recall.ts'
 import { type Database, type Engine, engineOf } from '../../storage/database.ts'
 import type { Collection } from '../ranking/postings.ts'
 import { COUNTED, type FullText, scopeWords } from './full-text.ts'
@@ -28,7 +28,7 @@ function quote(word: string): string {
 }
 
 /** Words in the index have only letters and digits, so an id is written in hex. */
-function inScope(collection: Collection, scope: Scope): string {
+function inScope(collection: Collection, scope: MemoryScope): string {
   const words = scopeWords(collection, scope, (id) => Buffer.from(id).toString('hex'))
   return `(${words.map(quote).join(' AND ')})`
 }

@@ -1,5 +1,5 @@
 import type { RawBuilder } from 'kysely'
-import type { MemoryScope as Scope } from '../../operation/recall.ts'
+import type { MemoryScope } from '../../operation/recall.ts'
 import type { Collection } from '../ranking/postings.ts'
 import type { Clauses } from '../ranking/tiers.ts'
 
@@ -11,9 +11,9 @@ export type Having = { term: string; turns: number; notes: number }
 /** The queries on the full-text index of one engine. */
 export type FullText = {
   /** In how many memories of the scope each term occurs. */
-  having(scope: Scope, terms: string[]): RawBuilder<Having>
+  having(scope: MemoryScope, terms: string[]): RawBuilder<Having>
   /** The newest memories of the scope that match, as a table with a column `seq`. */
-  fitting(scope: Scope, clauses: Clauses, limit: number): RawBuilder<{ seq: number }>
+  fitting(scope: MemoryScope, clauses: Clauses, limit: number): RawBuilder<{ seq: number }>
 }
 
 /**
@@ -22,7 +22,7 @@ export type FullText = {
  */
 export function scopeWords(
   collection: Collection,
-  { agent_seq, user_id, session_id }: Scope,
+  { agent_seq, user_id, session_id }: MemoryScope,
   written: (id: string) => string,
 ): string[] {
   const word = (letter: string, id: string) => `_${collection}${letter}${agent_seq}x${written(id)}`

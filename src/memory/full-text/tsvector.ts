@@ -1,5 +1,5 @@
 import { sql } from 'kysely'
-import type { MemoryScope as Scope } from '../../operation/recall.ts'
+import type { MemoryScope } from '../../operation/recall.ts'
 import type { Collection } from '../ranking/postings.ts'
 import { COUNTED, type FullText, scopeWords } from './full-text.ts'
 
@@ -27,7 +27,7 @@ function quote(word: string): string {
   return `'${word.replaceAll('\\', '\\\\').replaceAll("'", "''")}'`
 }
 
-function inScope(collection: Collection, scope: Scope): string {
+function inScope(collection: Collection, scope: MemoryScope): string {
   return `(${scopeWords(collection, scope, (id) => id)
     .map(quote)
     .join(' & ')})`

@@ -21,7 +21,7 @@ export type Statistics = { count: number; length: number; having: ReadonlyMap<st
 export type ScopeStatistics = Readonly<Record<Collection, Statistics>> & { said: number }
 
 /** The columns of a memory that ranking reads. */
-export type Row = {
+export type PostingRow = {
   seq: number
   kind: string
   role: string | null
@@ -80,7 +80,7 @@ export class Postings {
     this.meanings = words && new Meanings(words)
   }
 
-  append(row: Row): void {
+  append(row: PostingRow): void {
     const { seq, kind, role, created_at, length } = row
     const terms = row.terms.split(' ')
     const collection = collectionOf(kind)
@@ -118,7 +118,7 @@ export class Postings {
   }
 
   /** The seqs of the latest turns of a conversation, latest first. */
-  latestTurns(conversation: Pick<Row, 'user_id' | 'session_id'>, limit: number): number[] {
+  latestTurns(conversation: Pick<PostingRow, 'user_id' | 'session_id'>, limit: number): number[] {
     const found: number[] = []
     let turn = this.#lastOf.get(conversationOf({ ...conversation, created_at: 0 })) ?? NONE
     for (; turn !== NONE && found.length < limit; turn = this.before[turn] as number)
@@ -220,6 +220,6 @@ function conversationOf({
   user_id,
   session_id,
   created_at,
-}: Pick<Row, 'user_id' | 'session_id' | 'created_at'>): string {
+}: Pick<PostingRow, 'user_id' | 'session_id' | 'created_at'>): string {
   return JSON.stringify([user_id, session_id, session_id === '' ? created_at : 0])
 }

@@ -1,5 +1,5 @@
 import { type RawBuilder, sql } from 'kysely'
-import type { MemoryScope as Scope } from '../../operation/recall.ts'
+import type { MemoryScope } from '../../operation/recall.ts'
 import { type Database, engineOf } from '../../storage/database.ts'
 import { fts5 } from '../full-text/fts5.ts'
 import type { FullText, Having } from '../full-text/full-text.ts'
@@ -8,7 +8,7 @@ import type { Window } from '../language/dates.ts'
 import { countedTerms, type Question } from '../language/question.ts'
 import { inMemoryScope, listed } from '../memory-filter.ts'
 import { type Plan, planSearch } from '../ranking/plan.ts'
-import { Postings, type Row, type ScopeStatistics } from '../ranking/postings.ts'
+import { type PostingRow, Postings, type ScopeStatistics } from '../ranking/postings.ts'
 import { tiersOf } from '../ranking/tiers.ts'
 import { MENTION_MARGIN } from '../ranking/weights.ts'
 import { countMemories } from '../warm/scope-counts.ts'
@@ -22,7 +22,12 @@ export type Candidates = { plan: Plan; postings: Postings }
  * Everything comes from the scope alone, statistics included, so that the memories of others affect no result and no
  * score.
  */
-export async function findCandidates(db: Database, scope: Scope, question: Question, cap: number): Promise<Candidates> {
+export async function findCandidates(
+  db: Database,
+  scope: MemoryScope,
+  question: Question,
+  cap: number,
+): Promise<Candidates> {
   const fullText = engineOf(db) === 'postgres' ? tsvector : fts5
   const statistics = await measure(db, scope, fullText, question)
   const plan = planSearch(question, statistics)
@@ -32,7 +37,7 @@ export async function findCandidates(db: Database, scope: Scope, question: Quest
       (statistics.turn.having.get(term) ?? 0) + (statistics.note.having.get(term) ?? 0),
     ]),
   )
-  const found = new Map<number, Row>()
+  const found = new Map<number, PostingRow>()
   for (const clauses of tiersOf(having, cap)) {
     const room = cap - found.size
     if (room === 0) break
@@ -53,7 +58,12 @@ export async function findCandidates(db: Database, scope: Scope, question: Quest
   return { plan, postings }
 }
 
-async function measure(db: Database, scope: Scope, fullText: FullText, question: Question): Promise<ScopeStatistics> {
+async function measure(
+  db: Database,
+  scope: MemoryScope,
+  fullText: FullText,
+  question: Question,
+): Promise<ScopeStatistics> {
   const [sizes, counts, said] = await Promise.all([
     countMemories(db, scope),
     countHaving(db, scope, fullText, countedTerms(question)),
@@ -67,13 +77,13 @@ async function measure(db: Database, scope: Scope, fullText: FullText, question:
   }
 }
 
-async function countHaving(db: Database, scope: Scope, fullText: FullText, terms: string[]): Promise<Having[]> {
+async function countHaving(db: Database, scope: MemoryScope, fullText: FullText, terms: string[]): Promise<Having[]> {
   if (terms.length === 0) return []
   const { rows } = await fullText.having(scope, terms).execute(db)
   return rows
 }
 
-async function countSaid(db: Database, scope: Scope, { from, to }: Window): Promise<number> {
+async function countSaid(db: Database, scope: MemoryScope, { from, to }: Window): Promise<number> {
   const { count } = await db
     .selectFrom('memories')
     .select(({ fn }) => fn.countAll<number>().as('count'))
@@ -87,14 +97,14 @@ async function countSaid(db: Database, scope: Scope, { from, to }: Window): Prom
 /**
  * The newest memories of that time. If there is room, also some from shortly before and after, which may mention it.
  */
-function saidAround(scope: Scope, { from, to }: Window, limit: number): RawBuilder<{ seq: number }> {
+function saidAround(scope: MemoryScope, { from, to }: Window, limit: number): RawBuilder<{ seq: number }> {
   return sql`(
     select seq from memories
     where ${inMemoryScope(scope)} and created_at >= ${from - MENTION_MARGIN} and created_at < ${to + MENTION_MARGIN}
     order by case when created_at >= ${from} and created_at < ${to} then 0 else 1 end, seq desc limit ${limit})`
 }
 
-async function listRows(db: Database, scope: Scope, given: RawBuilder<{ seq: number }>): Promise<Row[]> {
+async function listRows(db: Database, scope: MemoryScope, given: RawBuilder<{ seq: number }>): Promise<PostingRow[]> {
   // A cross join makes SQLite begin with the few given memories and not with the whole scope.
   return db
     .selectFrom(given.as('given'))

@@ -1,24 +1,24 @@
-import type { MemoryScope as Scope } from '../../operation/recall.ts'
+import type { MemoryScope } from '../../operation/recall.ts'
 import type { Database } from '../../storage/database.ts'
 import type { Memory } from '../memory.ts'
 import { listed } from '../memory-filter.ts'
 import { fromRow, SHOWN, type StoredMemory } from '../memory-rows.ts'
 
-type Row = StoredMemory & { seq: number; agent_seq: number }
+type MemoryRow = StoredMemory & { seq: number; agent_seq: number }
 
-type Batch = { seqs: Set<number>; rows: Promise<Map<number, Row>> }
+type Reads = { seqs: Set<number>; rows: Promise<Map<number, MemoryRow>> }
 
 /** Reads whole memories. What all callers want in one pass of the event loop is read with one query. */
 export class Contents {
   readonly #db: Database
-  #open: Batch | undefined
+  #open: Reads | undefined
 
   constructor(db: Database) {
     this.#db = db
   }
 
   /** Returns those of the memories that still exist and belong to the scope. */
-  async read(scope: Scope, seqs: readonly number[]): Promise<Map<number, Memory>> {
+  async read(scope: MemoryScope, seqs: readonly number[]): Promise<Map<number, Memory>> {
     const found = new Map<number, Memory>()
     if (seqs.length === 0) return found
     const batch = (this.#open ??= this.#begin())
@@ -31,7 +31,7 @@ export class Contents {
     return found
   }
 
-  #begin(): Batch {
+  #begin(): Reads {
     const seqs = new Set<number>()
     const rows = new Promise<void>((resolve) => setImmediate(resolve)).then(() => {
       this.#open = undefined
@@ -40,7 +40,7 @@ export class Contents {
     return { seqs, rows }
   }
 
-  async #list(seqs: number[]): Promise<Map<number, Row>> {
+  async #list(seqs: number[]): Promise<Map<number, MemoryRow>> {
     // A cross join makes SQLite begin with the few given memories.
     const rows = await this.#db
       .selectFrom(listed(this.#db, seqs).as('given'))
@@ -53,7 +53,7 @@ export class Contents {
 }
 
 /** The batch has rows of many scopes. Each caller gets only those of its own scope. */
-function isWithin({ agent_seq, user_id, session_id }: Scope, row: Row): boolean {
+function isWithin({ agent_seq, user_id, session_id }: MemoryScope, row: MemoryRow): boolean {
   return (
     row.agent_seq === agent_seq &&
     (user_id === undefined || row.user_id === (user_id ?? '')) &&

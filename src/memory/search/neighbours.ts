@@ -1,8 +1,8 @@
 import { type RawBuilder, sql } from 'kysely'
-import type { MemoryScope as Scope } from '../../operation/recall.ts'
+import type { MemoryScope } from '../../operation/recall.ts'
 import { type Database, engineOf } from '../../storage/database.ts'
 import { inMemoryScope } from '../memory-filter.ts'
-import type { Row } from '../ranking/postings.ts'
+import type { PostingRow } from '../ranking/postings.ts'
 import { REACH } from '../ranking/weights.ts'
 
 /** How many turns of a session, the newest, are searched for neighbours. */
@@ -12,7 +12,7 @@ const READ_TURNS = 5000
 type Stretch = { user_id: string; session_id: string; first_time: number; last_time: number }
 
 /** The turns close to the given ones, and the given ones. Each session is read once, and all with one query. */
-export async function listNeighbours(db: Database, scope: Scope, turns: Row[]): Promise<number[]> {
+export async function listNeighbours(db: Database, scope: MemoryScope, turns: PostingRow[]): Promise<number[]> {
   if (turns.length === 0) return []
   const stretches = new Map(turns.map((turn) => [JSON.stringify(stretchOf(turn)), stretchOf(turn)]))
   // One subquery for each stretch, so that no query planner can choose to read all memories instead.
@@ -37,7 +37,7 @@ export async function listNeighbours(db: Database, scope: Scope, turns: Row[]): 
 /**
  * Turns of one session belong together. Without a session, only a message and its answer do: they have the same time.
  */
-function stretchOf({ user_id, session_id, created_at }: Row): Stretch {
+function stretchOf({ user_id, session_id, created_at }: PostingRow): Stretch {
   const alone = session_id === ''
   return {
     user_id,

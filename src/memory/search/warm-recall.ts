@@ -1,4 +1,4 @@
-import type { Conversation, Found, Recall, Remembered, MemoryScope as Scope } from '../../operation/recall.ts'
+import type { Conversation, Found, MemoryScope, Recall, Remembered } from '../../operation/recall.ts'
 import type { Embedder } from '../../runtime/models/embedder.ts'
 import type { Turn } from '../../runtime/outcome.ts'
 import type { Storage } from '../../storage/open-storage.ts'
@@ -62,7 +62,7 @@ export class WarmRecall implements Recall {
 
   /** The memories of the scope that fit the query, best first. */
   async search(
-    scope: Scope,
+    scope: MemoryScope,
     query: string,
     { limit, offset = 0, min_score = 0 }: { limit: number; offset?: number; min_score?: number },
   ): Promise<Page<Found>> {
@@ -112,7 +112,7 @@ export class WarmRecall implements Recall {
   }
 
   async #findBest(
-    scope: Scope,
+    scope: MemoryScope,
     query: string,
     warm: Postings | undefined,
     { visits, ...options }: Omit<BestOptions, 'similarity'> & { visits: number },
@@ -131,7 +131,7 @@ export class WarmRecall implements Recall {
     return bestOf(postings, scorer, { ...options, similarity })
   }
 
-  async #read(scope: Scope, hits: Ranked[]): Promise<Found[]> {
+  async #read(scope: MemoryScope, hits: Ranked[]): Promise<Found[]> {
     return withScores(
       hits,
       await this.#contents.read(

@@ -1,5 +1,5 @@
 import { sql } from 'kysely'
-import type { MemoryScope as Scope } from '../../operation/recall.ts'
+import type { MemoryScope } from '../../operation/recall.ts'
 import { type Database, engineOf } from '../../storage/database.ts'
 import type { BulkTable, Value } from '../../storage/journal/rows.ts'
 import { listed } from '../memory-filter.ts'
@@ -69,17 +69,17 @@ function add(row: Value[], sums: number[], created_at: number): void {
 }
 
 /** A scope whose memories are counted. */
-export type CountedScope = Scope & { level: Level }
+export type CountedScope = MemoryScope & { level: Level }
 
 /** Undefined for a session without a user, because sessions are counted for each user. */
-export function countedScope(scope: Scope): CountedScope | undefined {
+export function countedScope(scope: MemoryScope): CountedScope | undefined {
   const { user_id, session_id } = scope
   if (user_id === undefined) return session_id === undefined ? { ...scope, level: 0 } : undefined
   return { ...scope, level: session_id === undefined ? 1 : 2 }
 }
 
 /** How many memories the scope has, and how many terms these have together. */
-export async function countMemories(db: Database, scope: Scope) {
+export async function countMemories(db: Database, scope: MemoryScope) {
   const { level, user_id = null, session_id = null } = countedScope(scope) ?? { ...scope, level: 2 }
   let select = db.selectFrom('memory_scopes').where('agent_seq', '=', scope.agent_seq).where('level', '=', level)
   if (scope.user_id !== undefined) select = select.where('user_id', '=', user_id ?? '')

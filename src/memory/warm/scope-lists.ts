@@ -1,4 +1,4 @@
-import type { MemoryScope as Scope } from '../../operation/recall.ts'
+import type { MemoryScope } from '../../operation/recall.ts'
 import type { Database } from '../../storage/database.ts'
 import { type Page, type PageQuery, page } from '../../storage/queries/page.ts'
 
@@ -7,7 +7,7 @@ type Counts = { turns: number; notes: number; last_used_at: number }
 /** The users that an agent remembers. */
 export async function listUsers(
   db: Database,
-  scope: Scope,
+  scope: MemoryScope,
   query: PageQuery,
 ): Promise<Page<Counts & { user_id: string }>> {
   let select = db
@@ -20,10 +20,14 @@ export async function listUsers(
   return page(db, select, query, { tieBreakers: ['user_id'] })
 }
 
-type Session = Counts & { session_id: string; user_id: string | null }
+type RememberedSession = Counts & { session_id: string; user_id: string | null }
 
 /** The conversations that an agent remembers. */
-export async function listSessions(db: Database, scope: Scope, query: PageQuery): Promise<Page<Session>> {
+export async function listSessions(
+  db: Database,
+  scope: MemoryScope,
+  query: PageQuery,
+): Promise<Page<RememberedSession>> {
   let select = db
     .selectFrom('memory_scopes')
     .select(['session_id', 'user_id', 'turns', 'notes', 'last_at as last_used_at'])

@@ -2,7 +2,7 @@ import { sql } from 'kysely'
 import type { Database } from '../../storage/database.ts'
 import type { WordVectors } from '../language/word-vectors.ts'
 import { inMemoryScope } from '../memory-filter.ts'
-import { Postings, type Row } from '../ranking/postings.ts'
+import { type PostingRow, Postings } from '../ranking/postings.ts'
 import type { CountedScope } from './scope-counts.ts'
 
 /**
@@ -17,7 +17,7 @@ const LOOK_BACK = 2_000
 const MAX_RESTARTS = 3
 
 /** The result of one statement: the rows after a seq, and how many memories the scope has in all. */
-type Seen = { generation: string | undefined; count: number; rows: Row[] }
+type Seen = { generation: string | undefined; count: number; rows: PostingRow[] }
 
 /**
  * The postings of one scope, kept in memory. The store remains the truth. Every use first reads the memories after the
@@ -99,7 +99,7 @@ export class WarmScope {
     return this.postings.size >= count && this.postings.size === now
   }
 
-  async #append(rows: readonly Row[]): Promise<void> {
+  async #append(rows: readonly PostingRow[]): Promise<void> {
     let terms = 0
     for (const row of rows) {
       terms += row.length
@@ -119,14 +119,14 @@ export class WarmScope {
   }
 }
 
-function nextPage(rows: readonly Row[]): number {
+function nextPage(rows: readonly PostingRow[]): number {
   const terms = rows.reduce((sum, { length }) => sum + length, 0)
   return Math.min(LARGEST_PAGE, Math.max(1, Math.floor((rows.length * TERMS_AT_ONCE) / Math.max(1, terms))))
 }
 
 /** One statement, so that rows and counts are of the same moment. */
 async function look(db: Database, scope: CountedScope, after: number, limit: number): Promise<Seen> {
-  const { rows } = await sql<Row>`
+  const { rows } = await sql<PostingRow>`
     select * from (
       select seq, kind, role, user_id, session_id, created_at, terms, length from memories
       where ${inMemoryScope(scope)} and seq > ${after} order by seq limit ${limit}) as later

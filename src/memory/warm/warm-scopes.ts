@@ -1,4 +1,4 @@
-import type { MemoryScope as Scope } from '../../operation/recall.ts'
+import type { MemoryScope } from '../../operation/recall.ts'
 import type { Database } from '../../storage/database.ts'
 import type { WordVectors } from '../language/word-vectors.ts'
 import type { Postings } from '../ranking/postings.ts'
@@ -10,13 +10,13 @@ const BYTES_PER_MEMORY = 150
 const LARGEST_SHARE = 1 / 2
 
 /** `bytes` is the size of the scope when it was last measured. */
-type Kept = { warm: WarmScope; bytes: number }
+type KeptScope = { warm: WarmScope; bytes: number }
 
 /** The scopes in use, kept in memory as far as there is room. The least recently used ones are dropped first. */
 export class WarmScopes {
   readonly #room: number
   readonly #words: () => WordVectors | undefined
-  readonly #scopes = new Map<string, Kept>()
+  readonly #scopes = new Map<string, KeptScope>()
   #used = 0
 
   /** `room` is in bytes. `words` are used to compare meanings. */
@@ -26,7 +26,7 @@ export class WarmScopes {
   }
 
   /** All memories of the scope as they are stored now. Undefined when the index must be used instead. */
-  async find(db: Database, scope: Scope): Promise<Postings | undefined> {
+  async find(db: Database, scope: MemoryScope): Promise<Postings | undefined> {
     const counted = countedScope(scope)
     if (!counted) return undefined
     const key = JSON.stringify([scope.agent_seq, counted.level, scope.user_id, scope.session_id])
@@ -40,7 +40,7 @@ export class WarmScopes {
     return isWhole ? postings : undefined
   }
 
-  #account(key: string, kept: Kept, postings: Postings): void {
+  #account(key: string, kept: KeptScope, postings: Postings): void {
     const bytes = postings.size === 0 ? 0 : postings.bytes
     this.#used += bytes - kept.bytes
     kept.bytes = bytes

@@ -1,15 +1,15 @@
 import { isIP } from 'node:net'
 import ipaddr from 'ipaddr.js'
 
-type Address = ipaddr.IPv4 | ipaddr.IPv6
+type IpAddress = ipaddr.IPv4 | ipaddr.IPv6
 
-interface AddressRange {
-  network: Address
+interface IpRange {
+  network: IpAddress
   prefix: number
 }
 
 /** Strict: dotted decimal or RFC 4291 text. A zone is dropped. An IPv4-mapped address becomes an IPv4 address. */
-export function parseAddress(text: string): Address | undefined {
+export function parseAddress(text: string): IpAddress | undefined {
   const kind = isIP(text)
   if (kind === 0) return undefined
   if (kind === 4) return ipaddr.IPv4.parse(text)
@@ -18,7 +18,7 @@ export function parseAddress(text: string): Address | undefined {
 }
 
 /** One address or a CIDR range. Host bits after the prefix are ignored. */
-export function parseRange(text: string): AddressRange | undefined {
+export function parseRange(text: string): IpRange | undefined {
   const match = /^([0-9a-f.:]+)(?:\/(0|[1-9]\d{0,2}))?$/i.exec(text)
   const network = parseAddress(match?.[1] ?? '')
   if (match === null || network === undefined) return undefined
@@ -29,7 +29,7 @@ export function parseRange(text: string): AddressRange | undefined {
   return prefix < 0 || prefix > bits ? undefined : { network, prefix }
 }
 
-export function inRange(address: Address, { network, prefix }: AddressRange): boolean {
+export function inRange(address: IpAddress, { network, prefix }: IpRange): boolean {
   return address.kind() === network.kind() && address.match(network, prefix)
 }
 
@@ -37,14 +37,14 @@ export function inRange(address: Address, { network, prefix }: AddressRange): bo
  * Whether an address belongs to the public internet, and not to a private, local, documentation, multicast or reserved
  * range.
  */
-export function isPublic(address: Address): boolean {
+export function isPublic(address: IpAddress): boolean {
   const end = tunnelEnd(address)
   if (end.kind() === 'ipv4') return !SPECIAL_IPV4.some((special) => inRange(end, special))
   return inRange(end, GLOBAL_UNICAST) && !SPECIAL_IPV6.some((special) => inRange(end, special))
 }
 
 /** 6to4 and NAT64 addresses contain the IPv4 address that the packets finally reach. */
-function tunnelEnd(address: Address): Address {
+function tunnelEnd(address: IpAddress): IpAddress {
   const bytes = address.toByteArray()
   if (inRange(address, SIX_TO_FOUR)) return new ipaddr.IPv4(bytes.slice(2, 6))
   if (inRange(address, NAT64)) return new ipaddr.IPv4(bytes.slice(12, 16))
@@ -59,7 +59,7 @@ function withoutDots(text: string): string {
   return `${match[1]}${((a << 8) | b).toString(16)}:${((c << 8) | d).toString(16)}`
 }
 
-function range(text: string): AddressRange {
+function range(text: string): IpRange {
   const parsed = parseRange(text)
   if (parsed === undefined) throw new Error(`not an address range: ${text}`)
   return parsed

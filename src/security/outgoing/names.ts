@@ -17,7 +17,7 @@ type NamesOptions = {
   now?: () => number
 }
 
-type Kept<T> = { value: T; until: number }
+type KeptUntil<T> = { value: T; until: number }
 
 const PER_OWNER = 8
 const SERVER_TIMEOUT_MS = 2_000
@@ -45,8 +45,8 @@ export class Names {
   readonly #readFiles: () => Promise<HostFiles>
   readonly #now: () => number
   readonly #searches = new PerOwnerLimit(PER_OWNER)
-  readonly #known = new Map<string, Kept<LookupAddress[]>>()
-  #files: Kept<Promise<HostFiles>> | undefined
+  readonly #known = new Map<string, KeptUntil<LookupAddress[]>>()
+  #files: KeptUntil<Promise<HostFiles>> | undefined
 
   constructor({ nameservers, readFiles = readHostFiles, now = Date.now }: NamesOptions = {}) {
     this.#nameservers = nameservers

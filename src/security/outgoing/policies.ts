@@ -3,13 +3,13 @@ import type { UrlPolicy } from './guarded-url.ts'
 /** What the operator allows, as far as it is set. */
 type Opening = { allowInsecure?: boolean | undefined; allowedCidrs?: readonly string[] | undefined }
 
-type Settings = { outgoing: Opening; webhooks: Opening }
+type OpeningSettings = { outgoing: Opening; webhooks: Opening }
 
 /**
  * What may be called by tools, MCP servers and identity providers of agents (`outgoing`), and by webhooks. Each has its
  * own setting, and uses the other's where its own is not set.
  */
-export function policiesOf({ outgoing, webhooks }: Settings): { outgoing: UrlPolicy; webhooks: UrlPolicy } {
+export function policiesOf({ outgoing, webhooks }: OpeningSettings): { outgoing: UrlPolicy; webhooks: UrlPolicy } {
   return {
     outgoing: {
       allowInsecure: outgoing.allowInsecure ?? webhooks.allowInsecure ?? false,
@@ -28,7 +28,7 @@ export function policiesOf({ outgoing, webhooks }: Settings): { outgoing: UrlPol
 }
 
 /** Webhook settings that also apply to other calls, as they did before `outgoing` existed. */
-export function deprecatedOpenings({ outgoing, webhooks }: Settings): string[] {
+export function deprecatedOpenings({ outgoing, webhooks }: OpeningSettings): string[] {
   return [
     ...(webhooks.allowInsecure && outgoing.allowInsecure === undefined ? ['allowInsecure'] : []),
     ...(webhooks.allowedCidrs?.length && outgoing.allowedCidrs === undefined ? ['allowedCidrs'] : []),

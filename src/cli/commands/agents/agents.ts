@@ -15,7 +15,7 @@ const COLUMNS: Column<AgentSummary>[] = [
   { title: 'CREATED', of: (agent) => agent.created_at },
 ]
 
-type Fields = { model?: string; instructions?: string; description?: string; temperature?: number; file?: string }
+type FieldOptions = { model?: string; instructions?: string; description?: string; temperature?: number; file?: string }
 
 export function agents(command: Command, world: World): void {
   takesService(command.command('list'))
@@ -41,7 +41,7 @@ export function agents(command: Command, world: World): void {
   takesFields(takesService(command.command('create')))
     .description('Create an agent')
     .argument('[name]', 'unless the file says it')
-    .action(async (name: string | undefined, options: Common & Fields) => {
+    .action(async (name: string | undefined, options: Common & FieldOptions) => {
       const body = { ...(await readFields(world, options)), ...(name !== undefined && { name }) }
       if (body.name === undefined) throw usage('Give the agent a name: moorage agents create <name>')
       const { name: given } = body
@@ -56,7 +56,7 @@ export function agents(command: Command, world: World): void {
     .argument('<agent>', 'id or name')
     .option('--name <name>', 'a new name')
     .option('--status <status>', 'running, or paused: cancels what runs and refuses the rest')
-    .action(async (agent: string, options: Common & Fields & { name?: string; status?: Agent['status'] }) => {
+    .action(async (agent: string, options: Common & FieldOptions & { name?: string; status?: Agent['status'] }) => {
       const { name, status } = options
       const body = { ...(await readFields(world, options)), ...(name && { name }), ...(status && { status }) }
       if (Object.keys(body).length === 0) throw usage('Say what to change, such as --model or --file')
@@ -91,7 +91,7 @@ function takesFields(command: Command): Command {
 }
 
 /** The fields of the file, overridden by those of the options. */
-async function readFields(world: World, options: Fields): Promise<Partial<CreateAgent>> {
+async function readFields(world: World, options: FieldOptions): Promise<Partial<CreateAgent>> {
   const { model, instructions, description, temperature, file } = options
   const fields = Object.entries({ model, instructions, description, temperature })
   const given = Object.fromEntries(fields.filter(([, value]) => value !== undefined))

@@ -82,9 +82,9 @@ export async function deployFile(world: World, client: Client, file: AgentFile, 
   }
 }
 
-type Label = { version: string; digest: string }
+type VersionLabel = { version: string; digest: string }
 
-async function serve(world: World, client: Client, agent: Agent, wanted: Wanted & Label): Promise<Deployment> {
+async function serve(world: World, client: Client, agent: Agent, wanted: Wanted & VersionLabel): Promise<Deployment> {
   const { environment, message, version, digest } = wanted
   const active = (await client.deployments.list(agent.id, { environment, status: 'active', limit: 1 })).data[0]
   if (active?.version === version && active.digest === digest) {
@@ -98,7 +98,7 @@ async function serve(world: World, client: Client, agent: Agent, wanted: Wanted 
 }
 
 /** A version never changes. If it were deployed again, it would serve its old content and not that of the file. */
-async function requireOwnLabel(client: Client, agent: Agent, { version, digest }: Label): Promise<void> {
+async function requireOwnLabel(client: Client, agent: Agent, { version, digest }: VersionLabel): Promise<void> {
   const { data } = await client.deployments.list(agent.id, { version, limit: 1 })
   if (data[0] === undefined || data[0].digest === digest) return
   throw new Failure(

@@ -19,7 +19,7 @@ const COLUMNS: Column<FoundMemory>[] = [
   { title: 'CONTENT', of: (found) => found.content },
 ]
 
-type Scope = { user?: string; session?: string }
+type ScopeOptions = { user?: string; session?: string }
 
 export function memory(command: Command, world: World): void {
   takesScope(takesService(command.command('search')))
@@ -28,7 +28,7 @@ export function memory(command: Command, world: World): void {
     .argument('<query...>', 'what to look for')
     .addOption(limitOption(10))
     .option('--min-score <score>', '0 to 1', number)
-    .action(async (agent: string, words: string[], options: Common & Limit & Scope & { minScore?: number }) => {
+    .action(async (agent: string, words: string[], options: Common & Limit & ScopeOptions & { minScore?: number }) => {
       const search = { query: words.join(' '), context: contextOf(options), min_score: options.minScore }
       const found = await withClient(world, options, (client) =>
         gather(world, options, (limit) => client.memory.search(agent, { ...search, limit })),
@@ -41,7 +41,7 @@ export function memory(command: Command, world: World): void {
     .argument('<agent>', 'id or name')
     .argument('[content...]', 'the note; without it stdin is read')
     .option('--kind <kind>', 'note or fact', 'note')
-    .action(async (agent: string, words: string[], options: Common & Scope & { kind: FoundMemory['kind'] }) => {
+    .action(async (agent: string, words: string[], options: Common & ScopeOptions & { kind: FoundMemory['kind'] }) => {
       const item = { content: await readMessage(world, words), kind: options.kind, context: contextOf(options) }
       const { items } = await withClient(world, options, (client) =>
         client.memory.write(agent, { items: [item] }, options),
@@ -55,7 +55,7 @@ export function memory(command: Command, world: World): void {
     .argument('<agent>', 'id or name')
     .option('--before <when>', 'what is older: a duration such as 30d, or a time')
     .addOption(yesOption())
-    .action(async (agent: string, options: Common & Scope & { before?: string; yes?: boolean }) => {
+    .action(async (agent: string, options: Common & ScopeOptions & { before?: string; yes?: boolean }) => {
       const query = {
         user_id: options.user,
         session_id: options.session,
@@ -76,6 +76,6 @@ function takesScope(command: Command): Command {
   return command.option('--user <user_id>', 'of this user').option('--session <session_id>', 'of this session')
 }
 
-function contextOf({ user, session }: Scope) {
+function contextOf({ user, session }: ScopeOptions) {
   return { ...(user !== undefined && { user_id: user }), ...(session !== undefined && { session_id: session }) }
 }

@@ -22,7 +22,7 @@ const columns = (nameOf: NameOf): Column<Webhook>[] => [
 ]
 
 type Body = Parameters<Client['webhooks']['create']>[0]
-type Fields = { agent?: string; events?: Body['events']; description?: string }
+type FieldOptions = { agent?: string; events?: Body['events']; description?: string }
 
 export function webhooks(command: Command, world: World): void {
   takesService(command.command('create'))
@@ -31,7 +31,7 @@ export function webhooks(command: Command, world: World): void {
     .option('--events <list...>', 'agent.completed, agent.failed, …; * is all', list)
     .option('--agent <agent>', 'only events of this agent')
     .option('--description <text>', 'what it is for')
-    .action(async (url: string, options: Common & Fields) => {
+    .action(async (url: string, options: Common & FieldOptions) => {
       const { agent, events, description } = options
       if (!events) throw usage('Say which events: --events agent.completed,agent.failed or --events "*"')
       const webhook = await withClient(world, options, (client) =>
@@ -112,7 +112,7 @@ function addUpdate(command: Command, world: World): void {
     .option('--events <list...>', 'the events from now on', list)
     .option('--status <status>', 'enabled or disabled')
     .option('--description <text>', 'what it is for')
-    .action(async (id: string, options: Common & Fields & { target?: string; status?: Webhook['status'] }) => {
+    .action(async (id: string, options: Common & FieldOptions & { target?: string; status?: Webhook['status'] }) => {
       const { target: url, events, status, description } = options
       const fields = Object.entries({ url, events, status, description }).filter(([, value]) => value !== undefined)
       if (fields.length === 0) {
