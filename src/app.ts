@@ -28,6 +28,7 @@ import { addServiceGauges } from './service/service-gauges.ts'
 import type { Jobs } from './storage/jobs/run-jobs.ts'
 import { openJournal } from './storage/journal/journal.ts'
 import { nodeName } from './storage/leases/lease.ts'
+import { openPlaces } from './storage/leases/places.ts'
 import { openMemo } from './storage/memo.ts'
 import { openStorage } from './storage/open-storage.ts'
 import { lockFolder } from './storage/sqlite/lock.ts'
@@ -112,6 +113,8 @@ export async function buildParts(
   opened.defer(() => runtime.close())
   const audit = opened.adopt(openTrail({ storage, journal, newId, now, log }), (trail) => trail.close())
   const stop = new AbortController()
+  const node = nodeName(overrides.kind ?? 'service')
+  const places = opened.adopt(openPlaces({ storage, node, now, log }), (open) => open.close())
   const parts = {
     config,
     storage,
@@ -123,6 +126,7 @@ export async function buildParts(
     fetch: fetchForAgents,
     webhookFetch: countCalls(webhookClient.fetch, 'webhook', telemetry),
     live: new LiveRuns(),
+    places,
     events,
     memo,
     audit,
@@ -131,7 +135,7 @@ export async function buildParts(
     newId,
     now,
     stopping: stop.signal,
-    node: nodeName(overrides.kind ?? 'service'),
+    node,
   }
   opened.defer(keepRuns(parts))
   opened.defer(addProcessGauges(telemetry, now))

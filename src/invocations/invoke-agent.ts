@@ -10,7 +10,7 @@ import { requireUser } from '../operation/scope.ts'
 import { Unwritten } from '../operation/unwritten.ts'
 import { operation } from '../operation.ts'
 import { answersAtOnce } from '../runtime/models/answers-at-once.ts'
-import { admit, leave, notAdmittedError } from './admit.ts'
+import { admit, freePlace, leave, notAdmittedError } from './admit.ts'
 import {
   failureOf,
   type Invocation,
@@ -66,11 +66,14 @@ export const invokeAgent = operation({
     }
     try {
       const { invocation, agent, definition } = await prepare(params.agent_id, body, context)
-      const refusal = admit(run, agent, definition, context)
+      const admitted = admit(run, agent, definition, context)
+      const refusal = admitted instanceof Promise ? await admitted : admitted
       if (refusal) throw notAdmittedError(refusal, agent, definition)
       emit?.(startEvent(request_id))
       const started = { invocation, agent, definition, run, owner: node, stored: false, streaming: emit !== undefined }
       const { invocation: ended, entry } = await runInvocation(started, context)
+      const freed = freePlace(run, context)
+      if (freed) await freed
       const answer = ended.status === 'completed' ? resultOf(ended) : failureOf(ended)
       // The run ends, and gives its places back, when what it leaves is on disk.
       return new Unwritten(entry, answer, 'The invocation was ended by another node', end)

@@ -8,6 +8,7 @@ import type { Runtime } from '../runtime/runtime.ts'
 import type { Keyring } from '../security/keyring.ts'
 import type { GuardedFetch } from '../security/outgoing/guarded-client.ts'
 import type { Journal } from '../storage/journal/journal.ts'
+import type { Places } from '../storage/leases/places.ts'
 import type { Memo } from '../storage/memo.ts'
 import type { Storage } from '../storage/open-storage.ts'
 import type { Telemetry } from '../telemetry/telemetry.ts'
@@ -30,6 +31,8 @@ export type Parts = {
   /** For the addresses of webhooks. */
   webhookFetch: GuardedFetch
   live: LiveRuns
+  /** What `live` counts on this node, over all nodes. */
+  places: Places
   memo: Memo
   audit: AuditTrail
   log: Logger

@@ -12,6 +12,7 @@ import { memoryScopes } from './migrations/0011-memory-scopes.ts'
 import { attempts } from './migrations/0012-attempts.ts'
 import { memoriesOneByOne } from './migrations/0013-memories-one-by-one.ts'
 import { vectorsAsBytes } from './migrations/0015-vectors-as-bytes.ts'
+import { places } from './migrations/0017-places.ts'
 import type { Migration } from './migrations/migration.ts'
 
 /** In order. A released migration is never edited; changes come as a new one. */
@@ -28,6 +29,7 @@ const MIGRATIONS: Migration[] = [
   attempts,
   memoriesOneByOne,
   vectorsAsBytes,
+  places,
 ]
 
 const LOCK = 7_766_837

@@ -15,7 +15,7 @@ import type {
   KeysTable,
   SecretsTable,
 } from './tables/security-tables.ts'
-import type { ClaimsTable, JobsTable, SettingsTable } from './tables/service-tables.ts'
+import type { ClaimsTable, JobsTable, PlacesTable, SettingsTable } from './tables/service-tables.ts'
 import type { DeliveriesTable, EventsTable, ListenersTable, WebhooksTable } from './tables/webhook-tables.ts'
 
 /**
@@ -31,6 +31,7 @@ export type Tables = {
   deployments: DeploymentsTable
   invocations: InvocationsTable
   jobs: JobsTable
+  places: PlacesTable
   logs: LogsTable
   metrics: MetricsTable
   metric_buckets: MetricBucketsTable

@@ -6,7 +6,7 @@ import { waitAtMost } from '../../lib/wait-at-most.ts'
 import type { Parts } from '../../operation/parts.ts'
 import type { LiveRun } from '../../runtime/live-runs.ts'
 import { LEASE_MS } from '../../storage/leases/lease.ts'
-import { admit, leave } from '../admit.ts'
+import { admit, freePlace, leave } from '../admit.ts'
 import { QUEUED, QUEUED_AGENT } from '../store.ts'
 import { giveBack, listWaitingAgents, type TakenRun, takeQueued } from './queue-store.ts'
 import { endUnrun, type Queued, runQueued } from './run-queued.ts'
@@ -22,8 +22,11 @@ const OVERLOAD_MS = 250
 /** How long runs may take to end once the service stops. */
 const STOP_MS = 5_000
 
-/** What became of a run that was taken: it goes on, it is back in the queue, or it is not this queue's to begin. */
-type Fate = 'begun' | 'waits' | 'gone'
+/**
+ * What became of a run that was taken: it goes on, it is back in the queue, or it is not this queue's to begin. It is
+ * `full_elsewhere` if it is back because runs of other nodes have its agent's places.
+ */
+type Fate = 'begun' | 'waits' | 'full_elsewhere' | 'gone'
 
 /**
  * Runs what `Prefer: respond-async` has queued. A run begins when its agent has a place for it, in the order in which
@@ -113,7 +116,10 @@ export class RunQueue {
       for (const run of taken)
         fates.push(await this.#begin(run, agent).catch((err) => this.#reportUnfinished(run, err)))
       const begun = fates.filter((fate) => fate === 'begun').length
-      this.#waiting.looked(allotment, begun, hasMore || fates.includes('waits'))
+      // Other nodes' runs have its places, and nobody tells when they end: it is asked for again a little later.
+      const isFull = fates.includes('full_elsewhere')
+      if (isFull) this.#surveySoon()
+      this.#waiting.looked(allotment, begun, !isFull && (hasMore || fates.includes('waits')))
       this.#look()
     } catch (err) {
       log.warn({ err }, 'could not look for queued invocations')
@@ -142,11 +148,13 @@ export class RunQueue {
       const definition = await this.#findDefinition(agent, invocation.version)
       this.#waiting.learn(waiting, agent.id, definition.limits.max_concurrency)
       const queued = { ...taken, agent, definition, run }
-      const refusal = admit(run, agent, definition, this.#parts)
+      const refusal = await admit(run, agent, definition, this.#parts)
       if (refusal === 'no_place' || refusal === 'overloaded' || this.#stop.signal.aborted) {
+        // It had a place on this node: those of all nodes together are taken.
+        const fate = refusal === 'no_place' && run.hasPlace ? 'full_elsewhere' : 'waits'
         await giveBack(storage.db, lease, invocation.attempt - 1)
         leave(run, this.#parts)
-        return 'waits'
+        return fate
       }
       this.#track(this.#run(queued, waiting, refusal === 'paused'))
       return 'begun'
@@ -166,6 +174,8 @@ export class RunQueue {
       this.#reportUnfinished(queued, err)
     }
     this.#running.delete(run)
+    // The next run of the agent may need its place.
+    await freePlace(run, this.#parts)
     leave(run, this.#parts)
     this.#waiting.ended(waiting)
     this.#look()

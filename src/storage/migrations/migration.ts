@@ -1,5 +1,10 @@
 import type { Kysely } from 'kysely'
 import type { Engine } from '../database.ts'
 
-/** One step of the schema. Once released it is never edited, only followed. */
-export type Migration = (db: Kysely<unknown>, engine: Engine) => Promise<void>
+/**
+ * One step of the schema. A released migration is never edited, only followed by another.
+ *
+ * Most only add: tables, indexes, columns that may be left out. Programs that do not know such a migration go on with
+ * the schema. One that takes away, renames, or has to be kept up with by every writer `breaks` older programs.
+ */
+export type Migration = ((db: Kysely<unknown>, engine: Engine) => Promise<void>) & { breaks?: true }

@@ -34,3 +34,6 @@ export type JobsTable = {
   error: string | null
   failed_at: number | null
 }
+
+/** A place of an agent that is limited to so many runs at once, and the node whose run has it. */
+export type PlacesTable = { agent_seq: number; slot: number; owner: string; lease_until: number }

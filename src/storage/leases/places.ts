@@ -1,0 +1,159 @@
+import { sql } from 'kysely'
+import type { Logger } from '../../lib/log.ts'
+import type { Database } from '../database.ts'
+import type { Storage } from '../open-storage.ts'
+import { LEASE_MS } from './lease.ts'
+
+/** Nodes that want the same places at the same moment may miss each other's so often. */
+const TRIES = 5
+
+/** The places of agents that may have only so many runs at once, counted over all nodes. */
+export type Places = {
+  /** Gives the run a place of its agent, unless `limit` of them are taken. */
+  take(run: object, agent_seq: number, limit: number): boolean | Promise<boolean>
+  /** Gives the place back, if the run has one. */
+  release(run: object): undefined | Promise<void>
+  close(): Promise<void>
+}
+
+type Options = { storage: Storage; node: string; now: () => number; log: Logger }
+
+/** A SQLite store has one node, which counts its own runs. */
+export function openPlaces(options: Options): Places {
+  if (options.storage.engine === 'postgres') return new SharedPlaces(options)
+  return { take: () => true, release: () => undefined, close: async () => {} }
+}
+
+type Slot = { agent_seq: number; slot: number }
+type Asked = { run: object; resolve: (has: boolean) => void; reject: (error: unknown) => void }
+
+/**
+ * Each place is a row, leased by the node whose run has it: two nodes cannot insert the same one, and the places of a
+ * node that died are free when their leases end. What one turn of the event loop asks for is one statement.
+ */
+class SharedPlaces implements Places {
+  readonly #db: Database
+  readonly #options: Options
+  readonly #slots = new Map<object, Slot>()
+  #asked = new Map<string, Asked[]>()
+  #freed: Slot[] = []
+  #freeing: Promise<void> | undefined
+  readonly #timer: NodeJS.Timeout
+
+  constructor(options: Options) {
+    this.#options = options
+    this.#db = options.storage.db
+    this.#timer = setInterval(() => this.#tend(), LEASE_MS / 4).unref()
+  }
+
+  take(run: object, agent_seq: number, limit: number): Promise<boolean> {
+    return new Promise((resolve, reject) => {
+      if (this.#asked.size === 0) setImmediate(() => this.#askAll())
+      const key = `${agent_seq} ${limit}`
+      const asked = this.#asked.get(key) ?? []
+      this.#asked.set(key, asked)
+      asked.push({ run, resolve, reject })
+    })
+  }
+
+  release(run: object): undefined | Promise<void> {
+    const slot = this.#slots.get(run)
+    if (!slot) return undefined
+    this.#slots.delete(run)
+    this.#freed.push(slot)
+    return this.#freeSoon()
+  }
+
+  async close(): Promise<void> {
+    clearInterval(this.#timer)
+    await this.#freeing
+    await sql`delete from places where owner = ${this.#options.node}`.execute(this.#db).catch(() => {})
+  }
+
+  #askAll(): void {
+    const all = this.#asked
+    this.#asked = new Map()
+    for (const [key, asked] of all) {
+      const [agent_seq = 0, limit = 0] = key.split(' ').map(Number)
+      this.#takeSlots(agent_seq, limit, asked.length).then(
+        (slots) => {
+          for (const [i, { run, resolve }] of asked.entries()) {
+            const slot = slots[i]
+            if (slot !== undefined) this.#slots.set(run, { agent_seq, slot })
+            resolve(slot !== undefined)
+          }
+        },
+        (error: unknown) => {
+          for (const { reject } of asked) reject(error)
+        },
+      )
+    }
+  }
+
+  async #takeSlots(agent_seq: number, limit: number, wanted: number): Promise<number[]> {
+    const taken: number[] = []
+    for (let tries = 0; tries < TRIES && taken.length < wanted; tries++) {
+      const { slots, free } = await this.#tryToTake(agent_seq, limit, wanted - taken.length)
+      taken.push(...slots)
+      if (free === 0) break
+    }
+    return taken
+  }
+
+  /** `free` is how many it tried to take. Another node may have been quicker with some of them. */
+  async #tryToTake(agent_seq: number, limit: number, wanted: number): Promise<{ slots: number[]; free: number }> {
+    const { node, now } = this.#options
+    const time = now()
+    const { rows } = await sql<{ slots: number[]; free: number }>`
+      with held as (select slot from places where agent_seq = ${agent_seq} and lease_until > ${time}),
+      free as (
+        select s.slot from generate_series(1, ${limit}::int) as s(slot)
+        where not exists (select 1 from held where held.slot = s.slot)
+        order by random() limit greatest(0, least(${wanted}::int, ${limit}::int - (select count(*) from held)::int))),
+      taken as (
+        insert into places (agent_seq, slot, owner, lease_until)
+        select ${agent_seq}::bigint, free.slot, ${node}, ${time + LEASE_MS}::bigint from free order by free.slot
+        on conflict (agent_seq, slot) do update set owner = excluded.owner, lease_until = excluded.lease_until
+        where places.lease_until <= ${time} returning slot)
+      select array(select slot::int from taken) as slots, (select count(*)::int from free) as free`.execute(this.#db)
+    return rows[0] ?? { slots: [], free: 0 }
+  }
+
+  #freeSoon(): Promise<void> {
+    this.#freeing ??= new Promise<void>((done) => setImmediate(done)).then(() => {
+      this.#freeing = undefined
+      return this.#free()
+    })
+    return this.#freeing
+  }
+
+  /** What cannot be given back now is given back later, or when the lease ends. */
+  async #free(): Promise<void> {
+    const slots = this.#freed
+    this.#freed = []
+    if (slots.length === 0) return
+    const rows = JSON.stringify(slots.map(({ agent_seq, slot }) => [agent_seq, slot]))
+    try {
+      await sql`
+        delete from places using jsonb_array_elements(${rows}::jsonb) r
+        where agent_seq = (r ->> 0)::bigint and slot = (r ->> 1)::bigint and owner = ${this.#options.node}`.execute(
+        this.#db,
+      )
+    } catch (err) {
+      this.#freed.push(...slots)
+      this.#options.log.warn({ err }, 'places of agents could not be given back yet')
+    }
+  }
+
+  /** Renews the leases of the places that are in use. */
+  async #tend(): Promise<void> {
+    const { node, now, log } = this.#options
+    await this.#free()
+    if (this.#slots.size === 0) return
+    try {
+      await sql`update places set lease_until = ${now() + LEASE_MS} where owner = ${node}`.execute(this.#db)
+    } catch (err) {
+      log.warn({ err }, 'could not renew the leases of places')
+    }
+  }
+}

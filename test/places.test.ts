@@ -1,0 +1,107 @@
+import assert from 'node:assert/strict'
+import { after, before, describe, test } from 'node:test'
+import { setTimeout as delay } from 'node:timers/promises'
+import { LEASE_MS } from '../src/storage/leases/lease.ts'
+import { newAgent } from './support/agents.ts'
+import { countQueries } from './support/count-queries.ts'
+import { startLocalServer } from './support/local-server.ts'
+import { later } from './support/resources.ts'
+import { type Service, startService } from './support/service.ts'
+import { until } from './support/until.ts'
+
+describe('max_concurrency of an agent, on two nodes', () => {
+  let first: Service
+  let second: Service
+  let tool: Awaited<ReturnType<typeof startLocalServer>>
+  let calls = 0
+  let atOnce = 0
+  let most = 0
+  /** Runs last until this resolves. */
+  let gate: Promise<unknown> = Promise.resolve()
+  before(async () => {
+    first = await startService('postgres', {
+      MOORAGE_OUTGOING__ALLOW_INSECURE: 'true',
+      MOORAGE_OUTGOING__ALLOWED_CIDRS: '127.0.0.0/8',
+    })
+    second = await first.beside()
+    tool = await startLocalServer(async (_request, response) => {
+      calls++
+      most = Math.max(most, ++atOnce)
+      await gate
+      atOnce--
+      response.end('done')
+    })
+  })
+  after(async () => {
+    await second.stop()
+    await first.stop()
+    await tool.close()
+  })
+
+  /** An agent whose tool tells how many of its runs are under way at once. */
+  const limited = (max_concurrency: number) => {
+    calls = atOnce = most = 0
+    return newAgent(first, {
+      model: 'builtin/script',
+      script: { rules: [{ call: { tool: 'act' }, reply: 'acted' }] },
+      tools: [{ type: 'http', name: 'act', url: tool.url }],
+      limits: { max_concurrency },
+    })
+  }
+  const invoke = (node: Service, agent: string, headers: Record<string, string> = {}) =>
+    node.call('POST', `/v1/agents/${agent}/invoke`, { body: { message: 'go' }, headers })
+  const placesTaken = async () =>
+    (await first.app.parts.storage.db.selectFrom('places').select('slot').execute()).length
+
+  test('holds for both together, whatever comes at the same moment', async () => {
+    const agent = await limited(3)
+    for (let round = 0; round < 3; round++) {
+      const { promise, resolve } = Promise.withResolvers<void>()
+      gate = promise
+      const statuses: number[] = []
+      const asked = Array.from({ length: 20 }, async (_, i) => {
+        statuses.push((await invoke(i % 2 ? first : second, agent)).status)
+      })
+      await until('all but three are refused', () => statuses.length === 17)
+      assert.deepEqual(new Set(statuses), new Set([429]))
+      resolve()
+      await Promise.all(asked)
+      assert.deepEqual(statuses.slice(17), [200, 200, 200])
+    }
+    assert.deepEqual([calls, most], [9, 3])
+  })
+
+  test('a place is free for either node as soon as its run is answered', async () => {
+    const agent = await limited(1)
+    for (let i = 0; i < 6; i++) assert.equal((await invoke(i % 2 ? first : second, agent)).status, 200)
+    assert.equal(await placesTaken(), 0)
+  })
+
+  test('what is queued waits for a place, on whichever node, and all of it runs', async () => {
+    const agent = await limited(2)
+    gate = delay(300)
+    const queued = { Prefer: 'respond-async' }
+    await Promise.all(Array.from({ length: 12 }, (_, i) => invoke(i % 2 ? first : second, agent, queued)))
+    await until('all have run', async () => {
+      const { body } = await first.call('GET', `/v1/agents/${agent}/invocations?status=completed`)
+      return body.pagination.total === 12
+    })
+    assert.deepEqual([calls, most], [12, 2])
+  })
+
+  test('a node that died has its places until its lease ends', async () => {
+    const agent = await limited(1)
+    const { db } = first.app.parts.storage
+    const { seq } = await db.selectFrom('agents').select('seq').where('id', '=', agent).executeTakeFirstOrThrow()
+    const dead = { agent_seq: seq, slot: 1, owner: 'service:dead', lease_until: Date.now() + LEASE_MS }
+    await db.insertInto('places').values(dead).execute()
+    assert.equal((await invoke(second, agent)).status, 429)
+    await later(second, LEASE_MS + 1_000, async () => assert.equal((await invoke(second, agent)).status, 200))
+  })
+
+  test('an agent without a limit does not pay for it', async () => {
+    const agent = await newAgent(first)
+    const answered = async () => assert.equal((await invoke(second, agent)).status, 200)
+    await until('all is remembered', async () => (await countQueries('postgres', answered)) === 1)
+  })
+})
