@@ -27,7 +27,7 @@ describe('the house', () => {
     const loaded = [...loadedBy('cli/main.ts', sources)]
     assert.ok(loaded.includes('commander') && loaded.length > 5, 'looked at the right file')
     const ofServer = loaded.filter((file) => ['http', 'storage', 'app', 'main', 'operations'].includes(roomOf(file)))
-    assert.deepEqual([...ofServer, ...loaded.filter((file) => file === 'fastify' || file === 'pg')], [])
+    assert.deepEqual([...ofServer, ...loaded.filter((file) => file === 'node:http' || file === 'pg')], [])
   })
 
   test('the environment is read in the configuration only', () => {
@@ -134,7 +134,6 @@ const text = "import x from './in-a-string.ts'"
     'a slice uses HTTP': ['agents/create-agent.ts', 'http/dialects/moorage.ts'],
     'HTTP knows a slice': ['http/pipeline/pipeline.ts', 'agents/store.ts'],
     'HTTP knows the list of operations': ['http/server/server.ts', 'operations.ts'],
-    'a step of the pipeline speaks the web framework': ['http/pipeline/stages.ts', 'fastify'],
     'the pipeline knows the server': ['http/pipeline/pipeline.ts', 'http/server/front.ts'],
     'a dialect decides who may come in': ['http/dialects/moorage.ts', 'http/pipeline/guards/authorise.ts'],
     'the edge knows a dialect by name': ['http/server/front.ts', 'http/dialects/moorage.ts'],
@@ -147,7 +146,7 @@ const text = "import x from './in-a-string.ts'"
     'security reads the configuration': ['security/tokens/jwt.ts', 'config.ts'],
     'a library uses the house': ['lib/id.ts', 'operation.ts'],
     'a slice builds the app': ['keys/create-key.ts', 'app.ts'],
-    'a slice speaks the web framework': ['agents/create-agent.ts', 'fastify'],
+    'a slice speaks HTTP': ['agents/create-agent.ts', 'node:http'],
     'a store drives PostgreSQL': ['agents/store.ts', 'pg'],
     'a store drives SQLite': ['keys/store.ts', 'node:sqlite'],
     'a slice has its own Redis': ['logs/store.ts', 'ioredis'],
@@ -168,7 +167,7 @@ const text = "import x from './in-a-string.ts'"
       ['invocations/invoke-agent.ts', 'agents/store.ts'],
       ['keys/create-key.ts', 'agents/agent.ts'],
       ['agents/store.ts', 'storage/database.ts'],
-      ['http/server/server.ts', 'fastify'],
+      ['http/server/server.ts', 'node:http'],
       ['http/pipeline/pipeline.ts', 'http/dialects/dialect.ts'],
       ['http/dialects/dialects.ts', 'http/dialects/moorage.ts'],
       ['storage/postgres/postgres.ts', 'pg'],

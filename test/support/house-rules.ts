@@ -51,7 +51,7 @@ const DIALECTS_FACE = new Set(['dialect.ts', 'dialects.ts'])
 
 /** One door for each outside thing. */
 const DOORS: Record<string, RegExp> = {
-  fastify: /^http\/server\//,
+  'node:http': /^http\//,
   pg: /^storage\/(postgres\/(postgres|change-listener)|inspect)\.ts$/,
   'node:sqlite': /^storage\/(sqlite\/(sqlite-worker|sqlite-messages|executor|lock)|inspect|sqlite-copy)\.ts$/,
   ioredis: /^(app|security\/limits\/rate-limiter|cli\/commands\/service\/examine)\.ts$/,

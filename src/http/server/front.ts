@@ -1,4 +1,4 @@
-import type { FastifyContextConfig, FastifyRequest } from 'fastify'
+import type { IncomingMessage } from 'node:http'
 import { withValue } from '../../lib/with-value.ts'
 import { type IpList, ipList } from '../../security/ip-list.ts'
 import type { Route } from '../dialects/dialect.ts'
@@ -9,24 +9,10 @@ import { isPreflight } from '../pipeline/guards/cors.ts'
 import { promiseHttps } from '../pipeline/guards/pass-gate.ts'
 import { type Pipeline, pipeline } from '../pipeline/pipeline.ts'
 import type { Admitted, Arrived, PathParams } from '../pipeline/stages.ts'
+import type { Endpoint } from './endpoint.ts'
 import { RequestLog } from './request-log.ts'
 import { routeCheck } from './require-route.ts'
 import { checkBodyHeaders, checkTransport } from './transport.ts'
-
-declare module 'fastify' {
-  interface FastifyRequest {
-    arrived: Arrived
-    /** Set for the handler of a route: the steps before it have admitted the request. */
-    admitted: Admitted
-  }
-  interface FastifyContextConfig {
-    route?: Route
-    /** The route answers without a key. */
-    open?: boolean
-    /** The route answers whatever the settings say, because a health check must always reach it. */
-    probe?: boolean
-  }
-}
 
 /** What the server keeps and uses for every request. */
 export type Front = {
@@ -52,22 +38,25 @@ export function openFront(edge: Edge): Front {
 }
 
 /** Makes the first stage of a request, before anything is known about it. */
-export function arrive({ edge, trusted }: Front, request: FastifyRequest, route: Route | undefined): Arrived {
+export function arrive(
+  { edge, trusted }: Front,
+  message: IncomingMessage,
+  { path, query }: { path: string; query: string },
+  found: { route: Route | undefined; params: PathParams },
+): Arrived {
   const { newId, now } = edge.parts
-  const { raw: message, params } = request
-  const target = message.url ?? '/'
-  const mark = target.indexOf('?')
+  const { route, params } = found
   const request_id = newId('req', now())
   const dialect = route?.dialect ?? dialects[0]
   const arrived: Arrived = {
     message,
     dialect,
     route,
-    params: params as PathParams,
+    params,
     request_id,
     started: performance.now(),
-    path: mark < 0 ? target : target.slice(0, mark),
-    query: mark < 0 ? '' : target.slice(mark + 1),
+    path,
+    query,
     headers: dialect.headers(request_id),
     secure: isSecure(message, trusted),
     address: message.socket.remoteAddress ?? '',
@@ -80,27 +69,31 @@ export function arrive({ edge, trusted }: Front, request: FastifyRequest, route:
 }
 
 /**
- * Takes a request through the steps that come before its body. The route says which steps those are. Throws or rejects
- * when the request is refused. Returns a promise only when it has to wait, because most requests do not.
+ * Takes a request through the steps that come before its body. The endpoint says which steps those are. Throws or
+ * rejects when the request is refused. Undefined when it is for a page. Returns a promise only when it has to wait,
+ * because most requests do not.
  */
-export function letIn(front: Front, request: FastifyRequest, config: FastifyContextConfig): void | Promise<void> {
-  const arrived = arrive(front, request, config.route)
-  request.arrived = arrived
+export function letIn(
+  front: Front,
+  arrived: Arrived,
+  { open, probe }: Endpoint,
+): Admitted | undefined | Promise<Admitted | undefined> {
   checkTransport(arrived)
-  if (config.probe) return
-  const entering = front.steps.enter(arrived)
-  if (config.open) return entering
-  return withValue(entering, () => admit(front, request, arrived))
+  if (probe) return undefined
+  return withValue(front.steps.enter(arrived), () => (open ? undefined : admit(front, arrived)))
 }
 
-function admit({ steps, requireRoute }: Front, request: FastifyRequest, arrived: Arrived): void | Promise<void> {
+function admit({ steps, requireRoute }: Front, arrived: Arrived): Admitted | undefined | Promise<Admitted | undefined> {
   // A preflight carries no key. A preflight that is not granted needs a key, like every other request.
-  if (isPreflight(arrived)) return checkBodyHeaders(arrived)
+  if (isPreflight(arrived)) {
+    checkBodyHeaders(arrived)
+    return undefined
+  }
   return withValue(steps.authenticate(arrived), (known) =>
     withValue(steps.count(known), () =>
       withValue(steps.authorise(known, requireRoute(arrived), arrived.params), (admitted) => {
-        request.admitted = admitted
         checkBodyHeaders(arrived)
+        return admitted
       }),
     ),
   )

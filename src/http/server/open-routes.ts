@@ -1,8 +1,10 @@
-import type { FastifyContextConfig, FastifyInstance, FastifyReply } from 'fastify'
+import type { ServerResponse } from 'node:http'
 import type { Operation } from '../../operation.ts'
 import { openApiDocument } from '../reference/openapi.ts'
 import type { OpenApi } from '../reference/openapi-document.ts'
 import { referencePages } from '../reference/reference.ts'
+import type { Endpoint } from './endpoint.ts'
+import type { Router } from './router.ts'
 
 /** The paths that answer GET and HEAD without a key. */
 export const OPEN_PATHS = [
@@ -34,22 +36,18 @@ const WELCOME: ServedPage = {
  * undefined.
  */
 export function addOpenRoutes(
-  app: FastifyInstance,
+  endpoints: Router<Endpoint>,
   operations: readonly Operation[],
   unready: () => Promise<string | undefined>,
 ): void {
-  const add = (url: string, config: FastifyContextConfig, answer: () => ServedPage | Promise<ServedPage>) => {
-    app.route({
-      method: ['GET', 'HEAD'],
-      url,
-      config,
-      handler: async (request, reply) => sendPage(reply, request.arrived.headers, await answer()),
-    })
+  const add = (path: string, who: Endpoint, answer: () => ServedPage | Promise<ServedPage>) => {
+    const page: Endpoint['page'] = async ({ headers }, response) => sendPage(response, headers, await answer())
+    for (const method of ['GET', 'HEAD']) endpoints.add(method, path, { ...who, page })
   }
-  const addDocument = (url: string, headers: Record<string, string>, body: () => string) => {
+  const addDocument = (path: string, headers: Record<string, string>, body: () => string) => {
     // The page is made at the first request for it, so that the service starts quickly.
     let made: ServedPage | undefined
-    add(url, { open: true }, () => (made ??= { status: 200, headers, body: Buffer.from(body()) }))
+    add(path, { open: true }, () => (made ??= { status: 200, headers, body: Buffer.from(body()) }))
   }
 
   // The liveness check does not touch the database: to restart this process would not repair a database that is gone.
@@ -71,18 +69,21 @@ function json(status: number, body: Record<string, string>): ServedPage {
 }
 
 /** Sends the body slice by slice as the client reads it. A client that does not read holds one slice in memory. */
-function sendPage(reply: FastifyReply, standard: Record<string, string>, { status, headers, body }: ServedPage): void {
-  const { raw } = reply.hijack()
-  raw.writeHead(status, { ...standard, ...headers, 'Content-Length': body.length })
+function sendPage(
+  response: ServerResponse,
+  standard: Record<string, string>,
+  { status, headers, body }: ServedPage,
+): void {
+  response.writeHead(status, { ...standard, ...headers, 'Content-Length': body.length })
   let sent = 0
   const sendMore = () => {
     while (sent < body.length) {
-      const hasRoom = raw.write(body.subarray(sent, sent + SLICE))
+      const hasRoom = response.write(body.subarray(sent, sent + SLICE))
       sent += SLICE
       if (!hasRoom) return
     }
-    raw.end()
+    response.end()
   }
-  raw.on('drain', sendMore)
+  response.on('drain', sendMore)
   sendMore()
 }

@@ -1,5 +1,4 @@
 import type { Socket } from 'node:net'
-import type { FastifyRequest } from 'fastify'
 import type { Logger } from '../../lib/log.ts'
 import type { Telemetry } from '../../telemetry/telemetry.ts'
 import type { Arrived } from '../pipeline/stages.ts'
@@ -28,11 +27,11 @@ export class RequestLog {
   }
 
   /** Logs the path of the operation, and never the query: it may hold what people typed. */
-  answered({ method, arrived }: FastifyRequest, status: number): void {
-    const { request_id, route, path, started, trace } = arrived
+  answered(arrived: Arrived, status: number): void {
+    const { request_id, message, route, path, started, trace } = arrived
     const line = {
       request_id,
-      method,
+      method: message.method,
       path: route?.path ?? path.slice(0, 200),
       status,
       ms: Math.round((performance.now() - started) * 10) / 10,

@@ -14,8 +14,7 @@ export function routeCheck(routes: readonly Route[]): (arrived: Arrived) => Rout
     pattern: new RegExp(`^${path.replaceAll(/\{\w+\}/g, '[^/]+')}$`),
   }))
   return ({ route, path }) => {
-    // The router accepts an empty last segment as a parameter; we do not.
-    if (route && !path.endsWith('/')) return route
+    if (route) return route
     const allowed = paths.filter(({ pattern }) => pattern.test(path)).map(({ method }) => method)
     if (allowed.length > 0) {
       const Allow = [...new Set(allowed)].join(', ')

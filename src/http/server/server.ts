@@ -1,20 +1,25 @@
-import type { Server as HttpServer } from 'node:http'
+import type { Server as HttpServer, IncomingMessage, ServerResponse } from 'node:http'
 import type { Server as HttpsServer } from 'node:https'
 import type { Socket } from 'node:net'
-import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
-import { ApiError } from '../../errors.ts'
+import type { ApiError } from '../../errors.ts'
+import { withValue } from '../../lib/with-value.ts'
 import type { Edge } from '../pipeline/edge.ts'
 import { preflightAnswer } from '../pipeline/guards/cors.ts'
-import { answerRaw, connectRefusal, HEADER_BYTES, parserError } from './connections/broken-request.ts'
+import type { Admitted, Arrived } from '../pipeline/stages.ts'
+import { answerRaw, connectRefusal, parserError } from './connections/broken-request.ts'
 import { Connections } from './connections/connections.ts'
 import { createHttpServer, listen } from './connections/http-server.ts'
 import { reloadTls } from './connections/tls.ts'
 import { together } from './connections/together.ts'
-import { type Front, letIn, openFront } from './front.ts'
+import type { Endpoint } from './endpoint.ts'
+import { arrive, type Front, letIn, openFront } from './front.ts'
 import { addOpenRoutes } from './open-routes.ts'
+import { readBytes } from './read-bytes.ts'
 import { answerFailure } from './replies/answer-failure.ts'
 import { answerRequest } from './replies/answer-request.ts'
-import { sendRaw } from './replies/send.ts'
+import { send } from './replies/send.ts'
+import { type FoundPath, Router } from './router.ts'
+import { badTarget } from './transport.ts'
 
 export type Server = {
   /** Resolves with the service's address. */
@@ -33,96 +38,77 @@ export function createServer(edge: Edge, store: Health): Server {
   const { tls, stallTimeout } = config.server
   const front = openFront(edge)
   const connections = new Connections((socket) => front.requests.flood(socket))
-  const app = createRouter(front, connections)
-  addRoutes(app, front)
-  addPreflight(app, front)
-  addOpenRoutes(app, edge.operations, async () =>
+  const endpoints = new Router<Endpoint>()
+  for (const route of front.routes) endpoints.add(route.method, route.path, { route })
+  addOpenRoutes(endpoints, edge.operations, async () =>
     connections.closing ? 'the service is stopping' : await store.problem(),
   )
+  const handle = requestHandler(front, endpoints)
+  const server = createHttpServer(config.server, connections.oneAtATime(together(handle)))
 
-  connections.watch(app.server, stallTimeout)
-  app.server.on('connect', (_request, socket: Socket) => refuse(front, connections, socket, connectRefusal()))
-  const stopReloading = tls ? reloadTls(app.server as HttpServer & HttpsServer, tls, log) : () => {}
+  connections.watch(server, stallTimeout)
+  server.on('connect', (_request, socket: Socket) => refuse(front, connections, socket, connectRefusal()))
+  server.on('clientError', (error: NodeJS.ErrnoException, socket: Socket) => {
+    if (error.code === 'ECONNRESET') socket.destroy()
+    else refuse(front, connections, socket, parserError(error))
+  })
+  const stopReloading = tls ? reloadTls(server as HttpServer & HttpsServer, tls, log) : () => {}
   return {
-    async listen() {
-      await app.ready()
-      return listen(app.server, config.server)
-    },
+    listen: () => listen(server, config.server),
     beginClosing: () => connections.beginClosing(),
     async close(patience) {
       stopReloading()
-      await connections.close(app.server, patience)
-      await app.close()
+      await connections.close(server, patience)
     },
   }
 }
 
-/** Fastify finds the route and reads the body. We do everything else. */
-function createRouter(front: Front, connections: Connections): FastifyInstance {
-  const { config } = front.edge.parts
-  const fail = (error: unknown, request: FastifyRequest, reply: FastifyReply) =>
-    answerFailure(front, error, request, reply)
-  const app = Fastify({
-    logger: false,
-    bodyLimit: config.limits.body,
-    exposeHeadRoutes: false,
-    return503OnClosing: false,
-    routerOptions: { maxParamLength: HEADER_BYTES, querystringParser: () => ({}) },
-    serverFactory: (handle) => createHttpServer(config.server, connections.oneAtATime(together(handle))),
-    clientErrorHandler: (error, socket) => {
-      if (error.code === 'ECONNRESET') socket.destroy()
-      else refuse(front, connections, socket, parserError(error))
-    },
-    frameworkErrors: (error, request, reply) => fail(error, request as FastifyRequest, reply as FastifyReply),
-  })
-  // Bodies arrive as bytes; the pipeline parses them strictly.
-  app.removeAllContentTypeParsers()
-  app.addContentTypeParser('application/json', { parseAs: 'buffer' }, (_request, body, done) => done(null, body))
-  app.decorateRequest('arrived')
-  app.decorateRequest('admitted')
-  app.setErrorHandler(fail)
-  // This is not reached: the steps before the body refuse every request to an unknown path or method.
-  app.setNotFoundHandler(() => {
-    throw new ApiError('not_found', 'No such path')
-  })
-  // Fastify waits for a promise if the hook returns one, and for `done` otherwise.
-  app.addHook('onRequest', (request, _reply, done) => {
-    let pending: void | Promise<void>
+/** Takes a request from its first line to its reply. */
+function requestHandler(front: Front, endpoints: Router<Endpoint>) {
+  const { limits } = front.edge.parts.config
+  // On an unknown path or method, the steps before the body refuse the request.
+  const nowhere: Endpoint = {}
+  // Browsers ask beforehand what a page may do, on any path. What is not granted is refused by the same steps.
+  const answerPreflight = preflightAnswer(front.routes)
+  const preflight: Endpoint = {
+    page: (arrived, response) => send(response, arrived.headers, answerPreflight(arrived)),
+  }
+
+  const answer = (admitted: Admitted | undefined, { page }: Endpoint, arrived: Arrived, response: ServerResponse) => {
+    if (!admitted) return page?.(arrived, response)
+    const bytes = readBytes(arrived.message, limits.body)
+    return withValue(bytes, (body) => answerRequest(front, admitted, body, response))
+  }
+
+  return (message: IncomingMessage, response: ServerResponse): void => {
+    const { method = '' } = message
+    const target = targetOf(message)
+    let found: FoundPath<Endpoint> | undefined
+    let malformed: unknown
     try {
-      // Fastify makes these options anew each time they are read.
-      pending = letIn(front, request, request.routeOptions.config)
+      found = endpoints.find(method, target.path)
     } catch (error) {
-      return done(error instanceof Error ? error : new Error('refused', { cause: error }))
+      malformed = error
     }
-    if (pending) return pending
-    done()
-  })
-  if (front.requests.all) {
-    app.addHook('onResponse', (request, reply, done) => {
-      front.requests.answered(request, reply.statusCode)
-      done()
-    })
-  }
-  return app
-}
-
-function addRoutes(app: FastifyInstance, front: Front): void {
-  for (const route of front.routes) {
-    app.route({
-      method: route.method,
-      url: route.path.replaceAll(/\{(\w+)\}/g, ':$1'),
-      config: { route },
-      handler(request, reply) {
-        answerRequest(front, request, reply).catch((error: unknown) => answerFailure(front, error, request, reply))
-      },
-    })
+    const endpoint = found?.value ?? (method === 'OPTIONS' ? preflight : nowhere)
+    const arrived = arrive(front, message, target, { route: endpoint.route, params: found?.params ?? {} })
+    if (front.requests.all) response.on('finish', () => front.requests.answered(arrived, response.statusCode))
+    const fail = (error: unknown) => answerFailure(front, error, arrived, response)
+    if (malformed) return fail(badTarget())
+    try {
+      const pending = withValue(letIn(front, arrived, endpoint), (admitted) =>
+        answer(admitted, endpoint, arrived, response),
+      )
+      if (pending) pending.catch(fail)
+    } catch (error) {
+      fail(error)
+    }
   }
 }
 
-/** Answers the preflight requests of browsers that were granted. The steps before have refused the others. */
-function addPreflight(app: FastifyInstance, { routes }: Front): void {
-  const answer = preflightAnswer(routes)
-  app.options('*', ({ arrived }, reply) => sendRaw(reply, arrived.headers, answer(arrived)))
+function targetOf({ url = '/' }: IncomingMessage): { path: string; query: string } {
+  const mark = url.indexOf('?')
+  return mark < 0 ? { path: url, query: '' } : { path: url.slice(0, mark), query: url.slice(mark + 1) }
 }
 
 /** Answers requests that the router never sees, because Node could not read them or does not hand them on. */

@@ -35,7 +35,7 @@ export function checkTransport({ message, path, query }: Arrived): void {
     throw badRequest('The only Transfer-Encoding that is understood is chunked')
   }
   if (!path.startsWith('/') || path.includes('#') || path.includes('%00') || query.includes('%00')) {
-    throw badRequest('The request target is not a valid path')
+    throw badTarget()
   }
   if (query !== '' && KEY_IN_URL.test(query)) {
     throw badRequest('Never send a key in the URL: send it as Authorization: Bearer <key>')
@@ -54,8 +54,12 @@ export function checkBodyHeaders({ message: { headers } }: Arrived): void {
   }
 }
 
-function hasBody(headers: IncomingHttpHeaders): boolean {
+export function hasBody(headers: IncomingHttpHeaders): boolean {
   return headers['transfer-encoding'] !== undefined || (headers['content-length'] ?? '0') !== '0'
+}
+
+export function badTarget(): ApiError {
+  return badRequest('The request target is not a valid path')
 }
 
 function badRequest(message: string): ApiError {

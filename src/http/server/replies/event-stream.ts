@@ -1,70 +1,94 @@
 import type { ServerResponse } from 'node:http'
-import type { FastifyReply } from 'fastify'
 import type { StreamEvent } from '../../../runtime/transcript.ts'
 import type { Dialect } from '../../dialects/dialect.ts'
 
 const PING_MS = 15_000
+/** As much text as one write takes. */
+const WRITE_CHARACTERS = 16_384
 
 /**
  * Server-sent events. The head is sent with the first event, so that an error before it is answered with its own
- * status. Events that a slow client has not read yet are kept as the shared objects that everybody who follows the same
- * run gets.
+ * status. What is sent within one turn of the event loop leaves in one write. Events that a slow client has not read yet
+ * are kept as the shared objects that everybody who follows the same run gets.
  */
 export class EventStream {
-  readonly #reply: FastifyReply
-  readonly #raw: ServerResponse
+  readonly #response: ServerResponse
   readonly #headers: Record<string, string>
   readonly #dialect: Dialect
-  readonly #waiting: StreamEvent[] = []
+  #waiting: StreamEvent[] = []
   #ping: NodeJS.Timeout | undefined
+  #opened = false
   #ended = false
+  #isDue = false
 
-  constructor(reply: FastifyReply, headers: Record<string, string>, dialect: Dialect) {
-    this.#reply = reply
-    this.#raw = reply.raw
+  constructor(response: ServerResponse, headers: Record<string, string>, dialect: Dialect) {
+    this.#response = response
     this.#headers = headers
     this.#dialect = dialect
   }
 
   /** Whether the head was sent. Before that, an error is an ordinary reply. */
   get opened(): boolean {
-    return this.#ping !== undefined
+    return this.#opened
   }
 
   /** Sends the head now rather than with the first event. */
   open(): void {
-    if (this.#ping) return
-    const raw = this.#raw
-    this.#reply.hijack()
-    raw.writeHead(200, {
-      ...this.#headers,
-      'Content-Type': 'text/event-stream; charset=utf-8',
-      'X-Accel-Buffering': 'no',
-    })
-    raw.flushHeaders()
-    raw.on('drain', () => this.#writeWaiting())
-    this.#ping = setInterval(() => raw.writableNeedDrain || raw.write(': ping\n\n'), PING_MS)
-    raw.once('close', () => clearInterval(this.#ping))
+    if (this.#opened) return
+    this.#opened = true
+    const response = this.#response
+    response.writeHead(
+      200,
+      Object.assign(this.#headers, {
+        'Content-Type': 'text/event-stream; charset=utf-8',
+        'X-Accel-Buffering': 'no',
+      }),
+    )
+    response.on('drain', () => this.#writeWaiting())
+    response.once('close', () => clearInterval(this.#ping))
+    this.#writeSoon()
   }
 
   send(event: StreamEvent): void {
     this.open()
     this.#waiting.push(event)
-    this.#writeWaiting()
+    this.#writeSoon()
   }
 
   end(): void {
-    clearInterval(this.#ping)
     this.#ended = true
-    this.#writeWaiting()
+    this.#writeSoon()
+  }
+
+  #writeSoon(): void {
+    if (this.#isDue) return
+    this.#isDue = true
+    process.nextTick(() => {
+      this.#isDue = false
+      this.#writeWaiting()
+    })
   }
 
   #writeWaiting(): void {
-    const raw = this.#raw
-    if (raw.destroyed) return
-    while (this.#waiting.length > 0 && !raw.writableNeedDrain) {
-      raw.write(this.#dialect.event(this.#waiting.shift() as StreamEvent))
+    const response = this.#response
+    if (response.destroyed || response.writableEnded) return
+    let written = 0
+    let text = ''
+    while (written < this.#waiting.length && !response.writableNeedDrain) {
+      text += this.#dialect.event(this.#waiting[written++] as StreamEvent)
+      if (text.length < WRITE_CHARACTERS && written < this.#waiting.length) continue
+      if (this.#ended && written === this.#waiting.length) break
+      response.write(text)
+      text = ''
     }
-    if (this.#ended && this.#waiting.length === 0) raw.end()
+    this.#waiting = this.#waiting.slice(written)
+    if (this.#ended && this.#waiting.length === 0) {
+      clearInterval(this.#ping)
+      response.end(text)
+      return
+    }
+    if (written === 0 && !response.writableNeedDrain) response.flushHeaders()
+    // A stream that lasts is kept alive.
+    this.#ping ??= setInterval(() => response.writableNeedDrain || response.write(': ping\n\n'), PING_MS)
   }
 }

@@ -1,0 +1,39 @@
+import type { IncomingMessage } from 'node:http'
+import { ApiError } from '../../errors.ts'
+import { hasBody } from './transport.ts'
+
+/**
+ * The bytes of a request's body; undefined when it has none, and of a GET. Most requests are whole when they are
+ * handled: then there is nothing to wait for.
+ */
+export function readBytes(message: IncomingMessage, limit: number): Buffer | undefined | Promise<Buffer> {
+  const { method, headers } = message
+  if (method === 'GET' || method === 'HEAD' || !hasBody(headers)) return undefined
+  if (headers['content-type'] === undefined) {
+    throw new ApiError('unsupported_media_type', 'Send the body as application/json')
+  }
+  if (Number(headers['content-length'] ?? 0) > limit) throw tooLarge()
+  if (!message.complete) return gather(message, limit)
+  if (message.readableLength > limit) throw tooLarge()
+  const chunks: Buffer[] = []
+  while (message.readableLength > 0) chunks.push(message.read() as Buffer)
+  return chunks.length === 1 ? chunks[0] : Buffer.concat(chunks)
+}
+
+function gather(message: IncomingMessage, limit: number): Promise<Buffer> {
+  return new Promise((resolve, reject) => {
+    const chunks: Buffer[] = []
+    let size = 0
+    message.on('data', (chunk: Buffer) => {
+      size += chunk.length
+      if (size > limit) reject(tooLarge())
+      else chunks.push(chunk)
+    })
+    message.once('end', () => resolve(Buffer.concat(chunks)))
+    message.once('error', reject)
+  })
+}
+
+function tooLarge(): ApiError {
+  return new ApiError('payload_too_large', 'The body is too large')
+}

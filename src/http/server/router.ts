@@ -1,0 +1,71 @@
+import type { PathParams } from '../pipeline/stages.ts'
+
+export type FoundPath<T> = { value: T; params: PathParams }
+
+/** What a path leads to, and the names of its parameters. */
+type PathEnd<T> = { value: T; names: string[] }
+
+/** What may come next on a path, and what ends here, by method. */
+type Branch<T> = {
+  words: Map<string, Branch<T>>
+  parameter: Branch<T> | undefined
+  ends: Map<string, PathEnd<T>>
+}
+
+/** Finds what was added under a method and a path. A word of a path wins over a parameter. */
+export class Router<T> {
+  readonly #root: Branch<T> = newBranch()
+
+  /** Parameters stand in braces: `/v1/agents/{agent_id}`. */
+  add(method: string, path: string, value: T): void {
+    const names: string[] = []
+    let branch = this.#root
+    for (const word of path.split('/')) {
+      const name = /^\{(\w+)\}$/.exec(word)?.[1]
+      if (name === undefined) {
+        const next = branch.words.get(word) ?? newBranch<T>()
+        branch.words.set(word, next)
+        branch = next
+      } else {
+        names.push(name)
+        branch = branch.parameter ??= newBranch()
+      }
+    }
+    branch.ends.set(method, { value, names })
+  }
+
+  /** Undefined for an unknown path or method. Throws a URIError for an escape that is none. */
+  find(method: string, path: string): FoundPath<T> | undefined {
+    const words = path.split('/')
+    if (path.includes('%')) for (let i = 0; i < words.length; i++) words[i] = decodeURIComponent(words[i] as string)
+    const values: string[] = []
+    const end = search(this.#root, method, words, 0, values)
+    if (!end) return undefined
+    const params: Record<string, string> = {}
+    for (const [i, name] of end.names.entries()) params[name] = values[i] as string
+    return { value: end.value, params }
+  }
+}
+
+function newBranch<T>(): Branch<T> {
+  return { words: new Map(), parameter: undefined, ends: new Map() }
+}
+
+/** Leaves the values of the parameters in `values`. */
+function search<T>(
+  branch: Branch<T>,
+  method: string,
+  words: string[],
+  at: number,
+  values: string[],
+): PathEnd<T> | undefined {
+  const word = words[at]
+  if (word === undefined) return branch.ends.get(method)
+  const next = branch.words.get(word)
+  const found = next && search(next, method, words, at + 1, values)
+  if (found || !branch.parameter || word === '') return found
+  values.push(word)
+  const below = search(branch.parameter, method, words, at + 1, values)
+  if (!below) values.pop()
+  return below
+}
