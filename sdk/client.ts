@@ -157,7 +157,7 @@ export function createClient(options: ClientOptions) {
       list: (query?: ListQuery<'listAuditLog'>, o?: Options) => list('listAuditLog', { query }, o),
       head: (o?: Options) => call('getAuditHead', {}, o),
     },
-    /** What the node that answers counts of itself. */
+    /** The telemetry of the node that answers. */
     telemetry: {
       get: (o?: Options) => call('getTelemetry', {}, o),
     },

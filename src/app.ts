@@ -192,7 +192,7 @@ export async function startApp(config: Config, overrides: Overrides = {}): Promi
   const { drainDelay, drainTimeout } = config.server
   const { lingerMs = LINGER_MS } = overrides
   opened.defer(async () => {
-    // Whoever sends requests here sees first that it should not, while they are still answered.
+    // Load balancers see first that they should send nothing more, while requests are still answered.
     server.beginClosing()
     await delay(drainDelay)
     beginStop()

@@ -42,8 +42,8 @@ type Declaration<P extends z.ZodObject, Q extends z.ZodObject, B extends z.ZodTy
   /** Takes an Idempotency-Key. */
   idempotent?: boolean
   /**
-   * Whether a request has no effect before what it returns as `Unwritten` is in the journal: it asks nobody outside and
-   * shows nothing. Then its Idempotency-Key is taken in that same commit, and not in one of its own before.
+   * Whether the request has no effect before the `Unwritten` that it returns is in the journal: it calls nothing
+   * outside and shows nothing. Its Idempotency-Key is then claimed in that same commit, and not in an earlier one.
    */
   staysInside?(input: Input<P, Q, B>, context: Context): Promise<boolean>
   /** The reply shows a secret once, so it is stored encrypted for repeated requests. */

@@ -31,7 +31,7 @@ export type Parts = {
   /** For the addresses of webhooks. */
   webhookFetch: GuardedFetch
   live: LiveRuns
-  /** What `live` counts on this node, over all nodes. */
+  /** The places of runs, counted over all nodes. `live` counts those of this node. */
   places: Places
   memo: Memo
   audit: AuditTrail

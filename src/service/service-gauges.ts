@@ -1,7 +1,7 @@
 import type { Parts } from '../operation/parts.ts'
 import { type Backlog, listBacklogs } from './store.ts'
 
-/** What the service knows of itself and its database. The three gauges of the queues share one query. */
+/** Gauges of the service and its database. The three gauges of the queues share one query. */
 export function addServiceGauges({ telemetry, storage, journal, live, now }: Parts): void {
   let reading: Promise<Backlog[]> | undefined
   const backlogs = (valueOf: (backlog: Backlog) => number) => async () => {

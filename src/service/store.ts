@@ -3,7 +3,7 @@ import type { Database } from '../storage/database.ts'
 
 export type Backlog = { queue: 'runs' | 'deliveries' | 'jobs'; waiting: number; leased: number; oldest: number | null }
 
-/** What waits for a node, since when the oldest of it is due, and how much the nodes have in hand. */
+/** How much work waits for a node, since when the oldest of it is due, and how much the nodes are doing. */
 export async function listBacklogs(db: Database, now: number): Promise<Backlog[]> {
   const { rows } = await sql<Backlog>`
     select * from (

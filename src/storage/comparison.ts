@@ -1,24 +1,24 @@
 import type { CompiledQuery } from 'kysely'
 
-/** A vector of unit length that stored ones are compared with; what is wanted of it. */
+/** A vector of unit length to compare stored vectors with, and which results are wanted. */
 export type Comparison = {
   vector: Float32Array
-  /** So many of the nearest. */
+  /** How many of the nearest are wanted. */
   nearest: number
-  /** And these, however far away. */
+  /** Memories whose results are wanted in any case. */
   given: readonly number[]
 }
 
-/** How near a memory's vector is: the cosine, from -1 to 1. */
+/** The cosine of a memory's vector, from -1 to 1. */
 export type Similar = { seq: number; similarity: number }
 
-/** What was wanted, and how many were compared. */
+/** The wanted results, and how many vectors were compared. */
 export type Comparing = { similar: Similar[]; compared: number }
 
-/** Compares the vectors that a select of `seq` and `vector` finds. They stay in the thread that reads them. */
+/** Compares the vectors that a select of `seq` and `vector` finds. The vectors stay in the thread that reads them. */
 export type Compare = (select: CompiledQuery, comparison: Comparison) => Promise<Comparing>
 
-/** Compares vectors one by one, in whatever thread has read them. */
+/** Compares vectors one by one, in the thread that has read them. */
 export class Compared {
   readonly #comparison: Comparison
   readonly #all: Similar[] = []
@@ -42,13 +42,13 @@ export class Compared {
   }
 }
 
-/** What is stored of a vector. */
+/** The bytes of a vector that are stored. */
 export function bytesOf({ buffer, byteOffset, byteLength }: Float32Array): Uint8Array {
   return new Uint8Array(buffer as ArrayBuffer, byteOffset, byteLength)
 }
 
 function floatsOf(bytes: Uint8Array): Float32Array {
-  // A buffer of a pool may lie at an address that floats cannot: then they are copied.
+  // A buffer of Node's pool may not be aligned for floats. Then it is copied.
   const { buffer, byteOffset, byteLength } = bytes.byteOffset % 4 === 0 ? bytes : new Uint8Array(bytes)
   return new Float32Array(buffer as ArrayBuffer, byteOffset, byteLength / 4)
 }

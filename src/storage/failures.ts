@@ -30,7 +30,7 @@ export function isPassing(error: unknown): boolean {
   return CONNECTION_PASSING.test(error.message)
 }
 
-/** Extended result codes: of a primary key, of a unique index. */
+/** Extended result codes: a taken primary key, and a taken value of a unique index. */
 const SQLITE_TAKEN = new Set([1555, 2067])
 const FOREIGN_KEY_VIOLATION = '23503'
 const UNIQUE_VIOLATION = '23505'

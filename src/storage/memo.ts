@@ -14,7 +14,7 @@ export type Memo = <T>(
   subjectsOf?: SubjectsOf<T>,
 ) => T | undefined | Promise<T | undefined>
 
-/** How often memory had the answer, and how often not. */
+/** How often the answer was in memory, and how often not. */
 export type Lookups = { hits: { count: number }; misses: { count: number } }
 
 export function openMemo(

@@ -54,7 +54,7 @@ export type StorageOptions = {
   data: string
   database: {
     url?: string | undefined
-    /** PostgreSQL itself, where `url` leads to a pooler that gives each transaction another connection. */
+    /** The address of PostgreSQL itself, if `url` leads to a pooler that gives each transaction another connection. */
     listenUrl?: string | undefined
     poolSize: number
     /** How long a single read may take. */
@@ -141,7 +141,7 @@ type Opened = {
   close?: () => Promise<void>
 }
 
-/** `ownsSessions`: whether a connection of the pool is always the same one of PostgreSQL. */
+/** `ownsSessions` says whether a connection of the pool is always the same one of PostgreSQL. */
 function openPostgres(options: PostgresOptions, ownsSessions: () => boolean): Opened {
   const pool = openPool(options)
   const vectors = new VectorThread(options)

@@ -2,7 +2,7 @@ import type { Telemetry } from './telemetry.ts'
 
 type Call<Input extends unknown[]> = (...input: Input) => Promise<Response>
 
-/** The same call, counted by what came of it: the first digit of its status, or an error. */
+/** Wraps a call and counts its results: the first digit of the status, or an error. */
 export function countCalls<Input extends unknown[]>(
   call: Call<Input>,
   kind: string,

@@ -1,4 +1,7 @@
-/** One number of an instrument. Its name is the instrument's, with `_bucket`, `_sum` or `_count` behind that of a histogram. */
+/**
+ * One number of an instrument. Its name is the instrument's name; that of a histogram also has `_bucket`, `_sum` or
+ * `_count`.
+ */
 export type Sample = { name: string; labels: Record<string, string>; value: number }
 
 export type Reading = {
@@ -10,7 +13,7 @@ export type Reading = {
 
 export type Cell = { readonly values: readonly string[]; count: number }
 
-/** Counts what happens. Each combination of label values has a number of its own, so their number must be small. */
+/** Counts events. Each combination of label values has its own number, so there must be few combinations. */
 export class Counter {
   readonly #name: string
   readonly #help: string
@@ -27,7 +30,7 @@ export class Counter {
     this.cell(...values).count += count
   }
 
-  /** The number of these label values, for those who count often. */
+  /** The number for these label values, for code that counts often. */
   cell(...values: string[]): Cell {
     const key = values.join('\n')
     let cell = this.#cells.get(key)
@@ -51,11 +54,11 @@ export class Counter {
 
 type Distribution = { values: string[]; counts: number[]; sum: number }
 
-/** Counts how large things are, in buckets. */
+/** Counts sizes, in buckets. */
 export class Buckets {
   readonly #name: string
   readonly #help: string
-  /** The upper ends of the buckets, ascending; one more bucket has no end. */
+  /** The upper limits of the buckets, ascending. The last bucket has no limit. */
   readonly #ends: readonly number[]
   readonly #labels: readonly string[]
   readonly #found = new Map<string, Distribution>()
@@ -80,7 +83,7 @@ export class Buckets {
     distribution.sum += size
   }
 
-  /** As Prometheus has them: each bucket counts everything up to its end. */
+  /** In the form of Prometheus: each bucket counts everything up to its limit. */
   read(): Reading {
     const name = this.#name
     const samples = [...this.#found.values()].flatMap(({ values, counts, sum }) => {

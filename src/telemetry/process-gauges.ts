@@ -3,7 +3,7 @@ import type { Telemetry } from './telemetry.ts'
 
 const QUANTILES = [50, 99, 100]
 
-/** What Node itself knows. The delay of the event loop is measured from the first time somebody asks. */
+/** Gauges of the Node process. The delay of the event loop is measured from the first read on. */
 export function addProcessGauges(telemetry: Telemetry, now: () => number): () => void {
   const started = now() / 1000 - process.uptime()
   let delay: ReturnType<typeof monitorEventLoopDelay> | undefined

@@ -7,7 +7,7 @@ type Labelled = Omit<Sample, 'name'>
 type Gauge = { name: string; help: string; read(): number | Labelled[] | Promise<number | Labelled[]> }
 
 /**
- * What this process counts of itself, for those who operate it. Labels have few values: an operation, a status, a kind;
+ * What this process counts about itself, for its operators. Labels have few values: an operation, a status, a kind;
  * never an agent, a user or a key.
  */
 export class Telemetry {
@@ -32,7 +32,7 @@ export class Telemetry {
   )
   readonly #gauges: Gauge[] = []
 
-  /** Something that is looked up whenever somebody asks. */
+  /** A value that is read whenever somebody asks. */
   gauge(name: string, help: string, read: Gauge['read']): void {
     this.#gauges.push({ name, help, read })
   }
@@ -42,7 +42,7 @@ export class Telemetry {
       .filter((instrument) => instrument instanceof Counter || instrument instanceof Buckets)
       .map((instrument) => instrument.read())
     const gauges = this.#gauges.map(async ({ name, help, read }): Promise<Reading> => {
-      // One that cannot be read now, such as a database that is gone, must not hide the others.
+      // A gauge that cannot be read now, for example because the database is gone, must not hide the others.
       const found = await Promise.resolve()
         .then(read)
         .catch(() => [])

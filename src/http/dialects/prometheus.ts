@@ -3,7 +3,7 @@ import { PROMETHEUS_TYPE, prometheusText } from '../../telemetry/prometheus-text
 import type { Dialect } from './dialect.ts'
 import { moorage } from './moorage.ts'
 
-/** What Prometheus asks for: the telemetry of this node as text, with a key that may manage. */
+/** The dialect of Prometheus: the telemetry of this node as text, for a key that may manage. */
 export const prometheus: Dialect = {
   ...moorage,
   name: 'prometheus',

@@ -24,7 +24,9 @@ export type Repeatable = {
   fingerprint: string
   /** Its reply is stored encrypted. */
   secret: boolean
-  /** Until its entry is in the journal it has no effect: what it leaves and its claim can be written together. */
+  /**
+   * The request has no effect before its entry is in the journal, so the entry and its claim can be written together.
+   */
   staysInside: boolean
 }
 
@@ -103,7 +105,10 @@ export function idempotency(options: Options): Idempotency {
     }
   }
 
-  /** Claims the key with the commit of what the run leaves. Returns undefined when the key was taken: nothing is written. */
+  /**
+   * Claims the key in the same commit as what the run leaves. Returns undefined when the key is taken; then nothing is
+   * written.
+   */
   const runUnclaimed = async (
     lease: Lease,
     { fingerprint: print, secret }: Repeatable,
@@ -127,7 +132,7 @@ export function idempotency(options: Options): Idempotency {
     }
   }
 
-  /** Retries on this node wait for the run from now on; returns the way to tell them that it has ended. */
+  /** From now on retries on this node wait for the run. Returns the function that tells them that it has ended. */
   function begin(lease: Lease, print: string, isStored: boolean): () => void {
     const id = JSON.stringify(lease.key)
     const { promise: ended, resolve } = Promise.withResolvers<void>()
@@ -153,7 +158,7 @@ export function idempotency(options: Options): Idempotency {
         if (!known) {
           const time = now()
           const lease = { key: [scope, key], owner: `${node}:${++claimed}`, until: time + leaseMs }
-          // A key that was met here is likely taken: to run in vain costs more than to look.
+          // A key that was used here before is probably taken. To run in vain would cost more than to look it up.
           if (request.staysInside && met.add(id)) {
             const reply = await runUnclaimed(lease, request, run)
             if (reply) return reply
@@ -187,12 +192,12 @@ export function idempotency(options: Options): Idempotency {
   }
 }
 
-/** The keys that were met lately: at least the last 5,000. */
+/** The keys that were used here lately: at least the last 5,000. */
 class MetKeys {
   #young = new Set<string>()
   #old = new Set<string>()
 
-  /** False when it was there already. */
+  /** Returns false when the key is known already. */
   add(id: string): boolean {
     if (this.#young.has(id) || this.#old.has(id)) return false
     if (this.#young.size >= MET_KEYS) {

@@ -19,7 +19,7 @@ const CONTENT_SECURITY_POLICY = [
 
 const asset = (name: string) => readFileSync(new URL(name, import.meta.url), 'utf8')
 
-/** The API reference and what belongs to it. The document is asked for when a page that shows it is. */
+/** The API reference and its files. The document is made when a page that shows it is first asked for. */
 export function referencePages(document: () => OpenApi): OpenPage[] {
   return [
     {

@@ -2,13 +2,13 @@ import type { ServerResponse } from 'node:http'
 import type { Route } from '../dialects/dialect.ts'
 import type { Arrived } from '../pipeline/stages.ts'
 
-/** What answers under a method and a path: the operation of a route, or a page that we have at hand. */
+/** What answers under a method and a path: the operation of a route, or a page of the server itself. */
 export type Endpoint = {
   route?: Route
   /** Answers without a key. */
   open?: boolean
   /** Answers whatever the settings say, because a health check must always reach it. */
   probe?: boolean
-  /** Answers what is no operation's. */
+  /** Answers a path that is not an operation. */
   page?(arrived: Arrived, response: ServerResponse): void | Promise<void>
 }

@@ -70,8 +70,8 @@ export function arrive(
 
 /**
  * Takes a request through the steps that come before its body. The endpoint says which steps those are. Throws or
- * rejects when the request is refused. Undefined when it is for a page. Returns a promise only when it has to wait,
- * because most requests do not.
+ * rejects when the request is refused. Returns undefined for a page, and a promise only when it has to wait, because
+ * most requests do not.
  */
 export function letIn(
   front: Front,

@@ -2,7 +2,7 @@ import { createServer } from 'node:http'
 import { PROMETHEUS_TYPE, prometheusText } from '../../telemetry/prometheus-text.ts'
 import type { Telemetry } from '../../telemetry/telemetry.ts'
 
-/** Answers Prometheus on a port of its own, without a key: who can reach it is for the network to decide. */
+/** Answers Prometheus on a port of its own, without a key. The network must decide who can reach that port. */
 export async function openMetricsPort(
   telemetry: Telemetry,
   { host, port }: { host: string; port: number },

@@ -3,8 +3,8 @@ import { ApiError } from '../../errors.ts'
 import { hasBody } from './transport.ts'
 
 /**
- * The bytes of a request's body; undefined when it has none, and of a GET. Most requests are whole when they are
- * handled: then there is nothing to wait for.
+ * The bytes of a request's body. Undefined when it has none, and for a GET. Most requests have arrived completely when
+ * they are handled; then there is nothing to wait for.
  */
 export function readBytes(message: IncomingMessage, limit: number): Buffer | undefined | Promise<Buffer> {
   const { method, headers } = message

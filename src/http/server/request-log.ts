@@ -3,7 +3,7 @@ import type { Logger } from '../../lib/log.ts'
 import type { Telemetry } from '../../telemetry/telemetry.ts'
 import type { Arrived } from '../pipeline/stages.ts'
 
-/** Tells the operator of each request: by a line in the service's own log, and in its telemetry. */
+/** Reports each request to the operator: as a line in the service's own log, and in its telemetry. */
 export class RequestLog {
   readonly #log: Logger
   readonly #telemetry: Telemetry
@@ -19,7 +19,7 @@ export class RequestLog {
     this.all = log.isLevelEnabled('info')
   }
 
-  /** Counts a request whose answer is known and about to be sent. */
+  /** Counts a request whose answer is about to be sent. */
   count({ route, started }: Arrived, status: number): void {
     const operation = route?.operation.id ?? 'none'
     this.#telemetry.requests.add(1, operation, String(status))

@@ -5,14 +5,14 @@ export type FoundPath<T> = { value: T; params: PathParams }
 /** What a path leads to, and the names of its parameters. */
 type PathEnd<T> = { value: T; names: string[] }
 
-/** What may come next on a path, and what ends here, by method. */
+/** What may follow at this point of a path, and what ends here, by method. */
 type Branch<T> = {
   words: Map<string, Branch<T>>
   parameter: Branch<T> | undefined
   ends: Map<string, PathEnd<T>>
 }
 
-/** Finds what was added under a method and a path. A word of a path wins over a parameter. */
+/** Finds what was added under a method and a path. A literal word wins over a parameter. */
 export class Router<T> {
   readonly #root: Branch<T> = newBranch()
 
@@ -34,7 +34,7 @@ export class Router<T> {
     branch.ends.set(method, { value, names })
   }
 
-  /** Undefined for an unknown path or method. Throws a URIError for an escape that is none. */
+  /** Returns undefined for an unknown path or method. Throws a URIError for an invalid escape. */
   find(method: string, path: string): FoundPath<T> | undefined {
     const words = path.split('/')
     if (path.includes('%')) for (let i = 0; i < words.length; i++) words[i] = decodeURIComponent(words[i] as string)
@@ -51,7 +51,7 @@ function newBranch<T>(): Branch<T> {
   return { words: new Map(), parameter: undefined, ends: new Map() }
 }
 
-/** Leaves the values of the parameters in `values`. */
+/** Puts the values of the parameters into `values`. */
 function search<T>(
   branch: Branch<T>,
   method: string,

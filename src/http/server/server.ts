@@ -24,9 +24,9 @@ import { badTarget } from './transport.ts'
 export type Server = {
   /** Resolves with the service's address. */
   listen(): Promise<string>
-  /** From now on not ready, and each reply is the last on its connection; new connections are still served. */
+  /** Reports not ready from now on. Each reply is the last on its connection. New connections are still served. */
   beginClosing(): void
-  /** Takes no new connection; what runs may finish, then the connections close. */
+  /** Takes no new connections, lets running requests finish, then closes the connections. */
   close(patience: { lingerMs: number; drainMs: number }): Promise<void>
 }
 
@@ -68,7 +68,7 @@ function requestHandler(front: Front, endpoints: Router<Endpoint>) {
   const { limits } = front.edge.parts.config
   // On an unknown path or method, the steps before the body refuse the request.
   const nowhere: Endpoint = {}
-  // Browsers ask beforehand what a page may do, on any path. What is not granted is refused by the same steps.
+  // Browsers send a preflight on any path. The same steps refuse one that is not granted.
   const answerPreflight = preflightAnswer(front.routes)
   const preflight: Endpoint = {
     page: (arrived, response) => send(response, arrived.headers, answerPreflight(arrived)),

@@ -87,7 +87,9 @@ export async function listChanged(db: Database, limit: number): Promise<Embeddab
     .execute()
 }
 
-/** Stores vectors. A memory that was removed or changed since its text was read gets none: it is embedded anew. */
+/**
+ * Stores vectors. A memory that was removed or changed since its text was read gets none; it is embedded again later.
+ */
 export async function insertVectors(
   db: Database,
   model: string,
@@ -104,7 +106,7 @@ export async function insertVectors(
           .select(({ val }) => ['seq', val(model).as('model'), val(vector).as('vector')])
           .where('seq', '=', seq)
           .where(embeddedText, '=', content)
-          // Who changes the memory at this moment comes before or after the vector, and sees it then.
+          // Waits for a transaction that is changing the memory at this moment.
           .$if(engineOf(db) === 'postgres', (memory) => memory.forShare()),
       )
       .onConflict((known) => known.column('memory_seq').doUpdateSet({ model, vector }))

@@ -32,7 +32,7 @@ type RowsListener = (rows: Rows) => void
 
 type JournalOptions = {
   backlog: number
-  /** Hears of each batch: how many entries it had and how long it took. */
+  /** Called for each batch, with the number of entries and how long it took. */
   onBatch?: (entries: number, ms: number) => void
 }
 
@@ -99,7 +99,7 @@ export function openJournal(storage: Storage, { backlog, onBatch }: JournalOptio
 
 /** Calls `tell` with the rows once they are on disk. */
 async function flush(storage: Storage, batch: Waiting[], tell: RowsListener, tries = 1): Promise<void> {
-  // Halves, again and again, until the entry that cannot be written is alone.
+  // Splits the batch in halves until the entry that cannot be written is alone.
   const flushHalves = async () => {
     const half = Math.ceil(batch.length / 2)
     await flush(storage, batch.slice(0, half), tell)

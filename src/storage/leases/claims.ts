@@ -79,7 +79,7 @@ const NEW_CLAIMS: BulkTable = {
   columns: ['scope', 'key', 'fingerprint', 'owner', 'lease_until', 'created_at', 'status', 'headers', 'body'],
 }
 
-/** A claim and its answer at once, for the journal. An entry with a key that is taken fails: see `isTaken`. */
+/** A claim together with its answer, for the journal. If the key is taken, the entry fails: see `isTaken`. */
 export function answered(
   { key: [scope = '', key = ''], owner }: Lease,
   fingerprint: string,

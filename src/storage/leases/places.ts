@@ -4,7 +4,7 @@ import type { Database } from '../database.ts'
 import type { Storage } from '../open-storage.ts'
 import { LEASE_MS } from './lease.ts'
 
-/** Nodes that want the same places at the same moment may miss each other's so often. */
+/** Nodes that want the same places at the same moment may collide. So many tries are made. */
 const TRIES = 5
 
 /** The places of agents that may have only so many runs at once, counted over all nodes. */
@@ -28,8 +28,8 @@ type Slot = { agent_seq: number; slot: number }
 type Asked = { run: object; resolve: (has: boolean) => void; reject: (error: unknown) => void }
 
 /**
- * Each place is a row, leased by the node whose run has it: two nodes cannot insert the same one, and the places of a
- * node that died are free when their leases end. What one turn of the event loop asks for is one statement.
+ * Each place is a row, leased by the node whose run has it. Two nodes cannot insert the same row, and the places of a
+ * dead node are free when their leases end. All requests of one pass of the event loop become one statement.
  */
 class SharedPlaces implements Places {
   readonly #db: Database
@@ -100,7 +100,7 @@ class SharedPlaces implements Places {
     return taken
   }
 
-  /** `free` is how many it tried to take. Another node may have been quicker with some of them. */
+  /** `free` is how many places it tried to take. Another node may have taken some of them first. */
   async #tryToTake(agent_seq: number, limit: number, wanted: number): Promise<{ slots: number[]; free: number }> {
     const { node, now } = this.#options
     const time = now()
@@ -127,7 +127,7 @@ class SharedPlaces implements Places {
     return this.#freeing
   }
 
-  /** What cannot be given back now is given back later, or when the lease ends. */
+  /** A place that cannot be given back now is given back later, or when its lease ends. */
   async #free(): Promise<void> {
     const slots = this.#freed
     this.#freed = []

@@ -11,7 +11,7 @@ const PING_MS = 2_500
 const GOODBYE_MS = 500
 /** How long the first echo may take. */
 const ECHO_MS = 3_000
-/** A pooler does not change its mode from one moment to the next. */
+/** How long to wait before trying again behind a pooler: its mode does not change quickly. */
 const DEAF_MS = 30_000
 const ECHO = 'echo '
 
@@ -22,22 +22,22 @@ export type ChangeListener = {
 }
 
 type ListenOptions = {
-  /** Where announcements are made. A pooler may stand in between. */
+  /** The address at which announcements are made. There may be a pooler in between. */
   url: string
-  /** Where this node listens: PostgreSQL itself. */
+  /** The address at which this node listens: PostgreSQL itself. */
   listenUrl: string
   onChange: (announcement: string) => void
-  /** Called when the connection is lost and when it is back: anything may have been missed. */
+  /** Called when the connection is lost and when it is back: announcements may have been missed. */
   onMissed: () => void
-  /** Called when the connection stands and yet nothing arrives on it. */
+  /** Called when the connection works, but no announcement arrives on it. */
   onDeaf: () => void
   pingMs?: number | undefined
 }
 
 /**
- * Hears what other nodes announce. A connection counts once it has heard an echo, which this node sends by another way:
- * behind a pooler that gives each transaction another connection, LISTEN succeeds and nothing ever arrives. A connection
- * that does not answer its pings counts as lost.
+ * Listens to the announcements of other nodes. A connection counts when an echo has arrived on it, which this node
+ * sends over another connection. Behind a pooler that gives each transaction another connection, LISTEN succeeds, but
+ * nothing ever arrives. A connection that does not answer its pings counts as lost.
  */
 export function listen(options: ListenOptions): ChangeListener {
   const { url, listenUrl, onChange, onMissed, onDeaf, pingMs = PING_MS } = options
@@ -112,7 +112,7 @@ function newClient(url: string, queryMs: number): pg.Client {
   })
 }
 
-/** Announces something on a connection of its own: those of the pool may all be busy. */
+/** Announces something over its own connection, because those of the pool may all be busy. */
 async function send(url: string, payload: string): Promise<void> {
   const client = newClient(url, ECHO_MS)
   client.on('error', () => {})

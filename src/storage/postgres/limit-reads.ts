@@ -3,14 +3,14 @@ import type { PostgresPool as KyselyPool, PostgresPoolClient, PostgresQueryResul
 import { ReadTimeoutError } from '../read-limits.ts'
 import type { PostgresClient, PostgresPool } from './postgres.ts'
 
-/** How long the server may take to end a read that it was told to end; then its connection is closed. */
+/** How long the server may take to end a read after it was told to. Then the connection is closed. */
 const OBEY_MS = 2_000
 /** https://www.postgresql.org/docs/current/protocol-message-formats.html#PROTOCOL-MESSAGE-FORMATS-CANCELREQUEST */
 const CANCEL_REQUEST = 80_877_102
 
 /**
- * The pool, with reads outside of transactions ended once they take longer than `readTimeout`. The limit is ours and not a
- * setting of the connection: a pooler between us and the server would give that to others, or refuse it.
+ * The pool, with a time limit for reads outside of transactions. The limit is not a setting of the connection: a pooler
+ * between us and the server would apply it to others too, or refuse it.
  */
 export function limitReads(pool: PostgresPool, readTimeout: number): KyselyPool {
   return {
@@ -60,7 +60,10 @@ class LimitedClient implements PostgresPoolClient {
   }
 }
 
-/** Asks the server to end what the connection runs. If that is over by then, nothing happens: the connection is still ours. */
+/**
+ * Asks the server to end the connection's statement. If it has ended meanwhile, nothing happens, because the connection
+ * is still ours.
+ */
 function cancel({ host, port, processID, secretKey }: PostgresClient): void {
   if (typeof processID !== 'number' || typeof secretKey !== 'number') return
   const message = Buffer.alloc(16)

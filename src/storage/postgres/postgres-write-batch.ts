@@ -42,7 +42,7 @@ export function postgresBatches(pool: PostgresPool, ownsSessions: () => boolean)
 
   return async (db: Database, batch: Batch): Promise<boolean> => {
     const { name, text } = await prepare(db, batch)
-    // Behind a pooler in transaction mode the next connection may not know the name, or know it already.
+    // Behind a pooler in transaction mode, the next connection may not know the name, or may know it already.
     const statement = ownsSessions() ? { name, text } : { text }
     const values = [...batch.endings, ...batch.inserts].map(({ rows }) => toJson(rows))
     const { rows } = await pool.query<{ held: boolean }>({ ...statement, values })

@@ -27,7 +27,7 @@ export type PostgresOptions = {
 }
 
 export type PostgresPool = pg.Pool
-/** The two numbers with which the server may be told to end what the connection runs. */
+/** With these two numbers the server can be told to end the connection's statement. */
 export type PostgresClient = pg.PoolClient & { processID?: number | null; secretKey?: number | null }
 
 export function openPool({ url, poolSize, silentMs = SILENT_MS }: Omit<PostgresOptions, 'readTimeout'>): PostgresPool {
@@ -48,7 +48,7 @@ export function openPool({ url, poolSize, silentMs = SILENT_MS }: Omit<PostgresO
   return pool
 }
 
-/** Gives each row to `hear` as it arrives, and keeps none. */
+/** Calls `hear` with each row as it arrives. No row is kept. */
 export async function hearRows(
   pool: PostgresPool,
   { text, values }: { text: string; values: unknown[] },

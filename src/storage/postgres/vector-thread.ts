@@ -5,14 +5,14 @@ import { ReadersBusyError, ReadTimeoutError } from '../read-limits.ts'
 
 export type VectorWorkerData = { url: string; silentMs?: number | undefined }
 export type VectorRequest = { id: number; text: string; values: unknown[]; comparison: Comparison }
-/** An error crosses as its message and its code. */
+/** An error is sent as its message and its code. */
 export type VectorReply = { id: number; result: Comparing } | { id: number; error: { message: string; code: unknown } }
 
 type Caller = { resolve(result: Comparing): void; reject(error: Error): void; timer: NodeJS.Timeout }
 
 /**
- * Reads vectors from PostgreSQL and compares them in a thread of its own, with a connection of its own: tens of megabytes
- * for one search would hold up the thread that answers HTTP. It starts with the first search that needs it.
+ * Reads vectors from PostgreSQL and compares them, in its own thread and with its own connections: tens of megabytes
+ * for one search would block the thread that answers HTTP. It starts with the first search that needs it.
  */
 export class VectorThread {
   readonly #workerData: VectorWorkerData
@@ -55,7 +55,7 @@ export class VectorThread {
     return worker
   }
 
-  /** The connection ends with its thread, and with it what the server was doing for it. The next search starts another. */
+  /** The connection ends with its thread, and so does its work on the server. The next search starts a new thread. */
   #giveUp(id: number): void {
     this.#take(id)?.reject(new ReadTimeoutError(this.#readTimeout))
     const worker = this.#worker

@@ -102,7 +102,7 @@ export class Executor {
   }
 }
 
-/** Row by row: the vectors of a large scope would fill the thread's memory. */
+/** Compares row by row: the vectors of a large scope would fill the thread's memory. */
 function compareRows(statement: StatementSync, values: SQLInputValue[], comparison: Comparison): SqliteResult {
   const compared = new Compared(comparison)
   for (const { seq, vector } of statement.iterate(...values)) compared.add(seq as number, vector as Uint8Array)

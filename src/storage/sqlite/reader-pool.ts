@@ -5,10 +5,10 @@ import { type Read, Reader } from './reader.ts'
 import type { SqliteStatement } from './sqlite-messages.ts'
 import type { SqliteWatcher } from './sqlite-thread.ts'
 
-/** A read that runs for so long is slow: nobody waits behind it who can go elsewhere. */
+/** A read that runs for so long counts as slow. Reads that wait behind it are given to another thread. */
 const SLOW_MS = 25
 const MOST_READERS = 4
-/** So many statements are known to be slow; the first of them are forgotten. */
+/** How many slow statements are remembered. The oldest are forgotten first. */
 const SLOW_STATEMENTS = 200
 
 type PoolOptions = SqliteWatcher & {
@@ -18,18 +18,18 @@ type PoolOptions = SqliteWatcher & {
 }
 
 /**
- * Threads that read. The first serves all until something slow holds it up; others start when they are needed. A read goes
- * to the thread with least to do, and never has to wait for a slow one: statements that were slow the last time leave
- * one thread to the others, and whatever stands behind one that turns out slow is given to another thread.
+ * The threads that read. The first one serves all reads until a slow one blocks it; others start when they are needed.
+ * A read goes to the thread with the least work, and never has to wait for a slow one. Statements that were slow the
+ * last time leave one thread to the others. Reads behind one that turns out to be slow are given to another thread.
  */
 export class ReaderPool {
   readonly #options: PoolOptions
   readonly #most = Math.max(2, Math.min(MOST_READERS, availableParallelism()))
   readonly #readers: Reader[] = []
-  /** Threads whose read took too long. They end when SQLite lets go of it. */
+  /** Threads whose read took too long. They end when SQLite returns from it. */
   readonly #ending = new Set<Promise<void>>()
   readonly #slowStatements = new Set<string>()
-  /** Slow reads that wait for their turn. */
+  /** Slow reads that wait for a thread. */
   readonly #lane: Read[] = []
   #slowUnderWay = 0
   #watch: NodeJS.Timeout | undefined
@@ -42,7 +42,7 @@ export class ReaderPool {
   run<R>(statement: SqliteStatement): Promise<QueryResult<R>> {
     return new Promise((resolve, reject) => {
       this.#enter({ statement, asked_at: performance.now(), slow: false, resolve, reject })
-      // One timer for all that is under way, however much that is.
+      // One timer for all reads under way.
       this.#watch ??= setTimeout(() => this.#afterMessages(), SLOW_MS).unref()
     })
   }
@@ -57,7 +57,7 @@ export class ReaderPool {
     else this.#lane.push(read)
   }
 
-  /** One thread is left to reads that are not slow. */
+  /** One thread is always left to reads that are not slow. */
   #mayBegin({ statement }: Read): boolean {
     return this.#slowUnderWay < this.#most - 1 || !this.#slowStatements.has(statement.sql)
   }
@@ -103,7 +103,7 @@ export class ReaderPool {
     }
   }
 
-  /** Replies that have arrived are heard before anybody is found to be slow. */
+  /** Replies that have already arrived are handled first, before a read is considered slow. */
   #afterMessages(): void {
     setImmediate(() => this.#look())
   }
@@ -133,8 +133,8 @@ export class ReaderPool {
   }
 
   /**
-   * Nothing can interrupt SQLite within a statement: whoever asked hears that it took too long, and another thread takes
-   * the place of this one. While too many such threads have yet to end, it keeps its place instead.
+   * Nothing can interrupt a statement of SQLite. The caller hears that it took too long, and a new thread replaces this
+   * one. While too many such threads have not ended, this one stays instead.
    */
   #giveUp(reader: Reader, read: Read): void {
     read.reject(new ReadTimeoutError(this.#options.readTimeout))
@@ -146,7 +146,7 @@ export class ReaderPool {
     this.#ended(read, Number.POSITIVE_INFINITY)
   }
 
-  /** What has not begun is read elsewhere. */
+  /** Gives the reads that have not begun to other threads. */
   #moveAll(from: Reader): void {
     for (const read of from.takeBack()) {
       this.#notSlow(read)

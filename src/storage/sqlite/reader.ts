@@ -15,15 +15,15 @@ export type Read = {
 
 type ReaderOptions = SqliteWatcher & { path: string; onEnded: (read: Read, ranMs: number) => void }
 
-/** A thread that reads, and what it was given to read: the first of it runs, the others wait behind it. */
+/** A thread that reads, and its reads: the first one runs, the others wait behind it. */
 export class Reader {
   readonly thread: SqliteThread
   readonly #onEnded: ReaderOptions['onEnded']
   #reads: Read[] = []
-  /** When the first began; for ever away while the thread is starting. */
+  /** When the first read began. Infinity while the thread is starting. */
   #since = Number.POSITIVE_INFINITY
   #isOpen = false
-  /** Its first read takes long: whoever can should go elsewhere. */
+  /** Its first read takes long, so others should use another thread. */
   isHeldUp = false
 
   constructor({ onEnded, ...options }: ReaderOptions) {

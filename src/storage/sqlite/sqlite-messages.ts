@@ -5,7 +5,7 @@ import type { Comparison } from '../comparison.ts'
 export type SqliteWorkerData = {
   path: string
   role: 'writer' | 'reader'
-  /** Two ids, shared between the threads: requests after the first and up to the second were taken back. */
+  /** Two ids, shared between the threads. Requests after the first id and up to the second were taken back. */
   takenBack: Float64Array
 }
 
@@ -16,7 +16,7 @@ export type SqliteStatement = {
   many?: boolean
   /** Each run must change a row. Otherwise the statement fails, because another owner has the row. */
   mustChange?: boolean
-  /** The rows are memories and their vectors: they are compared in the thread, and what comes of it is the only row. */
+  /** The rows are memories and their vectors. They are compared in the thread, and the result is the only row. */
   compare?: Comparison
 }
 
@@ -30,5 +30,5 @@ export type SqliteReply =
   | { id: number; outcome: SqliteResult | SqliteFailure }
   | { id: number; outcomes: (SqliteResult | SqliteFailure)[] }
   | { changedElsewhere: true }
-  /** The first of all: from now on requests are answered. */
+  /** The first message: from now on requests are answered. */
   | { opened: true }

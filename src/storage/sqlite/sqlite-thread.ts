@@ -31,7 +31,7 @@ export type SqliteWatcher = {
 
 type Outcomes = (QueryResult<never> | Error)[]
 
-/** Who asked, and hears of it once. */
+/** The caller of a request. It gets one answer. */
 export type Caller = { resolve(outcomes: Outcomes): void; reject(error: Error): void }
 
 type ThreadOptions = SqliteWatcher & Pick<SqliteWorkerData, 'path' | 'role'> & { onOpened?: () => void }
@@ -83,7 +83,10 @@ export class SqliteThread {
     this.#worker.postMessage({ id, ...request } satisfies SqliteRequest)
   }
 
-  /** Takes back all requests but the first, which may have begun: nobody hears of them, and the thread leaves them out. */
+  /**
+   * Takes back all requests except the first, which may have begun. Their callers get no answer, and the thread skips
+   * them.
+   */
   takeBack(): void {
     const [first = this.#lastId, ...others] = this.#waiting.keys()
     for (const id of others) this.#waiting.delete(id)
@@ -97,7 +100,7 @@ export class SqliteThread {
     await this.#exited
   }
 
-  /** Ends it whatever it does; a statement that has begun is only over when SQLite gives control back. */
+  /** Ends the thread, whatever it does. A running statement ends only when SQLite returns. */
   async terminate(): Promise<void> {
     this.#closing = true
     await this.#worker.terminate()

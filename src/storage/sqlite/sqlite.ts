@@ -25,7 +25,7 @@ export type SqliteOptions = SqliteWatcher & {
   readTimeout: number
 }
 
-/** SQLite behind the same asynchronous face as PostgreSQL: a thread that writes, and a few that read. */
+/** SQLite with the same asynchronous interface as PostgreSQL: a thread that writes, and a few that read. */
 export type Sqlite = {
   dialect: Dialect
   /** Sends a whole transaction in one message to the writer. */

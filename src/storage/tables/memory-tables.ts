@@ -41,7 +41,9 @@ export type MemoryScopesTable = {
 
 export type MemoryVectorsTable = {
   memory_seq: number
-  /** Empty once the memory was changed: then the vector is compared with nothing, and the memory gets another one. */
+  /**
+   * Empty after the memory was changed: the vector is then not compared any more, and the memory will get a new one.
+   */
   model: string
   /** 32-bit floats, little-endian, of unit length. */
   vector: Uint8Array

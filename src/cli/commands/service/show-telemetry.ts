@@ -19,7 +19,7 @@ export function telemetry(command: Command, world: World): void {
       const { readings } = await withClient(world, options, (client) => client.telemetry.get())
       const wanted = readings.filter(({ name }) => part === undefined || name.includes(part))
       if (options.json) return printJson(world, wanted)
-      // Of a histogram a person wants the sum and the count; its buckets are for machines.
+      // A person wants the sum and the count of a histogram. Its buckets are for machines.
       const rows = wanted.flatMap(({ samples }) => samples).filter(({ labels }) => labels['le'] === undefined)
       printRows(
         world,

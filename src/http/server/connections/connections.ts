@@ -1,6 +1,6 @@
 import type { Server as HttpServer, IncomingMessage, ServerResponse } from 'node:http'
 import { type Socket, Server as TcpServer } from 'node:net'
-import { setTimeout as delay, setImmediate as turn } from 'node:timers/promises'
+import { setTimeout as delay, setImmediate as nextPass } from 'node:timers/promises'
 import { TLSSocket } from 'node:tls'
 
 /** How many requests may wait on one connection behind the one that is being answered. */
@@ -111,7 +111,7 @@ export class Connections {
     return this.#waiting.get(socket)?.at(-1) ?? currentReply(socket)
   }
 
-  /** Tells clients with their next reply that it is the last on its connection. New connections are still taken. */
+  /** Tells clients with their next reply that it is the last on its connection. New connections are still accepted. */
   beginClosing(): void {
     this.#closing = true
     for (const socket of this.#open) {
@@ -130,8 +130,8 @@ export class Connections {
     const closed = new Promise<void>((resolve) => TcpServer.prototype.close.call(server, () => resolve()))
     const force = setTimeout(() => this.#closeAll(), drainMs)
     await Promise.race([closed, delay(lingerMs, undefined, { ref: false })])
-    // What has come in by now is read at the end of the turn, and then its connection is not idle.
-    await turn()
+    // Requests that have already arrived are read at the end of this pass. Then their connections are not idle.
+    await nextPass()
     server.close()
     const sweep = setInterval(() => setImmediate(() => this.#closeIdle(server)), IDLE_SWEEP_MS)
     this.#closeIdle(server)

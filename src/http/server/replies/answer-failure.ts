@@ -19,7 +19,7 @@ export function answerFailure(front: Front, error: unknown, arrived: Arrived, re
   front.requests.count(arrived, apiError.status)
   if (!front.requests.all && apiError.status >= 500) front.requests.answered(arrived, apiError.status)
   if (response.headersSent) return void response.destroy()
-  // What is left of the body may still come, and nobody will read it.
+  // The rest of the body may still arrive, and will not be read.
   if (!message.complete) headers['Connection'] = 'close'
   send(response, headers, dialect.error(apiError, request_id))
 }

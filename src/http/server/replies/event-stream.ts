@@ -3,13 +3,13 @@ import type { StreamEvent } from '../../../runtime/transcript.ts'
 import type { Dialect } from '../../dialects/dialect.ts'
 
 const PING_MS = 15_000
-/** As much text as one write takes. */
+/** How much text one write has. */
 const WRITE_CHARACTERS = 16_384
 
 /**
  * Server-sent events. The head is sent with the first event, so that an error before it is answered with its own
- * status. What is sent within one turn of the event loop leaves in one write. Events that a slow client has not read yet
- * are kept as the shared objects that everybody who follows the same run gets.
+ * status. Events of one pass of the event loop are sent in one write. Events that a slow client has not read yet are
+ * kept as the shared objects that everybody who follows the same run gets.
  */
 export class EventStream {
   readonly #response: ServerResponse
@@ -88,7 +88,7 @@ export class EventStream {
       return
     }
     if (written === 0 && !response.writableNeedDrain) response.flushHeaders()
-    // A stream that lasts is kept alive.
+    // Pings keep a long stream alive.
     this.#ping ??= setInterval(() => response.writableNeedDrain || response.write(': ping\n\n'), PING_MS)
   }
 }

@@ -3,7 +3,7 @@ import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import type { Rendered } from '../../dialects/dialect.ts'
 
-/** `headers` are those of every reply to this request. */
+/** `headers` are the headers that every reply to this request has. */
 export function send(
   response: ServerResponse,
   headers: Record<string, string>,
