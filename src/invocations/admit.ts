@@ -10,9 +10,10 @@ import { BacklogFullError } from '../storage/journal/journal.ts'
 export type NotAdmitted = 'paused' | 'no_place' | 'overloaded'
 
 /**
- * Decides whether a run may begin: whoever starts one asks here. An admitted run has one of its agent's places, and a
- * place in the journal, so that what it leaves is never turned away. `leave` gives both back, also to a run that was
- * not admitted. Only an agent with a limit has places that all nodes share; no other waits for an answer.
+ * Decides whether a run may begin. Everything that starts a run asks here. An admitted run has one of its agent's
+ * places, and a place in the journal, so that its entry is always accepted. `leave` gives both back, even for a run
+ * that was not admitted. Only an agent with a limit has places that all nodes share; runs of other agents wait for no
+ * answer of the database.
  */
 export function admit(
   run: LiveRun,
@@ -30,19 +31,19 @@ export function admit(
   return withValue(places.take(run, seq, max_concurrency), (has) => (has ? undefined : 'no_place'))
 }
 
-/** The work of a run is over: other nodes may use its place before what it leaves is on disk. */
+/** The work of a run is over. Other nodes may use its place before its entry is on disk. */
 export function freePlace(run: LiveRun, { places }: Pick<Parts, 'places'>): undefined | Promise<void> {
   return places.release(run)
 }
 
-/** The end of a run, admitted or not. */
+/** Ends a run, whether it was admitted or not. */
 export function leave(run: LiveRun, { journal, places }: Pick<Parts, 'journal' | 'places'>): void {
   if (run.hasPlace) journal.release()
   void places.release(run)
   run.end()
 }
 
-/** What somebody who waits for the answer hears of a refusal. */
+/** The error for a client that waits for the answer. */
 export function notAdmittedError(refusal: NotAdmitted, { name }: Agent, { limits }: Definition): Error {
   if (refusal === 'paused') return new ApiError('agent_paused', `Agent "${name}" is paused`)
   if (refusal === 'overloaded') return new BacklogFullError('too many writes are waiting')

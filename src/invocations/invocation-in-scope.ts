@@ -5,23 +5,26 @@ import type { Database } from '../storage/database.ts'
 import type { Invocation } from './invocation.ts'
 import * as invocations from './store.ts'
 
-/** What it takes to see, or to cancel, an invocation that somebody else started. */
+/** The permission for invocations that somebody else started: to see them, or to cancel them. */
 type Needed = 'read' | 'write'
 
-/** Whether every invocation of the agent is the actor's to see, or to cancel. */
+/** Whether the actor may see, or cancel, every invocation of the agent. */
 export function reachesAll(actor: Actor, needed: Needed): boolean {
   return actor.scope.user_id === null && starterFor(actor, needed) === undefined
 }
 
-/** Who must have started it: with the permission `invoke` alone the actor itself, else anybody. */
+/**
+ * Who must have started the invocation: with the permission `invoke` alone, the actor itself. Otherwise it is
+ * undefined.
+ */
 export function starterFor({ id, permissions }: Actor, needed: Needed): string | undefined {
   return covers(permissions, needed) ? undefined : id
 }
 
-/** For whom an invocation runs, and who started it. */
+/** The user of an invocation, and who started it. */
 type Belonging = { user_id: string | undefined; created_by: string }
 
-/** What an actor does not reach does not exist for it. */
+/** The answer for an invocation that the actor may not see is the same as for one that does not exist. */
 export function requireReach(actor: Actor, needed: Needed, id: string, { user_id, created_by }: Belonging): void {
   const isOfUser = actor.scope.user_id === null || actor.scope.user_id === user_id
   const isOfStarter = (starterFor(actor, needed) ?? created_by) === created_by

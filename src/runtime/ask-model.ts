@@ -6,13 +6,16 @@ import type { RunInProgress } from './run-in-progress.ts'
 
 const MAX_RESPONSE_CHARACTERS = 1024 * 1024
 
-/** Shows the model as much as it takes. Only a model without a limit, a built-in one, may answer at once. */
+/** Shows the model as much as fits. Only a built-in model, which has no limit, may answer without waiting. */
 export function askModel(run: RunInProgress, rounds: Round[]): ModelAnswer | Promise<ModelAnswer> {
   const budget = run.windows.budget(run.input.agent)
   return budget === Infinity ? ask(run, run.input, rounds) : askWithin(run, rounds, budget)
 }
 
-/** What the model refuses as too long is asked again with less of the history, until only the message is left. */
+/**
+ * If the model refuses the prompt as too long, it is asked again with less of the history, until only the message is
+ * left.
+ */
 async function askWithin(run: RunInProgress, rounds: Round[], budget: number): Promise<ModelAnswer> {
   const { input, toolbox, windows, deadline, log } = run
   let refused = false
@@ -32,13 +35,13 @@ async function askWithin(run: RunInProgress, rounds: Round[], budget: number): P
   }
 }
 
-/** What the provider says that it takes; otherwise the older half of what can be left out goes. */
+/** The limit that the provider reports. Without one, the older half of what can be left out is removed. */
 function smallerBudget({ tokens, optional }: FittedPrompt, { max_tokens }: PromptTooLong, { agent }: RunInput): number {
   const told = max_tokens === undefined ? Infinity : usable(max_tokens, agent.limits)
   return told < tokens ? told : tokens - optional / 2
 }
 
-/** Once, and again when it is more. */
+/** Logged once, and again when more is left out. */
 function noteLeftOut(run: RunInProgress, { left_out: { turns, memories } }: FittedPrompt, tokens: number): void {
   if (turns + memories <= run.left_out) return
   run.left_out = turns + memories
@@ -50,7 +53,7 @@ function ask(run: RunInProgress, input: RunInput, rounds: Round[]): ModelAnswer 
   const { model, toolbox, deadline, emit, log, left } = run
   const start = left.response.length
   const say = (text: string) => {
-    // Joined deltas are the response, so what parts two answers of the model is a delta as well.
+    // The response is all deltas joined together, so the separator between two answers must be part of a delta.
     const delta = start > 0 && left.response.length === start ? `\n\n${text}` : text
     if (left.response.length + delta.length > MAX_RESPONSE_CHARACTERS) throw new AgentFailure('The answer is too long')
     left.response += delta

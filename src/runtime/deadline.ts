@@ -1,4 +1,4 @@
-/** Something that can be called off. Its signal is made when it is first read, which for most it never is. */
+/** Something that can be cancelled. Its signal is made when it is first read, because most runs never need it. */
 export class Cancellation {
   cancelled = false
   #controller: AbortController | undefined
@@ -17,19 +17,19 @@ export class Cancellation {
 
 const NOTHING = () => {}
 
-/** Until when a run may go on: its time limit, or the first of its cancellations. */
+/** How long a run may go on: until its time limit, or until the first of its cancellations. */
 export class Deadline {
   readonly timeout_ms: number
   readonly #cancellations: readonly Cancellation[]
   readonly #onWait: (() => void) | undefined
-  // The timer runs on the monotonic clock, so what is left is measured there too.
+  // The timer uses the monotonic clock, so the remaining time is measured with it too.
   readonly #started = performance.now()
   #controller: AbortController | undefined
   #timer: NodeJS.Timeout | undefined
   #abort = NOTHING
   #timedOut = false
 
-  /** `onWait` is called once, when something first has to be waited for. */
+  /** `onWait` is called once, when the run first has to wait for something. */
   constructor(cancellations: readonly Cancellation[], timeout_ms: number, onWait?: () => void) {
     this.#cancellations = cancellations
     this.timeout_ms = timeout_ms
@@ -38,7 +38,7 @@ export class Deadline {
 
   /**
    * Aborts at the deadline and on cancel. The timer starts when this is first read: built-in models never wait, so they
-   * never pay for it.
+   * never need a timer.
    */
   get signal(): AbortSignal {
     return (this.#controller ?? this.#arm()).signal

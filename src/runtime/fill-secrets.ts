@@ -1,14 +1,14 @@
 export type Secret = { value: string; hosts: readonly string[] }
 export type Secrets = Readonly<Record<string, Secret>>
-/** Every secret that tools may use, as of now. */
+/** Returns every secret that tools may use now. */
 export type SecretSource = () => Secrets | Promise<Secrets>
 
 const PLACEHOLDER = /\{\{\s*secret\.([A-Za-z0-9_.-]+)\s*\}\}/g
 
-/** Raised when a secret may not be used; the message names the secret, never its value. */
+/** Thrown when a secret may not be used. The message names the secret, never its value. */
 export class SecretRefused extends Error {}
 
-/** Fills {{secret.NAME}} in headers for a request to `url`; refuses a host the operator did not list. */
+/** Fills in {{secret.NAME}} in the headers of a request to `url`. Refuses a host that the operator did not list. */
 export function fillHeaders(headers: Readonly<Record<string, string>>, url: URL, secrets: Secrets) {
   const filled: Record<string, string> = {}
   for (const [name, value] of Object.entries(headers)) {
@@ -24,7 +24,7 @@ export function fillHeaders(headers: Readonly<Record<string, string>>, url: URL,
   return filled
 }
 
-/** Those that the tools of an agent name. Nothing else can be sent by them, or come back. */
+/** The secrets that the tools of an agent name. No other secret can be sent by them or come back. */
 export function secretsOf(tools: readonly { headers: Readonly<Record<string, string>> }[], secrets: Secrets): Secrets {
   const texts = tools.flatMap(({ headers }) => Object.values(headers))
   const names = texts.flatMap((text) => Array.from(text.matchAll(PLACEHOLDER), ([, name]) => name as string))
@@ -42,14 +42,14 @@ function isHost(host: string, url: URL): boolean {
 
 export type Redact = (text: string) => string
 
-/** Replaces every secret by its name, also where a server sends it back encoded. */
+/** Replaces every secret by its name, even if a server sends it back encoded. */
 export function redactor(secrets: Readonly<Record<string, string>>): Redact {
   const names = new Map<string, string>()
   for (const [name, value] of Object.entries(secrets)) {
     for (const form of forms(value)) names.set(form, name)
   }
   if (names.size === 0) return (text) => text
-  // Longest first, so that a secret that contains another is replaced whole.
+  // Longest first, so that a secret that contains another one is replaced as a whole.
   const alternatives = [...names.keys()].toSorted((a, b) => b.length - a.length).map(RegExp.escape)
   const pattern = new RegExp(alternatives.join('|'), 'g')
   return (text) => text.replace(pattern, (form) => `[secret ${names.get(form)}]`)

@@ -2,15 +2,17 @@ import type { RunEvent } from './outcome.ts'
 
 export type StreamEvent = { id: string; event: string; data: unknown }
 
-/** How much of an answer has been told: characters of text, tool events. */
+/** How much of an answer was told: characters of text, and tool events. */
 export type Told = { characters: number; tools: number }
 
-/** The same of one attempt. A run that begins anew after a crash may answer in other words: that is another attempt. */
+/**
+ * The same, with its attempt. A run that begins again after a crash may answer differently, so that is another attempt.
+ */
 export type Position = Told & { attempt: number }
 
 /**
- * An event's id says how far the answer had come. So a stream can be taken up again from any point, by the node that
- * runs it or by any node from the receipt.
+ * An event's id says how far the answer had come. A stream can therefore be continued from any point, by the node that
+ * runs it, or by any node from the receipt.
  */
 export function eventId({ attempt, characters, tools }: Position): string {
   return `${attempt}.${characters}.${tools}`
@@ -21,7 +23,7 @@ const LAST_EVENT_ID = 'done'
 
 const EVENT_ID = /^(?:(\d{1,9})\.)?(\d{1,9})\.(\d{1,9})$/
 
-/** Undefined for what is no id of ours. Ids were once without their attempt: those are of the first. */
+/** Undefined if it is not one of our ids. Older ids have no attempt; they belong to the first. */
 export function readEventId(id: string): Position | undefined {
   if (id === LAST_EVENT_ID) return { attempt: Infinity, characters: Infinity, tools: Infinity }
   const match = EVENT_ID.exec(id)
@@ -30,11 +32,11 @@ export function readEventId(id: string): Position | undefined {
 
 type ToolEvent = Exclude<RunEvent, { type: 'delta' }>
 
-/** Everything that one attempt has said and done, for whoever joins later. */
+/** Everything that one attempt has said and done, for those who join later. */
 export class Transcript {
   readonly attempt: number
   #text = ''
-  /** Each with the length of the text before it. */
+  /** Each tool event with the length of the text before it. */
   readonly #tools: { at: number; event: ToolEvent }[] = []
 
   constructor(attempt: number) {
@@ -51,7 +53,7 @@ export class Transcript {
     return this.#streamed(event, this.told)
   }
 
-  /** What comes after `from`; nothing while the run has not come that far. */
+  /** What comes after `from`. Nothing if the run has not come so far. */
   after({ characters, tools }: Told): StreamEvent[] {
     const events: StreamEvent[] = []
     let said = characters

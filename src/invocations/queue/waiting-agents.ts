@@ -1,13 +1,13 @@
-/** An agent that has runs waiting in the queue, or background runs under way on this node. */
+/** An agent with runs in the queue, or with background runs on this node. */
 export type WaitingAgent = {
   readonly agent_seq: number
-  /** Its id, and how many of its runs may be under way at once. Its first run tells; until then they are not known. */
+  /** Its id, and how many of its runs may be under way at once. They are not known before its first run. */
   agent_id: string | undefined
   limit: number | null | undefined
   under_way: number
-  /** Runs of it may be in the queue. */
+  /** Whether there may be runs of it in the queue. */
   hasMore: boolean
-  /** The store is being asked for its runs at this moment. */
+  /** Whether the store is being asked for its runs. */
   isLooking: boolean
 }
 
@@ -15,7 +15,7 @@ export type WaitingAgent = {
 export type Allotment = { agent: WaitingAgent; places: number }
 
 type Places = {
-  /** Places of this node, for all agents together and for one. */
+  /** The places of this node, for all agents together and for one. */
   total: number
   ofOneAgent: number
   /** How many places the agent's runs have taken, whether in the background or not. */
@@ -23,14 +23,14 @@ type Places = {
 }
 
 /**
- * Says whose runs begin next. Agents take turns, so that a long queue of one does not hold up the others. An agent that
- * has no free place is left alone until it has one.
+ * Decides whose runs begin next. Agents alternate, so that a long queue of one agent does not delay the others. An
+ * agent without a free place is skipped until it has one.
  */
 export class WaitingAgents {
   readonly #places: Places
   readonly #agents = new Map<number, WaitingAgent>()
   readonly #byId = new Map<string, WaitingAgent>()
-  /** Those who may have a run that can begin, longest waiting first. */
+  /** The agents that may have a run to begin. The one that has waited longest comes first. */
   readonly #ready = new Set<WaitingAgent>()
   #free: number
 
@@ -47,14 +47,14 @@ export class WaitingAgents {
     this.#makeReady(agent)
   }
 
-  /** A run tells what its agent's limit is. */
+  /** A run tells the limit of its agent. */
   learn(agent: WaitingAgent, agent_id: string, limit: number | null): void {
     agent.agent_id = agent_id
     agent.limit = limit
     this.#byId.set(agent_id, agent)
   }
 
-  /** A place of the agent has become free. False when nobody waits for it. */
+  /** A place of the agent has become free. Returns false when no run waits for it. */
   freed(agent_id: string): boolean {
     const agent = this.#byId.get(agent_id)
     if (!agent?.hasMore) return false
@@ -62,7 +62,7 @@ export class WaitingAgents {
     return true
   }
 
-  /** What is known of the agent's limit may be wrong by now; without an id, of every agent's. */
+  /** The known limit of the agent may be outdated. Without an id, those of all agents may be. */
   forgetLimits(agent_id?: string): void {
     const agents = agent_id === undefined ? [...this.#agents.values()] : [this.#byId.get(agent_id)]
     for (const agent of agents) {
@@ -72,10 +72,13 @@ export class WaitingAgents {
     }
   }
 
-  /** Whose runs may begin, and how many. The places are set aside until `looked`; until then the agent gets no others. */
+  /**
+   * The agents whose runs may begin, and how many. The places are set aside until `looked` is called. Until then the
+   * agent gets no others.
+   */
   allot(): Allotment[] {
     const allotments = new Map<WaitingAgent, Allotment>()
-    // One place for each agent, then another for each, as long as there are any.
+    // Each agent gets one place, then each gets another, as long as places are left.
     for (let given = 1; given > 0; ) {
       given = 0
       for (const agent of this.#ready) {
@@ -99,7 +102,7 @@ export class WaitingAgents {
     return [...allotments.values()]
   }
 
-  /** The store was asked: so many runs have begun, and perhaps the queue holds more. */
+  /** The store was asked: so many runs have begun, and there may be more in the queue. */
   looked({ agent, places }: Allotment, begun: number, hasMore: boolean): void {
     this.#free += places - begun
     agent.under_way += begun
@@ -108,7 +111,7 @@ export class WaitingAgents {
     this.#makeReady(agent)
   }
 
-  /** A run that had begun is over. */
+  /** A run has ended. */
   ended(agent: WaitingAgent): void {
     this.#free++
     agent.under_way--
@@ -126,7 +129,7 @@ export class WaitingAgents {
     if (agent_id !== undefined) this.#byId.delete(agent_id)
   }
 
-  /** How many more runs of the agent may begin. While its limit is not known, one run begins and tells. */
+  /** How many more runs of the agent may begin. While its limit is not known, one run begins and tells it. */
   #room({ agent_id, limit, under_way }: WaitingAgent): number {
     const own = this.#places.ofOneAgent - under_way
     if (agent_id === undefined || limit === undefined) return Math.min(own, 1)
