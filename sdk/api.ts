@@ -33,7 +33,7 @@ export type InvocationResult = {
 
 export type InvocationQueued = {
   request_id: string
-  status: 'queued'
+  status: 'queued' | 'waiting'
 }
 
 export type Invoke = {
@@ -49,7 +49,7 @@ export type Invoke = {
 export type Invocation = {
   request_id: string
   agent_id: string
-  status: 'queued' | 'running' | 'completed' | 'failed' | 'cancelled'
+  status: 'queued' | 'running' | 'waiting' | 'completed' | 'failed' | 'cancelled'
   background: boolean
   environment: string
   /** null: the working copy */
@@ -68,20 +68,49 @@ export type Invocation = {
     output_tokens: number
     total_tokens: number
   }
-  /** The tools it called */
-  steps: ({
-    id: string
-    name: string
-    arguments: unknown
-    duration_ms: number
-    result?: string | undefined
-    error?: string | undefined
-  })[]
+  /** What it has done, in the order in which it ended */
+  steps: InvocationStep[]
   duration_ms: number | null
   created_by: string
   created_at: string
   started_at: string | null
   finished_at: string | null
+}
+
+export type InvocationStep = {
+  /** Which attempt of the run took it */
+  attempt: number
+  started_at: string | null
+  finished_at: string | null
+  duration_ms: number
+  kind: 'model'
+  usage: {
+    input_tokens: number
+    output_tokens: number
+    total_tokens: number
+  }
+  /** How much of the response it said */
+  characters: number
+} | {
+  /** Which attempt of the run took it */
+  attempt: number
+  started_at: string | null
+  finished_at: string | null
+  duration_ms: number
+  kind: 'tool'
+  id: string
+  name: string
+  arguments: unknown
+  result?: string | undefined
+  error?: string | undefined
+} | {
+  /** Which attempt of the run took it */
+  attempt: number
+  started_at: string | null
+  finished_at: string | null
+  duration_ms: number
+  kind: 'wait'
+  reason: string
 }
 
 export type Agent = {
@@ -110,12 +139,16 @@ export type Agent = {
     url: string
     headers: Record<string, string>
     timeout_ms: number
+    /** A call that was under way when the service died: `safe` makes it again with the same Idempotency-Key, `never` tells the model that its outcome is unknown. null: `safe` for GET, else `never` */
+    retry: 'safe' | 'never' | null
   } | {
     type: 'mcp'
     url: string
     headers: Record<string, string>
     allow: string[] | null
     timeout_ms: number
+    /** A call that was under way when the service died: `safe` makes it again with the same Idempotency-Key, `never` tells the model that its outcome is unknown. null: `safe` for tools that the server calls read-only or idempotent, else `never` */
+    retry: 'safe' | 'never' | null
   })[]
   /** Rules that `builtin/script` answers by; other models ignore it */
   script: {
@@ -239,12 +272,16 @@ export type CreateAgent = {
     url: string
     headers?: Record<string, string> | undefined
     timeout_ms?: number | undefined
+    /** A call that was under way when the service died: `safe` makes it again with the same Idempotency-Key, `never` tells the model that its outcome is unknown. null: `safe` for GET, else `never` */
+    retry?: 'safe' | 'never' | null | undefined
   } | {
     type: 'mcp'
     url: string
     headers?: Record<string, string> | undefined
     allow?: string[] | null | undefined
     timeout_ms?: number | undefined
+    /** A call that was under way when the service died: `safe` makes it again with the same Idempotency-Key, `never` tells the model that its outcome is unknown. null: `safe` for tools that the server calls read-only or idempotent, else `never` */
+    retry?: 'safe' | 'never' | null | undefined
   })[] | undefined
   /** Rules that `builtin/script` answers by; other models ignore it */
   script?: {
@@ -395,12 +432,16 @@ export type UpdateAgent = {
     url: string
     headers?: Record<string, string> | undefined
     timeout_ms?: number | undefined
+    /** A call that was under way when the service died: `safe` makes it again with the same Idempotency-Key, `never` tells the model that its outcome is unknown. null: `safe` for GET, else `never` */
+    retry?: 'safe' | 'never' | null | undefined
   } | {
     type: 'mcp'
     url: string
     headers?: Record<string, string> | undefined
     allow?: string[] | null | undefined
     timeout_ms?: number | undefined
+    /** A call that was under way when the service died: `safe` makes it again with the same Idempotency-Key, `never` tells the model that its outcome is unknown. null: `safe` for tools that the server calls read-only or idempotent, else `never` */
+    retry?: 'safe' | 'never' | null | undefined
   })[] | undefined
   /** Rules that `builtin/script` answers by; other models ignore it */
   script?: {
@@ -602,12 +643,16 @@ export type DeploymentWithDefinition = {
       url: string
       headers: Record<string, string>
       timeout_ms: number
+      /** A call that was under way when the service died: `safe` makes it again with the same Idempotency-Key, `never` tells the model that its outcome is unknown. null: `safe` for GET, else `never` */
+      retry: 'safe' | 'never' | null
     } | {
       type: 'mcp'
       url: string
       headers: Record<string, string>
       allow: string[] | null
       timeout_ms: number
+      /** A call that was under way when the service died: `safe` makes it again with the same Idempotency-Key, `never` tells the model that its outcome is unknown. null: `safe` for tools that the server calls read-only or idempotent, else `never` */
+      retry: 'safe' | 'never' | null
     })[]
     /** Rules that `builtin/script` answers by; other models ignore it */
     script: {
@@ -798,7 +843,7 @@ export type UserLine = {
   type: 'invocation'
   request_id: string
   agent_id: string
-  status: 'queued' | 'running' | 'completed' | 'failed' | 'cancelled'
+  status: 'queued' | 'running' | 'waiting' | 'completed' | 'failed' | 'cancelled'
   background: boolean
   environment: string
   /** null: the working copy */
@@ -817,15 +862,8 @@ export type UserLine = {
     output_tokens: number
     total_tokens: number
   }
-  /** The tools it called */
-  steps: ({
-    id: string
-    name: string
-    arguments: unknown
-    duration_ms: number
-    result?: string | undefined
-    error?: string | undefined
-  })[]
+  /** What it has done, in the order in which it ended */
+  steps: InvocationStep[]
   duration_ms: number | null
   created_by: string
   created_at: string
@@ -1132,7 +1170,7 @@ export type Operations = {
   /** List invocations */
   listInvocations: {
     params: { agent_id: string }
-    query: { limit?: number | undefined; offset?: number | undefined; sort?: 'created_at' | '-created_at' | 'finished_at' | '-finished_at' | 'duration_ms' | '-duration_ms' | 'tokens_used' | '-tokens_used' | 'status' | '-status' | 'id' | '-id' | undefined; status?: 'queued' | 'running' | 'completed' | 'failed' | 'cancelled' | undefined; session_id?: string | undefined; user_id?: string | undefined }
+    query: { limit?: number | undefined; offset?: number | undefined; sort?: 'created_at' | '-created_at' | 'finished_at' | '-finished_at' | 'duration_ms' | '-duration_ms' | 'tokens_used' | '-tokens_used' | 'status' | '-status' | 'id' | '-id' | undefined; status?: 'queued' | 'running' | 'waiting' | 'completed' | 'failed' | 'cancelled' | undefined; session_id?: string | undefined; user_id?: string | undefined }
     item: Invocation
   }
   /** Get an invocation */

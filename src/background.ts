@@ -42,8 +42,9 @@ export function startBackground(parts: Parts): Background {
   })
   const search = () => {
     takeUpRuns(parts)
+      .then(() => queue.wake())
       .then(() => queue.survey())
-      .catch(report('taking up the runs of nodes that died'))
+      .catch(report('taking up the runs that nobody works on'))
   }
   search()
   const searching = setInterval(search, SEARCH_MS)

@@ -97,8 +97,14 @@ for (const engine of ENGINES) {
       assert.equal(body.data.tokens_used, 37)
       const { receipt, logs } = await traces(agent, body.data.request_id)
       assert.deepEqual(
-        receipt.steps.map(({ name, arguments: given, result }: Record<string, unknown>) => [name, given, result]),
-        [['weather', { place: 'harbour' }, 'weather at /harbour']],
+        receipt.steps.map(({ kind, name, arguments: given, result, usage }: Record<string, unknown>) =>
+          kind === 'tool' ? [name, given, result] : [kind, usage],
+        ),
+        [
+          ['model', { input_tokens: 10, output_tokens: 5, total_tokens: 15 }],
+          ['weather', { place: 'harbour' }, 'weather at /harbour'],
+          ['model', { input_tokens: 20, output_tokens: 2, total_tokens: 22 }],
+        ],
       )
       assert.ok(logs.includes('info Tool weather answered'), logs.join())
     })
@@ -118,7 +124,7 @@ for (const engine of ENGINES) {
       const { status, body } = await invoke(agent)
       assert.equal(status, 200)
       const { receipt, logs } = await traces(agent, body.data.request_id)
-      assert.ok(receipt.steps[0].error)
+      assert.ok(receipt.steps[1].error)
       assert.ok(logs.includes('warn Tool weather failed'), logs.join())
     })
 

@@ -39,7 +39,7 @@ function countOf(rows: { status: string }[], status: string): number {
 onBothEngines('invocations that wait for a place', (service, engine) => {
   test('begin in the order in which they came, at a few queries each', async () => {
     const agent = await newAgent(service(), oneAtATime)
-    const TOTAL = 60
+    const TOTAL = 100
     let ids: string[] = []
     const queries = await countQueries(engine, async () => {
       ids = await queueMany(service(), agent, TOTAL)

@@ -82,7 +82,7 @@ onBothEngines('invocations', (service) => {
         response: 'Ahoy',
         error: null,
         tokens_used: rest.tokens_used,
-        steps: [],
+        steps: [{ kind: 'model', attempt: 1, started_at, finished_at, duration_ms, usage, characters: 4 }],
         duration_ms,
       })
     })

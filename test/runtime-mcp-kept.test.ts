@@ -6,7 +6,7 @@ import { z } from 'zod'
 import { McpTool, Script } from '../src/runtime/spec.ts'
 import { startLocalServer } from './support/local-server.ts'
 import { type McpServer, startMcpServer } from './support/mcp-server.ts'
-import { localRuntime, runOf } from './support/run-agent.ts'
+import { localRuntime, runOf, toolCalls } from './support/run-agent.ts'
 
 const TOOLS = [
   { name: 'add', call: ({ a, b }: Record<string, unknown>) => String(Number(a) + Number(b)) },
@@ -31,9 +31,9 @@ async function setUp(t: TestContext, options?: { hasSessions: boolean }) {
       script: Script.parse({ rules: [rule] }),
       tools: [McpTool.parse({ type: 'mcp', url: server.url, headers })],
     }
-    const { status, steps, logs } = await runtime.run(runOf(agent, { agent_id, context: { user_id } }))
-    assert.equal(status, 'completed', JSON.stringify(logs))
-    return steps[0]
+    const outcome = await runtime.run(runOf(agent, { agent_id, context: { user_id } }))
+    assert.equal(outcome.status, 'completed', JSON.stringify(outcome.logs))
+    return toolCalls(outcome)[0]
   }
   return { server, runtime, run, secret, pass: (ms: number) => (ahead += ms) }
 }
@@ -176,7 +176,7 @@ describe('revision 2026-07-28', () => {
     }
     for (const expected of [['server/discover', 'tools/list', 'tools/call'], ['tools/call']]) {
       const outcome = await runtime.run(runOf(agent))
-      assert.equal(resultOf(outcome.steps[0]), '{"sum":3}', JSON.stringify(outcome))
+      assert.equal(resultOf(toolCalls(outcome)[0]), '{"sum":3}', JSON.stringify(outcome))
       assert.deepEqual(seen.splice(0), expected)
     }
   })

@@ -6,7 +6,7 @@ import { HttpTool, McpTool, Script } from '../src/runtime/spec.ts'
 import { startLocalServer } from './support/local-server.ts'
 import { type McpServer, startMcpServer } from './support/mcp-server.ts'
 import { type ModelServer, startModelServer } from './support/model-server.ts'
-import { limitsOf, localRuntime, runOf } from './support/run-agent.ts'
+import { limitsOf, localRuntime, runOf, toolCalls } from './support/run-agent.ts'
 
 const SECRET = 'mcp-token-1234'
 
@@ -58,7 +58,7 @@ const mcp = (server: { url: string }, more: Record<string, unknown> = {}) =>
 async function callOnce(name: string, args: Record<string, unknown>, tools = [mcp(first)]) {
   const script = Script.parse({ rules: [{ call: { tool: name, arguments: args } }] })
   const outcome = await runtime.run(runOf({ model: 'builtin/script', script, tools }))
-  const step = outcome.steps[0] ?? assert.fail(JSON.stringify(outcome))
+  const step = toolCalls(outcome)[0] ?? assert.fail(JSON.stringify(outcome))
   return {
     outcome,
     result: 'result' in step ? step.result : undefined,

@@ -21,6 +21,7 @@ describe('the shape of an HTTP tool', () => {
       url: 'https://example.com/',
       headers: {},
       timeout_ms: 30_000,
+      retry: null,
     })
   })
 

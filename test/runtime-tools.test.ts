@@ -2,12 +2,13 @@ import assert from 'node:assert/strict'
 import type { IncomingHttpHeaders } from 'node:http'
 import { after, before, beforeEach, describe, test } from 'node:test'
 import { Cancellation } from '../src/runtime/deadline.ts'
-import type { RunEvent, RunOutcome } from '../src/runtime/outcome.ts'
+import type { RunEvent } from '../src/runtime/outcome.ts'
+import type { RunOutcome } from '../src/runtime/run-outcome.ts'
 import type { Runtime } from '../src/runtime/runtime.ts'
 import { type AgentSpec, HttpTool, Script } from '../src/runtime/spec.ts'
 import { type LocalServer, readBody, startLocalServer } from './support/local-server.ts'
 import { type ModelServer, startModelServer } from './support/model-server.ts'
-import { limitsOf, localRuntime, runOf } from './support/run-agent.ts'
+import { limitsOf, localRuntime, runOf, toolCalls } from './support/run-agent.ts'
 
 const SECRET = 'p@ss/word "7"'
 
@@ -78,7 +79,7 @@ const loose = (more: Record<string, unknown>) =>
 async function callOnce(tool: HttpTool, args: Record<string, unknown>, by = runtime) {
   const script = Script.parse({ rules: [{ call: { tool: tool.name, arguments: args } }] })
   const outcome = await by.run(runOf({ model: 'builtin/script', script, tools: [tool] }))
-  const step = outcome.steps[0] ?? assert.fail(JSON.stringify(outcome))
+  const step = toolCalls(outcome)[0] ?? assert.fail(JSON.stringify(outcome))
   return {
     outcome,
     step,
@@ -119,7 +120,7 @@ describe('the tool loop', () => {
     const oslo = { id: 'call_1', name: 'weather', arguments: { city: 'Oslo' } }
     const rome = { id: 'call_2', name: 'weather', arguments: { city: 'Rome' } }
     assert.deepEqual(
-      outcome.steps.map(({ duration_ms: _duration, ...step }) => step),
+      toolCalls(outcome).map(({ duration_ms: _duration, ...step }) => step),
       [
         { ...oslo, result },
         { ...rome, result },
@@ -200,7 +201,7 @@ describe('the tool loop', () => {
     model.reply(again, again, again)
     const outcome = await runtime.run(runOf(agent({ limits })))
     assert.equal(outcome.status === 'failed' && outcome.message, 'The agent did not finish within 3 steps')
-    assert.equal(outcome.steps.length, 2)
+    assert.equal(toolCalls(outcome).length, 2)
     assert.equal(seen.length, 2)
     assert.deepEqual(outcome.usage, { input_tokens: 30, output_tokens: 15, total_tokens: 45 })
   })
@@ -212,18 +213,16 @@ describe('the tool loop', () => {
     )
     const outcome = completed(await runtime.run(runOf(agent())))
     assert.equal(seen.length, 16)
-    assert.equal(outcome.steps.filter((step) => 'error' in step).length, 2)
+    assert.equal(toolCalls(outcome).filter((step) => 'error' in step).length, 2)
   })
 
   test('a run takes 4 MiB of results in all; calls beyond that fail', async () => {
     const calls = Array.from({ length: 16 }, () => ({ name: 'weather', arguments: {} }))
     model.reply({ calls }, { calls: calls.slice(0, 1) }, { calls: calls.slice(0, 1) }, { text: ['enough'] })
-    const { steps, response } = completed(
-      await runtime.run(runOf(agent({ tools: [loose({ url: `${api.url}/large` })] }))),
-    )
-    assert.equal(response, 'enough')
+    const outcome = completed(await runtime.run(runOf(agent({ tools: [loose({ url: `${api.url}/large` })] }))))
+    assert.equal(outcome.response, 'enough')
     assert.deepEqual(
-      steps.map((step) => ('result' in step ? step.result.length : step.error)),
+      toolCalls(outcome).map((step) => ('result' in step ? step.result.length : step.error)),
       [
         ...calls.map(() => 256 * 1024),
         'The tools of this run have answered more than 4 MiB in all',
@@ -246,7 +245,7 @@ describe('the tool loop', () => {
     const outcome = await runtime.run(runOf(agent({ tools }), { cancellation, emit }))
     assert.equal(outcome.status, 'cancelled')
     assert.deepEqual(
-      outcome.steps.map(({ duration_ms: _duration, ...step }) => step),
+      toolCalls(outcome).map(({ duration_ms: _duration, ...step }) => step),
       [{ id: 'call_1', name: 'weather', arguments: { city: 'Oslo' }, result: '{"temperature":21}' }],
     )
   })

@@ -17,7 +17,7 @@ function heard(events: readonly StreamEvent[]) {
 
 function liveRun() {
   const run = new LiveRuns().start('req_1', 'agt_1')
-  run.began = { attempt: 2, user_id: undefined, created_by: 'key_1' }
+  run.began = { attempt: 2, milestones: [], user_id: undefined, created_by: 'key_1' }
   return run
 }
 

@@ -1,10 +1,11 @@
 import assert from 'node:assert/strict'
 import { after, before, beforeEach, describe, test } from 'node:test'
 import { promptRefusal } from '../src/runtime/models/prompt-refusal.ts'
-import type { RunOutcome, Turn } from '../src/runtime/outcome.ts'
+import type { Turn } from '../src/runtime/outcome.ts'
+import type { RunOutcome } from '../src/runtime/run-outcome.ts'
 import type { Runtime } from '../src/runtime/runtime.ts'
 import { type ModelServer, startModelServer } from './support/model-server.ts'
-import { limitsOf, localRuntime, runOf } from './support/run-agent.ts'
+import { limitsOf, localRuntime, runOf, toolCalls } from './support/run-agent.ts'
 
 let server: ModelServer
 let runtime: Runtime
@@ -107,7 +108,7 @@ describe('a session longer than its model takes', () => {
       await runtime.run(runOf({ model: MODEL }, { history: turns(4), message: 'x'.repeat(400) })),
     )
     assert.equal(outcome.response, 'done')
-    assert.equal(outcome.steps.length, 1)
+    assert.equal(toolCalls(outcome).length, 1)
   })
 
   test('a single turn that is too long is cut, and the turns around it stay', async () => {

@@ -116,7 +116,8 @@ onBothEngines(
         const { body } = await service().call('GET', `/v1/agents/${agent}/invocations?sort=created_at`)
         const [receipt] = body.data
         const { message, response, context, steps, status, tokens_used } = receipt
-        assert.deepEqual({ message, response, context, steps }, { message: '', response: '', context: {}, steps: [] })
+        assert.deepEqual({ message, response, context }, { message: '', response: '', context: {} })
+        assert.equal(steps[0].usage.total_tokens, tokens_used)
         assert.equal(status, 'completed')
         assert.ok(tokens_used > 0)
         // A repeated request is still recognised.

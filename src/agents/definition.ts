@@ -56,6 +56,7 @@ export function digestOf(agent: Definition): string {
   return sha256(
     canonicalJson({
       ...definitionOf(agent),
+      tools: agent.tools.map(({ retry, ...tool }) => ({ ...tool, ...(retry && { retry }) })),
       limits: { ...limits, ...(max_input_tokens && { max_input_tokens }) },
       memory: { ...memory, ...(facts !== 'off' && { facts }), ...(retention_days && { retention_days }) },
     }),

@@ -3,15 +3,17 @@ import { conflict, unavailable } from '../errors.ts'
 import { operation } from '../operation.ts'
 import {
   CANCELLED,
-  type EndedInvocation,
   endWith,
+  type Invocation,
   InvocationParams,
   isFinal,
   presentInvocation,
   Receipt,
+  withKept,
 } from './invocation.ts'
 import { getInScope, reachesAll, requireReach } from './invocation-in-scope.ts'
 import { effects } from './run-invocation.ts'
+import { listKept, logsOf } from './steps/step-store.ts'
 import * as invocations from './store.ts'
 
 const PATIENCE_MS = 30_000
@@ -53,15 +55,16 @@ export const cancelInvocation = operation({
       const invocation = await invocations.get(db, agent.seq, params.request_id)
       if (invocation.status === 'cancelled') return presentInvocation(invocation, agent.id)
       if (isFinal(invocation)) throw conflict(`The invocation has ${invocation.status} already`)
-      const cancelled = endWith(invocation, 'cancelled', CANCELLED, now())
-      if (await endIfUnowned(cancelled)) continue
+      if (await endIfUnowned(invocation)) continue
       await storage.transaction((trx) => invocations.requestCancel(trx, invocation.id, now()))
       if (performance.now() > deadline) throw unavailable('The node that runs this invocation does not answer')
       await new Promise((resolve) => setTimeout(resolve, LOOK_AGAIN_MS))
     }
 
-    async function endIfUnowned(cancelled: EndedInvocation): Promise<boolean> {
-      const writes = await effects(cancelled, agent, agent, [], context)
+    async function endIfUnowned(invocation: Invocation): Promise<boolean> {
+      const { steps } = await listKept(db, invocation.id)
+      const cancelled = endWith(withKept(invocation, steps), 'cancelled', CANCELLED, now())
+      const writes = await effects(cancelled, agent, agent, logsOf(steps), context)
       return journal.commit({ writes, guard: (trx) => invocations.endUnowned(trx, cancelled, now()) })
     }
   },

@@ -2,6 +2,7 @@ import * as agents from '../agents/store.ts'
 import { operation } from '../operation.ts'
 import { InvocationParams, presentInvocation, Receipt } from './invocation.ts'
 import { getInScope } from './invocation-in-scope.ts'
+import { withKeptSteps } from './steps/kept-steps.ts'
 
 export const getInvocation = operation({
   id: 'getInvocation',
@@ -18,9 +19,8 @@ export const getInvocation = operation({
 
   async run({ params }, { db, actor }) {
     const agent = await agents.get(db, params.agent_id)
-    return presentInvocation(
-      await getInScope(db, actor, 'read', { agent_seq: agent.seq, id: params.request_id }),
-      agent.id,
-    )
+    const found = await getInScope(db, actor, 'read', { agent_seq: agent.seq, id: params.request_id })
+    const [invocation = found] = await withKeptSteps(db, [found])
+    return presentInvocation(invocation, agent.id)
   },
 })

@@ -1,18 +1,25 @@
 import { z } from 'zod'
 import { DEFAULT_ENVIRONMENT, Environment } from '../deployments/deployment.ts'
 import { ApiError, type ErrorCode, STATUS_OF, unavailable } from '../errors.ts'
-import type { ToolStep } from '../runtime/outcome.ts'
-import { eventId, type Position, type StreamEvent, Transcript } from '../runtime/transcript.ts'
+import type { Step } from '../runtime/steps.ts'
+import { goesOn } from '../runtime/told-steps.ts'
+import { eventId, type Position, type StreamEvent } from '../runtime/transcript.ts'
 import { Label, Text, Time } from '../shapes.ts'
+import { type ReceiptStep, ReceiptStepShape, receiptSteps, TokenUsage, transcriptOf } from './steps/receipt-steps.ts'
 
-/** queued → running → completed | failed | cancelled; a queued one may be cancelled too. The last three are final. */
-export const InvocationStatus = z.enum(['queued', 'running', 'completed', 'failed', 'cancelled'])
+/**
+ * queued → running → completed | failed | cancelled. The last three are final. One that runs may come to wait, and is
+ * queued again when it goes on; queued and waiting ones may be cancelled too.
+ */
+export const InvocationStatus = z.enum(['queued', 'running', 'waiting', 'completed', 'failed', 'cancelled'])
 export type InvocationStatus = z.output<typeof InvocationStatus>
 
-export type FinalStatus = Exclude<InvocationStatus, 'queued' | 'running'>
+export const UNFINISHED_STATUSES = ['queued', 'running', 'waiting'] as const satisfies InvocationStatus[]
+
+export type FinalStatus = Exclude<InvocationStatus, (typeof UNFINISHED_STATUSES)[number]>
 
 export function isFinal({ status }: { status: InvocationStatus }): boolean {
-  return status !== 'queued' && status !== 'running'
+  return !(UNFINISHED_STATUSES as readonly string[]).includes(status)
 }
 
 const MAX_CONTEXT_BYTES = 65_536
@@ -45,19 +52,10 @@ export const InvocationResult = z
   .meta({ id: 'InvocationResult' })
 
 export const QueuedReply = z
-  .object({ request_id: z.string(), status: z.literal('queued') })
+  .object({ request_id: z.string(), status: z.enum(['queued', 'waiting']) })
   .meta({ id: 'InvocationQueued' })
 
 const ErrorSummary = z.object({ code: z.enum(Object.keys(STATUS_OF) as [ErrorCode]), message: z.string() })
-
-const Step = z.object({
-  id: z.string(),
-  name: z.string(),
-  arguments: z.unknown(),
-  duration_ms: z.number(),
-  result: z.string().optional(),
-  error: z.string().optional(),
-})
 
 export const Receipt = z
   .object({
@@ -73,8 +71,8 @@ export const Receipt = z
     response: z.string().nullable(),
     error: ErrorSummary.nullable(),
     tokens_used: z.int(),
-    usage: z.object({ input_tokens: z.int(), output_tokens: z.int(), total_tokens: z.int() }),
-    steps: z.array(Step).describe('The tools it called'),
+    usage: TokenUsage,
+    steps: z.array(ReceiptStepShape).describe('What it has done, in the order in which it ended'),
     duration_ms: z.int().nullable(),
     created_by: z.string(),
     created_at: Time,
@@ -91,6 +89,8 @@ export type Invocation = {
   /** How often its run has begun. */
   attempt: number
   background: boolean
+  /** It was asked for with an Idempotency-Key. It goes on after a crash, as one in the background does. */
+  keyed: boolean
   environment: string
   version: string | null
   deployment_id: string | null
@@ -101,7 +101,7 @@ export type Invocation = {
   input_tokens: number
   output_tokens: number
   tokens_used: number
-  steps: ToolStep[]
+  steps: ReceiptStep[]
   duration_ms: number | null
   created_by: string
   created_at: number
@@ -112,6 +112,9 @@ export type Invocation = {
 /** An invocation that has ended, and knows when. */
 export type EndedInvocation = Invocation & { status: FinalStatus; duration_ms: number; finished_at: number }
 
+/** An invocation whose run goes on later. `duration_ms` is the time that was worked on it so far. */
+export type WaitingInvocation = Invocation & { status: 'waiting'; duration_ms: number }
+
 /** Ends an invocation that nobody runs, or that its run could not end itself. */
 export function endWith(
   invocation: Invocation,
@@ -119,8 +122,24 @@ export function endWith(
   error: NonNullable<Invocation['error']>,
   now: number,
 ): EndedInvocation {
-  const duration_ms = invocation.started_at === null ? 0 : Math.max(0, now - invocation.started_at)
-  return { ...invocation, status, error, duration_ms, finished_at: now }
+  const { started_at, duration_ms } = invocation
+  const worked_ms = duration_ms ?? (started_at === null ? 0 : Math.max(0, now - started_at))
+  return { ...invocation, status, error, duration_ms: worked_ms, finished_at: now }
+}
+
+/** What an invocation that has not ended has come to, by the steps that are kept of it. */
+export function withKept(invocation: Invocation, steps: readonly Step[]): Invocation {
+  const asked = steps.filter((step) => step.kind === 'model')
+  const input_tokens = asked.reduce((sum, { usage }) => sum + usage.input_tokens, 0)
+  const output_tokens = asked.reduce((sum, { usage }) => sum + usage.output_tokens, 0)
+  return {
+    ...invocation,
+    response: asked.map(({ text }) => text).join('') || null,
+    steps: receiptSteps(steps),
+    input_tokens,
+    output_tokens,
+    tokens_used: input_tokens + output_tokens,
+  }
 }
 
 export const CANCELLED = { code: 'conflict', message: 'The invocation was cancelled' } as const
@@ -130,13 +149,16 @@ export const STOPPED = { code: 'unavailable', message: 'The service stopped befo
 
 export function presentInvocation(invocation: Invocation, agent_id: string): z.input<typeof Receipt> {
   const { id, input_tokens, output_tokens, tokens_used, ...rest } = invocation
-  return {
-    ...rest,
-    request_id: id,
-    agent_id,
-    tokens_used,
-    usage: { input_tokens, output_tokens, total_tokens: tokens_used },
-  }
+  const usage = { input_tokens, output_tokens, total_tokens: tokens_used }
+  return { ...rest, request_id: id, agent_id, tokens_used, usage, steps: shownSteps(invocation, usage) }
+}
+
+/** A run that asked the model once is told by its receipt's own fields: its step is not stored beside them. */
+function shownSteps(invocation: Invocation, usage: z.output<typeof TokenUsage>): ReceiptStep[] {
+  const { status, steps, attempt, started_at, finished_at, duration_ms, response } = invocation
+  if (status !== 'completed' || steps.length > 0) return steps
+  const times = { attempt, started_at, finished_at, duration_ms: duration_ms ?? 0 }
+  return [{ kind: 'model', ...times, usage, characters: response?.length ?? 0 }]
 }
 
 export function resultOf({ id, response, tokens_used, duration_ms }: Invocation): z.input<typeof InvocationResult> {
@@ -158,25 +180,15 @@ function restartEvent(request_id: string, attempt: number): StreamEvent {
   return { ...startEvent(request_id, attempt), event: 'restart' }
 }
 
-/** What a client must hear before it hears of this attempt, if anything. */
-export function openingEvent(request_id: string, attempt: number, told: Position | undefined): StreamEvent | undefined {
+/** What a client must hear before it hears of this attempt, if anything. `milestones`: what the attempt goes on from. */
+export function openingEvent(
+  request_id: string,
+  attempt: number,
+  told: Position | undefined,
+  milestones: readonly Position[],
+): StreamEvent | undefined {
   if (!told) return startEvent(request_id, attempt)
-  return told.attempt < attempt ? restartEvent(request_id, attempt) : undefined
-}
-
-/** What an invocation that has ended had told. */
-export function transcriptOf({
-  attempt,
-  response,
-  steps,
-}: Pick<Invocation, 'attempt' | 'response' | 'steps'>): Transcript {
-  const transcript = new Transcript(attempt)
-  for (const { id, name, arguments: given, duration_ms: _duration, ...result } of steps) {
-    transcript.add({ type: 'tool_call', id, name, arguments: given })
-    transcript.add({ type: 'tool_result', id, name, ...result })
-  }
-  if (response) transcript.add({ type: 'delta', text: response })
-  return transcript
+  return told.attempt < attempt && !goesOn(told, milestones) ? restartEvent(request_id, attempt) : undefined
 }
 
 /** The events of an answer that is repeated. */

@@ -1,6 +1,7 @@
 import { type RawBuilder, type SqlBool, sql } from 'kysely'
 import type { Database } from '../storage/database.ts'
 import type { Invocation } from './invocation.ts'
+import { withoutWords } from './steps/receipt-steps.ts'
 import { fromRow } from './store.ts'
 
 /** So many rows of the agent are looked through at once. */
@@ -63,7 +64,7 @@ export async function listIdsOfUser(
 
 /** The receipts stay for accounting, without a word and without whose they were. Only of invocations that have ended. */
 export async function eraseTexts(db: Database, ended: readonly Invocation[]): Promise<void> {
-  for (const { id, response, error } of ended) {
+  for (const { id, response, error, steps } of ended) {
     await db
       .updateTable('invocations')
       .set({
@@ -73,7 +74,7 @@ export async function eraseTexts(db: Database, ended: readonly Invocation[]): Pr
         session_id: null,
         response: response === null ? null : '',
         error: error === null ? null : JSON.stringify({ ...error, message: '' }),
-        steps: '[]',
+        steps: JSON.stringify(withoutWords(steps)),
       })
       .where('id', '=', id)
       .execute()

@@ -10,6 +10,7 @@ import { requireUser } from '../operation/scope.ts'
 import { Unwritten } from '../operation/unwritten.ts'
 import { operation } from '../operation.ts'
 import { answersAtOnce } from '../runtime/models/answers-at-once.ts'
+import type { Step } from '../runtime/steps.ts'
 import { admit, freePlace, leave, notAdmittedError } from './admit.ts'
 import {
   failureOf,
@@ -21,7 +22,7 @@ import {
   resultOf,
   startEvent,
 } from './invocation.ts'
-import { runInvocation } from './run-invocation.ts'
+import { type Done, runInvocation } from './run-invocation.ts'
 import * as invocations from './store.ts'
 
 export const invokeAgent = operation({
@@ -70,11 +71,11 @@ export const invokeAgent = operation({
       const refusal = admitted instanceof Promise ? await admitted : admitted
       if (refusal) throw notAdmittedError(refusal, agent, definition)
       emit?.(startEvent(request_id))
-      const started = { invocation, agent, definition, run, owner: node, stored: false, streaming: emit !== undefined }
-      const { invocation: ended, entry } = await runInvocation(started, context)
+      const started = { invocation, agent, definition, run, owner: node, stored: false, kept: NOTHING_KEPT }
+      const { invocation: done, entry } = await runInvocation({ ...started, streaming: emit !== undefined }, context)
       const freed = freePlace(run, context)
       if (freed) await freed
-      const answer = ended.status === 'completed' ? resultOf(ended) : failureOf(ended)
+      const answer = answerOf(done, agent)
       // The run ends, and gives its places back, when what it leaves is on disk.
       return new Unwritten(entry, answer, 'The invocation was ended by another node', end)
     } catch (error) {
@@ -83,6 +84,13 @@ export const invokeAgent = operation({
     }
   },
 })
+
+const NOTHING_KEPT: readonly Step[] = []
+
+function answerOf(done: Done['invocation'], agent: Agent): unknown {
+  if (done.status === 'waiting') return accepted(done, agent)
+  return done.status === 'completed' ? resultOf(done) : failureOf(done)
+}
 
 type Prepared = { invocation: Invocation; agent: Agent; definition: Definition }
 
@@ -116,6 +124,7 @@ function newInvocation(
     status: background ? 'queued' : 'running',
     attempt: background ? 0 : 1,
     background,
+    keyed: false,
     environment: asked.environment,
     version: served.version,
     deployment_id: served.deployment_id,
@@ -137,7 +146,10 @@ function newInvocation(
 
 function queue({ invocation, agent, definition }: Prepared): Unwritten {
   if (agent.status === 'paused') throw notAdmittedError('paused', agent, definition)
-  const { id: request_id } = invocation
-  const reply = new Accepted({ request_id, status: 'queued' }, `/v1/agents/${agent.id}/invocations/${request_id}`)
-  return new Unwritten({ writes: [invocations.insertion(invocation)] }, reply)
+  return new Unwritten({ writes: [invocations.insertion(invocation)] }, accepted(invocation, agent))
+}
+
+/** The work goes on; the receipt will tell. */
+function accepted({ id: request_id, status }: Invocation, agent: Agent): Accepted {
+  return new Accepted({ request_id, status }, `/v1/agents/${agent.id}/invocations/${request_id}`)
 }

@@ -6,6 +6,7 @@ import { operation } from '../operation.ts'
 import { listQuery } from '../shapes.ts'
 import { InvocationStatus, presentInvocation, Receipt } from './invocation.ts'
 import { starterFor } from './invocation-in-scope.ts'
+import { withKeptSteps } from './steps/kept-steps.ts'
 import * as invocations from './store.ts'
 
 export const listInvocations = operation({
@@ -32,6 +33,7 @@ export const listInvocations = operation({
     const created_by = starterFor(actor, 'read')
     const filter = { status, session_id, created_by, user_id: requireUser(actor, user_id) }
     const { items, total } = await invocations.list(db, agent.seq, page, filter)
-    return { items: items.map((invocation) => presentInvocation(invocation, agent.id)), total }
+    const receipts = await withKeptSteps(db, items)
+    return { items: receipts.map((invocation) => presentInvocation(invocation, agent.id)), total }
   },
 })

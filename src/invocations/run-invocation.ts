@@ -8,64 +8,42 @@ import * as memory from '../memory/store.ts'
 import { metricWrites } from '../metrics/store.ts'
 import type { Parts } from '../operation/parts.ts'
 import type { Remembered } from '../operation/recall.ts'
-import type { LiveRun } from '../runtime/live-runs.ts'
-import type { LogEntry, RunOutcome } from '../runtime/outcome.ts'
+import type { LogEntry } from '../runtime/outcome.ts'
+import type { RunOutcome } from '../runtime/run-outcome.ts'
+import type { Step } from '../runtime/steps.ts'
+import { eventsOf, milestonesOf, tellingOf } from '../runtime/told-steps.ts'
 import type { JournalEntry } from '../storage/journal/entry.ts'
 import type { Write } from '../storage/journal/rows.ts'
-import { LEASE_MS } from '../storage/leases/lease.ts'
-import { CANCELLED, type EndedInvocation, type Invocation, STOPPED } from './invocation.ts'
-import * as invocations from './store.ts'
+import { CANCELLED, type EndedInvocation, type Invocation, STOPPED, type WaitingInvocation } from './invocation.ts'
+import { type ReceiptStep, receiptSteps } from './steps/receipt-steps.ts'
+import { type Started, StoredRun } from './steps/stored-run.ts'
 
-/** A run that waits this long is stored before it ends; shorter ones are stored once. */
-const STORED_AFTER_MS = 250
 const MAX_EVENT_RESPONSE = 32 * 1024 // bytes
 
-/** A run that may begin: `invocation` says running and when it started. */
-export type Started = {
-  invocation: Invocation
-  agent: Agent
-  definition: Definition
-  run: LiveRun
-  /** The node's name in the leases. */
-  owner: string
-  /** Whether the invocation is in the store already. */
-  stored: boolean
-  /** Whether what is said is recorded for followers. */
-  streaming: boolean
-}
-
-export type Ended = { invocation: EndedInvocation; entry: JournalEntry }
+/** A run that this node has done with: it has ended, or waits. */
+export type Done = { invocation: EndedInvocation | WaitingInvocation; entry: JournalEntry }
 
 /** Message to outcome. What the run leaves is returned, not written: its reply must commit with it. */
-export async function runInvocation(started: Started, parts: Parts): Promise<Ended> {
-  const { agent, definition, run, streaming } = started
-  const { message, context, attempt, created_by } = started.invocation
-  run.began = { attempt, user_id: context.user_id, created_by }
-  let { stored } = started
-  let storing: Promise<unknown> | undefined
-  let storeSoon: NodeJS.Timeout | undefined
-  const onWait = () => {
-    if (!stored) storeSoon ??= setTimeout(() => (storing = storeRunning()), STORED_AFTER_MS)
-  }
-
-  const storeRunning = async () => {
-    const { invocation, owner } = started
-    const lease = { key: [invocation.id], owner, until: parts.now() + LEASE_MS }
-    try {
-      stored = await parts.journal.commit({ writes: [invocations.insertion(invocation, lease)] })
-      run.lease = lease
-    } catch (err) {
-      parts.log.warn({ err, request_id: invocation.id }, 'could not store a running invocation')
-    }
-  }
+export async function runInvocation(started: Started, parts: Parts): Promise<Done> {
+  const { agent, definition, run, streaming, kept } = started
+  const { id: request_id, message, context, attempt, background, keyed, created_by } = started.invocation
+  const began_at = parts.now()
+  const milestones = milestonesOf(kept.map(tellingOf))
+  run.began = { attempt, milestones, user_id: context.user_id, created_by }
+  const stored = new StoredRun(started, parts)
+  const onWait = () => stored.storeSoon()
+  const keep = (step: Step, position: number) => stored.keep(step, position)
 
   let outcome: RunOutcome
   try {
     const stateless = isStateless(context)
     if (!stateless) onWait()
     const { history, recalled } = stateless ? NOTHING : await remember(started, parts)
+    if (streaming) for (const event of eventsOf(kept)) run.record(event)
     outcome = await parts.runtime.run({
+      request_id,
       agent_id: agent.id,
+      attempt,
       agent: definition,
       message,
       context,
@@ -74,24 +52,27 @@ export async function runInvocation(started: Started, parts: Parts): Promise<End
       cancellation: run.cancellation,
       emit: streaming ? (event) => run.record(event) : undefined,
       onWait,
+      keeper: background || keyed ? { kept, mayWait: background, keep } : undefined,
     })
   } finally {
-    if (storeSoon) clearTimeout(storeSoon)
-    if (storing) await storing
+    const settling = stored.settle()
+    if (settling) await settling
   }
 
+  const now = parts.now()
+  const worked_ms = (started.invocation.duration_ms ?? 0) + Math.max(0, now - began_at)
+  if (outcome.status === 'waiting') {
+    const invocation = { ...started.invocation, status: 'waiting' as const, duration_ms: worked_ms }
+    return { invocation, entry: stored.waiting(invocation, outcome.steps, outcome.until) }
+  }
   parts.telemetry.runs.add(1, outcome.status)
   parts.telemetry.tokens.add(outcome.usage.input_tokens, 'in')
   parts.telemetry.tokens.add(outcome.usage.output_tokens, 'out')
   // A run is cancelled by somebody, or else by the stop of the service.
   const error = outcome.status === 'cancelled' && !run.cancellation.cancelled ? STOPPED : errorOf(outcome)
-  const invocation = endedBy(started.invocation, outcome, error, parts.now())
+  const invocation = endedBy(started.invocation, outcome, { error, duration_ms: worked_ms, finished_at: now })
   const writes = await effects(invocation, agent, definition, outcome.logs, parts)
-  if (!stored) return { invocation, entry: { writes: [invocations.insertion(invocation), ...writes], reserved: true } }
-  return {
-    invocation,
-    entry: { writes, reserved: true, endings: [invocations.ending(invocation, started.owner)] },
-  }
+  return { invocation, entry: stored.ending(invocation, writes) }
 }
 
 const NOTHING: Remembered = { history: [], recalled: [] }
@@ -106,29 +87,32 @@ function remember({ agent, definition, invocation }: Started, { recall }: Parts)
   return recall.remember({ agent_seq: agent.seq, user_id, session_id }, invocation.message, definition.memory)
 }
 
+type EndOutcome = Exclude<RunOutcome, { status: 'waiting' }>
+
 function endedBy(
   invocation: Invocation,
-  outcome: RunOutcome,
-  error: Invocation['error'],
-  now: number,
+  outcome: EndOutcome,
+  end: Pick<EndedInvocation, 'error' | 'duration_ms' | 'finished_at'>,
 ): EndedInvocation {
-  const { input_tokens, output_tokens, total_tokens } = outcome.usage
+  const { status, usage, response, steps } = outcome
+  const isOneAnswer = status === 'completed' && steps.length === 1
   return {
     ...invocation,
-    status: outcome.status,
+    ...end,
+    status,
     // A run that did not complete leaves what it had said, if anything.
-    response: outcome.status === 'completed' ? outcome.response : outcome.response || null,
-    error,
-    input_tokens,
-    output_tokens,
-    tokens_used: total_tokens,
-    steps: outcome.steps,
-    duration_ms: Math.max(0, now - (invocation.started_at ?? now)),
-    finished_at: now,
+    response: status === 'completed' ? response : response || null,
+    input_tokens: usage.input_tokens,
+    output_tokens: usage.output_tokens,
+    tokens_used: usage.total_tokens,
+    steps: isOneAnswer ? NO_STEPS : receiptSteps(steps),
   }
 }
 
-function errorOf(outcome: RunOutcome): Invocation['error'] {
+/** The receipt's own fields tell all that there is to tell of a single answer. */
+const NO_STEPS: ReceiptStep[] = []
+
+function errorOf(outcome: EndOutcome): Invocation['error'] {
   if (outcome.status === 'completed') return null
   if (outcome.status === 'cancelled') return CANCELLED
   return { code: outcome.reason === 'timeout' ? 'timeout' : 'server_error', message: outcome.message }

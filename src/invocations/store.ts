@@ -7,7 +7,9 @@ import { hasLapsed, type Lease, type Leased } from '../storage/leases/lease.ts'
 import { missingAgents } from '../storage/queries/missing-agents.ts'
 import { type Page, type PageQuery, page } from '../storage/queries/page.ts'
 import type { Tables } from '../storage/tables.ts'
-import type { Invocation } from './invocation.ts'
+import { type Invocation, UNFINISHED_STATUSES } from './invocation.ts'
+import { readReceiptSteps } from './steps/receipt-steps.ts'
+import { removeKept } from './steps/step-store.ts'
 
 type InvocationRow = Selectable<Tables['invocations']>
 
@@ -40,9 +42,12 @@ const END = [
   'finished_at',
 ] as const
 const LEASE = ['owner', 'lease_until', 'cancel_requested_at'] as const
-const COLUMNS = [...BEGINNING, ...END, ...LEASE] as const
+const COLUMNS = [...BEGINNING, ...END] as const
 
 const RUNS: BulkTable = { table: 'invocations', columns: COLUMNS }
+
+/** The same for invocations that are stored before they end. */
+const UNFINISHED: BulkTable = { ...RUNS, columns: [...COLUMNS, 'owner', 'lease_until', 'keyed', 'wake_at'] }
 
 /** The same for invocations that wait in the queue: nodes hear of them. */
 export const QUEUED: BulkTable = { ...RUNS, announces: 'queue' }
@@ -57,27 +62,58 @@ export const LEASED_RUNS: Leased = {
 }
 
 const ENDED_RUNS: EndedTable = { ...LEASED_RUNS, columns: [...END, ...LEASE] }
+/** The receipt tells the steps from then on. */
+const ENDED_STEPS: EndedTable = { ...ENDED_RUNS, drops: { table: 'steps', column: 'request_id' } }
 
-/** A row for the journal. `lease` belongs to an invocation that is running. */
-export function insertion(invocation: Invocation, lease?: Lease): Write {
-  return { into: invocation.status === 'queued' ? QUEUED : RUNS, row: valuesOf(invocation, lease) }
+/** A run that still goes on: it has come further, so what happened to it before does not count against it. */
+const RENEWED_RUNS: EndedTable = { ...LEASED_RUNS, columns: ['lease_until', 'lapses'] }
+
+const WAITING_RUNS: EndedTable = {
+  ...LEASED_RUNS,
+  columns: ['status', 'wake_at', 'duration_ms', 'owner', 'lease_until'],
+}
+
+/** A row for the journal: of an invocation that is queued, or has ended. */
+export function insertion(invocation: Invocation): Write {
+  return { into: invocation.status === 'queued' ? QUEUED : RUNS, row: valuesOf(invocation) }
+}
+
+type Unfinished = { lease?: Lease; keyed: boolean; wake_at?: number }
+
+/** The same of one that runs, under a lease, or waits. */
+export function insertionUnfinished(invocation: Invocation, { lease, keyed, wake_at }: Unfinished): Write {
+  const more = [lease?.owner ?? null, lease?.until ?? null, keyed ? 1 : 0, wake_at ?? null]
+  return { into: UNFINISHED, row: [...valuesOf(invocation), ...more] }
 }
 
 /** The end of an invocation that is stored as running, for the journal: it counts if the owner still holds it. */
-export function ending(invocation: Invocation, owner: string): Ending {
-  return { of: ENDED_RUNS, row: [...valuesOf(invocation).slice(BEGINNING.length), invocation.id, owner] }
+export function ending(invocation: Invocation, owner: string, hasKeptSteps: boolean): Ending {
+  const values = [...valuesOf(invocation).slice(BEGINNING.length), null, null, null]
+  return { of: hasKeptSteps ? ENDED_STEPS : ENDED_RUNS, row: [...values, invocation.id, owner] }
 }
 
-/** Ends an invocation that nobody runs: queued, or its owner is gone. False when somebody does after all. */
+/** The owner goes on with the run, if it still holds it. */
+export function renewal({ key, owner, until }: Lease): Ending {
+  return { of: RENEWED_RUNS, row: [until, 0, ...key, owner] }
+}
+
+/** The owner lets go of the run, which goes on at a time. */
+export function waiting({ id, duration_ms }: Invocation, owner: string, wake_at: number): Ending {
+  return { of: WAITING_RUNS, row: ['waiting', wake_at, duration_ms, null, null, id, owner] }
+}
+
+/** Ends an invocation that nobody runs: it is queued or waits, or its owner is gone. False when somebody does after all. */
 export async function endUnowned(db: Database, invocation: Invocation, now: number): Promise<boolean> {
   const { id, ...row } = toRow(invocation)
   const { numUpdatedRows } = await db
     .updateTable('invocations')
-    .set(row)
+    .set({ ...row, owner: null, lease_until: null, cancel_requested_at: null, wake_at: null })
     .where('id', '=', id)
-    .where((was) => was.or([was('status', '=', 'queued'), hasLapsed(LEASED_RUNS, now)]))
+    .where((was) => was.or([was('status', 'in', ['queued', 'waiting']), hasLapsed(LEASED_RUNS, now)]))
     .executeTakeFirst()
-  return numUpdatedRows > 0n
+  if (numUpdatedRows === 0n) return false
+  await removeKept(db, [id])
+  return true
 }
 
 export async function requestCancel(db: Database, id: string, now: number): Promise<void> {
@@ -150,7 +186,7 @@ export async function remove(db: Database, before: number, limit: number): Promi
     .selectFrom('invocations')
     .select('id')
     .where('id', '<', firstIdAt('req', before))
-    .where('status', 'not in', ['queued', 'running'])
+    .where('status', 'not in', UNFINISHED_STATUSES)
     .limit(limit)
   const { numDeletedRows } = await db.deleteFrom('invocations').where('id', 'in', old).executeTakeFirst()
   return Number(numDeletedRows)
@@ -160,8 +196,11 @@ export async function remove(db: Database, before: number, limit: number): Promi
 export async function removeOfMissingAgents(db: Database, limit: number): Promise<number> {
   const agents = await missingAgents(db, 'invocations')
   if (agents.length === 0) return 0
-  const left = db.selectFrom('invocations').select('id').where('agent_seq', 'in', agents).limit(limit)
-  const { numDeletedRows } = await db.deleteFrom('invocations').where('id', 'in', left).executeTakeFirst()
+  const left = await db.selectFrom('invocations').select('id').where('agent_seq', 'in', agents).limit(limit).execute()
+  const ids = left.map(({ id }) => id)
+  if (ids.length === 0) return 0
+  await removeKept(db, ids)
+  const { numDeletedRows } = await db.deleteFrom('invocations').where('id', 'in', ids).executeTakeFirst()
   return Number(numDeletedRows)
 }
 
@@ -177,7 +216,7 @@ function toRow(invocation: Invocation): Pick<InvocationRow, (typeof COLUMNS)[num
 type ValuesOf<C extends readonly (keyof InvocationRow)[]> = { -readonly [I in keyof C]: InvocationRow[C[I]] }
 
 /** In the order of the columns. Every invocation comes through here: an object would cost several times as much. */
-function valuesOf(invocation: Invocation, lease?: Lease): ValuesOf<typeof COLUMNS> {
+function valuesOf(invocation: Invocation): ValuesOf<typeof COLUMNS> {
   const { context, error, steps } = invocation
   return [
     invocation.id,
@@ -203,21 +242,20 @@ function valuesOf(invocation: Invocation, lease?: Lease): ValuesOf<typeof COLUMN
     invocation.duration_ms,
     steps.length === 0 ? '[]' : JSON.stringify(steps),
     invocation.finished_at,
-    lease?.owner ?? null,
-    lease?.until ?? null,
-    null, // cancel_requested_at
   ]
 }
 
 export function fromRow(row: InvocationRow): Invocation {
   const { context, error, steps, background, status, user_id: _user, session_id: _session, ...rest } = row
-  const { owner: _owner, lease_until: _lease, cancel_requested_at: _cancel, lapses: _lapses, ...fields } = rest
+  const { owner: _owner, lease_until: _lease, cancel_requested_at: _cancel, lapses: _lapses, ...more } = rest
+  const { keyed, wake_at: _wake, ...fields } = more
   return {
     ...fields,
     status: status as Invocation['status'],
     background: background === 1,
+    keyed: keyed === 1,
     context: JSON.parse(context),
     error: error === null ? null : JSON.parse(error),
-    steps: JSON.parse(steps),
+    steps: readReceiptSteps(steps),
   }
 }

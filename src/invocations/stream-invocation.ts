@@ -12,9 +12,9 @@ import {
   isFinal,
   openingEvent,
   resultOf,
-  transcriptOf,
 } from './invocation.ts'
 import { getInScope, requireReach } from './invocation-in-scope.ts'
+import { receiptMilestones, transcriptOf } from './steps/receipt-steps.ts'
 
 const LOOK_AGAIN_MS = 100
 
@@ -76,21 +76,21 @@ export const streamInvocation = operation({
     }
 
     async function follow(run: LiveRun): Promise<void> {
-      const from = begin(run.began?.attempt ?? 1)
+      const from = begin(run.began?.attempt ?? 1, run.began?.milestones ?? [])
       const unfollow = run.follow(from, tell)
       await Promise.race([run.ended, hungUp]).finally(unfollow)
     }
 
     function tellEnd(invocation: Invocation) {
-      const from = begin(invocation.attempt)
+      const from = begin(invocation.attempt, receiptMilestones(invocation.steps))
       for (const event of transcriptOf(invocation).after(from)) tell(event)
       if (invocation.status !== 'completed') throw failureOf(invocation)
       return resultOf(invocation)
     }
 
     /** How much of this attempt the client has heard. */
-    function begin(attempt: number): Position {
-      const opening = openingEvent(request_id, attempt, told)
+    function begin(attempt: number, milestones: readonly Position[]): Position {
+      const opening = openingEvent(request_id, attempt, told, milestones)
       if (opening) tell(opening)
       return told as Position
     }

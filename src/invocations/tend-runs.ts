@@ -27,14 +27,21 @@ function keeping({ live, log, now, storage }: Parts): Keeping {
   }
 }
 
-/** Takes care of the runs of nodes that died: those in the background wait in the queue again, the others have failed. */
+/**
+ * Takes care of the runs of nodes that died. Those in the background, and those with an Idempotency-Key, wait in the queue
+ * again, and go on after their last step. The others have failed.
+ */
 export async function takeUpRuns(parts: Parts): Promise<void> {
   // This process may have slept through its own leases: what it runs is not what a dead node has left.
   await renewHeld(invocations.LEASED_RUNS, keeping(parts))
   const { storage, now } = parts
   const lapsed = await invocations.listLapsed(storage.db, now(), AT_ONCE)
-  if (lapsed.some(({ background }) => background)) await requeueLapsed(storage.db, now())
-  for (const invocation of lapsed) if (!invocation.background) await fail(invocation, parts)
+  if (lapsed.some(goesOn)) await requeueLapsed(storage.db, now())
+  for (const invocation of lapsed) if (!goesOn(invocation)) await fail(invocation, parts)
+}
+
+function goesOn({ background, keyed }: Invocation): boolean {
+  return background || keyed
 }
 
 async function fail(interrupted: Invocation, parts: Parts): Promise<void> {

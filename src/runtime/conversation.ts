@@ -1,31 +1,88 @@
-import { storable } from '../lib/text/text.ts'
 import { askModel } from './ask-model.ts'
-import type { ModelAnswer, ToolCall } from './models/model.ts'
-import { AgentFailure, type ToolStep } from './outcome.ts'
-import { type RunInProgress, Stopped } from './run-in-progress.ts'
-import { nextStep } from './steps.ts'
+import { type ModelAnswer, ModelFailure } from './models/model.ts'
+import { AgentFailure, type LogEntry, type ToolResult, type Usage } from './outcome.ts'
+import { type RunInProgress, Stopped, Waits } from './run-in-progress.ts'
+import { type ModelStep, nextStep, type PendingCall, type Step, type ToolCallStep } from './steps.ts'
+import { shownCall } from './told-steps.ts'
 import { parseArguments } from './tools/arguments.ts'
 
 const MAX_CALLS_PER_STEP = 16
+/** Of one run, for a provider that has too much to do. */
+const MAX_WAITS = 8
+const MAX_WAIT_MS = 24 * 3_600_000
+const NO_LOGS: readonly LogEntry[] = []
+
+/** To the model, of a call that was under way when the process died and may not be made twice. */
+const OUTCOME_UNKNOWN = {
+  error:
+    'The outcome of this call is unknown: the service stopped while it was under way. It may have had its effect. It was not made again',
+}
 
 /** Takes one step after the other until the model has answered. The response is in `left`. */
 export async function converse(run: RunInProgress): Promise<void> {
-  const { deadline, left } = run
+  const { attempt, deadline, keeper, left, now } = run
   const { max_steps } = run.input.agent.limits
   for (;;) {
-    const next = nextStep(left.steps, max_steps)
+    const next = nextStep(left.steps, { max_steps, attempt, now: now() })
     if (next.kind === 'answer') return checkFinish(next.finish, run)
+    if (next.kind === 'wait') throw new Waits(next.until)
     if (next.kind === 'too many steps') {
       throw new AgentFailure(`The agent did not finish within ${max_steps} steps`, { max_steps })
     }
     if (next.kind === 'model') {
-      const answer = await askModel(run, next.rounds)
-      left.steps.push({ kind: 'model', answer })
+      const before = { said: left.response.length, spent: { ...left.usage }, started_at: now() }
+      try {
+        const step = modelStep(run, await askModel(run, next.rounds), before)
+        const position = left.steps.push(step) - 1
+        // The last answer goes to disk with the receipt. One that calls tools must be there before they are called.
+        if (step.answer.calls.length > 0) await keeper?.keep(step, position)
+      } catch (error) {
+        waitFor(error, run, before)
+      }
     } else {
       await callTools(run, next.calls)
     }
     if (deadline.stopped) throw new Stopped()
   }
+}
+
+/** A provider that says when to come back is taken at its word, if the run may wait that long. */
+function waitFor(error: unknown, run: RunInProgress, { said, started_at }: Before): void {
+  const { deadline, keeper, left, log } = run
+  const after_ms = error instanceof ModelFailure ? error.retry?.after_ms : undefined
+  const mayWait = keeper?.mayWait && !deadline.stopped && left.response.length === said
+  if (!mayWait || after_ms === undefined || after_ms > MAX_WAIT_MS || waitsOf(left.steps) >= MAX_WAITS) throw error
+  const reason = (error as ModelFailure).message
+  log('warn', `${reason}; the run waits`, { wait_ms: after_ms })
+  left.steps.push({ kind: 'wait', reason, ...taken(run, started_at), finished_at: run.now() + after_ms })
+}
+
+function waitsOf(steps: readonly Step[]): number {
+  return steps.filter(({ kind }) => kind === 'wait').length
+}
+
+type Before = { said: number; spent: Usage; started_at: number }
+
+function modelStep(run: RunInProgress, answer: ModelAnswer, { said, spent, started_at }: Before): ModelStep {
+  const { response, usage } = run.left
+  return {
+    kind: 'model',
+    answer,
+    text: response.slice(said),
+    usage: {
+      input_tokens: usage.input_tokens - spent.input_tokens,
+      output_tokens: usage.output_tokens - spent.output_tokens,
+    },
+    ...taken(run, started_at),
+  }
+}
+
+/** What every step tells of itself: also what was logged since the step before. */
+function taken(run: RunInProgress, started_at: number) {
+  const { attempt, logs, now } = run
+  const since = run.logged
+  run.logged = logs.length
+  return { attempt, started_at, finished_at: now(), logs: since === logs.length ? NO_LOGS : logs.slice(since) }
 }
 
 function checkFinish(finish: ModelAnswer['finish'], { left: { response }, log }: RunInProgress): void {
@@ -35,29 +92,37 @@ function checkFinish(finish: ModelAnswer['finish'], { left: { response }, log }:
 }
 
 /** The calls run side by side; all have ended when this returns or throws. */
-async function callTools(run: RunInProgress, calls: readonly ToolCall[]): Promise<void> {
-  const ended = await Promise.allSettled(calls.map((call, index) => callTool(run, call, index)))
-  // Also of a run that ends here: what a tool did is done, and the receipt must tell.
-  for (const one of ended) if (one.status === 'fulfilled') run.left.steps.push({ kind: 'tool', call: one.value })
+async function callTools(run: RunInProgress, calls: readonly PendingCall[]): Promise<void> {
+  for (const { call, isInDoubt } of calls) {
+    // Who follows the run was told of it when its earlier attempt was told.
+    if (!isInDoubt) run.emit?.({ type: 'tool_call', ...shownCall(call) })
+  }
+  const ended = await Promise.allSettled(calls.map((pending) => callTool(run, pending)))
   if (run.deadline.stopped) throw new Stopped()
   for (const one of ended) if (one.status === 'rejected') throw one.reason
 }
 
-async function callTool(run: RunInProgress, call: ToolCall, index: number): Promise<ToolStep> {
-  const { toolbox, emit, log, now } = run
-  const { id } = call
-  const name = storable(call.name.slice(0, 128))
-  const args = parseArguments(call.arguments)
-  const shown = 'value' in args ? args.value : args.raw
-  const started = now()
-  emit?.({ type: 'tool_call', id, name, arguments: shown })
-  const result =
-    index < MAX_CALLS_PER_STEP
-      ? await toolbox.call(name, args)
-      : { error: `At most ${MAX_CALLS_PER_STEP} tool calls at once` }
-  const duration_ms = now() - started
-  emit?.({ type: 'tool_result', id, name, ...result })
+/** What a tool did is done: the step is taken also when the run ends here, because the receipt must tell. */
+async function callTool(run: RunInProgress, pending: PendingCall): Promise<void> {
+  const { emit, keeper, left, log, now } = run
+  const { call, index } = pending
+  const { id, name, arguments: shown } = shownCall(call)
+  const started_at = now()
+  const result = await resultOf(run, pending)
+  const duration_ms = now() - started_at
   if ('error' in result) log('warn', `Tool ${name} failed`, { tool: name, duration_ms, error: result.error })
   else log('info', `Tool ${name} answered`, { tool: name, duration_ms, characters: result.result.length })
-  return { id, name, arguments: shown, duration_ms, ...result }
+  const done = { id, name, arguments: shown, duration_ms, ...result }
+  const step: ToolCallStep = { kind: 'tool', index, call: done, ...taken(run, started_at) }
+  const position = left.steps.push(step) - 1
+  await keeper?.keep(step, position)
+  emit?.({ type: 'tool_result', id, name, ...result })
+}
+
+function resultOf({ request_id, toolbox }: RunInProgress, pending: PendingCall): ToolResult | Promise<ToolResult> {
+  const { call, index, number, isInDoubt } = pending
+  const { name } = shownCall(call)
+  if (index >= MAX_CALLS_PER_STEP) return { error: `At most ${MAX_CALLS_PER_STEP} tool calls at once` }
+  if (isInDoubt && toolbox.retryOf(name) === 'never') return OUTCOME_UNKNOWN
+  return toolbox.call(name, parseArguments(call.arguments), `${request_id}-${number}`)
 }

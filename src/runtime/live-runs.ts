@@ -1,6 +1,6 @@
 import { Cancellation } from './deadline.ts'
 import type { RunEvent } from './outcome.ts'
-import { type StreamEvent, type Told, Transcript } from './transcript.ts'
+import { type Position, type StreamEvent, type Told, Transcript } from './transcript.ts'
 
 type Follower = { told: Told; emit: (event: StreamEvent) => void }
 
@@ -15,8 +15,10 @@ export class LiveRun {
   readonly #runs: LiveRuns
   /** Whether it has one of its agent's places. */
   hasPlace = false
-  /** Which attempt this is, for whom and who started it; undefined until the run begins. */
-  began: { attempt: number; user_id: string | undefined; created_by: string } | undefined
+  /** Which attempt this is, what it goes on from, for whom and who started it; undefined until the run begins. */
+  began:
+    | { attempt: number; milestones: readonly Position[]; user_id: string | undefined; created_by: string }
+    | undefined
   /** The store's word that this node runs it, until a time; undefined while it is not stored. */
   lease: { readonly key: readonly string[]; readonly owner: string; until: number } | undefined
   #over = false

@@ -29,20 +29,13 @@ export type RunEvent =
 
 export type Usage = { input_tokens: number; output_tokens: number; total_tokens: number }
 
-/** One tool call as the receipt shows it. */
+/** One tool call and what came of it. */
 export type ToolStep = { id: string; name: string; arguments: unknown; duration_ms: number } & ToolResult
 export type ToolResult = { result: string } | { error: string }
 
 export type LogLevel = 'debug' | 'info' | 'warn' | 'error'
 export type LogEntry = { timestamp: number; level: LogLevel; message: string; metadata: Record<string, unknown> }
 export type Log = (level: LogLevel, message: string, metadata?: Record<string, unknown>) => void
-
-/** How a run ended, and what it left. `response` is what was said, also by a run that did not complete. */
-export type RunOutcome = (
-  | { status: 'completed' }
-  | { status: 'failed'; reason: 'error' | 'timeout'; message: string }
-  | { status: 'cancelled' }
-) & { response: string; usage: Usage; steps: ToolStep[]; logs: LogEntry[] }
 
 /** A failure whose message may be shown to clients; `detail` is for the agent's log only. */
 export class AgentFailure extends Error {

@@ -1,12 +1,14 @@
 import type { Deadline } from './deadline.ts'
 import type { Model } from './models/model.ts'
-import type { Log, RunEvent, RunInput, Usage } from './outcome.ts'
+import type { Log, LogEntry, RunEvent, RunInput, Usage } from './outcome.ts'
 import type { ModelWindows } from './prompt/model-windows.ts'
-import type { Step } from './steps.ts'
+import type { Step, StepKeeper } from './steps.ts'
 import type { Toolbox } from './tools/toolbox.ts'
 
 /** A run in progress: who answers, with what, and what it has left so far, however it ends. */
 export type RunInProgress = {
+  request_id: string
+  attempt: number
   input: RunInput
   model: Model
   windows: ModelWindows
@@ -14,7 +16,12 @@ export type RunInProgress = {
   deadline: Deadline
   emit: ((event: RunEvent) => void) | undefined
   log: Log
+  /** Everything that was logged, and how much of it the steps so far tell. */
+  logs: readonly LogEntry[]
+  logged: number
   now: () => number
+  /** There when the run is to survive its process. */
+  keeper: StepKeeper | undefined
   /** How many turns and memories the model was not shown, as the log says. */
   left_out: number
   left: Left
@@ -25,3 +32,13 @@ export type Left = { response: string; usage: Usage; steps: Step[] }
 
 /** Thrown to leave a run that was stopped from outside; the deadline knows why. */
 export class Stopped extends Error {}
+
+/** Thrown to leave a run that goes on later, not before a time. */
+export class Waits extends Error {
+  readonly until: number
+
+  constructor(until: number) {
+    super('the run waits')
+    this.until = until
+  }
+}

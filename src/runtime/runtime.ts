@@ -3,18 +3,11 @@ import { converse } from './conversation.ts'
 import { Cancellation, Deadline } from './deadline.ts'
 import { type Redact, redactor, type SecretSource, type Secrets, secretsOf } from './fill-secrets.ts'
 import { createModels, type Provider } from './models/registry.ts'
-import {
-  AgentFailure,
-  type Log,
-  type LogEntry,
-  type RunEvent,
-  type RunInput,
-  type RunOutcome,
-  type ToolStep,
-} from './outcome.ts'
+import { AgentFailure, type Log, type LogEntry, type RunEvent, type RunInput } from './outcome.ts'
 import { ModelWindows } from './prompt/model-windows.ts'
-import { type Left, Stopped } from './run-in-progress.ts'
-import type { Step } from './steps.ts'
+import { type Left, Stopped, Waits } from './run-in-progress.ts'
+import type { RunOutcome } from './run-outcome.ts'
+import { type Step, type StepKeeper, StepNotKept } from './steps.ts'
 import { ArgumentCheck } from './tools/argument-check.ts'
 import { McpServers } from './tools/mcp-servers.ts'
 import type { Fetch } from './tools/tool.ts'
@@ -33,8 +26,13 @@ export type RuntimeOptions = {
 
 /** What a run is about, and who hears of it. */
 export type RunRequest = RunInput & {
+  request_id: string
   /** Whose tools it calls: the agent's id. */
   agent_id: string
+  /** How often it has begun, this time included. */
+  attempt: number
+  /** Keeps the run's steps, so that it survives its process; it goes on after those that are kept. */
+  keeper?: StepKeeper | undefined
   cancellation: Cancellation
   emit?: ((event: RunEvent) => void) | undefined
   /** Called once, when the run first has to wait for something outside. */
@@ -44,7 +42,7 @@ export type RunRequest = RunInput & {
 export type Runtime = {
   /** What is wrong with a model's name, if anything. */
   checkModel(model: string): string | undefined
-  /** Never rejects for what an agent, a model or a tool does; resolves once all of it has stopped. */
+  /** Rejects for nothing that an agent, a model or a tool does, only with StepNotKept. Settles once all of it has stopped. */
   run(request: RunRequest): Promise<RunOutcome>
   /** Cancels what still runs and waits for it. */
   close(): Promise<void>
@@ -63,14 +61,17 @@ export function createRuntime(options: RuntimeOptions): Runtime {
   let active = 0
 
   async function run(input: RunRequest): Promise<RunOutcome> {
-    const { cancellation, emit, onWait } = input
+    const { request_id, attempt, cancellation, emit, keeper, onWait } = input
     const timeout_ms = input.agent.limits.timeout_ms ?? defaultTimeoutMs
     const deadline = new Deadline([cancellation, closing], timeout_ms, onWait)
+    const kept = keeper?.kept ?? []
     const logs: LogEntry[] = []
+    for (const step of kept) logs.push(...step.logs)
+    const logged = logs.length
     let redact = redactKeys
     const log = redactedLog(logs, (text) => redact(text), now)
-    const left: Left = { response: '', usage: { input_tokens: 0, output_tokens: 0, total_tokens: 0 }, steps: [] }
-    const ended = <How>(how: How) => ({ ...how, ...left, steps: toolSteps(left.steps), logs })
+    const left = leftBy(kept)
+    const ended = <How>(how: How) => ({ ...how, ...left, logs })
     let toolbox = NO_TOOLS
     active += 1
     try {
@@ -94,9 +95,12 @@ export function createRuntime(options: RuntimeOptions): Runtime {
         })
         if (deadline.stopped) throw new Stopped()
       }
-      await converse({ input, model, windows, toolbox, deadline, emit, log, now, left_out: 0, left })
+      const tools = { toolbox, deadline, emit, log, logs, logged, now, keeper }
+      await converse({ request_id, attempt, input, model, windows, ...tools, left_out: 0, left })
       return ended({ status: 'completed' })
     } catch (error) {
+      if (error instanceof StepNotKept) throw error
+      if (error instanceof Waits) return ended({ status: 'waiting', until: error.until })
       return ended(ending(error, deadline, log, redact))
     } finally {
       if (toolbox !== NO_TOOLS) await toolbox.close()
@@ -137,9 +141,18 @@ function ending(error: unknown, deadline: Deadline, log: Log, redact: Redact) {
   return { ...failed, message: 'The agent failed unexpectedly' }
 }
 
-/** The receipt lists the tools that were called. */
-function toolSteps(steps: readonly Step[]): ToolStep[] {
-  return steps.flatMap((step) => (step.kind === 'tool' ? step.call : []))
+/** What the run has left already, in earlier attempts. */
+function leftBy(kept: readonly Step[]): Left {
+  const left: Left = { response: '', usage: { input_tokens: 0, output_tokens: 0, total_tokens: 0 }, steps: [...kept] }
+  for (const step of kept) {
+    if (step.kind !== 'model') continue
+    const { input_tokens, output_tokens } = step.usage
+    left.response += step.text
+    left.usage.input_tokens += input_tokens
+    left.usage.output_tokens += output_tokens
+    left.usage.total_tokens += input_tokens + output_tokens
+  }
+  return left
 }
 
 /** Nothing enters a log before its secrets have left it. */

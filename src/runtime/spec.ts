@@ -45,6 +45,17 @@ const ToolName = z.string().min(1).max(128).regex(ONE_LINE, NOT_ONE_LINE)
 
 const ToolTimeout = z.int().min(100).max(600_000).default(30_000)
 
+/** What becomes of a call that was under way when the service died. */
+export const Retry = z.enum(['safe', 'never'])
+export type Retry = z.infer<typeof Retry>
+
+const ToolRetry = (unset: string) =>
+  Retry.nullable()
+    .describe(
+      `A call that was under way when the service died: \`safe\` makes it again with the same Idempotency-Key, \`never\` tells the model that its outcome is unknown. null: ${unset}`,
+    )
+    .default(null)
+
 export const HttpTool = z.strictObject({
   type: z.literal('http'),
   name: z
@@ -56,6 +67,7 @@ export const HttpTool = z.strictObject({
   url: UrlTemplate,
   headers: Headers.default({}),
   timeout_ms: ToolTimeout,
+  retry: ToolRetry('`safe` for GET, else `never`'),
 })
 export type HttpTool = z.infer<typeof HttpTool>
 
@@ -65,6 +77,7 @@ export const McpTool = z.strictObject({
   headers: Headers.default({}),
   allow: z.array(ToolName).max(128).nullable().default(null),
   timeout_ms: ToolTimeout,
+  retry: ToolRetry('`safe` for tools that the server calls read-only or idempotent, else `never`'),
 })
 export type McpTool = z.infer<typeof McpTool>
 

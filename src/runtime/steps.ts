@@ -1,36 +1,85 @@
 import type { ModelAnswer, Round, ToolCall } from './models/model.ts'
-import type { ToolStep } from './outcome.ts'
+import type { LogEntry, ToolStep } from './outcome.ts'
 
-/** One thing that a run has done: it asked the model, or called a tool. Steps are plain values. */
-export type Step = { kind: 'model'; answer: ModelAnswer } | { kind: 'tool'; call: ToolStep }
+/** What is known of every step: which attempt took it, when, and what it wrote to the log. */
+type Taken = { attempt: number; started_at: number; finished_at: number; logs: readonly LogEntry[] }
+
+/** The model was asked. `text` is what it added to the response. */
+export type ModelStep = Taken & { kind: 'model'; answer: ModelAnswer; text: string; usage: StepUsage }
+
+/** A tool was called. `index` is the call's place in the answer that asked for it. */
+export type ToolCallStep = Taken & { kind: 'tool'; index: number; call: ToolStep }
+
+/** The run waited, in no process, until a time. */
+export type WaitStep = Taken & { kind: 'wait'; reason: string }
+
+/** One thing that a run has done. Steps are plain values; they stand in the order in which they ended. */
+export type Step = ModelStep | ToolCallStep | WaitStep
+
+export type StepUsage = { input_tokens: number; output_tokens: number }
+
+/**
+ * Keeps what a run has done, so that another process can go on after it. A run without one is over when its process
+ * dies. Whatever executes runs durably stands behind this: it hands in what earlier attempts have kept, and keeps more.
+ */
+export type StepKeeper = {
+  readonly kept: readonly Step[]
+  /** Whether the run may end its process's work and be taken up later: nobody waits for its answer. */
+  readonly mayWait: boolean
+  /** Resolves once the step is on disk; rejects with StepNotKept. `position` is its place among the run's steps. */
+  keep(step: Step, position: number): Promise<void>
+}
+
+/** The run cannot go on here: a step is not on disk, or another process has the run. It is not the agent's failure. */
+export class StepNotKept extends Error {}
+
+/** A tool call that has no result yet. */
+export type PendingCall = {
+  call: ToolCall
+  index: number
+  /** Its number among all steps of the run, the same in every attempt. */
+  number: number
+  /** An earlier attempt may have made it: nobody knows how it ended. */
+  isInDoubt: boolean
+}
 
 export type NextStep =
   /** Ask the model, and show it the rounds so far. */
   | { kind: 'model'; rounds: Round[] }
   /** Call these tools, side by side. */
-  | { kind: 'tools'; calls: readonly ToolCall[] }
+  | { kind: 'tools'; calls: readonly PendingCall[] }
+  /** Nothing before this time. */
+  | { kind: 'wait'; until: number }
   /** The model has said all it wanted to. */
   | { kind: 'answer'; finish: ModelAnswer['finish'] }
   /** The model wants more tools than it may call. */
   | { kind: 'too many steps' }
 
-/** What a run does next follows from the steps it has taken, and from nothing else. */
-export function nextStep(steps: readonly Step[], maxSteps: number): NextStep {
+type Situation = { max_steps: number; attempt: number; now: number }
+
+/** What a run does next follows from the steps it has taken, and from nothing else but the time. */
+export function nextStep(steps: readonly Step[], { max_steps, attempt, now }: Situation): NextStep {
+  const latest = steps.at(-1)
+  if (latest?.kind === 'wait' && latest.finished_at > now) return { kind: 'wait', until: latest.finished_at }
   const rounds = roundsOf(steps)
   const last = rounds.at(-1)
   if (!last) return { kind: 'model', rounds }
   if (last.calls.length === 0) return { kind: 'answer', finish: last.finish }
-  if (rounds.length >= maxSteps) return { kind: 'too many steps' }
-  const waiting = last.calls.slice(last.results.length)
-  return waiting.length > 0 ? { kind: 'tools', calls: waiting } : { kind: 'model', rounds }
+  if (rounds.length >= max_steps) return { kind: 'too many steps' }
+  const number = rounds.reduce((sum, { calls }) => sum + 1 + calls.length, 0) - last.calls.length
+  const calls = last.calls
+    .map((call, index) => ({ call, index, number: number + 1 + index, isInDoubt: last.attempt < attempt }))
+    .filter(({ index }) => last.results[index] === undefined)
+  return calls.length > 0 ? { kind: 'tools', calls } : { kind: 'model', rounds }
 }
 
 /** Each answer of the model, with the results of the tools that it called, in the order of its calls. */
-function roundsOf(steps: readonly Step[]): Round[] {
-  const rounds: Round[] = []
+function roundsOf(steps: readonly Step[]): (Round & { attempt: number })[] {
+  const rounds: (Round & { attempt: number })[] = []
   for (const step of steps) {
-    if (step.kind === 'model') rounds.push({ ...step.answer, results: [] })
-    else rounds.at(-1)?.results.push(step.call)
+    if (step.kind === 'model') rounds.push({ ...step.answer, results: [], attempt: step.attempt })
+    const results = rounds.at(-1)?.results
+    if (step.kind === 'tool' && results) results[step.index] = step.call
   }
   return rounds
 }

@@ -13,6 +13,7 @@ import { attempts } from './migrations/0012-attempts.ts'
 import { memoriesOneByOne } from './migrations/0013-memories-one-by-one.ts'
 import { vectorsAsBytes } from './migrations/0015-vectors-as-bytes.ts'
 import { places } from './migrations/0017-places.ts'
+import { steps } from './migrations/0018-steps.ts'
 import type { Migration } from './migrations/migration.ts'
 
 /** In order. A released migration is never edited; changes come as a new one. */
@@ -30,6 +31,7 @@ const MIGRATIONS: Migration[] = [
   memoriesOneByOne,
   vectorsAsBytes,
   places,
+  steps,
 ]
 
 const LOCK = 7_766_837

@@ -5,6 +5,7 @@ import type {
   LogsTable,
   MetricBucketsTable,
   MetricsTable,
+  StepsTable,
   VersionsTable,
 } from './tables/agent-tables.ts'
 import type { MemoriesTable, MemoryScopesTable, MemoryVectorsTable } from './tables/memory-tables.ts'
@@ -30,6 +31,7 @@ export type Tables = {
   versions: VersionsTable
   deployments: DeploymentsTable
   invocations: InvocationsTable
+  steps: StepsTable
   jobs: JobsTable
   places: PlacesTable
   logs: LogsTable

@@ -1,7 +1,9 @@
 import { Cancellation } from '../../src/runtime/deadline.ts'
+import type { ToolStep } from '../../src/runtime/outcome.ts'
 import type { RunRequest, RuntimeOptions } from '../../src/runtime/runtime.ts'
 import { createRuntime } from '../../src/runtime/runtime.ts'
 import type { AgentSpec } from '../../src/runtime/spec.ts'
+import type { Step } from '../../src/runtime/steps.ts'
 import { GuardedClient } from '../../src/security/outgoing/guarded-client.ts'
 
 const BARE_AGENT: AgentSpec = {
@@ -32,8 +34,21 @@ export function localRuntime(options: Partial<RuntimeOptions> = {}) {
   })
 }
 
+/** The tools that a run has called, in the order of the calls of each answer. */
+export function toolCalls({ steps }: { steps: readonly Step[] }): ToolStep[] {
+  const calls: ToolStep[] = []
+  let round = 0
+  for (const step of steps) {
+    if (step.kind === 'model') round = calls.length
+    if (step.kind === 'tool') calls[round + step.index] = step.call
+  }
+  return calls
+}
+
 export function runOf(agent: Partial<AgentSpec>, run: Partial<RunRequest> = {}): RunRequest {
   return {
+    request_id: 'req_1',
+    attempt: 1,
     agent_id: 'agt_1',
     agent: { ...BARE_AGENT, ...agent },
     message: 'Hello there',

@@ -48,7 +48,7 @@ export async function takeQueued(db: Database, options: TakeOptions): Promise<{ 
     .limit(limit)
     .$if(engineOf(db) === 'postgres', (waiting) => waiting.forUpdate().skipLocked())
   const until = now + lease_ms
-  const changes = sql`status = 'running', started_at = ${now}, attempt = attempt + 1`
+  const changes = sql`status = 'running', started_at = coalesce(started_at, ${now}), attempt = attempt + 1`
   const returning = sql`*, exists (
     select 1 from invocations i
     where i.agent_seq = ${agent_seq} and i.status = 'queued' and i.id > (select max(due.id) from due)) as has_more`
@@ -63,24 +63,52 @@ export async function takeQueued(db: Database, options: TakeOptions): Promise<{ 
   return { taken, hasMore: Boolean(rows[0]?.has_more) }
 }
 
-const WAITING_AGAIN = { status: 'queued', started_at: null, owner: null, lease_until: null }
+const QUEUED_AGAIN = { status: 'queued', owner: null, lease_until: null, wake_at: null }
 
 /** Puts a run back into the queue, at its old place. `attempt`: how often it has begun. */
 export async function giveBack(db: Database, lease: Lease, attempt: number): Promise<void> {
   await db
     .updateTable('invocations')
-    .set({ ...WAITING_AGAIN, attempt })
+    .set({ ...QUEUED_AGAIN, attempt, ...(attempt === 0 && { started_at: null }) })
     .where(isHeld(LEASED_RUNS, lease))
     .execute()
 }
 
-/** Puts background runs whose node has died back into the queue; how many. */
+/** Puts runs whose node has died back into the queue, if they are to go on without it; how many. */
 export async function requeueLapsed(db: Database, now: number): Promise<number> {
   const { numUpdatedRows } = await db
     .updateTable('invocations')
-    .set((row) => ({ ...WAITING_AGAIN, lapses: row('lapses', '+', 1) }))
+    .set((row) => ({ ...QUEUED_AGAIN, lapses: row('lapses', '+', 1) }))
     .where(hasLapsed(LEASED_RUNS, now))
-    .where('background', '=', 1)
+    .where((row) => row.or([row('background', '=', 1), row('keyed', '=', 1)]))
     .executeTakeFirst()
   return Number(numUpdatedRows)
+}
+
+// Written out, not bound, as above.
+const WAITING = sql.lit('waiting')
+
+/** Puts the runs whose time has come into the queue: how many, and when the next one's comes. */
+export async function wakeDue(db: Database, now: number): Promise<{ woken: number; next_at: number | undefined }> {
+  const next = await findNextWake(db)
+  if (next === undefined || next > now) return { woken: 0, next_at: next }
+  const { numUpdatedRows } = await db
+    .updateTable('invocations')
+    .set(QUEUED_AGAIN)
+    .where('status', '=', WAITING)
+    .where('wake_at', '<=', now)
+    .executeTakeFirst()
+  return { woken: Number(numUpdatedRows), next_at: await findNextWake(db) }
+}
+
+async function findNextWake(db: Database): Promise<number | undefined> {
+  const next = await db
+    .selectFrom('invocations')
+    .select('wake_at')
+    .where('status', '=', WAITING)
+    .where('wake_at', 'is not', null)
+    .orderBy('wake_at')
+    .limit(1)
+    .executeTakeFirst()
+  return next?.wake_at ?? undefined
 }

@@ -7,8 +7,9 @@ import type { Parts } from '../../operation/parts.ts'
 import type { LiveRun } from '../../runtime/live-runs.ts'
 import { LEASE_MS } from '../../storage/leases/lease.ts'
 import { admit, freePlace, leave } from '../admit.ts'
+import { type KeptSteps, listKept } from '../steps/step-store.ts'
 import { QUEUED, QUEUED_AGENT } from '../store.ts'
-import { giveBack, listWaitingAgents, type TakenRun, takeQueued } from './queue-store.ts'
+import { giveBack, listWaitingAgents, type TakenRun, takeQueued, wakeDue } from './queue-store.ts'
 import { endUnrun, type Queued, runQueued } from './run-queued.ts'
 import { type Allotment, type WaitingAgent, WaitingAgents } from './waiting-agents.ts'
 
@@ -18,9 +19,13 @@ const PLACES = { total: 64, ofOneAgent: 32 }
 const HEAD_START_MS = 100
 const SURVEY_EVERY_MS = 1_000
 const TROUBLE_MS = 1_000
+/** As far ahead as a timer can be set. */
+const MAX_PAUSE_MS = 24 * 3_600_000
 const OVERLOAD_MS = 250
 /** How long runs may take to end once the service stops. */
 const STOP_MS = 5_000
+
+const NOTHING_KEPT: KeptSteps = { steps: [], definition: undefined }
 
 /**
  * What became of a run that was taken: it goes on, it is back in the queue, or it is not this queue's to begin. It is
@@ -40,6 +45,7 @@ export class RunQueue {
   readonly #stop = new AbortController()
   #lookTimer: NodeJS.Timeout | undefined
   #surveyTimer: NodeJS.Timeout | undefined
+  #wakeTimer: NodeJS.Timeout | undefined
   #surveyedAt = Number.NEGATIVE_INFINITY
 
   constructor(parts: Parts) {
@@ -63,11 +69,23 @@ export class RunQueue {
     })
   }
 
-  /** Asks the store who has runs waiting: those that other nodes have queued, or left behind. */
+  /** Asks the store who has runs in the queue: those that other nodes have queued, or left behind. */
   async survey(): Promise<void> {
     this.#surveyedAt = performance.now()
     for (const agent_seq of await listWaitingAgents(this.#parts.storage.db)) this.#waiting.add(agent_seq)
     this.#look()
+  }
+
+  /** Queues the runs whose wait is over, and comes back when the next one's is. */
+  async wake(): Promise<void> {
+    const { storage, now, log } = this.#parts
+    const { woken, next_at } = await wakeDue(storage.db, now())
+    clearTimeout(this.#wakeTimer)
+    if (next_at !== undefined && !this.#stop.signal.aborted) {
+      const again = () => this.wake().catch((err) => log.warn({ err }, 'could not look for runs that wait'))
+      this.#wakeTimer = setTimeout(again, Math.min(Math.max(0, next_at - now()), MAX_PAUSE_MS)).unref()
+    }
+    if (woken > 0) await this.survey()
   }
 
   /** Begins no more runs. Those under way are cancelled, and wait at their old place in the queue for the next start. */
@@ -75,6 +93,7 @@ export class RunQueue {
     this.#stop.abort()
     clearTimeout(this.#lookTimer)
     clearTimeout(this.#surveyTimer)
+    clearTimeout(this.#wakeTimer)
     for (const run of this.#running) run.cancel()
     await waitAtMost(this.#idle(), STOP_MS)
   }
@@ -145,9 +164,11 @@ export class RunQueue {
     run.lease = lease
     try {
       const agent = (await agents.findKnownBySeq(invocation.agent_seq, this.#parts)) ?? known
-      const definition = await this.#findDefinition(agent, invocation.version)
+      // What begins for the first time has done nothing yet.
+      const kept = invocation.attempt > 1 ? await listKept(storage.db, invocation.id) : NOTHING_KEPT
+      const definition = kept.definition ?? (await this.#findDefinition(agent, invocation.version))
       this.#waiting.learn(waiting, agent.id, definition.limits.max_concurrency)
-      const queued = { ...taken, agent, definition, run }
+      const queued = { ...taken, agent, definition, run, kept: kept.steps }
       const refusal = await admit(run, agent, definition, this.#parts)
       if (refusal === 'no_place' || refusal === 'overloaded' || this.#stop.signal.aborted) {
         // It had a place on this node: those of all nodes together are taken.
@@ -169,7 +190,7 @@ export class RunQueue {
     this.#running.add(run)
     try {
       if (isPaused) await endUnrun(queued, 'cancelled', this.#parts)
-      else await runQueued(queued, this.#stop.signal, this.#parts)
+      else if ((await runQueued(queued, this.#stop.signal, this.#parts)) === 'waits') await this.wake()
     } catch (err) {
       this.#reportUnfinished(queued, err)
     }
@@ -182,11 +203,11 @@ export class RunQueue {
   }
 
   #reportUnfinished({ invocation: { id: request_id } }: TakenRun, err: unknown): Fate {
-    this.#parts.log.warn({ err, request_id }, 'a background run was not finished: it starts over when its lease ends')
+    this.#parts.log.warn({ err, request_id }, 'a background run was not finished: it goes on when its lease ends')
     return 'gone'
   }
 
-  /** What answers: the version that was deployed when the invocation was queued, or the working copy of now. */
+  /** What answers a run that begins: the version that was deployed when it was queued, or the working copy of now. */
   async #findDefinition(agent: Agent, version: string | null): Promise<Definition> {
     if (version === null) return agent
     const { memo, storage } = this.#parts

@@ -71,6 +71,8 @@ async function extract(
   const cancel = () => cancellation.cancel()
   signal.addEventListener('abort', cancel)
   const outcome = await runtime.run({
+    request_id: newId('req', time),
+    attempt: 1,
     agent_id: agent.id,
     agent: { ...agent, instructions: INSTRUCTIONS, tools: [], temperature: null },
     message: factMessage(turns, known),

@@ -1,18 +1,21 @@
 import { storable } from '../../lib/text/text.ts'
 import { fillHeaders, SecretRefused } from '../fill-secrets.ts'
 import { type HttpTool, PARAMETER } from '../spec.ts'
-import { MAX_RESULT_BYTES, type RunTool, requestError, ToolError, type ToolWorld } from './tool.ts'
+import { CALL_KEY_HEADER, MAX_RESULT_BYTES, type RunTool, requestError, ToolError, type ToolWorld } from './tool.ts'
 
 export function httpTool(tool: HttpTool, world: ToolWorld): RunTool {
   return {
     definition: { name: tool.name, description: tool.description, input_schema: tool.input_schema },
-    call: (args) => callHttp(tool, args, world),
+    retry: tool.retry ?? (tool.method === 'GET' ? 'safe' : 'never'),
+    call: (args, key) => callHttp(tool, args, key, world),
   }
 }
 
-async function callHttp(tool: HttpTool, args: Record<string, unknown>, world: ToolWorld): Promise<string> {
+async function callHttp(tool: HttpTool, args: Record<string, unknown>, key: string, world: ToolWorld): Promise<string> {
   const { url, body } = requestOf(tool, args)
   const headers = headersOf(tool, url, body !== undefined, world)
+  // A tool that sets its own knows better.
+  if (!headers.has(CALL_KEY_HEADER)) headers.set(CALL_KEY_HEADER, key)
   const timeout = AbortSignal.timeout(tool.timeout_ms)
   try {
     const response = await world.fetch(url, {

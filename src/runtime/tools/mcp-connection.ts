@@ -6,7 +6,7 @@ import type {
   Tool,
 } from '@modelcontextprotocol/client'
 import { boundedAnswer } from './bounded-answer.ts'
-import type { Fetch } from './tool.ts'
+import { CALL_KEY_HEADER, type Fetch } from './tool.ts'
 
 const ANSWER_TIMEOUT_MS = 10_000
 const GOODBYE_TIMEOUT_MS = 2_000
@@ -19,6 +19,9 @@ export type McpAddress = {
   /** What an earlier connection learnt about the server's protocol, so that it is not asked again. */
   prior: PriorDiscovery | undefined
 }
+
+/** A call of a tool, under the key that names it. */
+export type McpCall = { tool: Tool; args: Record<string, unknown>; key: string }
 
 /**
  * A connection to an MCP server over streamable HTTP. One run at a time uses it, and the run's signal ends every
@@ -90,11 +93,12 @@ export class McpConnection {
     return tools
   }
 
-  callTool(tool: Tool, args: Record<string, unknown>, timeout: number): Promise<CallToolResult> {
+  callTool({ tool, args, key }: McpCall, timeout: number): Promise<CallToolResult> {
     // The result goes to the model unchanged, so it is not checked against the server's own schema.
     const { outputSchema: _unchecked, ...toolDefinition } = tool
     const request = { name: tool.name, arguments: args }
-    return this.#client.callTool(request, { signal: this.#wire.signal, timeout, toolDefinition })
+    const headers = { [CALL_KEY_HEADER]: key }
+    return this.#client.callTool(request, { signal: this.#wire.signal, timeout, toolDefinition, headers })
   }
 
   /** Closes the session with the server. If the run was stopped, nothing more is sent. */

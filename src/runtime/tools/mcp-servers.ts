@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import type { PriorDiscovery, Tool } from '@modelcontextprotocol/client'
 import type { McpTool } from '../spec.ts'
-import { type McpAddress, McpConnection } from './mcp-connection.ts'
+import { type McpAddress, type McpCall, McpConnection } from './mcp-connection.ts'
 import type { ToolWorld } from './tool.ts'
 
 /** What a server has told about itself. */
@@ -115,8 +115,8 @@ export class McpVisit {
     return tools
   }
 
-  callTool(tool: Tool, args: Record<string, unknown>, timeout_ms: number) {
-    return this.#ask((connection) => connection.callTool(tool, args, timeout_ms), isUnknownSession)
+  callTool(call: McpCall, timeout_ms: number) {
+    return this.#ask((connection) => connection.callTool(call, timeout_ms), isUnknownSession)
   }
 
   /**

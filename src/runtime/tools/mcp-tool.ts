@@ -1,8 +1,9 @@
 import type { CallToolResult, Tool } from '@modelcontextprotocol/client'
 import { storable } from '../../lib/text/text.ts'
 import { fillHeaders, SecretRefused } from '../fill-secrets.ts'
-import type { McpTool } from '../spec.ts'
+import type { McpTool, Retry } from '../spec.ts'
 import { schemaProblem } from './input-schema.ts'
+import type { McpCall } from './mcp-connection.ts'
 import type { McpServers, McpVisit } from './mcp-servers.ts'
 import { MAX_RESULT_BYTES, type RunTool, requestError, ToolError, type ToolWorld } from './tool.ts'
 
@@ -36,20 +37,21 @@ function toolsOf(listed: readonly Tool[], visit: McpVisit, server: McpTool, worl
     }
     const description = world.redact(tool.description ?? '').slice(0, 4096)
     const definition = { name: tool.name, description, input_schema: tool.inputSchema }
-    return [{ definition, call: (args) => callTool(visit, server, tool, args, world) }]
+    const retry = server.retry ?? annotatedRetry(tool)
+    const call = (args: Record<string, unknown>, key: string) => callTool(visit, server, { tool, args, key }, world)
+    return [{ definition, retry, call }]
   })
 }
 
-async function callTool(
-  visit: McpVisit,
-  server: McpTool,
-  tool: Tool,
-  args: Record<string, unknown>,
-  world: ToolWorld,
-): Promise<string> {
+/** What the server says of its tool, if it says anything. */
+function annotatedRetry({ annotations }: Tool): Retry {
+  return annotations?.readOnlyHint || annotations?.idempotentHint ? 'safe' : 'never'
+}
+
+async function callTool(visit: McpVisit, server: McpTool, call: McpCall, world: ToolWorld): Promise<string> {
   let result: CallToolResult
   try {
-    result = await visit.callTool(tool, args, server.timeout_ms)
+    result = await visit.callTool(call, server.timeout_ms)
   } catch (error) {
     if (world.deadline.signal.aborted) throw error
     const failure = mcpError(error, new URL(server.url))

@@ -2,6 +2,7 @@ import type { Deadline } from '../deadline.ts'
 import type { Redact, Secrets } from '../fill-secrets.ts'
 import type { ToolDefinition } from '../models/model.ts'
 import type { Log } from '../outcome.ts'
+import type { Retry } from '../spec.ts'
 import type { ArgumentCheck } from './argument-check.ts'
 
 /** WHATWG fetch as far as tools need it. `owner` is the agent that calls. */
@@ -22,12 +23,16 @@ export type ToolWorld = {
 
 export type RunTool = {
   definition: ToolDefinition
-  /** The result as text for the model. Throws ToolError for errors that the model should see. */
-  call(args: Record<string, unknown>): Promise<string>
+  retry: Retry
+  /** The result as text for the model. Throws ToolError for errors that the model should see. `key` names the call. */
+  call(args: Record<string, unknown>, key: string): Promise<string>
 }
 
 /** A tool call that failed; the message is for the model, the receipt and the log. */
 export class ToolError extends Error {}
+
+/** With the key of a call: whoever hears the same key twice does the work once. */
+export const CALL_KEY_HEADER = 'Idempotency-Key'
 
 export const MAX_RESULT_BYTES = 256 * 1024
 

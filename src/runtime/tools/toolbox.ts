@@ -1,6 +1,6 @@
 import type { ToolDefinition } from '../models/model.ts'
 import type { ToolResult } from '../outcome.ts'
-import type { McpTool, Tool } from '../spec.ts'
+import type { McpTool, Retry, Tool } from '../spec.ts'
 import type { ToolArguments } from './arguments.ts'
 import { httpTool } from './http-tool.ts'
 import type { McpServers } from './mcp-servers.ts'
@@ -9,13 +9,17 @@ import { type RunTool, ToolError, type ToolWorld } from './tool.ts'
 
 export type Toolbox = {
   definitions: readonly ToolDefinition[]
-  call(name: string, args: ToolArguments): Promise<ToolResult>
+  /** `key` goes out with the call, so that the other side can tell it from a new one. */
+  call(name: string, args: ToolArguments, key: string): Promise<ToolResult>
+  /** Whether a call whose outcome is unknown may be made again. */
+  retryOf(name: string): Retry
   close(): Promise<void>
 }
 
 export const NO_TOOLS: Toolbox = {
   definitions: [],
   call: async (name) => ({ error: `There is no tool ${name}` }),
+  retryOf: () => 'never',
   close: async () => {},
 }
 
@@ -44,14 +48,19 @@ export async function openToolbox(tools: readonly Tool[], mcpServers: McpServers
   }
 
   let answered = 0
-  const call = async (name: string, args: ToolArguments): Promise<ToolResult> => {
+  const call = async (name: string, args: ToolArguments, key: string): Promise<ToolResult> => {
     if (answered > MAX_RUN_BYTES) return TOO_MUCH
-    const outcome = await callTool(byName.get(name), name, args, world)
+    const outcome = await callTool(byName.get(name), { name, args, key }, world)
     if ('error' in outcome) return outcome
     answered += Buffer.byteLength(outcome.result)
     return answered > MAX_RUN_BYTES ? TOO_MUCH : outcome
   }
-  return { definitions: [...byName.values()].map((tool) => tool.definition), call, close }
+  return {
+    definitions: [...byName.values()].map((tool) => tool.definition),
+    call,
+    retryOf: (name) => byName.get(name)?.retry ?? 'never',
+    close,
+  }
 }
 
 async function openOrWarn(server: McpTool, mcpServers: McpServers, world: ToolWorld): Promise<McpToolset | undefined> {
@@ -85,8 +94,7 @@ function providerName(name: string): string {
 
 async function callTool(
   tool: RunTool | undefined,
-  name: string,
-  args: ToolArguments,
+  { name, args, key }: { name: string; args: ToolArguments; key: string },
   world: ToolWorld,
 ): Promise<ToolResult> {
   if (!tool) return { error: `There is no tool ${name}` }
@@ -94,7 +102,7 @@ async function callTool(
   const problem = await world.argumentCheck.problemOf(args.value, tool.definition.input_schema)
   if (problem) return { error: `Invalid arguments: ${problem}` }
   try {
-    return { result: await tool.call(args.value) }
+    return { result: await tool.call(args.value, key) }
   } catch (error) {
     if (error instanceof ToolError) return { error: world.redact(error.message) }
     throw error

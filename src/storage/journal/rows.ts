@@ -32,7 +32,11 @@ export type BulkTable = {
 export type Write = { into: BulkTable; row: Value[] }
 
 /** The columns that get their last values when the work on a leased row ends. */
-export type EndedTable = Leased & { columns: readonly string[] }
+export type EndedTable = Leased & {
+  columns: readonly string[]
+  /** Rows that go with the end: those whose column has the value of the key. */
+  drops?: { table: keyof Tables & string; column: string }
+}
 
 /**
  * The end of a lease. The row gets its last values if its owner still holds it. `row` has those values, then the values

@@ -30,7 +30,11 @@ export async function isStillHeld(db: Database, ending: Ending): Promise<boolean
 
 /** Writes the end of a lease that is still held, inside the caller's transaction. */
 export async function endHeld(db: Database, ending: Ending): Promise<void> {
-  const { table, columns } = ending.of
+  const { table, columns, drops } = ending.of
+  if (drops) {
+    const { key } = leaseOf(ending)
+    await sql`delete from ${sql.table(drops.table)} where ${sql.ref(drops.column)} = ${key[0]}`.execute(db)
+  }
   const sets = columns.map((column, i) => sql`${sql.ref(column)} = ${ending.row[i]}`)
   await sql`
     update ${sql.table(table)} set ${sql.join(sets)} where ${isHeld(ending.of, leaseOf(ending))}`.execute(db)

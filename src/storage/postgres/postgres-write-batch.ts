@@ -64,6 +64,7 @@ async function batchText(db: Database, batch: Batch): Promise<string> {
   }
   for (const [i, { of }] of batch.endings.entries()) {
     parts.push(`ended${i} as (${await endingText(db, of, `$${i + 1}::jsonb`, held)})`)
+    if (of.drops) parts.push(`dropped${i} as (${dropText(of.drops, of, `$${i + 1}::jsonb`, held)})`)
   }
   let before: string | undefined
   for (const [i, { into }] of batch.inserts.entries()) {
@@ -91,6 +92,11 @@ async function endingText(db: Database, of: EndedTable, rows: string, held: stri
   const sets = columns.map((name, i) => `"${name}" = ${valueAt(name, i)}`)
   const matches = key.map((name, i) => `t."${name}" = ${valueAt(name, columns.length + i)}`)
   return `update "${table}" t set ${sets.join(', ')} from jsonb_array_elements(${rows}) r where ${[...matches, ...held].join(' and ')}`
+}
+
+function dropText(drops: Required<EndedTable>['drops'], { columns }: EndedTable, rows: string, held: string[]): string {
+  const matches = `t."${drops.column}" = r ->> ${columns.length}`
+  return `delete from "${drops.table}" t using jsonb_array_elements(${rows}) r where ${[matches, ...held].join(' and ')}`
 }
 
 /** `conditions` hold for all rows or for none. */

@@ -7,7 +7,7 @@ import { LostLeaseError } from './sqlite-thread.ts'
 /** Writes each batch as one transaction. Returns false when a lease of the batch was lost; then nothing is written. */
 export function sqliteBatches({ transact }: Sqlite) {
   return async (_db: Database, { endings, inserts }: Batch): Promise<boolean> => {
-    const ends = endings.map(({ of, rows }) => endingStatement(of, rows))
+    const ends = endings.flatMap(({ of, rows }) => endingStatements(of, rows))
     try {
       await transact([...ends, ...inserts.flatMap(({ into, rows }) => insertStatements(into, rows))])
       return true
@@ -30,13 +30,16 @@ export function insertStatements(into: BulkTable, rows: Value[][]): SqliteStatem
   return after ? [insert, after] : [insert]
 }
 
-function endingStatement({ table, key, columns, condition }: EndedTable, rows: Value[][]): SqliteStatement {
+function endingStatements({ table, key, columns, condition, drops }: EndedTable, rows: Value[][]): SqliteStatement[] {
   const sets = columns.map((column) => `"${column}" = ?`).join(', ')
   const held = [...key, 'owner'].map((column) => `"${column}" = ?`).join(' and ')
-  return {
+  const end = {
     sql: `update "${table}" set ${sets} where ${held} and ${condition}`,
     values: rows,
     many: true,
     mustChange: true,
   }
+  if (!drops) return [end]
+  const keys = rows.map((row) => [row[columns.length] as Value])
+  return [end, { sql: `delete from "${drops.table}" where "${drops.column}" = ?`, values: keys, many: true }]
 }

@@ -66,6 +66,25 @@ export type InvocationsTable = {
   cancel_requested_at: number | null
   /** How many nodes have died while they ran it in the background. */
   lapses: Generated<number>
+  /** It was asked for with an Idempotency-Key: when its node dies, another goes on with it. */
+  keyed: Generated<number>
+  /** When a waiting run goes on. */
+  wake_at: Generated<number | null>
+}
+
+/** What a run has done so far. They are gone when the run ends: its receipt tells them then. */
+export type StepsTable = {
+  request_id: string
+  /** Its place among the run's steps, in the order in which they ended. */
+  position: number
+  kind: string
+  attempt: number
+  started_at: number
+  finished_at: number
+  /** JSON. */
+  content: string
+  /** JSON: the working copy that answers, with the first step of a run that no version answers. */
+  definition: string | null
 }
 
 export type LogsTable = {

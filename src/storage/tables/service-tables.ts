@@ -1,3 +1,5 @@
+import type { Generated } from 'kysely'
+
 /** Values that the installation stores about itself. */
 export type SettingsTable = { name: string; value: string }
 
@@ -9,6 +11,8 @@ export type ClaimsTable = {
   owner: string
   lease_until: number
   created_at: number
+  /** The request that first came with the key. */
+  request_id: Generated<string | null>
   status: number | null
   headers: string | null
   body: string | null

@@ -18,6 +18,22 @@ const COLUMNS: Column<Invocation>[] = [
   { title: 'MESSAGE', of: (invocation) => invocation.message },
 ]
 
+type Step = Invocation['steps'][number]
+
+const STEP_COLUMNS: Column<Step>[] = [
+  { title: 'STEP', of: (step) => step.kind },
+  { title: 'WHAT', of: whatOf },
+  { title: 'ATTEMPT', of: (step) => step.attempt },
+  { title: 'MS', of: (step) => step.duration_ms },
+  { title: 'TOKENS', of: (step) => (step.kind === 'model' ? step.usage.total_tokens : '') },
+]
+
+function whatOf(step: Step): string {
+  if (step.kind === 'wait') return step.reason
+  if (step.kind === 'model') return step.characters > 0 ? `said ${step.characters} characters` : 'called tools'
+  return step.error === undefined ? step.name : `${step.name}: ${step.error}`
+}
+
 type ListOptions = Common & Limit & { status?: Invocation['status']; user?: string; session?: string }
 
 export function invocations(command: Command, world: World): void {
@@ -26,7 +42,7 @@ export function invocations(command: Command, world: World): void {
     .description('List invocations, the newest first')
     .argument('<agent>', 'id or name')
     .addOption(limitOption(20))
-    .option('--status <status>', 'queued, running, completed, failed or cancelled')
+    .option('--status <status>', 'queued, running, waiting, completed, failed or cancelled')
     .option('--user <user_id>', 'of this user')
     .option('--session <session_id>', 'of this session')
     .action(async (agent: string, options: ListOptions) => {
@@ -42,7 +58,13 @@ export function invocations(command: Command, world: World): void {
     .argument('<agent>', 'id or name')
     .argument('<request_id>')
     .action(async (agent: string, id: string, options: Common) => {
-      printRecord(world, await withClient(world, options, (client) => client.invocations.get(agent, id)), options)
+      const receipt = await withClient(world, options, (client) => client.invocations.get(agent, id))
+      if (options.json) return printJson(world, receipt)
+      const { steps, ...record } = receipt
+      printRecord(world, record, options)
+      if (steps.length === 0) return
+      print(world, '')
+      printRows(world, steps, STEP_COLUMNS, options)
     })
 
   takesService(command.command('follow'))

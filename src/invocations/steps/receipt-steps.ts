@@ -1,0 +1,132 @@
+import { z } from 'zod'
+import type { ToolResult } from '../../runtime/outcome.ts'
+import type { Step, StepUsage } from '../../runtime/steps.ts'
+import { milestonesOf } from '../../runtime/told-steps.ts'
+import { type Position, Transcript } from '../../runtime/transcript.ts'
+import { Time } from '../../shapes.ts'
+
+export const TokenUsage = z.object({ input_tokens: z.int(), output_tokens: z.int(), total_tokens: z.int() })
+
+const Taken = z.object({
+  attempt: z.int().describe('Which attempt of the run took it'),
+  started_at: Time.nullable(),
+  finished_at: Time.nullable(),
+  duration_ms: z.int(),
+})
+
+/** A step as the receipt shows it. */
+export const ReceiptStepShape = z
+  .discriminatedUnion('kind', [
+    Taken.extend({
+      kind: z.literal('model'),
+      usage: TokenUsage,
+      characters: z.int().describe('How much of the response it said'),
+    }),
+    Taken.extend({
+      kind: z.literal('tool'),
+      id: z.string(),
+      name: z.string(),
+      arguments: z.unknown(),
+      result: z.string().optional(),
+      error: z.string().optional(),
+    }),
+    Taken.extend({ kind: z.literal('wait'), reason: z.string() }),
+  ])
+  .meta({ id: 'InvocationStep' })
+
+/** Nulls: a release that did not note the times has stored it. */
+type Times = { attempt: number; started_at: number | null; finished_at: number | null; duration_ms: number }
+
+type ModelReceipt = Times & { kind: 'model'; usage: z.output<typeof TokenUsage>; characters: number }
+
+/** `index` is the call's place in the answer that asked for it. */
+type ToolReceipt = Times & { kind: 'tool'; index: number; id: string; name: string; arguments: unknown } & ToolResult
+
+/** Steps in the order in which they ended, as a receipt holds them. */
+export type ReceiptStep = ModelReceipt | ToolReceipt | (Times & { kind: 'wait'; reason: string })
+
+export function receiptSteps(steps: readonly Step[]): ReceiptStep[] {
+  return steps.map((step): ReceiptStep => {
+    const { attempt, started_at, finished_at } = step
+    const times = { attempt, started_at, finished_at, duration_ms: Math.max(0, finished_at - started_at) }
+    if (step.kind === 'model') {
+      return { kind: 'model', ...times, usage: totalOf(step.usage), characters: step.text.length }
+    }
+    if (step.kind === 'wait') return { kind: 'wait', ...times, reason: step.reason }
+    return { kind: 'tool', ...times, index: step.index, ...step.call }
+  })
+}
+
+function totalOf({ input_tokens, output_tokens }: StepUsage): z.output<typeof TokenUsage> {
+  return { input_tokens, output_tokens, total_tokens: input_tokens + output_tokens }
+}
+
+/** As releases before this one have stored it: only calls of tools, in the order of the calls. */
+type BareTool = Omit<ToolReceipt, 'kind' | 'index' | 'attempt' | 'started_at' | 'finished_at'>
+
+export function readReceiptSteps(stored: string): ReceiptStep[] {
+  const steps: (ReceiptStep | BareTool)[] = JSON.parse(stored)
+  return steps.map((step, index) =>
+    'kind' in step
+      ? step
+      : ({ kind: 'tool', index, attempt: 1, started_at: null, finished_at: null, ...step } as ToolReceipt),
+  )
+}
+
+/** What is left of steps when their words are erased: what they cost, and when. */
+export function withoutWords(steps: readonly ReceiptStep[]): ReceiptStep[] {
+  return steps.map((step) => {
+    if (step.kind !== 'tool') return step
+    return { ...step, arguments: {}, ...('error' in step ? { error: '' } : { result: '' }) }
+  })
+}
+
+/** An answer of the model, and the calls that it asked for, in the order in which they ended. */
+type Round = { attempt: number; characters: number; tools: ToolReceipt[] }
+
+function roundsOf(steps: readonly ReceiptStep[]): Round[] {
+  const rounds: Round[] = []
+  for (const step of steps) {
+    if (step.kind === 'model') rounds.push({ attempt: step.attempt, characters: step.characters, tools: [] })
+    if (step.kind !== 'tool') continue
+    if (rounds.length === 0) rounds.push({ attempt: step.attempt, characters: 0, tools: [] })
+    rounds.at(-1)?.tools.push(step)
+  }
+  return rounds
+}
+
+type Told = { attempt: number; response: string | null; steps: readonly ReceiptStep[] }
+
+/** What an invocation that has ended had told. */
+export function transcriptOf({ attempt, response, steps }: Told): Transcript {
+  const transcript = new Transcript(attempt)
+  const text = response ?? ''
+  let said = 0
+  const say = (characters: number) => {
+    if (characters > 0) transcript.add({ type: 'delta', text: text.slice(said, said + characters) })
+    said += characters
+  }
+  for (const { characters, tools } of roundsOf(steps)) {
+    say(characters)
+    for (const { id, name, arguments: given } of tools.toSorted((a, b) => a.index - b.index)) {
+      transcript.add({ type: 'tool_call', id, name, arguments: given })
+    }
+    for (const tool of tools) {
+      const { id, name } = tool
+      const result = 'error' in tool ? { error: tool.error } : { result: tool.result }
+      transcript.add({ type: 'tool_result', id, name, ...result })
+    }
+  }
+  say(text.length - said)
+  return transcript
+}
+
+/** How far each attempt had come for good, by the receipt. */
+export function receiptMilestones(steps: readonly ReceiptStep[]): Position[] {
+  return milestonesOf(
+    roundsOf(steps).flatMap(({ attempt, characters, tools }) => [
+      { attempt, characters, tools: tools.length },
+      ...tools.map((tool) => ({ attempt: tool.attempt, characters: 0, tools: 1 })),
+    ]),
+  )
+}

@@ -1,0 +1,73 @@
+import { type Definition, readDefinition, writeDefinition } from '../../agents/definition.ts'
+import type { LogEntry } from '../../runtime/outcome.ts'
+import type { Step } from '../../runtime/steps.ts'
+import type { Database } from '../../storage/database.ts'
+import type { BulkTable, Write } from '../../storage/journal/rows.ts'
+import type { Tables } from '../../storage/tables.ts'
+
+const COLUMNS = [
+  'request_id',
+  'position',
+  'kind',
+  'attempt',
+  'started_at',
+  'finished_at',
+  'content',
+  'definition',
+] as const
+
+const STEPS: BulkTable = { table: 'steps', columns: COLUMNS }
+
+export type KeptSteps = {
+  steps: Step[]
+  /** The working copy with which the run began; undefined when that is a version, or nothing is kept. */
+  definition: Definition | undefined
+}
+
+/** A row for the journal. `definition`: the working copy that answers, with a run's first step. */
+export function stepWrite(request_id: string, position: number, step: Step, definition?: Definition): Write {
+  const { kind, attempt, started_at, finished_at, ...content } = step
+  const answering = definition ? writeDefinition(definition) : null
+  const row = [request_id, position, kind, attempt, started_at, finished_at, JSON.stringify(content), answering]
+  return { into: STEPS, row }
+}
+
+/** What is kept of a run, in order. */
+export async function listKept(db: Database, request_id: string): Promise<KeptSteps> {
+  const kept = await listKeptOf(db, [request_id])
+  return kept.get(request_id) ?? { steps: [], definition: undefined }
+}
+
+export async function listKeptOf(db: Database, request_ids: readonly string[]): Promise<Map<string, KeptSteps>> {
+  const kept = new Map<string, KeptSteps>()
+  if (request_ids.length === 0) return kept
+  const rows = await db
+    .selectFrom('steps')
+    .selectAll()
+    .where('request_id', 'in', request_ids)
+    .orderBy('request_id')
+    .orderBy('position')
+    .execute()
+  for (const row of rows) {
+    const known = kept.get(row.request_id) ?? { steps: [], definition: undefined }
+    kept.set(row.request_id, known)
+    known.steps.push(fromRow(row))
+    if (row.definition !== null) known.definition = readDefinition(row.definition)
+  }
+  return kept
+}
+
+/** What the steps have written to the log, which goes there when the run ends. */
+export function logsOf(steps: readonly Step[]): LogEntry[] {
+  return steps.flatMap(({ logs }) => logs)
+}
+
+/** For runs that end without their own node, in the transaction that ends them. */
+export async function removeKept(db: Database, request_ids: readonly string[]): Promise<void> {
+  if (request_ids.length === 0) return
+  await db.deleteFrom('steps').where('request_id', 'in', request_ids).execute()
+}
+
+function fromRow({ kind, attempt, started_at, finished_at, content }: Tables['steps']): Step {
+  return { kind, attempt, started_at, finished_at, ...JSON.parse(content) }
+}

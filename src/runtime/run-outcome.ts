@@ -1,0 +1,11 @@
+import type { LogEntry, Usage } from './outcome.ts'
+import type { Step } from './steps.ts'
+
+/** How a run ended, and what it left. `response` is what was said, also by a run that did not complete. */
+export type RunOutcome = (
+  | { status: 'completed' }
+  | { status: 'failed'; reason: 'error' | 'timeout'; message: string }
+  | { status: 'cancelled' }
+  /** It goes on after its steps, not before `until`. */
+  | { status: 'waiting'; until: number }
+) & { response: string; usage: Usage; steps: Step[]; logs: LogEntry[] }

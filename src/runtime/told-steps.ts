@@ -1,0 +1,52 @@
+import { storable } from '../lib/text/text.ts'
+import type { ToolCall } from './models/model.ts'
+import type { RunEvent } from './outcome.ts'
+import type { Step } from './steps.ts'
+import { parseArguments } from './tools/arguments.ts'
+import type { Position } from './transcript.ts'
+
+/** A tool call as clients see it: with what the model meant as its arguments, or what it wrote instead. */
+export function shownCall({ id, name, arguments: given }: ToolCall): { id: string; name: string; arguments: unknown } {
+  const args = parseArguments(given)
+  return { id, name: storable(name.slice(0, 128)), arguments: 'value' in args ? args.value : args.raw }
+}
+
+/** What who follows a run has heard of these steps, in the same order. */
+export function eventsOf(steps: readonly Step[]): RunEvent[] {
+  return steps.flatMap((step): RunEvent[] => {
+    if (step.kind === 'wait') return []
+    if (step.kind === 'tool') {
+      const { arguments: _given, duration_ms: _duration, ...result } = step.call
+      return [{ type: 'tool_result', ...result }]
+    }
+    const calls = step.answer.calls.map((call) => ({ type: 'tool_call' as const, ...shownCall(call) }))
+    return step.text === '' ? calls : [{ type: 'delta', text: step.text }, ...calls]
+  })
+}
+
+/** How much a step has told: characters of the response, events of tools. */
+type Telling = { attempt: number; characters: number; tools: number }
+
+export function tellingOf(step: Step): Telling {
+  if (step.kind !== 'model') return { attempt: step.attempt, characters: 0, tools: step.kind === 'tool' ? 1 : 0 }
+  return { attempt: step.attempt, characters: step.text.length, tools: step.answer.calls.length }
+}
+
+/** How far each attempt has come for good. Later attempts go on from there, in the same words. */
+export function milestonesOf(tellings: readonly Telling[]): Position[] {
+  const milestones: Position[] = []
+  let [characters, tools] = [0, 0]
+  for (const telling of tellings) {
+    characters += telling.characters
+    tools += telling.tools
+    if (milestones.at(-1)?.attempt === telling.attempt) milestones.pop()
+    milestones.push({ attempt: telling.attempt, characters, tools })
+  }
+  return milestones
+}
+
+/** Whether an attempt goes on with what a client has heard of an earlier one. */
+export function goesOn(told: Position, milestones: readonly Position[]): boolean {
+  const kept = milestones.findLast(({ attempt }) => attempt <= told.attempt) ?? { characters: 0, tools: 0 }
+  return told.characters <= kept.characters && told.tools <= kept.tools
+}

@@ -1,0 +1,140 @@
+import assert from 'node:assert/strict'
+import type { IncomingHttpHeaders } from 'node:http'
+import { after, before, describe, test } from 'node:test'
+import { type LocalServer, readBody, startLocalServer } from './support/local-server.ts'
+import { type ModelServer, startModelServer } from './support/model-server.ts'
+import { ENGINES, type Service, startService } from './support/service.ts'
+import { until } from './support/until.ts'
+
+type SeenCall = { method: string; path: string; headers: IncomingHttpHeaders; body: string }
+
+for (const engine of ENGINES) {
+  describe(`the steps of a run on ${engine}`, () => {
+    let service: Service
+    let model: ModelServer
+    let tools: LocalServer
+    const seen: SeenCall[] = []
+
+    before(async () => {
+      model = await startModelServer()
+      tools = await startLocalServer(async (request, response) => {
+        const body = await readBody(request)
+        seen.push({ method: request.method ?? '', path: request.url ?? '', headers: request.headers, body })
+        response.end(`answer of ${request.url}`)
+      })
+      service = await startService(engine, {
+        MOORAGE_PROVIDERS: JSON.stringify([{ name: 'local', baseUrl: model.url }]),
+        MOORAGE_OUTGOING__ALLOW_INSECURE: 'true',
+        MOORAGE_OUTGOING__ALLOWED_CIDRS: '127.0.0.0/8',
+      })
+    })
+    after(async () => {
+      await service.stop()
+      await model.close()
+      await tools.close()
+    })
+
+    const newAgent = async (name: string, more: object = {}) => {
+      const http = (tool: string, method: string) => ({ type: 'http', name: tool, method, url: `${tools.url}/${tool}` })
+      const body = { name, model: 'local/tiny', tools: [http('read', 'GET'), http('write', 'POST')], ...more }
+      const { status, text } = await service.call('POST', '/v1/agents', { body })
+      assert.equal(status, 201, text)
+    }
+    const queue = async (agent: string): Promise<string> => {
+      const headers = { Prefer: 'respond-async' }
+      const { body } = await service.call('POST', `/v1/agents/${agent}/invoke`, { body: { message: 'go' }, headers })
+      return `/v1/agents/${agent}/invocations/${body.data.request_id}`
+    }
+    const receiptOf = async (path: string) => (await service.call('GET', path)).body.data
+    const ended = async (path: string) => {
+      await until('the end', async () => (await receiptOf(path)).finished_at !== null)
+      return receiptOf(path)
+    }
+
+    test('are told by the receipt, with the attempt, the times and what they cost', async () => {
+      await newAgent('teller')
+      seen.length = 0
+      model.reply(
+        { text: ['Let me see.'], calls: [{ name: 'read', arguments: { a: 1 } }] },
+        { calls: [{ name: 'write', arguments: { b: 2 } }] },
+        { text: ['Done'] },
+      )
+      const receipt = await ended(await queue('teller'))
+      assert.equal(receipt.response, 'Let me see.\n\nDone')
+      const usage = { input_tokens: 10, output_tokens: 5, total_tokens: 15 }
+      const shown = receipt.steps.map(({ started_at, finished_at, duration_ms, ...step }: Record<string, unknown>) => {
+        assert.ok(String(started_at) <= String(finished_at) && Number(duration_ms) >= 0)
+        return step
+      })
+      assert.deepEqual(shown, [
+        { kind: 'model', attempt: 1, usage, characters: 11 },
+        { kind: 'tool', attempt: 1, id: 'call_1', name: 'read', arguments: { a: 1 }, result: 'answer of /read?a=1' },
+        { kind: 'model', attempt: 1, usage, characters: 0 },
+        { kind: 'tool', attempt: 1, id: 'call_1', name: 'write', arguments: { b: 2 }, result: 'answer of /write' },
+        { kind: 'model', attempt: 1, usage, characters: 6 },
+      ])
+      // Every call carries a key of its own: the number of its step.
+      const keys = seen.map(({ headers }) => headers['idempotency-key'])
+      assert.deepEqual(keys, [`${receipt.request_id}-2`, `${receipt.request_id}-4`])
+      const left = await service.app.parts.storage.db.selectFrom('steps').selectAll().execute()
+      assert.deepEqual(left, [], 'the receipt tells them now')
+    })
+
+    test('are shown while the run goes on', async () => {
+      await newAgent('slow')
+      model.reply({ text: ['Wait'], calls: [{ name: 'read', arguments: {} }] }, { breaks: 'silence' })
+      const path = await queue('slow')
+      await until('two steps', async () => (await receiptOf(path)).steps.length === 2)
+      const { status, response, steps, tokens_used } = await receiptOf(path)
+      assert.deepEqual(
+        [status, response, steps.map(({ kind }: { kind: string }) => kind), tokens_used],
+        ['running', null, ['model', 'tool'], 15],
+      )
+      const list = await service.call('GET', '/v1/agents/slow/invocations?status=running')
+      assert.equal(list.body.data[0].steps.length, 2)
+      assert.equal((await service.call('POST', `${path}/cancel`)).status, 200)
+      const cancelled = await receiptOf(path)
+      assert.deepEqual([cancelled.status, cancelled.response], ['cancelled', 'Wait'])
+      assert.ok(cancelled.tokens_used > 15, 'also what broke off is paid for')
+    })
+
+    test('a header of the tool itself wins over the key of the call', async () => {
+      const own = { type: 'http', name: 'read', url: `${tools.url}/own`, headers: { 'Idempotency-Key': 'mine' } }
+      await newAgent('own-key', { tools: [own] })
+      seen.length = 0
+      model.reply({ calls: [{ name: 'read', arguments: {} }] }, { text: ['ok'] })
+      await ended(await queue('own-key'))
+      assert.equal(seen[0]?.headers['idempotency-key'], 'mine')
+    })
+
+    test('a provider that says when to come back is waited for, by nobody', async () => {
+      await newAgent('patient', { limits: { timeout_ms: 1_000 } })
+      model.reply({ status: 429, headers: { 'retry-after': '2' } }, { text: ['At last'] })
+      const path = await queue('patient')
+      await until('the wait', async () => (await receiptOf(path)).status === 'waiting')
+      assert.equal(service.app.parts.live.all().length, 0, 'no process works on it')
+      const waiting = await receiptOf(path)
+      assert.equal(waiting.steps[0].kind, 'wait')
+      assert.equal((await service.call('GET', '/v1/agents/patient/invocations?status=waiting')).body.data.length, 1)
+      const { status, response, duration_ms, steps } = await ended(path)
+      assert.deepEqual([status, response], ['completed', 'At last'])
+      assert.ok(duration_ms < 2_000, 'the wait is not work')
+      assert.deepEqual(
+        steps.map(({ kind, attempt }: Record<string, unknown>) => [kind, attempt]),
+        [
+          ['wait', 1],
+          ['model', 2],
+        ],
+      )
+    })
+
+    test('a run that waits can be cancelled', async () => {
+      await newAgent('called-off')
+      model.reply({ status: 429, headers: { 'retry-after': '3600' } })
+      const path = await queue('called-off')
+      await until('the wait', async () => (await receiptOf(path)).status === 'waiting')
+      const { status, body } = await service.call('POST', `${path}/cancel`)
+      assert.deepEqual([status, body.data.status, body.data.steps.length], [200, 'cancelled', 1])
+    })
+  })
+}
