@@ -11,6 +11,7 @@ import { type Block, codeBlocks, commandsOf, openBash, ROOT, readDoc } from './s
 import { type LocalServer, startLocalServer } from './support/local-server.ts'
 import { type Authenticator, authenticator, enrol } from './support/mfa.ts'
 import { type Service, startService } from './support/service.ts'
+import { until } from './support/until.ts'
 
 const STEP_MS = 30_000
 
@@ -192,7 +193,11 @@ describe('the first commands of README.md', () => {
       rmSync(folder, { recursive: true, force: true })
     })
     let printed = ''
-    while (!/Try it:\s+(curl[\s\S]*?)\n\n/.test(printed)) printed += String((await once(child.stdout, 'data'))[0])
+    child.stdout.on('data', (chunk) => {
+      printed += chunk
+    })
+    // npm itself takes a second or two.
+    await until('it says what to try', () => /Try it:\s+(curl[\s\S]*?)\n\n/.test(printed), 15_000)
     assert.match(printed, /Key +mrg_\w{49} +\(admin; shown this once/)
     const bash = openBash(folder, env)
     t.after(() => bash.close())

@@ -50,7 +50,7 @@ onBothStores('jobs', (store) => {
     }
     return { run, seen, reached: reached.promise }
   }
-  const until = (holds: () => Promise<boolean>) => untilTrue('what the test waits for', holds, 10_000)
+  const until = (holds: () => Promise<boolean>) => untilTrue('what the test waits for', holds)
 
   afterEach(async () => {
     await Promise.all(open.splice(0).map((jobs) => jobs.close()))

@@ -164,7 +164,8 @@ describe('npm start', () => {
         said += chunk
       })
     }
-    const url = await until('it says where it is', () => /URL +(\S+)/.exec(said)?.[1], 40_000)
+    // npm itself takes a second or two.
+    const url = await until('it says where it is', () => /URL +(\S+)/.exec(said)?.[1], 15_000)
     const ended = once(npm, 'exit')
     npm.kill('SIGTERM')
     await ended

@@ -253,7 +253,8 @@ onBothEngines('moorage webhooks listen', (service) => {
       await service().app.parts.storage.db.deleteFrom('listeners').execute()
       // Ends the question that waits.
       await invoke(service(), 'hello')
-      await until('it notices', () => told().stderr.includes('listens again'))
+      // A question that found nothing waits for up to 5 s.
+      await until('it notices', () => told().stderr.includes('listens again'), 10_000)
       receiver.taken.length = 0
       await invoke(service(), 'hello')
       await until('it is forwarded', () => receiver.taken.length > 0)

@@ -6,10 +6,21 @@ import { newAgent } from './support/agents.ts'
 import { conceptsIn, type EmbeddingServer, startEmbeddingServer } from './support/embedding-server.ts'
 import { found, searchMemory, writeMemory } from './support/memory.ts'
 import { ENGINES, type Service, startService } from './support/service.ts'
+import { until } from './support/until.ts'
 
 const KEY = 'sk-embedding-key-0123456789'
 /** As often as missing vectors are looked for, and as long as a failing embedder is left alone. */
 const LATER_MS = 10_000
+
+/** Moves the clock on until something is so. */
+async function untilLater(service: Service, what: string, holds: () => boolean | Promise<boolean>): Promise<void> {
+  await until(what, async () => {
+    if (await holds()) return true
+    service.advance(LATER_MS)
+    service.app.jobs.wake()
+    return false
+  })
+}
 
 /** Moves the clock on and waits until every memory has a vector of the model. */
 async function embedded(service: Service, model: string): Promise<void> {
@@ -23,11 +34,7 @@ async function embedded(service: Service, model: string): Promise<void> {
       .where('memory_vectors.model', 'is', null)
       .select('memories.id')
       .execute()
-  while ((await missing()).length > 0) {
-    service.advance(LATER_MS)
-    service.app.jobs.wake()
-    await new Promise((resolve) => setTimeout(resolve, 10))
-  }
+  await untilLater(service, 'every memory is embedded', async () => (await missing()).length === 0)
 }
 
 function cosine(a: string, b: string): number {
@@ -127,11 +134,7 @@ for (const engine of ENGINES) {
       endpoint.instead((response) => response.destroy())
       await writeMemory(service, agent, [{ content: 'A rainy afternoon' }])
       const asked = endpoint.requests.length
-      while (endpoint.requests.length === asked) {
-        service.advance(LATER_MS)
-        service.app.jobs.wake()
-        await new Promise((resolve) => setTimeout(resolve, 10))
-      }
+      await untilLater(service, 'the endpoint is asked', () => endpoint.requests.length > asked)
       endpoint.instead(undefined)
       await embedded(service, 'concepts-1:5')
       assert.deepEqual(await found(service, agent, { query: 'wet' }), ['A rainy afternoon'])
@@ -147,11 +150,7 @@ for (const engine of ENGINES) {
         { content: 'a puppy' },
       ])
       const similar = async () => (await found(service, agent, { query: 'dog', min_score: 0.2 })).toSorted()
-      while ((await similar()).length < 2) {
-        service.advance(LATER_MS)
-        service.app.jobs.wake()
-        await new Promise((resolve) => setTimeout(resolve, 10))
-      }
+      await untilLater(service, 'two are found', async () => (await similar()).length >= 2)
       assert.deepEqual(await similar(), ['a puppy', long])
       assert.deepEqual(await found(service, agent, { query: 'unspeakable' }), ['an unspeakable puppy'])
       endpoint.refuse(() => false)

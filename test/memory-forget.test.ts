@@ -6,6 +6,7 @@ import * as memories from '../src/memory/store.ts'
 import { newAgent } from './support/agents.ts'
 import { found, searchMemory, writeMemory } from './support/memory.ts'
 import { onBothEngines } from './support/service.ts'
+import { until } from './support/until.ts'
 
 onBothEngines('what memory keeps and forgets', (service) => {
   describe('DELETE /v1/agents/{agent_id}/memory', () => {
@@ -120,7 +121,7 @@ onBothEngines('what memory keeps and forgets', (service) => {
       assert.deepEqual(await found(service(), again, { query: 'words' }), [])
       const left = () =>
         service().app.parts.storage.db.selectFrom('memories').select('content').where('agent_seq', '=', seq).execute()
-      while ((await left()).length > 0) await new Promise((resolve) => setTimeout(resolve, 10))
+      await until('nothing is left', async () => (await left()).length === 0)
       assert.deepEqual(await found(service(), keeper, { query: 'words' }), ['lasting words'])
     })
   })

@@ -1,6 +1,5 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { setTimeout as delay } from 'node:timers/promises'
 import * as agents from '../src/agents/store.ts'
 import { createLog } from '../src/lib/log.ts'
 import { logWrites } from '../src/logs/store.ts'
@@ -10,6 +9,7 @@ import type { Write } from '../src/storage/journal/rows.ts'
 import * as claims from '../src/storage/leases/claims.ts'
 import { onBothEngines } from './support/service.ts'
 import { onBothStores } from './support/store.ts'
+import { until as untilTrue } from './support/until.ts'
 
 const HOUR = 3_600_000
 
@@ -32,9 +32,7 @@ onBothEngines(
       const rows = await parts().storage.db.selectFrom(table).select('agent_seq').where('agent_seq', '=', seq).execute()
       return rows.length
     }
-    const until = async (holds: () => Promise<boolean>) => {
-      while (!(await holds())) await delay(5)
-    }
+    const until = (holds: () => Promise<boolean>) => untilTrue('what the test waits for', holds)
     const retentionEnded = async (before: number) => {
       const { db } = parts().storage
       await until(async () => {

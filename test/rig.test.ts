@@ -2,12 +2,12 @@ import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { connect } from 'node:net'
 import { after, before, describe, test } from 'node:test'
-import { setTimeout as delay } from 'node:timers/promises'
 import { Redis } from 'ioredis'
 import { Client } from 'pg'
 import { startChild } from './support/child.ts'
 import { type PostgresServer, startPostgres, testPostgres } from './support/postgres.ts'
 import { type RedisServer, redisEngine, startRedis, testRedis } from './support/redis.ts'
+import { until } from './support/until.ts'
 
 describe('PostgreSQL in tests', () => {
   test('is a real server, 15 or newer', async () => {
@@ -109,11 +109,7 @@ describe('a server that a test started', () => {
     const [url] = await once(child.stdout, 'data')
     assert.equal(await isUp(String(url).trim()), true)
     child.kill('SIGKILL')
-    const deadline = performance.now() + 5_000
-    while (await isUp(String(url).trim())) {
-      assert.ok(performance.now() < deadline, 'the server is still there after 5 s')
-      await delay(10)
-    }
+    await until('the server has ended', async () => !(await isUp(String(url).trim())))
   })
 })
 

@@ -7,6 +7,7 @@ import { startLocalServer } from './support/local-server.ts'
 import { type McpServer, startMcpServer } from './support/mcp-server.ts'
 import { type ModelServer, startModelServer } from './support/model-server.ts'
 import { limitsOf, localRuntime, runOf, toolCalls } from './support/run-agent.ts'
+import { until } from './support/until.ts'
 
 const SECRET = 'mcp-token-1234'
 
@@ -72,14 +73,6 @@ async function offeredTools(tools: Parameters<typeof runOf>[0]['tools'] & {}) {
   return { outcome, names: model.requests[0]?.body.tools?.map((tool) => tool.function.name) }
 }
 
-async function until(condition: () => boolean) {
-  const deadline = performance.now() + 5_000
-  while (!condition()) {
-    assert.ok(performance.now() < deadline, 'waited too long')
-    await new Promise(setImmediate)
-  }
-}
-
 describe('an MCP server', () => {
   test("offers its tools to the model and answers the model's calls", async () => {
     model.reply({ calls: [{ name: 'search', arguments: { query: 'cats' } }] }, { text: ['Here.'] })
@@ -101,7 +94,7 @@ describe('an MCP server', () => {
   test('without a user the session is ended after the run, and every request is over', async () => {
     await callOnce('search', { query: 'x' })
     assert.equal(first.seen.at(-1)?.method, 'DELETE')
-    await until(() => first.open() === 0)
+    await until('what the test waits for', () => first.open() === 0)
   })
 
   test('names outside the common alphabet are rewritten', async () => {
@@ -188,10 +181,10 @@ describe('an MCP server', () => {
     const cancellation = new Cancellation()
     const script = Script.parse({ rules: [{ call: { tool: 'hang' } }] })
     const running = runtime.run(runOf({ model: 'builtin/script', script, tools: [mcp(first)] }, { cancellation }))
-    await until(() => first.seen.some(({ method }) => method === 'tools/call'))
+    await until('what the test waits for', () => first.seen.some(({ method }) => method === 'tools/call'))
     cancellation.cancel()
     assert.equal((await running).status, 'cancelled')
-    await until(() => first.open() === 0)
+    await until('what the test waits for', () => first.open() === 0)
   })
 
   test('one that is down is a warning; the agent answers without its tools', async () => {

@@ -178,7 +178,7 @@ for (const engine of ENGINES) {
         fc.asyncProperty(stories, async ({ users, items }) => {
           const agent = await remember(users, items)
           await embedded()
-          const before = await learned(agent, users[1])
+          const known = await learned(agent, users[1])
           const { secret } = await createKey(service, { role: 'admin', agent_id: agent })
           const erasure = await service.call('DELETE', exportPath(users[0]).replace('/export', ''), { key: secret })
           assert.equal(erasure.status, 200, erasure.text)
@@ -188,7 +188,7 @@ for (const engine of ENGINES) {
             assert.deepEqual([data, pagination.total], [[], 0])
           }
           assert.deepEqual(lines, [''])
-          assert.deepEqual(await learned(agent, users[1]), before)
+          assert.deepEqual(await learned(agent, users[1]), known)
         }),
         { numRuns: 4 },
       ))

@@ -7,6 +7,7 @@ import { startChildService } from './support/child-service.ts'
 import { writeMemory } from './support/memory.ts'
 import { createKey } from './support/resources.ts'
 import { ENGINES, onBothEngines } from './support/service.ts'
+import { until } from './support/until.ts'
 import { createWebhook, LOCAL_RECEIVERS } from './support/webhooks.ts'
 
 const NOTHING = { memories: 0, invocations: 0, logs: 0, events: 0, replies: 0, unfinished: 0 }
@@ -187,7 +188,7 @@ for (const engine of ENGINES) {
       const { pagination } = await child.call('GET', '/v1/agents/hello/memory?user_id=anna&limit=1')
       return pagination.total < 1500
     }
-    while (!(await isUnderWay()));
+    await until('the erasure is under way', isUnderWay)
     await child.kill()
     await erasing
     await child.start()

@@ -10,6 +10,7 @@ import type { Database } from '../../src/storage/database.ts'
 import { openStorage } from '../../src/storage/open-storage.ts'
 import { childEnv, startChild } from './child.ts'
 import { freshPostgres, freshSqlite } from './fresh-store.ts'
+import { fetchSoon, PATIENCE } from './patience.ts'
 import type { Engine, Reply, Settings } from './service.ts'
 
 /** A service in a process of its own, as an operator starts it: for tests that kill it. */
@@ -37,6 +38,7 @@ export type ChildService = {
   start(): Promise<void>
 }
 
+const START_MS = 15_000 * PATIENCE
 const MAIN = join(import.meta.dirname, '../../src/main.ts')
 
 /** Gone when the test ends, with its store. */
@@ -63,12 +65,11 @@ export async function startChildService(
   let output = ''
 
   const request = async (method: string, path: string, body?: unknown, headers: Record<string, string> = {}) => {
-    const response = await fetch(url + path, {
+    const { response, text } = await fetchSoon(url + path, {
       method,
       headers: { Authorization: `Bearer ${admin}`, 'Content-Type': 'application/json', ...headers },
       ...(body !== undefined && { body: JSON.stringify(body) }),
     })
-    const text = await response.text()
     return { status: response.status, headers: response.headers, text, body: JSON.parse(text) }
   }
   const end = async (signal: NodeJS.Signals): Promise<number | null> => {
@@ -132,5 +133,6 @@ function saidUrl(child: ChildProcess): Promise<string> {
     child.stdout?.on('data', hear)
     child.stderr?.on('data', hear)
     child.once('exit', (code, signal) => reject(new Error(`the service ended with ${signal ?? code}:\n${said}`)))
+    setTimeout(() => reject(new Error(`the service is not up after ${START_MS} ms:\n${said}`)), START_MS).unref()
   })
 }

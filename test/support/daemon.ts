@@ -6,6 +6,7 @@ import { createServer, type Socket } from 'node:net'
 import { tmpdir } from 'node:os'
 import { delimiter, join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
+import { PATIENCE } from './patience.ts'
 
 export type Account = { uid?: number; gid?: number }
 
@@ -16,7 +17,7 @@ export type Daemon = {
   remove(): Promise<void>
 }
 
-const READY_WITHIN_MS = 30_000
+const READY_WITHIN_MS = 15_000 * PATIENCE
 
 // Reads the pid to end, or an empty line for none. The pipe closes however its writer dies, kill -9 included.
 const KEEPER = `

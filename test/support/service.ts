@@ -9,6 +9,7 @@ import { createLog } from '../../src/lib/log.ts'
 import { newKey } from '../../src/security/key-format.ts'
 import { freshPostgres, freshSqlite } from './fresh-store.ts'
 import { checkReply } from './openapi.ts'
+import { fetchSoon } from './patience.ts'
 
 export type Engine = 'sqlite' | 'postgres'
 
@@ -105,7 +106,7 @@ async function startNode(
     app,
     data: environment.MOORAGE_DATA,
     async call(method, path, { key = admin, body, headers = {} } = {}) {
-      const response = await fetch(service.url + path, {
+      const { response, text } = await fetchSoon(service.url + path, {
         method,
         headers: {
           ...(key !== null && { Authorization: `Bearer ${key}` }),
@@ -114,7 +115,6 @@ async function startNode(
         },
         ...(body !== undefined && { body: typeof body === 'string' ? body : JSON.stringify(body) }),
       })
-      const text = await response.text()
       const reply = { status: response.status, headers: response.headers, text, body: parse(text) }
       checkReply(method, path, reply)
       return reply
