@@ -40,7 +40,7 @@ export const cancelInvocation = operation({
     const agent = await agents.get(db, params.agent_id)
     const found = live.find(params.request_id)
     const here = found?.agent_id === agent.id ? found : undefined
-    // Whose it is must be known before it is stopped. What runs here may not be stored yet.
+    // The owner must be checked before the run is stopped. A run on this node may not be stored yet.
     if (here?.began) requireReach(actor, 'write', params.request_id, here.began)
     else if (!reachesAll(actor, 'write')) {
       await getInScope(db, actor, 'write', { agent_seq: agent.seq, id: params.request_id })

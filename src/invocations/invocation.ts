@@ -24,7 +24,7 @@ export function isFinal({ status }: { status: InvocationStatus }): boolean {
 
 const MAX_CONTEXT_BYTES = 65_536
 
-/** `user_id` and `session_id` decide whose memory is used; every other key is the client's own. */
+/** `user_id` and `session_id` decide which memory is used. All other keys belong to the client. */
 export const InvocationContext = z
   .looseObject({ user_id: Label(256).optional(), session_id: Label(256).optional() })
   .refine(
@@ -81,7 +81,7 @@ export const Receipt = z
   })
   .meta({ id: 'Invocation' })
 
-/** An invocation as the service holds it. */
+/** An invocation as the service stores it. */
 export type Invocation = {
   id: string
   agent_seq: number
@@ -109,13 +109,13 @@ export type Invocation = {
   finished_at: number | null
 }
 
-/** An invocation that has ended, and knows when. */
+/** An invocation that has ended. */
 export type EndedInvocation = Invocation & { status: FinalStatus; duration_ms: number; finished_at: number }
 
 /** An invocation whose run goes on later. `duration_ms` is the time that was worked on it so far. */
 export type WaitingInvocation = Invocation & { status: 'waiting'; duration_ms: number }
 
-/** Ends an invocation that nobody runs, or that its run could not end itself. */
+/** Ends an invocation that has no run, or whose run could not end it. */
 export function endWith(
   invocation: Invocation,
   status: 'failed' | 'cancelled',
@@ -144,7 +144,7 @@ export function withKept(invocation: Invocation, steps: readonly Step[]): Invoca
 
 export const CANCELLED = { code: 'conflict', message: 'The invocation was cancelled' } as const
 
-/** Nobody asked for it: the client may try again. */
+/** Nobody asked for this end, so the client may try again. */
 export const STOPPED = { code: 'unavailable', message: 'The service stopped before the agent had answered' } as const
 
 export function presentInvocation(invocation: Invocation, agent_id: string): z.input<typeof Receipt> {
@@ -165,7 +165,7 @@ export function resultOf({ id, response, tokens_used, duration_ms }: Invocation)
   return { response: response ?? '', request_id: id, tokens_used, duration_ms: duration_ms ?? 0 }
 }
 
-/** What a client hears of an invocation that did not complete: the error of its receipt. */
+/** The error for an invocation that did not complete: the one in its receipt. */
 export function failureOf({ error }: Invocation): ApiError {
   const { code, message } = error ?? { code: 'server_error', message: 'The agent failed' }
   return code === 'unavailable' ? unavailable(message) : new ApiError(code, message)
@@ -175,7 +175,7 @@ export function startEvent(request_id: string, attempt = 1): StreamEvent {
   return { id: eventId({ attempt, characters: 0, tools: 0 }), event: 'start', data: { request_id } }
 }
 
-/** To a client that has heard `told` of an earlier attempt: the answer begins anew. */
+/** Tells a client that has read a part of an earlier attempt that the answer begins again. */
 function restartEvent(request_id: string, attempt: number): StreamEvent {
   return { ...startEvent(request_id, attempt), event: 'restart' }
 }
@@ -191,7 +191,7 @@ export function openingEvent(
   return told.attempt < attempt && !goesOn(told, milestones) ? restartEvent(request_id, attempt) : undefined
 }
 
-/** The events of an answer that is repeated. */
+/** The events of a repeated answer. */
 export function replayEvents({ request_id, response }: z.output<typeof InvocationResult>): StreamEvent[] {
   const transcript = transcriptOf({ attempt: 1, response, steps: [] })
   return [startEvent(request_id), ...transcript.after({ characters: 0, tools: 0 })]

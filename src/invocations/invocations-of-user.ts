@@ -4,7 +4,7 @@ import type { Invocation } from './invocation.ts'
 import { withoutWords } from './steps/receipt-steps.ts'
 import { fromRow } from './store.ts'
 
-/** So many rows of the agent are looked through at once. */
+/** How many rows of the agent are searched at once. */
 const WINDOW = 1_000
 
 type InvocationCursor = { created_at: number; id: string }
@@ -12,8 +12,9 @@ type InvocationCursor = { created_at: number; id: string }
 export type UserWindow = { last: InvocationCursor | undefined; invocations: Invocation[] }
 
 /**
- * Of an agent's next invocations after a place: where they end, and those of the user. No index of users: it would cost every
- * invocation, and an agent is gone through only when a user wants to see or erase what is known.
+ * Searches the agent's next invocations after a cursor. Returns the last one's cursor, and the invocations of the user.
+ * There is no index of users, because it would slow down every invocation. A search is needed only when a user's data
+ * is shown or erased.
  */
 export async function listOfUser(
   db: Database,
@@ -46,7 +47,7 @@ export async function listOfUser(
   return { last, invocations: rows.map(fromRow) }
 }
 
-/** Which of these requests are the user's, with one of the agents. */
+/** Those of the requests that belong to the user and to one of the agents. */
 export async function listIdsOfUser(
   db: Database,
   user_id: string,
@@ -62,7 +63,7 @@ export async function listIdsOfUser(
   return rows.filter(({ agent_seq }) => agent_seqs.has(agent_seq)).map(({ id }) => id)
 }
 
-/** The receipts stay for accounting, without a word and without whose they were. Only of invocations that have ended. */
+/** Removes the texts and the user from receipts, which stay for accounting. Only for invocations that have ended. */
 export async function eraseTexts(db: Database, ended: readonly Invocation[]): Promise<void> {
   for (const { id, response, error, steps } of ended) {
     await db

@@ -47,7 +47,7 @@ export const invokeAgent = operation({
   async staysInside({ params, body }, context) {
     if (context.mode !== 'reply') return context.mode === 'background'
     const user_id = requireUser(context.actor, body.context.user_id)
-    // With a user or a session it may be stored before it ends.
+    // With a user or a session, the run may be stored before it ends.
     if (user_id !== undefined || body.context.session_id !== undefined) return false
     const agent = await agents.findKnown(params.agent_id, context)
     return agent !== undefined && answersAtOnce((await serving(agent, body.environment, context)).definition)
@@ -57,7 +57,7 @@ export const invokeAgent = operation({
     const { emit, live, mode, node, request_id } = context
     if (mode === 'background') return queue(await prepare(params.agent_id, body, context))
 
-    // From here on a pause finds the run and stops it; what was paused before is read below.
+    // From here on a pause finds the run and stops it. An earlier pause is read below.
     const run = live.start(request_id, params.agent_id)
     context.onHangUp?.(() => run.cancel())
     const unfollow = emit && run.follow({ characters: 0, tools: 0 }, emit)
@@ -76,7 +76,7 @@ export const invokeAgent = operation({
       const freed = freePlace(run, context)
       if (freed) await freed
       const answer = answerOf(done, agent)
-      // The run ends, and gives its places back, when what it leaves is on disk.
+      // The run ends, and gives its places back, when its entry is on disk.
       return new Unwritten(entry, answer, 'The invocation was ended by another node', end)
     } catch (error) {
       end()
@@ -94,7 +94,7 @@ function answerOf(done: Done['invocation'], agent: Agent): unknown {
 
 type Prepared = { invocation: Invocation; agent: Agent; definition: Definition }
 
-/** The invocation that was asked for, and what would answer it. */
+/** The invocation that was asked for, and the definition that will answer it. */
 async function prepare(agent_id: string, asked: Asked, context: Context): Promise<Prepared> {
   const agent = await agents.findKnown(agent_id, context)
   if (!agent) throw notFound('Agent', agent_id)

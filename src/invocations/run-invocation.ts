@@ -23,7 +23,7 @@ const MAX_EVENT_RESPONSE = 32 * 1024 // bytes
 /** A run that this node has done with: it has ended, or waits. */
 export type Done = { invocation: EndedInvocation | WaitingInvocation; entry: JournalEntry }
 
-/** Message to outcome. What the run leaves is returned, not written: its reply must commit with it. */
+/** Runs the invocation. What it leaves is returned and not written, because it must commit together with the reply. */
 export async function runInvocation(started: Started, parts: Parts): Promise<Done> {
   const { agent, definition, run, streaming, kept } = started
   const { id: request_id, message, context, attempt, background, keyed, created_by } = started.invocation
@@ -68,7 +68,7 @@ export async function runInvocation(started: Started, parts: Parts): Promise<Don
   parts.telemetry.runs.add(1, outcome.status)
   parts.telemetry.tokens.add(outcome.usage.input_tokens, 'in')
   parts.telemetry.tokens.add(outcome.usage.output_tokens, 'out')
-  // A run is cancelled by somebody, or else by the stop of the service.
+  // If nobody cancelled the run, the stop of the service did.
   const error = outcome.status === 'cancelled' && !run.cancellation.cancelled ? STOPPED : errorOf(outcome)
   const invocation = endedBy(started.invocation, outcome, { error, duration_ms: worked_ms, finished_at: now })
   const writes = await effects(invocation, agent, definition, outcome.logs, parts)
@@ -81,7 +81,7 @@ function isStateless({ user_id, session_id }: Invocation['context']): boolean {
   return user_id === undefined && session_id === undefined
 }
 
-/** The session so far, and what else is known of this user. */
+/** The session so far, and what is recalled for this user. */
 function remember({ agent, definition, invocation }: Started, { recall }: Parts): Promise<Remembered> {
   const { user_id = null, session_id = null } = invocation.context
   return recall.remember({ agent_seq: agent.seq, user_id, session_id }, invocation.message, definition.memory)
@@ -100,7 +100,7 @@ function endedBy(
     ...invocation,
     ...end,
     status,
-    // A run that did not complete leaves what it had said, if anything.
+    // A run that did not complete keeps what it has said, if anything.
     response: status === 'completed' ? response : response || null,
     input_tokens: usage.input_tokens,
     output_tokens: usage.output_tokens,
@@ -118,7 +118,7 @@ function errorOf(outcome: EndOutcome): Invocation['error'] {
   return { code: outcome.reason === 'timeout' ? 'timeout' : 'server_error', message: outcome.message }
 }
 
-/** Everything that an ended invocation leaves besides its own row: logs, metrics, memory, the event. */
+/** Everything that an ended invocation leaves besides its own row: logs, metrics, memory and the event. */
 export function effects(
   invocation: EndedInvocation,
   agent: Agent,
@@ -134,7 +134,7 @@ export function effects(
     ownLogWrite(source, summary(invocation)),
     ...metricWrites({ agent_seq: agent.seq, time, duration_ms, outcome: status }),
   )
-  // With neither user nor session there is nobody to remember it for.
+  // Without a user and a session there is nothing to remember it for.
   if (status === 'completed' && policy.remember && !isStateless(context)) {
     const { message, response } = invocation
     const exchange = { agent_seq: agent.seq, user_id, session_id, request_id, message, response: response ?? '' }

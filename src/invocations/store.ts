@@ -49,7 +49,7 @@ const RUNS: BulkTable = { table: 'invocations', columns: COLUMNS }
 /** The same for invocations that are stored before they end. */
 const UNFINISHED: BulkTable = { ...RUNS, columns: [...COLUMNS, 'owner', 'lease_until', 'keyed', 'wake_at'] }
 
-/** The same for invocations that wait in the queue: nodes hear of them. */
+/** The same for queued invocations, which are announced to all nodes. */
 export const QUEUED: BulkTable = { ...RUNS, announces: 'queue' }
 export const QUEUED_AGENT = COLUMNS.indexOf('agent_seq')
 
@@ -86,7 +86,7 @@ export function insertionUnfinished(invocation: Invocation, { lease, keyed, wake
   return { into: UNFINISHED, row: [...valuesOf(invocation), ...more] }
 }
 
-/** The end of an invocation that is stored as running, for the journal: it counts if the owner still holds it. */
+/** The end of a running invocation, for the journal. It counts only if the owner still holds the run. */
 export function ending(invocation: Invocation, owner: string, hasKeptSteps: boolean): Ending {
   const values = [...valuesOf(invocation).slice(BEGINNING.length), null, null, null]
   return { of: hasKeptSteps ? ENDED_STEPS : ENDED_RUNS, row: [...values, invocation.id, owner] }
@@ -126,10 +126,10 @@ export async function requestCancel(db: Database, id: string, now: number): Prom
   await announce(db, 'cancellations', id)
 }
 
-// The words of the index of running invocations: only a query that repeats them is served by it.
+// The condition of the index of running invocations, in the same words: otherwise the index is not used.
 const RUNNING = sql<boolean>`status = 'running'`
 
-/** Which of an owner's runs somebody wants stopped. */
+/** The runs of an owner that somebody wants to cancel. */
 export async function listCancelRequested(db: Database, owner: string): Promise<string[]> {
   const rows = await db
     .selectFrom('invocations')
@@ -141,7 +141,7 @@ export async function listCancelRequested(db: Database, owner: string): Promise<
   return rows.map(({ id }) => id)
 }
 
-/** Runs whose node is gone. */
+/** Runs whose node has died. */
 export async function listLapsed(db: Database, now: number, limit: number): Promise<Invocation[]> {
   const rows = await db.selectFrom('invocations').selectAll().where(hasLapsed(LEASED_RUNS, now)).limit(limit).execute()
   return rows.map(fromRow)
@@ -180,7 +180,10 @@ export async function list(
   return { items: items.map(fromRow), total }
 }
 
-/** For retention: finished ones only, a batch at a time. Their ids tell their age, so no index of times is needed. */
+/**
+ * For retention: removes only ended invocations, a batch at a time. Their ids contain their age, so no index of times
+ * is needed.
+ */
 export async function remove(db: Database, before: number, limit: number): Promise<number> {
   const old = db
     .selectFrom('invocations')
@@ -192,7 +195,7 @@ export async function remove(db: Database, before: number, limit: number): Promi
   return Number(numDeletedRows)
 }
 
-/** What deleted agents left behind. */
+/** Removes invocations of deleted agents. */
 export async function removeOfMissingAgents(db: Database, limit: number): Promise<number> {
   const agents = await missingAgents(db, 'invocations')
   if (agents.length === 0) return 0
@@ -215,7 +218,7 @@ function toRow(invocation: Invocation): Pick<InvocationRow, (typeof COLUMNS)[num
 /** One value for each column, of its type. */
 type ValuesOf<C extends readonly (keyof InvocationRow)[]> = { -readonly [I in keyof C]: InvocationRow[C[I]] }
 
-/** In the order of the columns. Every invocation comes through here: an object would cost several times as much. */
+/** The values in the order of the columns. Every invocation uses this: an object would be several times slower. */
 function valuesOf(invocation: Invocation): ValuesOf<typeof COLUMNS> {
   const { context, error, steps } = invocation
   return [

@@ -44,7 +44,8 @@ export const streamInvocation = operation({
       gone = true
     })
 
-    // It may run here, begin here at any moment, or run on another node: then the receipt tells when it has ended.
+    // The run may be on this node, may begin here at any moment, or may be on another node. In the last case the
+    // receipt says when it has ended.
     for (;;) {
       const here = findHere()
       const invocation = here ? undefined : await look()
@@ -57,7 +58,7 @@ export const streamInvocation = operation({
       else await Promise.race([hungUp, new Promise((resolve) => setTimeout(resolve, LOOK_AGAIN_MS))])
     }
 
-    /** A run that has begun on this node; it may not be stored yet. */
+    /** A run that has begun on this node. It may not be stored yet. */
     function findHere(): LiveRun | undefined {
       const run = live.find(request_id)
       if (run?.agent_id !== agent.id || !run.began) return undefined
@@ -88,7 +89,7 @@ export const streamInvocation = operation({
       return resultOf(invocation)
     }
 
-    /** How much of this attempt the client has heard. */
+    /** How much of this attempt the client has read. */
     function begin(attempt: number, milestones: readonly Position[]): Position {
       const opening = openingEvent(request_id, attempt, told, milestones)
       if (opening) tell(opening)

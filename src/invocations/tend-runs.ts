@@ -10,7 +10,7 @@ const AT_ONCE = 100
 
 const INTERRUPTED = { code: 'server_error', message: 'The service stopped while the agent was answering' } as const
 
-/** Renews the leases of what runs in this process, again and again. Returns what stops it. */
+/** Renews the leases of the runs in this process, again and again. Returns a function that stops it. */
 export function keepRuns(parts: Parts): () => void {
   return keepLeases(invocations.LEASED_RUNS, keeping(parts))
 }
@@ -32,7 +32,7 @@ function keeping({ live, log, now, storage }: Parts): Keeping {
  * again, and go on after their last step. The others have failed.
  */
 export async function takeUpRuns(parts: Parts): Promise<void> {
-  // This process may have slept through its own leases: what it runs is not what a dead node has left.
+  // This process may have slept until its own leases ended. Its own runs must not be taken for those of a dead node.
   await renewHeld(invocations.LEASED_RUNS, keeping(parts))
   const { storage, now } = parts
   const lapsed = await invocations.listLapsed(storage.db, now(), AT_ONCE)
@@ -52,7 +52,7 @@ async function fail(interrupted: Invocation, parts: Parts): Promise<void> {
   await journal.commit({ writes, guard: (db) => invocations.endUnowned(db, failed, now()) })
 }
 
-/** The red button: what a paused or deleted agent runs here stops. Without an id every agent is looked at. */
+/** Stops the runs of a paused or deleted agent on this node. Without an id, every agent is checked. */
 export async function stopUnwanted({ live, storage }: Parts, changed: string | undefined): Promise<void> {
   for (const agent_id of live.agents()) {
     if (changed !== undefined && agent_id !== changed) continue
@@ -61,7 +61,7 @@ export async function stopUnwanted({ live, storage }: Parts, changed: string | u
   }
 }
 
-/** Without an id it is looked up which runs somebody wants stopped. */
+/** Without an id, looks up which runs somebody wants to cancel. */
 export async function stopCancelled({ live, node, storage }: Parts, wanted: string | undefined): Promise<void> {
   if (wanted !== undefined) return live.find(wanted)?.cancel()
   if (live.all().length === 0) return

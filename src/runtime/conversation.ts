@@ -91,7 +91,7 @@ function checkFinish(finish: ModelAnswer['finish'], { left: { response }, log }:
   if (finish === 'length') log('warn', 'The answer was cut off at the output token limit')
 }
 
-/** The calls run side by side; all have ended when this returns or throws. */
+/** Calls the tools in parallel. All calls have ended when this returns or throws. */
 async function callTools(run: RunInProgress, calls: readonly PendingCall[]): Promise<void> {
   for (const { call, isInDoubt } of calls) {
     // Who follows the run was told of it when its earlier attempt was told.

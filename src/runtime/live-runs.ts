@@ -5,21 +5,21 @@ import { type Position, type StreamEvent, type Told, Transcript } from './transc
 type Follower = { told: Told; emit: (event: StreamEvent) => void }
 
 /**
- * A run on this node, from its start until what it left is committed. Most are neither followed nor waited for: what
- * serves that is made when it is first needed.
+ * A run on this node, from its start until what it left is committed. Most runs have no follower and nobody waits for
+ * them, so what that needs is made when it is first needed.
  */
 export class LiveRun {
   readonly request_id: string
   readonly agent_id: string
   readonly cancellation = new Cancellation()
   readonly #runs: LiveRuns
-  /** Whether it has one of its agent's places. */
+  /** Whether the run has one of its agent's places. */
   hasPlace = false
   /** Which attempt this is, what it goes on from, for whom and who started it; undefined until the run begins. */
   began:
     | { attempt: number; milestones: readonly Position[]; user_id: string | undefined; created_by: string }
     | undefined
-  /** The store's word that this node runs it, until a time; undefined while it is not stored. */
+  /** The lease of this node on the stored run. Undefined while the run is not stored. */
   lease: { readonly key: readonly string[]; readonly owner: string; until: number } | undefined
   #over = false
   #ending: PromiseWithResolvers<void> | undefined
@@ -39,7 +39,7 @@ export class LiveRun {
     return this.#ending.promise
   }
 
-  /** For those who follow, and for whoever joins later. */
+  /** Passes the event to the followers, and keeps it for those who join later. */
   record(event: RunEvent): void {
     const transcript = (this.#transcript ??= new Transcript(this.began?.attempt ?? 1))
     const before = transcript.told
@@ -51,7 +51,7 @@ export class LiveRun {
     }
   }
 
-  /** Hands over everything after `told`, then whatever comes; returns the way out. */
+  /** Passes on everything after `told`, and then each new event. Returns a function that stops it. */
   follow(told: Told, emit: (event: StreamEvent) => void): () => void {
     for (const event of this.#transcript?.after(told) ?? []) emit(event)
     const follower = { told: this.#transcript ? further(told, this.#transcript.told) : told, emit }
@@ -71,10 +71,10 @@ export class LiveRun {
   }
 }
 
-/** What runs on this node. */
+/** The runs on this node. */
 export class LiveRuns {
   readonly #runs = new Map<string, LiveRun>()
-  /** How many places each agent's runs have taken. */
+  /** How many places the runs of each agent have taken. */
   readonly #taken = new Map<string, number>()
   readonly #onFreed: ((agent_id: string) => void)[] = []
 
@@ -100,7 +100,7 @@ export class LiveRuns {
     return [...new Set(this.all().map(({ agent_id }) => agent_id))]
   }
 
-  /** Gives the run one of its agent's places, unless `limit` of them are taken. It has the place until it ends. */
+  /** Gives the run one of its agent's places, unless `limit` of them are taken. The run keeps it until it ends. */
   takePlace(run: LiveRun, limit: number | null): boolean {
     const taken = this.taken(run.agent_id)
     if (limit !== null && taken >= limit) return false
@@ -114,14 +114,14 @@ export class LiveRuns {
     return this.#taken.get(agent_id) ?? 0
   }
 
-  /** Calls back when a place of an agent becomes free. */
+  /** Calls the listener when a place of an agent becomes free. */
   onFreed(listener: (agent_id: string) => void): void {
     this.#onFreed.push(listener)
   }
 
   forget(run: LiveRun): void {
     const { request_id, agent_id } = run
-    // Another run may have begun under the same id: one that this node took over from itself.
+    // Another run may have begun under the same id, if this node took over its own run.
     if (this.#runs.get(request_id) === run) this.#runs.delete(request_id)
     if (!run.hasPlace) return
     run.hasPlace = false

@@ -1,6 +1,6 @@
 import type { AgentSpec } from './spec.ts'
 
-/** What was said in a session, by one side. */
+/** What one side said in a session. */
 export type Turn = { role: 'user' | 'assistant'; content: string }
 
 /** A memory found for this user, best first. */
@@ -12,7 +12,7 @@ type InvocationContext = {
   [key: string]: unknown
 }
 
-/** Everything one run is about; models read it, nobody changes it. */
+/** The input of one run. Models read it, and nothing changes it. */
 export type RunInput = {
   agent: AgentSpec
   message: string
@@ -37,7 +37,7 @@ export type LogLevel = 'debug' | 'info' | 'warn' | 'error'
 export type LogEntry = { timestamp: number; level: LogLevel; message: string; metadata: Record<string, unknown> }
 export type Log = (level: LogLevel, message: string, metadata?: Record<string, unknown>) => void
 
-/** A failure whose message may be shown to clients; `detail` is for the agent's log only. */
+/** A failure whose message may be shown to clients. `detail` is for the agent's log only. */
 export class AgentFailure extends Error {
   readonly detail: Record<string, unknown>
 

@@ -5,7 +5,7 @@ import type { ModelWindows } from './prompt/model-windows.ts'
 import type { Step, StepKeeper } from './steps.ts'
 import type { Toolbox } from './tools/toolbox.ts'
 
-/** A run in progress: who answers, with what, and what it has left so far, however it ends. */
+/** A run in progress: its model, its tools, and what it has left so far. */
 export type RunInProgress = {
   request_id: string
   attempt: number
@@ -22,15 +22,15 @@ export type RunInProgress = {
   now: () => number
   /** There when the run is to survive its process. */
   keeper: StepKeeper | undefined
-  /** How many turns and memories the model was not shown, as the log says. */
+  /** How many turns and memories were left out of the prompt, as last logged. */
   left_out: number
   left: Left
 }
 
-/** What a run leaves, filled while it goes on. */
+/** What a run leaves. It is filled while the run goes on. */
 export type Left = { response: string; usage: Usage; steps: Step[] }
 
-/** Thrown to leave a run that was stopped from outside; the deadline knows why. */
+/** Thrown to leave a run that was stopped from outside. The deadline knows the reason. */
 export class Stopped extends Error {}
 
 /** Thrown to leave a run that goes on later, not before a time. */

@@ -1,7 +1,7 @@
 import type { LogEntry, Usage } from './outcome.ts'
 import type { Step } from './steps.ts'
 
-/** How a run ended, and what it left. `response` is what was said, also by a run that did not complete. */
+/** How a run ended and what it left. `response` is what was said, even if the run did not complete. */
 export type RunOutcome = (
   | { status: 'completed' }
   | { status: 'failed'; reason: 'error' | 'timeout'; message: string }

@@ -16,18 +16,21 @@ import { NO_TOOLS, openToolbox } from './tools/toolbox.ts'
 export type RuntimeOptions = {
   providers: readonly Provider[]
   secrets: SecretSource
-  /** The guarded client: agents choose where it goes. Providers are the operator's choice and are not guarded. */
+  /**
+   * The guarded client, for addresses that agents choose. Model providers are chosen by the operator and are not
+   * guarded.
+   */
   fetch: Fetch
   now: () => number
   defaultTimeoutMs: number
-  /** The wait before a first retry of a model call. */
+  /** How long to wait before the first retry of a model call. */
   retryDelayMs?: number
 }
 
-/** What a run is about, and who hears of it. */
+/** The input of a run, and who is told about it. */
 export type RunRequest = RunInput & {
   request_id: string
-  /** Whose tools it calls: the agent's id. */
+  /** The agent on whose behalf tools are called. */
   agent_id: string
   /** How often it has begun, this time included. */
   attempt: number
@@ -40,11 +43,11 @@ export type RunRequest = RunInput & {
 }
 
 export type Runtime = {
-  /** What is wrong with a model's name, if anything. */
+  /** Says what is wrong with a model's name, or undefined. */
   checkModel(model: string): string | undefined
   /** Rejects for nothing that an agent, a model or a tool does, only with StepNotKept. Settles once all of it has stopped. */
   run(request: RunRequest): Promise<RunOutcome>
-  /** Cancels what still runs and waits for it. */
+  /** Cancels the runs under way and waits for them. */
   close(): Promise<void>
 }
 
@@ -121,7 +124,7 @@ export function createRuntime(options: RuntimeOptions): Runtime {
   }
 }
 
-/** How a run that did not answer ended. */
+/** The outcome of a run that did not answer. */
 function ending(error: unknown, deadline: Deadline, log: Log, redact: Redact) {
   if (deadline.stopped === 'cancelled') {
     log('info', 'The run was cancelled')
@@ -155,7 +158,7 @@ function leftBy(kept: readonly Step[]): Left {
   return left
 }
 
-/** Nothing enters a log before its secrets have left it. */
+/** Secrets are removed before anything enters the log. */
 function redactedLog(entries: LogEntry[], redact: Redact, now: () => number): Log {
   const clean = (text: string) => storable(redact(text).slice(0, 2_000))
   return (level, message, metadata = {}) => {

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { NOT_ONE_LINE, ONE_LINE } from '../lib/text/text.ts'
 
-/** Headers that would let a tool speak for another host or break the framing of its own request. */
+/** Headers that would let a tool pretend to be another host, or break the framing of its request. */
 const RESERVED_HEADERS = new Set([
   'accept-encoding',
   'connection',
@@ -40,7 +40,7 @@ const UrlTemplate = z
 
 const PlainUrl = UrlTemplate.refine((url) => !url.includes('{'), 'must not have parameters')
 
-/** As an MCP server may call its tools. */
+/** The names that an MCP server may give its tools. */
 const ToolName = z.string().min(1).max(128).regex(ONE_LINE, NOT_ONE_LINE)
 
 const ToolTimeout = z.int().min(100).max(600_000).default(30_000)
@@ -137,7 +137,7 @@ const Match = z
 
 export const ScriptRule = z
   .strictObject({
-    /** Absent: the rule fits every message. */
+    /** If absent, the rule matches every message. */
     match: Match.optional(),
     call: z.strictObject({ tool: ToolName, arguments: z.record(z.string(), z.json()).default({}) }).optional(),
     reply: Text.optional(),
@@ -153,7 +153,7 @@ export const Script = z.strictObject({
 })
 export type Script = z.infer<typeof Script>
 
-/** What the runtime needs to know of an agent; an agent's record and a deployed version both fit. */
+/** What the runtime needs to know about an agent. An agent's record and a deployed version both have these fields. */
 export type AgentSpec = {
   model: string
   temperature: number | null
@@ -164,13 +164,13 @@ export type AgentSpec = {
   limits: Pick<Limits, 'timeout_ms' | 'max_steps' | 'max_input_tokens' | 'max_output_tokens'>
 }
 
-/** Parameters may shape path and query only: a model must never choose the host it talks to. */
+/** Parameters may be part of path and query only: a model must never choose the host. */
 function urlProblem(url: string): string | undefined {
   if (!/^https?:\/\//i.test(url)) return 'must start with https:// or http://'
   if (/[\s\\]/.test(url)) return 'must not have spaces or backslashes'
   if (url.includes('#')) return 'must not have a fragment'
   const origin = /^https?:\/\/([^/?]*)/i.exec(url)?.[1] ?? ''
-  // The URL parser skips further slashes: in https:///{x} the parameter would be the host.
+  // The URL parser skips further slashes, so in https:///{x} the parameter would be the host.
   if (origin === '') return 'must be a URL'
   if (/[{}]/.test(origin)) return 'must not have a parameter in the host'
   if (origin.includes('@')) return 'must not hold a user name or password'

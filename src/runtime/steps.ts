@@ -46,13 +46,13 @@ export type PendingCall = {
 export type NextStep =
   /** Ask the model, and show it the rounds so far. */
   | { kind: 'model'; rounds: Round[] }
-  /** Call these tools, side by side. */
+  /** Call these tools in parallel. */
   | { kind: 'tools'; calls: readonly PendingCall[] }
   /** Nothing before this time. */
   | { kind: 'wait'; until: number }
-  /** The model has said all it wanted to. */
+  /** The model has finished its answer. */
   | { kind: 'answer'; finish: ModelAnswer['finish'] }
-  /** The model wants more tools than it may call. */
+  /** The model wants to call more tools than it may. */
   | { kind: 'too many steps' }
 
 type Situation = { max_steps: number; attempt: number; now: number }
@@ -73,7 +73,7 @@ export function nextStep(steps: readonly Step[], { max_steps, attempt, now }: Si
   return calls.length > 0 ? { kind: 'tools', calls } : { kind: 'model', rounds }
 }
 
-/** Each answer of the model, with the results of the tools that it called, in the order of its calls. */
+/** Each answer of the model with the results of its tool calls, in the order of the calls. */
 function roundsOf(steps: readonly Step[]): (Round & { attempt: number })[] {
   const rounds: (Round & { attempt: number })[] = []
   for (const step of steps) {

@@ -8,15 +8,15 @@ import { fromRow, LEASED_RUNS } from '../store.ts'
 /** A run that was taken from the queue. */
 export type TakenRun = {
   invocation: Invocation
-  /** How often it was begun by a node that died. */
+  /** How many nodes have died while they ran it. */
   lapses: number
   lease: Lease
 }
 
-// Written out, not bound: only then do the engines see that the index of queued invocations serves the query.
+// A literal and not a parameter: only then the engines see that the index of queued invocations serves the query.
 const QUEUED = sql.lit('queued')
 
-/** The agents that have runs waiting. It costs a look-up an agent, however many wait. */
+/** The agents that have runs in the queue. It costs one look-up for each agent, however many runs wait. */
 export async function listWaitingAgents(db: Database): Promise<number[]> {
   const { rows } = await sql<{ agent_seq: number }>`
     select agent_seq from (
@@ -31,12 +31,12 @@ export async function listWaitingAgents(db: Database): Promise<number[]> {
   return rows.map(({ agent_seq }) => agent_seq)
 }
 
-/** PostgreSQL says true, SQLite 1. */
+/** PostgreSQL returns true, SQLite 1. */
 type Row = Selectable<Tables['invocations']> & { has_more: boolean | number }
 
 type TakeOptions = { agent_seq: number; limit: number; owner: string; now: number; lease_ms: number }
 
-/** Takes the agent's runs that have waited longest, in order; from then on they are running. Says whether more wait. */
+/** Takes the agent's runs that have waited longest, in order, and marks them as running. Says whether more wait. */
 export async function takeQueued(db: Database, options: TakeOptions): Promise<{ taken: TakenRun[]; hasMore: boolean }> {
   const { agent_seq, limit, owner, now, lease_ms } = options
   const due = db
@@ -65,7 +65,7 @@ export async function takeQueued(db: Database, options: TakeOptions): Promise<{ 
 
 const QUEUED_AGAIN = { status: 'queued', owner: null, lease_until: null, wake_at: null }
 
-/** Puts a run back into the queue, at its old place. `attempt`: how often it has begun. */
+/** Puts a run back into the queue, at its old position. `attempt` is how often it has begun. */
 export async function giveBack(db: Database, lease: Lease, attempt: number): Promise<void> {
   await db
     .updateTable('invocations')

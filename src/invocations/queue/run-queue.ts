@@ -13,9 +13,9 @@ import { giveBack, listWaitingAgents, type TakenRun, takeQueued, wakeDue } from 
 import { endUnrun, type Queued, runQueued } from './run-queued.ts'
 import { type Allotment, type WaitingAgent, WaitingAgents } from './waiting-agents.ts'
 
-/** Background runs at once on this node. They mostly wait for a model; the rest wait in the queue. */
+/** How many background runs this node has at once. They mostly wait for a model. Others wait in the queue. */
 const PLACES = { total: 64, ofOneAgent: 32 }
-/** A node that queues a run also begins it, unless it is busy: other nodes give it this long. */
+/** The node that queues a run also begins it, unless it is busy. Other nodes wait so long before they do. */
 const HEAD_START_MS = 100
 const SURVEY_EVERY_MS = 1_000
 const TROUBLE_MS = 1_000
@@ -28,14 +28,14 @@ const STOP_MS = 5_000
 const NOTHING_KEPT: KeptSteps = { steps: [], definition: undefined }
 
 /**
- * What became of a run that was taken: it goes on, it is back in the queue, or it is not this queue's to begin. It is
- * `full_elsewhere` if it is back because runs of other nodes have its agent's places.
+ * What became of a taken run: it has begun, it is back in the queue, or this queue cannot begin it. `full_elsewhere`
+ * means that it is back because runs on other nodes have its agent's places.
  */
 type Fate = 'begun' | 'waits' | 'full_elsewhere' | 'gone'
 
 /**
  * Runs what `Prefer: respond-async` has queued. A run begins when its agent has a place for it, in the order in which
- * runs came, and agents take turns. Nothing is polled: what is queued, and a place that becomes free, wake the queue.
+ * runs came, and agents alternate. Nothing is polled: a queued run and a freed place wake the queue.
  */
 export class RunQueue {
   readonly #parts: Parts
@@ -88,7 +88,10 @@ export class RunQueue {
     if (woken > 0) await this.survey()
   }
 
-  /** Begins no more runs. Those under way are cancelled, and wait at their old place in the queue for the next start. */
+  /**
+   * Begins no more runs. Those under way are cancelled, and wait at their old positions in the queue for the next
+   * start.
+   */
   async close(): Promise<void> {
     this.#stop.abort()
     clearTimeout(this.#lookTimer)
@@ -102,7 +105,7 @@ export class RunQueue {
     while (this.#working.size > 0) await Promise.all(this.#working)
   }
 
-  /** Other nodes announce what they queue, perhaps many times a second. */
+  /** Other nodes announce queued runs, perhaps many times a second. */
   #surveySoon(): void {
     if (this.#surveyTimer || this.#stop.signal.aborted) return
     const pause = Math.max(HEAD_START_MS, this.#surveyedAt + SURVEY_EVERY_MS - performance.now())
@@ -135,7 +138,7 @@ export class RunQueue {
       for (const run of taken)
         fates.push(await this.#begin(run, agent).catch((err) => this.#reportUnfinished(run, err)))
       const begun = fates.filter((fate) => fate === 'begun').length
-      // Other nodes' runs have its places, and nobody tells when they end: it is asked for again a little later.
+      // Runs on other nodes have its places, and nothing tells when they end, so we ask again a little later.
       const isFull = fates.includes('full_elsewhere')
       if (isFull) this.#surveySoon()
       this.#waiting.looked(allotment, begun, !isFull && (hasMore || fates.includes('waits')))
@@ -151,15 +154,15 @@ export class RunQueue {
     const { live, storage } = this.#parts
     const { invocation, lease } = taken
     const known = await agents.findKnownBySeq(invocation.agent_seq, this.#parts)
-    // What a deleted agent leaves is swept up.
+    // The runs of a deleted agent are removed later.
     if (!known) return 'gone'
     const here = live.find(invocation.id)
     if (here) {
-      // This process slept through its lease, and has it again.
+      // This process slept until its lease ended, and has now taken the run again.
       here.lease = lease
       return 'gone'
     }
-    // From here on a pause finds the run and stops it; what was paused before is read below.
+    // From here on a pause finds the run and stops it. An earlier pause is read below.
     const run = live.start(invocation.id, known.id)
     run.lease = lease
     try {
@@ -171,7 +174,7 @@ export class RunQueue {
       const queued = { ...taken, agent, definition, run, kept: kept.steps }
       const refusal = await admit(run, agent, definition, this.#parts)
       if (refusal === 'no_place' || refusal === 'overloaded' || this.#stop.signal.aborted) {
-        // It had a place on this node: those of all nodes together are taken.
+        // It had a place on this node, so the places of all nodes together are taken.
         const fate = refusal === 'no_place' && run.hasPlace ? 'full_elsewhere' : 'waits'
         await giveBack(storage.db, lease, invocation.attempt - 1)
         leave(run, this.#parts)

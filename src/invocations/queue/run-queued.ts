@@ -42,7 +42,7 @@ export async function runQueued(queued: Queued, stop: AbortSignal, parts: Parts)
   return done.invocation.status === 'waiting' ? 'waits' : 'ended'
 }
 
-/** Ends an invocation without running it: it was given up, or its agent was paused meanwhile. */
+/** Ends an invocation without running it, because it failed too often or its agent was paused. */
 export async function endUnrun(queued: Queued, status: 'failed' | 'cancelled', parts: Parts): Promise<void> {
   const { invocation, agent, definition, lease, kept } = queued
   const error = status === 'failed' ? GIVEN_UP : CANCELLED

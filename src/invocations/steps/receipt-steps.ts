@@ -97,7 +97,7 @@ function roundsOf(steps: readonly ReceiptStep[]): Round[] {
 
 type Told = { attempt: number; response: string | null; steps: readonly ReceiptStep[] }
 
-/** What an invocation that has ended had told. */
+/** The transcript of an ended invocation. */
 export function transcriptOf({ attempt, response, steps }: Told): Transcript {
   const transcript = new Transcript(attempt)
   const text = response ?? ''

@@ -11,22 +11,22 @@ import type { Invocation } from '../invocation.ts'
 import * as invocations from '../store.ts'
 import { stepWrite } from './step-store.ts'
 
-/** A run that waits this long is stored before it ends; shorter ones are stored once. */
+/** A run that waits so long is stored before it ends. Shorter runs are stored once. */
 const STORED_AFTER_MS = 250
 const COMMIT_AGAIN_MS = 500
 
-/** A run that may begin: `invocation` says running and when it started. */
+/** A run that may begin. The status of `invocation` is running, and it has its start time. */
 export type Started = {
   invocation: Invocation
   agent: Agent
   definition: Definition
   run: LiveRun
-  /** The node's name in the leases. */
+  /** The owner of the lease: this node. */
   owner: string
   /** Whether the invocation is in the store already, and the steps that are kept of it there. */
   stored: boolean
   kept: readonly Step[]
-  /** Whether what is said is recorded for followers. */
+  /** Whether the answer is recorded for followers. */
   streaming: boolean
 }
 
