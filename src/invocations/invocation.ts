@@ -8,8 +8,8 @@ import { Label, Text, Time } from '../shapes.ts'
 import { type ReceiptStep, ReceiptStepShape, receiptSteps, TokenUsage, transcriptOf } from './steps/receipt-steps.ts'
 
 /**
- * queued → running → completed | failed | cancelled. The last three are final. One that runs may come to wait, and is
- * queued again when it goes on; queued and waiting ones may be cancelled too.
+ * queued → running → completed | failed | cancelled. The last three are final. A running one may become waiting, and is
+ * queued again when it goes on. Queued and waiting ones may be cancelled too.
  */
 export const InvocationStatus = z.enum(['queued', 'running', 'waiting', 'completed', 'failed', 'cancelled'])
 export type InvocationStatus = z.output<typeof InvocationStatus>
@@ -89,7 +89,7 @@ export type Invocation = {
   /** How often its run has begun. */
   attempt: number
   background: boolean
-  /** It was asked for with an Idempotency-Key. It goes on after a crash, as one in the background does. */
+  /** It was asked for with an Idempotency-Key. It goes on after a crash, like one in the background. */
   keyed: boolean
   environment: string
   version: string | null
@@ -112,7 +112,7 @@ export type Invocation = {
 /** An invocation that has ended. */
 export type EndedInvocation = Invocation & { status: FinalStatus; duration_ms: number; finished_at: number }
 
-/** An invocation whose run goes on later. `duration_ms` is the time that was worked on it so far. */
+/** An invocation whose run goes on later. `duration_ms` is how long it has run so far. */
 export type WaitingInvocation = Invocation & { status: 'waiting'; duration_ms: number }
 
 /** Ends an invocation that has no run, or whose run could not end it. */
@@ -127,7 +127,7 @@ export function endWith(
   return { ...invocation, status, error, duration_ms: worked_ms, finished_at: now }
 }
 
-/** What an invocation that has not ended has come to, by the steps that are kept of it. */
+/** An invocation that has not ended, with the results of its stored steps. */
 export function withKept(invocation: Invocation, steps: readonly Step[]): Invocation {
   const asked = steps.filter((step) => step.kind === 'model')
   const input_tokens = asked.reduce((sum, { usage }) => sum + usage.input_tokens, 0)
@@ -153,7 +153,7 @@ export function presentInvocation(invocation: Invocation, agent_id: string): z.i
   return { ...rest, request_id: id, agent_id, tokens_used, usage, steps: shownSteps(invocation, usage) }
 }
 
-/** A run that asked the model once is told by its receipt's own fields: its step is not stored beside them. */
+/** If a run asked the model only once, the receipt's own fields tell everything, and its step is not stored. */
 function shownSteps(invocation: Invocation, usage: z.output<typeof TokenUsage>): ReceiptStep[] {
   const { status, steps, attempt, started_at, finished_at, duration_ms, response } = invocation
   if (status !== 'completed' || steps.length > 0) return steps
@@ -180,7 +180,10 @@ function restartEvent(request_id: string, attempt: number): StreamEvent {
   return { ...startEvent(request_id, attempt), event: 'restart' }
 }
 
-/** What a client must hear before it hears of this attempt, if anything. `milestones`: what the attempt goes on from. */
+/**
+ * The event that a client must get before those of this attempt, or undefined. `milestones` are the points from which
+ * the attempt goes on.
+ */
 export function openingEvent(
   request_id: string,
   attempt: number,

@@ -149,7 +149,7 @@ function queue({ invocation, agent, definition }: Prepared): Unwritten {
   return new Unwritten({ writes: [invocations.insertion(invocation)] }, accepted(invocation, agent))
 }
 
-/** The work goes on; the receipt will tell. */
+/** The work goes on, and the receipt will show its result. */
 function accepted({ id: request_id, status }: Invocation, agent: Agent): Accepted {
   return new Accepted({ request_id, status }, `/v1/agents/${agent.id}/invocations/${request_id}`)
 }

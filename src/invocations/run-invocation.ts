@@ -20,7 +20,7 @@ import { type Started, StoredRun } from './steps/stored-run.ts'
 
 const MAX_EVENT_RESPONSE = 32 * 1024 // bytes
 
-/** A run that this node has done with: it has ended, or waits. */
+/** A run that has ended or waits; this node has finished its work on it. */
 export type Done = { invocation: EndedInvocation | WaitingInvocation; entry: JournalEntry }
 
 /** Runs the invocation. What it leaves is returned and not written, because it must commit together with the reply. */
@@ -109,7 +109,7 @@ function endedBy(
   }
 }
 
-/** The receipt's own fields tell all that there is to tell of a single answer. */
+/** The receipt's own fields tell everything about a single answer. */
 const NO_STEPS: ReceiptStep[] = []
 
 function errorOf(outcome: EndOutcome): Invocation['error'] {

@@ -62,10 +62,10 @@ export const LEASED_RUNS: Leased = {
 }
 
 const ENDED_RUNS: EndedTable = { ...LEASED_RUNS, columns: [...END, ...LEASE] }
-/** The receipt tells the steps from then on. */
+/** The steps are removed, because the receipt has them from then on. */
 const ENDED_STEPS: EndedTable = { ...ENDED_RUNS, drops: { table: 'steps', column: 'request_id' } }
 
-/** A run that still goes on: it has come further, so what happened to it before does not count against it. */
+/** A run that goes on. It has made progress, so earlier deaths of its nodes do not count any more. */
 const RENEWED_RUNS: EndedTable = { ...LEASED_RUNS, columns: ['lease_until', 'lapses'] }
 
 const WAITING_RUNS: EndedTable = {
@@ -73,14 +73,14 @@ const WAITING_RUNS: EndedTable = {
   columns: ['status', 'wake_at', 'duration_ms', 'owner', 'lease_until'],
 }
 
-/** A row for the journal: of an invocation that is queued, or has ended. */
+/** A row for the journal, for an invocation that is queued or has ended. */
 export function insertion(invocation: Invocation): Write {
   return { into: invocation.status === 'queued' ? QUEUED : RUNS, row: valuesOf(invocation) }
 }
 
 type Unfinished = { lease?: Lease; keyed: boolean; wake_at?: number }
 
-/** The same of one that runs, under a lease, or waits. */
+/** A row for the journal, for an invocation that runs under a lease, or waits. */
 export function insertionUnfinished(invocation: Invocation, { lease, keyed, wake_at }: Unfinished): Write {
   const more = [lease?.owner ?? null, lease?.until ?? null, keyed ? 1 : 0, wake_at ?? null]
   return { into: UNFINISHED, row: [...valuesOf(invocation), ...more] }
@@ -97,12 +97,15 @@ export function renewal({ key, owner, until }: Lease): Ending {
   return { of: RENEWED_RUNS, row: [until, 0, ...key, owner] }
 }
 
-/** The owner lets go of the run, which goes on at a time. */
+/** The owner gives up the run, which goes on at a later time. */
 export function waiting({ id, duration_ms }: Invocation, owner: string, wake_at: number): Ending {
   return { of: WAITING_RUNS, row: ['waiting', wake_at, duration_ms, null, null, id, owner] }
 }
 
-/** Ends an invocation that nobody runs: it is queued or waits, or its owner is gone. False when somebody does after all. */
+/**
+ * Ends an invocation that no node runs: it is queued or waits, or its owner has died. Returns false if a node runs it
+ * after all.
+ */
 export async function endUnowned(db: Database, invocation: Invocation, now: number): Promise<boolean> {
   const { id, ...row } = toRow(invocation)
   const { numUpdatedRows } = await db

@@ -28,8 +28,8 @@ function keeping({ live, log, now, storage }: Parts): Keeping {
 }
 
 /**
- * Takes care of the runs of nodes that died. Those in the background, and those with an Idempotency-Key, wait in the queue
- * again, and go on after their last step. The others have failed.
+ * Takes care of the runs of dead nodes. Runs in the background, and those with an Idempotency-Key, are queued again and
+ * go on after their last step. The others have failed.
  */
 export async function takeUpRuns(parts: Parts): Promise<void> {
   // This process may have slept until its own leases ended. Its own runs must not be taken for those of a dead node.

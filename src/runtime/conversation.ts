@@ -7,12 +7,12 @@ import { shownCall } from './told-steps.ts'
 import { parseArguments } from './tools/arguments.ts'
 
 const MAX_CALLS_PER_STEP = 16
-/** Of one run, for a provider that has too much to do. */
+/** How often one run may wait for a provider that is overloaded. */
 const MAX_WAITS = 8
 const MAX_WAIT_MS = 24 * 3_600_000
 const NO_LOGS: readonly LogEntry[] = []
 
-/** To the model, of a call that was under way when the process died and may not be made twice. */
+/** The result for a call that was under way when the process died and may not be made twice. */
 const OUTCOME_UNKNOWN = {
   error:
     'The outcome of this call is unknown: the service stopped while it was under way. It may have had its effect. It was not made again',
@@ -34,7 +34,8 @@ export async function converse(run: RunInProgress): Promise<void> {
       try {
         const step = modelStep(run, await askModel(run, next.rounds), before)
         const position = left.steps.push(step) - 1
-        // The last answer goes to disk with the receipt. One that calls tools must be there before they are called.
+        // The last answer is stored with the receipt. An answer with tool calls must be stored before the tools are
+        // called.
         if (step.answer.calls.length > 0) await keeper?.keep(step, position)
       } catch (error) {
         waitFor(error, run, before)
@@ -46,7 +47,7 @@ export async function converse(run: RunInProgress): Promise<void> {
   }
 }
 
-/** A provider that says when to come back is taken at its word, if the run may wait that long. */
+/** If the provider says when to come back, the run waits so long, if it may. */
 function waitFor(error: unknown, run: RunInProgress, { said, started_at }: Before): void {
   const { deadline, keeper, left, log } = run
   const after_ms = error instanceof ModelFailure ? error.retry?.after_ms : undefined
@@ -77,7 +78,7 @@ function modelStep(run: RunInProgress, answer: ModelAnswer, { said, spent, start
   }
 }
 
-/** What every step tells of itself: also what was logged since the step before. */
+/** What every step records about itself, including the log entries since the step before. */
 function taken(run: RunInProgress, started_at: number) {
   const { attempt, logs, now } = run
   const since = run.logged
@@ -94,7 +95,7 @@ function checkFinish(finish: ModelAnswer['finish'], { left: { response }, log }:
 /** Calls the tools in parallel. All calls have ended when this returns or throws. */
 async function callTools(run: RunInProgress, calls: readonly PendingCall[]): Promise<void> {
   for (const { call, isInDoubt } of calls) {
-    // Who follows the run was told of it when its earlier attempt was told.
+    // Followers were told about this call in the earlier attempt.
     if (!isInDoubt) run.emit?.({ type: 'tool_call', ...shownCall(call) })
   }
   const ended = await Promise.allSettled(calls.map((pending) => callTool(run, pending)))
@@ -102,7 +103,10 @@ async function callTools(run: RunInProgress, calls: readonly PendingCall[]): Pro
   for (const one of ended) if (one.status === 'rejected') throw one.reason
 }
 
-/** What a tool did is done: the step is taken also when the run ends here, because the receipt must tell. */
+/**
+ * What a tool has done cannot be undone. The step is recorded even if the run ends here, because the receipt must show
+ * it.
+ */
 async function callTool(run: RunInProgress, pending: PendingCall): Promise<void> {
   const { emit, keeper, left, log, now } = run
   const { call, index } = pending

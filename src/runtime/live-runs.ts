@@ -15,7 +15,9 @@ export class LiveRun {
   readonly #runs: LiveRuns
   /** Whether the run has one of its agent's places. */
   hasPlace = false
-  /** Which attempt this is, what it goes on from, for whom and who started it; undefined until the run begins. */
+  /**
+   * Which attempt this is, what it goes on from, for which user, and who started it. Undefined until the run begins.
+   */
   began:
     | { attempt: number; milestones: readonly Position[]; user_id: string | undefined; created_by: string }
     | undefined

@@ -29,7 +29,7 @@ export type RunEvent =
 
 export type Usage = { input_tokens: number; output_tokens: number; total_tokens: number }
 
-/** One tool call and what came of it. */
+/** One tool call and its result. */
 export type ToolStep = { id: string; name: string; arguments: unknown; duration_ms: number } & ToolResult
 export type ToolResult = { result: string } | { error: string }
 

@@ -16,11 +16,11 @@ export type RunInProgress = {
   deadline: Deadline
   emit: ((event: RunEvent) => void) | undefined
   log: Log
-  /** Everything that was logged, and how much of it the steps so far tell. */
+  /** All log entries, and how many of them the steps so far have. */
   logs: readonly LogEntry[]
   logged: number
   now: () => number
-  /** There when the run is to survive its process. */
+  /** Set if the run should survive its process. */
   keeper: StepKeeper | undefined
   /** How many turns and memories were left out of the prompt, as last logged. */
   left_out: number
@@ -33,7 +33,7 @@ export type Left = { response: string; usage: Usage; steps: Step[] }
 /** Thrown to leave a run that was stopped from outside. The deadline knows the reason. */
 export class Stopped extends Error {}
 
-/** Thrown to leave a run that goes on later, not before a time. */
+/** Thrown to leave a run that goes on later, at or after a time. */
 export class Waits extends Error {
   readonly until: number
 

@@ -6,6 +6,6 @@ export type RunOutcome = (
   | { status: 'completed' }
   | { status: 'failed'; reason: 'error' | 'timeout'; message: string }
   | { status: 'cancelled' }
-  /** It goes on after its steps, not before `until`. */
+  /** The run goes on after its stored steps, at or after `until`. */
   | { status: 'waiting'; until: number }
 ) & { response: string; usage: Usage; steps: Step[]; logs: LogEntry[] }

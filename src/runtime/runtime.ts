@@ -32,9 +32,9 @@ export type RunRequest = RunInput & {
   request_id: string
   /** The agent on whose behalf tools are called. */
   agent_id: string
-  /** How often it has begun, this time included. */
+  /** How often the run has begun, including this time. */
   attempt: number
-  /** Keeps the run's steps, so that it survives its process; it goes on after those that are kept. */
+  /** Stores the run's steps, so that it survives its process. The run goes on after the stored ones. */
   keeper?: StepKeeper | undefined
   cancellation: Cancellation
   emit?: ((event: RunEvent) => void) | undefined
@@ -45,7 +45,10 @@ export type RunRequest = RunInput & {
 export type Runtime = {
   /** Says what is wrong with a model's name, or undefined. */
   checkModel(model: string): string | undefined
-  /** Rejects for nothing that an agent, a model or a tool does, only with StepNotKept. Settles once all of it has stopped. */
+  /**
+   * Rejects only with StepNotKept, and not for anything that an agent, a model or a tool does. Settles when all of them
+   * have stopped.
+   */
   run(request: RunRequest): Promise<RunOutcome>
   /** Cancels the runs under way and waits for them. */
   close(): Promise<void>
@@ -144,7 +147,7 @@ function ending(error: unknown, deadline: Deadline, log: Log, redact: Redact) {
   return { ...failed, message: 'The agent failed unexpectedly' }
 }
 
-/** What the run has left already, in earlier attempts. */
+/** What earlier attempts of the run have left. */
 function leftBy(kept: readonly Step[]): Left {
   const left: Left = { response: '', usage: { input_tokens: 0, output_tokens: 0, total_tokens: 0 }, steps: [...kept] }
   for (const step of kept) {

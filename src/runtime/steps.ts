@@ -1,36 +1,40 @@
 import type { ModelAnswer, Round, ToolCall } from './models/model.ts'
 import type { LogEntry, ToolStep } from './outcome.ts'
 
-/** What is known of every step: which attempt took it, when, and what it wrote to the log. */
+/** What every step has: its attempt, its times and its log entries. */
 type Taken = { attempt: number; started_at: number; finished_at: number; logs: readonly LogEntry[] }
 
 /** The model was asked. `text` is what it added to the response. */
 export type ModelStep = Taken & { kind: 'model'; answer: ModelAnswer; text: string; usage: StepUsage }
 
-/** A tool was called. `index` is the call's place in the answer that asked for it. */
+/** A tool was called. `index` is the position of the call in the answer that asked for it. */
 export type ToolCallStep = Taken & { kind: 'tool'; index: number; call: ToolStep }
 
-/** The run waited, in no process, until a time. */
+/** The run waited until a time. No process held it meanwhile. */
 export type WaitStep = Taken & { kind: 'wait'; reason: string }
 
-/** One thing that a run has done. Steps are plain values; they stand in the order in which they ended. */
+/** One thing that a run has done. Steps are plain values, in the order in which they ended. */
 export type Step = ModelStep | ToolCallStep | WaitStep
 
 export type StepUsage = { input_tokens: number; output_tokens: number }
 
 /**
- * Keeps what a run has done, so that another process can go on after it. A run without one is over when its process
- * dies. Whatever executes runs durably stands behind this: it hands in what earlier attempts have kept, and keeps more.
+ * Stores what a run has done, so that another process can go on after it. Without one, a run ends when its process
+ * dies. It is the interface for whatever executes runs durably: it gives the steps of earlier attempts, and stores new
+ * ones.
  */
 export type StepKeeper = {
   readonly kept: readonly Step[]
-  /** Whether the run may end its process's work and be taken up later: nobody waits for its answer. */
+  /** Whether the run may leave its process and go on later, because nobody waits for its answer. */
   readonly mayWait: boolean
-  /** Resolves once the step is on disk; rejects with StepNotKept. `position` is its place among the run's steps. */
+  /** Resolves once the step is on disk. Rejects with StepNotKept. `position` is its index among the run's steps. */
   keep(step: Step, position: number): Promise<void>
 }
 
-/** The run cannot go on here: a step is not on disk, or another process has the run. It is not the agent's failure. */
+/**
+ * The run cannot go on here, because a step could not be stored or another process has the run. It is not the agent's
+ * failure.
+ */
 export class StepNotKept extends Error {}
 
 /** A tool call that has no result yet. */
@@ -39,7 +43,7 @@ export type PendingCall = {
   index: number
   /** Its number among all steps of the run, the same in every attempt. */
   number: number
-  /** An earlier attempt may have made it: nobody knows how it ended. */
+  /** An earlier attempt may have made this call, and its result is not known. */
   isInDoubt: boolean
 }
 
@@ -48,7 +52,7 @@ export type NextStep =
   | { kind: 'model'; rounds: Round[] }
   /** Call these tools in parallel. */
   | { kind: 'tools'; calls: readonly PendingCall[] }
-  /** Nothing before this time. */
+  /** Wait until this time. */
   | { kind: 'wait'; until: number }
   /** The model has finished its answer. */
   | { kind: 'answer'; finish: ModelAnswer['finish'] }
@@ -57,7 +61,7 @@ export type NextStep =
 
 type Situation = { max_steps: number; attempt: number; now: number }
 
-/** What a run does next follows from the steps it has taken, and from nothing else but the time. */
+/** The next step of a run follows from the steps so far and the time, and from nothing else. */
 export function nextStep(steps: readonly Step[], { max_steps, attempt, now }: Situation): NextStep {
   const latest = steps.at(-1)
   if (latest?.kind === 'wait' && latest.finished_at > now) return { kind: 'wait', until: latest.finished_at }

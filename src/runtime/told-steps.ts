@@ -5,13 +5,13 @@ import type { Step } from './steps.ts'
 import { parseArguments } from './tools/arguments.ts'
 import type { Position } from './transcript.ts'
 
-/** A tool call as clients see it: with what the model meant as its arguments, or what it wrote instead. */
+/** A tool call as clients see it: with its parsed arguments, or with the text that the model wrote instead. */
 export function shownCall({ id, name, arguments: given }: ToolCall): { id: string; name: string; arguments: unknown } {
   const args = parseArguments(given)
   return { id, name: storable(name.slice(0, 128)), arguments: 'value' in args ? args.value : args.raw }
 }
 
-/** What who follows a run has heard of these steps, in the same order. */
+/** The events that followers of a run got for these steps, in the same order. */
 export function eventsOf(steps: readonly Step[]): RunEvent[] {
   return steps.flatMap((step): RunEvent[] => {
     if (step.kind === 'wait') return []
@@ -24,7 +24,7 @@ export function eventsOf(steps: readonly Step[]): RunEvent[] {
   })
 }
 
-/** How much a step has told: characters of the response, events of tools. */
+/** How much of the answer a step has told: characters of the response, and tool events. */
 type Telling = { attempt: number; characters: number; tools: number }
 
 export function tellingOf(step: Step): Telling {
@@ -32,7 +32,7 @@ export function tellingOf(step: Step): Telling {
   return { attempt: step.attempt, characters: step.text.length, tools: step.answer.calls.length }
 }
 
-/** How far each attempt has come for good. Later attempts go on from there, in the same words. */
+/** How far each attempt has come with stored steps. Later attempts go on from there, with the same text. */
 export function milestonesOf(tellings: readonly Telling[]): Position[] {
   const milestones: Position[] = []
   let [characters, tools] = [0, 0]
@@ -45,7 +45,7 @@ export function milestonesOf(tellings: readonly Telling[]): Position[] {
   return milestones
 }
 
-/** Whether an attempt goes on with what a client has heard of an earlier one. */
+/** Whether an attempt continues what a client has read of an earlier one. */
 export function goesOn(told: Position, milestones: readonly Position[]): boolean {
   const kept = milestones.findLast(({ attempt }) => attempt <= told.attempt) ?? { characters: 0, tools: 0 }
   return told.characters <= kept.characters && told.tools <= kept.tools

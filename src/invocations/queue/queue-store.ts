@@ -74,7 +74,7 @@ export async function giveBack(db: Database, lease: Lease, attempt: number): Pro
     .execute()
 }
 
-/** Puts runs whose node has died back into the queue, if they are to go on without it; how many. */
+/** Puts runs of dead nodes back into the queue, if they should go on; returns how many. */
 export async function requeueLapsed(db: Database, now: number): Promise<number> {
   const { numUpdatedRows } = await db
     .updateTable('invocations')
@@ -85,10 +85,10 @@ export async function requeueLapsed(db: Database, now: number): Promise<number> 
   return Number(numUpdatedRows)
 }
 
-// Written out, not bound, as above.
+// A literal and not a parameter, as above.
 const WAITING = sql.lit('waiting')
 
-/** Puts the runs whose time has come into the queue: how many, and when the next one's comes. */
+/** Puts waiting runs into the queue when their time has come. Returns how many, and the time of the next one. */
 export async function wakeDue(db: Database, now: number): Promise<{ woken: number; next_at: number | undefined }> {
   const next = await findNextWake(db)
   if (next === undefined || next > now) return { woken: 0, next_at: next }

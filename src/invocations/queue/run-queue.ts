@@ -19,7 +19,7 @@ const PLACES = { total: 64, ofOneAgent: 32 }
 const HEAD_START_MS = 100
 const SURVEY_EVERY_MS = 1_000
 const TROUBLE_MS = 1_000
-/** As far ahead as a timer can be set. */
+/** The longest time that a timer is set for. */
 const MAX_PAUSE_MS = 24 * 3_600_000
 const OVERLOAD_MS = 250
 /** How long runs may take to end once the service stops. */
@@ -69,14 +69,14 @@ export class RunQueue {
     })
   }
 
-  /** Asks the store who has runs in the queue: those that other nodes have queued, or left behind. */
+  /** Asks the store which agents have runs in the queue: those that other nodes have queued, or left behind. */
   async survey(): Promise<void> {
     this.#surveyedAt = performance.now()
     for (const agent_seq of await listWaitingAgents(this.#parts.storage.db)) this.#waiting.add(agent_seq)
     this.#look()
   }
 
-  /** Queues the runs whose wait is over, and comes back when the next one's is. */
+  /** Queues the runs whose wait is over, and sets a timer for the next one. */
   async wake(): Promise<void> {
     const { storage, now, log } = this.#parts
     const { woken, next_at } = await wakeDue(storage.db, now())
@@ -167,7 +167,7 @@ export class RunQueue {
     run.lease = lease
     try {
       const agent = (await agents.findKnownBySeq(invocation.agent_seq, this.#parts)) ?? known
-      // What begins for the first time has done nothing yet.
+      // A run that begins for the first time has no stored steps.
       const kept = invocation.attempt > 1 ? await listKept(storage.db, invocation.id) : NOTHING_KEPT
       const definition = kept.definition ?? (await this.#findDefinition(agent, invocation.version))
       this.#waiting.learn(waiting, agent.id, definition.limits.max_concurrency)
@@ -210,7 +210,10 @@ export class RunQueue {
     return 'gone'
   }
 
-  /** What answers a run that begins: the version that was deployed when it was queued, or the working copy of now. */
+  /**
+   * The definition that answers: the version that was deployed when the invocation was queued, or the present working
+   * copy.
+   */
   async #findDefinition(agent: Agent, version: string | null): Promise<Definition> {
     if (version === null) return agent
     const { memo, storage } = this.#parts

@@ -17,15 +17,15 @@ const GIVEN_UP = {
   message: 'The service could not finish the run, however often it tried',
 } as const
 
-/** A run from the queue that has its place, and the steps that are kept of it. */
+/** A run from the queue that has a place, and its stored steps. */
 export type Queued = TakenRun & { agent: Agent; definition: Definition; run: LiveRun; kept: readonly Step[] }
 
 export type RunEnd = 'ended' | 'waits' | 'given back'
 
 /**
- * Runs an invocation that was queued. Cut short by a stop of the service, it waits at its old place in the queue. Cut
- * short by a crash, it goes on after its last step when its lease ends, here or on another node, unless that happened
- * too often without a step in between.
+ * Runs a queued invocation. If the service stops, it waits at its old position in the queue. If the node dies, it goes
+ * on after its last step when its lease ends, here or on another node, unless that has happened too often without a new
+ * step.
  */
 export async function runQueued(queued: Queued, stop: AbortSignal, parts: Parts): Promise<RunEnd> {
   const { invocation, lapses, lease, run } = queued

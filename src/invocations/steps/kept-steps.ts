@@ -2,7 +2,7 @@ import type { Database } from '../../storage/database.ts'
 import { type Invocation, isFinal, withKept } from '../invocation.ts'
 import { listKeptOf } from './step-store.ts'
 
-/** Invocations as their receipts show them: of those that have not ended, with the steps that are kept so far. */
+/** Invocations as their receipts show them. Those that have not ended have the steps that are stored so far. */
 export async function withKeptSteps(db: Database, invocations: readonly Invocation[]): Promise<Invocation[]> {
   const unfinished = invocations.filter((invocation) => !isFinal(invocation) && invocation.attempt > 0)
   const kept = await listKeptOf(
@@ -11,7 +11,7 @@ export async function withKeptSteps(db: Database, invocations: readonly Invocati
   )
   return invocations.map((invocation) => {
     const { steps } = kept.get(invocation.id) ?? {}
-    // What it has said so far is not its response yet.
+    // The text so far is not the response yet.
     return steps ? { ...withKept(invocation, steps), response: null } : invocation
   })
 }

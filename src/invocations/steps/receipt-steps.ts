@@ -34,15 +34,15 @@ export const ReceiptStepShape = z
   ])
   .meta({ id: 'InvocationStep' })
 
-/** Nulls: a release that did not note the times has stored it. */
+/** The times are null if an older release stored the step without them. */
 type Times = { attempt: number; started_at: number | null; finished_at: number | null; duration_ms: number }
 
 type ModelReceipt = Times & { kind: 'model'; usage: z.output<typeof TokenUsage>; characters: number }
 
-/** `index` is the call's place in the answer that asked for it. */
+/** `index` is the position of the call in the answer that asked for it. */
 type ToolReceipt = Times & { kind: 'tool'; index: number; id: string; name: string; arguments: unknown } & ToolResult
 
-/** Steps in the order in which they ended, as a receipt holds them. */
+/** Steps in the order in which they ended, as a receipt stores them. */
 export type ReceiptStep = ModelReceipt | ToolReceipt | (Times & { kind: 'wait'; reason: string })
 
 export function receiptSteps(steps: readonly Step[]): ReceiptStep[] {
@@ -61,7 +61,7 @@ function totalOf({ input_tokens, output_tokens }: StepUsage): z.output<typeof To
   return { input_tokens, output_tokens, total_tokens: input_tokens + output_tokens }
 }
 
-/** As releases before this one have stored it: only calls of tools, in the order of the calls. */
+/** The form of older releases: only tool calls, in the order of the calls. */
 type BareTool = Omit<ToolReceipt, 'kind' | 'index' | 'attempt' | 'started_at' | 'finished_at'>
 
 export function readReceiptSteps(stored: string): ReceiptStep[] {
@@ -73,7 +73,7 @@ export function readReceiptSteps(stored: string): ReceiptStep[] {
   )
 }
 
-/** What is left of steps when their words are erased: what they cost, and when. */
+/** Steps without their texts: only costs and times are left. */
 export function withoutWords(steps: readonly ReceiptStep[]): ReceiptStep[] {
   return steps.map((step) => {
     if (step.kind !== 'tool') return step
@@ -81,7 +81,7 @@ export function withoutWords(steps: readonly ReceiptStep[]): ReceiptStep[] {
   })
 }
 
-/** An answer of the model, and the calls that it asked for, in the order in which they ended. */
+/** An answer of the model, and its tool calls in the order in which they ended. */
 type Round = { attempt: number; characters: number; tools: ToolReceipt[] }
 
 function roundsOf(steps: readonly ReceiptStep[]): Round[] {
@@ -121,7 +121,7 @@ export function transcriptOf({ attempt, response, steps }: Told): Transcript {
   return transcript
 }
 
-/** How far each attempt had come for good, by the receipt. */
+/** How far each attempt had come with stored steps, as the receipt says. */
 export function receiptMilestones(steps: readonly ReceiptStep[]): Position[] {
   return milestonesOf(
     roundsOf(steps).flatMap(({ attempt, characters, tools }) => [

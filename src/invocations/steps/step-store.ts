@@ -20,11 +20,11 @@ const STEPS: BulkTable = { table: 'steps', columns: COLUMNS }
 
 export type KeptSteps = {
   steps: Step[]
-  /** The working copy with which the run began; undefined when that is a version, or nothing is kept. */
+  /** The working copy with which the run began. Undefined if it began with a version, or if nothing is stored. */
   definition: Definition | undefined
 }
 
-/** A row for the journal. `definition`: the working copy that answers, with a run's first step. */
+/** A row for the journal. `definition` is the working copy that answers; it is stored with the first step. */
 export function stepWrite(request_id: string, position: number, step: Step, definition?: Definition): Write {
   const { kind, attempt, started_at, finished_at, ...content } = step
   const answering = definition ? writeDefinition(definition) : null
@@ -32,7 +32,7 @@ export function stepWrite(request_id: string, position: number, step: Step, defi
   return { into: STEPS, row }
 }
 
-/** What is kept of a run, in order. */
+/** The stored steps of a run, in order. */
 export async function listKept(db: Database, request_id: string): Promise<KeptSteps> {
   const kept = await listKeptOf(db, [request_id])
   return kept.get(request_id) ?? { steps: [], definition: undefined }
@@ -57,12 +57,12 @@ export async function listKeptOf(db: Database, request_ids: readonly string[]): 
   return kept
 }
 
-/** What the steps have written to the log, which goes there when the run ends. */
+/** The log entries of the steps. They are written to the log when the run ends. */
 export function logsOf(steps: readonly Step[]): LogEntry[] {
   return steps.flatMap(({ logs }) => logs)
 }
 
-/** For runs that end without their own node, in the transaction that ends them. */
+/** For runs that another node ends, in the transaction that ends them. */
 export async function removeKept(db: Database, request_ids: readonly string[]): Promise<void> {
   if (request_ids.length === 0) return
   await db.deleteFrom('steps').where('request_id', 'in', request_ids).execute()

@@ -23,19 +23,19 @@ export type Started = {
   run: LiveRun
   /** The owner of the lease: this node. */
   owner: string
-  /** Whether the invocation is in the store already, and the steps that are kept of it there. */
+  /** Whether the invocation is already stored, and its stored steps. */
   stored: boolean
   kept: readonly Step[]
   /** Whether the answer is recorded for followers. */
   streaming: boolean
 }
 
-/** What the store knows of a run while it goes on. Of most runs it hears when they end. */
+/** What the store knows about a run that goes on. Most runs are stored only when they end. */
 export class StoredRun {
   readonly #started: Started
   readonly #parts: Parts
   #isStored: boolean
-  /** How many steps are in the store, or on their way. */
+  /** How many steps are stored, or are being stored. */
   #kept: number
   #timer: NodeJS.Timeout | undefined
   #storing: Promise<void> | undefined
@@ -47,7 +47,10 @@ export class StoredRun {
     this.#kept = started.kept.length
   }
 
-  /** Something has to be waited for: if it takes long, the run is stored, so that every node can list and cancel it. */
+  /**
+   * The run has to wait for something. If that takes long, the run is stored, so that every node can list and cancel
+   * it.
+   */
   storeSoon(): void {
     if (this.#isStored) return
     this.#timer ??= setTimeout(() => {
@@ -55,7 +58,7 @@ export class StoredRun {
     }, STORED_AFTER_MS)
   }
 
-  /** Brings a step to disk, and with the first the run itself. */
+  /** Stores a step on disk, and the run itself with the first one. */
   async keep(step: Step, position: number): Promise<void> {
     const settling = this.settle()
     if (settling) await settling
@@ -74,20 +77,20 @@ export class StoredRun {
     run.lease = lease
   }
 
-  /** Resolves when nothing of the run is on its way into the store. Undefined when nothing is. */
+  /** Resolves when nothing of the run is being stored any more. Undefined when nothing is. */
   settle(): Promise<void> | undefined {
     clearTimeout(this.#timer)
     return this.#storing
   }
 
-  /** The end of the run, for the journal, with all else that it leaves. */
+  /** The end of the run and everything else that it leaves, as a journal entry. */
   ending(ended: Invocation, writes: JournalEntry['writes']): JournalEntry {
     if (!this.#isStored) return { writes: [invocations.insertion(ended), ...writes], reserved: true }
     const ending = invocations.ending(ended, this.#started.owner, this.#kept > 0)
     return { writes, endings: [ending], reserved: true }
   }
 
-  /** The run goes on at a time: what it has done so far is stored, and nobody holds it. */
+  /** The run goes on at a later time. What it has done so far is stored, and no node holds it. */
   waiting(invocation: Invocation, steps: readonly Step[], wake_at: number): JournalEntry {
     const { owner } = this.#started
     const writes = steps.slice(this.#kept).map((step, i) => this.#stepWrite(step, this.#kept + i))
@@ -112,7 +115,7 @@ export class StoredRun {
     return invocations.insertionUnfinished(invocation, { lease, keyed: invocation.keyed })
   }
 
-  /** The working copy may change while the run goes on, so the run keeps its own; versions do not change. */
+  /** The working copy may change while the run goes on, so the run stores its own copy. Versions do not change. */
   #stepWrite(step: Step, position: number) {
     const { invocation, definition } = this.#started
     const own = position === 0 && invocation.version === null ? definition : undefined
@@ -120,7 +123,7 @@ export class StoredRun {
   }
 }
 
-/** While the database is away and the lease holds, what was done is kept for when it is back. */
+/** While the database is away and the lease lasts, the entry is kept and tried again. */
 export async function commitPatiently(
   entry: JournalEntry,
   lease: Lease | undefined,

@@ -14,7 +14,7 @@ export function httpTool(tool: HttpTool, world: ToolWorld): RunTool {
 async function callHttp(tool: HttpTool, args: Record<string, unknown>, key: string, world: ToolWorld): Promise<string> {
   const { url, body } = requestOf(tool, args)
   const headers = headersOf(tool, url, body !== undefined, world)
-  // A tool that sets its own knows better.
+  // A header of the tool's own wins.
   if (!headers.has(CALL_KEY_HEADER)) headers.set(CALL_KEY_HEADER, key)
   const timeout = AbortSignal.timeout(tool.timeout_ms)
   try {

@@ -20,7 +20,7 @@ export type McpAddress = {
   prior: PriorDiscovery | undefined
 }
 
-/** A call of a tool, under the key that names it. */
+/** A tool call and its key. */
 export type McpCall = { tool: Tool; args: Record<string, unknown>; key: string }
 
 /**

@@ -43,7 +43,7 @@ function toolsOf(listed: readonly Tool[], visit: McpVisit, server: McpTool, worl
   })
 }
 
-/** What the server says of its tool, if it says anything. */
+/** What the server's annotations say about repeating a call of the tool. */
 function annotatedRetry({ annotations }: Tool): Retry {
   return annotations?.readOnlyHint || annotations?.idempotentHint ? 'safe' : 'never'
 }

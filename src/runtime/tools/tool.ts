@@ -31,7 +31,7 @@ export type RunTool = {
 /** A tool call that failed; the message is for the model, the receipt and the log. */
 export class ToolError extends Error {}
 
-/** With the key of a call: whoever hears the same key twice does the work once. */
+/** Carries the key of a call: a server that gets the same key twice should do the work once. */
 export const CALL_KEY_HEADER = 'Idempotency-Key'
 
 export const MAX_RESULT_BYTES = 256 * 1024

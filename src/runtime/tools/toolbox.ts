@@ -9,7 +9,7 @@ import { type RunTool, ToolError, type ToolWorld } from './tool.ts'
 
 export type Toolbox = {
   definitions: readonly ToolDefinition[]
-  /** `key` goes out with the call, so that the other side can tell it from a new one. */
+  /** `key` is sent with the call, so that the other side can recognise a repeated one. */
   call(name: string, args: ToolArguments, key: string): Promise<ToolResult>
   /** Whether a call whose outcome is unknown may be made again. */
   retryOf(name: string): Retry
