@@ -805,6 +805,18 @@ export type UpdateMemory = {
   created_at?: string | undefined
 }
 
+export type MemoryStatus = {
+  /** null without an embedder */
+  embedding: {
+    /** The model, with the length of its vectors where one is configured */
+    model: string
+    /** How many memories have a vector of this model */
+    embedded: number
+    /** How many have none yet; texts that the embedder refuses stay among them */
+    waiting: number
+  } | null
+}
+
 export type AgentUser = {
   user_id: string
   /** Of conversations */
@@ -1302,6 +1314,10 @@ export type Operations = {
       deleted: true
     }
   }
+  /** Get the status of memory */
+  getMemoryStatus: {
+    data: MemoryStatus
+  }
   /** List users */
   listUsers: {
     params: { agent_id: string }
@@ -1524,6 +1540,7 @@ export const routes = {
   getMemory: { method: 'GET', path: '/v1/agents/{agent_id}/memory/{memory_id}' },
   updateMemory: { method: 'PATCH', path: '/v1/agents/{agent_id}/memory/{memory_id}' },
   deleteMemory: { method: 'DELETE', path: '/v1/agents/{agent_id}/memory/{memory_id}' },
+  getMemoryStatus: { method: 'GET', path: '/v1/memory' },
   listUsers: { method: 'GET', path: '/v1/agents/{agent_id}/users' },
   listSessions: { method: 'GET', path: '/v1/agents/{agent_id}/sessions' },
   exportUser: { method: 'GET', path: '/v1/users/{user_id}/export' },

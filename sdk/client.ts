@@ -94,6 +94,8 @@ export function createClient(options: ClientOptions) {
         call('updateMemory', { params: { agent_id, memory_id }, body }, o),
       delete: (agent_id: string, memory_id: string, o?: Options) =>
         call('deleteMemory', { params: { agent_id, memory_id } }, o),
+      /** How many memories of the service the embedder has processed. */
+      status: (o?: Options) => call('getMemoryStatus', {}, o),
     },
     users: {
       list: (agent_id: string, query?: ListQuery<'listUsers'>, o?: Options) =>

@@ -27,6 +27,7 @@ import { rotateKey } from './keys/rotate-key.ts'
 import { getLogs } from './logs/get-logs.ts'
 import { clearMemory } from './memory/clear-memory.ts'
 import { deleteMemory } from './memory/delete-memory.ts'
+import { getMemoryStatus } from './memory/embedding/get-memory-status.ts'
 import { getMemory } from './memory/get-memory.ts'
 import { listMemory } from './memory/list-memory.ts'
 import { searchMemory } from './memory/search-memory.ts'
@@ -83,6 +84,7 @@ export const operations = [
   updateMemory,
   deleteMemory,
   clearMemory,
+  getMemoryStatus,
   listUsers,
   listSessions,
   exportUser,

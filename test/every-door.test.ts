@@ -45,6 +45,7 @@ const DOORS: Record<string, { sdk: Call; cli: string }> = {
   getMetrics: { sdk: (c) => c.metrics.get('a', { metric: 'throughput' }), cli: 'metrics a' },
   searchMemory: { sdk: (c) => c.memory.search('a', { query: 'q' }), cli: 'memory search a q' },
   writeMemory: { sdk: (c) => c.memory.write('a', { items: [{ content: 'c' }] }), cli: 'memory add a c' },
+  getMemoryStatus: { sdk: (c) => c.memory.status(), cli: 'memory status' },
   clearMemory: { sdk: (c) => c.memory.clear('a'), cli: 'memory clear a --yes' },
   listMemory: { sdk: (c) => c.memory.list('a'), cli: 'memory list a' },
   getMemory: { sdk: (c) => c.memory.get('a', 'm'), cli: 'memory get a m' },

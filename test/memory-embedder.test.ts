@@ -3,8 +3,10 @@ import type { ServerResponse } from 'node:http'
 import { after, before, describe, test } from 'node:test'
 import { embeddingEndpoint } from '../src/runtime/models/embeddings.ts'
 import { newAgent } from './support/agents.ts'
+import { startChildService } from './support/child-service.ts'
 import { conceptsIn, type EmbeddingServer, startEmbeddingServer } from './support/embedding-server.ts'
 import { found, searchMemory, writeMemory } from './support/memory.ts'
+import { createKey } from './support/resources.ts'
 import { ENGINES, type Service, startService } from './support/service.ts'
 import { until } from './support/until.ts'
 
@@ -192,14 +194,58 @@ for (const engine of ENGINES) {
       const node = await service.beside({ MOORAGE_MEMORY__EMBEDDER__MODEL: 'concepts-2' })
       try {
         assert.deepEqual(await found(node, agent, { query: 'car' }), [], 'vectors of two models are not compared')
+        const progress = async () => (await node.call('GET', '/v1/memory')).body.data.embedding
+        const first = await progress()
+        assert.equal(first.model, 'concepts-2:5')
+        const all = first.embedded + first.waiting
         await embedded(node, 'concepts-2:5')
         assert.deepEqual(await found(node, agent, { query: 'car' }), ['An old automobile'])
+        assert.deepEqual(await progress(), { model: 'concepts-2:5', embedded: all, waiting: 0 })
+        await node.call('DELETE', `/v1/agents/${agent}/memory`)
+        assert.deepEqual(await progress(), { model: 'concepts-2:5', embedded: all - 1, waiting: 0 })
+        const scoped = await createKey(node, { permissions: ['read'], agent_id: agent })
+        assert.equal((await node.call('GET', '/v1/memory', { key: scoped.secret })).status, 403)
       } finally {
         await node.stop()
       }
     })
   })
 }
+
+describe('embedding that is cut short', () => {
+  // On PostgreSQL another node takes over in the same way, once the lease of the one that died has ended.
+  test('goes on after kill -9 where it was, and asks for nothing twice', { timeout: 30_000 }, async (t) => {
+    const endpoint = await startEmbeddingServer()
+    t.after(() => endpoint.close())
+    const service = await startChildService(t, 'sqlite', {
+      MOORAGE_MEMORY__EMBEDDER__TYPE: 'openai-compatible',
+      MOORAGE_MEMORY__EMBEDDER__BASE_URL: endpoint.url,
+      MOORAGE_MEMORY__EMBEDDER__MODEL: 'concepts-1',
+    })
+    const progress = async () => (await service.call('GET', '/v1/memory')).data.embedding
+    await service.call('POST', '/v1/agents', { name: 'reader' })
+    const texts = Array.from({ length: 40 }, (_, i) => `a car, number ${i}`)
+    const standsStill = Promise.withResolvers<void>()
+    let seen = 0
+    endpoint.refuse(() => {
+      seen += 1
+      if (seen === 16) endpoint.instead(() => standsStill.resolve())
+      return false
+    })
+    await service.call('POST', '/v1/agents/reader/memory', { items: texts.map((content) => ({ content })) })
+    await standsStill.promise
+    const { embedded: done } = await progress()
+    assert.ok(done > 0 && done < texts.length, String(done))
+    await service.kill()
+    const asked = endpoint.requests.length
+    endpoint.instead(undefined)
+    await service.start()
+    await until('all are embedded', async () => (await progress()).embedded === texts.length)
+    const again = endpoint.requests.slice(asked).flatMap(({ body }) => body.input)
+    assert.equal(again.length, texts.length - done)
+    assert.deepEqual(await progress(), { model: 'concepts-1', embedded: texts.length, waiting: 0 })
+  })
+})
 
 describe('embeddingEndpoint', () => {
   test('vectors of different models, or of different lengths, never have one name', () => {

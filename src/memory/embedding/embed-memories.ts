@@ -3,7 +3,7 @@ import type { Embedder } from '../../runtime/models/embedder.ts'
 import { TextRefused } from '../../runtime/models/embeddings.ts'
 import type { JobHandler } from '../../storage/jobs/job-handler.ts'
 import type { Storage } from '../../storage/open-storage.ts'
-import { type Embeddable, insertVectors, listChanged, listUnembedded } from './vectors.ts'
+import { countEmbedded, type Embeddable, insertVectors, listChanged, listUnembedded } from './vectors.ts'
 
 type Options = { storage: Storage; now: () => number; log: Logger }
 
@@ -13,6 +13,8 @@ const AT_ONCE = 16
 /** Rows can be committed out of order, so a pass also looks at the seqs shortly before the point it has reached. */
 const OVERLAP = 2_000
 const FULL_PASS_MS = 3_600_000
+/** How often a run that goes on says how far it is. */
+const TELL_MS = 10_000
 
 /**
  * Recurring: gives every memory without a vector of the present model one. Missing vectors are found by looking at the
@@ -42,6 +44,11 @@ export function embedMemories(embedder: Embedder, { storage, now, log }: Options
     for (let i = 0; i < wanted.length; i += AT_ONCE) await embed(wanted.slice(i, i + AT_ONCE), signal)
   }
 
+  const tell = async (message: string) => {
+    const { model } = embedder
+    log.info({ model, ...(await countEmbedded(storage.db, model)) }, message)
+  }
+
   return {
     concurrency: 1,
     lease_ms: 60_000,
@@ -52,16 +59,24 @@ export function embedMemories(embedder: Embedder, { storage, now, log }: Options
         fullPassAt = now()
         refused = new Set()
       }
+      let toldAt = now()
+      let hasTold = false
       const changed = await listChanged(storage.db, SCANNED)
       await embedAll(changed, signal)
       let after = Math.max(0, reached - OVERLAP)
       while (!signal.aborted) {
         const { last, missing } = await listUnembedded(storage.db, embedder.model, after, SCANNED)
-        if (last === undefined) return
+        if (last === undefined) break
         await embedAll(missing, signal)
+        if (missing.length > 0 && now() - toldAt >= TELL_MS) {
+          await tell('memories are being embedded')
+          toldAt = now()
+          hasTold = true
+        }
         after = last
         reached = Math.max(reached, last)
       }
+      if (hasTold && !signal.aborted) await tell('memories were embedded')
     },
   }
 }

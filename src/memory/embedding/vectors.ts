@@ -87,6 +87,28 @@ export async function listChanged(db: Database, limit: number): Promise<Embeddab
     .execute()
 }
 
+/** How many memories have a vector of the model, and how many wait for one. Superseded facts get none. */
+export async function countEmbedded(db: Database, model: string): Promise<{ embedded: number; waiting: number }> {
+  const [stored, kept, superseded] = await Promise.all([
+    db
+      .selectFrom('memory_vectors')
+      .select(({ fn }) => fn.countAll<number>().as('count'))
+      .where('model', '=', model)
+      .executeTakeFirstOrThrow(),
+    db
+      .selectFrom('memory_scopes')
+      .select(sql<number>`coalesce(sum(turns + notes), 0)`.as('count'))
+      .where('level', '=', 0)
+      .executeTakeFirstOrThrow(),
+    db
+      .selectFrom('memories')
+      .select(({ fn }) => fn.countAll<number>().as('count'))
+      .where('superseded_by', 'is not', null)
+      .executeTakeFirstOrThrow(),
+  ])
+  return { embedded: stored.count, waiting: Math.max(0, kept.count - superseded.count - stored.count) }
+}
+
 /**
  * Stores vectors. A memory that was removed or changed since its text was read gets none; it is embedded again later.
  */

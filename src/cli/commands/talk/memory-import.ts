@@ -7,7 +7,7 @@ import { usage } from '../../failure.ts'
 import type { ImportItem } from '../../import/import-item.ts'
 import { readImport } from '../../import/read-import.ts'
 import { readFile } from '../../terminal/input.ts'
-import { note, printJson, success } from '../../terminal/output.ts'
+import { note, print, printJson, success } from '../../terminal/output.ts'
 import { progress } from '../../terminal/progress.ts'
 import type { World } from '../../world.ts'
 
@@ -48,6 +48,16 @@ export function memoryImport(command: Command, world: World): void {
       )
       if (options.json) return printJson(world, { format: found.format, imported: items.length })
       success(world, `Imported ${items.length} memories of ${found.format} into ${agent}`)
+    })
+
+  takesService(command.command('status'))
+    .description('Show how many memories the embedder has processed')
+    .action(async (options: Common) => {
+      const { embedding } = await withClient(world, options, (client) => client.memory.status())
+      if (options.json) return printJson(world, { embedding })
+      if (!embedding) return note(world, 'No embedder is configured: memory is searched by words')
+      const { model, embedded, waiting } = embedding
+      print(world, `${embedded} of ${embedded + waiting} memories are embedded with ${model}`)
     })
 
   command

@@ -1,0 +1,34 @@
+import { z } from 'zod'
+import { requireScope } from '../../operation/scope.ts'
+import { operation } from '../../operation.ts'
+import { countEmbedded } from './vectors.ts'
+
+const MemoryStatus = z
+  .object({
+    embedding: z
+      .object({
+        model: z.string().describe('The model, with the length of its vectors where one is configured'),
+        embedded: z.int().describe('How many memories have a vector of this model'),
+        waiting: z.int().describe('How many have none yet; texts that the embedder refuses stay among them'),
+      })
+      .nullable()
+      .describe('null without an embedder'),
+  })
+  .meta({ id: 'MemoryStatus' })
+
+export const getMemoryStatus = operation({
+  id: 'getMemoryStatus',
+  method: 'GET',
+  path: '/v1/memory',
+  summary: 'Get the status of memory',
+  description:
+    'How far the embedder is: after a change of its model all memories of all agents get new vectors, in the background.',
+  permission: 'read',
+  data: MemoryStatus,
+
+  async run(_input, { db, actor, embedder }) {
+    requireScope(actor, null)
+    if (!embedder) return { embedding: null }
+    return { embedding: { model: embedder.model, ...(await countEmbedded(db, embedder.model)) } }
+  },
+})
