@@ -34,7 +34,7 @@ export type Write = { into: BulkTable; row: Value[] }
 /** The columns that get their last values when the work on a leased row ends. */
 export type EndedTable = Leased & {
   columns: readonly string[]
-  /** Rows that go with the end: those whose column has the value of the key. */
+  /** Rows that are removed with the end: those whose column has the value of the key. */
   drops?: { table: keyof Tables & string; column: string }
 }
 
