@@ -436,9 +436,9 @@ test('no query holds the event loop: rare words are looked up first, of common o
   const row = { kind: 'turn', role: 'user', user_id: 'anna', session_id: 's1', length: 60 }
   for (let seq = 1; seq <= 20_000; seq++) {
     const terms = words.filter((_, i) => (i * seq) % 100 < 60).join(' ')
-    postings.append({ ...row, seq, created_at: seq, terms: seq === 5 ? `${terms} needle` : terms })
+    postings.append({ ...row, seq, created_at: seq, terms: seq === 5 ? `${terms} needl` : terms })
   }
-  const question = questionOf(`needle ${words.join(' ')}`, 0)
+  const question = questionOf(`needl ${words.join(' ')}`, 0)
   const scorer = new Scorer()
   const plan = planSearch(question, postings.statistics(question))
   scorer.score(postings, plan, 100_000)
@@ -447,4 +447,43 @@ test('no query holds the event loop: rare words are looked up first, of common o
   const { user, system } = process.threadCpuUsage(before)
   assert.ok(user + system < 50_000, `${(user + system) / 1000} ms`)
   assert.ok(bestOf(postings, scorer, { top: 20_000 }).hits.some(({ seq }) => seq === 5))
+})
+
+test('what is scored in part is what the whole scores best, also when its words are everywhere', () => {
+  const rows: Said[] = Array.from({ length: 3000 }, (_, i) => ({
+    said: `${i % 3 === 0 ? 'river' : 'meadow'} ${i % 7 === 0 ? 'stone' : 'brick'} ${i % 401 === 0 ? 'lantern' : 'lamp'} today`,
+    session_id: `s${Math.floor(i / 10)}`,
+  }))
+  const postings = remembered(...rows)
+  for (const query of ['river stone lantern', 'lantern', 'river', 'what about the stone today']) {
+    const question = questionOf(query, 0)
+    const plan = planSearch(question, postings.statistics(question))
+    const [whole, part] = [Number.POSITIVE_INFINITY, 500].map((visits) => {
+      const scorer = new Scorer()
+      scorer.score(postings, plan, visits)
+      return { scored: scorer.found, hits: bestOf(postings, scorer, { top: 3 }).hits }
+    })
+    assert.ok((part?.scored as number) < 200, `${query}: ${part?.scored}`)
+    assert.deepEqual(part?.hits, whole?.hits, query)
+  }
+})
+
+test('what was said in a stretch of time is found, in whatever order it came', () => {
+  const times = [5, 1, 9, 3, 3, 7, 2, 8, 3, 0]
+  const postings = new Postings()
+  for (const [i, created_at] of times.entries()) {
+    const row = { seq: i, kind: 'turn', role: 'user', user_id: 'anna', session_id: 's1', terms: 'tea', length: 1 }
+    postings.append({ ...row, created_at })
+    for (const [from, to] of [
+      [0, 10],
+      [3, 4],
+      [2, 8],
+      [11, 12],
+    ] as const) {
+      const expected = [...times.slice(0, i + 1).keys()]
+        .filter((memory) => (times[memory] as number) >= from && (times[memory] as number) < to)
+        .toSorted((a, b) => (times[a] as number) - (times[b] as number) || a - b)
+      assert.deepEqual([...postings.saidBetween(from, to)], expected)
+    }
+  }
 })

@@ -179,7 +179,7 @@ const Embedder = z.discriminatedUnion('type', [
 
 const Memory = z.strictObject({
   warm: Size.refine((bytes) => bytes <= parseSize('64GiB'), 'must be at most 64GiB')
-    .prefault('64MiB')
+    .prefault('128MiB')
     .describe('Main memory for the indexes of what was searched last; 0 keeps none'),
   embedder: Embedder.optional(),
 })

@@ -1,9 +1,7 @@
+import { Best, type Ranked } from './heap.ts'
 import type { Postings } from './postings.ts'
 import { MEANING, type Scorer } from './score.ts'
 import { HALF, WORDS_WEIGHT } from './weights.ts'
-
-/** `ways` combines the bits `WORDS`, `DATE` and `MEANING`. */
-export type Ranked = { seq: number; score: number; ways: number }
 
 /** From this cosine of an embedder on, a memory counts as found by its meaning. Below it, most texts are similar. */
 const ALIKE = 0.3
@@ -50,64 +48,4 @@ function scoreOf(sum: number, cosine: number | undefined): number {
   const byWords = sum / (sum + HALF)
   const score = cosine === undefined ? byWords : WORDS_WEIGHT * byWords + (1 - WORDS_WEIGHT) * Math.max(0, cosine)
   return Math.round(score * 1e6) / 1e6
-}
-
-/** Keeps the best `size` of all that are offered, in a heap with the worst of them at its root. */
-class Best {
-  readonly #size: number
-  readonly #heap: Ranked[] = []
-
-  constructor(size: number) {
-    this.#size = size
-  }
-
-  offer(seq: number, score: number, ways: number): void {
-    const heap = this.#heap
-    if (heap.length < this.#size) {
-      heap.push({ seq, score, ways })
-      this.#rise(heap.length - 1)
-      return
-    }
-    const worst = heap[0]
-    if (!worst || score < worst.score || (score === worst.score && seq < worst.seq)) return
-    worst.seq = seq
-    worst.score = score
-    worst.ways = ways
-    this.#sink()
-  }
-
-  sorted(): Ranked[] {
-    return this.#heap.toSorted((a, b) => b.score - a.score || b.seq - a.seq)
-  }
-
-  #rise(at: number): void {
-    while (at > 0) {
-      const parent = (at - 1) >> 1
-      if (!this.#isWorse(at, parent)) return
-      this.#swap(at, parent)
-      at = parent
-    }
-  }
-
-  #sink(): void {
-    for (let at = 0; ; ) {
-      const left = 2 * at + 1
-      if (left >= this.#heap.length) return
-      const worse = left + 1 < this.#heap.length && this.#isWorse(left + 1, left) ? left + 1 : left
-      if (!this.#isWorse(worse, at)) return
-      this.#swap(worse, at)
-      at = worse
-    }
-  }
-
-  #isWorse(i: number, j: number): boolean {
-    const [a, b] = [this.#heap[i] as Ranked, this.#heap[j] as Ranked]
-    return a.score < b.score || (a.score === b.score && a.seq < b.seq)
-  }
-
-  #swap(i: number, j: number): void {
-    const a = this.#heap[i] as Ranked
-    this.#heap[i] = this.#heap[j] as Ranked
-    this.#heap[j] = a
-  }
 }

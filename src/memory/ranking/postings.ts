@@ -1,4 +1,4 @@
-import { hasTimeWord, timeMentioned, type Window } from '../language/dates.ts'
+import { hasTimeWord, timeMentioned } from '../language/dates.ts'
 import { countedTerms, type Question } from '../language/question.ts'
 import { SPEAKER_MARK } from '../language/terms.ts'
 import type { WordVectors } from '../language/word-vectors.ts'
@@ -6,6 +6,7 @@ import { grown } from './grown.ts'
 import { Meanings } from './meanings.ts'
 import { Speakers } from './speakers.ts'
 import { TermLists } from './term-lists.ts'
+import { TimeOrder } from './time-order.ts'
 import { COMPARED, REACH } from './weights.ts'
 
 /** Turns are short and many; notes are written to be found. Each collection has statistics of its own. */
@@ -35,7 +36,7 @@ export type PostingRow = {
 const NONE = -1
 const FIRST_SIZE = 16
 
-const BYTES_BY_MEMORY = 41
+const BYTES_BY_MEMORY = 45
 const BYTES_BY_CONVERSATION = 120
 const DAY = 86_400_000
 /** A time is searched in so many first terms of a memory, because people name times in short texts. */
@@ -72,6 +73,7 @@ export class Postings {
   meanings: Meanings | undefined
 
   readonly #speakers = new Speakers()
+  readonly #order = new TimeOrder()
   #lastOf = new Map<string, number>()
   #count = { turn: 0, note: 0 }
   #length = { turn: 0, note: 0 }
@@ -87,11 +89,13 @@ export class Postings {
     const memory = this.#newMemory()
     this.seqs[memory] = seq
     this.times[memory] = created_at
+    this.#order.append(memory)
     this.lengths[memory] = length
     this.notes[memory] = collection === 'note' ? 1 : 0
     this.#count[collection] += 1
     this.#length[collection] += length
 
+    this.terms.begin(memory)
     for (const term of terms) this.terms.add(term, memory, collection === 'note')
     const name = terms.filter((term) => term.startsWith(SPEAKER_MARK))
     this.speakers[memory] = name.length === 0 ? NONE : this.#speakers.numberOf(name)
@@ -134,17 +138,13 @@ export class Postings {
     return {
       turn: { count: this.#count.turn, length: this.#length.turn, having: turns },
       note: { count: this.#count.note, length: this.#length.note, having: notes },
-      said: question.window ? this.#countSaid(question.window) : 0,
+      said: question.window ? this.saidBetween(question.window.from, question.window.to).length : 0,
     }
   }
 
-  #countSaid({ from, to }: Window): number {
-    let count = 0
-    for (let memory = 0; memory < this.size; memory++) {
-      const time = this.times[memory] as number
-      if (time >= from && time < to) count += 1
-    }
-    return count
+  /** The memories from `from` until before `to`, latest last. */
+  saidBetween(from: number, to: number): Int32Array {
+    return this.#order.between(from, to, this.times)
   }
 
   /** The speakers whose names have most of these marked terms. */

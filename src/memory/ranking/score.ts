@@ -1,5 +1,8 @@
+import type { Window } from '../language/dates.ts'
+import { applyFactors } from './factors.ts'
 import type { Plan, WeighedTerm } from './plan.ts'
-import { type Postings, roleNumber } from './postings.ts'
+import type { Postings } from './postings.ts'
+import { Shortlist } from './shortlist.ts'
 import {
   ALIKE,
   LEAK_AFTER,
@@ -7,15 +10,11 @@ import {
   LEAK_DECAY,
   LEAKING_RARITY,
   LEAST_LEAK,
-  LENGTH_PRIOR,
   LENGTH_WEIGHT,
   MEANING_WEIGHT,
   MENTION_MARGIN,
-  OTHER_ROLE,
-  OTHER_SPEAKER,
   REACH,
   SATURATION,
-  TIME_WORD,
 } from './weights.ts'
 
 const DAY = 86_400_000
@@ -27,7 +26,7 @@ export const MEANING = 4
 
 /**
  * Adds up the scores of the memories of a scope. It keeps its arrays from search to search, so that a search allocates
- * nothing. A thread needs one scorer for all scopes.
+ * little. A thread needs one scorer for all scopes.
  */
 export class Scorer {
   /** The number of memories with a score, and which these are. */
@@ -41,23 +40,32 @@ export class Scorer {
   #frequencies = new Float64Array(0)
   #touched = new Int32Array(0)
   #touches = 0
-  #visits = 0
+  #cosines = new Float64Array(0)
+
+  /** The memories that are scored if not all are. */
+  readonly #shortlist = new Shortlist()
+  #isShort = false
 
   /**
    * Computes BM25 for all memories that share a term with the plan. A term counts for the memory that has it and, with
-   * less weight, for the turns around it, because an answer rarely repeats the words of its question. With a limit on
-   * `visits`, rare terms are looked up first and completely. Of very common terms only the newest memories count.
+   * less weight, for the turns around it, because an answer rarely repeats the words of its question. If that takes more
+   * than `visits`, only the memories of a shortlist are scored.
    */
   score(postings: Postings, plan: Plan, visits = Number.POSITIVE_INFINITY): void {
     this.#clear(postings.size)
-    this.#visits = visits
-    for (const term of plan.terms) {
-      this.#spread(postings, plan, term)
+    const { before, after, meanings, terms } = postings
+    const cosines = meanings?.compare(plan.asked, { before, after }, this.#cosines) ? this.#cosines : undefined
+    this.#isShort = effortOf(postings, plan) > visits
+    if (this.#isShort) this.#shortlist.choose(postings, plan, { visits, cosines })
+    for (const [i, term] of plan.terms.entries()) {
+      const spread = this.#spreader(postings, plan, term)
+      if (this.#isShort) for (const occurrence of this.#shortlist.occurrencesOf(i)) spread(occurrence)
+      else for (let at = terms.newest(term.term); at >= 0; at = terms.older[at] as number) spread(at)
       this.#saturate(postings, term)
     }
-    this.#addMeaning(postings, plan.asked)
+    if (cosines) this.#addMeaning(postings.size, cosines)
     if (plan.time) this.#addTime(postings, plan.time)
-    this.#adjust(postings, plan)
+    applyFactors(postings, plan, this)
   }
 
   #clear(size: number): void {
@@ -67,6 +75,7 @@ export class Scorer {
       this.ways = new Uint8Array(size)
       this.#frequencies = new Float64Array(size)
       this.#touched = new Int32Array(size)
+      this.#cosines = new Float64Array(size)
     } else {
       for (let i = 0; i < this.found; i++) {
         const memory = this.memories[i] as number
@@ -77,17 +86,17 @@ export class Scorer {
     this.found = 0
   }
 
-  #spread(postings: Postings, { averages }: Plan, { term, turn }: WeighedTerm): void {
+  /** Returns a function that counts a term for the memory of an occurrence and for the turns around it. */
+  #spreader(postings: Postings, { averages }: Plan, { turn }: WeighedTerm): (occurrence: number) => void {
     const { terms, lengths, notes } = postings
-    const share = Math.min(1, turn / LEAKING_RARITY)
-    for (let place = terms.newest(term); place >= 0; place = terms.older[place] as number) {
-      if (this.#visits-- <= 0) return
-      const memory = terms.memories[place] as number
+    const share = shareOf(turn)
+    return (occurrence) => {
+      const memory = terms.memories[occurrence] as number
       const average = notes[memory] === 1 ? averages.note : averages.turn
       const norm = 1 - LENGTH_WEIGHT + (LENGTH_WEIGHT * (lengths[memory] as number)) / average
-      const frequency = (terms.frequencies[place] as number) / norm
+      const frequency = (terms.frequencies[occurrence] as number) / norm
       this.#touch(memory, frequency)
-      if (share < LEAST_LEAK) continue
+      if (share === 0) return
       this.#leak(postings.after, memory, LEAK_AFTER * share * frequency)
       this.#leak(postings.before, memory, LEAK_BEFORE * share * frequency)
     }
@@ -96,10 +105,14 @@ export class Scorer {
   #leak(next: Int32Array, from: number, frequency: number): void {
     let memory = next[from] as number
     for (let distance = 1; distance <= REACH && memory >= 0; distance++) {
-      this.#touch(memory, frequency)
+      if (this.#mayScore(memory)) this.#touch(memory, frequency)
       frequency *= LEAK_DECAY
       memory = next[memory] as number
     }
+  }
+
+  #mayScore(memory: number): boolean {
+    return !this.#isShort || this.#shortlist.marks[memory] === 1
   }
 
   #touch(memory: number, frequency: number): void {
@@ -114,10 +127,7 @@ export class Scorer {
       const frequency = this.#frequencies[memory] as number
       this.#frequencies[memory] = 0
       const weight = notes[memory] === 1 ? note : turn
-      const known = this.sums[memory] as number
-      if (known === 0) this.memories[this.found++] = memory
-      this.ways[memory] = WORDS
-      this.sums[memory] = known + (weight * frequency * (SATURATION + 1)) / (frequency + SATURATION)
+      this.#add(memory, (weight * frequency * (SATURATION + 1)) / (frequency + SATURATION), WORDS)
     }
     this.#touches = 0
   }
@@ -126,17 +136,11 @@ export class Scorer {
    * Adds memories that mean the same in other words. Most texts are a little similar, so a memory without a shared word
    * needs a higher cosine.
    */
-  #addMeaning({ size, before, after, meanings }: Postings, terms: string[]): void {
-    const cosines = this.#frequencies
-    if (!meanings?.compare(terms, { before, after }, cosines)) return
+  #addMeaning(size: number, cosines: Float64Array): void {
     for (let memory = 0; memory < size; memory++) {
       const cosine = cosines[memory] as number
-      cosines[memory] = 0
-      const known = this.sums[memory] as number
-      if (cosine < (known === 0 ? ALIKE : 0)) continue
-      if (known === 0) this.memories[this.found++] = memory
-      if (cosine >= ALIKE) this.ways[memory] = (this.ways[memory] as number) | MEANING
-      this.sums[memory] = known + MEANING_WEIGHT * cosine
+      if (cosine < (this.sums[memory] === 0 ? ALIKE : 0) || !this.#mayScore(memory)) continue
+      this.#add(memory, MEANING_WEIGHT * cosine, cosine >= ALIKE ? MEANING : 0)
     }
   }
 
@@ -144,36 +148,48 @@ export class Scorer {
    * Adds memories that were said at the time in question, or that mention it. A mention counts only if it was said near
    * that time, because an index of words cannot find others.
    */
-  #addTime({ size, times, firstDays, lastDays }: Postings, { from, to, weight }: NonNullable<Plan['time']>): void {
-    for (let memory = 0; memory < size; memory++) {
+  #addTime(postings: Postings, { from, to, weight }: NonNullable<Plan['time']>): void {
+    const { times, firstDays, lastDays } = postings
+    const near = this.#isShort ? this.#shortlist.memories() : nearby(postings, { from, to })
+    const byWords = this.found
+    const addIfThen = (memory: number) => {
       const time = times[memory] as number
       const isSaid = time >= from && time < to
       const isMentioned = (firstDays[memory] as number) * DAY < to && (lastDays[memory] as number) * DAY > from
-      if (!isSaid && !isMentioned) continue
-      const known = this.sums[memory] as number
-      if (known === 0) {
-        if (time < from - MENTION_MARGIN || time >= to + MENTION_MARGIN) continue
-        this.memories[this.found++] = memory
-      }
-      this.sums[memory] = known + weight
-      this.ways[memory] = (this.ways[memory] as number) | DATE
+      if (isSaid || isMentioned) this.#add(memory, weight, DATE)
+    }
+    for (let i = 0; i < byWords; i++) addIfThen(this.memories[i] as number)
+    for (const memory of near) {
+      const time = times[memory] as number
+      const isNear = time >= from - MENTION_MARGIN && time < to + MENTION_MARGIN
+      if (isNear && this.sums[memory] === 0) addIfThen(memory)
     }
   }
 
-  #adjust(postings: Postings, { names, asksWhen, saidBy }: Plan): void {
-    const { speakers, lengths, roles, timely } = postings
-    const otherRole = saidBy && roleNumber(saidBy === 'user' ? 'assistant' : 'user')
-    const named = names.length === 0 ? [] : postings.speakersNamed(names)
-    // A query with two speakers asks for neither of them. It may also name a speaker who has no memory here.
-    const isSpeakerAsked = names.length > 0 && named.length < 2
-    for (let i = 0; i < this.found; i++) {
-      const memory = this.memories[i] as number
-      let sum = (this.sums[memory] as number) * (1 + LENGTH_PRIOR * Math.log1p(lengths[memory] as number))
-      const hasSpeaker = (speakers[memory] as number) >= 0
-      if (isSpeakerAsked && hasSpeaker && speakers[memory] !== named[0]) sum *= OTHER_SPEAKER
-      if (!hasSpeaker && roles[memory] === otherRole) sum *= OTHER_ROLE
-      if (asksWhen && timely[memory] === 1) sum *= TIME_WORD
-      this.sums[memory] = sum
-    }
+  #add(memory: number, sum: number, way: number): void {
+    const known = this.sums[memory] as number
+    if (known === 0) this.memories[this.found++] = memory
+    this.sums[memory] = known + sum
+    this.ways[memory] = (this.ways[memory] as number) | way
   }
+}
+
+function nearby(postings: Postings, { from, to }: Window): Int32Array {
+  return postings.saidBetween(from - MENTION_MARGIN, to + MENTION_MARGIN)
+}
+
+/** The share of a term of this rarity that the turns around it get. Below a certain share they get nothing. */
+function shareOf(rarity: number): number {
+  const share = Math.min(1, rarity / LEAKING_RARITY)
+  return share < LEAST_LEAK ? 0 : share
+}
+
+/** About how many memories are looked at if all are scored. */
+function effortOf(postings: Postings, plan: Plan): number {
+  const { terms } = postings
+  let visits = plan.time ? nearby(postings, plan.time).length : 0
+  for (const { term, turn } of plan.terms) {
+    visits += terms.notesHaving(term) + terms.turnsHaving(term) * (shareOf(turn) === 0 ? 1 : 1 + 2 * REACH)
+  }
+  return visits
 }

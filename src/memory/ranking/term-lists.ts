@@ -5,20 +5,25 @@ const FIRST_SIZE = 16
 
 /** The size of a term, with its entry in a map. */
 const BYTES_BY_TERM = 80
-const BYTES_BY_PLACE = 10
+const BYTES_BY_OCCURRENCE = 14
+const BYTES_BY_MEMORY = 4
 
 /**
  * Which memories have a term and how often. Each term has a linked list of occurrences, newest first, in flat arrays.
+ * The occurrences of one memory stand next to each other, so that the terms of a memory can be found too.
  */
 export class TermLists {
   /**
-   * Indexed by occurrence: the memory, how often it has the term, and the next older occurrence of the same term, or
-   * -1.
+   * Indexed by occurrence: the memory, the number of the term, how often the memory has it, and the next older
+   * occurrence of the same term, or -1.
    */
-  memories = new Int32Array(FIRST_SIZE)
+  memories = new Int32Array(FIRST_SIZE).fill(NONE)
+  numbers = new Int32Array(FIRST_SIZE)
   frequencies = new Uint16Array(FIRST_SIZE)
   older = new Int32Array(FIRST_SIZE)
-  #places = 0
+  #occurrences = 0
+  /** Indexed by memory: its first occurrence. */
+  #first = new Int32Array(FIRST_SIZE)
 
   /** Indexed by term: its newest occurrence, and how many memories have it. */
   #numbers = new Map<string, number>()
@@ -28,27 +33,36 @@ export class TermLists {
 
   /** About how much memory this takes. */
   get bytes(): number {
-    return this.#newest.length * BYTES_BY_TERM + this.memories.length * BYTES_BY_PLACE
+    const byMemory = this.#first.length * BYTES_BY_MEMORY
+    return byMemory + this.#newest.length * BYTES_BY_TERM + this.memories.length * BYTES_BY_OCCURRENCE
   }
 
-  /** All terms of one memory must be added before those of the next. */
+  /** Call this before the terms of a memory are added. */
+  begin(memory: number): void {
+    if (memory === this.#first.length) this.#first = grown(this.#first)
+    this.#first[memory] = this.#occurrences
+  }
+
+  /** Adds a term of the memory that was begun last. */
   add(term: string, memory: number, isNote: boolean): void {
-    const number = this.#numberOf(term)
+    const number = this.#number(term)
     const newest = this.#newest[number] as number
     if (newest !== NONE && this.memories[newest] === memory) {
       this.frequencies[newest] = (this.frequencies[newest] as number) + 1
       return
     }
-    if (this.#places === this.memories.length) {
-      this.memories = grown(this.memories)
+    if (this.#occurrences === this.memories.length) {
+      this.memories = grown(this.memories).fill(NONE, this.#occurrences)
+      this.numbers = grown(this.numbers)
       this.frequencies = grown(this.frequencies)
       this.older = grown(this.older)
     }
-    const place = this.#places++
-    this.memories[place] = memory
-    this.frequencies[place] = 1
-    this.older[place] = newest
-    this.#newest[number] = place
+    const occurrence = this.#occurrences++
+    this.memories[occurrence] = memory
+    this.numbers[occurrence] = number
+    this.frequencies[occurrence] = 1
+    this.older[occurrence] = newest
+    this.#newest[number] = occurrence
     const having = isNote ? this.#notes : this.#turns
     having[number] = (having[number] as number) + 1
   }
@@ -59,6 +73,21 @@ export class TermLists {
     return number === undefined ? NONE : (this.#newest[number] as number)
   }
 
+  /** The number of a term in `numbers`, or -1 if no memory has it. */
+  numberOf(term: string): number {
+    return this.#numbers.get(term) ?? NONE
+  }
+
+  /** How many different terms there are. */
+  get size(): number {
+    return this.#numbers.size
+  }
+
+  /** The first occurrence of a memory. The others follow it, as long as `memories` names this memory. */
+  firstOf(memory: number): number {
+    return this.#first[memory] as number
+  }
+
   turnsHaving(term: string): number {
     return this.#turns[this.#numbers.get(term) ?? NONE] ?? 0
   }
@@ -67,7 +96,7 @@ export class TermLists {
     return this.#notes[this.#numbers.get(term) ?? NONE] ?? 0
   }
 
-  #numberOf(term: string): number {
+  #number(term: string): number {
     const known = this.#numbers.get(term)
     if (known !== undefined) return known
     const number = this.#numbers.size

@@ -7,7 +7,8 @@ import { findSimilar } from '../embedding/vectors.ts'
 import { questionOf } from '../language/question.ts'
 import { WordVectors } from '../language/word-vectors.ts'
 import type { Memory } from '../memory.ts'
-import { type BestOptions, bestOf, type Ranked } from '../ranking/best.ts'
+import { type BestOptions, bestOf } from '../ranking/best.ts'
+import type { Ranked } from '../ranking/heap.ts'
 import { planSearch } from '../ranking/plan.ts'
 import type { Postings } from '../ranking/postings.ts'
 import { DATE, MEANING, Scorer, WORDS } from '../ranking/score.ts'
@@ -18,10 +19,7 @@ import { Contents } from './contents.ts'
 
 /** How many candidates the index is asked for when a scope is too large to be kept in memory. */
 const CANDIDATES = 500
-/**
- * How many occurrences of its terms a search looks at, rare terms first, so that one query cannot delay others for
- * long.
- */
+/** How many occurrences of its terms a search looks at, so that one query cannot delay others for long. */
 const SEARCH_VISITS = 100_000
 /** Fewer for recall, because the answer waits for it. */
 const RECALL_VISITS = 4_000

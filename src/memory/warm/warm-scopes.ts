@@ -6,7 +6,7 @@ import { countedScope } from './scope-counts.ts'
 import { WarmScope } from './warm-scope.ts'
 
 /** About how many bytes a scope takes for each memory. No scope may take more than the share below. */
-const BYTES_PER_MEMORY = 150
+const BYTES_PER_MEMORY = 200
 const LARGEST_SHARE = 1 / 2
 
 /** `bytes` is the size of the scope when it was last measured. */
