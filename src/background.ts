@@ -5,6 +5,7 @@ import { stopCancelled, stopUnwanted, takeUpRuns } from './invocations/tend-runs
 import * as logs from './logs/store.ts'
 import { embedMemories } from './memory/embedding/embed-memories.ts'
 import { extractFacts } from './memory/facts/extract-facts.ts'
+import { indexMemories } from './memory/index-memories.ts'
 import { renewMemories } from './memory/renew-memories.ts'
 import * as memory from './memory/store.ts'
 import * as metrics from './metrics/store.ts'
@@ -107,6 +108,7 @@ function jobHandlers(parts: Parts): Record<string, JobHandler> {
   return {
     ...(parts.embedder && { embeddings: embedMemories(parts.embedder, parts) }),
     'memory terms': renewMemories(parts),
+    'memory index': indexMemories(parts),
     facts: extractFacts(parts),
     /** Queued with every deletion of an agent or a webhook. */
     purge: sweep(parts, ofDeletedAgents),

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { sql } from 'kysely'
 import * as agents from '../src/agents/store.ts'
+import { indexWaiting } from '../src/memory/full-text/fts5.ts'
 import * as memories from '../src/memory/store.ts'
 import { newAgent } from './support/agents.ts'
 import { found, searchMemory, writeMemory } from './support/memory.ts'
@@ -41,6 +42,7 @@ onBothEngines('what memory keeps and forgets', (service) => {
       const agent = await newAgent(service())
       const { storage } = service().app.parts
       const indexed = async () => {
+        await indexWaiting(storage.db)
         const { rows } =
           service().engine === 'postgres'
             ? await sql<{ n: number }>`select count(*) as n from memories where lexemes @@ 'quicksilver'`.execute(

@@ -174,6 +174,39 @@ onBothStores('memory that stays warm', (store) => {
     })
   }
 
+  test('the index catches up with what was written, changed and removed since it was asked last', async () => {
+    const { storage } = store()
+    const agent_seq = ++agents
+    const write = async (...contents: string[]) => {
+      const written = contents.map((content, i) => note('anna', content, i))
+      await storage.transaction((db) => memories.insert(db, agent_seq, written))
+      return written.map(({ id }) => id) as [string, string, string]
+    }
+    const change = (id: string, content: string) =>
+      storage.transaction(async (db) => {
+        const { seq, memory } = await memories.lock(db, { agent_seq }, id)
+        await memories.update(db, agent_seq, { seq, memory: { ...memory, content } }, newId('req', 0))
+      })
+    const forget = (id: string) =>
+      storage.transaction(async (db) => memories.remove(db, [(await memories.get(db, { agent_seq }, id)).seq]))
+    const found = async () => {
+      const cold = new WarmRecall({ storage, now: Date.now, room: 0 })
+      const { items } = await cold.search({ agent_seq }, 'river', { limit: 100 })
+      return items.map(({ content }) => content).toSorted()
+    }
+    const [, indexed, newest] = await write('river 1', 'river 2', 'river 3')
+    assert.deepEqual(await found(), ['river 1', 'river 2', 'river 3'])
+    const [waiting, gone] = await write('river 4', 'river 5', 'stone 6')
+    await change(waiting, 'stone 4')
+    await change(indexed, 'stone 2')
+    await forget(gone)
+    await forget(newest)
+    assert.deepEqual(await found(), ['river 1'])
+    await change(waiting, 'river 7')
+    await write('river 8')
+    assert.deepEqual(await found(), ['river 1', 'river 7', 'river 8'])
+  })
+
   describe('counts', () => {
     test('of a user who is forgotten nothing is left', async () => {
       const { storage } = store()

@@ -8,7 +8,7 @@ import { type BulkTable, rowOf, type Write } from '../storage/journal/rows.ts'
 import { insertMany } from '../storage/journal/write-rows.ts'
 import { missingAgents } from '../storage/queries/missing-agents.ts'
 import { type Page, type PageQuery, page } from '../storage/queries/page.ts'
-import { indexAnew, indexNewest, removeFromIndex } from './full-text/fts5.ts'
+import { indexAnew, removeFromIndex } from './full-text/fts5.ts'
 import type { Memory } from './memory.ts'
 import { inMemoryScope } from './memory-filter.ts'
 import { fromRow, SHOWN, termColumns, toRow } from './memory-rows.ts'
@@ -35,7 +35,7 @@ const COLUMNS = [
   'created_at',
 ] as const
 
-const MEMORIES: BulkTable = { table: 'memories', columns: COLUMNS, after: indexNewest }
+const MEMORIES: BulkTable = { table: 'memories', columns: COLUMNS }
 
 type AnsweredMessage = Conversation & {
   request_id: string

@@ -1,6 +1,6 @@
 import { sql } from 'kysely'
 import type { MemoryScope } from '../../operation/recall.ts'
-import { type Database, type Engine, engineOf } from '../../storage/database.ts'
+import { type Database, engineOf } from '../../storage/database.ts'
 import type { Collection } from '../ranking/postings.ts'
 import { COUNTED, type FullText, scopeWords } from './full-text.ts'
 
@@ -37,25 +37,41 @@ const SCOPE_WORDS = ['a', 'u', 's'].map((letter) => {
   const id = { a: `''`, u: 'hex(user_id)', s: 'hex(session_id)' }[letter]
   return `' _' || case kind when 'turn' then 'turn' else 'note' end || '${letter}' || agent_seq || 'x' || ${id}`
 })
+const INDEXED_TEXT = sql.raw(`terms || ${SCOPE_WORDS.join(' || ')}`)
 
-/** Must follow every insert of `count` memories. PostgreSQL needs nothing: its vectors are a generated column. */
-export function indexNewest(engine: Engine, count: number) {
-  if (engine === 'postgres') return undefined
-  // A trigger would make FTS5 write its index after every row, which takes three times as long.
-  return {
-    sql: `insert into memory_index (rowid, terms)
-      select seq, terms || ${SCOPE_WORDS.join(' || ')} from memories order by seq desc limit ?`,
-    values: [count],
+/** One commit indexes so many memories, and the writer serves others between two commits. */
+const AT_ONCE = 2_000
+
+/** The memories after this seq are not in the index yet. */
+const INDEXED = sql`(select coalesce(max(id), 0) from memory_index_docsize)`
+
+/**
+ * Must come before every question to the index. A write does not index its memories: for a few rows at a time that takes
+ * longer than the rest of the write, and most scopes are searched in memory. PostgreSQL needs nothing: its vectors are a
+ * generated column.
+ */
+export async function indexWaiting(db: Database): Promise<void> {
+  if (engineOf(db) === 'postgres') return
+  while (await isWaiting(db)) {
+    await sql`insert into memory_index (rowid, terms)
+      select seq, ${INDEXED_TEXT} from memories where seq > ${INDEXED} order by seq limit ${AT_ONCE}`.execute(db)
   }
+}
+
+async function isWaiting(db: Database): Promise<boolean> {
+  const { rows } = await sql<{ waiting: number }>`
+    select coalesce((select max(seq) from memories), 0) > ${INDEXED} as waiting`.execute(db)
+  return rows[0]?.waiting === 1
 }
 
 /** Must follow a change of the terms of memories, in the same transaction. */
 export async function indexAnew(db: Database, seqs: number[]): Promise<void> {
   if (engineOf(db) === 'postgres') return
+  const { rows } = await sql<{ seq: number }>`select ${INDEXED} as seq`.execute(db)
   await removeFromIndex(db, seqs)
   await sql`insert into memory_index (rowid, terms)
-    select seq, terms || ${sql.raw(SCOPE_WORDS.join(' || '))}
-    from memories where seq in (select value from json_each(${JSON.stringify(seqs)}))`.execute(db)
+    select seq, ${INDEXED_TEXT} from memories
+    where seq in (select value from json_each(${JSON.stringify(seqs)})) and seq <= ${rows[0]?.seq ?? 0}`.execute(db)
 }
 
 /** Must come before the removal of memories. */

@@ -1,7 +1,7 @@
 import { type RawBuilder, sql } from 'kysely'
 import type { MemoryScope } from '../../operation/recall.ts'
 import { type Database, engineOf } from '../../storage/database.ts'
-import { fts5 } from '../full-text/fts5.ts'
+import { fts5, indexWaiting } from '../full-text/fts5.ts'
 import type { FullText, Having } from '../full-text/full-text.ts'
 import { tsvector } from '../full-text/tsvector.ts'
 import type { Window } from '../language/dates.ts'
@@ -29,6 +29,7 @@ export async function findCandidates(
   cap: number,
 ): Promise<Candidates> {
   const fullText = engineOf(db) === 'postgres' ? tsvector : fts5
+  await indexWaiting(db)
   const statistics = await measure(db, scope, fullText, question)
   const plan = planSearch(question, statistics)
   const having = new Map(

@@ -45,7 +45,7 @@ export class WarmRecall implements Recall {
     this.#storage = options.storage
     this.#now = options.now
     this.#embedder = options.embedder
-    this.#warm = new WarmScopes(options.room, () => this.#findWords())
+    this.#warm = new WarmScopes(options.storage.db, options.room, () => this.#findWords())
     this.#contents = new Contents(options.storage.db)
   }
 
@@ -64,7 +64,7 @@ export class WarmRecall implements Recall {
     query: string,
     { limit, offset = 0, min_score = 0 }: { limit: number; offset?: number; min_score?: number },
   ): Promise<Page<Found>> {
-    const postings = await this.#warm.find(this.#storage.db, scope)
+    const postings = await this.#warm.find(scope)
     const options = { top: offset + limit, min_score, visits: SEARCH_VISITS }
     const { hits, total } = await this.#findBest(scope, query, postings, options)
     return { items: await this.#read(scope, hits.slice(offset)), total }
@@ -82,7 +82,8 @@ export class WarmRecall implements Recall {
     const { agent_seq, user_id, session_id } = conversation
     if (user_id === null && session_id === null) return { history: [], recalled: [] }
     const scope = user_id === null ? conversation : { agent_seq, user_id }
-    const postings = await this.#warm.find(this.#storage.db, scope)
+    const postings = await this.#warm.find(scope)
+    if (postings?.size === 0) return { history: [], recalled: [] }
     const shown = await this.#latestTurns(conversation, postings, limits.history)
     const known = new Set(shown)
     const { hits } =

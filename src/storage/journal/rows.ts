@@ -1,6 +1,5 @@
-import type { Change, Engine } from '../database.ts'
+import type { Change } from '../database.ts'
 import type { Leased } from '../leases/lease.ts'
-import type { SqliteStatement } from '../sqlite/sqlite-messages.ts'
 import type { Tables } from '../tables.ts'
 
 export type Value = string | number | null
@@ -24,8 +23,6 @@ export type BulkTable = {
   merge?: Merge
   /** The change that is announced to all nodes once the rows are committed. */
   announces?: Change
-  /** A statement that must follow the insert of so many rows, if the engine needs one. */
-  after?(engine: Engine, count: number): SqliteStatement | undefined
 }
 
 /** One row that is to be written: its values, in the order of the table's columns. */

@@ -1,0 +1,24 @@
+import { sql } from 'kysely'
+import type { JobHandler } from '../storage/jobs/job-handler.ts'
+import type { Storage } from '../storage/open-storage.ts'
+import { indexWaiting } from './full-text/fts5.ts'
+
+const EVERY_MS = 600_000
+/** An agent with more memories than this is likely to be searched by the index. */
+const LARGE = 100_000
+
+/** Recurring. Keeps the index of SQLite up to date for large agents, so that a search need not wait for much of it. */
+export function indexMemories({ storage }: { storage: Storage }): JobHandler {
+  return {
+    concurrency: 1,
+    lease_ms: 60_000,
+    every_ms: EVERY_MS,
+    async run() {
+      const { rows } = await sql`select 1 from agents cross join memory_scopes
+        where memory_scopes.agent_seq = agents.seq and level = 0 and turns + notes > ${LARGE} limit 1`.execute(
+        storage.db,
+      )
+      if (rows.length > 0) await indexWaiting(storage.db)
+    },
+  }
+}

@@ -1,0 +1,120 @@
+import { type RawBuilder, sql } from 'kysely'
+import { type Database, engineOf } from '../../storage/database.ts'
+import { inMemoryScope } from '../memory-filter.ts'
+import type { PostingRow } from '../ranking/postings.ts'
+import type { CountedScope } from './scope-counts.ts'
+
+/** A scope whose news are at most so many is read together with others. The rows may be long, so the number is small. */
+export const FIRST_PAGE = 200
+
+/** What is known of a scope: how many memories, the last of them, and the generation to which they belong. */
+export type Known = { size: number; seq: number; generation: string | undefined }
+
+/**
+ * What one statement saw of a scope: its generation, how many memories it has, and rows after the last known one. `more`
+ * tells that there are further rows.
+ */
+export type Seen = { generation: string | undefined; count: number; rows: PostingRow[]; more: boolean }
+
+type Asked = { scope: CountedScope; known: Known }
+type NewsBatch = { asked: Asked[]; seen: Promise<Seen[]> }
+
+/** Reads what is new in scopes. What all callers ask about users in one pass of the event loop is read with one query. */
+export class ScopeReader {
+  readonly #db: Database
+  #open: NewsBatch | undefined
+
+  constructor(db: Database) {
+    this.#db = db
+  }
+
+  async readNews(scope: CountedScope, known: Known): Promise<Seen> {
+    if (scope.level !== 1) return this.readPage(scope, known.seq, FIRST_PAGE)
+    const batch = (this.#open ??= this.#begin())
+    const at = batch.asked.push({ scope, known }) - 1
+    return (await batch.seen)[at] as Seen
+  }
+
+  /** One statement, so that rows and counts are of the same moment. */
+  async readPage(scope: CountedScope, after: number, limit: number): Promise<Seen> {
+    const { rows: all } = await sql<PostingRow>`
+      select * from (
+        select seq, kind, role, user_id, session_id, created_at, terms, length from memories
+        where ${inMemoryScope(scope)} and seq > ${after} order by seq limit ${limit}) as later
+      union all
+      select 0, generation, null, '', '', turns + notes, '', 0 from memory_scopes
+      where agent_seq = ${scope.agent_seq} and level = ${scope.level}
+        and user_id = ${scope.user_id ?? ''} and session_id = ${scope.session_id ?? ''}`.execute(this.#db)
+    const counts = all.find(({ seq }) => seq === 0)
+    const rows = all.filter(({ seq }) => seq > 0)
+    return { generation: counts?.kind, count: counts?.created_at ?? 0, rows, more: rows.length === limit }
+  }
+
+  #begin(): NewsBatch {
+    const asked: Asked[] = []
+    const seen = new Promise<void>((resolve) => setImmediate(resolve)).then(() => {
+      this.#open = undefined
+      return this.#readUsers(asked)
+    })
+    return { asked, seen }
+  }
+
+  /**
+   * The rows of a scope are left out if they are many or if its generation has changed: then the scope is read page by
+   * page.
+   */
+  async #readUsers(asked: readonly Asked[]): Promise<Seen[]> {
+    const { rows } = await sql<PostingRow & { at: number }>`
+      select given.at, later.seq, later.kind, later.role, later.user_id, later.session_id, later.created_at, later.terms,
+        later.length
+      from ${tableOf(this.#db, asked)} cross join memory_scopes as scope cross join ${laterRows(this.#db)} as later
+      where ${SAME_SCOPE} and later.agent_seq = given.agent_seq and later.user_id = given.user_id
+        and later.seq > given.last_seq and (given.size = 0 or scope.generation = given.generation)
+        and scope.turns + scope.notes - given.size <= ${FIRST_PAGE}
+      union all
+      select given.at, 0, scope.generation, null, '', '', scope.turns + scope.notes, '', 0
+      from ${tableOf(this.#db, asked)} cross join memory_scopes as scope where ${SAME_SCOPE}`.execute(this.#db)
+    const seen = asked.map((): Seen => ({ generation: undefined, count: 0, rows: [], more: false }))
+    for (const { at, ...row } of rows) {
+      const scope = seen[at] as Seen
+      if (row.seq > 0) scope.rows.push(row)
+      else {
+        scope.generation = row.kind
+        scope.count = row.created_at
+        scope.more = row.created_at - (asked[at]?.known.size ?? 0) > FIRST_PAGE
+      }
+    }
+    for (const scope of seen) scope.rows.sort((a, b) => a.seq - b.seq)
+    return seen
+  }
+}
+
+const SAME_SCOPE = sql`scope.agent_seq = given.agent_seq and scope.level = 1 and scope.user_id = given.user_id
+  and scope.session_id = ''`
+
+/** The limit keeps PostgreSQL from reading all memories. SQLite begins with the given scopes, because of the cross join. */
+function laterRows(db: Database): RawBuilder<unknown> {
+  if (engineOf(db) !== 'postgres') return sql`memories`
+  return sql`lateral (
+    select * from memories
+    where memories.agent_seq = given.agent_seq and memories.user_id = given.user_id and memories.seq > given.last_seq
+    order by memories.seq limit ${FIRST_PAGE})`
+}
+
+function tableOf(db: Database, asked: readonly Asked[]): RawBuilder<unknown> {
+  const given = asked.map(({ scope: { agent_seq, user_id }, known: { size, seq, generation } }, at) => ({
+    at,
+    agent_seq,
+    user_id: user_id ?? '',
+    size,
+    last_seq: seq,
+    generation: generation ?? '',
+  }))
+  const json = JSON.stringify(given)
+  return engineOf(db) === 'postgres'
+    ? sql`jsonb_to_recordset(${json}::jsonb)
+        as given(at int, agent_seq bigint, user_id text, size bigint, last_seq bigint, generation text)`
+    : sql`(select value ->> 'at' as at, value ->> 'agent_seq' as agent_seq, value ->> 'user_id' as user_id,
+        value ->> 'size' as size, value ->> 'last_seq' as last_seq, value ->> 'generation' as generation
+        from json_each(${json})) as given`
+}
