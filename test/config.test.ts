@@ -62,7 +62,7 @@ describe('configuration sources', () => {
       },
       providers: [],
       secrets: {},
-      memory: { warm: 64 * 1024 * 1024 },
+      memory: { warm: 128 * 1024 * 1024 },
       security: {
         ipWhitelist: { enabled: false, addresses: [] },
         mtls: { enabled: false },

@@ -267,13 +267,15 @@ function seqsOf(storage: Storage, scope: MemoryScope, before?: number): Promise<
 
 async function sameAsCold(warm: WarmRecall, storage: Storage, agent_seq: number): Promise<void> {
   const cold = new WarmRecall({ storage, now: Date.now, room: ROOM })
-  for (const scope of [{ agent_seq }, { agent_seq, user_id: 'anna' }, { agent_seq, user_id: null }]) {
-    const options = { limit: 100 }
-    assert.deepEqual(await warm.search(scope, QUERY, options), await cold.search(scope, QUERY, options))
-  }
+  const scopes = [{ agent_seq }, { agent_seq, user_id: 'anna' }, { agent_seq, user_id: null }]
   const conversation = { agent_seq, user_id: 'anna', session_id: 's1' }
-  const limits = { history: 4, recall: 5 }
-  assert.deepEqual(await warm.remember(conversation, QUERY, limits), await cold.remember(conversation, QUERY, limits))
+  const find = (recall: WarmRecall) =>
+    Promise.all([
+      ...scopes.map((scope) => recall.search(scope, QUERY, { limit: 100 })),
+      recall.remember(conversation, QUERY, { history: 4, recall: 5 }),
+    ])
+  const [found, expected] = await Promise.all([find(warm), find(cold)])
+  assert.deepEqual(found, expected)
 }
 
 async function countsOf(storage: Storage, agent_seq: number) {

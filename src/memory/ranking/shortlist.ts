@@ -11,7 +11,7 @@ const LEAST_VISITS = 64
 /** A word of this rarity (idf) gets all its visits. A more common word adds less to a score and gets fewer. */
 const WORTHY_RARITY = 4
 
-type Limits = { visits: number; cosines: Float64Array | undefined }
+type ShortlistOptions = { visits: number; cosines: Float64Array | undefined }
 
 /**
  * The memories of a large scope that are worth a full score: those that are best by their own words, their meaning and
@@ -41,7 +41,7 @@ export class Shortlist {
     return this.#occurrences[term] ?? []
   }
 
-  choose(postings: Postings, plan: Plan, { visits, cosines }: Limits): void {
+  choose(postings: Postings, plan: Plan, { visits, cosines }: ShortlistOptions): void {
     this.#clear(postings.size)
     this.#addWords(postings, plan, visits)
     if (cosines) this.#addMeaning(postings.size, cosines)

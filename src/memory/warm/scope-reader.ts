@@ -8,16 +8,16 @@ import type { CountedScope } from './scope-counts.ts'
 export const FIRST_PAGE = 200
 
 /** What is known of a scope: how many memories, the last of them, and the generation to which they belong. */
-export type Known = { size: number; seq: number; generation: string | undefined }
+export type KnownScope = { size: number; seq: number; generation: string | undefined }
 
 /**
  * What one statement saw of a scope: its generation, how many memories it has, and rows after the last known one. `more`
  * tells that there are further rows.
  */
-export type Seen = { generation: string | undefined; count: number; rows: PostingRow[]; more: boolean }
+export type SeenScope = { generation: string | undefined; count: number; rows: PostingRow[]; more: boolean }
 
-type Asked = { scope: CountedScope; known: Known }
-type NewsBatch = { asked: Asked[]; seen: Promise<Seen[]> }
+type AskedScope = { scope: CountedScope; known: KnownScope }
+type NewsBatch = { asked: AskedScope[]; seen: Promise<SeenScope[]> }
 
 /** Reads what is new in scopes. What all callers ask about users in one pass of the event loop is read with one query. */
 export class ScopeReader {
@@ -28,15 +28,15 @@ export class ScopeReader {
     this.#db = db
   }
 
-  async readNews(scope: CountedScope, known: Known): Promise<Seen> {
+  async readNews(scope: CountedScope, known: KnownScope): Promise<SeenScope> {
     if (scope.level !== 1) return this.readPage(scope, known.seq, FIRST_PAGE)
     const batch = (this.#open ??= this.#begin())
     const at = batch.asked.push({ scope, known }) - 1
-    return (await batch.seen)[at] as Seen
+    return (await batch.seen)[at] as SeenScope
   }
 
   /** One statement, so that rows and counts are of the same moment. */
-  async readPage(scope: CountedScope, after: number, limit: number): Promise<Seen> {
+  async readPage(scope: CountedScope, after: number, limit: number): Promise<SeenScope> {
     const { rows: all } = await sql<PostingRow>`
       select * from (
         select seq, kind, role, user_id, session_id, created_at, terms, length from memories
@@ -51,7 +51,7 @@ export class ScopeReader {
   }
 
   #begin(): NewsBatch {
-    const asked: Asked[] = []
+    const asked: AskedScope[] = []
     const seen = new Promise<void>((resolve) => setImmediate(resolve)).then(() => {
       this.#open = undefined
       return this.#readUsers(asked)
@@ -63,7 +63,7 @@ export class ScopeReader {
    * The rows of a scope are left out if they are many or if its generation has changed: then the scope is read page by
    * page.
    */
-  async #readUsers(asked: readonly Asked[]): Promise<Seen[]> {
+  async #readUsers(asked: readonly AskedScope[]): Promise<SeenScope[]> {
     const { rows } = await sql<PostingRow & { at: number }>`
       select given.at, later.seq, later.kind, later.role, later.user_id, later.session_id, later.created_at, later.terms,
         later.length
@@ -74,9 +74,9 @@ export class ScopeReader {
       union all
       select given.at, 0, scope.generation, null, '', '', scope.turns + scope.notes, '', 0
       from ${tableOf(this.#db, asked)} cross join memory_scopes as scope where ${SAME_SCOPE}`.execute(this.#db)
-    const seen = asked.map((): Seen => ({ generation: undefined, count: 0, rows: [], more: false }))
+    const seen = asked.map((): SeenScope => ({ generation: undefined, count: 0, rows: [], more: false }))
     for (const { at, ...row } of rows) {
-      const scope = seen[at] as Seen
+      const scope = seen[at] as SeenScope
       if (row.seq > 0) scope.rows.push(row)
       else {
         scope.generation = row.kind
@@ -101,7 +101,7 @@ function laterRows(db: Database): RawBuilder<unknown> {
     order by memories.seq limit ${FIRST_PAGE})`
 }
 
-function tableOf(db: Database, asked: readonly Asked[]): RawBuilder<unknown> {
+function tableOf(db: Database, asked: readonly AskedScope[]): RawBuilder<unknown> {
   const given = asked.map(({ scope: { agent_seq, user_id }, known: { size, seq, generation } }, at) => ({
     at,
     agent_seq,

@@ -1,7 +1,7 @@
 import type { WordVectors } from '../language/word-vectors.ts'
 import { type PostingRow, Postings } from '../ranking/postings.ts'
 import type { CountedScope } from './scope-counts.ts'
-import { FIRST_PAGE, type ScopeReader, type Seen } from './scope-reader.ts'
+import { FIRST_PAGE, type ScopeReader, type SeenScope } from './scope-reader.ts'
 
 const LARGEST_PAGE = 2_000
 /** The main thread indexes the rows and must not be blocked for long. */
@@ -82,7 +82,7 @@ export class WarmScope {
     return false
   }
 
-  async #lookBack({ count }: Seen): Promise<boolean> {
+  async #lookBack({ count }: SeenScope): Promise<boolean> {
     const from = Math.max(0, this.#watermark - LOOK_BACK)
     const { generation, count: now, rows } = await this.#reader.readPage(this.#scope, from, LOOK_BACK)
     if (generation !== this.#generation) return false
