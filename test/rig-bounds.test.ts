@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
-import { globSync, readFileSync } from 'node:fs'
+import { globSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { describe, type TestContext, test } from 'node:test'
@@ -97,6 +98,23 @@ describe('a process that runs tests', () => {
       assert.equal(signal, 'SIGKILL')
     })
   }
+
+  test('ends and fails when a test has left something open', async (t) => {
+    const folder = mkdtempSync(join(tmpdir(), 'moorage-rig-'))
+    t.after(() => rmSync(folder, { recursive: true }))
+    const file = join(folder, 'left-open.test.mjs')
+    writeFileSync(
+      file,
+      "import { test } from 'node:test'\ntest('leaves a timer', () => void setInterval(() => {}, 9_999))\n",
+    )
+    writeFileSync(join(folder, 'files.json'), JSON.stringify([file]))
+    const program = `import { takeFiles } from ${support('take-files.ts')}\nawait takeFiles(${JSON.stringify(folder)}, 300)`
+    const child = runner(t, program)
+    const [stdout, stderr, [code]] = await Promise.all([text(child.stdout), text(child.stderr), once(child, 'exit')])
+    assert.match(stderr, /left open after the last test: .*Timeout/)
+    assert.match(stdout, /leaves a timer/)
+    assert.equal(code, 1)
+  })
 
   test('is not held up by the limit when it is done', async (t) => {
     const child = runner(t, limited({}, ''))

@@ -7,9 +7,10 @@ import { pathToFileURL } from 'node:url'
 import { watchFiles } from './time-limit.ts'
 
 const ROOT = join(import.meta.dirname, '../..')
+const GRACE_MS = 5_000
 
 /** `folder` holds the list, `files.json`, and a mark for each file that somebody has taken. */
-export async function takeFiles(folder: string): Promise<void> {
+export async function takeFiles(folder: string, graceMs = GRACE_MS): Promise<void> {
   const watch = watchFiles()
   const files = JSON.parse(readFileSync(join(folder, 'files.json'), 'utf8')) as string[]
   for (const [index, file] of files.entries()) {
@@ -22,7 +23,16 @@ export async function takeFiles(folder: string): Promise<void> {
     await test(`${name} is done`, (t) => t.diagnostic(`${name} took ${Math.round(performance.now() - started)} ms`))
   }
   watch.end()
-  await import('./left-open.ts')
+  failIfLeftOpen(graceMs)
+}
+
+/** What a test leaves open would hold this process for ever. The timer itself does not. */
+function failIfLeftOpen(graceMs: number): void {
+  const tell = () => {
+    console.error(`left open after the last test: ${process.getActiveResourcesInfo().join(', ')}`)
+    process.exit(1)
+  }
+  setTimeout(tell, graceMs).unref()
 }
 
 /** Whether nobody has made the mark before. */
