@@ -45,6 +45,13 @@ export class ApiError extends Error {
   }
 }
 
+/** The work goes on without this request. A later one with the same Idempotency-Key gets its answer. */
+export class StillRunning extends ApiError {
+  constructor(message: string, cause?: unknown) {
+    super('unavailable', message, { retry_after: 1, cause })
+  }
+}
+
 /** One or several fields are wrong: `Validation failed`, with the fields in `details`. */
 export function invalid(...details: ErrorDetail[]): ApiError {
   return new ApiError('invalid_request', 'Validation failed', { details })

@@ -174,6 +174,7 @@ onBothEngines('idempotency', (service, engine) => {
     /** What a node has, with a lease that tests can wait for. */
     const node = (waitMs = 10_000) => idempotency({ ...service().app.parts, leaseMs: LEASE_MS, waitMs })
     const request = (key: string) => ({
+      request_id: 'req_1',
       scope: 'key_test',
       key,
       fingerprint: 'same',

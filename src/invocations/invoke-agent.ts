@@ -3,15 +3,17 @@ import { type Agent, AgentParams } from '../agents/agent.ts'
 import type { Definition } from '../agents/definition.ts'
 import * as agents from '../agents/store.ts'
 import { type Serving, serving } from '../deployments/serving.ts'
-import { notFound } from '../errors.ts'
+import { notFound, StillRunning } from '../errors.ts'
 import type { Context } from '../operation/context.ts'
 import { Accepted } from '../operation/reply-channel.ts'
 import { requireUser } from '../operation/scope.ts'
 import { Unwritten } from '../operation/unwritten.ts'
 import { operation } from '../operation.ts'
+import type { LiveRun } from '../runtime/live-runs.ts'
 import { answersAtOnce } from '../runtime/models/answers-at-once.ts'
-import type { Step } from '../runtime/steps.ts'
+import { type Step, StepNotKept } from '../runtime/steps.ts'
 import { admit, freePlace, leave, notAdmittedError } from './admit.ts'
+import { followInvocation } from './follow-invocation.ts'
 import {
   failureOf,
   type Invocation,
@@ -20,8 +22,10 @@ import {
   QueuedReply,
   replayEvents,
   resultOf,
+  STOPPED,
   startEvent,
 } from './invocation.ts'
+import { giveBack } from './queue/queue-store.ts'
 import { type Done, runInvocation } from './run-invocation.ts'
 import * as invocations from './store.ts'
 
@@ -56,6 +60,8 @@ export const invokeAgent = operation({
   async run({ params, body }, context) {
     const { emit, live, mode, node, request_id } = context
     if (mode === 'background') return queue(await prepare(params.agent_id, body, context))
+    const earlier = await findEarlier(params.agent_id, context)
+    if (earlier) return followInvocation(earlier.agent, earlier.invocation.id, undefined, context)
 
     // From here on a pause finds the run and stops it. An earlier pause is read below.
     const run = live.start(request_id, params.agent_id)
@@ -73,6 +79,7 @@ export const invokeAgent = operation({
       emit?.(startEvent(request_id))
       const started = { invocation, agent, definition, run, owner: node, stored: false, kept: NOTHING_KEPT }
       const { invocation: done, entry } = await runInvocation({ ...started, streaming: emit !== undefined }, context)
+      if (wasStopped(done) && (await giveToQueue(run, context))) throw new StillRunning(STOPPED.message)
       const freed = freePlace(run, context)
       if (freed) await freed
       const answer = answerOf(done, agent)
@@ -80,10 +87,35 @@ export const invokeAgent = operation({
       return new Unwritten(entry, answer, 'The invocation was ended by another node', end)
     } catch (error) {
       end()
-      throw error
+      throw error instanceof StepNotKept
+        ? new StillRunning('The service could not go on with the run here', error)
+        : error
     }
   },
 })
+
+/**
+ * What the same request began before its process died: it goes on by itself, and this request waits for its end. Undefined
+ * when nothing of it was stored: then it begins anew.
+ */
+async function findEarlier(agent_id: string, context: Context) {
+  const id = context.repeatable?.earlier
+  const agent = id === undefined ? undefined : await agents.findKnown(agent_id, context)
+  const invocation = agent && id !== undefined ? await invocations.find(context.db, agent.seq, id) : undefined
+  return agent && invocation ? { agent, invocation } : undefined
+}
+
+/** Ended by the stop of the service, not by anybody's wish. */
+function wasStopped({ keyed, status, error }: Invocation): boolean {
+  return keyed && status === 'cancelled' && error === STOPPED
+}
+
+/** Another node, or the next start, goes on with the run. False when it is not stored. */
+async function giveToQueue({ lease, began }: LiveRun, { storage }: Context): Promise<boolean> {
+  if (!lease || !began) return false
+  await giveBack(storage.db, lease, began.attempt)
+  return true
+}
 
 const NOTHING_KEPT: readonly Step[] = []
 
@@ -114,7 +146,7 @@ function newInvocation(
   asked: Asked,
   agent: Agent,
   served: Serving,
-  { actor, mode, now, request_id }: Context,
+  { actor, mode, now, repeatable, request_id }: Context,
 ): Invocation {
   const time = now()
   const background = mode === 'background'
@@ -124,7 +156,7 @@ function newInvocation(
     status: background ? 'queued' : 'running',
     attempt: background ? 0 : 1,
     background,
-    keyed: false,
+    keyed: repeatable !== undefined && !background,
     environment: asked.environment,
     version: served.version,
     deployment_id: served.deployment_id,

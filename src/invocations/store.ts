@@ -150,7 +150,7 @@ export async function listLapsed(db: Database, now: number, limit: number): Prom
   return rows.map(fromRow)
 }
 
-async function find(db: Database, agent_seq: number, id: string): Promise<Invocation | undefined> {
+export async function find(db: Database, agent_seq: number, id: string): Promise<Invocation | undefined> {
   const row = await db
     .selectFrom('invocations')
     .selectAll()

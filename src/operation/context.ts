@@ -13,6 +13,11 @@ export type Context = Parts &
     db: Database
     actor: Actor
     request_id: string
+    /**
+     * There when the request carries an Idempotency-Key. `earlier` is the same request, sent before, whose process died
+     * while it ran.
+     */
+    repeatable: { readonly earlier: string | undefined } | undefined
     /** The agents whose data a list may show: those in the actor's scope whose own gates this request passes. */
     shownAgents(): Promise<ShownAgents>
   }

@@ -1,5 +1,5 @@
 import type { IncomingMessage } from 'node:http'
-import { ApiError, invalid, unavailable } from '../../errors.ts'
+import { ApiError, invalid, StillRunning, unavailable } from '../../errors.ts'
 import { canonicalJson } from '../../lib/json.ts'
 import type { Parts } from '../../operation/parts.ts'
 import { sha256 } from '../../security/digest.ts'
@@ -19,6 +19,7 @@ const KEY = /^[\x21-\x7e]{1,255}$/
 
 /** A request that may be sent again. */
 export type Repeatable = {
+  request_id: string
   scope: string
   key: string
   fingerprint: string
@@ -32,6 +33,8 @@ export type Repeatable = {
 
 /** The right to run the request. Its reply is stored together with its effects, or neither is. */
 export type Held = {
+  /** The same request, sent before: its process died while it ran. */
+  readonly earlier: string | undefined
   /** The entry, and with it the reply for whoever repeats the request. */
   withReply(entry: JournalEntry, reply: Rendered): JournalEntry
   /** Stores the reply in the transaction of the effects. Returns false when another run has taken over. */
@@ -77,6 +80,7 @@ export function idempotency(options: Options): Idempotency {
 
   const runClaimed = async (
     lease: Lease,
+    earlier: string | undefined,
     { fingerprint: print, secret }: Repeatable,
     run: (held: Held) => Promise<Rendered>,
   ) => {
@@ -85,6 +89,7 @@ export function idempotency(options: Options): Idempotency {
     const sealed = (reply: Rendered) => ({ ...reply, body: seal(reply.body, secret) })
     try {
       return await run({
+        earlier,
         withReply(entry, reply) {
           stored = true
           return { ...entry, endings: [...(entry.endings ?? []), claims.ending(lease, sealed(reply))] }
@@ -96,7 +101,8 @@ export function idempotency(options: Options): Idempotency {
         isOurs: () => claims.isOurs(storage.db, lease),
       })
     } catch (error) {
-      stored = false
+      // What goes on without this request is found by the next one under its key.
+      stored = error instanceof StillRunning
       throw error
     } finally {
       if (!stored)
@@ -117,6 +123,7 @@ export function idempotency(options: Options): Idempotency {
     const end = begin(lease, print, false)
     try {
       return await run({
+        earlier: undefined,
         withReply: (entry, reply) => {
           const claim = claims.answered(lease, print, { ...reply, body: seal(reply.body, secret) }, now())
           return { ...entry, writes: [...entry.writes, claim] }
@@ -164,9 +171,9 @@ export function idempotency(options: Options): Idempotency {
             if (reply) return reply
           }
           met.add(id)
-          const found = await claims.claim(storage.db, lease, print, { now: time, isDead })
+          const found = await claims.claim(storage.db, lease, request, { now: time, isDead })
           if (found.state === 'claimed') {
-            if (!waited || !stopping.aborted) return runClaimed(lease, request, run)
+            if (!waited || !stopping.aborted) return runClaimed(lease, found.earlier, request, run)
             // The service is stopping. That ended the run which this retry waited for, and it would end another run
             // too.
             await claims.release(storage.db, lease)

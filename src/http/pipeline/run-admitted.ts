@@ -44,6 +44,7 @@ export async function runAdmitted(
   const key = operation.idempotent ? readIdempotencyKey(arrived.message) : undefined
   if (key === undefined) return await runOperation(edge.parts, call, channel)
   const repeatable = {
+    request_id,
     scope: repeatScope(actor),
     key,
     fingerprint: fingerprint(operation.method, path, arrived.query, body),

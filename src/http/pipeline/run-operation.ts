@@ -1,4 +1,4 @@
-import { ApiError, conflict } from '../../errors.ts'
+import { ApiError, conflict, StillRunning } from '../../errors.ts'
 import type { Actor } from '../../operation/actor.ts'
 import type { Context } from '../../operation/context.ts'
 import { KnownAnswer } from '../../operation/known-answer.ts'
@@ -39,7 +39,7 @@ export async function runOperation(parts: Parts, call: Call, channel: ReplyChann
   const { operation, input } = call
   if (changes(operation) && operation.transaction !== false) {
     return parts.storage.transaction(async (db) => {
-      const result = await operation.run(input, contextOf(parts, call, channel, db))
+      const result = await operation.run(input, contextOf(parts, call, channel, db, held))
       if (isAudited(operation)) await recordChange(parts, call, 'success', result, db)
       const reply = replyTo(call, result)
       if (held && !(await held.complete(db, reply))) throw takenOver()
@@ -49,7 +49,7 @@ export async function runOperation(parts: Parts, call: Call, channel: ReplyChann
   const { db } = parts.storage
   // Without a transaction a crash can come between the change and its audit entry, so another entry is written before.
   if (isAudited(operation)) await recordChange(parts, call, 'started', undefined, db)
-  const result = await operation.run(input, contextOf(parts, call, channel, db))
+  const result = await operation.run(input, contextOf(parts, call, channel, db, held))
   const written = result instanceof Unwritten ? await write(parts, call, result, held) : undefined
   if (isAudited(operation)) await recordChange(parts, call, 'success', result, db)
   const reply = written ?? replyTo(call, result)
@@ -58,13 +58,14 @@ export async function runOperation(parts: Parts, call: Call, channel: ReplyChann
 }
 
 /** The fields of the channel are written out one by one: a second spread would be slower than everything else here. */
-export function contextOf(parts: Parts, call: Call, channel: ReplyChannel, db: Database): Context {
+export function contextOf(parts: Parts, call: Call, channel: ReplyChannel, db: Database, held?: Held): Context {
   const { actor, request_id } = call
   return {
     ...parts,
     db,
     actor,
     request_id,
+    repeatable: held,
     shownAgents: async () => ({ only: actor.scope.agent_id, except: await call.closedAgents() }),
     mode: channel.mode,
     onHangUp: channel.onHangUp,
@@ -92,6 +93,7 @@ async function write(
     const reply = answer instanceof ApiError ? undefined : replyTo(call, answer)
     const written = await journal.commit(held && reply ? held.withReply(entry, reply) : entry)
     if (!written && held && !(await held.isOurs())) throw takenOver()
+    if (!written && held) throw new StillRunning('Another node goes on with this request, try again shortly')
     if (!written) throw conflict(lost ?? 'Another node was faster')
     if (!reply) throw answer
     return reply

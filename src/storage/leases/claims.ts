@@ -14,7 +14,8 @@ export const CLAIMS: Leased = {
 export type StoredReply = { status: number; headers: Record<string, string>; body: string }
 
 export type Claimed =
-  | { state: 'claimed' }
+  /** `earlier`: the request that came with the key before, and whose process died while it ran. */
+  | { state: 'claimed'; earlier: string | undefined }
   | { state: 'running' }
   | { state: 'done'; reply: StoredReply }
   /** The key belongs to another request. */
@@ -26,10 +27,11 @@ const VALID_MS = 24 * 3_600_000
 export async function claim(
   db: Database,
   { key: [scope = '', key = ''], owner, until }: Lease,
-  fingerprint: string,
+  { fingerprint, request_id }: { fingerprint: string; request_id: string },
   { now, isDead }: { now: number; isDead: (owner: string) => boolean },
 ): Promise<Claimed> {
-  const fresh = { fingerprint, owner, lease_until: until, created_at: now, status: null, headers: null, body: null }
+  const unanswered = { status: null, headers: null, body: null }
+  const fresh = { fingerprint, owner, lease_until: until, created_at: now, request_id, ...unanswered }
   for (;;) {
     const inserted = await db
       .insertInto('claims')
@@ -37,7 +39,7 @@ export async function claim(
       .onConflict((row) => row.columns(['scope', 'key']).doNothing())
       .returning('owner')
       .executeTakeFirst()
-    if (inserted) return { state: 'claimed' }
+    if (inserted) return { state: 'claimed', earlier: undefined }
 
     const held = await db
       .selectFrom('claims')
@@ -49,15 +51,17 @@ export async function claim(
     const expired = held.created_at + VALID_MS <= now
     const abandoned = held.status === null && (held.lease_until <= now || isDead(held.owner))
     if (expired || abandoned) {
+      // What the earlier request has begun may go on without it: the claim still names it.
+      const earlier = abandoned && !expired && held.fingerprint === fingerprint ? held.request_id : null
       const taken = await db
         .updateTable('claims')
-        .set(fresh)
+        .set({ ...fresh, request_id: earlier ?? request_id })
         .where('scope', '=', scope)
         .where('key', '=', key)
         .where('owner', '=', held.owner)
         .where('lease_until', '=', held.lease_until)
         .executeTakeFirst()
-      if (taken.numUpdatedRows > 0n) return { state: 'claimed' }
+      if (taken.numUpdatedRows > 0n) return { state: 'claimed', earlier: earlier ?? undefined }
       continue
     }
     if (held.fingerprint !== fingerprint) return { state: 'other' }

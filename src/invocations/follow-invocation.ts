@@ -1,0 +1,83 @@
+import type { z } from 'zod'
+import type { Agent } from '../agents/agent.ts'
+import { ApiError, unavailable } from '../errors.ts'
+import type { Context } from '../operation/context.ts'
+import type { LiveRun } from '../runtime/live-runs.ts'
+import { type Position, readEventId, type StreamEvent } from '../runtime/transcript.ts'
+import { isPassing } from '../storage/failures.ts'
+import { failureOf, type Invocation, type InvocationResult, isFinal, openingEvent, resultOf } from './invocation.ts'
+import { getInScope, requireReach } from './invocation-in-scope.ts'
+import { receiptMilestones, transcriptOf } from './steps/receipt-steps.ts'
+
+const LOOK_AGAIN_MS = 100
+
+/** Tells the client what an invocation says after `told`, wherever it runs, and returns its result when it has ended. */
+export async function followInvocation(
+  agent: Agent,
+  request_id: string,
+  told: Position | undefined,
+  context: Context,
+): Promise<z.input<typeof InvocationResult>> {
+  const { db, actor, emit, live, onHangUp, openStream, stopping } = context
+  let isOpen = false
+  let gone = false
+  const hungUp = new Promise<void>((resolve) => onHangUp?.(resolve)).then(() => {
+    gone = true
+  })
+
+  // It may run here, begin here at any moment, or run on another node: then the receipt tells when it has ended.
+  for (;;) {
+    const here = findHere()
+    const invocation = here ? undefined : await look()
+    openStream?.()
+    isOpen = true
+    if (invocation && isFinal(invocation)) return tellEnd(invocation)
+    if (gone) throw new ApiError('conflict', 'Nobody follows this invocation any more')
+    if (here) await follow(here)
+    else if (stopping.aborted) throw unavailable('The service is stopping, follow the invocation again')
+    else await Promise.race([hungUp, new Promise((resolve) => setTimeout(resolve, LOOK_AGAIN_MS))])
+  }
+
+  /** A run that has begun on this node. It may not be stored yet. */
+  function findHere(): LiveRun | undefined {
+    const run = live.find(request_id)
+    if (run?.agent_id !== agent.id || !run.began) return undefined
+    requireReach(actor, 'read', request_id, run.began)
+    return run
+  }
+
+  /** Undefined while the store does not answer: the run goes on without it, and so does the stream. */
+  async function look(): Promise<Invocation | undefined> {
+    try {
+      return await getInScope(db, actor, 'read', { agent_seq: agent.seq, id: request_id })
+    } catch (error) {
+      if (isOpen && isPassing(error)) return undefined
+      throw error
+    }
+  }
+
+  async function follow(run: LiveRun): Promise<void> {
+    const from = begin(run.began?.attempt ?? 1, run.began?.milestones ?? [])
+    const unfollow = run.follow(from, tell)
+    await Promise.race([run.ended, hungUp]).finally(unfollow)
+  }
+
+  function tellEnd(invocation: Invocation) {
+    const from = begin(invocation.attempt, receiptMilestones(invocation.steps))
+    for (const event of transcriptOf(invocation).after(from)) tell(event)
+    if (invocation.status !== 'completed') throw failureOf(invocation)
+    return resultOf(invocation)
+  }
+
+  /** How much of this attempt the client has heard. */
+  function begin(attempt: number, milestones: readonly Position[]): Position {
+    const opening = openingEvent(request_id, attempt, told, milestones)
+    if (opening) tell(opening)
+    return told as Position
+  }
+
+  function tell(event: StreamEvent): void {
+    told = readEventId(event.id)
+    emit?.(event)
+  }
+}
