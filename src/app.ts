@@ -8,6 +8,7 @@ import { type FirstStart, firstStart } from './first-start.ts'
 import { idempotency } from './http/pipeline/idempotency.ts'
 import { openMetricsPort } from './http/server/metrics-port.ts'
 import { createServer } from './http/server/server.ts'
+import * as invocations from './invocations/store.ts'
 import { keepRuns } from './invocations/tend-runs.ts'
 import { spendCode } from './keys/factors/spend-code.ts'
 import { type KeyVerifier, keyVerifier } from './keys/verify-key.ts'
@@ -18,6 +19,7 @@ import type { Parts } from './operation/parts.ts'
 import { operations } from './operations.ts'
 import { LiveRuns } from './runtime/live-runs.ts'
 import { openEmbedder } from './runtime/models/embedder.ts'
+import { RemoteRuns } from './runtime/remote-runs.ts'
 import { createRuntime } from './runtime/runtime.ts'
 import { knownSecrets } from './secrets/known-secrets.ts'
 import { keyring, loadMasterKey, masterKeyFingerprint } from './security/keyring.ts'
@@ -115,6 +117,10 @@ export async function buildParts(
   const stop = new AbortController()
   const node = nodeName(overrides.kind ?? 'service')
   const places = opened.adopt(openPlaces({ storage, node, now, log }), (open) => open.close())
+  const live = new LiveRuns()
+  const findEnded = (ids: string[]) => invocations.listEnded(storage.db, ids)
+  const remote = new RemoteRuns({ node, live, wire: storage.wire, findEnded, log })
+  stop.signal.addEventListener('abort', () => remote.close())
   const parts = {
     config,
     storage,
@@ -125,7 +131,8 @@ export async function buildParts(
     recall: new WarmRecall({ storage, now, room: config.memory.warm, embedder }),
     fetch: fetchForAgents,
     webhookFetch: countCalls(webhookClient.fetch, 'webhook', telemetry),
-    live: new LiveRuns(),
+    live,
+    remote,
     places,
     events,
     memo,

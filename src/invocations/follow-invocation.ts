@@ -3,13 +3,12 @@ import type { Agent } from '../agents/agent.ts'
 import { ApiError, unavailable } from '../errors.ts'
 import type { Context } from '../operation/context.ts'
 import type { LiveRun } from '../runtime/live-runs.ts'
+import type { Watch } from '../runtime/remote-runs.ts'
 import { type Position, readEventId, type StreamEvent } from '../runtime/transcript.ts'
 import { isPassing } from '../storage/failures.ts'
 import { failureOf, type Invocation, type InvocationResult, isFinal, openingEvent, resultOf } from './invocation.ts'
 import { getInScope, requireReach } from './invocation-in-scope.ts'
 import { receiptMilestones, transcriptOf } from './steps/receipt-steps.ts'
-
-const LOOK_AGAIN_MS = 100
 
 /** Tells the client what an invocation says after `told`, wherever it runs, and returns its result when it has ended. */
 export async function followInvocation(
@@ -18,29 +17,36 @@ export async function followInvocation(
   told: Position | undefined,
   context: Context,
 ): Promise<z.input<typeof InvocationResult>> {
-  const { db, actor, emit, live, onHangUp, openStream, stopping } = context
+  const { db, actor, emit, live, onHangUp, openStream, remote, stopping } = context
   let isOpen = false
   let gone = false
   const hungUp = new Promise<void>((resolve) => onHangUp?.(resolve)).then(() => {
     gone = true
   })
 
-  // It may run here, begin here at any moment, or run on another node: then the receipt tells when it has ended.
-  for (;;) {
-    const here = findHere()
-    const invocation = here ? undefined : await look()
-    openStream?.()
-    isOpen = true
-    if (invocation && isFinal(invocation)) return tellEnd(invocation)
-    if (gone) throw new ApiError('conflict', 'Nobody follows this invocation any more')
-    if (here) await follow(here)
-    else if (stopping.aborted) throw unavailable('The service is stopping, follow the invocation again')
-    else await Promise.race([hungUp, new Promise((resolve) => setTimeout(resolve, LOOK_AGAIN_MS))])
+  // It may run here, begin here at any moment, or run on another node. When it has ended, its receipt tells.
+  let watch: Watch | undefined
+  try {
+    for (;;) {
+      const changed = watch?.changed()
+      const run = findRun()
+      const invocation = run ? undefined : await look()
+      openStream?.()
+      isOpen = true
+      if (invocation && isFinal(invocation)) return tellEnd(invocation)
+      if (gone) throw new ApiError('conflict', 'Nobody follows this invocation any more')
+      if (run) await follow(run)
+      else if (stopping.aborted) throw unavailable('The service is stopping, follow the invocation again')
+      else if (changed) await Promise.race([hungUp, changed])
+      else watch = remote.watch(request_id)
+    }
+  } finally {
+    watch?.close()
   }
 
-  /** A run that has begun on this node. It may not be stored yet. */
-  function findHere(): LiveRun | undefined {
-    const run = live.find(request_id)
+  /** A run that has begun on this node, where it may not be stored yet; or the copy of one that speaks on another. */
+  function findRun(): LiveRun | undefined {
+    const run = live.find(request_id) ?? watch?.copy()
     if (run?.agent_id !== agent.id || !run.began) return undefined
     requireReach(actor, 'read', request_id, run.began)
     return run

@@ -29,7 +29,7 @@ export async function runInvocation(started: Started, parts: Parts): Promise<Don
   const { id: request_id, message, context, attempt, background, keyed, created_by } = started.invocation
   const began_at = parts.now()
   const milestones = milestonesOf(kept.map(tellingOf))
-  run.began = { attempt, milestones, user_id: context.user_id, created_by }
+  run.begin({ attempt, milestones, user_id: context.user_id, created_by })
   const stored = new StoredRun(started, parts)
   const onWait = () => stored.storeSoon()
   const keep = (step: Step, position: number) => stored.keep(step, position)

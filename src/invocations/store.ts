@@ -166,6 +166,19 @@ export async function get(db: Database, agent_seq: number, id: string): Promise<
   return invocation
 }
 
+/** Which of these have ended, or are gone. */
+export async function listEnded(db: Database, ids: readonly string[]): Promise<string[]> {
+  if (ids.length === 0) return []
+  const unfinished = await db
+    .selectFrom('invocations')
+    .select('id')
+    .where('id', 'in', ids)
+    .where('status', 'in', UNFINISHED_STATUSES)
+    .execute()
+  const known = new Set(unfinished.map(({ id }) => id))
+  return ids.filter((id) => !known.has(id))
+}
+
 type Filter = { [column in 'status' | 'user_id' | 'session_id' | 'created_by']?: string | undefined }
 
 export async function list(

@@ -4,6 +4,7 @@ import type { NewId } from '../lib/id.ts'
 import type { Logger } from '../lib/log.ts'
 import type { LiveRuns } from '../runtime/live-runs.ts'
 import type { Embedder } from '../runtime/models/embedder.ts'
+import type { RemoteRuns } from '../runtime/remote-runs.ts'
 import type { Runtime } from '../runtime/runtime.ts'
 import type { Keyring } from '../security/keyring.ts'
 import type { GuardedFetch } from '../security/outgoing/guarded-client.ts'
@@ -31,6 +32,8 @@ export type Parts = {
   /** For the addresses of webhooks. */
   webhookFetch: GuardedFetch
   live: LiveRuns
+  /** Runs of other nodes, for those who follow them here. */
+  remote: RemoteRuns
   /** The places of runs, counted over all nodes. `live` counts those of this node. */
   places: Places
   memo: Memo

@@ -34,6 +34,17 @@ export class LiveRun {
     this.#runs = runs
   }
 
+  /** It begins here: whoever waits for that can follow it. */
+  begin(began: NonNullable<LiveRun['began']>): void {
+    this.began = began
+    this.#runs.hasBegun(this)
+  }
+
+  /** How much it has told so far. */
+  get told(): Told {
+    return this.#transcript?.told ?? { characters: 0, tools: 0 }
+  }
+
   /** Resolves when the run has ended and its record is written. */
   get ended(): Promise<void> {
     this.#ending ??= Promise.withResolvers()
@@ -79,6 +90,7 @@ export class LiveRuns {
   /** How many places the runs of each agent have taken. */
   readonly #taken = new Map<string, number>()
   readonly #onFreed: ((agent_id: string) => void)[] = []
+  readonly #onBegun: ((run: LiveRun) => void)[] = []
 
   start(request_id: string, agent_id: string): LiveRun {
     const run = new LiveRun(request_id, agent_id, this)
@@ -114,6 +126,15 @@ export class LiveRuns {
   /** How many places the agent's runs have taken. */
   taken(agent_id: string): number {
     return this.#taken.get(agent_id) ?? 0
+  }
+
+  /** Calls back when a run begins. */
+  onBegun(listener: (run: LiveRun) => void): void {
+    this.#onBegun.push(listener)
+  }
+
+  hasBegun(run: LiveRun): void {
+    for (const listener of this.#onBegun) listener(run)
   }
 
   /** Calls the listener when a place of an agent becomes free. */

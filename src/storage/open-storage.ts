@@ -15,6 +15,7 @@ import { migrate } from './migrate.ts'
 import { listen } from './postgres/change-listener.ts'
 import { limitReads } from './postgres/limit-reads.ts'
 import { openPool, type PostgresOptions } from './postgres/postgres.ts'
+import { PostgresWire } from './postgres/postgres-wire.ts'
 import { postgresBatches } from './postgres/postgres-write-batch.ts'
 import { VectorThread } from './postgres/vector-thread.ts'
 import { privateFolder } from './sqlite/private-folder.ts'
@@ -41,6 +42,8 @@ export type Storage = {
    * Without an id, anything of that kind may have changed.
    */
   onChange(listener: OnChange): void
+  /** Carries messages between nodes. Undefined on SQLite, whose store has one service. */
+  wire: { publish(message: string): Promise<void>; onMessage(listener: (message: string) => void): void } | undefined
   /** Whether changes made on other nodes arrive here. While they do not, nothing may be answered from memory. */
   hears(): boolean
   /** Resolves when the store is unusable and only a new process can help. */
@@ -84,6 +87,7 @@ export async function openStorage({ data, database, warn = () => {} }: StorageOp
   const forgetAll = () => forget(CHANGES)
 
   const lost = Promise.withResolvers<Error>()
+  const wire = url ? new PostgresWire() : undefined
   const { dialect, write, compare, close } = url
     ? openPostgres({ ...database, url, readTimeout }, () => listenUrl === undefined && storage.hears())
     : openFile({
@@ -113,6 +117,7 @@ export async function openStorage({ data, database, warn = () => {} }: StorageOp
       return written
     },
     compare,
+    wire: wire && { publish: (message) => wire.publish(db, message), onMessage: wire.onMessage },
     onChange: (listener) => listeners.push(listener),
     lost: lost.promise,
     hears: () => listener?.hears() ?? true,
@@ -123,7 +128,8 @@ export async function openStorage({ data, database, warn = () => {} }: StorageOp
     },
   }
   const onChange = (announcement: string) => forget([announcement])
-  const hearing = { onChange, onMissed: forgetAll, onDeaf: () => warn(DEAF), pingMs }
+  const onMessage = (part: string) => wire?.hear(part)
+  const hearing = { onChange, onMessage, onMissed: forgetAll, onDeaf: () => warn(DEAF), pingMs }
   const listener = url ? listen({ url, listenUrl: listenUrl ?? url, ...hearing }) : undefined
   try {
     await (url ? migratePatiently(url) : migrate(db, engine))

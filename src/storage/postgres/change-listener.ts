@@ -4,6 +4,7 @@ import pg from 'pg'
 import { CONNECT_MS } from './postgres.ts'
 
 export const notifyChannel = 'moorage_changes'
+export const messageChannel = 'moorage_messages'
 
 const RECONNECT_MS = 500
 /** After the network falls silent, a change on another node may go unnoticed for at most twice this time. */
@@ -27,6 +28,8 @@ type ListenOptions = {
   /** The address at which this node listens: PostgreSQL itself. */
   listenUrl: string
   onChange: (announcement: string) => void
+  /** Called with what nodes send each other beside announcements. */
+  onMessage: (part: string) => void
   /** Called when the connection is lost and when it is back: announcements may have been missed. */
   onMissed: () => void
   /** Called when the connection works, but no announcement arrives on it. */
@@ -40,7 +43,7 @@ type ListenOptions = {
  * nothing ever arrives. A connection that does not answer its pings counts as lost.
  */
 export function listen(options: ListenOptions): ChangeListener {
-  const { url, listenUrl, onChange, onMissed, onDeaf, pingMs = PING_MS } = options
+  const { url, listenUrl, onChange, onMessage, onMissed, onDeaf, pingMs = PING_MS } = options
   let client: pg.Client | undefined
   let hearing = false
   let closed = false
@@ -53,8 +56,9 @@ export function listen(options: ListenOptions): ChangeListener {
     let pause = RECONNECT_MS
     const echo = Promise.withResolvers<'heard' | 'ended'>()
     const token = ECHO + randomUUID()
-    next.on('notification', ({ payload = '' }) => {
-      if (payload === token) echo.resolve('heard')
+    next.on('notification', ({ channel, payload = '' }) => {
+      if (channel === messageChannel) onMessage(payload)
+      else if (payload === token) echo.resolve('heard')
       else if (!payload.startsWith(ECHO)) onChange(payload)
     })
     next.on('error', () => {})
@@ -67,7 +71,7 @@ export function listen(options: ListenOptions): ChangeListener {
     })
     try {
       await next.connect()
-      await next.query(`listen ${notifyChannel}`)
+      await next.query(`listen ${notifyChannel}; listen ${messageChannel}`)
       await send(url, token)
       const answer = await Promise.race([echo.promise, delay(ECHO_MS, 'silence', { ref: false })])
       if (answer === 'silence') {

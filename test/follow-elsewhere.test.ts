@@ -1,0 +1,100 @@
+import assert from 'node:assert/strict'
+import { after, before, describe, test } from 'node:test'
+import { startLocalServer } from './support/local-server.ts'
+import { type Service, startService } from './support/service.ts'
+import { readEvents, type SseEvent } from './support/sse.ts'
+import { until } from './support/until.ts'
+
+const LONG = 'ö🚢 '.repeat(3_000)
+
+describe('following a run of another node', () => {
+  let here: Service
+  let there: Service
+  let model: Awaited<ReturnType<typeof startLocalServer>>
+  /** Sends a piece of the answer; without one the answer ends. */
+  let say: (text?: string) => void = () => {}
+
+  before(async () => {
+    model = await startLocalServer((_request, response) => {
+      response.writeHead(200, { 'content-type': 'text/event-stream' })
+      const send = (delta: object, finish_reason: string | null = null) =>
+        response.write(`data: ${JSON.stringify({ id: 'c', choices: [{ index: 0, delta, finish_reason }] })}\n\n`)
+      say = (text) => {
+        if (text !== undefined) return void send({ role: 'assistant', content: text })
+        send({}, 'stop')
+        response.end('data: [DONE]\n\n')
+      }
+    })
+    const settings = { MOORAGE_PROVIDERS: JSON.stringify([{ name: 'local', baseUrl: `${model.url}/v1` }]) }
+    here = await startService('postgres', settings)
+    there = await here.beside()
+    const { status, text } = await here.call('POST', '/v1/agents', { body: { name: 'teller', model: 'local/tiny' } })
+    assert.equal(status, 201, text)
+  })
+  after(async () => {
+    await there.stop()
+    await here.stop()
+    await model.close()
+  })
+
+  const begin = async () => {
+    say = () => {}
+    const unasked = say
+    const headers = { Prefer: 'respond-async' }
+    const { body } = await here.call('POST', '/v1/agents/teller/invoke', { body: { message: 'go' }, headers })
+    await until('the model is asked', async () => say !== unasked)
+    const runner = here.app.parts.live.find(body.data.request_id) ? here : there
+    return {
+      path: `/v1/agents/teller/invocations/${body.data.request_id}/stream`,
+      follower: runner === here ? there : here,
+    }
+  }
+  const open = ({ url, admin }: Service, path: string, headers: Record<string, string> = {}) =>
+    fetch(url + path, { headers: { Authorization: `Bearer ${admin}`, ...headers } })
+
+  test('hears each piece as it is said, also long ones, and the end', async () => {
+    const { path, follower } = await begin()
+    say('Once ')
+    const events: (SseEvent & { after: number })[] = []
+    let spoken = performance.now()
+    for await (const event of readEvents(await open(follower, path))) {
+      events.push({ ...event, after: performance.now() - spoken })
+      const heard = events.map(({ data }) => (data as { text?: string }).text ?? '').join('')
+      spoken = performance.now()
+      if (heard === 'Once ') say('upon ')
+      else if (heard === 'Once upon ') say(LONG)
+      else if (heard === `Once upon ${LONG}`) say()
+    }
+    assert.deepEqual(
+      events.map(({ event }) => event),
+      ['start', 'delta', 'delta', 'delta', 'done'],
+    )
+    const text = events.map(({ data }) => (data as { text?: string }).text ?? '').join('')
+    assert.equal(text, `Once upon ${LONG}`)
+    const [, , second] = events
+    assert.ok((second?.after ?? Infinity) < 1_000, `${second?.after} ms`)
+  })
+
+  test('goes on where a client was, and costs no query for each follower', async () => {
+    const { path, follower } = await begin()
+    say('Once ')
+    const responses = await Promise.all(
+      Array.from({ length: 20 }, () => open(follower, path, { 'Last-Event-ID': '1.5.0' })),
+    )
+    say('upon')
+    const reading = responses.map(async (response) => {
+      const told: unknown[] = []
+      for await (const { event, data } of readEvents(response)) {
+        told.push([event, (data as { text?: string }).text])
+        if (event === 'delta') say()
+      }
+      return told
+    })
+    for (const told of await Promise.all(reading)) {
+      assert.deepEqual(told, [
+        ['delta', 'upon'],
+        ['done', undefined],
+      ])
+    }
+  })
+})
