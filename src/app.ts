@@ -37,6 +37,7 @@ import { lockFolder } from './storage/sqlite/lock.ts'
 import { findSetting, writeOnce } from './storage/stored-settings.ts'
 import { WriteProbe } from './storage/write-probe.ts'
 import { countCalls } from './telemetry/count-calls.ts'
+import { openTracer } from './telemetry/open-tracer.ts'
 import { addProcessGauges } from './telemetry/process-gauges.ts'
 import { Telemetry } from './telemetry/telemetry.ts'
 import { Dispatcher } from './webhooks/delivery/deliver.ts'
@@ -83,6 +84,8 @@ export async function buildParts(
   const ring = keyring(masterKey)
   const newId = idSource()
   const telemetry = new Telemetry()
+  const tracer = await openTracer(config.otel)
+  opened.defer(() => tracer?.close())
   const memo = openMemo(storage, (change) => ({
     hits: telemetry.lookups.cell(change, 'hit'),
     misses: telemetry.lookups.cell(change, 'miss'),
@@ -139,6 +142,7 @@ export async function buildParts(
     audit,
     log,
     telemetry,
+    tracer,
     newId,
     now,
     stopping: stop.signal,

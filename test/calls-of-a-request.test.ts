@@ -54,6 +54,7 @@ function arrivedWith(key: string): Arrived {
     rate: undefined,
     cors: undefined,
     trace: { actor: null, agent_id: null },
+    span: undefined,
   }
 }
 

@@ -34,6 +34,13 @@ describe('configuration sources', () => {
       database: { poolSize: 10, readTimeout: 10_000 },
       redis: {},
       log: { level: 'info', format: 'auto', color: true },
+      otel: {
+        serviceName: 'moorage',
+        sampler: 'parentbased_always_on',
+        samplerArg: 1,
+        content: false,
+        disabled: false,
+      },
       limits: {
         defaultTier: 'free',
         tiers: {

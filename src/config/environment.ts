@@ -23,6 +23,14 @@ const PLAIN_NAMES: Readonly<Record<string, string>> = {
   DATABASE_URL: 'database.url',
   REDIS_URL: 'redis.url',
   LOG_LEVEL: 'log.level',
+  OTEL_EXPORTER_OTLP_ENDPOINT: 'otel.endpoint',
+  OTEL_EXPORTER_OTLP_HEADERS: 'otel.headers',
+  OTEL_SERVICE_NAME: 'otel.serviceName',
+  OTEL_RESOURCE_ATTRIBUTES: 'otel.resourceAttributes',
+  OTEL_TRACES_SAMPLER: 'otel.sampler',
+  OTEL_TRACES_SAMPLER_ARG: 'otel.samplerArg',
+  OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT: 'otel.content',
+  OTEL_SDK_DISABLED: 'otel.disabled',
 }
 
 const PROVIDER_NAMES = {

@@ -76,6 +76,44 @@ const Redis = z.strictObject({
     .describe('Redis that shares rate limits between nodes; without it each node counts alone'),
 })
 
+/** `a=1,b=2`, with values that may be percent-encoded. */
+const PAIRS = /^\s*[^=,\s]+=[^,]*(?:,\s*[^=,\s]+=[^,]*)*\s*$/
+
+const Otel = z.strictObject({
+  endpoint: z
+    .string()
+    .regex(/^https?:\/\/[^\s/]+/, 'must start with http:// or https://')
+    .optional()
+    .describe('OpenTelemetry collector (OTLP over HTTP) for traces and metrics; without it nothing is sent'),
+  headers: SecretText.regex(PAIRS, 'must be name=value pairs with commas between')
+    .optional()
+    .describe('Headers for the collector, as name=value pairs'),
+  serviceName: z.string().min(1).default('moorage').describe('Name of this service in traces'),
+  resourceAttributes: z
+    .string()
+    .regex(PAIRS, 'must be name=value pairs with commas between')
+    .optional()
+    .describe('What else traces say of this service, as name=value pairs'),
+  sampler: z
+    .enum([
+      'always_on',
+      'always_off',
+      'traceidratio',
+      'parentbased_always_on',
+      'parentbased_always_off',
+      'parentbased_traceidratio',
+    ])
+    .default('parentbased_always_on')
+    .describe('Which traces are sent'),
+  samplerArg: z
+    .union([z.number().min(0).max(1), z.string().regex(/^(?:0(?:\.\d+)?|1(?:\.0+)?)$/)], 'must be a number from 0 to 1')
+    .transform(Number)
+    .prefault(1)
+    .describe('Share of traces that a `traceidratio` sampler sends'),
+  content: z.boolean().default(false).describe('Whether traces show messages and answers'),
+  disabled: z.boolean().default(false).describe('Sends nothing although there is a collector'),
+})
+
 const Log = z.strictObject({
   level: z
     .enum(['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'])
@@ -203,6 +241,7 @@ export const ConfigSettings = z.strictObject({
   database: Database.prefault({}),
   redis: Redis.prefault({}),
   log: Log.prefault({}),
+  otel: Otel.prefault({}),
   limits: Limits.prefault({}),
   outgoing: Outgoing.prefault({}),
   webhooks: Webhooks.prefault({}),

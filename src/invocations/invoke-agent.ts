@@ -78,7 +78,10 @@ export const invokeAgent = operation({
       if (refusal) throw notAdmittedError(refusal, agent, definition)
       emit?.(startEvent(request_id))
       const started = { invocation, agent, definition, run, owner: node, stored: false, kept: NOTHING_KEPT }
-      const { invocation: done, entry } = await runInvocation({ ...started, streaming: emit !== undefined }, context)
+      const { invocation: done, entry } = await runInvocation(
+        { ...started, streaming: emit !== undefined, span: context.span },
+        context,
+      )
       if (wasStopped(done) && (await giveToQueue(run, context))) throw new StillRunning(STOPPED.message)
       const freed = freePlace(run, context)
       if (freed) await freed

@@ -17,6 +17,7 @@ import type { Write } from '../storage/journal/rows.ts'
 import { CANCELLED, type EndedInvocation, type Invocation, STOPPED, type WaitingInvocation } from './invocation.ts'
 import { type ReceiptStep, receiptSteps } from './steps/receipt-steps.ts'
 import { type Started, StoredRun } from './steps/stored-run.ts'
+import { beginRunSpan, endRunSpan } from './trace-run.ts'
 
 const MAX_EVENT_RESPONSE = 32 * 1024 // bytes
 
@@ -31,6 +32,7 @@ export async function runInvocation(started: Started, parts: Parts): Promise<Don
   const milestones = milestonesOf(kept.map(tellingOf))
   run.begin({ attempt, milestones, user_id: context.user_id, created_by })
   const stored = new StoredRun(started, parts)
+  const span = beginRunSpan(started, parts)
   const onWait = () => stored.storeSoon()
   const keep = (step: Step, position: number) => stored.keep(step, position)
 
@@ -52,6 +54,7 @@ export async function runInvocation(started: Started, parts: Parts): Promise<Don
       cancellation: run.cancellation,
       emit: streaming ? (event) => run.record(event) : undefined,
       onWait,
+      span,
       keeper: background || keyed ? { kept, mayWait: background, keep } : undefined,
     })
   } finally {
@@ -62,6 +65,7 @@ export async function runInvocation(started: Started, parts: Parts): Promise<Don
   const now = parts.now()
   const worked_ms = (started.invocation.duration_ms ?? 0) + Math.max(0, now - began_at)
   if (outcome.status === 'waiting') {
+    if (span) endRunSpan(span, message, outcome, undefined)
     const invocation = { ...started.invocation, status: 'waiting' as const, duration_ms: worked_ms }
     return { invocation, entry: stored.waiting(invocation, outcome.steps, outcome.until) }
   }
@@ -70,6 +74,7 @@ export async function runInvocation(started: Started, parts: Parts): Promise<Don
   parts.telemetry.tokens.add(outcome.usage.output_tokens, 'out')
   // If nobody cancelled the run, the stop of the service did.
   const error = outcome.status === 'cancelled' && !run.cancellation.cancelled ? STOPPED : errorOf(outcome)
+  if (span) endRunSpan(span, message, outcome, error?.code)
   const invocation = endedBy(started.invocation, outcome, { error, duration_ms: worked_ms, finished_at: now })
   const writes = await effects(invocation, agent, definition, outcome.logs, parts)
   return { invocation, entry: stored.ending(invocation, writes) }

@@ -1,5 +1,6 @@
 import type { Database } from '../storage/database.ts'
 import type { ShownAgents } from '../storage/queries/shown-agents.ts'
+import type { Span } from '../telemetry/tracing.ts'
 import type { Actor } from './actor.ts'
 import type { Parts } from './parts.ts'
 import type { ReplyChannel } from './reply-channel.ts'
@@ -18,6 +19,8 @@ export type Context = Parts &
      * while it ran.
      */
     repeatable: { readonly earlier: string | undefined } | undefined
+    /** The work on the request in its trace, if there is one. */
+    span: Span | undefined
     /** The agents whose data a list may show: those in the actor's scope whose own gates this request passes. */
     shownAgents(): Promise<ShownAgents>
   }

@@ -13,6 +13,7 @@ import type { Places } from '../storage/leases/places.ts'
 import type { Memo } from '../storage/memo.ts'
 import type { Storage } from '../storage/open-storage.ts'
 import type { Telemetry } from '../telemetry/telemetry.ts'
+import type { Tracer } from '../telemetry/tracing.ts'
 import type { AuditTrail } from './audit-trail.ts'
 import type { Recall } from './recall.ts'
 
@@ -40,6 +41,8 @@ export type Parts = {
   audit: AuditTrail
   log: Logger
   telemetry: Telemetry
+  /** Undefined unless the operator has named a collector. */
+  tracer: Tracer | undefined
   newId: NewId
   now(): number
   /** Aborted when the service begins to stop. Requests that only wait for something are then answered with 503. */

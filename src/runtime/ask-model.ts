@@ -1,8 +1,10 @@
-import { type ModelAnswer, PromptTooLong, type Round } from './models/model.ts'
+import type { Span } from '../telemetry/tracing.ts'
+import { type ModelAnswer, type ModelRequest, PromptTooLong, type Round } from './models/model.ts'
 import { AgentFailure, type RunInput, type Usage } from './outcome.ts'
 import { type FittedPrompt, fitPrompt } from './prompt/fit-prompt.ts'
 import { usable } from './prompt/model-windows.ts'
 import type { RunInProgress } from './run-in-progress.ts'
+import { beginChat, failureType } from './trace-steps.ts'
 
 const MAX_RESPONSE_CHARACTERS = 1024 * 1024
 
@@ -64,6 +66,36 @@ function ask(run: RunInProgress, input: RunInput, rounds: Round[]): ModelAnswer 
     left.usage.output_tokens += output_tokens
     left.usage.total_tokens += input_tokens + output_tokens
   }
-  const streaming = emit !== undefined
-  return model.answer({ input, rounds, tools: toolbox.definitions, deadline, say, spend, streaming, log })
+  const request = {
+    input,
+    rounds,
+    tools: toolbox.definitions,
+    deadline,
+    say,
+    spend,
+    streaming: emit !== undefined,
+    log,
+  }
+  const span = beginChat(run)
+  return span ? askTraced(run, request, span) : model.answer(request)
+}
+
+async function askTraced({ model, left }: RunInProgress, request: ModelRequest, span: Span): Promise<ModelAnswer> {
+  const before = { ...left.usage }
+  const tellUsage = () =>
+    span.set({
+      'gen_ai.usage.input_tokens': left.usage.input_tokens - before.input_tokens,
+      'gen_ai.usage.output_tokens': left.usage.output_tokens - before.output_tokens,
+    })
+  try {
+    const answer = await model.answer({ ...request, headers: { traceparent: span.traceparent } })
+    tellUsage()
+    span.set({ 'gen_ai.response.finish_reasons': [answer.calls.length > 0 ? 'tool_calls' : answer.finish] })
+    span.end()
+    return answer
+  } catch (error) {
+    tellUsage()
+    span.end(failureType(error))
+    throw error
+  }
 }

@@ -5,6 +5,7 @@ import { type RunInProgress, Stopped, Waits } from './run-in-progress.ts'
 import { type ModelStep, nextStep, type PendingCall, type Step, type ToolCallStep } from './steps.ts'
 import { shownCall } from './told-steps.ts'
 import { parseArguments } from './tools/arguments.ts'
+import { beginToolCall, failureType } from './trace-steps.ts'
 
 const MAX_CALLS_PER_STEP = 16
 /** How often one run may wait for a provider that is overloaded. */
@@ -123,10 +124,23 @@ async function callTool(run: RunInProgress, pending: PendingCall): Promise<void>
   emit?.({ type: 'tool_result', id, name, ...result })
 }
 
-function resultOf({ request_id, toolbox }: RunInProgress, pending: PendingCall): ToolResult | Promise<ToolResult> {
+async function resultOf(run: RunInProgress, pending: PendingCall): Promise<ToolResult> {
+  const { request_id, toolbox } = run
   const { call, index, number, isInDoubt } = pending
-  const { name } = shownCall(call)
+  const { id, name } = shownCall(call)
   if (index >= MAX_CALLS_PER_STEP) return { error: `At most ${MAX_CALLS_PER_STEP} tool calls at once` }
   if (isInDoubt && toolbox.retryOf(name) === 'never') return OUTCOME_UNKNOWN
-  return toolbox.call(name, parseArguments(call.arguments), `${request_id}-${number}`)
+  const span = beginToolCall(run, { id, name })
+  const headers = {
+    'Idempotency-Key': `${request_id}-${number}`,
+    ...(span && { traceparent: span.traceparent }),
+  }
+  try {
+    const result = await toolbox.call(name, parseArguments(call.arguments), headers)
+    span?.end('error' in result ? 'ToolError' : undefined)
+    return result
+  } catch (error) {
+    span?.end(failureType(error))
+    throw error
+  }
 }

@@ -1,3 +1,4 @@
+import type { Span } from '../telemetry/tracing.ts'
 import type { Deadline } from './deadline.ts'
 import type { Model } from './models/model.ts'
 import type { Log, LogEntry, RunEvent, RunInput, Usage } from './outcome.ts'
@@ -22,6 +23,8 @@ export type RunInProgress = {
   now: () => number
   /** Set if the run should survive its process. */
   keeper: StepKeeper | undefined
+  /** The run in its trace, if there is one. */
+  span: Span | undefined
   /** How many turns and memories were left out of the prompt, as last logged. */
   left_out: number
   left: Left

@@ -1,4 +1,5 @@
 import { storable } from '../lib/text/text.ts'
+import type { Span } from '../telemetry/tracing.ts'
 import { converse } from './conversation.ts'
 import { Cancellation, Deadline } from './deadline.ts'
 import { type Redact, redactor, type SecretSource, type Secrets, secretsOf } from './fill-secrets.ts'
@@ -36,6 +37,8 @@ export type RunRequest = RunInput & {
   attempt: number
   /** Stores the run's steps, so that it survives its process. The run goes on after the stored ones. */
   keeper?: StepKeeper | undefined
+  /** The run in its trace, if there is one. */
+  span?: Span | undefined
   cancellation: Cancellation
   emit?: ((event: RunEvent) => void) | undefined
   /** Called once, when the run first has to wait for something outside. */
@@ -67,7 +70,7 @@ export function createRuntime(options: RuntimeOptions): Runtime {
   let active = 0
 
   async function run(input: RunRequest): Promise<RunOutcome> {
-    const { request_id, attempt, cancellation, emit, keeper, onWait } = input
+    const { request_id, attempt, cancellation, emit, keeper, onWait, span } = input
     const timeout_ms = input.agent.limits.timeout_ms ?? defaultTimeoutMs
     const deadline = new Deadline([cancellation, closing], timeout_ms, onWait)
     const kept = keeper?.kept ?? []
@@ -101,7 +104,7 @@ export function createRuntime(options: RuntimeOptions): Runtime {
         })
         if (deadline.stopped) throw new Stopped()
       }
-      const tools = { toolbox, deadline, emit, log, logs, logged, now, keeper }
+      const tools = { toolbox, deadline, emit, log, logs, logged, now, keeper, span }
       await converse({ request_id, attempt, input, model, windows, ...tools, left_out: 0, left })
       return ended({ status: 'completed' })
     } catch (error) {

@@ -21,7 +21,7 @@ const MAY_REACH: Record<string, string[]> = {
   errors: [],
   shapes: ['lib'],
   security: ['lib'],
-  runtime: ['lib'],
+  runtime: ['telemetry', 'lib'],
   storage: ['lib'],
   telemetry: ['lib'],
   lib: [],
@@ -63,6 +63,7 @@ const DOORS: Record<string, RegExp> = {
   'ipaddr.js': /^security\//,
   undici: /^security\/outgoing\//,
   '@cfworker/json-schema': /^runtime\/tools\//,
+  '@opentelemetry/': /^telemetry\/open-telemetry\.ts$/,
   commander: /^cli\//,
   '@clack/prompts': /^cli\//,
 }

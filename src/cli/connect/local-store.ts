@@ -127,6 +127,7 @@ async function run(parts: Parts, { dialect, operation, readQuery }: Route, reque
     path,
     request_id,
     address: null,
+    span: undefined,
     closedAgents: async () => [],
   }
   return runOperation(parts, call, PLAIN_REPLY)

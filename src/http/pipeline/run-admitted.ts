@@ -39,6 +39,7 @@ export async function runAdmitted(
     path,
     request_id,
     address,
+    span: arrived.span,
     closedAgents: () => findClosed(arrived, edge),
   }
   const key = operation.idempotent ? readIdempotencyKey(arrived.message) : undefined

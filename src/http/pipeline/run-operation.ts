@@ -7,6 +7,7 @@ import type { ReplyChannel } from '../../operation/reply-channel.ts'
 import { Unwritten } from '../../operation/unwritten.ts'
 import { changes, isAudited, type Operation } from '../../operation.ts'
 import type { Database } from '../../storage/database.ts'
+import type { Span } from '../../telemetry/tracing.ts'
 import type { Dialect, Rendered } from '../dialects/dialect.ts'
 import type { Held } from './idempotency.ts'
 
@@ -25,6 +26,7 @@ export type Call = {
   agent_id: string | null
   path: string
   request_id: string
+  span: Span | undefined
   /** Null for the command line on the host. */
   address: string | null
   /** The agents whose own gates the request does not pass. */
@@ -59,13 +61,14 @@ export async function runOperation(parts: Parts, call: Call, channel: ReplyChann
 
 /** The fields of the channel are written out one by one: a second spread would be slower than everything else here. */
 export function contextOf(parts: Parts, call: Call, channel: ReplyChannel, db: Database, held?: Held): Context {
-  const { actor, request_id } = call
+  const { actor, request_id, span } = call
   return {
     ...parts,
     db,
     actor,
     request_id,
     repeatable: held,
+    span,
     shownAgents: async () => ({ only: actor.scope.agent_id, except: await call.closedAgents() }),
     mode: channel.mode,
     onHangUp: channel.onHangUp,

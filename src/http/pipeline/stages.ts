@@ -3,6 +3,7 @@ import type { Actor } from '../../operation/actor.ts'
 import type { Cors, Gate } from '../../security/gate.ts'
 import type { Decision } from '../../security/limits/rate-limiter.ts'
 import type { VerifyToken } from '../../security/tokens/token-verifier.ts'
+import type { Span } from '../../telemetry/tracing.ts'
 import type { Dialect, Route } from '../dialects/dialect.ts'
 
 /** What the pipeline needs to know of an agent before the operation runs. */
@@ -41,6 +42,8 @@ export type Arrived = {
   cors: Cors | undefined
   /** What the log and the audit trail say about the request, however far it came. */
   readonly trace: { actor: Actor | null; agent_id: string | null }
+  /** The work on the request in a trace, where the operator has named a collector. */
+  readonly span: Span | undefined
 }
 
 /** The second stage: who asks is known. */

@@ -1,6 +1,7 @@
 import type { IncomingMessage } from 'node:http'
 import { withValue } from '../../lib/with-value.ts'
 import { type IpList, ipList } from '../../security/ip-list.ts'
+import type { Span, Tracer } from '../../telemetry/tracing.ts'
 import type { Route } from '../dialects/dialect.ts'
 import { dialects } from '../dialects/dialects.ts'
 import type { Edge } from '../pipeline/edge.ts'
@@ -44,7 +45,7 @@ export function arrive(
   { path, query }: { path: string; query: string },
   found: { route: Route | undefined; params: PathParams },
 ): Arrived {
-  const { newId, now } = edge.parts
+  const { newId, now, tracer } = edge.parts
   const { route, params } = found
   const request_id = newId('req', now())
   const dialect = route?.dialect ?? dialects[0]
@@ -63,9 +64,16 @@ export function arrive(
     rate: undefined,
     cors: undefined,
     trace: { actor: null, agent_id: null },
+    span: tracer && beginRequest(tracer, message, route),
   }
   promiseHttps(arrived, edge.gate())
   return arrived
+}
+
+function beginRequest(tracer: Tracer, { method = '', headers }: IncomingMessage, route: Route | undefined): Span {
+  const name = route ? `${method} ${route.path}` : method
+  const attributes = { 'http.request.method': method, ...(route && { 'http.route': route.path }) }
+  return tracer.begin(name, 'server', attributes, headers['traceparent'] as string | undefined)
 }
 
 /**

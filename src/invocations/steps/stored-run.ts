@@ -7,6 +7,7 @@ import { type Step, StepNotKept } from '../../runtime/steps.ts'
 import { isPassing } from '../../storage/failures.ts'
 import type { JournalEntry } from '../../storage/journal/entry.ts'
 import { LEASE_MS, type Lease } from '../../storage/leases/lease.ts'
+import type { Span } from '../../telemetry/tracing.ts'
 import type { Invocation } from '../invocation.ts'
 import * as invocations from '../store.ts'
 import { stepWrite } from './step-store.ts'
@@ -28,6 +29,8 @@ export type Started = {
   kept: readonly Step[]
   /** Whether the answer is recorded for followers. */
   streaming: boolean
+  /** The request in its trace, if there is one. */
+  span?: Span | undefined
 }
 
 /** What the store knows about a run that goes on. Most runs are stored only when they end. */

@@ -28,6 +28,8 @@ export type ModelRequest = {
   /** Whether somebody reads the pieces as they come. */
   streaming: boolean
   log: Log
+  /** Headers for the provider, where the run belongs to a trace. */
+  headers?: Record<string, string>
 }
 
 /** The conversation goes in. Text comes out through `say`, and tool calls as the result. */

@@ -40,6 +40,7 @@ async function attempt(language: LanguageModel, request: ModelRequest, source: F
     const { stream } = await language.doStream({
       prompt,
       abortSignal: request.deadline.signal,
+      ...(request.headers && { headers: request.headers }),
       ...(request.tools.length > 0 ? { tools: request.tools.map(functionTool), toolChoice: { type: 'auto' } } : {}),
       ...(agent.temperature === null ? {} : { temperature: agent.temperature }),
       ...(agent.limits.max_output_tokens === null ? {} : { maxOutputTokens: agent.limits.max_output_tokens }),

@@ -1,21 +1,26 @@
 import { storable } from '../../lib/text/text.ts'
 import { fillHeaders, SecretRefused } from '../fill-secrets.ts'
 import { type HttpTool, PARAMETER } from '../spec.ts'
-import { CALL_KEY_HEADER, MAX_RESULT_BYTES, type RunTool, requestError, ToolError, type ToolWorld } from './tool.ts'
+import { type CallHeaders, MAX_RESULT_BYTES, type RunTool, requestError, ToolError, type ToolWorld } from './tool.ts'
 
 export function httpTool(tool: HttpTool, world: ToolWorld): RunTool {
   return {
     definition: { name: tool.name, description: tool.description, input_schema: tool.input_schema },
     retry: tool.retry ?? (tool.method === 'GET' ? 'safe' : 'never'),
-    call: (args, key) => callHttp(tool, args, key, world),
+    call: (args, headers) => callHttp(tool, args, headers, world),
   }
 }
 
-async function callHttp(tool: HttpTool, args: Record<string, unknown>, key: string, world: ToolWorld): Promise<string> {
+async function callHttp(
+  tool: HttpTool,
+  args: Record<string, unknown>,
+  own: CallHeaders,
+  world: ToolWorld,
+): Promise<string> {
   const { url, body } = requestOf(tool, args)
   const headers = headersOf(tool, url, body !== undefined, world)
   // A header of the tool's own wins.
-  if (!headers.has(CALL_KEY_HEADER)) headers.set(CALL_KEY_HEADER, key)
+  for (const [name, value] of Object.entries(own)) if (!headers.has(name)) headers.set(name, value)
   const timeout = AbortSignal.timeout(tool.timeout_ms)
   try {
     const response = await world.fetch(url, {

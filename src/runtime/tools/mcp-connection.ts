@@ -6,7 +6,7 @@ import type {
   Tool,
 } from '@modelcontextprotocol/client'
 import { boundedAnswer } from './bounded-answer.ts'
-import { CALL_KEY_HEADER, type Fetch } from './tool.ts'
+import type { CallHeaders, Fetch } from './tool.ts'
 
 const ANSWER_TIMEOUT_MS = 10_000
 const GOODBYE_TIMEOUT_MS = 2_000
@@ -20,8 +20,7 @@ export type McpAddress = {
   prior: PriorDiscovery | undefined
 }
 
-/** A tool call and its key. */
-export type McpCall = { tool: Tool; args: Record<string, unknown>; key: string }
+export type McpCall = { tool: Tool; args: Record<string, unknown>; headers: CallHeaders }
 
 /**
  * A connection to an MCP server over streamable HTTP. One run at a time uses it, and the run's signal ends every
@@ -93,12 +92,12 @@ export class McpConnection {
     return tools
   }
 
-  callTool({ tool, args, key }: McpCall, timeout: number): Promise<CallToolResult> {
+  callTool({ tool, args, headers }: McpCall, timeout: number): Promise<CallToolResult> {
     // The result goes to the model unchanged, so it is not checked against the server's own schema.
     const { outputSchema: _unchecked, ...toolDefinition } = tool
     const request = { name: tool.name, arguments: args }
-    const headers = { [CALL_KEY_HEADER]: key }
-    return this.#client.callTool(request, { signal: this.#wire.signal, timeout, toolDefinition, headers })
+    const options = { signal: this.#wire.signal, timeout, toolDefinition, headers: { ...headers } }
+    return this.#client.callTool(request, options)
   }
 
   /** Closes the session with the server. If the run was stopped, nothing more is sent. */

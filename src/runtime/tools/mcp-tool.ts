@@ -5,7 +5,7 @@ import type { McpTool, Retry } from '../spec.ts'
 import { schemaProblem } from './input-schema.ts'
 import type { McpCall } from './mcp-connection.ts'
 import type { McpServers, McpVisit } from './mcp-servers.ts'
-import { MAX_RESULT_BYTES, type RunTool, requestError, ToolError, type ToolWorld } from './tool.ts'
+import { type CallHeaders, MAX_RESULT_BYTES, type RunTool, requestError, ToolError, type ToolWorld } from './tool.ts'
 
 export type McpToolset = { tools: RunTool[]; close(): Promise<void> }
 
@@ -38,7 +38,8 @@ function toolsOf(listed: readonly Tool[], visit: McpVisit, server: McpTool, worl
     const description = world.redact(tool.description ?? '').slice(0, 4096)
     const definition = { name: tool.name, description, input_schema: tool.inputSchema }
     const retry = server.retry ?? annotatedRetry(tool)
-    const call = (args: Record<string, unknown>, key: string) => callTool(visit, server, { tool, args, key }, world)
+    const call = (args: Record<string, unknown>, headers: CallHeaders) =>
+      callTool(visit, server, { tool, args, headers }, world)
     return [{ definition, retry, call }]
   })
 }

@@ -24,15 +24,18 @@ export type ToolWorld = {
 export type RunTool = {
   definition: ToolDefinition
   retry: Retry
-  /** The result as text for the model. Throws ToolError for errors that the model should see. `key` names the call. */
-  call(args: Record<string, unknown>, key: string): Promise<string>
+  /** The result as text for the model. Throws ToolError for errors that the model should see. */
+  call(args: Record<string, unknown>, headers: CallHeaders): Promise<string>
 }
 
 /** A tool call that failed; the message is for the model, the receipt and the log. */
 export class ToolError extends Error {}
 
-/** Carries the key of a call: a server that gets the same key twice should do the work once. */
-export const CALL_KEY_HEADER = 'Idempotency-Key'
+/**
+ * Headers of every tool call: `Idempotency-Key` names the call, so that a server that gets it twice can do the work once;
+ * `traceparent` names the trace, if there is one.
+ */
+export type CallHeaders = Readonly<Record<string, string>>
 
 export const MAX_RESULT_BYTES = 256 * 1024
 

@@ -5,12 +5,11 @@ import type { ToolArguments } from './arguments.ts'
 import { httpTool } from './http-tool.ts'
 import type { McpServers } from './mcp-servers.ts'
 import { type McpToolset, openMcp } from './mcp-tool.ts'
-import { type RunTool, ToolError, type ToolWorld } from './tool.ts'
+import { type CallHeaders, type RunTool, ToolError, type ToolWorld } from './tool.ts'
 
 export type Toolbox = {
   definitions: readonly ToolDefinition[]
-  /** `key` is sent with the call, so that the other side can recognise a repeated one. */
-  call(name: string, args: ToolArguments, key: string): Promise<ToolResult>
+  call(name: string, args: ToolArguments, headers: CallHeaders): Promise<ToolResult>
   /** Whether a call whose outcome is unknown may be made again. */
   retryOf(name: string): Retry
   close(): Promise<void>
@@ -48,9 +47,9 @@ export async function openToolbox(tools: readonly Tool[], mcpServers: McpServers
   }
 
   let answered = 0
-  const call = async (name: string, args: ToolArguments, key: string): Promise<ToolResult> => {
+  const call = async (name: string, args: ToolArguments, headers: CallHeaders): Promise<ToolResult> => {
     if (answered > MAX_RUN_BYTES) return TOO_MUCH
-    const outcome = await callTool(byName.get(name), { name, args, key }, world)
+    const outcome = await callTool(byName.get(name), { name, args, headers }, world)
     if ('error' in outcome) return outcome
     answered += Buffer.byteLength(outcome.result)
     return answered > MAX_RUN_BYTES ? TOO_MUCH : outcome
@@ -94,7 +93,7 @@ function providerName(name: string): string {
 
 async function callTool(
   tool: RunTool | undefined,
-  { name, args, key }: { name: string; args: ToolArguments; key: string },
+  { name, args, headers }: { name: string; args: ToolArguments; headers: CallHeaders },
   world: ToolWorld,
 ): Promise<ToolResult> {
   if (!tool) return { error: `There is no tool ${name}` }
@@ -102,7 +101,7 @@ async function callTool(
   const problem = await world.argumentCheck.problemOf(args.value, tool.definition.input_schema)
   if (problem) return { error: `Invalid arguments: ${problem}` }
   try {
-    return { result: await tool.call(args.value, key) }
+    return { result: await tool.call(args.value, headers) }
   } catch (error) {
     if (error instanceof ToolError) return { error: world.redact(error.message) }
     throw error

@@ -1,0 +1,39 @@
+import type { Parts } from '../operation/parts.ts'
+import type { RunOutcome } from '../runtime/run-outcome.ts'
+import type { Span } from '../telemetry/tracing.ts'
+import type { Started } from './steps/stored-run.ts'
+
+/** The run in the trace of its request; a run in the background has a trace of its own. */
+export function beginRunSpan({ invocation, agent, definition, span }: Started, { tracer }: Parts): Span | undefined {
+  if (!tracer) return undefined
+  const name = `invoke_agent ${agent.name}`
+  const attributes = {
+    'gen_ai.operation.name': 'invoke_agent',
+    'gen_ai.provider.name': definition.model.slice(0, Math.max(0, definition.model.indexOf('/'))),
+    'gen_ai.request.model': definition.model.slice(definition.model.indexOf('/') + 1),
+    'gen_ai.agent.id': agent.id,
+    'gen_ai.agent.name': agent.name,
+    ...(invocation.context.session_id !== undefined && { 'gen_ai.conversation.id': invocation.context.session_id }),
+    'moorage.request_id': invocation.id,
+    'moorage.environment': invocation.environment,
+    ...(invocation.version !== null && { 'moorage.version': invocation.version }),
+  }
+  return span ? span.child(name, 'internal', attributes) : tracer.begin(name, 'internal', attributes, undefined)
+}
+
+/** `error` is the code of the receipt's error. */
+export function endRunSpan(span: Span, message: string, outcome: RunOutcome, error: string | undefined): void {
+  span.set({
+    'gen_ai.usage.input_tokens': outcome.usage.input_tokens,
+    'gen_ai.usage.output_tokens': outcome.usage.output_tokens,
+    ...(span.showsContent && {
+      'gen_ai.input.messages': said('user', message),
+      'gen_ai.output.messages': said('assistant', outcome.response),
+    }),
+  })
+  span.end(error)
+}
+
+function said(role: string, content: string): string {
+  return JSON.stringify([{ role, parts: [{ type: 'text', content }] }])
+}

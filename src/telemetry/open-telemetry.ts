@@ -1,0 +1,131 @@
+import type { Context, Histogram, Span as OtelSpan, Tracer as OtelTracer } from '@opentelemetry/api'
+import type { Attributes, Span, SpanKind, Tracer } from './tracing.ts'
+
+export type OpenTelemetryOptions = {
+  /** Of the collector; `/v1/traces` and `/v1/metrics` are added. */
+  endpoint: string
+  headers: Record<string, string>
+  resource: Record<string, string>
+  sampler: string
+  samplerArg: number
+  content: boolean
+}
+
+type Api = typeof import('@opentelemetry/api')
+
+type World = {
+  api: Api
+  tracer: OtelTracer
+  duration: Histogram
+  tokens: Histogram
+  content: boolean
+}
+
+/** Sends traces and metrics to a collector over OTLP. The packages are loaded here, and so only where somebody wants them. */
+export async function openTelemetryTracer(options: OpenTelemetryOptions): Promise<Tracer> {
+  const [api, trace, metrics, traceExport, metricExport, { resourceFromAttributes }] = await Promise.all([
+    import('@opentelemetry/api'),
+    import('@opentelemetry/sdk-trace'),
+    import('@opentelemetry/sdk-metrics'),
+    import('@opentelemetry/exporter-trace-otlp-http'),
+    import('@opentelemetry/exporter-metrics-otlp-http'),
+    import('@opentelemetry/resources'),
+  ])
+  const { headers } = options
+  const urlOf = (signal: string) => `${options.endpoint.replace(/\/$/, '')}/v1/${signal}`
+  const resource = resourceFromAttributes(options.resource)
+  const traces = new trace.TracerProvider({
+    resource,
+    sampler: samplerOf(trace, options),
+    spanProcessors: [
+      new trace.BatchSpanProcessor({
+        exporter: new traceExport.OTLPTraceExporter({ url: urlOf('traces'), headers }),
+        scheduledDelayMillis: 1_000,
+      }),
+    ],
+  })
+  const meters = new metrics.MeterProvider({
+    resource,
+    readers: [
+      new metrics.PeriodicExportingMetricReader({
+        exporter: new metricExport.OTLPMetricExporter({ url: urlOf('metrics'), headers }),
+        exportIntervalMillis: 15_000,
+      }),
+    ],
+  })
+  const meter = meters.getMeter('moorage')
+  const world: World = {
+    api,
+    tracer: traces.getTracer('moorage'),
+    duration: meter.createHistogram('gen_ai.client.operation.duration', { unit: 's' }),
+    tokens: meter.createHistogram('gen_ai.client.token.usage', { unit: '{token}' }),
+    content: options.content,
+  }
+  return {
+    begin: (name, kind, attributes, traceparent) =>
+      beginSpan(world, name, kind, attributes, contextOf(api, traceparent)),
+    async close() {
+      // A collector that is gone must not keep the service from stopping.
+      await Promise.allSettled([traces.shutdown(), meters.shutdown()])
+    },
+  }
+}
+
+function samplerOf(trace: typeof import('@opentelemetry/sdk-trace'), { sampler, samplerArg }: OpenTelemetryOptions) {
+  const root = sampler.endsWith('always_off')
+    ? new trace.AlwaysOffSampler()
+    : sampler.endsWith('traceidratio')
+      ? new trace.TraceIdRatioBasedSampler(samplerArg)
+      : new trace.AlwaysOnSampler()
+  return sampler.startsWith('parentbased_') ? new trace.ParentBasedSampler({ root }) : root
+}
+
+const TRACEPARENT = /^[\da-f]{2}-([\da-f]{32})-([\da-f]{16})-([\da-f]{2})(?:-.*)?$/
+
+function contextOf({ trace, ROOT_CONTEXT }: Api, traceparent: string | undefined): Context {
+  const [, traceId, spanId, flags] = TRACEPARENT.exec(traceparent ?? '') ?? []
+  if (!traceId || !spanId || !flags) return ROOT_CONTEXT
+  const parent = { traceId, spanId, traceFlags: Number.parseInt(flags, 16) & 1, isRemote: true }
+  return trace.isSpanContextValid(parent) ? trace.setSpanContext(ROOT_CONTEXT, parent) : ROOT_CONTEXT
+}
+
+function beginSpan(world: World, name: string, kind: SpanKind, attributes: Attributes, context: Context): Span {
+  const { api, tracer, content } = world
+  const kinds = { server: api.SpanKind.SERVER, client: api.SpanKind.CLIENT, internal: api.SpanKind.INTERNAL }
+  const span = tracer.startSpan(name, { kind: kinds[kind], attributes }, context)
+  const { traceId, spanId, traceFlags } = span.spanContext()
+  const started = performance.now()
+  const known = { ...attributes }
+  return {
+    traceparent: `00-${traceId}-${spanId}-${traceFlags.toString(16).padStart(2, '0')}`,
+    showsContent: content,
+    child: (childName, childKind, childAttributes) =>
+      beginSpan(world, childName, childKind, childAttributes, api.trace.setSpan(context, span)),
+    set(more) {
+      Object.assign(known, more)
+      span.setAttributes(more)
+    },
+    end(error) {
+      if (error !== undefined) fail(world, span, error)
+      if (known['gen_ai.operation.name'] === 'chat') measure(world, known, performance.now() - started, error)
+      span.end()
+    },
+  }
+}
+
+/** Success leaves the status unset, as the conventions ask. */
+function fail({ api }: World, span: OtelSpan, error: string): void {
+  span.setAttribute('error.type', error)
+  span.setStatus({ code: api.SpanStatusCode.ERROR })
+}
+
+const MEASURED_BY = ['gen_ai.operation.name', 'gen_ai.provider.name', 'gen_ai.request.model']
+
+function measure({ duration, tokens }: World, known: Attributes, ms: number, error: string | undefined): void {
+  const labels = Object.fromEntries(MEASURED_BY.map((name) => [name, known[name] ?? '']))
+  duration.record(ms / 1000, error === undefined ? labels : { ...labels, 'error.type': error })
+  for (const type of ['input', 'output']) {
+    const used = known[`gen_ai.usage.${type}_tokens`]
+    if (typeof used === 'number') tokens.record(used, { ...labels, 'gen_ai.token.type': type })
+  }
+}
