@@ -70,12 +70,14 @@ export class Scorer {
 
   #clear(size: number): void {
     if (this.sums.length < size) {
-      this.memories = new Int32Array(size)
-      this.sums = new Float64Array(size)
-      this.ways = new Uint8Array(size)
-      this.#frequencies = new Float64Array(size)
-      this.#touched = new Int32Array(size)
-      this.#cosines = new Float64Array(size)
+      // A scope grows with every message: larger arrays are not made each time.
+      const room = 2 * size
+      this.memories = new Int32Array(room)
+      this.sums = new Float64Array(room)
+      this.ways = new Uint8Array(room)
+      this.#frequencies = new Float64Array(room)
+      this.#touched = new Int32Array(room)
+      this.#cosines = new Float64Array(room)
     } else {
       for (let i = 0; i < this.found; i++) {
         const memory = this.memories[i] as number

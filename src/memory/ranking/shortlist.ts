@@ -61,10 +61,11 @@ export class Shortlist {
 
   #clear(size: number): void {
     if (this.#sums.length < size) {
-      this.#sums = new Float64Array(size)
-      this.#memories = new Int32Array(size)
-      this.#listed = new Int32Array(size)
-      this.marks = new Uint8Array(size)
+      const room = 2 * size
+      this.#sums = new Float64Array(room)
+      this.#memories = new Int32Array(room)
+      this.#listed = new Int32Array(room)
+      this.marks = new Uint8Array(room)
     } else {
       for (const memory of this.memories()) this.marks[memory] = 0
     }

@@ -23,6 +23,10 @@ const CANDIDATES = 500
 const SEARCH_VISITS = 100_000
 /** Fewer for recall, because the answer waits for it. */
 const RECALL_VISITS = 4_000
+const DAY_MS = 86_400_000
+
+type SearchOptions = Omit<BestOptions, 'similarity'> & { visits: number }
+type Ranking = ReturnType<typeof bestOf>
 
 /** Finds memories. The scopes in use are kept in memory; for larger scopes the index of the database is used. */
 export class WarmRecall implements Recall {
@@ -34,6 +38,8 @@ export class WarmRecall implements Recall {
   readonly #contents: Contents
   /** All searches of this thread share one scorer, which reuses its arrays. */
   readonly #scorer = new Scorer()
+  /** The last ranking. Postings only grow, so it is valid as long as they have the same size. */
+  #last: { postings: Postings; size: number; asked: string; ranking: Ranking } | undefined
 
   /** `room` is how many bytes the scopes in memory may take. */
   constructor(options: {
@@ -114,8 +120,9 @@ export class WarmRecall implements Recall {
     scope: MemoryScope,
     query: string,
     warm: Postings | undefined,
-    { visits, ...options }: Omit<BestOptions, 'similarity'> & { visits: number },
-  ): Promise<{ hits: Ranked[]; total: number }> {
+    { visits, ...options }: SearchOptions,
+  ): Promise<Ranking> {
+    if (warm && !this.#embedder) return this.#rank(query, warm, { visits, ...options })
     const question = questionOf(query, this.#now())
     const vector = await this.#embedder?.query(query)
     const { plan, postings } = warm
@@ -128,6 +135,19 @@ export class WarmRecall implements Recall {
     const scored = Array.from(scorer.memories.subarray(0, scorer.found), (memory) => postings.seqs[memory] as number)
     const similarity = await findSimilar(this.#storage, scope, { model: this.#embedder.model, vector }, scored)
     return bestOf(postings, scorer, { ...options, similarity })
+  }
+
+  /** Requests that ask the same at the same moment share the ranking. Times in a query are relative to the day. */
+  #rank(query: string, postings: Postings, { visits, ...options }: SearchOptions): Ranking {
+    const now = this.#now()
+    const asked = JSON.stringify([query, Math.floor(now / DAY_MS), visits, options])
+    const last = this.#last
+    if (last?.postings === postings && last.size === postings.size && last.asked === asked) return last.ranking
+    const question = questionOf(query, now)
+    this.#scorer.score(postings, planSearch(question, postings.statistics(question)), visits)
+    const ranking = bestOf(postings, this.#scorer, options)
+    this.#last = { postings, size: postings.size, asked, ranking }
+    return ranking
   }
 
   async #read(scope: MemoryScope, hits: Ranked[]): Promise<Found[]> {
