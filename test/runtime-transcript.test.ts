@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { LiveRuns } from '../src/runtime/live-runs.ts'
+import { LiveRuns } from '../src/runtime/following/live-runs.ts'
+import { eventId, readEventId, type StreamEvent, Transcript } from '../src/runtime/following/transcript.ts'
 import type { RunEvent } from '../src/runtime/outcome.ts'
-import { eventId, readEventId, type StreamEvent, Transcript } from '../src/runtime/transcript.ts'
 
 const delta = (text: string): RunEvent => ({ type: 'delta', text })
 const call: RunEvent = { type: 'tool_call', id: 'call_1', name: 'clock', arguments: {} }

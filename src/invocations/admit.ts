@@ -3,7 +3,7 @@ import type { Definition } from '../agents/definition.ts'
 import { ApiError } from '../errors.ts'
 import { withValue } from '../lib/with-value.ts'
 import type { Parts } from '../operation/parts.ts'
-import type { LiveRun } from '../runtime/live-runs.ts'
+import type { LiveRun } from '../runtime/following/live-runs.ts'
 import { BacklogFullError } from '../storage/journal/journal.ts'
 
 /** Why a run may not begin now. */

@@ -1,9 +1,9 @@
 import { z } from 'zod'
 import { DEFAULT_ENVIRONMENT, Environment } from '../deployments/deployment.ts'
 import { ApiError, type ErrorCode, STATUS_OF, unavailable } from '../errors.ts'
+import { eventId, type Position, type StreamEvent } from '../runtime/following/transcript.ts'
 import type { Step } from '../runtime/steps.ts'
 import { goesOn } from '../runtime/told-steps.ts'
-import { eventId, type Position, type StreamEvent } from '../runtime/transcript.ts'
 import { Label, Text, Time } from '../shapes.ts'
 import { type ReceiptStep, ReceiptStepShape, receiptSteps, TokenUsage, transcriptOf } from './steps/receipt-steps.ts'
 

@@ -1,7 +1,7 @@
 import * as agents from '../agents/store.ts'
 import { invalid } from '../errors.ts'
 import { operation } from '../operation.ts'
-import { type Position, readEventId } from '../runtime/transcript.ts'
+import { type Position, readEventId } from '../runtime/following/transcript.ts'
 import { followInvocation } from './follow-invocation.ts'
 import { InvocationParams, InvocationResult } from './invocation.ts'
 

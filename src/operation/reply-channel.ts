@@ -1,4 +1,4 @@
-import type { StreamEvent } from '../runtime/transcript.ts'
+import type { StreamEvent } from '../runtime/following/transcript.ts'
 
 /** How the client wants its answer. */
 export type Mode = 'reply' | 'stream' | 'background'

@@ -1,9 +1,9 @@
 import { storable } from '../lib/text/text.ts'
+import type { Position } from './following/transcript.ts'
 import type { ToolCall } from './models/model.ts'
 import type { RunEvent } from './outcome.ts'
 import type { Step } from './steps.ts'
 import { parseArguments } from './tools/arguments.ts'
-import type { Position } from './transcript.ts'
 
 /** A tool call as clients see it: with its parsed arguments, or with the text that the model wrote instead. */
 export function shownCall({ id, name, arguments: given }: ToolCall): { id: string; name: string; arguments: unknown } {

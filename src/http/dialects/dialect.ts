@@ -1,7 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import type { ApiError } from '../../errors.ts'
 import type { Operation } from '../../operation.ts'
-import type { StreamEvent } from '../../runtime/transcript.ts'
+import type { StreamEvent } from '../../runtime/following/transcript.ts'
 
 /** A reply as it goes to the client. */
 export type Rendered = {

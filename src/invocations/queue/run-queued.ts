@@ -1,7 +1,7 @@
 import type { Agent } from '../../agents/agent.ts'
 import type { Definition } from '../../agents/definition.ts'
 import type { Parts } from '../../operation/parts.ts'
-import type { LiveRun } from '../../runtime/live-runs.ts'
+import type { LiveRun } from '../../runtime/following/live-runs.ts'
 import type { Step } from '../../runtime/steps.ts'
 import { CANCELLED, endWith, withKept } from '../invocation.ts'
 import { effects, runInvocation } from '../run-invocation.ts'

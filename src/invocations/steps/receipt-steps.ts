@@ -1,8 +1,8 @@
 import { z } from 'zod'
+import { type Position, Transcript } from '../../runtime/following/transcript.ts'
 import type { ToolResult } from '../../runtime/outcome.ts'
 import type { Step, StepUsage } from '../../runtime/steps.ts'
 import { milestonesOf } from '../../runtime/told-steps.ts'
-import { type Position, Transcript } from '../../runtime/transcript.ts'
 import { Time } from '../../shapes.ts'
 
 export const TokenUsage = z.object({ input_tokens: z.int(), output_tokens: z.int(), total_tokens: z.int() })

@@ -1,5 +1,5 @@
 import type { ServerResponse } from 'node:http'
-import type { StreamEvent } from '../../../runtime/transcript.ts'
+import type { StreamEvent } from '../../../runtime/following/transcript.ts'
 import type { Dialect } from '../../dialects/dialect.ts'
 
 const PING_MS = 15_000

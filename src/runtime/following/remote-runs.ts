@@ -1,6 +1,6 @@
-import type { Logger } from '../lib/log.ts'
+import type { Logger } from '../../lib/log.ts'
+import type { RunEvent } from '../outcome.ts'
 import { LiveRun, type LiveRuns } from './live-runs.ts'
-import type { RunEvent } from './outcome.ts'
 import type { StreamEvent, Told } from './transcript.ts'
 
 /** Carries messages to every node, in the order in which one node sends them. Some may be lost. */

@@ -1,4 +1,4 @@
-import type { RunEvent } from './outcome.ts'
+import type { RunEvent } from '../outcome.ts'
 
 export type StreamEvent = { id: string; event: string; data: unknown }
 

@@ -1,5 +1,5 @@
-import { Cancellation } from './deadline.ts'
-import type { RunEvent } from './outcome.ts'
+import { Cancellation } from '../deadline.ts'
+import type { RunEvent } from '../outcome.ts'
 import { type Position, type StreamEvent, type Told, Transcript } from './transcript.ts'
 
 type Follower = { told: Told; emit: (event: StreamEvent) => void }
