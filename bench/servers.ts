@@ -9,7 +9,7 @@ export type Server = {
   started_ms: number
   cpuMicroseconds(): number
   residentMegabytes(): number
-  stop(): Promise<void>
+  stop(signal?: NodeJS.Signals): Promise<void>
 }
 
 const LOOK_MS = 2
@@ -59,8 +59,8 @@ export async function startServer(options: {
     started_ms: performance.now() - began,
     cpuMicroseconds: () => cpuMicroseconds(child),
     residentMegabytes: () => residentMegabytes(child),
-    async stop() {
-      child.kill('SIGKILL')
+    async stop(signal = 'SIGKILL') {
+      child.kill(signal)
       await exited
     },
   }

@@ -1,5 +1,4 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import { Redis } from 'ioredis'
 import { openAccess } from './access.ts'
 import { type OpenTrail, openTrail } from './audit/trail.ts'
 import { freeLeases, startBackground } from './background.ts'
@@ -179,7 +178,7 @@ export async function startApp(config: Config, overrides: Overrides = {}): Promi
     log.warn(`webhooks.${name} opens calls of tools too, which is deprecated: set outgoing.${name}`)
   }
   await freeLeases(parts)
-  const limiter = opened.adopt(openLimiter(config, now, log), (open) => open.close())
+  const limiter = opened.adopt(await openLimiter(config, now, log), (open) => open.close())
   const keys = keyVerifier(parts)
   opened.defer(() => keys.flush().catch((err) => log.warn({ err }, 'could not write when keys were last used')))
   const access = opened.adopt(openAccess(parts), (open) => open.close())
@@ -249,9 +248,11 @@ function keepHouse({ audit, log }: Parts & { audit: OpenTrail }, keys: KeyVerifi
   return () => clearInterval(timer)
 }
 
-function openLimiter({ redis }: Config, now: () => number, log: Logger): RateLimiter {
+async function openLimiter({ redis }: Config, now: () => number, log: Logger): Promise<RateLimiter> {
   const local = localLimiter(now)
   if (!redis.url) return local
+  // Only who has a Redis waits for its client to be loaded.
+  const { Redis } = await import('ioredis')
   const connection = new Redis(redis.url, {
     enableOfflineQueue: false,
     maxRetriesPerRequest: 0,

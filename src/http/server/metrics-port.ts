@@ -1,4 +1,3 @@
-import { createServer } from 'node:http'
 import { PROMETHEUS_TYPE, prometheusText } from '../../telemetry/prometheus-text.ts'
 import type { Telemetry } from '../../telemetry/telemetry.ts'
 
@@ -7,6 +6,7 @@ export async function openMetricsPort(
   telemetry: Telemetry,
   { host, port }: { host: string; port: number },
 ): Promise<{ port: number; close(): Promise<void> }> {
+  const { createServer } = process.getBuiltinModule('node:http')
   const server = createServer((request, response) => {
     if (request.method !== 'GET' || request.url !== '/metrics') {
       response.writeHead(404, { 'Content-Type': 'text/plain; charset=utf-8' }).end('Only GET /metrics is here\n')

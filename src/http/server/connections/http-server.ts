@@ -1,12 +1,15 @@
 import { once } from 'node:events'
-import { createServer, type Server as HttpServer, type RequestListener } from 'node:http'
-import { createServer as createTlsServer } from 'node:https'
+import type { Server as HttpServer, RequestListener } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import type { Config } from '../../../config.ts'
 import { HEADER_BYTES } from './broken-request.ts'
 import { tlsOptions } from './tls.ts'
 
 const KEEP_ALIVE_MS = 72_000
+
+// An import would read everything that these modules can do, and so load Node's web client, which takes long.
+const http = process.getBuiltinModule('node:http')
+const https = process.getBuiltinModule('node:https')
 
 /** Node's HTTP server, with TLS if it is configured, and with the limits that hold for every request. */
 export function createHttpServer({ requestTimeout, tls }: Config['server'], handle: RequestListener): HttpServer {
@@ -19,7 +22,9 @@ export function createHttpServer({ requestTimeout, tls }: Config['server'], hand
     // Node would answer in its own format; checkTransport answers in ours.
     requireHostHeader: false,
   }
-  const server = tls ? createTlsServer({ ...options, ...tlsOptions(tls) }, handle) : createServer(options, handle)
+  const server = tls
+    ? https.createServer({ ...options, ...tlsOptions(tls) }, handle)
+    : http.createServer(options, handle)
   // Node would drop headers beyond its limit; checkTransport counts them and refuses the request.
   server.maxHeadersCount = 0
   server.on('checkExpectation', handle)
