@@ -12,8 +12,8 @@ export type Comparison = {
 /** The cosine of a memory's vector, from -1 to 1. */
 export type Similar = { seq: number; similarity: number }
 
-/** The wanted results, and how many vectors were compared. */
-export type Comparing = { similar: Similar[]; compared: number }
+/** The wanted results, and the lowest seq of all that were compared. */
+export type Comparing = { similar: Similar[]; oldest: number }
 
 /** Compares the vectors that a select of `seq` and `vector` finds. The vectors stay in the thread that reads them. */
 export type Compare = (select: CompiledQuery, comparison: Comparison) => Promise<Comparing>
@@ -22,6 +22,7 @@ export type Compare = (select: CompiledQuery, comparison: Comparison) => Promise
 export class Compared {
   readonly #comparison: Comparison
   readonly #all: Similar[] = []
+  #oldest = Number.POSITIVE_INFINITY
 
   constructor(comparison: Comparison) {
     this.#comparison = comparison
@@ -30,6 +31,7 @@ export class Compared {
   /** `bytes` are 32-bit floats, little-endian, of unit length. */
   add(seq: number, bytes: Uint8Array): void {
     const { vector } = this.#comparison
+    if (seq < this.#oldest) this.#oldest = seq
     this.#all.push({ seq, similarity: bytes.byteLength === vector.byteLength ? dot(vector, floatsOf(bytes)) : 0 })
   }
 
@@ -38,7 +40,7 @@ export class Compared {
     const near = this.#all.toSorted((a, b) => b.similarity - a.similarity || b.seq - a.seq).slice(0, nearest)
     const [wanted, known] = [new Set(given), new Set(near.map(({ seq }) => seq))]
     const others = this.#all.filter(({ seq }) => wanted.has(seq) && !known.has(seq))
-    return { similar: [...near, ...others], compared: this.#all.length }
+    return { similar: [...near, ...others], oldest: this.#oldest }
   }
 }
 

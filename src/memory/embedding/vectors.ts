@@ -10,7 +10,7 @@ type QueryVector = { model: string; vector: Float32Array }
 
 const LIMITS = {
   /** How many of the scope's newest memories are compared with the query, one by one. */
-  newest: 20_000,
+  newest: 10_000,
   /** How many of these can be found although they share no word with the query. */
   nearest: 100,
 }
@@ -23,21 +23,28 @@ export async function findSimilar(
   given: number[],
   limits = LIMITS,
 ): Promise<Map<number, number>> {
-  const stored = db
-    .selectFrom('memory_vectors')
-    .innerJoin('memories', 'memories.seq', 'memory_vectors.memory_seq')
-    .select(['memories.seq', 'memory_vectors.vector'])
+  const inScope = db
+    .selectFrom('memories')
+    .select('memories.seq')
     .where(inMemoryScope(scope))
-    .where('memory_vectors.model', '=', model)
     .where('memories.superseded_by', 'is', null)
-  const newest = stored.orderBy('memories.seq', 'desc').limit(limits.newest).compile()
-  const { similar, compared } = await compare(newest, { vector, nearest: limits.nearest, given })
+  // Seqs first: SQLite would sort the rows with their vectors.
+  const vectorsOf = (memories: typeof inScope) =>
+    db
+      .selectFrom(memories.as('chosen'))
+      .crossJoin('memory_vectors')
+      .whereRef('memory_vectors.memory_seq', '=', 'chosen.seq')
+      .where('memory_vectors.model', '=', model)
+      .select(['chosen.seq', 'memory_vectors.vector'])
+      .compile()
+  const newest = vectorsOf(inScope.orderBy('memories.seq', 'desc').limit(limits.newest))
+  const { similar, oldest } = await compare(newest, { vector, nearest: limits.nearest, given })
   const cosines = new Map(similar.map(({ seq, similarity }) => [seq, similarity]))
-  const others = compared < limits.newest ? [] : given.filter((seq) => !cosines.has(seq))
-  if (others.length > 0) {
-    const older = stored.innerJoin(listed(db, others).as('given'), 'given.seq', 'memories.seq').compile()
-    const { similar: found } = await compare(older, { vector, nearest: 0, given: others })
-    for (const { seq, similarity } of found) cosines.set(seq, similarity)
+  const older = given.filter((seq) => seq < oldest)
+  if (older.length > 0) {
+    const wanted = inScope.where('memories.seq', 'in', db.selectFrom(listed(db, older).as('given')).select('given.seq'))
+    const found = await compare(vectorsOf(wanted), { vector, nearest: 0, given: older })
+    for (const { seq, similarity } of found.similar) cosines.set(seq, similarity)
   }
   return cosines
 }

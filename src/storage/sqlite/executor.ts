@@ -105,6 +105,11 @@ export class Executor {
 /** Compares row by row: the vectors of a large scope would fill the thread's memory. */
 function compareRows(statement: StatementSync, values: SQLInputValue[], comparison: Comparison): SqliteResult {
   const compared = new Compared(comparison)
-  for (const { seq, vector } of statement.iterate(...values)) compared.add(seq as number, vector as Uint8Array)
+  // Arrays cost half of what objects do.
+  statement.setReturnArrays(true)
+  for (const row of statement.iterate(...values)) {
+    const [seq, vector] = row as unknown as [number, Uint8Array]
+    compared.add(seq, vector)
+  }
   return { rows: [compared.result()], changes: 0 }
 }

@@ -8,7 +8,7 @@ import {
   SqliteIntrospector,
   SqliteQueryCompiler,
 } from 'kysely'
-import type { Compare } from '../comparison.ts'
+import type { Compare, Comparing } from '../comparison.ts'
 import { GroupCommit, type SqliteTransaction } from './group-commit.ts'
 import { ReaderPool } from './reader-pool.ts'
 import type { SqliteStatement } from './sqlite-messages.ts'
@@ -59,8 +59,8 @@ export function openSqlite({ path, silentMs = SILENT_MS, readTimeout, ...watcher
     transact: (statements) => group.transact(statements),
     async compare({ sql, parameters }, compare) {
       const values = parameters as SqliteStatement['values']
-      const { rows } = await readers.run<Awaited<ReturnType<Compare>>>({ sql, values, compare })
-      return rows[0] ?? { similar: [], compared: 0 }
+      const { rows } = await readers.run<Comparing>({ sql, values, compare })
+      return rows[0] as Comparing
     },
   }
 }
