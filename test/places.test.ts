@@ -85,7 +85,8 @@ describe('max_concurrency of an agent, on two nodes', () => {
     await until('all have run', async () => {
       const { body } = await first.call('GET', `/v1/agents/${agent}/invocations?status=completed`)
       return body.pagination.total === 12
-    })
+      // Twelve runs, two at a time.
+    }, 10_000)
     assert.deepEqual([calls, most], [12, 2])
   })
 

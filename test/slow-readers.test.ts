@@ -45,7 +45,8 @@ async function memoryUntilDropped(service: ChildService, sockets: Socket[]): Pro
     most = Math.max(most, memoryOf(service))
     await delay(100)
     return left.length < sockets.length / 10
-  })
+    // Hundreds of connections are filled first.
+  }, 15_000)
   return most
 }
 

@@ -2,7 +2,7 @@
 // that all are busy until the end.
 import { mkdirSync, readFileSync } from 'node:fs'
 import { join, relative } from 'node:path'
-import { test } from 'node:test'
+import { after, describe } from 'node:test'
 import { pathToFileURL } from 'node:url'
 import { watchFiles } from './time-limit.ts'
 
@@ -17,13 +17,20 @@ export async function takeFiles(folder: string, graceMs = GRACE_MS): Promise<voi
     if (!mark(join(folder, String(index)))) continue
     const name = relative(ROOT, file)
     watch.begin(name)
-    const started = performance.now()
-    await import(pathToFileURL(file).href)
-    // Tests run in the order in which they were made, so this one comes after those of the file.
-    await test(`${name} is done`, (t) => t.diagnostic(`${name} took ${Math.round(performance.now() - started)} ms`))
+    await runFile(name, pathToFileURL(file).href)
   }
   watch.end()
   failIfLeftOpen(graceMs)
+}
+
+/** The file in a `describe` of its own, so that its hooks are for its own tests. Resolves when the last of them is done. */
+function runFile(name: string, url: string): Promise<void> {
+  return new Promise((resolve) => {
+    describe(name, async () => {
+      after(() => resolve())
+      await import(url)
+    })
+  })
 }
 
 /** What a test leaves open would hold this process for ever. The timer itself does not. */
