@@ -74,11 +74,13 @@ export async function buildParts(
 ): Promise<{ parts: Parts & { audit: OpenTrail }; beginStop(): void; close(): Promise<void> }> {
   // If something fails, this closes in reverse what was opened before.
   await using opened = new AsyncDisposableStack()
-  const now = overrides.now ?? Date.now
+  const clock = overrides.now ?? Date.now
   const log = overrides.log ?? createLog(config.log)
   const storage = opened.adopt(await openStorage({ ...config, warn: (message) => log.warn(message) }), (store) =>
     store.close(),
   )
+  // All nodes go by one clock, the database's: leases mean the same on each of them.
+  const now = () => clock() + storage.skew()
   const masterKey = await checkedMasterKey(config, storage)
   const ring = keyring(masterKey)
   const newId = idSource()

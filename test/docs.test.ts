@@ -103,6 +103,7 @@ const DOCS = [
   'docs/quick-start.md',
   'docs/runtime.md',
   'docs/invocations.md',
+  'docs/runs.md',
   'docs/logs-and-metrics.md',
   'docs/memory.md',
   'docs/webhooks.md',

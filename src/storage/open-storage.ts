@@ -1,5 +1,5 @@
 import { join } from 'node:path'
-import { type Dialect, Kysely, PostgresDialect } from 'kysely'
+import { CompiledQuery, type Dialect, Kysely, PostgresDialect } from 'kysely'
 import type { Compare } from './comparison.ts'
 import {
   type Announcement,
@@ -13,6 +13,7 @@ import {
 import { type Batch, changesOf } from './journal/rows.ts'
 import { migrate } from './migrate.ts'
 import { listen } from './postgres/change-listener.ts'
+import { DatabaseClock } from './postgres/database-clock.ts'
 import { limitReads } from './postgres/limit-reads.ts'
 import { openPool, type PostgresOptions } from './postgres/postgres.ts'
 import { PostgresWire } from './postgres/postgres-wire.ts'
@@ -44,6 +45,8 @@ export type Storage = {
   onChange(listener: OnChange): void
   /** Carries messages between nodes. Undefined on SQLite, whose store has one service. */
   wire: { publish(message: string): Promise<void>; onMessage(listener: (message: string) => void): void } | undefined
+  /** What to add to this node's clock to have the database's, by which all nodes go. 0 on SQLite. */
+  skew(): number
   /** Whether changes made on other nodes arrive here. While they do not, nothing may be answered from memory. */
   hears(): boolean
   /** Resolves when the store is unusable and only a new process can help. */
@@ -68,13 +71,20 @@ export type StorageOptions = {
     pingMs?: number
   }
   warn?(message: string): void
+  /** This node's own clock. */
+  clock?(): number
 }
 
 const READ_TIMEOUT = 10_000
 const DEAF =
   'PostgreSQL does not tell this node what others change, so nothing is answered from memory: behind a pooler in transaction mode set database.listenUrl to PostgreSQL itself'
 
-export async function openStorage({ data, database, warn = () => {} }: StorageOptions): Promise<Storage> {
+export async function openStorage({
+  data,
+  database,
+  warn = () => {},
+  clock = Date.now,
+}: StorageOptions): Promise<Storage> {
   const { url, listenUrl, silentMs, pingMs, readTimeout = READ_TIMEOUT } = database
   const engine: Engine = url ? 'postgres' : 'sqlite'
   const listeners: OnChange[] = []
@@ -88,6 +98,7 @@ export async function openStorage({ data, database, warn = () => {} }: StorageOp
 
   const lost = Promise.withResolvers<Error>()
   const wire = url ? new PostgresWire() : undefined
+  const databaseClock = new DatabaseClock(clock)
   const { dialect, write, compare, close } = url
     ? openPostgres({ ...database, url, readTimeout }, () => listenUrl === undefined && storage.hears())
     : openFile({
@@ -119,6 +130,7 @@ export async function openStorage({ data, database, warn = () => {} }: StorageOp
     compare,
     wire: wire && { publish: (message) => wire.publish(db, message), onMessage: wire.onMessage },
     onChange: (listener) => listeners.push(listener),
+    skew: () => databaseClock.skew,
     lost: lost.promise,
     hears: () => listener?.hears() ?? true,
     async close() {
@@ -129,10 +141,11 @@ export async function openStorage({ data, database, warn = () => {} }: StorageOp
   }
   const onChange = (announcement: string) => forget([announcement])
   const onMessage = (part: string) => wire?.hear(part)
-  const hearing = { onChange, onMessage, onMissed: forgetAll, onDeaf: () => warn(DEAF), pingMs }
+  const hearing = { onChange, onMessage, onMissed: forgetAll, onDeaf: () => warn(DEAF), pingMs, clock: databaseClock }
   const listener = url ? listen({ url, listenUrl: listenUrl ?? url, ...hearing }) : undefined
   try {
     await (url ? migratePatiently(url) : migrate(db, engine))
+    if (url) await databaseClock.ask((text) => db.executeQuery<{ time: number }>(CompiledQuery.raw(text)))
   } catch (error) {
     await storage.close()
     throw error

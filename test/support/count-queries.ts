@@ -1,5 +1,6 @@
 import { Worker } from 'node:worker_threads'
 import pg from 'pg'
+import { TIME_QUERY } from '../../src/storage/postgres/database-clock.ts'
 import type { Engine } from './service.ts'
 
 /** Counts what this process asks the database while `work` goes on: statements to PostgreSQL, messages to SQLite's threads. */
@@ -16,7 +17,7 @@ export async function listQueries(engine: Engine, work: () => Promise<void>): Pr
   Reflect.set(target, method, function counted(this: unknown, ...args: unknown[]) {
     const [asked] = args
     // The connection that listens pings; that is not a query of anybody's.
-    if (asked !== 'select 1')
+    if (asked !== TIME_QUERY)
       queries.push(typeof asked === 'string' ? asked : String((asked as { text?: string }).text))
     return original.apply(this, args)
   })

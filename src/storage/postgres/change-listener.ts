@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { setTimeout as delay } from 'node:timers/promises'
 import pg from 'pg'
+import type { DatabaseClock } from './database-clock.ts'
 import { CONNECT_MS } from './postgres.ts'
 
 export const notifyChannel = 'moorage_changes'
@@ -30,6 +31,8 @@ type ListenOptions = {
   onChange: (announcement: string) => void
   /** Called with what nodes send each other beside announcements. */
   onMessage: (part: string) => void
+  /** Hears the database's time with each ping. */
+  clock: DatabaseClock
   /** Called when the connection is lost and when it is back: announcements may have been missed. */
   onMissed: () => void
   /** Called when the connection works, but no announcement arrives on it. */
@@ -43,7 +46,7 @@ type ListenOptions = {
  * nothing ever arrives. A connection that does not answer its pings counts as lost.
  */
 export function listen(options: ListenOptions): ChangeListener {
-  const { url, listenUrl, onChange, onMessage, onMissed, onDeaf, pingMs = PING_MS } = options
+  const { url, listenUrl, onChange, onMessage, onMissed, onDeaf, clock, pingMs = PING_MS } = options
   let client: pg.Client | undefined
   let hearing = false
   let closed = false
@@ -87,7 +90,7 @@ export function listen(options: ListenOptions): ChangeListener {
     }
   }
   const ping = async (current: pg.Client) => {
-    await current.query('select 1')
+    await clock.ask((text) => current.query(text))
     if (!closed) timer = setTimeout(() => ping(current).catch(() => hangUp(current)), pingMs)
   }
   const reconnect = () => {
