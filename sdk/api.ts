@@ -22,6 +22,8 @@ export type Pagination = {
   offset: number
   total: number
   has_more: boolean
+  /** A search that did not look at everything: the time of the last entry that it looked at. `total` counts what it found; go on from this time to find more */
+  searched_to?: string | undefined
 }
 
 export type InvocationResult = {

@@ -1,8 +1,11 @@
 import { sql } from 'kysely'
 import { type Database, engineOf } from '../storage/database.ts'
-import { type Page, type PageQuery, page } from '../storage/queries/page.ts'
+import { AUDIT_OF_ACTION, AUDIT_OF_ACTOR, AUDIT_OF_AGENT, AUDIT_OF_ALL } from '../storage/queries/counted-lists.ts'
+import { countParts } from '../storage/queries/counts.ts'
+import { leadOf, whereLed } from '../storage/queries/lead.ts'
+import { type Page, type PageQuery, pageOfList } from '../storage/queries/page.ts'
 import { isShown, type ShownAgents } from '../storage/queries/shown-agents.ts'
-import type { AuditEntry, Link } from './audit-entry.ts'
+import { type AuditEntry, AuditOutcome, type Link } from './audit-entry.ts'
 
 /** A stored entry. `seq` and the hashes are null until it is linked into the chain. */
 export type StoredAuditEntry = AuditEntry & { seq: number | null; prev_hash: string | null; hash: string | null }
@@ -51,20 +54,46 @@ export async function insert(db: Database, entry: AuditEntry): Promise<void> {
   await db.insertInto('audit_log').values(toRow(entry)).execute()
 }
 
+const LEADS = [
+  { column: 'agent_id', list: AUDIT_OF_AGENT },
+  { column: 'actor', list: AUDIT_OF_ACTOR },
+  { column: 'action', list: AUDIT_OF_ACTION },
+] as const
+
 export async function list(db: Database, query: PageQuery, filter: AuditFilter): Promise<Page<StoredAuditEntry>> {
-  const { shown, action, actor, agent_id, outcome, since, until } = filter
-  let select = db
-    .selectFrom('audit_log')
-    .select(LINKED_COLUMNS)
-    .where(isShown(db, sql.ref('agent_id'), shown))
-  if (agent_id !== undefined) select = select.where('agent_id', '=', agent_id)
-  if (action !== undefined) select = select.where('action', '=', action)
-  if (actor !== undefined) select = select.where('actor', '=', actor)
-  if (outcome !== undefined) select = select.where('outcome', '=', outcome)
-  if (since !== undefined) select = select.where('created_at', '>=', since)
-  if (until !== undefined) select = select.where('created_at', '<', until)
-  const { items, total } = await page(db, select, query)
-  return { items: items.map(fromRow), total }
+  const { shown, outcome, since, until, ...fields } = filter
+  const agent_id = shown.only ?? fields.agent_id
+  if (agent_id !== undefined && !isShownAgent(agent_id, shown, fields.agent_id)) return { items: [], total: 0 }
+  const led = leadOf(LEADS, { ...fields, agent_id })
+  const hidden = agent_id === undefined ? shown.except : []
+  const select = whereLed(db.selectFrom('audit_log').select(LINKED_COLUMNS), led).where(
+    isShown(db, sql.ref('agent_id'), { only: null, except: hidden }),
+  )
+  const parts = outcome === undefined ? AuditOutcome.options : [outcome]
+  const wanted = {
+    list: led.lead?.list ?? AUDIT_OF_ALL,
+    owner: led.lead ? [led.lead.value] : [],
+    parts,
+  }
+  const range = { from: since, to: until }
+  const isFiltered = led.others.length > 0 || hidden.length > 0
+  const total =
+    isFiltered && !led.lead && since === undefined && until === undefined ? countShown(db, hidden, parts) : undefined
+  const { items, total: all } = await pageOfList(db, select, query, wanted, { range, isFiltered, total })
+  return { items: items.map(fromRow), total: all }
+}
+
+function isShownAgent(agent_id: string, { except }: ShownAgents, wanted = agent_id): boolean {
+  return agent_id === wanted && !except.includes(agent_id)
+}
+
+/** All entries without those of some agents. */
+async function countShown(db: Database, hidden: readonly string[], parts: readonly string[]): Promise<number> {
+  const counts = await Promise.all([
+    countParts(db, { list: AUDIT_OF_ALL, owner: [], parts }),
+    ...hidden.map(async (id) => -(await countParts(db, { list: AUDIT_OF_AGENT, owner: [id], parts }))),
+  ])
+  return counts.reduce((sum, count) => sum + count, 0)
 }
 
 /** The oldest entries that are not in the chain yet. */

@@ -1,50 +1,36 @@
-import { type RawBuilder, type SqlBool, sql } from 'kysely'
+import { type SqlBool, sql } from 'kysely'
 import type { Database } from '../storage/database.ts'
-import type { Invocation } from './invocation.ts'
+import { INVOCATIONS_OF_USER } from '../storage/queries/counted-lists.ts'
+import { keysOfParts } from '../storage/queries/page.ts'
+import { type Invocation, InvocationStatus } from './invocation.ts'
 import { withoutWords } from './steps/receipt-steps.ts'
 import { fromRow } from './store.ts'
 
-/** How many rows of the agent are searched at once. */
-const WINDOW = 1_000
+const AT_ONCE = 500
 
 type InvocationCursor = { created_at: number; id: string }
 
-export type UserWindow = { last: InvocationCursor | undefined; invocations: Invocation[] }
-
-/**
- * Searches the agent's next invocations after a cursor. Returns the last one's cursor, and the invocations of the user.
- * There is no index of users, because it would slow down every invocation. A search is needed only when a user's data
- * is shown or erased.
- */
+/** The next invocations of a user with an agent, after one that is known. */
 export async function listOfUser(
   db: Database,
   { agent_seq, user_id }: { agent_seq: number; user_id: string },
   after: InvocationCursor = { created_at: 0, id: '' },
-): Promise<UserWindow> {
-  const later = sql<SqlBool>`(created_at, id) > (${after.created_at}, ${after.id})`
-  const places = await db
+): Promise<Invocation[]> {
+  const select = db
     .selectFrom('invocations')
-    .select(['created_at', 'id'])
     .where('agent_seq', '=', agent_seq)
-    .where(later)
-    .orderBy('created_at')
-    .orderBy('id')
-    .limit(WINDOW)
-    .execute()
-  const last = places.at(-1)
-  if (!last) return { last, invocations: [] }
-  const through: RawBuilder<SqlBool> = sql`(created_at, id) <= (${last.created_at}, ${last.id})`
-  const rows = await db
-    .selectFrom('invocations')
-    .selectAll()
-    .where('agent_seq', '=', agent_seq)
-    .where(later)
-    .where(through)
     .where('user_id', '=', user_id)
-    .orderBy('created_at')
-    .orderBy('id')
+    .where(sql<SqlBool>`(created_at, id) > (${after.created_at}, ${after.id})`)
+  const wanted = { list: INVOCATIONS_OF_USER, parts: InvocationStatus.options }
+  const keys = keysOfParts(select, wanted, 'asc').limit(AT_ONCE)
+  const rows = await db
+    .selectFrom(keys.as('next'))
+    .innerJoin('invocations', 'invocations.id', 'next.id')
+    .selectAll('invocations')
+    .orderBy('next.time')
+    .orderBy('next.id')
     .execute()
-  return { last, invocations: rows.map(fromRow) }
+  return rows.map(fromRow)
 }
 
 /** Those of the requests that belong to the user and to one of the agents. */

@@ -4,10 +4,18 @@ import { firstIdAt } from '../lib/id.ts'
 import { announce, type Database } from '../storage/database.ts'
 import type { BulkTable, EndedTable, Ending, Write } from '../storage/journal/rows.ts'
 import { hasLapsed, type Lease, type Leased } from '../storage/leases/lease.ts'
+import { countInserted } from '../storage/queries/count-changes.ts'
+import {
+  INVOCATIONS_OF_AGENT,
+  INVOCATIONS_OF_SESSION,
+  INVOCATIONS_OF_STARTER,
+  INVOCATIONS_OF_USER,
+} from '../storage/queries/counted-lists.ts'
+import { leadOf, whereLed } from '../storage/queries/lead.ts'
 import { missingAgents } from '../storage/queries/missing-agents.ts'
-import { type Page, type PageQuery, page } from '../storage/queries/page.ts'
+import { type Page, type PageQuery, pageOfList } from '../storage/queries/page.ts'
 import type { Tables } from '../storage/tables.ts'
-import { type Invocation, UNFINISHED_STATUSES } from './invocation.ts'
+import { type Invocation, InvocationStatus, UNFINISHED_STATUSES } from './invocation.ts'
 import { readReceiptSteps } from './steps/receipt-steps.ts'
 import { removeKept } from './steps/step-store.ts'
 
@@ -44,7 +52,14 @@ const END = [
 const LEASE = ['owner', 'lease_until', 'cancel_requested_at'] as const
 const COLUMNS = [...BEGINNING, ...END] as const
 
-const RUNS: BulkTable = { table: 'invocations', columns: COLUMNS }
+const RUNS: BulkTable = {
+  table: 'invocations',
+  columns: COLUMNS,
+  count: countInserted(
+    [INVOCATIONS_OF_AGENT, INVOCATIONS_OF_USER, INVOCATIONS_OF_SESSION, INVOCATIONS_OF_STARTER],
+    COLUMNS,
+  ),
+}
 
 /** The same for invocations that are stored before they end. */
 const UNFINISHED: BulkTable = { ...RUNS, columns: [...COLUMNS, 'owner', 'lease_until', 'keyed', 'wake_at'] }
@@ -181,18 +196,27 @@ export async function listEnded(db: Database, ids: readonly string[]): Promise<s
 
 type Filter = { [column in 'status' | 'user_id' | 'session_id' | 'created_by']?: string | undefined }
 
+/** In the order in which fewest pass: a session has fewer invocations than a user, and a user than a starter. */
+const LEADS = [
+  { column: 'session_id', list: INVOCATIONS_OF_SESSION },
+  { column: 'user_id', list: INVOCATIONS_OF_USER },
+  { column: 'created_by', list: INVOCATIONS_OF_STARTER },
+] as const
+
 export async function list(
   db: Database,
   agent_seq: number,
   query: PageQuery,
-  filter: Filter,
+  { status, ...filter }: Filter,
 ): Promise<Page<Invocation>> {
-  let select = db.selectFrom('invocations').selectAll().where('agent_seq', '=', agent_seq)
-  for (const column of ['status', 'user_id', 'session_id', 'created_by'] as const) {
-    const value = filter[column]
-    if (value !== undefined) select = select.where(column, '=', value)
+  const led = leadOf(LEADS, filter)
+  const select = whereLed(db.selectFrom('invocations').selectAll().where('agent_seq', '=', agent_seq), led)
+  const wanted = {
+    list: led.lead?.list ?? INVOCATIONS_OF_AGENT,
+    owner: led.lead ? [agent_seq, led.lead.value] : [agent_seq],
+    parts: status === undefined ? InvocationStatus.options : [status],
   }
-  const { items, total } = await page(db, select, query)
+  const { items, total } = await pageOfList(db, select, query, wanted, { isFiltered: led.others.length > 0 })
   return { items: items.map(fromRow), total }
 }
 

@@ -1,15 +1,16 @@
 import { AgentParams } from '../agents/agent.ts'
 import * as agents from '../agents/store.ts'
 import { operation } from '../operation.ts'
+import { find } from './find-logs.ts'
 import { LogEntryReply, LogsQuery } from './log-entry.ts'
-import * as logs from './store.ts'
 
 export const getLogs = operation({
   id: 'getLogs',
   method: 'GET',
   path: '/v1/agents/{agent_id}/logs',
   summary: "Get an agent's log entries",
-  description: 'What the runtime and the tools reported, newest first. Secrets are redacted before an entry is stored.',
+  description:
+    'What the runtime and the tools reported, newest first. Secrets are redacted before an entry is stored. A `search` looks through the first 10,000 entries that pass the other filters; when there are more, `pagination.searched_to` says how far it came: go on with that time as `end_time`.',
   permission: 'read',
   params: AgentParams,
   query: LogsQuery,
@@ -17,6 +18,6 @@ export const getLogs = operation({
 
   async run({ params, query }, { db }) {
     const { seq } = await agents.get(db, params.agent_id)
-    return logs.list(db, seq, query)
+    return find(db, seq, query)
   },
 })

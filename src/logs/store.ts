@@ -1,18 +1,15 @@
-import { sql } from 'kysely'
 import { redact, redactDeep } from '../lib/text/redact.ts'
 import { storable } from '../lib/text/text.ts'
 import type { LogEntry } from '../runtime/outcome.ts'
 import type { Database } from '../storage/database.ts'
 import type { BulkTable, Write } from '../storage/journal/rows.ts'
-import { contains } from '../storage/queries/contains.ts'
+import { countInserted } from '../storage/queries/count-changes.ts'
+import { LOGS_OF_AGENT } from '../storage/queries/counted-lists.ts'
 import { missingAgents } from '../storage/queries/missing-agents.ts'
-import { type Page, page } from '../storage/queries/page.ts'
-import { LEVELS, type LogsQuery, type StoredLogEntry } from './log-entry.ts'
+import { LEVELS, type StoredLogEntry } from './log-entry.ts'
 
-const LOGS: BulkTable = {
-  table: 'logs',
-  columns: ['agent_seq', 'timestamp', 'level', 'request_id', 'message', 'metadata'],
-}
+const COLUMNS = ['agent_seq', 'timestamp', 'level', 'request_id', 'message', 'metadata'] as const
+const LOGS: BulkTable = { table: 'logs', columns: COLUMNS, count: countInserted([LOGS_OF_AGENT], COLUMNS) }
 const MESSAGE_CHARACTERS = 10_000
 const METADATA_CHARACTERS = 20_000
 
@@ -41,30 +38,6 @@ function shortText(text: string): string {
 function shortJson(metadata: unknown): string {
   const json = JSON.stringify(metadata)
   return json.length > METADATA_CHARACTERS ? JSON.stringify({ left_out: `${json.length} characters` }) : json
-}
-
-/** Newest first by default. Entries of the same millisecond keep the order in which they were written. */
-export async function list(db: Database, agent_seq: number, query: LogsQuery): Promise<Page<StoredLogEntry>> {
-  const { level, start_time, end_time, request_id, search } = query
-  let select = db
-    .selectFrom('logs')
-    .select(['timestamp', 'level', 'request_id', 'message', 'metadata'])
-    .where('agent_seq', '=', agent_seq)
-  if (level) {
-    const levels = level.map((name) => LEVELS.indexOf(name))
-    select = select.where('level', 'in', levels)
-  }
-  if (start_time !== undefined) select = select.where('timestamp', '>=', start_time)
-  if (end_time !== undefined) select = select.where('timestamp', '<', end_time)
-  if (request_id !== undefined) select = select.where('request_id', '=', request_id)
-  if (search !== undefined) {
-    const inMetadata = JSON.stringify(search).slice(1, -1)
-    select = select.where((entry) =>
-      entry.or([contains(db, sql.ref('message'), search), contains(db, sql.ref('metadata'), inMetadata)]),
-    )
-  }
-  const { items, total } = await page(db, select, query)
-  return { items: items.map(fromRow), total }
 }
 
 /** Removes at most `limit` entries that are older. Returns how many. */
@@ -120,9 +93,9 @@ export async function removeOfMissingAgents(db: Database, limit: number): Promis
   return Number(numDeletedRows)
 }
 
-type LogRow = { timestamp: number; level: number; request_id: string; message: string; metadata: string }
+export type LogRow = { timestamp: number; level: number; request_id: string; message: string; metadata: string }
 
-function fromRow({ timestamp, level, request_id, message, metadata }: LogRow): StoredLogEntry {
+export function fromRow({ timestamp, level, request_id, message, metadata }: LogRow): StoredLogEntry {
   return {
     timestamp,
     level: LEVELS[level] as StoredLogEntry['level'],

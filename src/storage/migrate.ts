@@ -12,6 +12,7 @@ import { memoryScopes } from './migrations/0011-memory-scopes.ts'
 import { attempts } from './migrations/0012-attempts.ts'
 import { memoriesOneByOne } from './migrations/0013-memories-one-by-one.ts'
 import { vectorsAsBytes } from './migrations/0015-vectors-as-bytes.ts'
+import { flatLists } from './migrations/0016-flat-lists.ts'
 import { places } from './migrations/0017-places.ts'
 import { steps } from './migrations/0018-steps.ts'
 import type { Migration } from './migrations/migration.ts'
@@ -32,6 +33,7 @@ const MIGRATIONS: Migration[] = [
   vectorsAsBytes,
   places,
   steps,
+  flatLists,
 ]
 
 const LOCK = 7_766_837

@@ -16,7 +16,7 @@ import type {
   KeysTable,
   SecretsTable,
 } from './tables/security-tables.ts'
-import type { ClaimsTable, JobsTable, PlacesTable, SettingsTable } from './tables/service-tables.ts'
+import type { ClaimsTable, JobsTable, ListCountsTable, PlacesTable, SettingsTable } from './tables/service-tables.ts'
 import type { DeliveriesTable, EventsTable, ListenersTable, WebhooksTable } from './tables/webhook-tables.ts'
 
 /**
@@ -48,4 +48,5 @@ export type Tables = {
   audit_chain: AuditChainTable
   secrets: SecretsTable
   listeners: ListenersTable
+  list_counts: ListCountsTable
 }

@@ -5,7 +5,6 @@ import { eraseTexts, listOfUser } from '../invocations/invocations-of-user.ts'
 import * as logs from '../logs/store.ts'
 import * as memories from '../memory/store.ts'
 import { operation } from '../operation.ts'
-import type { Database } from '../storage/database.ts'
 import type { Storage } from '../storage/open-storage.ts'
 import { eraseFromEvents } from '../webhooks/delivery/deliveries-of-user.ts'
 import { eraseReplies } from './erase-replies.ts'
@@ -73,20 +72,16 @@ async function eraseInvocations({ db, transaction }: Pick<Storage, 'db' | 'trans
   const erased = { invocations: 0, logs: 0, unfinished: 0 }
   let place: Parameters<typeof listOfUser>[2]
   for (;;) {
-    const { last, invocations } = await listOfUser(db, whose, place)
+    const invocations = await listOfUser(db, whose, place)
     const ended = invocations.filter(isFinal)
     erased.unfinished += invocations.length - ended.length
-    for (let i = 0; i < ended.length; i += BATCH_SIZE) {
-      const batch = ended.slice(i, i + BATCH_SIZE)
-      const erase = async (held: Database) => {
-        const requests = batch.map(({ id }) => id)
-        erased.logs += await logs.removeOfRequests(held, whose.agent_seq, requests)
-        await eraseTexts(held, batch)
-      }
-      await transaction(erase)
-      erased.invocations += batch.length
-    }
-    if (!last) return erased
-    place = last
+    await transaction(async (held) => {
+      const requests = ended.map(({ id }) => id)
+      erased.logs += await logs.removeOfRequests(held, whose.agent_seq, requests)
+      await eraseTexts(held, ended)
+    })
+    erased.invocations += ended.length
+    place = invocations.at(-1)
+    if (!place) return erased
   }
 }

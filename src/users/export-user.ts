@@ -41,14 +41,14 @@ async function* linesOf(db: Database, shown: agents.ShownAgent[], user_id: strin
     }
     let place: Parameters<typeof listOfUser>[2]
     for (;;) {
-      const { last, invocations } = await listOfUser(db, { agent_seq, user_id }, place)
+      const invocations = await listOfUser(db, { agent_seq, user_id }, place)
       for (const invocation of invocations) {
         yield { type: 'invocation', ...presentInvocation(invocation, agent_id) }
       }
       const requests = invocations.map(({ id }) => id)
       for (const entry of await logs.listOfRequests(db, agent_seq, requests)) yield { type: 'log', agent_id, ...entry }
-      if (!last) break
-      place = last
+      place = invocations.at(-1)
+      if (!place) break
     }
   }
 }

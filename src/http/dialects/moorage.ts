@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import type { ApiError } from '../../errors.ts'
+import { formatTime } from '../../lib/time.ts'
 import { Accepted } from '../../operation/reply-channel.ts'
 import type { Operation } from '../../operation.ts'
 import type { StreamEvent } from '../../runtime/following/transcript.ts'
@@ -53,10 +54,9 @@ function render(operation: Operation, result: unknown, { path, paging }: { path:
   }
   const status = operation.success ?? 200
   if (operation.list) {
-    const { items, total } = result as Page<unknown>
-    const { limit, offset } = paging as PageQuery
+    const { items } = result as Page<unknown>
     const data = items.map((item) => operation.list.parse(item))
-    const pagination = { limit, offset, total, has_more: offset + items.length < total }
+    const pagination = paginationOf(result as Page<unknown>, paging as PageQuery)
     return { status, headers: {}, body: JSON.stringify({ data, pagination }) }
   }
   if (operation.lines) {
@@ -70,6 +70,14 @@ function render(operation: Operation, result: unknown, { path, paging }: { path:
     headers: id ? { Location: `${path}/${id}` } : {},
     body: JSON.stringify({ success: true, data }),
   }
+}
+
+function paginationOf({ items, total, searched_to }: Page<unknown>, { limit, offset }: PageQuery) {
+  const has_more = offset + items.length < total
+  if (searched_to === undefined) return { limit, offset, total, has_more }
+  // Behind what was searched there may be more; a page beyond its end says no, so that whoever goes on and on comes to an end.
+  const mayHaveMore = has_more || items.length > 0 || offset === 0
+  return { limit, offset, total, has_more: mayHaveMore, searched_to: formatTime(searched_to) }
 }
 
 async function* jsonLines(shape: z.ZodType, items: AsyncIterable<unknown>): AsyncGenerator<string> {

@@ -1,7 +1,8 @@
-import { ApiError, unavailable } from '../../errors.ts'
+import { ApiError, invalid, unavailable } from '../../errors.ts'
 import type { Logger } from '../../lib/log.ts'
 import { isOvertaken, isPassing } from '../../storage/failures.ts'
 import { BacklogFullError } from '../../storage/journal/journal.ts'
+import { MAX_SORTED, TooLongToSortError } from '../../storage/queries/page.ts'
 import { ReadTimeoutError } from '../../storage/read-limits.ts'
 
 /**
@@ -10,6 +11,10 @@ import { ReadTimeoutError } from '../../storage/read-limits.ts'
  */
 export function toApiError(error: unknown, log: Logger, request_id: string): ApiError {
   if (error instanceof ApiError) return error
+  if (error instanceof TooLongToSortError) {
+    const problem = `more than ${MAX_SORTED} match, which are too many to be sorted by ${error.field}: filter, or sort by another field`
+    return invalid({ field: 'sort', error: problem })
+  }
   if (error instanceof BacklogFullError) return unavailable('The service is overloaded, try again shortly', 1000, error)
   if (error instanceof ReadTimeoutError) {
     log.warn({ request_id, err: error }, 'a read took too long')

@@ -72,6 +72,12 @@ export function paginationSchema(): JsonSchema {
       offset: { type: 'integer' },
       total: { type: 'integer' },
       has_more: { type: 'boolean' },
+      searched_to: {
+        type: 'string',
+        format: 'date-time',
+        description:
+          'A search that did not look at everything: the time of the last entry that it looked at. `total` counts what it found; go on from this time to find more',
+      },
     },
   }
 }

@@ -1,5 +1,6 @@
 import type { Change } from '../database.ts'
 import type { Leased } from '../leases/lease.ts'
+import type { SqliteStatement } from '../sqlite/sqlite-messages.ts'
 import type { Tables } from '../tables.ts'
 
 export type Value = string | number | null
@@ -23,6 +24,8 @@ export type BulkTable = {
   merge?: Merge
   /** The change that is announced to all nodes once the rows are committed. */
   announces?: Change
+  /** On SQLite: the statement that counts these rows, in the transaction that inserts them (`queries/count-changes.ts`). */
+  count?(rows: Value[][]): SqliteStatement
 }
 
 /** One row that is to be written: its values, in the order of the table's columns. */

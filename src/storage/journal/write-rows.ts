@@ -3,7 +3,7 @@ import { announce, type Database, engineOf } from '../database.ts'
 import { isHeld, type Lease } from '../leases/lease.ts'
 import { insertText, toJson } from '../postgres/postgres-write-batch.ts'
 import { SqliteConnection } from '../sqlite/sqlite.ts'
-import { insertStatement } from '../sqlite/sqlite-write-batch.ts'
+import { insertStatements } from '../sqlite/sqlite-write-batch.ts'
 import type { BulkTable, Ending, Value } from './rows.ts'
 
 /** Inserts many rows with one statement, inside the caller's transaction. */
@@ -16,7 +16,7 @@ export async function insertMany(db: Database, into: BulkTable, rows: Value[][])
   }
   await db.getExecutor().provideConnection(async (connection) => {
     if (!(connection instanceof SqliteConnection)) throw new Error('not a SQLite connection')
-    await connection.execute(insertStatement(into, rows))
+    for (const statement of insertStatements(into, rows)) await connection.execute(statement)
   })
 }
 

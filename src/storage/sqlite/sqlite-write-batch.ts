@@ -9,7 +9,7 @@ export function sqliteBatches({ transact }: Sqlite) {
   return async (_db: Database, { endings, inserts }: Batch): Promise<boolean> => {
     const ends = endings.flatMap(({ of, rows }) => endingStatements(of, rows))
     try {
-      await transact([...ends, ...inserts.map(({ into, rows }) => insertStatement(into, rows))])
+      await transact([...ends, ...inserts.flatMap(({ into, rows }) => insertStatements(into, rows))])
       return true
     } catch (error) {
       if (error instanceof LostLeaseError) return false
@@ -18,14 +18,15 @@ export function sqliteBatches({ transact }: Sqlite) {
   }
 }
 
-/** One prepared insert that runs for every row. */
-export function insertStatement(into: BulkTable, rows: Value[][]): SqliteStatement {
+/** One prepared insert that runs for every row, and the statement that counts the rows of a counted list. */
+export function insertStatements(into: BulkTable, rows: Value[][]): SqliteStatement[] {
   const marks = into.columns.map(() => '?').join(', ')
-  return {
+  const insert = {
     sql: `insert into "${into.table}" (${namesOf(into)}) values (${marks})${conflictOf(into)}`,
     values: rows,
     many: true,
   }
+  return into.count ? [insert, into.count(rows)] : [insert]
 }
 
 function endingStatements({ table, key, columns, condition, drops }: EndedTable, rows: Value[][]): SqliteStatement[] {

@@ -41,3 +41,15 @@ export type JobsTable = {
 
 /** A place of an agent that is limited to so many runs at once, and the node whose run has it. */
 export type PlacesTable = { agent_seq: number; slot: number; owner: string; lease_until: number }
+
+/** How many rows a long list has (`queries/counted-lists.ts`). Triggers write it, with the rows. */
+export type ListCountsTable = {
+  list: string
+  /** Whose list it is: the values of its owner's columns, with a space between. */
+  owner: string
+  /** One value of the column that parts the list. */
+  part: string
+  /** In quarters of a day since the epoch; -1 in a list that is not counted by time. */
+  quarter: number
+  count: number
+}

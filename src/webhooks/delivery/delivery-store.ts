@@ -2,9 +2,10 @@ import { sql } from 'kysely'
 import { notFound } from '../../errors.ts'
 import { announce, type Database, engineOf } from '../../storage/database.ts'
 import type { BulkTable } from '../../storage/journal/rows.ts'
-import { type Page, type PageQuery, page } from '../../storage/queries/page.ts'
+import { DELIVERIES_OF_EVENT, DELIVERIES_OF_WEBHOOK } from '../../storage/queries/counted-lists.ts'
+import { type Page, type PageQuery, pageOfList } from '../../storage/queries/page.ts'
 import { isShown, type ShownAgents } from '../../storage/queries/shown-agents.ts'
-import type { Delivery } from './delivery.ts'
+import { type Delivery, DeliveryStatus } from './delivery.ts'
 
 export const EVENTS: BulkTable = { table: 'events', columns: ['id', 'body'] }
 
@@ -65,7 +66,6 @@ export async function list(
   { shown, status, event }: Filter,
 ): Promise<Page<Delivery>> {
   let select = db.selectFrom('deliveries').selectAll().where('webhook_id', '=', webhook_id)
-  if (status !== undefined) select = select.where('status', '=', status)
   if (event !== undefined) select = select.where('event', '=', event)
   // A webhook for all agents may have deliveries about an agent whose gate this request does not pass.
   if (shown.except.length > 0) {
@@ -79,7 +79,13 @@ export async function list(
       ),
     )
   }
-  const { items, total } = await page(db, select, query)
+  const wanted = {
+    ...(event === undefined
+      ? { list: DELIVERIES_OF_WEBHOOK, owner: [webhook_id] }
+      : { list: DELIVERIES_OF_EVENT, owner: [webhook_id, event] }),
+    parts: status === undefined ? DeliveryStatus.options : [status],
+  }
+  const { items, total } = await pageOfList(db, select, query, wanted, { isFiltered: shown.except.length > 0 })
   return { items: items.map(fromRow), total }
 }
 
@@ -121,8 +127,6 @@ export async function removeOrphans(db: Database, limit: number): Promise<number
       .selectFrom('deliveries')
       .select('id')
       .where('webhook_id', '=', webhook_id)
-      .orderBy('created_at')
-      .orderBy('id')
       .limit(limit)
       .$if(engineOf(db) === 'postgres', (select) => select.forUpdate().skipLocked())
       .execute()

@@ -1,0 +1,128 @@
+import type { Engine } from '../database.ts'
+import type { Value } from '../journal/rows.ts'
+import type { SqliteStatement } from '../sqlite/sqlite-messages.ts'
+import { type CountedList, NO_QUARTER, QUARTER_MS } from './counted-lists.ts'
+
+const KEY = 'list, owner, part, quarter'
+const ADD = `on conflict (${KEY}) do update set count = list_counts.count + excluded.count`
+
+/** Rows that are counted: of a table, or with `row` the one row that SQLite has at hand in a trigger. */
+type Source = { from: string } | { row: 'new' | 'old' }
+
+/** One row for each count that these rows are in. */
+function countText(lists: readonly CountedList[], source: Source, count: 1 | -1): string {
+  const of = 'row' in source ? `${source.row}.` : ''
+  const from = 'row' in source ? '' : ` from ${source.from}`
+  const selects = lists.map(({ name, owner, part, order, byTime }) => {
+    const whose = owner.map((column) => `cast(${of}${column} as text)`).join(` || ' ' || `) || `''`
+    const given = owner.map((column) => `${of}${column} is not null`).join(' and ') || 'true'
+    const quarter = byTime ? `${of}${order} / ${QUARTER_MS}` : NO_QUARTER
+    return `select '${name}' as list, ${whose} as owner, cast(${of}${part} as text) as part, ${quarter} as quarter, ${count} as count${from} where ${given}`
+  })
+  return selects.join(' union all ')
+}
+
+/** Adds up counts and writes them, in the order of their keys: nodes that meet in the same rows meet in the same order. */
+function addText(counts: string): string {
+  return `insert into list_counts (${KEY}, count)
+    select ${KEY}, sum(count) from (${counts}) as changes
+    group by ${KEY} having sum(count) <> 0 order by ${KEY} ${ADD}`
+}
+
+/** Nothing is left of what is counted no more: the name of a user who was erased would stay. */
+function clearText(counts: string): string {
+  return `delete from list_counts where count = 0 and (${KEY}) in (select ${KEY} from (${counts}) as gone)`
+}
+
+/** Counts all rows of a table's lists, which have no counts yet. */
+export function countAllText(list: CountedList): string {
+  return addText(countText([list], { from: list.table }, 1))
+}
+
+/**
+ * The triggers of one table's lists. On SQLite they work row by row, which would cost every invocation several microseconds:
+ * with `insertsCounted` false whoever inserts many rows counts them, by `countInserted`.
+ */
+export function countTriggers(
+  engine: Engine,
+  lists: readonly CountedList[],
+  { insertsCounted }: { insertsCounted: boolean },
+): string[] {
+  const table = lists[0]?.table as string
+  return engine === 'postgres' ? postgresTriggers(table, lists) : sqliteTriggers(table, lists, insertsCounted)
+}
+
+function postgresTriggers(table: string, lists: readonly CountedList[]): string[] {
+  const added = countText(lists, { from: 'new_rows' }, 1)
+  const removed = countText(lists, { from: 'old_rows' }, -1)
+  const work = {
+    insert: `${addText(added)};`,
+    update: `${addText(`${added} union all ${removed}`)}; ${clearText(removed)};`,
+    delete: `${addText(removed)}; ${clearText(removed)};`,
+  }
+  const seen = {
+    insert: 'new table as new_rows',
+    update: 'old table as old_rows new table as new_rows',
+    delete: 'old table as old_rows',
+  }
+  return (['insert', 'update', 'delete'] as const).flatMap((change) => [
+    `create function count_${table}_${change}() returns trigger language plpgsql as $$ begin ${work[change]} return null; end $$`,
+    `create trigger ${table}_counted_${change} after ${change} on ${table} referencing ${seen[change]}
+      for each statement execute function count_${table}_${change}()`,
+  ])
+}
+
+function sqliteTriggers(table: string, lists: readonly CountedList[], insertsCounted: boolean): string[] {
+  const added = countText(lists, { row: 'new' }, 1)
+  const removed = countText(lists, { row: 'old' }, -1)
+  const add = (counts: string) => `insert into list_counts (${KEY}, count) ${counts} ${ADD};`
+  const columns = [...new Set(lists.flatMap(({ owner, part }) => [...owner, part]))]
+  const changed = columns.map((column) => `old.${column} is not new.${column}`).join(' or ')
+  return [
+    ...(insertsCounted
+      ? [`create trigger ${table}_counted_insert after insert on ${table} begin ${add(added)} end`]
+      : []),
+    `create trigger ${table}_counted_update after update of ${columns.join(', ')} on ${table} when ${changed}
+      begin ${add(added)} ${add(removed)} ${clearText(removed)}; end`,
+    `create trigger ${table}_counted_delete after delete on ${table} begin ${add(removed)} ${clearText(removed)}; end`,
+  ]
+}
+
+/**
+ * Counts rows on their way into a table, for SQLite. Rows of one batch are mostly alike, so those that count towards the same
+ * are put together first. PostgreSQL's triggers see all rows of a statement at once, and count them there.
+ */
+export function countInserted(lists: readonly CountedList[], columns: readonly string[]) {
+  const at = (column: string) => columns.indexOf(column)
+  const counted = lists.map(({ name, owner, part, order, byTime }) => {
+    return { name, owner: owner.map(at), part: at(part), time: byTime ? at(order) : undefined }
+  })
+  const telling = [...new Set(counted.flatMap(({ owner, part }) => [...owner, part]))]
+  const times = counted.flatMap(({ time }) => time ?? [])
+  const sql = `insert into list_counts (${KEY}, count) values (?, ?, ?, ?, ?) ${ADD}`
+
+  return (rows: Value[][]): SqliteStatement => {
+    const alike = new Map<string, { row: Value[]; count: number }>()
+    for (const row of rows) {
+      let key = ''
+      for (const place of telling) key += `${row[place]}\0`
+      for (const time of times) key += quarterOf(row, time)
+      const same = alike.get(key)
+      if (same) same.count++
+      else alike.set(key, { row, count: 1 })
+    }
+    const values: Value[][] = []
+    for (const { row, count } of alike.values()) {
+      for (const { name, owner, part, time } of counted) {
+        if (owner.some((place) => row[place] === null)) continue
+        const whose = owner.map((place) => row[place]).join(' ')
+        values.push([name, whose, String(row[part]), quarterOf(row, time), count])
+      }
+    }
+    return { sql, values, many: true }
+  }
+}
+
+function quarterOf(row: Value[], time: number | undefined): number {
+  return time === undefined ? NO_QUARTER : Math.floor(Number(row[time]) / QUARTER_MS)
+}

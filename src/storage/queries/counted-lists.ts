@@ -1,0 +1,89 @@
+import type { Tables } from '../tables.ts'
+
+/** Rows are counted by the quarter of a day: few enough to be added up, and none has many rows. */
+export const QUARTER_MS = 21_600_000
+/** In place of the quarter, in a list that is not counted by time. */
+export const NO_QUARTER = -1
+
+/**
+ * A list that may grow long. Its rows are counted as they come, change and go, by triggers (migration 0016), so that its
+ * total is known without counting. An index has its rows by owner, part and time: a page of it costs the same anywhere.
+ */
+export type CountedList = {
+  /** The list in `list_counts`. */
+  name: string
+  table: keyof Tables & string
+  /** The columns that say whose list it is. A row in which one of them is null is in no such list. */
+  owner: readonly string[]
+  /** The column that parts the list: it has few values, and the rows of each are counted apart. */
+  part: string
+  /** The column of times that it is ordered by, the id behind it. */
+  order: 'created_at' | 'timestamp'
+  /** Its rows are counted by the quarter of a day: for the totals of a range of time, and for pages far down the list. */
+  byTime?: true
+}
+
+const INVOCATIONS = { table: 'invocations', part: 'status', order: 'created_at' } as const
+export const INVOCATIONS_OF_AGENT: CountedList = {
+  ...INVOCATIONS,
+  name: 'invocations',
+  owner: ['agent_seq'],
+  byTime: true,
+}
+export const INVOCATIONS_OF_USER: CountedList = {
+  ...INVOCATIONS,
+  name: 'invocations of user',
+  owner: ['agent_seq', 'user_id'],
+}
+export const INVOCATIONS_OF_SESSION: CountedList = {
+  ...INVOCATIONS,
+  name: 'invocations of session',
+  owner: ['agent_seq', 'session_id'],
+}
+export const INVOCATIONS_OF_STARTER: CountedList = {
+  ...INVOCATIONS,
+  name: 'invocations of starter',
+  owner: ['agent_seq', 'created_by'],
+}
+
+export const LOGS_OF_AGENT: CountedList = {
+  name: 'logs',
+  table: 'logs',
+  owner: ['agent_seq'],
+  part: 'level',
+  order: 'timestamp',
+  byTime: true,
+}
+
+const DELIVERIES = { table: 'deliveries', part: 'status', order: 'created_at' } as const
+export const DELIVERIES_OF_WEBHOOK: CountedList = { ...DELIVERIES, name: 'deliveries', owner: ['webhook_id'] }
+export const DELIVERIES_OF_EVENT: CountedList = {
+  ...DELIVERIES,
+  name: 'deliveries of event',
+  owner: ['webhook_id', 'event'],
+}
+
+const AUDIT_LOG = { table: 'audit_log', part: 'outcome', order: 'created_at' } as const
+export const AUDIT_OF_ALL: CountedList = { ...AUDIT_LOG, name: 'audit log', owner: [], byTime: true }
+export const AUDIT_OF_AGENT: CountedList = {
+  ...AUDIT_LOG,
+  name: 'audit log of agent',
+  owner: ['agent_id'],
+  byTime: true,
+}
+export const AUDIT_OF_ACTION: CountedList = { ...AUDIT_LOG, name: 'audit log of action', owner: ['action'] }
+export const AUDIT_OF_ACTOR: CountedList = { ...AUDIT_LOG, name: 'audit log of actor', owner: ['actor'] }
+
+export const COUNTED_LISTS: readonly CountedList[] = [
+  INVOCATIONS_OF_AGENT,
+  INVOCATIONS_OF_USER,
+  INVOCATIONS_OF_SESSION,
+  INVOCATIONS_OF_STARTER,
+  LOGS_OF_AGENT,
+  DELIVERIES_OF_WEBHOOK,
+  DELIVERIES_OF_EVENT,
+  AUDIT_OF_ALL,
+  AUDIT_OF_AGENT,
+  AUDIT_OF_ACTION,
+  AUDIT_OF_ACTOR,
+]
