@@ -82,11 +82,15 @@ describe('max_concurrency of an agent, on two nodes', () => {
     gate = delay(300)
     const queued = { Prefer: 'respond-async' }
     await Promise.all(Array.from({ length: 12 }, (_, i) => invoke(i % 2 ? first : second, agent, queued)))
-    await until('all have run', async () => {
-      const { body } = await first.call('GET', `/v1/agents/${agent}/invocations?status=completed`)
-      return body.pagination.total === 12
-      // Twelve runs, two at a time.
-    }, 10_000)
+    await until(
+      'all have run',
+      async () => {
+        const { body } = await first.call('GET', `/v1/agents/${agent}/invocations?status=completed`)
+        return body.pagination.total === 12
+        // Twelve runs, two at a time.
+      },
+      10_000,
+    )
     assert.deepEqual([calls, most], [12, 2])
   })
 
