@@ -63,6 +63,7 @@ for (const engine of ENGINES) {
       withEmpty(engine, async (open) => {
         const storage = await open()
         await sql`update schema_version set version = 9999`.execute(storage.db)
+        await sql`update schema_oldest set version = 9000`.execute(storage.db)
         await storage.close()
         await assert.rejects(open(), {
           message: /^the database has schema version 9999, this program knows \d+: it was used by a newer Moorage\./,

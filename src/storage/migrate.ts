@@ -1,3 +1,4 @@
+import { setTimeout as delay } from 'node:timers/promises'
 import { type Kysely, sql } from 'kysely'
 import type { Database, Engine } from './database.ts'
 import { foundation } from './migrations/0001-foundation.ts'
@@ -37,29 +38,63 @@ const MIGRATIONS: Migration[] = [
 ]
 
 const LOCK = 7_766_837
+/** How long a migration waits for a table that is in use. Whoever wants the table next waits behind it. */
+const LOCK_MS = 2_000
+const AGAIN_MS = 1_000
+const TRIES = 30
 
 /**
  * Brings the schema up to date in one transaction. Nodes that start together wait for each other, and the second one
- * finds nothing to do.
+ * finds nothing to do. Nodes that serve go on meanwhile. A schema that is newer than this program is used as it is,
+ * unless one of the migrations that this program does not know breaks older ones.
  */
 export async function migrate(database: Database, engine: Engine, migrations: Migration[] = MIGRATIONS): Promise<void> {
-  await database.transaction().execute(async (transaction) => {
-    const db = transaction as unknown as Kysely<{ schema_version: { version: number } }>
-    if (engine === 'postgres') await sql`select pg_advisory_xact_lock(${sql.lit(LOCK)})`.execute(db)
-    await db.schema
-      .createTable('schema_version')
-      .ifNotExists()
-      .addColumn('version', 'integer', (column) => column.notNull())
-      .execute()
-    const current = (await db.selectFrom('schema_version').select('version').executeTakeFirst())?.version ?? 0
-    if (current > migrations.length) {
-      throw new Error(
-        `the database has schema version ${current}, this program knows ${migrations.length}: it was used by a newer Moorage. Start that version, or restore a backup`,
-      )
+  for (let tries = 1; ; tries++) {
+    try {
+      return await database.transaction().execute((db) => migrateOnce(db, engine, migrations))
+    } catch (error) {
+      if (!isLockTimeout(error) || tries === TRIES) throw error
+      await delay(AGAIN_MS)
     }
-    if (current === migrations.length) return
-    for (const migration of migrations.slice(current)) await migration(db as unknown as Kysely<unknown>, engine)
-    await db.deleteFrom('schema_version').execute()
-    await db.insertInto('schema_version').values({ version: migrations.length }).execute()
-  })
+  }
+}
+
+/** `schema_oldest` says how many migrations a program must know to use the schema. */
+type Versions = { schema_version: { version: number }; schema_oldest: { version: number } }
+
+async function migrateOnce(transaction: Database, engine: Engine, migrations: Migration[]): Promise<void> {
+  const db = transaction as unknown as Kysely<Versions>
+  if (engine === 'postgres') {
+    await sql`select pg_advisory_xact_lock(${sql.lit(LOCK)})`.execute(db)
+    await sql`set local lock_timeout = ${sql.lit(LOCK_MS)}`.execute(db)
+  }
+  for (const table of ['schema_version', 'schema_oldest'] as const) {
+    const version = db.schema.createTable(table).ifNotExists()
+    await version.addColumn('version', 'integer', (column) => column.notNull()).execute()
+  }
+  const current = await readVersion(db, 'schema_version')
+  if (current === migrations.length) return
+  if (current > migrations.length) {
+    const oldest = await readVersion(db, 'schema_oldest')
+    if (oldest <= migrations.length) return
+    throw new Error(
+      `the database has schema version ${current}, this program knows ${migrations.length}: it was used by a newer Moorage. Programs that know fewer than ${oldest} cannot use it: start that version, or restore a backup`,
+    )
+  }
+  for (const migration of migrations.slice(current)) await migration(db as unknown as Kysely<unknown>, engine)
+  await writeVersion(db, 'schema_version', migrations.length)
+  await writeVersion(db, 'schema_oldest', migrations.findLastIndex(({ breaks }) => breaks) + 1)
+}
+
+async function readVersion(db: Kysely<Versions>, table: keyof Versions): Promise<number> {
+  return (await db.selectFrom(table).select('version').executeTakeFirst())?.version ?? 0
+}
+
+async function writeVersion(db: Kysely<Versions>, table: keyof Versions, version: number): Promise<void> {
+  await db.deleteFrom(table).execute()
+  await db.insertInto(table).values({ version }).execute()
+}
+
+function isLockTimeout(error: unknown): boolean {
+  return error instanceof Error && (error as Error & { code?: unknown }).code === '55P03'
 }
