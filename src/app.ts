@@ -22,7 +22,8 @@ import { openEmbedder } from './runtime/models/embedder.ts'
 import { createRuntime } from './runtime/runtime.ts'
 import { knownSecrets } from './secrets/known-secrets.ts'
 import { keyring, loadMasterKey, masterKeyFingerprint } from './security/keyring.ts'
-import { localLimiter, type RateLimiter, sharedLimiter } from './security/limits/rate-limiter.ts'
+import { localLimiter, type RateLimiter } from './security/limits/rate-limiter.ts'
+import { sharedLimiter } from './security/limits/shared-limiter.ts'
 import { GuardedClient, type OutgoingPolicy } from './security/outgoing/guarded-client.ts'
 import { deprecatedOpenings, policiesOf } from './security/outgoing/policies.ts'
 import { addServiceGauges } from './service/service-gauges.ts'
@@ -62,6 +63,8 @@ export type Overrides = {
 }
 
 const HOUSEKEEPING_MS = 30_000
+/** How often it is said that Redis does not answer. */
+const WARN_EVERY_MS = 60_000
 /** How long a stop waits for requests that are on their way on idle connections. */
 const LINGER_MS = 1_000
 /** How long the service waits until the clients of cancelled runs have their replies. */
@@ -264,9 +267,9 @@ async function openLimiter({ redis }: Config, now: () => number, log: Logger): P
   })
   let warned = 0
   const degraded = (err: unknown) => {
-    if (now() - warned < 10_000) return
+    if (now() - warned < WARN_EVERY_MS) return
     warned = now()
-    log.warn({ err }, 'Redis does not answer: this node limits rates by itself until it does')
+    log.warn({ err }, 'Redis does not answer: this node limits rates by its own share until it does')
   }
   connection.on('error', degraded)
   return sharedLimiter(connection, local, degraded)

@@ -1,5 +1,3 @@
-import type { Redis } from 'ioredis'
-
 /** Allows `perMinute` requests, and up to `burst` at once. */
 export type Rate = { perMinute: number; burst: number }
 
@@ -18,7 +16,7 @@ export type RateLimiter = {
   close(): Promise<void>
 }
 
-const MINUTE = 60_000
+export const MINUTE = 60_000
 /** From so many buckets on, full ones are removed, at most once a second, because that takes milliseconds. */
 const SWEEP_AT = 50_000
 const SWEEP_EVERY_MS = 1_000
@@ -72,7 +70,7 @@ type Moment = {
 }
 
 /** Decides about one of several requests that came at the same moment. */
-function decide({ start, time, interval, burst, index }: Moment): Decision {
+export function decide({ start, time, interval, burst, index }: Moment): Decision {
   // A small tolerance: 100 intervals of a burst must not lose one by rounding.
   const room = Math.floor((time + burst * interval - start) / interval + 1e-6)
   const allowed = index < room
@@ -82,70 +80,5 @@ function decide({ start, time, interval, burst, index }: Moment): Decision {
     remaining: room - taken,
     reset_at: Math.ceil(start + taken * interval),
     retry_after_ms: allowed ? 0 : Math.max(1, Math.ceil(start + (room + 1) * interval - burst * interval - time)),
-  }
-}
-
-/**
- * KEYS[1] is the bucket; ARGV are the interval (µs), burst and cost. Returns the bucket's state and Redis' own time, in
- * µs.
- */
-const SCRIPT = `
-local clock = redis.call('TIME')
-local time = clock[1] * 1000000 + clock[2]
-local interval, burst, cost = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3])
-local start = math.max(tonumber(redis.call('GET', KEYS[1]) or 0), time)
-start = math.min(start, time + burst * interval)
-local granted = math.min(cost, math.floor((time + burst * interval - start) / interval + 0.000001))
-if granted > 0 then
-  local full = start + granted * interval
-  redis.call('SET', KEYS[1], string.format('%.0f', full), 'PX', math.ceil((full - time) / 1000))
-end
-return { string.format('%.0f', start), string.format('%.0f', time) }`
-
-type Asked = { rate: Rate; resolve: (decision: Decision) => void }
-
-/**
- * One limit for all nodes. Requests with the same key in one pass of the event loop share a call. While Redis does not
- * answer, each node limits by itself.
- */
-export function sharedLimiter(redis: Redis, local: RateLimiter, onDegraded: (error: unknown) => void): RateLimiter {
-  let asked = new Map<string, Asked[]>()
-
-  const ask = async (key: string, waiting: Asked[]) => {
-    const { rate } = waiting[0] as Asked
-    const interval = MINUTE / rate.perMinute
-    try {
-      const reply = await redis.eval(SCRIPT, 1, `moorage:rate:${key}`, interval * 1000, rate.burst, waiting.length)
-      const [start, time] = (reply as [string, string]).map((microseconds) => Number(microseconds) / 1000) as [
-        number,
-        number,
-      ]
-      for (const [index, { resolve }] of waiting.entries()) {
-        resolve(decide({ start, time, interval, burst: rate.burst, index }))
-      }
-    } catch (error) {
-      onDegraded(error)
-      for (const { rate: own, resolve } of waiting) resolve(await local.take(key, own))
-    }
-  }
-
-  const askAll = () => {
-    const batch = asked
-    asked = new Map()
-    for (const [key, waiting] of batch) void ask(key, waiting)
-  }
-
-  return {
-    take: (key, rate) =>
-      new Promise((resolve) => {
-        if (asked.size === 0) setImmediate(askAll)
-        const waiting = asked.get(key)
-        if (waiting) waiting.push({ rate, resolve })
-        else asked.set(key, [{ rate, resolve }])
-      }),
-    async close() {
-      redis.disconnect()
-      await local.close()
-    },
   }
 }

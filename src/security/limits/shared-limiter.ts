@@ -1,0 +1,75 @@
+import type { Redis } from 'ioredis'
+import { NodeCount } from './node-count.ts'
+import { type Decision, decide, MINUTE, type Rate, type RateLimiter } from './rate-limiter.ts'
+
+/**
+ * KEYS[1] is the bucket; ARGV are the interval (µs), burst and cost. Returns the bucket's state and Redis' own time, in
+ * µs.
+ */
+const SCRIPT = `
+local clock = redis.call('TIME')
+local time = clock[1] * 1000000 + clock[2]
+local interval, burst, cost = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3])
+local start = math.max(tonumber(redis.call('GET', KEYS[1]) or 0), time)
+start = math.min(start, time + burst * interval)
+local granted = math.min(cost, math.floor((time + burst * interval - start) / interval + 0.000001))
+if granted > 0 then
+  local full = start + granted * interval
+  redis.call('SET', KEYS[1], string.format('%.0f', full), 'PX', math.ceil((full - time) / 1000))
+end
+return { string.format('%.0f', start), string.format('%.0f', time) }`
+
+type Asked = { rate: Rate; resolve: (decision: Decision) => void }
+
+/**
+ * One limit for all nodes. Requests with the same key in one pass of the event loop share a call. While Redis does not
+ * answer, each node gives out its share of every limit, so that all nodes together still keep it.
+ */
+export function sharedLimiter(redis: Redis, local: RateLimiter, onDegraded: (error: unknown) => void): RateLimiter {
+  const nodes = new NodeCount(redis)
+  let asked = new Map<string, Asked[]>()
+
+  const ask = async (key: string, waiting: Asked[]) => {
+    const { rate } = waiting[0] as Asked
+    const interval = MINUTE / rate.perMinute
+    try {
+      const reply = await redis.eval(SCRIPT, 1, `moorage:rate:${key}`, interval * 1000, rate.burst, waiting.length)
+      const [start, time] = (reply as [string, string]).map((microseconds) => Number(microseconds) / 1000) as [
+        number,
+        number,
+      ]
+      for (const [index, { resolve }] of waiting.entries()) {
+        resolve(decide({ start, time, interval, burst: rate.burst, index }))
+      }
+    } catch (error) {
+      onDegraded(error)
+      for (const { rate: own, resolve } of waiting) resolve(await local.take(key, shareOf(own, nodes.count)))
+    }
+  }
+
+  const askAll = () => {
+    const batch = asked
+    asked = new Map()
+    for (const [key, waiting] of batch) void ask(key, waiting)
+  }
+
+  return {
+    take: (key, rate) =>
+      new Promise((resolve) => {
+        if (asked.size === 0) setImmediate(askAll)
+        const waiting = asked.get(key)
+        if (waiting) waiting.push({ rate, resolve })
+        else asked.set(key, [{ rate, resolve }])
+      }),
+    async close() {
+      await nodes.close()
+      redis.disconnect()
+      await local.close()
+    },
+  }
+}
+
+/** What one of so many nodes gives out. At least one request passes, or its key could not be used here at all. */
+function shareOf({ perMinute, burst }: Rate, nodes: number): Rate {
+  return { perMinute: perMinute / nodes, burst: Math.max(1, Math.floor(burst / nodes)) }
+}
