@@ -91,7 +91,8 @@ describe('max_concurrency of an agent, on two nodes', () => {
       },
       10_000,
     )
-    assert.deepEqual([calls, most], [12, 2])
+    assert.equal(calls, 12)
+    assert.ok(most <= 2, `${most} at once`)
   })
 
   test('a node that died has its places until its lease ends', async () => {

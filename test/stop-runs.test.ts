@@ -1,7 +1,15 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { createAgent } from './support/resources.ts'
-import { ENGINES, type Engine, type Reply, type Service, type Settings, withService } from './support/service.ts'
+import {
+  betweenNodes,
+  ENGINES,
+  type Engine,
+  type Reply,
+  type Service,
+  type Settings,
+  withService,
+} from './support/service.ts'
 import { until } from './support/until.ts'
 
 const SOON = { MOORAGE_SERVER__DRAIN_TIMEOUT: '200ms' }
@@ -107,6 +115,22 @@ for (const engine of ENGINES) {
         assert.deepEqual([(await first).status, (await first).text], [200, (await retry).text])
         assert.equal((await retry).headers.get('idempotent-replayed'), 'true')
       }))
+
+    betweenNodes(engine)('a background run goes on at once on another node', () =>
+      withSlowAgent(engine, 300, async (service, invoke) => {
+        const { body } = await invoke('later', { Prefer: 'respond-async' })
+        await runs(service, 1)
+        const other = await service.beside()
+        try {
+          await service.app.stop()
+          const path = `/v1/agents/slow/invocations/${body.data.request_id}`
+          const isDone = async () => (await other.call('GET', path)).body.data.status === 'completed'
+          await until('it has completed', isDone, 5_000)
+        } finally {
+          await other.stop()
+        }
+      }),
+    )
 
     test('whoever follows a background run is told at once to come again; the run goes on later', () =>
       withSlowAgent(engine, 1_000, async (service, invoke) => {

@@ -5,6 +5,7 @@ import { getVersion } from '../../deployments/store.ts'
 import { waitAtMost } from '../../lib/wait-at-most.ts'
 import type { Parts } from '../../operation/parts.ts'
 import type { LiveRun } from '../../runtime/following/live-runs.ts'
+import { announce } from '../../storage/database.ts'
 import { LEASE_MS } from '../../storage/leases/lease.ts'
 import { admit, freePlace, leave } from '../admit.ts'
 import { type KeptSteps, listKept } from '../steps/step-store.ts'
@@ -22,6 +23,8 @@ const TROUBLE_MS = 1_000
 /** The longest time that a timer is set for. */
 const MAX_PAUSE_MS = 24 * 3_600_000
 const OVERLOAD_MS = 250
+/** An agent whose places the runs of other nodes have is looked at again after so long. */
+const FULL_MS = 200
 /** How long runs may take to end once the service stops. */
 const STOP_MS = 5_000
 
@@ -89,16 +92,22 @@ export class RunQueue {
   }
 
   /**
-   * Begins no more runs. Those under way are cancelled, and wait at their old positions in the queue for the next
-   * start.
+   * Begins no more runs. Those under way are cancelled, and wait at their old positions in the queue for another node,
+   * or for the next start.
    */
   async close(): Promise<void> {
     this.#stop.abort()
     clearTimeout(this.#lookTimer)
     clearTimeout(this.#surveyTimer)
     clearTimeout(this.#wakeTimer)
-    for (const run of this.#running) run.cancel()
+    const cancelled = [...this.#running]
+    for (const run of cancelled) run.cancel()
     await waitAtMost(this.#idle(), STOP_MS)
+    const { storage, log } = this.#parts
+    if (cancelled.length === 0) return
+    await storage
+      .transaction((db) => announce(db, 'queue'))
+      .catch((err) => log.warn({ err }, 'other nodes were not told of the runs that wait again'))
   }
 
   async #idle(): Promise<void> {
@@ -138,16 +147,24 @@ export class RunQueue {
       for (const run of taken)
         fates.push(await this.#begin(run, agent).catch((err) => this.#reportUnfinished(run, err)))
       const begun = fates.filter((fate) => fate === 'begun').length
-      // Runs on other nodes have its places, and nothing tells when they end, so we ask again a little later.
       const isFull = fates.includes('full_elsewhere')
-      if (isFull) this.#surveySoon()
-      this.#waiting.looked(allotment, begun, !isFull && (hasMore || fates.includes('waits')))
+      this.#waiting.looked(allotment, begun, hasMore || isFull || fates.includes('waits'), isFull)
+      if (isFull) this.#askAgain(agent)
       this.#look()
     } catch (err) {
       log.warn({ err }, 'could not look for queued invocations')
       this.#waiting.looked(allotment, 0, true)
       this.#lookLater(TROUBLE_MS)
     }
+  }
+
+  /** Runs on other nodes have its places, and nothing tells when they end. */
+  #askAgain({ agent_seq }: WaitingAgent): void {
+    const again = () => {
+      this.#waiting.add(agent_seq)
+      this.#look()
+    }
+    setTimeout(again, FULL_MS).unref()
   }
 
   async #begin(taken: TakenRun, waiting: WaitingAgent): Promise<Fate> {

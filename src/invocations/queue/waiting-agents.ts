@@ -102,13 +102,16 @@ export class WaitingAgents {
     return [...allotments.values()]
   }
 
-  /** The store was asked: so many runs have begun, and there may be more in the queue. */
-  looked({ agent, places }: Allotment, begun: number, hasMore: boolean): void {
+  /**
+   * The store was asked: so many runs have begun, and there may be more in the queue. If the runs of other nodes have all
+   * places (`isFull`), the agent waits until a run ends here, or until it is added again.
+   */
+  looked({ agent, places }: Allotment, begun: number, hasMore: boolean, isFull = false): void {
     this.#free += places - begun
     agent.under_way += begun
     agent.isLooking = false
     agent.hasMore ||= hasMore
-    this.#makeReady(agent)
+    if (!isFull) this.#makeReady(agent)
   }
 
   /** A run has ended. */
