@@ -54,7 +54,7 @@ const DOORS: Record<string, RegExp> = {
   'node:http': /^http\//,
   pg: /^storage\/(postgres\/(postgres|change-listener)|inspect)\.ts$/,
   'node:sqlite': /^storage\/(sqlite\/(sqlite-worker|sqlite-messages|executor|lock)|inspect|sqlite-copy)\.ts$/,
-  ioredis: /^(app|security\/limits\/rate-limiter|cli\/commands\/service\/examine)\.ts$/,
+  ioredis: /^(app|security\/limits\/(shared-limiter|node-count)|cli\/commands\/service\/examine)\.ts$/,
   ai: /^runtime\//,
   '@ai-sdk/': /^runtime\//,
   '@modelcontextprotocol/': /^runtime\/tools\//,
