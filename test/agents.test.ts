@@ -61,6 +61,7 @@ onBothEngines('agents', (service) => {
             url: 'https://weather.example/{city}',
             headers: { 'X-Key': '{{secret.WEATHER}}' },
             timeout_ms: 1000,
+            retry: 'never',
           },
         ],
         script: { rules: [{ match: { contains: 'hi' }, reply: 'hello' }], fallback: 'what?' },

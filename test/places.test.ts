@@ -79,7 +79,8 @@ describe('max_concurrency of an agent, on two nodes', () => {
 
   test('what is queued waits for a place, on whichever node, and all of it runs', async () => {
     const agent = await limited(2)
-    gate = delay(300)
+    // Two are there at once, however slowly they come; a third would come soon.
+    gate = until('two run', () => most >= 2).then(() => delay(200))
     const queued = { Prefer: 'respond-async' }
     await Promise.all(Array.from({ length: 12 }, (_, i) => invoke(i % 2 ? first : second, agent, queued)))
     await until(
