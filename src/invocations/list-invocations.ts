@@ -4,10 +4,10 @@ import * as agents from '../agents/store.ts'
 import { requireUser } from '../operation/scope.ts'
 import { operation } from '../operation.ts'
 import { listQuery } from '../shapes.ts'
+import { findInvocations } from './find-invocations.ts'
 import { InvocationStatus, presentInvocation, Receipt } from './invocation.ts'
 import { starterFor } from './invocation-in-scope.ts'
 import { withKeptSteps } from './steps/kept-steps.ts'
-import * as invocations from './store.ts'
 
 export const listInvocations = operation({
   id: 'listInvocations',
@@ -32,7 +32,7 @@ export const listInvocations = operation({
     const { status, session_id, user_id, ...page } = query
     const created_by = starterFor(actor, 'read')
     const filter = { status, session_id, created_by, user_id: requireUser(actor, user_id) }
-    const { items, total } = await invocations.list(db, agent.seq, page, filter)
+    const { items, total } = await findInvocations(db, agent.seq, page, filter)
     const receipts = await withKeptSteps(db, items)
     return { items: receipts.map((invocation) => presentInvocation(invocation, agent.id)), total }
   },

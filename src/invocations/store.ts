@@ -11,11 +11,9 @@ import {
   INVOCATIONS_OF_STARTER,
   INVOCATIONS_OF_USER,
 } from '../storage/queries/counted-lists.ts'
-import { leadOf, whereLed } from '../storage/queries/lead.ts'
 import { missingAgents } from '../storage/queries/missing-agents.ts'
-import { type Page, type PageQuery, pageOfList } from '../storage/queries/page.ts'
 import type { Tables } from '../storage/tables.ts'
-import { type Invocation, InvocationStatus, UNFINISHED_STATUSES } from './invocation.ts'
+import { type Invocation, UNFINISHED_STATUSES } from './invocation.ts'
 import { readReceiptSteps } from './steps/receipt-steps.ts'
 import { removeKept } from './steps/step-store.ts'
 
@@ -192,32 +190,6 @@ export async function listEnded(db: Database, ids: readonly string[]): Promise<s
     .execute()
   const known = new Set(unfinished.map(({ id }) => id))
   return ids.filter((id) => !known.has(id))
-}
-
-type Filter = { [column in 'status' | 'user_id' | 'session_id' | 'created_by']?: string | undefined }
-
-/** In the order in which fewest pass: a session has fewer invocations than a user, and a user than a starter. */
-const LEADS = [
-  { column: 'session_id', list: INVOCATIONS_OF_SESSION },
-  { column: 'user_id', list: INVOCATIONS_OF_USER },
-  { column: 'created_by', list: INVOCATIONS_OF_STARTER },
-] as const
-
-export async function list(
-  db: Database,
-  agent_seq: number,
-  query: PageQuery,
-  { status, ...filter }: Filter,
-): Promise<Page<Invocation>> {
-  const led = leadOf(LEADS, filter)
-  const select = whereLed(db.selectFrom('invocations').selectAll().where('agent_seq', '=', agent_seq), led)
-  const wanted = {
-    list: led.lead?.list ?? INVOCATIONS_OF_AGENT,
-    owner: led.lead ? [agent_seq, led.lead.value] : [agent_seq],
-    parts: status === undefined ? InvocationStatus.options : [status],
-  }
-  const { items, total } = await pageOfList(db, select, query, wanted, { isFiltered: led.others.length > 0 })
-  return { items: items.map(fromRow), total }
 }
 
 /**

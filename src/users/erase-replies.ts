@@ -1,4 +1,4 @@
-import { listIdsOfUser } from '../invocations/invocations-of-user.ts'
+import { listIdsOfUser } from '../invocations/find-invocations.ts'
 import type { Json } from '../lib/json.ts'
 import * as memories from '../memory/store.ts'
 import type { Database } from '../storage/database.ts'

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import * as agents from '../agents/store.ts'
+import { eraseTexts, listOfUser } from '../invocations/find-invocations.ts'
 import { isFinal } from '../invocations/invocation.ts'
-import { eraseTexts, listOfUser } from '../invocations/invocations-of-user.ts'
 import * as logs from '../logs/store.ts'
 import * as memories from '../memory/store.ts'
 import { operation } from '../operation.ts'

@@ -31,7 +31,7 @@ const MAY_REACH: Record<string, string[]> = {
 const SLICES: { level: number; name: string; face: string[] }[] = [
   { level: 5, name: 'users', face: [] },
   { level: 5, name: 'service', face: [] },
-  { level: 4, name: 'invocations', face: ['invocation.ts', 'invocations-of-user.ts', 'store.ts'] },
+  { level: 4, name: 'invocations', face: ['invocation.ts', 'find-invocations.ts', 'store.ts'] },
   { level: 3, name: 'deployments', face: ['deployment.ts', 'serving.ts', 'store.ts'] },
   { level: 2, name: 'memory', face: ['memory.ts', 'store.ts', 'warm/scope-lists.ts'] },
   { level: 2, name: 'logs', face: ['log-entry.ts', 'store.ts'] },

@@ -1,10 +1,43 @@
 import { type SqlBool, sql } from 'kysely'
 import type { Database } from '../storage/database.ts'
-import { INVOCATIONS_OF_USER } from '../storage/queries/counted-lists.ts'
-import { keysOfParts } from '../storage/queries/page.ts'
+import {
+  INVOCATIONS_OF_AGENT,
+  INVOCATIONS_OF_SESSION,
+  INVOCATIONS_OF_STARTER,
+  INVOCATIONS_OF_USER,
+} from '../storage/queries/counted-lists.ts'
+import { leadOf, whereLed } from '../storage/queries/lead.ts'
+import { keysOfParts, type Page, type PageQuery, pageOfList } from '../storage/queries/page.ts'
 import { type Invocation, InvocationStatus } from './invocation.ts'
 import { withoutWords } from './steps/receipt-steps.ts'
 import { fromRow } from './store.ts'
+
+type Filter = { [column in 'status' | 'user_id' | 'session_id' | 'created_by']?: string | undefined }
+
+/** In the order in which fewest pass: a session has fewer invocations than a user, and a user than a starter. */
+const LEADS = [
+  { column: 'session_id', list: INVOCATIONS_OF_SESSION },
+  { column: 'user_id', list: INVOCATIONS_OF_USER },
+  { column: 'created_by', list: INVOCATIONS_OF_STARTER },
+] as const
+
+/** A page of an agent's invocations. */
+export async function findInvocations(
+  db: Database,
+  agent_seq: number,
+  query: PageQuery,
+  { status, ...filter }: Filter,
+): Promise<Page<Invocation>> {
+  const led = leadOf(LEADS, filter)
+  const select = whereLed(db.selectFrom('invocations').selectAll().where('agent_seq', '=', agent_seq), led)
+  const wanted = {
+    list: led.lead?.list ?? INVOCATIONS_OF_AGENT,
+    owner: led.lead ? [agent_seq, led.lead.value] : [agent_seq],
+    parts: status === undefined ? InvocationStatus.options : [status],
+  }
+  const { items, total } = await pageOfList(db, select, query, wanted, { isFiltered: led.others.length > 0 })
+  return { items: items.map(fromRow), total }
+}
 
 const AT_ONCE = 500
 
