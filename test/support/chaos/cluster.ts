@@ -1,0 +1,78 @@
+import { randomBytes } from 'node:crypto'
+import type { TestContext } from 'node:test'
+import { newKey } from '../../../src/security/key-format.ts'
+import type { Database } from '../../../src/storage/database.ts'
+import { openStorage } from '../../../src/storage/open-storage.ts'
+import { type ChildService, startChildService } from '../child-service.ts'
+import { type PostgresServer, startPostgres } from '../postgres.ts'
+import { type RedisServer, startRedis } from '../redis.ts'
+import { LOCAL_RECEIVERS } from '../webhooks.ts'
+
+/** One process of the service, and how it last went and came. */
+export type ClusterNode = {
+  name: string
+  service: ChildService
+  isUp: boolean
+  wasKilled: boolean
+  upSince: number
+}
+
+export type Cluster = {
+  nodes: ClusterNode[]
+  postgres: PostgresServer
+  redis: RedisServer
+  admin: string
+  /** kill -9. */
+  kill(node: ClusterNode): Promise<void>
+  /** SIGTERM, and the wait until it is gone. */
+  terminate(node: ClusterNode): Promise<void>
+  start(node: ClusterNode): Promise<void>
+  db: Database
+}
+
+/** Real processes on a PostgreSQL and a Redis of their own. All of it is gone when the test ends. */
+export async function startCluster(t: TestContext, names: readonly string[]): Promise<Cluster> {
+  const postgres = await startPostgres()
+  t.after(() => postgres.close())
+  const redis = await startRedis()
+  t.after(() => redis.close())
+  const admin = newKey(randomBytes)
+  const settings = {
+    ...LOCAL_RECEIVERS,
+    DATABASE_URL: postgres.url,
+    REDIS_URL: redis.url,
+    MOORAGE_MASTER_KEY: randomBytes(32).toString('base64'),
+    MOORAGE_BOOTSTRAP_KEY: admin,
+    MOORAGE_OUTGOING__ALLOW_INSECURE: 'true',
+    MOORAGE_OUTGOING__ALLOWED_CIDRS: '127.0.0.0/8',
+    MOORAGE_LIMITS__TIERS: '{"enterprise":{"requestsPerMinute":10000000,"burst":10000000}}',
+    LOG_LEVEL: 'warn',
+  }
+  const nodes: ClusterNode[] = []
+  for (const name of names) {
+    const service = await startChildService(t, 'postgres', settings)
+    nodes.push({ name, service, isUp: true, wasKilled: false, upSince: 0 })
+  }
+  const storage = await openStorage({ data: '', database: { url: postgres.url, poolSize: 2 } })
+  t.after(() => storage.close())
+  return {
+    nodes,
+    postgres,
+    redis,
+    admin,
+    async kill(node) {
+      Object.assign(node, { isUp: false, wasKilled: true })
+      await node.service.kill()
+    },
+    async terminate(node) {
+      Object.assign(node, { isUp: false, wasKilled: false })
+      const code = await node.service.terminate()
+      if (code !== 0) throw new Error(`${node.name} ended with ${code}:\n${node.service.output().slice(-2_000)}`)
+    },
+    async start(node) {
+      await node.service.start()
+      Object.assign(node, { isUp: true, upSince: performance.now() })
+    },
+    db: storage.db,
+  }
+}
