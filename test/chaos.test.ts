@@ -10,8 +10,8 @@ import { until } from './support/until.ts'
 const isLong = process.env['MOORAGE_CHAOS'] === 'long'
 const SEED = Number(process.env['MOORAGE_CHAOS_SEED'] || 20_261_115)
 const ROUNDS = isLong ? 3 : 1
-const OUTAGE_MS = isLong ? 10_000 : 1_500
-const CALM_MS = isLong ? 3_000 : 600
+const OUTAGE_MS = isLong ? 10_000 : 1_200
+const CALM_MS = isLong ? 3_000 : 300
 const SETTLED_WITHIN_MS = isLong ? 90_000 : 15_000
 const PLACES = 3
 const FREE_BURST = 100
