@@ -26,7 +26,7 @@ test('three nodes under load lose nothing, whatever is killed, stopped or restar
   t.after(() => world.close())
   const names = await furnish(first, world)
   const started = performance.now()
-  const load = startLoad(cluster, names, random)
+  const load = startLoad(cluster, names, random, isLong ? 60_000 : 2_000)
   const { seen } = load
   t.after(() => load.stop())
 

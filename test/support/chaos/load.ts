@@ -23,14 +23,14 @@ export type Seen = {
 export type Load = { seen: Seen; total(): number; stop(): Promise<void> }
 
 type Random = () => number
-type Client = (ask: Ask, random: Random, seen: Seen) => Promise<void>
+type Client = (ask: Ask, random: Random, seen: Seen, isOver: () => boolean) => Promise<void>
 type Ask = (method: string, path: string, options?: AskOptions) => Promise<Answer | undefined>
 type AskOptions = { body?: unknown; headers?: { [name: string]: string }; key?: string; expect?: readonly number[] }
 
 type Names = { free: string; plain: string; tool: string; limited: string }
 
 /** Clients of every kind, each with one request under way at a time, on nodes that they choose by chance. */
-export function startLoad(cluster: Cluster, names: Names, random: Random): Load {
+export function startLoad(cluster: Cluster, names: Names, random: Random, patience: number): Load {
   const seen: Seen = {
     answered: new Set(),
     accepted: new Set(),
@@ -41,12 +41,13 @@ export function startLoad(cluster: Cluster, names: Names, random: Random): Load 
     counts: new Map(),
   }
   const over = new AbortController()
+  const goneHome = new AbortController()
   const clients = clientsOf(names).flatMap(([kind, many, client]) =>
     Array.from({ length: many }, async (_, i) => {
-      const ask = asker(cluster, kind, random, seen)
+      const ask = asker(cluster, kind, random, seen, goneHome.signal)
       await delay(i * 5)
       while (!over.signal.aborted) {
-        await client(ask, random, seen)
+        await client(ask, random, seen, () => goneHome.signal.aborted)
         await delay(5 + random() * 10)
       }
     }),
@@ -56,13 +57,16 @@ export function startLoad(cluster: Cluster, names: Names, random: Random): Load 
     total: () => [...seen.counts.values()].reduce((sum, some) => sum + some, 0),
     async stop() {
       over.abort()
+      // Who still waits for an answer by then, as for the claim of a node that was killed, hangs up.
+      const home = setTimeout(() => goneHome.abort(), patience)
       await Promise.all(clients)
+      clearTimeout(home)
     },
   }
 }
 
 /** Sends one request to one node. Undefined when there is nobody there. */
-function asker({ nodes, admin }: Cluster, kind: string, random: Random, seen: Seen): Ask {
+function asker({ nodes, admin }: Cluster, kind: string, random: Random, seen: Seen, goneHome: AbortSignal): Ask {
   return async (method, path, { body, headers = {}, key = admin, expect = [200, 201, 202] } = {}) => {
     const node = nodes[Math.floor(random() * nodes.length)] as ClusterNode
     const started = performance.now()
@@ -71,7 +75,7 @@ function asker({ nodes, admin }: Cluster, kind: string, random: Random, seen: Se
         method,
         headers: { Authorization: `Bearer ${key}`, 'Content-Type': 'application/json', ...headers },
         ...(body !== undefined && { body: JSON.stringify(body) }),
-        signal: AbortSignal.timeout(STUCK_MS),
+        signal: AbortSignal.any([AbortSignal.timeout(STUCK_MS), goneHome]),
       })
       const text = await response.text()
       const { status } = response
@@ -80,6 +84,7 @@ function asker({ nodes, admin }: Cluster, kind: string, random: Random, seen: Se
       if (!isRight) seen.wrong.push(`${kind}: ${method} ${path} on ${node.name} answered ${status}: ${text}`)
       return { status, text }
     } catch (error) {
+      if (goneHome.aborted) return undefined
       const { message, cause } = error as Error & { cause?: Error & { code?: string } }
       const why = cause?.code ?? cause?.message ?? message
       // A client may lose its own connection to a node that was killed, and finds nobody where a node is down.
@@ -122,13 +127,13 @@ function clientsOf({ free, plain, tool, limited }: Names): [kind: string, many: 
     else if (JSON.parse(data).error?.code !== 'unavailable') wrong.push(`stream ended with: ${answer.text.slice(-300)}`)
   }
   /** Asks until it is answered, with the same key, as a careful client does; and then once more. */
-  const keyed: Client = async (ask, random, { byKey, answered }) => {
+  const keyed: Client = async (ask, random, { byKey, answered }, isOver) => {
     const key = messageOf(random)
     const ids = new Set<string>()
     byKey.set(key, ids)
     const path = random() < 0.5 ? invoke(plain) : invoke(tool)
     const options = { body: { message: key }, headers: { 'Idempotency-Key': key } }
-    for (let answers = 0, tries = 0; answers < 2 && tries < 200; tries++) {
+    for (let answers = 0, tries = 0; answers < 2 && tries < 200 && !isOver(); tries++) {
       const answer = await ask('POST', path, options)
       if (answer?.status === 200) {
         answers++
