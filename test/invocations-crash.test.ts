@@ -82,7 +82,7 @@ for (const engine of ENGINES) {
 
     test('one that carried an Idempotency-Key can be asked for again at once', async (t) => {
       const service = await startChildService(t, engine)
-      await service.call('POST', '/v1/agents', slow('keyed', 500))
+      await service.call('POST', '/v1/agents', slow('keyed', 1_500))
       const invoke = () =>
         service.send('POST', '/v1/agents/keyed/invoke', { message: 'go' }, { 'Idempotency-Key': 'retried' })
       const cutShort = invoke()
