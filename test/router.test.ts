@@ -36,9 +36,10 @@ describe('the router', () => {
     assert.deepEqual(find('POST /v1/keys/self/rotate'), ['POST /v1/keys/{key_id}/rotate', { key_id: 'self' }])
   })
 
-  test('reads escapes after the path was taken apart', () => {
+  test('reads escapes of parameters after the path was taken apart, and takes no escape for a fixed word', () => {
     assert.deepEqual(find('GET /v1/keys/a%2Fb%20%C3%BC'), ['GET /v1/keys/{key_id}', { key_id: 'a/b ü' }])
-    assert.deepEqual(find('GET /v1/%6Beys'), ['GET /v1/keys', {}])
+    assert.equal(find('GET /v1/%6Beys'), undefined)
+    assert.deepEqual(find('GET /v1/keys/%73elf'), ['GET /v1/keys/{key_id}', { key_id: 'self' }])
     assert.throws(() => find('GET /v1/keys/%E0%A4%A'), URIError)
   })
 

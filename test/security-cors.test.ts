@@ -120,6 +120,12 @@ onBothEngines(
         }
       })
 
+      test('no way around it by an escape in the path', async () => {
+        for (const path of ['/v1/%61gents/widget', '/%761/agents/widget']) {
+          assert.equal((await get(path, APP)).status, 404)
+        }
+      })
+
       test('on no other route', async () => {
         for (const path of ['/v1/agents', '/v1/agents/hello', '/v1/agents/nobody', '/v1/keys', '/v1/agentswidget']) {
           assert.equal((await preflight(path, WIDGET)).status, 401, path)

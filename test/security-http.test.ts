@@ -1,4 +1,6 @@
 import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { connect } from 'node:net'
 import { after, before, describe, test } from 'node:test'
 import { assertStandardHeaders, head, sendRaw } from './support/raw.ts'
 import { type Reply, type Service, startService } from './support/service.ts'
@@ -19,6 +21,32 @@ describe('the HTTP layer', () => {
     assert.equal(replies.length, 1, JSON.stringify(replies.map(({ text }) => text)))
     return replies[0] as Reply
   }
+
+  describe('a body that nobody reads', () => {
+    for (const line of ['GET /healthz', 'GET /v1/agents', 'OPTIONS /v1/agents']) {
+      test(`${line}: one reply, and nothing that comes later is answered`, async () => {
+        const { hostname, port } = new URL(service.url)
+        const socket = connect(Number(port), hostname)
+        const sent = { ...auth, Connection: 'keep-alive', 'Content-Length': '100' }
+        socket.on('error', () => {})
+        socket.write(`${head(line, sent)}abc`)
+        const [first] = await once(socket, 'data')
+        assert.match(String(first), /^HTTP\/1\.1 \d+ .*\r\nConnection: close\r\n/is)
+        let more = ''
+        socket.on('data', (chunk) => (more += chunk))
+        socket.write(`${'x'.repeat(97)}GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n`)
+        await once(socket, 'close')
+        assert.doesNotMatch(more, /HTTP\/1\.1/)
+      })
+    }
+  })
+
+  test('404, not 405, for a path that only looks like a document', async () => {
+    for (const path of ['/v1/openapiXjson', '/llmsZtxt', '/v1/%61gents']) {
+      const { status, body } = await service.call('GET', path)
+      assert.deepEqual([status, body.error.code], [404, 'not_found'], path)
+    }
+  })
 
   describe('request smuggling: one reply, then the connection closes', () => {
     const smuggled = 'GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n'

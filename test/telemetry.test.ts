@@ -87,6 +87,10 @@ describe('GET /metrics', () => {
       assert.equal((await service.call('GET', '/metrics', { key: null })).status, 401)
       const refused = await service.call('GET', '/metrics', { key: viewer.secret })
       assert.deepEqual([refused.status, refused.body.error.code], [403, 'forbidden'])
+      const agent_id = await createAgent(service, 'one')
+      const scoped = await createKey(service, { role: 'admin', agent_id })
+      assert.equal((await service.call('GET', '/metrics', { key: scoped.secret })).status, 403)
+      assert.equal((await service.call('GET', '/v1/telemetry', { key: scoped.secret })).status, 403)
     }))
 
   test('shows what GET /v1/telemetry shows', () =>

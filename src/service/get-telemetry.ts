@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { requireScope } from '../operation/scope.ts'
 import { operation } from '../operation.ts'
 
 const Telemetry = z.strictObject({
@@ -24,5 +25,9 @@ export const getTelemetry = operation({
   permission: 'manage',
   data: Telemetry,
 
-  run: async (_input, { telemetry }) => ({ readings: await telemetry.read() }),
+  async run(_input, { actor, telemetry }) {
+    // It tells of all agents together.
+    requireScope(actor, null)
+    return { readings: await telemetry.read() }
+  },
 })

@@ -2,13 +2,18 @@ import type { IncomingMessage } from 'node:http'
 import { ApiError } from '../../errors.ts'
 import { hasBody } from './transport.ts'
 
+/** Whether the body of such a request is read. */
+export function readsBody({ method }: IncomingMessage): boolean {
+  return method !== 'GET' && method !== 'HEAD' && method !== 'OPTIONS'
+}
+
 /**
  * The bytes of a request's body. Undefined when it has none, and for a GET. Most requests have arrived completely when
  * they are handled; then there is nothing to wait for.
  */
 export function readBytes(message: IncomingMessage, limit: number): Buffer | undefined | Promise<Buffer> {
-  const { method, headers } = message
-  if (method === 'GET' || method === 'HEAD' || !hasBody(headers)) return undefined
+  const { headers } = message
+  if (!readsBody(message) || !hasBody(headers)) return undefined
   if (headers['content-type'] === undefined) {
     throw new ApiError('unsupported_media_type', 'Send the body as application/json')
   }
@@ -31,6 +36,8 @@ function gather(message: IncomingMessage, limit: number): Promise<Buffer> {
     })
     message.once('end', () => resolve(Buffer.concat(chunks)))
     message.once('error', reject)
+    // A client that left before we listened is not reported again.
+    if (message.destroyed) reject(message.errored ?? new ApiError('request_timeout', 'The request was cut off'))
   })
 }
 

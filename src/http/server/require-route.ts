@@ -11,7 +11,12 @@ export function routeCheck(routes: readonly Route[]): (arrived: Arrived) => Rout
   ])
   const paths = [...routes, ...documents].map(({ method, path }) => ({
     method,
-    pattern: new RegExp(`^${path.replaceAll(/\{\w+\}/g, '[^/]+')}$`),
+    pattern: new RegExp(
+      `^${path
+        .split(/\{\w+\}/)
+        .map(RegExp.escape)
+        .join('[^/]+')}$`,
+    ),
   }))
   return ({ route, path }) => {
     if (route) return route

@@ -34,15 +34,16 @@ export class Router<T> {
     branch.ends.set(method, { value, names })
   }
 
-  /** Returns undefined for an unknown path or method. Throws a URIError for an invalid escape. */
+  /**
+   * Returns undefined for an unknown path or method. Throws a URIError for an invalid escape in a parameter. Fixed words
+   * match as they are: everybody who looks at the path must see the same words.
+   */
   find(method: string, path: string): FoundPath<T> | undefined {
-    const words = path.split('/')
-    if (path.includes('%')) for (let i = 0; i < words.length; i++) words[i] = decodeURIComponent(words[i] as string)
     const values: string[] = []
-    const end = search(this.#root, method, words, 0, values)
+    const end = search(this.#root, method, path.split('/'), 0, values)
     if (!end) return undefined
     const params: Record<string, string> = {}
-    for (const [i, name] of end.names.entries()) params[name] = values[i] as string
+    for (const [i, name] of end.names.entries()) params[name] = decodeURIComponent(values[i] as string)
     return { value: end.value, params }
   }
 }

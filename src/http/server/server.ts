@@ -14,7 +14,7 @@ import { together } from './connections/together.ts'
 import type { Endpoint } from './endpoint.ts'
 import { arrive, type Front, letIn, openFront } from './front.ts'
 import { addOpenRoutes } from './open-routes.ts'
-import { readBytes } from './read-bytes.ts'
+import { readBytes, readsBody } from './read-bytes.ts'
 import { answerFailure } from './replies/answer-failure.ts'
 import { answerRequest } from './replies/answer-request.ts'
 import { send } from './replies/send.ts'
@@ -75,6 +75,8 @@ function requestHandler(front: Front, endpoints: Router<Endpoint>) {
   }
 
   const answer = (admitted: Admitted | undefined, { page }: Endpoint, arrived: Arrived, response: ServerResponse) => {
+    // The rest of a body that nobody reads may still arrive. Then it must not be taken for another request.
+    if (!arrived.message.complete && !readsBody(arrived.message)) response.shouldKeepAlive = false
     if (!admitted) return page?.(arrived, response)
     const bytes = readBytes(arrived.message, limits.body)
     return withValue(bytes, (body) => answerRequest(front, admitted, body, response))
