@@ -55,7 +55,7 @@ export async function listOfUser(
     .where('user_id', '=', user_id)
     .where(sql<SqlBool>`(created_at, id) > (${after.created_at}, ${after.id})`)
   const wanted = { list: INVOCATIONS_OF_USER, parts: InvocationStatus.options }
-  const keys = keysOfParts(select, wanted, 'asc').limit(AT_ONCE)
+  const keys = keysOfParts(db, select, wanted, { direction: 'asc', limit: AT_ONCE })
   const rows = await db
     .selectFrom(keys.as('next'))
     .innerJoin('invocations', 'invocations.id', 'next.id')

@@ -84,7 +84,7 @@ export const flatLists: Migration = async (db, engine) => {
     'invocations_by_user on invocations (agent_seq, user_id, status, created_at, id) where user_id is not null',
     'invocations_by_session on invocations (agent_seq, session_id, status, created_at, id) where session_id is not null',
     'logs_by_level on logs (agent_seq, level, timestamp, id)',
-    'logs_by_request on logs (request_id)',
+    'logs_by_request on logs (request_id, agent_seq)',
     'deliveries_by_status on deliveries (webhook_id, status, created_at, id)',
     'deliveries_by_event_name on deliveries (webhook_id, event, status, created_at, id)',
     'audit_log_by_outcome on audit_log (outcome, created_at, id)',

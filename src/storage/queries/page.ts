@@ -1,5 +1,5 @@
 import { type SelectQueryBuilder, sql } from 'kysely'
-import type { Database } from '../database.ts'
+import { type Database, engineOf } from '../database.ts'
 import type { Tables } from '../tables.ts'
 import { type CountedList, QUARTER_MS } from './counted-lists.ts'
 import { countParts, countQuarters, findPlace, type ListParts } from './counts.ts'
@@ -146,7 +146,7 @@ async function listPage<TB extends keyof Tables, Row>(
       direction === 'desc' ? { to: (quarter + 1) * QUARTER_MS } : { from: quarter * QUARTER_MS },
     )
   }
-  const found = keysOfParts(from, wanted, direction).limit(limit).offset(passed)
+  const found = keysOfParts(db, from, wanted, { direction, limit, offset: passed })
   const table = sql.table(list.table)
   const { rows } = await sql<Row>`
     select ${table}.* from ${found} as found cross join ${table} where ${table}.id = found.id
@@ -154,26 +154,37 @@ async function listPage<TB extends keyof Tables, Row>(
   return rows
 }
 
+type Slice = { direction: 'asc' | 'desc'; limit: number; offset?: number }
+
 /**
- * The times and ids of the rows of some parts, in order. Each part is read in the order of its index and the parts are merged,
- * so that no more is read than is asked for.
+ * The times and ids of some rows of some parts, in order. Each part is read in the order of its index and the parts are
+ * merged, so that no more is read than is asked for.
  */
 export function keysOfParts<TB extends keyof Tables, Row>(
+  db: Database,
   select: SelectQueryBuilder<Tables, TB, Row>,
   { list, parts }: Omit<ListParts, 'owner'>,
-  direction: 'asc' | 'desc',
+  { direction, limit, offset = 0 }: Slice,
 ) {
-  const [first, ...others] = parts.map((part) =>
-    select
+  const [first, ...others] = parts.map((part) => {
+    const keys = select
       .clearSelect()
       .select([sql.ref<number>(list.order).as('time'), sql.ref<string>('id').as('id')])
-      .where(sql.ref(list.part), '=', part),
-  )
+      .where(sql.ref(list.part), '=', part)
+    // SQLite reads a part no further than the merge needs. PostgreSQL would sort it as a whole, and must hear how far.
+    const needed = keys
+      .orderBy(sql.ref('time'), direction)
+      .orderBy(sql.ref('id'), direction)
+      .limit(limit + offset)
+    return db.selectFrom((engineOf(db) === 'sqlite' ? keys : needed).as('part')).select(['time', 'id'])
+  })
   if (!first) throw new Error(`no part of ${list.name} is wanted`)
   return others
     .reduce((merged, other) => merged.unionAll(other), first)
-    .orderBy(sql.ref('time'), direction)
-    .orderBy(sql.ref('id'), direction)
+    .orderBy('time', direction)
+    .orderBy('id', direction)
+    .limit(limit)
+    .offset(offset)
 }
 
 export function orderOf(sort: string): { column: string; direction: 'asc' | 'desc' } {

@@ -1,0 +1,191 @@
+import assert from 'node:assert/strict'
+import { before, describe, test } from 'node:test'
+import { Worker } from 'node:worker_threads'
+import { CompiledQuery, sql } from 'kysely'
+import pg from 'pg'
+import { operations } from '../src/operations.ts'
+import { recount } from '../src/storage/queries/counts.ts'
+import { createAgent } from './support/resources.ts'
+import { onBothEngines, type Service } from './support/service.ts'
+import { createWebhook } from './support/webhooks.ts'
+
+/** Rows of each long table; a page reads far fewer. A search of logs reads up to 10,000. */
+const ROWS = 12_000
+const FEW = 2_500
+
+type Case = { query: string; uses: RegExp }
+
+/** Of every list that grows without end: each way to ask for it, and the index that must serve it. */
+const LONG: Record<string, Case[]> = {
+  listInvocations: [
+    { query: '', uses: /invocations_by_status/ },
+    { query: 'sort=created_at', uses: /invocations_by_status/ },
+    { query: 'offset=9000', uses: /invocations_by_status/ },
+    { query: 'status=completed', uses: /invocations_by_status/ },
+    { query: 'user_id=user-1', uses: /invocations_by_user/ },
+    { query: 'user_id=user-1&status=failed', uses: /invocations_by_user/ },
+    { query: 'session_id=session-1', uses: /invocations_by_session/ },
+    { query: 'session_id=session-1&user_id=user-1', uses: /invocations_by_session/ },
+  ],
+  getLogs: [
+    { query: '', uses: /logs_by_level/ },
+    { query: 'sort=timestamp', uses: /logs_by_level/ },
+    { query: 'offset=9000', uses: /logs_by_level/ },
+    { query: 'level=error', uses: /logs_by_level/ },
+    { query: 'level=info,error', uses: /logs_by_level/ },
+    { query: 'start_time=2026-10-05T01:00:00Z&end_time=2026-10-25T02:00:00Z', uses: /logs_by_level/ },
+    { query: 'request_id=req_7', uses: /logs_by_request/ },
+    { query: 'request_id=req_7&search=failed&level=error', uses: /logs_by_request/ },
+  ],
+  listDeliveries: [
+    { query: '', uses: /deliveries_by_status/ },
+    { query: 'status=delivered', uses: /deliveries_by_status/ },
+    { query: 'event=agent.completed', uses: /deliveries_by_event_name/ },
+  ],
+  listAuditLog: [
+    { query: '', uses: /audit_log_by_outcome/ },
+    { query: 'outcome=success', uses: /audit_log_by_outcome/ },
+    { query: 'agent_id=agt_1', uses: /audit_log_by_agent/ },
+    { query: 'actor=key_1', uses: /audit_log_by_actor/ },
+    { query: 'action=createKey', uses: /audit_log_by_action/ },
+    { query: 'since=2026-10-05T01:00:00Z&until=2026-10-25T02:00:00Z', uses: /audit_log_by_outcome/ },
+  ],
+}
+
+/** Lists of what people make by hand, and those of memory, which has counts and tests of its own. */
+const OTHERS = [
+  'listAgents',
+  'listDeployments',
+  'listKeys',
+  'listWebhooks',
+  'listSecrets',
+  'listMemory',
+  'searchMemory',
+  'listUsers',
+  'listSessions',
+]
+
+describe('lists', () => {
+  test('each is known here: one that may grow long must be read by an index', () => {
+    const lists = operations.filter(({ list }) => list).map(({ id }) => id)
+    assert.deepEqual(lists.toSorted(), [...Object.keys(LONG), ...OTHERS].toSorted())
+  })
+})
+
+onBothEngines('a list of many rows', (service) => {
+  const params = { agent_id: '', webhook_id: '' }
+
+  before(async () => {
+    params.agent_id = await createAgent(service(), 'long')
+    params.webhook_id = (await createWebhook(service(), { url: 'https://example.com/hook', events: ['ping'] })).id
+    await fill(service(), params)
+  })
+
+  for (const [id, cases] of Object.entries(LONG)) {
+    for (const { query, uses } of cases) {
+      test(`${id} ${query}`, async () => {
+        const [table = ''] = /^[a-z]+(_log)?/.exec(uses.source) ?? []
+        const path = operations.find((operation) => operation.id === id)?.path ?? ''
+        const filled = path.replaceAll(/\{(\w+)\}/g, (_, name: 'agent_id') => params[name])
+        const seen = await statementsOf(service(), table, async () => {
+          const reply = await service().call('GET', `${filled}?${query}`)
+          assert.equal(reply.status, 200, reply.text)
+          if (query === '') assert.ok(reply.body.pagination.total >= ROWS, reply.text)
+        })
+        assert.ok(seen.length > 0)
+        for (const statement of seen) {
+          const { text, rows } = await planOf(service(), statement)
+          assert.match(text, uses)
+          assert.doesNotMatch(text, new RegExp(`SCAN ${table}\\b|Seq Scan on ${table}\\b`))
+          assert.ok(rows <= FEW, `${rows} rows are read:\n${text}`)
+        }
+      })
+    }
+  }
+})
+
+type Statement = { sql: string; values: unknown[] }
+
+/** What the service asks of a table while `work` goes on. */
+async function statementsOf({ engine }: Service, table: string, work: () => Promise<void>): Promise<Statement[]> {
+  const seen: Statement[] = []
+  const target = engine === 'postgres' ? pg.Client.prototype : Worker.prototype
+  const method = engine === 'postgres' ? 'query' : 'postMessage'
+  const original = Reflect.get(target, method) as (...args: unknown[]) => unknown
+  Reflect.set(target, method, function seeing(this: unknown, ...args: unknown[]) {
+    const [asked, values] = args as [Statement | string, unknown[]]
+    const statement = typeof asked === 'string' ? { sql: asked, values: values ?? [] } : asked
+    if (new RegExp(`from "?${table}\\b`).test(statement.sql)) seen.push(statement)
+    return original.apply(this, args)
+  })
+  try {
+    await work()
+  } finally {
+    Reflect.set(target, method, original)
+  }
+  return seen
+}
+
+/** How the engine runs it; PostgreSQL also tells how many rows the largest of its scans read. */
+async function planOf(service: Service, statement: Statement): Promise<{ text: string; rows: number }> {
+  const { db } = service.app.parts.storage
+  if (service.engine === 'sqlite') {
+    const found = await db
+      .transaction()
+      .execute((held) =>
+        held.executeQuery<{ detail: string }>(
+          CompiledQuery.raw(`explain query plan ${statement.sql}`, statement.values),
+        ),
+      )
+    return { text: found.rows.map(({ detail }) => detail).join('\n'), rows: 0 }
+  }
+  const { rows } = await db.transaction().execute(async (held) => {
+    // A table of a few thousand rows is read whole where one of millions would not be.
+    await sql`set local enable_seqscan = off`.execute(held)
+    return held.executeQuery<{ 'QUERY PLAN': string }>(
+      CompiledQuery.raw(`explain (analyze, timing off) ${statement.sql}`, statement.values),
+    )
+  })
+  const text = rows.map((row) => row['QUERY PLAN']).join('\n')
+  const read = [...text.matchAll(/Scan.*actual rows=([\d.]+) loops=(\d+)/g)].map(
+    ([, each, loops]) => Number(each) * Number(loops),
+  )
+  const removed = [...text.matchAll(/Rows Removed by \w+(?: \w+)*: (\d+)/g)].map(([, count]) => Number(count))
+  return { text, rows: Math.max(0, ...read, ...removed) }
+}
+
+/** Rows over a month, written by the database itself. */
+async function fill(
+  service: Service,
+  { agent_id, webhook_id }: { agent_id: string; webhook_id: string },
+): Promise<void> {
+  const { storage } = service.app.parts
+  const { seq } = await storage.db
+    .selectFrom('agents')
+    .select('seq')
+    .where('id', '=', agent_id)
+    .executeTakeFirstOrThrow()
+  const start = Date.UTC(2026, 9, 1)
+  const time = `(${start} + i * ${Math.floor((30 * 86_400_000) / ROWS)})`
+  const rows = `(with recursive n(i) as (select cast(0 as bigint) union all select i + 1 from n where i < ${ROWS - 1}) select i from n) as n`
+  const status = `case when i % 50 = 7 then 'failed' else 'completed' end`
+  const inserts = [
+    `insert into invocations (id, agent_seq, status, attempt, background, environment, message, context, user_id, session_id, response,
+      input_tokens, output_tokens, tokens_used, duration_ms, steps, created_by, created_at, started_at, finished_at)
+      select 'req_' || (1000000 + i), ${seq}, ${status}, 1, 0, 'production', 'm', '{}', 'user-' || (i % 100), 'session-' || (i / 20), 'r',
+      1, 1, 2, i % 900, '[]', 'key_' || (i % 8), ${time}, ${time}, ${time} from ${rows}`,
+    `insert into logs (agent_seq, timestamp, level, request_id, message, metadata)
+      select ${seq}, ${time}, case when i % 50 = 7 then 3 else 1 end, 'req_' || i, 'Invocation completed', '{}' from ${rows}`,
+    `insert into deliveries (id, webhook_id, event_id, event, status, tries, attempt_count, attempts, created_at)
+      select 'dlv_' || (1000000 + i), '${webhook_id}', 'evt_' || i, case when i % 9 = 0 then 'ping' else 'agent.completed' end,
+      case when i % 50 = 7 then 'failed' else 'delivered' end, 1, 1, '[]', ${time} from ${rows}`,
+    `insert into audit_log (id, created_at, actor_kind, actor, action, agent_id, outcome, fields, times, request_id, seq)
+      select 'aud_' || (1000000 + i), ${time}, 'key', 'key_' || (i % 100), case when i % 20 = 0 then 'createKey' else 'updateAgent' end,
+      'agt_' || (i % 100), case when i % 50 = 7 then 'refused' else 'success' end, '[]', 1, 'req_1', 1000000 + i from ${rows}`,
+  ]
+  await storage.transaction(async (db) => {
+    for (const insert of inserts) await sql.raw(insert).execute(db)
+    await recount(db)
+  })
+  if (service.engine === 'postgres') await sql`analyze`.execute(storage.db)
+}
