@@ -46,6 +46,7 @@ export async function startCluster(t: TestContext, names: readonly string[]): Pr
     MOORAGE_OUTGOING__ALLOW_INSECURE: 'true',
     MOORAGE_OUTGOING__ALLOWED_CIDRS: '127.0.0.0/8',
     MOORAGE_LIMITS__TIERS: '{"enterprise":{"requestsPerMinute":10000000,"burst":10000000}}',
+    MOORAGE_SERVER__DRAIN_DELAY: '200ms',
     LOG_LEVEL: 'warn',
   }
   const nodes: ClusterNode[] = []

@@ -68,7 +68,9 @@ export function startLoad(cluster: Cluster, names: Names, random: Random, patien
 /** Sends one request to one node. Undefined when there is nobody there. */
 function asker({ nodes, admin }: Cluster, kind: string, random: Random, seen: Seen, goneHome: AbortSignal): Ask {
   return async (method, path, { body, headers = {}, key = admin, expect = [200, 201, 202] } = {}) => {
-    const node = nodes[Math.floor(random() * nodes.length)] as ClusterNode
+    // As behind a load balancer: nobody sends new requests to a node that says that it leaves.
+    const staying = nodes.filter(({ isUp, wasKilled }) => isUp || wasKilled)
+    const node = staying[Math.floor(random() * staying.length)] as ClusterNode
     const started = performance.now()
     try {
       const response = await fetch(node.service.url() + path, {
