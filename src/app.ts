@@ -88,7 +88,7 @@ export async function buildParts(
   const ring = keyring(masterKey)
   const newId = idSource()
   const telemetry = new Telemetry()
-  const tracer = await openTracer(config.otel)
+  const tracer = await openTracer(config.otel, log)
   opened.defer(() => tracer?.close())
   const memo = openMemo(storage, (change) => ({
     hits: telemetry.lookups.cell(change, 'hit'),
@@ -222,7 +222,7 @@ export async function startApp(config: Config, overrides: Overrides = {}): Promi
   })
   opened.defer(keepHouse(parts, keys))
 
-  const { host, metricsPort } = config.server
+  const { metricsHost: host, metricsPort } = config.server
   if (metricsPort !== undefined) {
     const metrics = await openMetricsPort(parts.telemetry, { host, port: metricsPort })
     opened.adopt(metrics, (open) => open.close())

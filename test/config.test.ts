@@ -25,6 +25,7 @@ describe('configuration sources', () => {
       server: {
         host: '127.0.0.1',
         port: 8787,
+        metricsHost: '127.0.0.1',
         trustedProxies: [],
         requestTimeout: 30_000,
         stallTimeout: 30_000,
@@ -94,6 +95,7 @@ describe('configuration sources', () => {
     assert.deepEqual(loaded.config.server, {
       host: '10.0.0.2',
       port: 3,
+      metricsHost: '127.0.0.1',
       trustedProxies: [],
       requestTimeout: 30_000,
       stallTimeout: 30_000,

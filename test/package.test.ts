@@ -23,9 +23,15 @@ describe('npm pack', () => {
   })
   after(() => rmSync(home, { recursive: true, force: true }))
 
-  test('makes one package with JavaScript, documentation and what people deploy with, and no sources', () => {
+  test('makes one package with JavaScript, documentation and the dashboard, and no sources', () => {
     const files = readdirSync(join(project, 'node_modules/moorage'), { recursive: true, encoding: 'utf8' })
-    for (const file of ['dist/src/main.js', 'docs/operations.md', 'deploy/Dockerfile', 'LICENSE', 'README.md']) {
+    for (const file of [
+      'dist/src/main.js',
+      'docs/operations.md',
+      'deploy/grafana/moorage.json',
+      'LICENSE',
+      'README.md',
+    ]) {
       assert.ok(files.includes(file), file)
     }
     assert.deepEqual(

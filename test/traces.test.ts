@@ -228,6 +228,7 @@ describe('OpenTelemetry', () => {
       assert.equal(status, 200)
     }
     await service.stop()
+    assert.match(service.log(), /the OpenTelemetry collector is not told everything/)
   })
 
   test('its packages are loaded only where there is a collector', () => {

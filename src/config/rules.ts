@@ -13,6 +13,13 @@ const RULES: { needs: string[]; check(config: Config, report: ReportMistake): vo
     },
   },
   {
+    needs: ['server.port', 'server.metricsPort'],
+    check({ server: { port, metricsPort } }, report) {
+      if (metricsPort === undefined || metricsPort === 0 || metricsPort !== port) return
+      report(['server', 'metricsPort'], 'must be another port than server.port')
+    },
+  },
+  {
     needs: ['security.mtls.enabled', 'server.tls'],
     check({ security, server }, report) {
       if (security.mtls.enabled && !server.tls) report(['security', 'mtls', 'enabled'], 'needs server.tls')

@@ -25,6 +25,11 @@ const Server = z.strictObject({
     .max(65_535)
     .optional()
     .describe('Port on which Prometheus reads `/metrics` without a key; without it `/metrics` needs a manage key'),
+  metricsHost: z
+    .string()
+    .regex(/^[A-Za-z0-9.:-]+$/, 'must be a host name or an IP address')
+    .default('127.0.0.1')
+    .describe('Address on which `metricsPort` listens'),
   trustedProxies: z
     .array(AddressRange)
     .default([])
@@ -79,6 +84,8 @@ const Redis = z.strictObject({
 /** `a=1,b=2`, with values that may be percent-encoded. */
 const PAIRS = /^\s*[^=,\s]+=[^,]*(?:,\s*[^=,\s]+=[^,]*)*\s*$/
 
+const SHARE = 'must be a number from 0 to 1'
+
 const Otel = z.strictObject({
   endpoint: z
     .string()
@@ -106,7 +113,7 @@ const Otel = z.strictObject({
     .default('parentbased_always_on')
     .describe('Which traces are sent'),
   samplerArg: z
-    .union([z.number().min(0).max(1), z.string().regex(/^(?:0(?:\.\d+)?|1(?:\.0+)?)$/)], 'must be a number from 0 to 1')
+    .union([z.number().min(0).max(1), z.string().regex(/^(?:0(?:\.\d+)?|1(?:\.0+)?)$/, SHARE)], SHARE)
     .transform(Number)
     .prefault(1)
     .describe('Share of traces that a `traceidratio` sampler sends'),

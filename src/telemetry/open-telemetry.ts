@@ -9,7 +9,11 @@ export type OpenTelemetryOptions = {
   sampler: string
   samplerArg: number
   content: boolean
+  /** Called when the collector could not be told, not more than once a minute. */
+  onProblem(message: string): void
 }
+
+const PROBLEM_EVERY_MS = 60_000
 
 type Api = typeof import('@opentelemetry/api')
 
@@ -31,6 +35,14 @@ export async function openTelemetryTracer(options: OpenTelemetryOptions): Promis
     import('@opentelemetry/exporter-metrics-otlp-http'),
     import('@opentelemetry/resources'),
   ])
+  let told = Number.NEGATIVE_INFINITY
+  const report = (message: string) => {
+    if (performance.now() - told < PROBLEM_EVERY_MS) return
+    told = performance.now()
+    options.onProblem(message)
+  }
+  const quiet = () => {}
+  api.diag.setLogger({ error: report, warn: report, info: quiet, debug: quiet, verbose: quiet }, api.DiagLogLevel.WARN)
   const { headers } = options
   const urlOf = (signal: string) => `${options.endpoint.replace(/\/$/, '')}/v1/${signal}`
   const resource = resourceFromAttributes(options.resource)

@@ -1,3 +1,4 @@
+import type { Logger } from '../lib/log.ts'
 import { openTelemetryTracer } from './open-telemetry.ts'
 import type { Tracer } from './tracing.ts'
 
@@ -14,11 +15,14 @@ export type TracerSettings = {
 }
 
 /** Where the operator has named a collector, it is told of requests and runs. */
-export async function openTracer(settings: TracerSettings): Promise<Tracer | undefined> {
+export async function openTracer(settings: TracerSettings, log: Logger): Promise<Tracer | undefined> {
   const { endpoint, headers, serviceName, resourceAttributes, disabled, ...rest } = settings
   if (endpoint === undefined || disabled) return undefined
   const resource = { ...pairsOf(resourceAttributes), 'service.name': serviceName }
-  return openTelemetryTracer({ ...rest, endpoint, headers: pairsOf(headers), resource })
+  const onProblem = (problem: string) => {
+    log.warn({ endpoint, problem: problem.slice(0, 500) }, 'the OpenTelemetry collector is not told everything')
+  }
+  return openTelemetryTracer({ ...rest, endpoint, headers: pairsOf(headers), resource, onProblem })
 }
 
 /** Values may be percent-encoded. */

@@ -4,7 +4,12 @@ const SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5
 const ENTRIES = [1, 2, 4, 8, 16, 32, 64, 128, 256, 512]
 
 type Labelled = Omit<Sample, 'name'>
-type Gauge = { name: string; help: string; read(): number | Labelled[] | Promise<number | Labelled[]> }
+type Gauge = {
+  name: string
+  help: string
+  type: 'gauge' | 'counter'
+  read(): number | Labelled[] | Promise<number | Labelled[]>
+}
 
 /**
  * What this process counts about itself, for its operators. Labels have few values: an operation, a status, a kind;
@@ -34,20 +39,25 @@ export class Telemetry {
 
   /** A value that is read whenever somebody asks. */
   gauge(name: string, help: string, read: Gauge['read']): void {
-    this.#gauges.push({ name, help, read })
+    this.#gauges.push({ name, help, type: 'gauge', read })
+  }
+
+  /** The same for something that only grows. */
+  total(name: string, help: string, read: () => number): void {
+    this.#gauges.push({ name, help, type: 'counter', read })
   }
 
   async read(): Promise<Reading[]> {
     const counted = Object.values(this)
       .filter((instrument) => instrument instanceof Counter || instrument instanceof Buckets)
       .map((instrument) => instrument.read())
-    const gauges = this.#gauges.map(async ({ name, help, read }): Promise<Reading> => {
+    const gauges = this.#gauges.map(async ({ name, help, type, read }): Promise<Reading> => {
       // A gauge that cannot be read now, for example because the database is gone, must not hide the others.
       const found = await Promise.resolve()
         .then(read)
         .catch(() => [])
       const values = typeof found === 'number' ? [{ labels: {}, value: found }] : found
-      return { name, help, type: 'gauge', samples: values.map((sample) => ({ name, ...sample })) }
+      return { name, help, type, samples: values.map((sample) => ({ name, ...sample })) }
     })
     return [...counted, ...(await Promise.all(gauges))]
   }

@@ -18,7 +18,7 @@ export async function openMetricsPort(
     )
   })
   await new Promise<void>((resolve, reject) => {
-    server.once('error', reject)
+    server.once('error', ({ message }) => reject(new Error(`server.metricsPort: ${message}`)))
     server.listen(port, host, resolve)
   })
   const address = server.address()

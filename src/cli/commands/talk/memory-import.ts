@@ -55,7 +55,11 @@ export function memoryImport(command: Command, world: World): void {
     .action(async (options: Common) => {
       const { embedding } = await withClient(world, options, (client) => client.memory.status())
       if (options.json) return printJson(world, { embedding })
-      if (!embedding) return note(world, 'No embedder is configured: memory is searched by words')
+      if (!embedding)
+        return note(
+          world,
+          'No embedder is configured: memory is searched by words and, in English, by what single words mean',
+        )
       const { model, embedded, waiting } = embedding
       print(world, `${embedded} of ${embedded + waiting} memories are embedded with ${model}`)
     })
