@@ -88,8 +88,11 @@ onBothEngines('invocations that wait for a place', (service, engine) => {
     await until('one runs', async () => countOf(await rowsOf(service(), agent), 'running') === 1)
     // What came with the queueing itself is through.
     await until('quiet', async () => (await countQueries(engine, () => delay(150))) === 0)
-    const queries = await countQueries(engine, () => delay(1_000))
-    assert.ok(queries <= 3, `${queries} queries in a second`)
+    // Housekeeping, which comes every ten seconds or so, may fall into one of them.
+    const seconds: number[] = []
+    for (let i = 0; i < 3; i++) seconds.push(await countQueries(engine, () => delay(700)))
+    const [, middle = 0] = seconds.toSorted((a, b) => a - b)
+    assert.ok(middle <= 2, `${seconds.join(', ')} queries in 700 ms`)
     assert.equal(countOf(await rowsOf(service(), agent), 'queued'), 29)
     await service().call('POST', `/v1/agents/${agent}/invocations/${first}/cancel`)
     await service().call('DELETE', `/v1/agents/${agent}`)
