@@ -16,6 +16,7 @@ import { type Jobs, openJobs } from './storage/jobs/run-jobs.ts'
 import { type Sweepable, sweep } from './storage/jobs/sweep.ts'
 import * as claims from './storage/leases/claims.ts'
 import { endLeases } from './storage/leases/lease.ts'
+import * as places from './storage/leases/places.ts'
 import { LEASED_DELIVERIES } from './webhooks/delivery/delivery-queue.ts'
 import * as deliveries from './webhooks/delivery/delivery-store.ts'
 import * as listeners from './webhooks/listen/listener-store.ts'
@@ -98,6 +99,7 @@ function jobHandlers(parts: Parts): Record<string, JobHandler> {
     { name: 'metrics of deleted agents', remove: metrics.removeOfMissingAgents },
     { name: 'memories of deleted agents', remove: memory.removeOfMissingAgents },
     { name: 'invocations of deleted agents', remove: invocations.removeOfMissingAgents },
+    { name: 'places of deleted agents', remove: places.removeOfMissingAgents },
     { name: 'deliveries of deleted webhooks', remove: deliveries.removeOrphans },
   ].map(({ name, remove }) => ({
     name,

@@ -1,7 +1,11 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { setTimeout as delay } from 'node:timers/promises'
+import { type KyselyPlugin, sql } from 'kysely'
+import { Client } from 'pg'
+import { createLog } from '../src/lib/log.ts'
 import { LEASE_MS } from '../src/storage/leases/lease.ts'
+import { openPlaces } from '../src/storage/leases/places.ts'
 import { newAgent } from './support/agents.ts'
 import { countQueries } from './support/count-queries.ts'
 import { startLocalServer } from './support/local-server.ts'
@@ -110,5 +114,67 @@ describe('max_concurrency of an agent, on two nodes', () => {
     const agent = await newAgent(first)
     const answered = async () => assert.equal((await invoke(second, agent)).status, 200)
     await until('all is remembered', async () => (await countQueries('postgres', answered)) === 1)
+  })
+
+  describe('a place that no run knows of', () => {
+    const log = createLog({ level: 'silent', format: 'json' })
+    const rows = () => first.app.parts.storage.db.selectFrom('places').selectAll().orderBy('slot').execute()
+
+    test('is not renewed with the others of its node, so that its lease ends', async (t) => {
+      t.mock.timers.enable({ apis: ['setInterval'] })
+      const { storage } = first.app.parts
+      let time = 1_000
+      const places = openPlaces({ storage, node: 'node', now: () => time, log })
+      const run = {}
+      assert.equal(await places.take(run, 77, 1), true)
+      // What an insert leaves when its reply is lost.
+      await storage.db
+        .insertInto('places')
+        .values({ agent_seq: 77, slot: 2, owner: 'node', lease_until: time })
+        .execute()
+      time += 5_000
+      t.mock.timers.tick(LEASE_MS / 4)
+      const held = { agent_seq: 77, slot: 1, owner: 'node', lease_until: time + LEASE_MS }
+      await until('the place of the run is renewed', async () => (await rows())[0]?.lease_until === held.lease_until)
+      assert.deepEqual(await rows(), [held, { ...held, slot: 2, lease_until: 1_000 }])
+      await places.close()
+    })
+
+    test('does not come from a try that fails after another has got one', async () => {
+      const { storage, config } = first.app.parts
+      let queries = 0
+      const failing: KyselyPlugin = {
+        transformQuery({ node }) {
+          if (++queries === 2) throw new Error('cut off')
+          return node
+        },
+        transformResult: async ({ result }) => result,
+      }
+      const cut = { ...storage, db: storage.db.withPlugin(failing) }
+      const places = openPlaces({ storage: cut, node: 'node', now: Date.now, log })
+      const other = new Client({ connectionString: config.database.url })
+      await other.connect()
+      await other.query('begin')
+      await other.query(`insert into places values (78, 1, 'other', ${Date.now() + LEASE_MS})`)
+      const runs = [{}, {}]
+      const asked = Promise.allSettled(runs.map((run) => places.take(run, 78, 2)))
+      await until('the first try waits for the other node', async () => {
+        const waiting = sql`select 1 from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`
+        return (await waiting.execute(storage.db)).rows.length === 1
+      })
+      await other.query('commit')
+      await other.end()
+      assert.deepEqual(
+        (await asked).map(({ status }) => status),
+        ['fulfilled', 'rejected'],
+      )
+      await Promise.all(runs.map((run) => places.release(run)))
+      assert.deepEqual(
+        (await rows()).map(({ owner }) => owner),
+        ['other'],
+      )
+      await storage.db.deleteFrom('places').execute()
+      await places.close()
+    })
   })
 })

@@ -1,7 +1,8 @@
-import { sql } from 'kysely'
+import { type RawBuilder, sql } from 'kysely'
 import type { Logger } from '../../lib/log.ts'
 import type { Database } from '../database.ts'
 import type { Storage } from '../open-storage.ts'
+import { missingAgents } from '../queries/missing-agents.ts'
 import { LEASE_MS } from './lease.ts'
 
 /** Nodes that want the same places at the same moment may collide. So many tries are made. */
@@ -22,6 +23,14 @@ type Options = { storage: Storage; node: string; now: () => number; log: Logger 
 export function openPlaces(options: Options): Places {
   if (options.storage.engine === 'postgres') return new SharedPlaces(options)
   return { take: () => true, release: () => undefined, close: async () => {} }
+}
+
+/** No node gives back what it had when it died. All places of an agent are few. */
+export async function removeOfMissingAgents(db: Database): Promise<number> {
+  const agents = await missingAgents(db, 'places')
+  if (agents.length === 0) return 0
+  const { numDeletedRows } = await db.deleteFrom('places').where('agent_seq', 'in', agents).executeTakeFirst()
+  return Number(numDeletedRows)
 }
 
 type Slot = { agent_seq: number; slot: number }
@@ -75,29 +84,26 @@ class SharedPlaces implements Places {
     this.#asked = new Map()
     for (const [key, asked] of all) {
       const [agent_seq = 0, limit = 0] = key.split(' ').map(Number)
-      this.#takeSlots(agent_seq, limit, asked.length).then(
-        (slots) => {
-          for (const [i, { run, resolve }] of asked.entries()) {
-            const slot = slots[i]
-            if (slot !== undefined) this.#slots.set(run, { agent_seq, slot })
-            resolve(slot !== undefined)
-          }
-        },
-        (error: unknown) => {
-          for (const { reject } of asked) reject(error)
-        },
-      )
+      void this.#takeSlots(agent_seq, limit, asked)
     }
   }
 
-  async #takeSlots(agent_seq: number, limit: number, wanted: number): Promise<number[]> {
-    const taken: number[] = []
-    for (let tries = 0; tries < TRIES && taken.length < wanted; tries++) {
-      const { slots, free } = await this.#tryToTake(agent_seq, limit, wanted - taken.length)
-      taken.push(...slots)
-      if (free === 0) break
+  /** A run has its place as soon as one try got it. A later try that fails leaves it that place. */
+  async #takeSlots(agent_seq: number, limit: number, asked: Asked[]): Promise<void> {
+    const waiting = [...asked]
+    try {
+      for (let tries = 0; tries < TRIES && waiting.length > 0; tries++) {
+        const { slots, free } = await this.#tryToTake(agent_seq, limit, waiting.length)
+        for (const [i, { run, resolve }] of waiting.splice(0, slots.length).entries()) {
+          this.#slots.set(run, { agent_seq, slot: slots[i] as number })
+          resolve(true)
+        }
+        if (free === 0) break
+      }
+      for (const { resolve } of waiting) resolve(false)
+    } catch (error) {
+      for (const { reject } of waiting) reject(error)
     }
-    return taken
   }
 
   /** `free` is how many places it tried to take. Another node may have taken some of them first. */
@@ -132,28 +138,33 @@ class SharedPlaces implements Places {
     const slots = this.#freed
     this.#freed = []
     if (slots.length === 0) return
-    const rows = JSON.stringify(slots.map(({ agent_seq, slot }) => [agent_seq, slot]))
     try {
-      await sql`
-        delete from places using jsonb_array_elements(${rows}::jsonb) r
-        where agent_seq = (r ->> 0)::bigint and slot = (r ->> 1)::bigint and owner = ${this.#options.node}`.execute(
-        this.#db,
-      )
+      await sql`delete from places using ${this.#ours(slots)}`.execute(this.#db)
     } catch (err) {
       this.#freed.push(...slots)
       this.#options.log.warn({ err }, 'places of agents could not be given back yet')
     }
   }
 
-  /** Renews the leases of the places that are in use. */
+  /**
+   * Renews the leases of the places that runs have. If the reply to an insert was lost, no run knows of its place: its
+   * lease ends.
+   */
   async #tend(): Promise<void> {
-    const { node, now, log } = this.#options
+    const { now, log } = this.#options
     await this.#free()
     if (this.#slots.size === 0) return
     try {
-      await sql`update places set lease_until = ${now() + LEASE_MS} where owner = ${node}`.execute(this.#db)
+      const used = this.#ours([...this.#slots.values()])
+      await sql`update places set lease_until = ${now() + LEASE_MS} from ${used}`.execute(this.#db)
     } catch (err) {
       log.warn({ err }, 'could not renew the leases of places')
     }
+  }
+  /** The end of a statement that changes these places, as far as this node still has them. */
+  #ours(slots: Slot[]): RawBuilder<unknown> {
+    const rows = JSON.stringify(slots.map(({ agent_seq, slot }) => [agent_seq, slot]))
+    return sql`jsonb_array_elements(${rows}::jsonb) r
+      where agent_seq = (r ->> 0)::bigint and slot = (r ->> 1)::bigint and owner = ${this.#options.node}`
   }
 }
