@@ -43,7 +43,8 @@ type Declaration<P extends z.ZodObject, Q extends z.ZodObject, B extends z.ZodTy
   idempotent?: boolean
   /**
    * Whether the request has no effect before the `Unwritten` that it returns is in the journal: it calls nothing
-   * outside and shows nothing. Its Idempotency-Key is then claimed in that same commit, and not in an earlier one.
+   * outside and shows nothing. Its Idempotency-Key is then claimed in that same commit, and not in an earlier one. If
+   * `run` finds otherwise, it throws `GoesOutside`.
    */
   staysInside?(input: Input<P, Q, B>, context: Context): Promise<boolean>
   /** The reply shows a secret once, so it is stored encrypted for repeated requests. */

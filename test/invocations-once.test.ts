@@ -3,6 +3,7 @@ import { randomUUID } from 'node:crypto'
 import { connect } from 'node:net'
 import { text } from 'node:stream/consumers'
 import { describe, test } from 'node:test'
+import pg from 'pg'
 import { newAgent } from './support/agents.ts'
 import { countQueries } from './support/count-queries.ts'
 import { betweenNodes, onBothEngines, type Service } from './support/service.ts'
@@ -61,8 +62,8 @@ onBothEngines('an invocation happens once', (service, engine) => {
     })
   }
 
-  test('with its key it costs the database one query, which claims the key and writes all that it leaves', async () => {
-    await until('one query, and nothing in the background', async () => (await costs('hello')) === 1)
+  test('with its key it costs the database two queries: one looks it up, one claims it and writes all that it leaves', async () => {
+    await until('two queries, and nothing in the background', async () => (await costs('hello')) === 2)
   })
 
   test('one that waits for something costs two: its key is claimed before', async () => {
@@ -108,16 +109,80 @@ onBothEngines('an invocation happens once', (service, engine) => {
     }
   })
 
+  test('the answer to a key is given again whatever became of the agent, also by a node that knows nothing of it', async () => {
+    const agent = await newAgent(service(), {})
+    const headers = { 'Idempotency-Key': randomUUID() }
+    const first = await invoke(service(), agent, headers)
+    await service().call('PATCH', `/v1/agents/${agent}`, { body: { status: 'paused' } })
+    await service().restart()
+    const again = await invoke(service(), agent, headers)
+    assert.deepEqual([again.status, again.text], [200, first.text])
+    const body = { message: 'another' }
+    const other = await service().call('POST', `/v1/agents/${agent}/invoke`, { body, headers })
+    assert.deepEqual([other.status, other.body.error.code], [422, 'idempotency_key_reused'])
+    const refused = await invoke(service(), agent, { 'Idempotency-Key': randomUUID() })
+    assert.deepEqual([refused.status, refused.body.error.code], [409, 'agent_paused'])
+  })
+
+  betweenNodes(engine)('an answer given by one node is given by another, although a run would now fail', async () => {
+    const node = await service().beside()
+    try {
+      const script = (rule: object) => ({ model: 'builtin/script', script: { rules: [rule] } })
+      const agent = await newAgent(service(), script({ reply: 'paid' }))
+      const headers = { 'Idempotency-Key': randomUUID() }
+      const first = await invoke(service(), agent, headers)
+      await node.call('PATCH', `/v1/agents/${agent}`, { body: script({ fail: 'no money' }) })
+      const again = await invoke(node, agent, headers)
+      assert.deepEqual([again.status, again.text], [200, first.text])
+      const { body } = await node.call('GET', `/v1/agents/${agent}/invocations`)
+      assert.equal(body.pagination.total, 1)
+    } finally {
+      await node.stop()
+    }
+  })
+
+  betweenNodes(engine)('the key of an agent that is changed to wait after the look-up is claimed', async () => {
+    const agent = await newAgent(service(), {})
+    const key = randomUUID()
+    const other = new pg.Client({ connectionString: service().app.parts.config.database.url })
+    await other.connect()
+    try {
+      await other.query('begin')
+      await other.query('lock table claims in access exclusive mode')
+      const reply = invoke(service(), agent, { 'Idempotency-Key': key })
+      await until('the look-up waits', async () => {
+        await other.query('select pg_stat_clear_snapshot()')
+        const { rowCount } = await other.query(
+          `select 1 from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`,
+        )
+        return rowCount === 1
+      })
+      await service().call('PATCH', `/v1/agents/${agent}`, { body: slow(600) })
+      await other.query('commit')
+      await until('its key is claimed, and has no answer yet', async () => {
+        const { rows } = await other.query('select status from claims where key = $1', [key])
+        return rows[0]?.status === null
+      })
+      assert.equal((await reply).body.data.response, 'done')
+    } finally {
+      await other.end()
+    }
+  })
+
   betweenNodes(engine)('at two nodes at the same moment: one of them runs, and both give its answer', async () => {
     const node = await service().beside()
     try {
       const agent = await newAgent(service(), {})
       const keys = Array.from({ length: 40 }, () => randomUUID())
-      const sent = keys.flatMap((key) => [service(), node].map((to) => invoke(to, agent, { 'Idempotency-Key': key })))
-      const replies = await Promise.all(sent)
-      assert.deepEqual([...new Set(replies.map(({ status }) => status))], [200])
-      for (let i = 0; i < replies.length; i += 2) assert.equal(replies[i]?.text, replies[i + 1]?.text)
-      assert.equal(new Set(replies.map(({ body }) => body.data.request_id)).size, keys.length)
+      const send = (to: Service) => (key: string) => invoke(to, agent, { 'Idempotency-Key': key })
+      const [here, there] = await Promise.all([
+        Promise.all(keys.map(send(service()))),
+        Promise.all(keys.toReversed().map(send(node))),
+      ])
+      assert.deepEqual([...new Set([...here, ...there].map(({ status }) => status))], [200])
+      const texts = (replies: typeof here) => replies.map((reply) => reply.text)
+      assert.deepEqual(texts(here), texts(there).toReversed())
+      assert.equal(new Set(here.map(({ body }) => body.data.request_id)).size, keys.length)
       const { body } = await service().call('GET', `/v1/agents/${agent}/invocations`)
       assert.equal(body.pagination.total, keys.length)
     } finally {

@@ -6,6 +6,7 @@ import { sql } from 'kysely'
 import type { Database } from '../src/storage/database.ts'
 import type { JournalEntry } from '../src/storage/journal/entry.ts'
 import { BacklogFullError, openJournal } from '../src/storage/journal/journal.ts'
+import * as claims from '../src/storage/leases/claims.ts'
 import { openStorage, type Storage } from '../src/storage/open-storage.ts'
 import { countQueries } from './support/count-queries.ts'
 import { freshPostgres } from './support/fresh-store.ts'
@@ -136,6 +137,40 @@ onBothStores('the journal', (opened) => {
         assert.deepEqual(await written(`${prefix}-`), [`${prefix}-1`, `${prefix}-3`])
       })
     }
+  })
+
+  test('entries whose Idempotency-Keys are taken are left out together, and no other with them', async () => {
+    const journal = open()
+    const claimed = (name: string, key: string) => {
+      const lease = { key: ['scope', key], owner: name, until: 0 }
+      return entry(name, { claim: claims.answered(lease, 'print', { status: 200, headers: {}, body: '' }, 0) })
+    }
+    const numbers = Array.from({ length: 200 }, (_, i) => i)
+    await Promise.all(numbers.slice(0, 100).map((i) => journal.commit(claimed(`first-${i}`, `key-${i}`))))
+    const again = () => numbers.map((i) => journal.commit(claimed(`second-${i}`, `key-${i}`)))
+    const plain = () => numbers.map((i) => journal.commit(entry(`second-plain-${i}`)))
+    let results: boolean[] = []
+    const queries = await countQueries(opened().engine, async () => {
+      results = await Promise.all([...again(), ...plain()])
+    })
+    assert.deepEqual(
+      results,
+      [...numbers, ...numbers].map((i, at) => at >= 200 || i >= 100),
+    )
+    assert.equal((await written('second-')).length, 300)
+    // One write that fails, one look-up, one write.
+    assert.equal(queries, 3)
+  })
+
+  test('of two entries with one Idempotency-Key the first is written', async () => {
+    const journal = open()
+    const claimed = (name: string) => {
+      const lease = { key: ['scope', 'twice'], owner: name, until: 0 }
+      return entry(name, { claim: claims.answered(lease, 'print', { status: 200, headers: {}, body: '' }, 0) })
+    }
+    const names = ['twice-a', 'twice-b', 'twice-c']
+    assert.deepEqual(await Promise.all(names.map((name) => journal.commit(claimed(name)))), [true, false, false])
+    assert.deepEqual(await written('twice-'), ['twice-a'])
   })
 
   test('one bad entry fails alone', async () => {

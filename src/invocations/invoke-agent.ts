@@ -5,6 +5,7 @@ import * as agents from '../agents/store.ts'
 import { type Serving, serving } from '../deployments/serving.ts'
 import { notFound, StillRunning } from '../errors.ts'
 import type { Context } from '../operation/context.ts'
+import { GoesOutside } from '../operation/goes-outside.ts'
 import { Accepted } from '../operation/reply-channel.ts'
 import { requireUser } from '../operation/scope.ts'
 import { Unwritten } from '../operation/unwritten.ts'
@@ -73,6 +74,8 @@ export const invokeAgent = operation({
     }
     try {
       const { invocation, agent, definition } = await prepare(params.agent_id, body, context)
+      // The agent may have changed since `staysInside` was asked.
+      if (context.repeatable?.claimed === false && !answersAtOnce(definition)) throw new GoesOutside()
       const admitted = admit(run, agent, definition, context)
       const refusal = admitted instanceof Promise ? await admitted : admitted
       if (refusal) throw notAdmittedError(refusal, agent, definition)

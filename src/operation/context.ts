@@ -16,9 +16,9 @@ export type Context = Parts &
     request_id: string
     /**
      * There when the request carries an Idempotency-Key. `earlier` is the same request, sent before, whose process died
-     * while it ran.
+     * while it ran. If the key is not claimed yet, the run must stay inside, or throw `GoesOutside`.
      */
-    repeatable: { readonly earlier: string | undefined } | undefined
+    repeatable: { readonly earlier: string | undefined; readonly claimed: boolean } | undefined
     /** The work on the request in its trace, if there is one. */
     span: Span | undefined
     /** The agents whose data a list may show: those in the actor's scope whose own gates this request passes. */

@@ -1,18 +1,18 @@
 import type { IncomingMessage } from 'node:http'
 import { ApiError, invalid, StillRunning, unavailable } from '../../errors.ts'
 import { canonicalJson } from '../../lib/json.ts'
+import { GoesOutside } from '../../operation/goes-outside.ts'
 import type { Parts } from '../../operation/parts.ts'
 import { sha256 } from '../../security/digest.ts'
 import type { Database } from '../../storage/database.ts'
-import { isTaken } from '../../storage/failures.ts'
 import type { JournalEntry } from '../../storage/journal/entry.ts'
+import { ClaimReader } from '../../storage/leases/claim-reader.ts'
 import * as claims from '../../storage/leases/claims.ts'
 import { isOfDeadService, keepLeases, LEASE_MS, type Lease } from '../../storage/leases/lease.ts'
 import type { Rendered } from '../dialects/dialect.ts'
 
 const WAIT_MS = 30_000
 const POLL_MS = 100
-const MET_KEYS = 5_000
 const PURPOSE = 'idempotency'
 const REPLAYED = 'Idempotent-Replayed'
 const KEY = /^[\x21-\x7e]{1,255}$/
@@ -35,8 +35,10 @@ export type Repeatable = {
 export type Held = {
   /** The same request, sent before: its process died while it ran. */
   readonly earlier: string | undefined
-  /** The entry, and with it the reply for whoever repeats the request. */
-  withReply(entry: JournalEntry, reply: Rendered): JournalEntry
+  /** The key is in the store already. Otherwise it is claimed with what the run leaves. */
+  readonly claimed: boolean
+  /** The entry, and with it the reply for whoever repeats the request. A run without a reply failed and frees the key. */
+  withReply(entry: JournalEntry, reply: Rendered | undefined): JournalEntry
   /** Stores the reply in the transaction of the effects. Returns false when another run has taken over. */
   complete(db: Database, reply: Rendered): Promise<boolean>
   isOurs(): Promise<boolean>
@@ -60,7 +62,7 @@ type Options = Pick<Parts, 'storage' | 'keyring' | 'now' | 'log' | 'node' | 'sto
 export function idempotency(options: Options): Idempotency {
   const { storage, keyring, now, log, node, stopping, leaseMs = LEASE_MS, waitMs = WAIT_MS } = options
   const running = new Map<string, Running>()
-  const met = new MetKeys()
+  const reader = new ClaimReader(storage.db)
   let claimed = 0
 
   // A long run keeps its claim, and a dead process loses it. Nothing is done when a claim is lost: what such a run
@@ -90,7 +92,9 @@ export function idempotency(options: Options): Idempotency {
     try {
       return await run({
         earlier,
+        claimed: true,
         withReply(entry, reply) {
+          if (!reply) return entry
           stored = true
           return { ...entry, endings: [...(entry.endings ?? []), claims.ending(lease, sealed(reply))] }
         },
@@ -112,27 +116,33 @@ export function idempotency(options: Options): Idempotency {
   }
 
   /**
-   * Claims the key in the same commit as what the run leaves. Returns undefined when the key is taken; then nothing is
-   * written.
+   * Claims the key in the same commit as what the run leaves. Returns undefined when the run left nothing: another node
+   * was faster with the same request, or the key must be claimed first.
    */
   const runUnclaimed = async (
     lease: Lease,
-    { fingerprint: print, secret }: Repeatable,
+    { scope, key, fingerprint: print, secret }: Repeatable,
     run: (held: Held) => Promise<Rendered>,
   ) => {
     const end = begin(lease, print, false)
+    let refused = false
     try {
       return await run({
         earlier: undefined,
-        withReply: (entry, reply) => {
-          const claim = claims.answered(lease, print, { ...reply, body: seal(reply.body, secret) }, now())
-          return { ...entry, writes: [...entry.writes, claim] }
+        claimed: false,
+        withReply(entry, reply) {
+          // Nobody may hear of a failure under a key that was answered meanwhile.
+          if (!reply) return { ...entry, unlessClaimed: { scope, key } }
+          return { ...entry, claim: claims.answered(lease, print, { ...reply, body: seal(reply.body, secret) }, now()) }
         },
         complete: () => Promise.reject(new Error('an operation that stays inside leaves an entry for the journal')),
-        isOurs: async () => true,
+        async isOurs() {
+          refused = true
+          return false
+        },
       })
     } catch (error) {
-      if (isTaken(error)) return undefined
+      if (refused || error instanceof GoesOutside) return undefined
       throw error
     } finally {
       end()
@@ -154,7 +164,7 @@ export function idempotency(options: Options): Idempotency {
   return {
     async once(request, run) {
       const { scope, key, fingerprint: print, secret } = request
-      const id = JSON.stringify([scope, key])
+      const id = claims.idOf(request)
       const deadline = performance.now() + waitMs
       let waited = false
       for (;;) {
@@ -163,15 +173,17 @@ export function idempotency(options: Options): Idempotency {
         const known = running.get(id)
         if (known && known.fingerprint !== print) throw keyReused()
         if (!known) {
+          const held = request.staysInside ? await reader.find({ scope, key }) : undefined
+          // The same request may have begun to run here meanwhile.
+          if (running.has(id)) continue
           const time = now()
           const lease = { key: [scope, key], owner: `${node}:${++claimed}`, until: time + leaseMs }
-          // A key that was used here before is probably taken. To run in vain would cost more than to look it up.
-          if (request.staysInside && met.add(id)) {
+          if (request.staysInside && !held) {
+            if (waited && stopping.aborted) throw serviceStops()
             const reply = await runUnclaimed(lease, request, run)
             if (reply) return reply
           }
-          met.add(id)
-          const found = await claims.claim(storage.db, lease, request, { now: time, isDead })
+          const found = await claims.claim(storage.db, lease, request, { now: time, isDead, found: held })
           if (found.state === 'claimed') {
             if (!waited || !stopping.aborted) return runClaimed(lease, found.earlier, request, run)
             // The service is stopping. That ended the run which this retry waited for, and it would end another run
@@ -196,23 +208,6 @@ export function idempotency(options: Options): Idempotency {
       stopRenewing()
       await Promise.all([...running.values()].map(({ ended }) => ended))
     },
-  }
-}
-
-/** The keys that were used here lately: at least the last 5,000. */
-class MetKeys {
-  #young = new Set<string>()
-  #old = new Set<string>()
-
-  /** Returns false when the key is known already. */
-  add(id: string): boolean {
-    if (this.#young.has(id) || this.#old.has(id)) return false
-    if (this.#young.size >= MET_KEYS) {
-      this.#old = this.#young
-      this.#young = new Set()
-    }
-    this.#young.add(id)
-    return true
   }
 }
 

@@ -94,7 +94,7 @@ async function write(
 ): Promise<Rendered> {
   try {
     const reply = answer instanceof ApiError ? undefined : replyTo(call, answer)
-    const written = await journal.commit(held && reply ? held.withReply(entry, reply) : entry)
+    const written = await journal.commit(held ? held.withReply(entry, reply) : entry)
     if (!written && held && !(await held.isOurs())) throw takenOver()
     if (!written && held) throw new StillRunning('Another node goes on with this request, try again shortly')
     if (!written) throw conflict(lost ?? 'Another node was faster')

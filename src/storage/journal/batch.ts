@@ -6,7 +6,10 @@ export type Rows = ReadonlyMap<BulkTable, Value[][]>
 
 export function rowsOf(entries: readonly JournalEntry[]): Rows {
   const rows = new Map<BulkTable, Value[][]>()
-  for (const { writes } of entries) for (const { into, row } of writes) addTo(rows, into, row)
+  for (const { writes, claim } of entries) {
+    for (const { into, row } of writes) addTo(rows, into, row)
+    if (claim) addTo(rows, claim.into, claim.row)
+  }
   return rows
 }
 
@@ -17,9 +20,20 @@ export function batchOf(rows: Rows, entries: readonly JournalEntry[]): Batch {
   return {
     inserts: [...rows]
       .toSorted(([a], [b]) => byTable(a, b))
-      .map(([into, given]) => ({ into, rows: into.merge ? mergeRows(into.columns, into.merge, given) : given })),
+      .map(([into, given]) => ({ into, rows: inOrder(into, given) })),
     endings: [...endings].toSorted(([a], [b]) => compare(a.table, b.table)).map(([of, ended]) => ({ of, rows: ended })),
   }
+}
+
+function inOrder({ columns, merge, sorted }: BulkTable, rows: Value[][]): Value[][] {
+  if (merge) return mergeRows(columns, merge, rows)
+  return sorted ? rows.toSorted(byFirstColumns) : rows
+}
+
+/** The first columns are the key, so the others are not compared. */
+function byFirstColumns(a: Value[], b: Value[]): number {
+  const i = a.findIndex((value, at) => value !== b[at])
+  return compare(String(a[i]), String(b[i]))
 }
 
 function addTo<T>(rows: Map<T, Value[][]>, table: T, row: Value[]): void {

@@ -1,12 +1,13 @@
 import type { Database } from '../database.ts'
-import { isPassing, isUndone } from '../failures.ts'
+import { isPassing, isTaken, isUndone } from '../failures.ts'
+import { type ClaimKey, findMany, idOf } from '../leases/claims.ts'
 import type { Storage } from '../open-storage.ts'
 import { batchOf, type Rows, rowsOf } from './batch.ts'
 import type { JournalEntry } from './entry.ts'
 import { endHeld, insertMany, isStillHeld } from './write-rows.ts'
 
 export type Journal = {
-  /** Resolves once the entry is on disk: with true, or with false when its lease was lost or its guard refused. */
+  /** Resolves once the entry is on disk: with true, or with false if its entry was left out: see `JournalEntry`. */
   commit(entry: JournalEntry): Promise<boolean>
   /** Sets aside a place for an entry that will come later. Returns false when no place is left. */
   reserve(): boolean
@@ -105,7 +106,14 @@ async function flush(storage: Storage, batch: Waiting[], tell: RowsListener, tri
     await flush(storage, batch.slice(0, half), tell)
     await flush(storage, batch.slice(half), tell)
   }
+  const leaveOut = async (late: ReadonlySet<Waiting>) => {
+    for (const { resolve } of late) resolve(false)
+    const others = batch.filter((waiting) => !late.has(waiting))
+    if (others.length > 0) await flush(storage, others, tell)
+  }
   try {
+    const unwanted = await findLate(storage, batch, ({ unlessClaimed }) => unlessClaimed)
+    if (unwanted.size > 0) return await leaveOut(unwanted)
     const hasGuards = batch.some(({ entry }) => entry.guard)
     const written = hasGuards ? await writeGuarded(storage, batch) : await writeTogether(storage, batch)
     // A lease was lost, so nothing was written.
@@ -116,6 +124,9 @@ async function flush(storage: Storage, batch: Waiting[], tell: RowsListener, tri
   } catch (error) {
     // Two nodes locked the same rows and PostgreSQL rolled back this transaction. It is tried again.
     if (isUndone(error) && tries < MAX_TRIES) return flush(storage, batch, tell, tries + 1)
+    // If the store cannot be asked now, the next try to write will tell why.
+    const late = isTaken(error) ? await findLate(storage, batch, ({ claim }) => claim?.of).catch(() => NOBODY) : NOBODY
+    if (late.size > 0) return leaveOut(late)
     // One bad entry must not fail the others.
     if (batch.length > 1 && !isPassing(error)) await flushHalves()
     else for (const { reject } of batch) reject(error)
@@ -131,6 +142,23 @@ async function writeTogether(storage: Storage, batch: Waiting[]): Promise<Writte
   const entries = batch.map(({ entry }) => entry)
   const rows = rowsOf(entries)
   return (await storage.write(batchOf(rows, entries))) ? { rows, refused: NOBODY } : undefined
+}
+
+/** The entries whose keys are claimed in the store, because another node was faster with the same requests. */
+async function findLate(
+  { db }: Storage,
+  batch: Waiting[],
+  keyOf: (entry: JournalEntry) => ClaimKey | undefined,
+): Promise<ReadonlySet<Waiting>> {
+  const asked = batch.flatMap(({ entry }) => keyOf(entry) ?? [])
+  if (asked.length === 0) return NOBODY
+  const taken = new Set((await findMany(db, asked)).map(idOf))
+  return new Set(
+    batch.filter(({ entry }) => {
+      const key = keyOf(entry)
+      return key && taken.has(idOf(key))
+    }),
+  )
 }
 
 function writeGuarded(storage: Storage, batch: Waiting[]): Promise<Written> {

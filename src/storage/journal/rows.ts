@@ -22,6 +22,8 @@ export type BulkTable = {
   table: keyof Tables & string
   columns: readonly string[]
   merge?: Merge
+  /** Other nodes may insert rows with the same key. All insert them sorted, so that they cannot deadlock. */
+  sorted?: true
   /** The change that is announced to all nodes once the rows are committed. */
   announces?: Change
   /** On SQLite: the statement that counts these rows, in the transaction that inserts them (`queries/count-changes.ts`). */

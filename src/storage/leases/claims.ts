@@ -1,6 +1,7 @@
-import { sql } from 'kysely'
-import type { Database } from '../database.ts'
+import { type Selectable, sql } from 'kysely'
+import { type Database, engineOf } from '../database.ts'
 import type { BulkTable, EndedTable, Ending, Write } from '../journal/rows.ts'
+import type { ClaimsTable } from '../tables/service-tables.ts'
 import { isHeld, type Lease, type Leased } from './lease.ts'
 
 /** The right to run a request that carries an Idempotency-Key. Later the row holds the answer. */
@@ -21,32 +22,54 @@ export type Claimed =
   /** The key belongs to another request. */
   | { state: 'other' }
 
+export type ClaimKey = { scope: string; key: string }
+
+/** Both parts as one text. It is JSON, because both may contain any separator. */
+export function idOf({ scope, key }: ClaimKey): string {
+  return JSON.stringify([scope, key])
+}
+
+/** A claim as it is in the store. */
+export type FoundClaim = Selectable<ClaimsTable>
+
 const VALID_MS = 24 * 3_600_000
 
-/** One atomic insert decides who runs. A claim that is older than a day, or whose owner has died, may be taken over. */
+/** Finds the claims of many keys with one query. */
+export async function findMany(db: Database, keys: readonly ClaimKey[]): Promise<FoundClaim[]> {
+  const json = JSON.stringify(keys)
+  const given =
+    engineOf(db) === 'postgres'
+      ? sql`jsonb_to_recordset(${json}::jsonb) as given(scope text, key text)`
+      : sql`(select value ->> 'scope' as scope, value ->> 'key' as key from json_each(${json})) as given`
+  const { rows } = await sql<FoundClaim>`
+    select claims.* from ${given} cross join claims
+    where claims.scope = given.scope and claims.key = given.key`.execute(db)
+  return rows
+}
+
+/**
+ * One atomic insert decides who runs. A claim that is older than a day, or whose owner has died, may be taken over.
+ * `found` is the claim that was found under the key a moment ago, if one was: then the insert is left out.
+ */
 export async function claim(
   db: Database,
   { key: [scope = '', key = ''], owner, until }: Lease,
   { fingerprint, request_id }: { fingerprint: string; request_id: string },
-  { now, isDead }: { now: number; isDead: (owner: string) => boolean },
+  { now, isDead, found }: { now: number; isDead: (owner: string) => boolean; found?: FoundClaim | undefined },
 ): Promise<Claimed> {
   const unanswered = { status: null, headers: null, body: null }
   const fresh = { fingerprint, owner, lease_until: until, created_at: now, request_id, ...unanswered }
-  for (;;) {
-    const inserted = await db
-      .insertInto('claims')
-      .values({ scope, key, ...fresh })
-      .onConflict((row) => row.columns(['scope', 'key']).doNothing())
-      .returning('owner')
-      .executeTakeFirst()
-    if (inserted) return { state: 'claimed', earlier: undefined }
-
-    const held = await db
-      .selectFrom('claims')
-      .selectAll()
-      .where('scope', '=', scope)
-      .where('key', '=', key)
-      .executeTakeFirst()
+  for (let known = found; ; known = undefined) {
+    if (!known) {
+      const inserted = await db
+        .insertInto('claims')
+        .values({ scope, key, ...fresh })
+        .onConflict((row) => row.columns(['scope', 'key']).doNothing())
+        .returning('owner')
+        .executeTakeFirst()
+      if (inserted) return { state: 'claimed', earlier: undefined }
+    }
+    const held = known ?? (await findMany(db, [{ scope, key }]))[0]
     if (!held) continue
     const expired = held.created_at + VALID_MS <= now
     const abandoned = held.status === null && (held.lease_until <= now || isDead(held.owner))
@@ -81,17 +104,21 @@ export function ending({ key, owner }: Lease, { status, headers, body }: StoredR
 const NEW_CLAIMS: BulkTable = {
   table: 'claims',
   columns: ['scope', 'key', 'fingerprint', 'owner', 'lease_until', 'created_at', 'status', 'headers', 'body'],
+  sorted: true,
 }
 
-/** A claim together with its answer, for the journal. If the key is taken, the entry fails: see `isTaken`. */
+/** A claim that is written with an entry of the journal. */
+export type NewClaim = Write & { of: ClaimKey }
+
+/** A claim together with its answer, for the journal. */
 export function answered(
   { key: [scope = '', key = ''], owner }: Lease,
   fingerprint: string,
   { status, headers, body }: StoredReply,
   now: number,
-): Write {
+): NewClaim {
   const row = [scope, key, fingerprint, owner, now, now, status, JSON.stringify(headers), body]
-  return { into: NEW_CLAIMS, row }
+  return { of: { scope, key }, into: NEW_CLAIMS, row }
 }
 
 export async function isOurs(db: Database, lease: Lease): Promise<boolean> {
@@ -135,12 +162,10 @@ export async function removeExpired(db: Database, now: number, limit: number): P
 
 const REPLIES_AT_ONCE = 100
 
-type ReplyCursor = { scope: string; key: string }
-
-type StoredBody = ReplyCursor & { body: string }
+type StoredBody = ClaimKey & { body: string }
 
 /** The next stored replies after the cursor. */
-export async function listReplies(db: Database, after: ReplyCursor): Promise<StoredBody[]> {
+export async function listReplies(db: Database, after: ClaimKey): Promise<StoredBody[]> {
   const rows = await db
     .selectFrom('claims')
     .select(['scope', 'key', 'body'])
