@@ -67,13 +67,13 @@ export class ScopeReader {
     const { rows } = await sql<PostingRow & { at: number }>`
       select given.at, later.seq, later.kind, later.role, later.user_id, later.session_id, later.created_at, later.terms,
         later.length
-      from ${tableOf(this.#db, asked)} cross join memory_scopes as scope cross join ${laterRows(this.#db)} as later
+      from ${tableOf(this.#db, asked)} cross join ${countsOf(this.#db)} as scope cross join ${laterRows(this.#db)} as later
       where ${SAME_SCOPE} and later.agent_seq = given.agent_seq and later.user_id = given.user_id
         and later.seq > given.last_seq and (given.size = 0 or scope.generation = given.generation)
         and scope.turns + scope.notes - given.size <= ${FIRST_PAGE}
       union all
       select given.at, 0, scope.generation, null, '', '', scope.turns + scope.notes, '', 0
-      from ${tableOf(this.#db, asked)} cross join memory_scopes as scope where ${SAME_SCOPE}`.execute(this.#db)
+      from ${tableOf(this.#db, asked)} cross join ${countsOf(this.#db)} as scope where ${SAME_SCOPE}`.execute(this.#db)
     const seen = asked.map((): SeenScope => ({ generation: undefined, count: 0, rows: [], more: false }))
     for (const { at, ...row } of rows) {
       const scope = seen[at] as SeenScope
@@ -91,6 +91,16 @@ export class ScopeReader {
 
 const SAME_SCOPE = sql`scope.agent_seq = given.agent_seq and scope.level = 1 and scope.user_id = given.user_id
   and scope.session_id = ''`
+
+/** The limit makes PostgreSQL look up each scope by its key. Without it, it may read the counts of all scopes. */
+function countsOf(db: Database): RawBuilder<unknown> {
+  if (engineOf(db) !== 'postgres') return sql`memory_scopes`
+  return sql`lateral (
+    select * from memory_scopes
+    where memory_scopes.agent_seq = given.agent_seq and memory_scopes.level = 1
+      and memory_scopes.user_id = given.user_id and memory_scopes.session_id = ''
+    limit 1)`
+}
 
 /** The limit keeps PostgreSQL from reading all memories. SQLite begins with the given scopes, because of the cross join. */
 function laterRows(db: Database): RawBuilder<unknown> {
