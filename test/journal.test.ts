@@ -4,8 +4,10 @@ import { join } from 'node:path'
 import { describe, test } from 'node:test'
 import { sql } from 'kysely'
 import type { Database } from '../src/storage/database.ts'
+import { batchOf } from '../src/storage/journal/batch.ts'
 import type { JournalEntry } from '../src/storage/journal/entry.ts'
 import { BacklogFullError, openJournal } from '../src/storage/journal/journal.ts'
+import type { EndedTable } from '../src/storage/journal/rows.ts'
 import * as claims from '../src/storage/leases/claims.ts'
 import { openStorage, type Storage } from '../src/storage/open-storage.ts'
 import { countQueries } from './support/count-queries.ts'
@@ -285,6 +287,23 @@ describe('a backlog that is full', () => {
     },
     { MOORAGE_LIMITS__BACKLOG: '1' },
   )
+})
+
+describe('a batch', () => {
+  test('is the same statement whichever of its endings came first', () => {
+    const leased = { table: 'invocations', key: ['id'], until: 'lease_until', condition: 'true' } as const
+    const kinds: EndedTable[] = [
+      { ...leased, columns: ['status'] },
+      { ...leased, columns: ['lease_until'] },
+      { ...leased, columns: ['status'], drops: { table: 'steps', column: 'request_id' } },
+      { ...leased, table: 'claims', columns: ['status'] },
+    ]
+    const order = (of: EndedTable[]) => {
+      const endings = of.map((kind) => ({ of: kind, row: [] }))
+      return batchOf(new Map(), [{ writes: [], endings }]).endings.map((ending) => kinds.indexOf(ending.of))
+    }
+    assert.deepEqual(order(kinds), order(kinds.toReversed()))
+  })
 })
 
 describe('two databases in one process', () => {

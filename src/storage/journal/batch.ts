@@ -21,7 +21,7 @@ export function batchOf(rows: Rows, entries: readonly JournalEntry[]): Batch {
     inserts: [...rows]
       .toSorted(([a], [b]) => byTable(a, b))
       .map(([into, given]) => ({ into, rows: inOrder(into, given) })),
-    endings: [...endings].toSorted(([a], [b]) => compare(a.table, b.table)).map(([of, ended]) => ({ of, rows: ended })),
+    endings: [...endings].toSorted(([a], [b]) => byKind(a, b)).map(([of, ended]) => ({ of, rows: ended })),
   }
 }
 
@@ -49,6 +49,15 @@ function addTo<T>(rows: Map<T, Value[][]>, table: T, row: Value[]): void {
 function byTable(a: BulkTable, b: BulkTable): number {
   const last = Number(a.merge !== undefined) - Number(b.merge !== undefined)
   return last || compare(a.table, b.table) || compare(a.announces ?? '', b.announces ?? '')
+}
+
+/** A table may have several kinds of endings. They are sorted too, whichever came first. */
+function byKind(a: EndedTable, b: EndedTable): number {
+  return compare(a.table, b.table) || compare(kindOf(a), kindOf(b))
+}
+
+function kindOf({ columns, drops }: EndedTable): string {
+  return `${columns} ${drops?.table ?? ''}`
 }
 
 function compare(a: string, b: string): number {
