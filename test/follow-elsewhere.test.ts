@@ -1,5 +1,9 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
+import { setTimeout as delay } from 'node:timers/promises'
+import { createLog } from '../src/lib/log.ts'
+import { LiveRuns } from '../src/runtime/following/live-runs.ts'
+import { type NodeWire, RemoteRuns } from '../src/runtime/following/remote-runs.ts'
 import { startLocalServer } from './support/local-server.ts'
 import { type Service, startService } from './support/service.ts'
 import { readEvents, type SseEvent } from './support/sse.ts'
@@ -96,5 +100,82 @@ describe('following a run of another node', () => {
         ['done', undefined],
       ])
     }
+  })
+
+  test('goes on here when its node has died and this one has taken the run over', async () => {
+    const { path, follower } = await begin()
+    const [, , , , , request_id = ''] = path.split('/')
+    const { live, storage } = follower.app.parts
+    const agents = storage.db.selectFrom('agents').select('id').where('name', '=', 'teller')
+    const agent = await agents.executeTakeFirstOrThrow()
+    say('Once ')
+    const heard: string[] = []
+    const events = readEvents(await open(follower, path))
+    const next = async () => heard.push((await events.next()).value?.event ?? 'nothing')
+    await next()
+    await next()
+    const run = live.start(request_id, agent.id)
+    run.begin({ attempt: 2, milestones: [], user_id: undefined, created_by: 'key_1' })
+    await Promise.race([next(), delay(3_000)])
+    run.end()
+    say()
+    assert.deepEqual(heard, ['start', 'delta', 'restart'])
+  })
+})
+
+describe('nodes that follow runs of each other', () => {
+  test('send all that was said once, and then only what is new or was lost', async (t) => {
+    t.mock.timers.enable({ apis: ['setInterval'] })
+    let passed = 0
+    const clock = performance.now.bind(performance)
+    t.mock.method(performance, 'now', () => clock() + passed)
+    const listeners: ((message: string) => void)[] = []
+    const sent: string[] = []
+    let isCut = false
+    const wire: NodeWire = {
+      onMessage: (listener) => listeners.push(listener),
+      async publish(message) {
+        sent.push(JSON.parse(message).kind)
+        if (!isCut) for (const listener of listeners) listener(message)
+      },
+    }
+    const log = createLog({ level: 'silent', format: 'json' })
+    const nodeOf = (node: string, live: LiveRuns) =>
+      new RemoteRuns({ node, live, wire, findEnded: async () => [], log })
+    const live = new LiveRuns()
+    nodeOf('speaks', live)
+    const follower = nodeOf('follows', new LiveRuns())
+    const follows = async () => {
+      const count = sent.length
+      passed += 5_000
+      t.mock.timers.tick(5_000)
+      await until('it says again what it follows', async () => sent.slice(count).includes('follow'))
+    }
+
+    const run = live.start('req_1', 'agt_1')
+    run.begin({ attempt: 1, milestones: [], user_id: undefined, created_by: 'key_1' })
+    run.record({ type: 'delta', text: 'Once ' })
+    const watch = follower.watch('req_1')
+    await until('the first words are there', async () => watch.copy()?.told.characters === 5)
+    let told = ''
+    watch.copy()?.follow({ characters: 0, tools: 0 }, ({ data }) => {
+      told += (data as { text: string }).text
+    })
+    run.record({ type: 'delta', text: 'upon ' })
+    await until('the next words are there', async () => told === 'Once upon ')
+    await follows()
+    await follows()
+    assert.deepEqual(sent, ['follow', 'all', 'more', 'follow', 'follow'])
+
+    isCut = true
+    run.record({ type: 'delta', text: 'a time' })
+    await until('the last words are lost', async () => sent.length === 6)
+    isCut = false
+    await follows()
+    await until('the last words are there', async () => told === 'Once upon a time')
+    await follows()
+    assert.deepEqual(sent.slice(6), ['follow', 'all', 'follow'])
+    watch.close()
+    follower.close()
   })
 })

@@ -1,7 +1,7 @@
 import type { Logger } from '../../lib/log.ts'
 import type { RunEvent } from '../outcome.ts'
 import { LiveRun, type LiveRuns } from './live-runs.ts'
-import type { StreamEvent, Told } from './transcript.ts'
+import type { Position, StreamEvent, Told } from './transcript.ts'
 
 /** Carries messages to every node, in the order in which one node sends them. Some may be lost. */
 export type NodeWire = {
@@ -12,8 +12,11 @@ export type NodeWire = {
 /** Which attempt of a run speaks, and whose it is. */
 type Speaking = NonNullable<LiveRun['began']> & { agent_id: string }
 
+/** A run that a node follows, and how far it has heard of it. */
+type Followed = { id: string; known: Position | null }
+
 type NodeMessage = { by: string } /** A node follows these runs. */ & (
-  | { kind: 'follow'; ids: string[] }
+  | { kind: 'follow'; runs: Followed[] }
   /** Everything that a run has said so far, for the node that asked, or for all when it begins. */
   | { kind: 'all'; to: string | null; id: string; speaking: Speaking; events: StreamEvent[] }
   /** What a run has said since `from`. */
@@ -24,13 +27,15 @@ type NodeMessage = { by: string } /** A node follows these runs. */ & (
 /** A run of another node that somebody here follows. */
 type Watched = { followers: number; copy: LiveRun | undefined; change: PromiseWithResolvers<void> }
 
-/** A run of this node that another node follows. */
-type Spoken = { run: LiveRun; pending: StreamEvent[]; from: Told; timer: NodeJS.Timeout | undefined }
+/** A run of this node that another node follows: what is to be sent, from where on, and when something was sent last. */
+type Spoken = { run: LiveRun; pending: StreamEvent[]; from: Told; timer: NodeJS.Timeout | undefined; sentAt: number }
 
 const BATCH_MS = 20
 /** A node says this often what it follows, and is believed this long. */
 const FOLLOW_MS = 5_000
 const BELIEVED_MS = 15_000
+/** What was sent so long ago has arrived, or was lost. */
+const ARRIVAL_MS = 2_000
 /** How often the store is asked which of the followed runs have ended: one question for all of them. */
 const CHECK_MS = 1_000
 const START: Told = { characters: 0, tools: 0 }
@@ -71,7 +76,8 @@ export class RemoteRuns {
     options.wire?.onMessage((message) => this.#hear(JSON.parse(message)))
     options.live.onBegun((run) => {
       const watched = this.#watched.get(run.request_id)
-      if (watched) this.#tellChange(watched)
+      // The node of the copy has died, and this node has taken the run over.
+      if (watched) this.#lookAgain(watched)
       if ((this.#wanted.get(run.request_id) ?? 0) > performance.now()) this.#speak(run, null)
     })
   }
@@ -83,7 +89,7 @@ export class RemoteRuns {
     watched.followers++
     this.#watched.set(request_id, watched)
     if (this.#timers.length === 0) this.#startTimers()
-    if (!known) this.#publish({ kind: 'follow', ids: [request_id] })
+    if (!known) this.#ask([request_id])
     return {
       copy: () => watched.copy,
       changed: () => watched.change.promise,
@@ -104,7 +110,7 @@ export class RemoteRuns {
   }
 
   #startTimers(): void {
-    const follow = setInterval(() => this.#publish({ kind: 'follow', ids: [...this.#watched.keys()] }), FOLLOW_MS)
+    const follow = setInterval(() => this.#ask(this.#watched.keys()), FOLLOW_MS)
     const check = setInterval(() => this.#check(), CHECK_MS)
     this.#timers = [follow.unref(), check.unref()]
   }
@@ -112,6 +118,11 @@ export class RemoteRuns {
   #stopTimers(): void {
     for (const timer of this.#timers) clearInterval(timer)
     this.#timers = []
+  }
+
+  #ask(ids: Iterable<string>): void {
+    const runs = Array.from(ids, (id) => ({ id, known: knownOf(this.#watched.get(id)?.copy) }))
+    this.#publish({ kind: 'follow', runs })
   }
 
   async #check(): Promise<void> {
@@ -136,7 +147,7 @@ export class RemoteRuns {
 
   #hear(message: NodeMessage): void {
     if (message.by === this.#options.node) return
-    if (message.kind === 'follow') return this.#hearFollower(message.ids, message.by)
+    if (message.kind === 'follow') return this.#hearFollower(message.runs, message.by)
     const watched = this.#watched.get(message.id)
     if (!watched) return
     if (message.kind === 'ended') this.#lookAgain(watched)
@@ -147,11 +158,15 @@ export class RemoteRuns {
 
   #copy(watched: Watched, { id, speaking, events }: Extract<NodeMessage, { kind: 'all' }>): void {
     const { agent_id, ...began } = speaking
-    // It may be another copy of what is known: only more of the same attempt, or another attempt, is news.
-    if (watched.copy?.began?.attempt === began.attempt) return
+    const known = watched.copy
+    const attempt = known?.began?.attempt ?? 0
+    // A node that has lost the run may still speak of it.
+    if (began.attempt < attempt) return
     const copy = new LiveRun(id, agent_id, this.#options.live)
     copy.began = began
     for (const event of events) copy.record(runEvent(event))
+    // Of the same attempt only what was lost is news.
+    if (known && began.attempt === attempt) return copy.follow(known.told, (event) => known.record(runEvent(event)))()
     this.#lookAgain(watched)
     watched.copy = copy
   }
@@ -161,17 +176,26 @@ export class RemoteRuns {
     if (isNext) return events.forEach((event) => copy.record(runEvent(event)))
     // Something was lost, or the run has begun anew.
     this.#lookAgain(watched)
-    this.#publish({ kind: 'follow', ids: [id] })
+    this.#ask([id])
   }
 
-  #hearFollower(ids: string[], by: string): void {
+  #hearFollower(runs: Followed[], by: string): void {
     const now = performance.now()
     for (const [id, until] of this.#wanted) if (until <= now) this.#wanted.delete(id)
-    for (const id of ids) {
+    for (const { id, known } of runs) {
       this.#wanted.set(id, now + BELIEVED_MS)
       const run = this.#options.live.find(id)
-      if (run?.began) this.#speak(run, by)
+      if (run?.began && this.#hasMissed(run, known)) this.#speak(run, by)
     }
+  }
+
+  /** Whether a node that follows the run lacks something that is not on its way to it. */
+  #hasMissed({ request_id, began }: LiveRun, known: Position | null): boolean {
+    const attempt = began?.attempt ?? 1
+    if (known?.attempt !== attempt) return (known?.attempt ?? 0) < attempt
+    const spoken = this.#spoken.get(request_id)
+    if (!spoken) return true
+    return !isSame(known, spoken.from) && spoken.sentAt + ARRIVAL_MS < performance.now()
   }
 
   /** Tells one node, or all, what the run has said, and from now on all of them what it says. */
@@ -183,7 +207,7 @@ export class RemoteRuns {
     run.follow(START, (event) => events.push(event))()
     this.#publish({ kind: 'all', to, id, speaking: { ...began, agent_id }, events })
     if (this.#spoken.get(id)?.run === run) return
-    const spoken: Spoken = { run, pending: [], from: run.told, timer: undefined }
+    const spoken: Spoken = { run, pending: [], from: run.told, timer: undefined, sentAt: performance.now() }
     this.#spoken.set(id, spoken)
     const unfollow = run.follow(run.told, (event) => {
       spoken.pending.push(event)
@@ -206,6 +230,7 @@ export class RemoteRuns {
     if (events.length === 0) return
     spoken.pending = []
     spoken.from = run.told
+    spoken.sentAt = performance.now()
     const isWanted = (this.#wanted.get(id) ?? 0) > performance.now()
     if (isWanted) this.#publish({ kind: 'more', id, attempt: run.began?.attempt ?? 1, from, events })
   }
@@ -224,6 +249,10 @@ type DistributiveOmit<T, K extends PropertyKey> = T extends unknown ? Omit<T, K>
 
 function runEvent({ event, data }: StreamEvent): RunEvent {
   return { type: event, ...(data as object) } as RunEvent
+}
+
+function knownOf(copy: LiveRun | undefined): Position | null {
+  return copy?.began ? { attempt: copy.began.attempt, ...copy.told } : null
 }
 
 function isSame(a: Told, b: Told): boolean {
