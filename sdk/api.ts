@@ -22,7 +22,7 @@ export type Pagination = {
   offset: number
   total: number
   has_more: boolean
-  /** A search that did not look at everything: the time of the last entry that it looked at. `total` counts what it found; go on from this time to find more */
+  /** A search did not look at everything: `total` counts what it found so far. Go on with this time as `end_time`, or as `start_time` where the oldest come first */
   searched_to?: string | undefined
 }
 

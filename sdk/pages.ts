@@ -5,7 +5,13 @@ export type Page<T> = { data: T[]; pagination: Pagination }
 /** Await it for one page, or iterate it for every item of every page. */
 export type Pages<T> = Promise<Page<T>> & AsyncIterable<T>
 
-type PageQuery = { limit?: number | undefined; offset?: number | undefined }
+type PageQuery = {
+  limit?: number | undefined
+  offset?: number | undefined
+  sort?: string | undefined
+  start_time?: string | undefined
+  end_time?: string | undefined
+}
 
 const FOLLOWING_LIMIT = 100
 
@@ -15,20 +21,32 @@ export function pages<T>(load: (query: PageQuery) => Promise<Page<T>>, query: Pa
     async *[Symbol.asyncIterator]() {
       let page = await first
       let known = new Set<unknown>()
+      let range = query
       let offset = query.offset ?? 0
       for (;;) {
         // Items that were created meanwhile push others onto the next page. Items of the last page are not given twice.
         const fresh = page.data.filter((item) => !known.has(idOf(item)))
         yield* fresh
-        const { has_more, total } = page.pagination
+        const { has_more, total, searched_to } = page.pagination
         // Counted here, with duplicates, so that the loop ends whatever the service says.
         offset += page.data.length
-        if (!has_more || page.data.length === 0 || offset >= total) return
+        if (!has_more || page.data.length === 0 || offset >= total) {
+          const rest = searched_to && rangeBehind(range, searched_to)
+          if (!rest) return
+          range = rest
+          offset = Math.max(offset - total, 0)
+        }
         known = new Set(page.data.map(idOf).filter((id) => id !== undefined))
-        page = await load({ ...query, limit: query.limit ?? FOLLOWING_LIMIT, offset })
+        page = await load({ ...range, limit: query.limit ?? FOLLOWING_LIMIT, offset })
       }
     },
   })
+}
+
+/** What a search left out that came as far as `searched_to`; nothing if it came no further than the search before it. */
+function rangeBehind(range: PageQuery, searched_to: string): PageQuery | undefined {
+  const bound = range.sort === 'timestamp' ? 'start_time' : 'end_time'
+  return range[bound] === searched_to ? undefined : { ...range, [bound]: searched_to }
 }
 
 function idOf(item: unknown): unknown {

@@ -1,8 +1,8 @@
 import { AgentParams } from '../agents/agent.ts'
 import * as agents from '../agents/store.ts'
 import { operation } from '../operation.ts'
-import { find } from './find-logs.ts'
 import { LogEntryReply, LogsQuery } from './log-entry.ts'
+import * as logs from './store.ts'
 
 export const getLogs = operation({
   id: 'getLogs',
@@ -10,7 +10,7 @@ export const getLogs = operation({
   path: '/v1/agents/{agent_id}/logs',
   summary: "Get an agent's log entries",
   description:
-    'What the runtime and the tools reported, newest first. Secrets are redacted before an entry is stored. A `search` looks through the first 10,000 entries that pass the other filters; when there are more, `pagination.searched_to` says how far it came: go on with that time as `end_time`.',
+    'What the runtime and the tools reported, newest first. Secrets are redacted before an entry is stored. A `search` looks through 10,000 entries that pass the other filters. When there are more, `pagination.searched_to` says how far it came: go on with that time as `end_time`, or as `start_time` with `sort=timestamp`.',
   permission: 'read',
   params: AgentParams,
   query: LogsQuery,
@@ -18,6 +18,6 @@ export const getLogs = operation({
 
   async run({ params, query }, { db }) {
     const { seq } = await agents.get(db, params.agent_id)
-    return find(db, seq, query)
+    return logs.list(db, seq, query)
   },
 })

@@ -1,12 +1,15 @@
+import { type SqlBool, sql } from 'kysely'
 import { redact, redactDeep } from '../lib/text/redact.ts'
 import { storable } from '../lib/text/text.ts'
 import type { LogEntry } from '../runtime/outcome.ts'
 import type { Database } from '../storage/database.ts'
 import type { BulkTable, Write } from '../storage/journal/rows.ts'
+import { contains } from '../storage/queries/contains.ts'
 import { countInserted } from '../storage/queries/count-changes.ts'
 import { LOGS_OF_AGENT } from '../storage/queries/counted-lists.ts'
 import { missingAgents } from '../storage/queries/missing-agents.ts'
-import { LEVELS, type StoredLogEntry } from './log-entry.ts'
+import { keysOfParts, orderOf, type Page, page, pageOfList, within } from '../storage/queries/page.ts'
+import { LEVELS, type LogsQuery, type StoredLogEntry } from './log-entry.ts'
 
 const COLUMNS = ['agent_seq', 'timestamp', 'level', 'request_id', 'message', 'metadata'] as const
 const LOGS: BulkTable = { table: 'logs', columns: COLUMNS, count: countInserted([LOGS_OF_AGENT], COLUMNS) }
@@ -40,6 +43,76 @@ function shortJson(metadata: unknown): string {
   return json.length > METADATA_CHARACTERS ? JSON.stringify({ left_out: `${json.length} characters` }) : json
 }
 
+/** Newest first unless the query says otherwise; entries of the same millisecond keep the order they were written in. */
+export async function list(db: Database, agent_seq: number, query: LogsQuery): Promise<Page<StoredLogEntry>> {
+  const { items, ...rest } = await listRows(db, agent_seq, query)
+  return { items: items.map(fromRow), ...rest }
+}
+
+function listRows(db: Database, agent_seq: number, query: LogsQuery): Promise<Page<LogRow>> {
+  const { request_id, search } = query
+  const select = selectLogs(db, agent_seq)
+  // An invocation has few entries: no other filter needs an index.
+  if (request_id !== undefined) {
+    let ofRequest = within(select, LOGS_OF_AGENT, rangeOf(query)).where('request_id', '=', request_id)
+    // An expression, so that the index of levels is not thought of.
+    if (query.level) ofRequest = ofRequest.where(sql<number>`level + 0`, 'in', numbersOf(query))
+    if (search !== undefined) ofRequest = ofRequest.where(isFound(db, search))
+    return page(db, ofRequest, query)
+  }
+  if (search !== undefined) return searchRows(db, agent_seq, search, query)
+  const wanted = { list: LOGS_OF_AGENT, owner: [agent_seq], parts: numbersOf(query) }
+  return pageOfList(db, select, query, wanted, { range: rangeOf(query) })
+}
+
+/** A search looks through so many entries, of those that pass the other filters, and finishes the millisecond it is in. */
+const SEARCHED_ENTRIES = 10_000
+
+/**
+ * An index of every word would cost each invocation more than all else it writes: a search looks at the nearest entries.
+ * It stops between two milliseconds, so that a search of the range behind it meets every other entry once.
+ */
+async function searchRows(db: Database, agent_seq: number, text: string, query: LogsQuery): Promise<Page<LogRow>> {
+  const range = rangeOf(query)
+  const { direction } = orderOf(query.sort)
+  const select = selectLogs(db, agent_seq)
+  const keys = (part: typeof range, slice: { limit: number; offset?: number }) => {
+    const wanted = { list: LOGS_OF_AGENT, parts: numbersOf(query) }
+    return keysOfParts(db, within(select, LOGS_OF_AGENT, part), wanted, { direction, ...slice }).executeTakeFirst()
+  }
+  const found = (part: typeof range) => {
+    const searched = within(select, LOGS_OF_AGENT, part).where('level', 'in', numbersOf(query))
+    return page(db, searched.where(isFound(db, text)), query)
+  }
+
+  const last = await keys(range, { limit: 1, offset: SEARCHED_ENTRIES - 1 })
+  if (!last) return found(range)
+  const edge = direction === 'desc' ? last.time : last.time + 1
+  const [near, far] = direction === 'desc' ? [{ from: edge }, { to: edge }] : [{ to: edge }, { from: edge }]
+  const [entries, next] = await Promise.all([found({ ...range, ...near }), keys({ ...range, ...far }, { limit: 1 })])
+  return { ...entries, searched_to: next && edge }
+}
+
+function selectLogs(db: Database, agent_seq: number) {
+  return db
+    .selectFrom('logs')
+    .select(['timestamp', 'level', 'request_id', 'message', 'metadata'])
+    .where('agent_seq', '=', agent_seq)
+}
+
+function rangeOf({ start_time, end_time }: LogsQuery) {
+  return { from: start_time, to: end_time }
+}
+
+function isFound(db: Database, text: string) {
+  const inMetadata = JSON.stringify(text).slice(1, -1)
+  return sql<SqlBool>`(${contains(db, sql.ref('message'), text)} or ${contains(db, sql.ref('metadata'), inMetadata)})`
+}
+
+function numbersOf({ level = [...LEVELS] }: LogsQuery): number[] {
+  return [...new Set(level.map((name) => LEVELS.indexOf(name)))]
+}
+
 /** Removes at most `limit` entries that are older. Returns how many. */
 export async function remove(db: Database, before: number, limit: number): Promise<number> {
   // Entries are numbered as they are written, so the oldest have the smallest ids. An index of times would slow down
@@ -59,10 +132,7 @@ const REQUESTS_AT_ONCE = 100
 export async function listOfRequests(db: Database, agent_seq: number, requests: string[]): Promise<StoredLogEntry[]> {
   const found: StoredLogEntry[] = []
   for (let i = 0; i < requests.length; i += REQUESTS_AT_ONCE) {
-    const rows = await db
-      .selectFrom('logs')
-      .select(['timestamp', 'level', 'request_id', 'message', 'metadata'])
-      .where('agent_seq', '=', agent_seq)
+    const rows = await selectLogs(db, agent_seq)
       .where('request_id', 'in', requests.slice(i, i + REQUESTS_AT_ONCE))
       .orderBy('id')
       .execute()
@@ -93,9 +163,9 @@ export async function removeOfMissingAgents(db: Database, limit: number): Promis
   return Number(numDeletedRows)
 }
 
-export type LogRow = { timestamp: number; level: number; request_id: string; message: string; metadata: string }
+type LogRow = { timestamp: number; level: number; request_id: string; message: string; metadata: string }
 
-export function fromRow({ timestamp, level, request_id, message, metadata }: LogRow): StoredLogEntry {
+function fromRow({ timestamp, level, request_id, message, metadata }: LogRow): StoredLogEntry {
   return {
     timestamp,
     level: LEVELS[level] as StoredLogEntry['level'],

@@ -14,14 +14,24 @@ export function limitOption(fallback = DEFAULT_LIMIT): Option {
 }
 
 /** The first `limit` items, from as many pages as needed. Says so when there are more. */
-export async function gather<T>(world: World, { limit }: Limit, load: (pageLimit: number) => Pages<T>): Promise<T[]> {
-  const pages = load(Math.min(limit, PAGE_LIMIT))
-  const { total } = (await pages).pagination
+export async function gather<T>(
+  world: World,
+  { limit }: Limit,
+  load: (pageLimit: number) => Pages<T>,
+  longestPage = PAGE_LIMIT,
+): Promise<T[]> {
+  const pages = load(Math.min(limit, longestPage))
+  const { total, searched_to } = (await pages).pagination
   const items: T[] = []
   for await (const item of pages) {
     items.push(item)
     if (items.length === limit) break
   }
-  if (total > items.length) note(world, `${total - items.length} more: --limit ${total}`, 'dim')
+  // A search that stopped early counted only what it had found by then.
+  if (searched_to !== undefined && items.length === limit) {
+    note(world, `there may be more: --limit ${Math.max(total, 2 * limit)}`, 'dim')
+  } else if (total > items.length) {
+    note(world, `${total - items.length} more: --limit ${total}`, 'dim')
+  }
   return items
 }

@@ -12,7 +12,7 @@ import { ReadTimeoutError } from '../../storage/read-limits.ts'
 export function toApiError(error: unknown, log: Logger, request_id: string): ApiError {
   if (error instanceof ApiError) return error
   if (error instanceof TooLongToSortError) {
-    const problem = `more than ${MAX_SORTED} match, which are too many to be sorted by ${error.field}: filter, or sort by another field`
+    const problem = `more than ${MAX_SORTED} match, which are too many to be sorted by ${error.field}: filter until fewer match, or sort by ${error.order}`
     return invalid({ field: 'sort', error: problem })
   }
   if (error instanceof BacklogFullError) return unavailable('The service is overloaded, try again shortly', 1000, error)

@@ -9,7 +9,7 @@ export type PageQuery = { limit: number; offset: number; sort: string }
 export type Page<T> = {
   items: T[]
   total: number
-  /** A search did not look at everything: this is the time of the last row that it looked at. */
+  /** A search did not look at everything: rows before this time are left, or from it on where the oldest come first. */
   searched_to?: number | undefined
 }
 
@@ -28,10 +28,13 @@ export const MAX_SORTED = 10_000
 /** A list is too long to be sorted by a field that no index serves. */
 export class TooLongToSortError extends Error {
   readonly field: string
+  /** The field that it is in order of. */
+  readonly order: string
 
-  constructor(field: string) {
+  constructor(field: string, order: string) {
     super(`more than ${MAX_SORTED} rows would have to be sorted by ${field}`)
     this.field = field
+    this.order = order
   }
 }
 
@@ -83,7 +86,7 @@ export async function pageOfList<TB extends keyof Tables, Row>(
   }
   const total = known.total ?? count()
   if (column !== list.order) {
-    if ((await total) > MAX_SORTED) throw new TooLongToSortError(column)
+    if ((await total) > MAX_SORTED) throw new TooLongToSortError(column, list.order)
     return page(db, within(inParts, list, range), query, { total })
   }
   const canJump = list.byTime === true && !isFiltered && !isPart

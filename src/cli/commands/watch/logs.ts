@@ -6,8 +6,9 @@ import { integer, takesService } from '../../command.ts'
 import { type Common, withClient } from '../../connect/connect.ts'
 import { patiently } from '../../connect/patiently.ts'
 import { usage } from '../../failure.ts'
+import { gather } from '../../terminal/gather.ts'
 import { pointInTime } from '../../terminal/input.ts'
-import { paint, print, printJson, printPainted } from '../../terminal/output.ts'
+import { note, paint, print, printJson, printPainted } from '../../terminal/output.ts'
 import type { World } from '../../world.ts'
 
 type LogOptions = Common & {
@@ -33,15 +34,16 @@ export function logs(command: Command, world: World): void {
     .option('--since <when>', 'a duration such as 15m, or a time')
     .option('--until <when>', 'the same')
     .option('--request <request_id>', 'of one invocation')
-    .option('--search <text>', 'whose message holds this')
+    .option('--search <text>', 'whose message or metadata hold this')
     .option('-n, --limit <n>', 'the latest so many', integer, 100)
     .action(async (agent: string, options: LogOptions) => {
       if (options.limit === 0 && !options.follow) throw usage('--limit must be 1 or more, or 0 with --follow')
       await withClient(world, options, async (client) => {
         // These are read before the latest entries, so that an entry that arrives between the two is printed once.
         const known = options.follow ? await recentLogs(client, agent, options) : []
-        const entries = await latest(client, agent, options)
+        const entries = await latest(world, client, agent, options)
         if (options.json && !options.follow) return printJson(world, entries)
+        if (entries.length === 0 && !options.follow) return note(world, 'none')
         for (const entry of entries) printEntry(world, entry, options)
         if (options.follow) await followLogs(world, client, agent, options, known, entries)
       })
@@ -49,21 +51,17 @@ export function logs(command: Command, world: World): void {
 }
 
 /** The latest entries that match, oldest first. */
-async function latest(client: Client, agent: string, { limit, ...options }: LogOptions): Promise<LogEntry[]> {
+async function latest(world: World, client: Client, agent: string, options: LogOptions): Promise<LogEntry[]> {
+  if (options.limit === 0) return []
   const query = {
     level: options.level,
     start_time: options.since && pointInTime(options.since),
     end_time: options.until && pointInTime(options.until),
     request_id: options.request,
     search: options.search,
-    limit: Math.min(Math.max(limit, 1), PAGE_LIMIT),
   }
-  const found: LogEntry[] = []
-  if (limit === 0) return found
-  for await (const entry of client.logs.list(agent, query)) {
-    found.push(entry)
-    if (found.length === limit) break
-  }
+  const load = (limit: number) => client.logs.list(agent, { ...query, limit })
+  const found = await gather(world, options, load, PAGE_LIMIT)
   return found.toReversed()
 }
 
