@@ -109,7 +109,7 @@ for (const engine of ENGINES) {
 
     test('a provider that says when to come back is waited for, by nobody', async () => {
       await newAgent('patient', { limits: { timeout_ms: 1_000 } })
-      model.reply({ status: 429, headers: { 'retry-after': '2' } }, { text: ['At last'] })
+      model.reply({ status: 429, headers: { 'retry-after-ms': '2000.5' } }, { text: ['At last'] })
       const path = await queue('patient')
       await until('the wait', async () => (await receiptOf(path)).status === 'waiting')
       assert.equal(service.app.parts.live.all().length, 0, 'no process works on it')

@@ -70,6 +70,61 @@ onBothEngines(
       await change(id, { status: 'failed' })
     })
 
+    test('once lost is no cancel: the run goes on where somebody finds it', LIMIT, async (t) => {
+      let calls = 0
+      const tool = await startLocalServer((_request, response) => {
+        // The first call is under way when the lease is lost.
+        if (++calls > 1) response.end('done')
+      })
+      t.after(() => tool.close())
+      const agent = await newAgent(service(), {
+        model: 'builtin/script',
+        tools: [{ type: 'http', name: 'act', url: tool.url }],
+        script: { rules: [{ call: { tool: 'act', arguments: {} }, reply: 'acted' }] },
+      })
+      const { body } = await invoke(agent, { Prefer: 'respond-async' })
+      const id = body.data.request_id
+      await until('the tool was called', () => calls === 1)
+      const { live, node, storage } = service().app.parts
+      const { write } = storage
+      t.after(() => Object.assign(storage, { write }))
+      // Nobody has taken the run: whatever this node writes about its end would count.
+      storage.write = async (batch) => {
+        await change(id, { owner: node })
+        return write(batch)
+      }
+      await change(id, { owner: 'another node' })
+      service().app.jobs.wake()
+      await until('it has stopped', () => live.find(id) === undefined)
+      assert.equal((await rowOf(id)).status, 'running')
+      storage.write = write
+      await change(id, { lease_until: 1 })
+      service().app.jobs.wake()
+      await until('it has ended', async () => (await rowOf(id)).status === 'completed')
+      assert.equal(calls, 2)
+    })
+
+    test('taken again while the run stops here is given back until it has', LIMIT, async (t) => {
+      const agent = await newAgent(service())
+      const { body } = await invoke(agent, { Prefer: 'respond-async' })
+      const id = body.data.request_id
+      await until('it has ended', async () => (await rowOf(id)).status === 'completed')
+      const { live, storage } = service().app.parts
+      await until('it is left', () => live.find(id) === undefined)
+      const stopping = live.start(id, agent)
+      stopping.cancel()
+      const find = t.mock.method(live, 'find')
+      await change(id, { status: 'queued' })
+      await storage.transaction((trx) => announce(trx, 'queue'))
+      await until('it was taken', () => find.mock.calls.some(({ arguments: [asked] }) => asked === id))
+      await until('it is given back', async () => {
+        const { status, owner } = await rowOf(id)
+        return status === 'queued' && owner === null
+      })
+      stopping.end()
+      await until('it has ended', async () => (await rowOf(id)).status === 'completed')
+    })
+
     test('of a background run that this node takes from itself does not begin a second run', async (t) => {
       let calls = 0
       const answer = Promise.withResolvers<void>()

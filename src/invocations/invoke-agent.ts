@@ -3,7 +3,7 @@ import { type Agent, AgentParams } from '../agents/agent.ts'
 import type { Definition } from '../agents/definition.ts'
 import * as agents from '../agents/store.ts'
 import { type Serving, serving } from '../deployments/serving.ts'
-import { notFound, StillRunning } from '../errors.ts'
+import { conflict, notFound, StillRunning } from '../errors.ts'
 import type { Context } from '../operation/context.ts'
 import { GoesOutside } from '../operation/goes-outside.ts'
 import { Accepted } from '../operation/reply-channel.ts'
@@ -12,7 +12,7 @@ import { Unwritten } from '../operation/unwritten.ts'
 import { operation } from '../operation.ts'
 import type { LiveRun } from '../runtime/following/live-runs.ts'
 import { answersAtOnce } from '../runtime/models/answers-at-once.ts'
-import { type Step, StepNotKept } from '../runtime/steps.ts'
+import { StepNotKept } from '../runtime/steps.ts'
 import { admit, freePlace, leave, notAdmittedError } from './admit.ts'
 import { followInvocation } from './follow-invocation.ts'
 import {
@@ -28,6 +28,7 @@ import {
 } from './invocation.ts'
 import { giveBack } from './queue/queue-store.ts'
 import { type Done, runInvocation } from './run-invocation.ts'
+import type { Started } from './steps/stored-run.ts'
 import * as invocations from './store.ts'
 
 export const invokeAgent = operation({
@@ -80,7 +81,7 @@ export const invokeAgent = operation({
       const refusal = admitted instanceof Promise ? await admitted : admitted
       if (refusal) throw notAdmittedError(refusal, agent, definition)
       emit?.(startEvent(request_id))
-      const started = { invocation, agent, definition, run, owner: node, stored: false, kept: NOTHING_KEPT }
+      const started = { invocation, agent, definition, run, owner: node, stored: false, ...BEGINNING }
       const { invocation: done, entry } = await runInvocation(
         { ...started, streaming: emit !== undefined, span: context.span },
         context,
@@ -90,15 +91,25 @@ export const invokeAgent = operation({
       if (freed) await freed
       const answer = answerOf(done, agent)
       // The run ends, and gives its places back, when its entry is on disk.
-      return new Unwritten(entry, answer, 'The invocation was ended by another node', end)
+      return new Unwritten(entry, answer, ENDED_ELSEWHERE, end)
     } catch (error) {
       end()
-      throw error instanceof StepNotKept
-        ? new StillRunning('The service could not go on with the run here', error)
-        : error
+      throw error instanceof StepNotKept ? notFinished(error, context) : error
     }
   },
 })
+
+/** No step of a new run is stored. */
+const BEGINNING: Pick<Started, 'kept' | 'nextPosition'> = { kept: [], nextPosition: 0 }
+
+const ENDED_ELSEWHERE = 'The invocation was ended by another node'
+
+/** Another node goes on with the run of a request that may be repeated, and marks any other as failed. */
+function notFinished(cause: StepNotKept, { repeatable }: Context): Error {
+  return repeatable
+    ? new StillRunning('The service could not go on with the run here', cause)
+    : conflict(ENDED_ELSEWHERE)
+}
 
 /**
  * What the same request began before its process died: it goes on by itself, and this request waits for its end. Undefined
@@ -122,8 +133,6 @@ async function giveToQueue({ lease, began }: LiveRun, { storage }: Context): Pro
   await giveBack(storage.db, lease, began.attempt)
   return true
 }
-
-const NOTHING_KEPT: readonly Step[] = []
 
 function answerOf(done: Done['invocation'], agent: Agent): unknown {
   if (done.status === 'waiting') return accepted(done, agent)

@@ -10,7 +10,7 @@ import type { Parts } from '../operation/parts.ts'
 import type { Remembered } from '../operation/recall.ts'
 import type { LogEntry } from '../runtime/outcome.ts'
 import type { RunOutcome } from '../runtime/run-outcome.ts'
-import type { Step } from '../runtime/steps.ts'
+import { type Step, StepNotKept } from '../runtime/steps.ts'
 import { eventsOf, milestonesOf, tellingOf } from '../runtime/told-steps.ts'
 import type { JournalEntry } from '../storage/journal/entry.ts'
 import type { Write } from '../storage/journal/rows.ts'
@@ -24,7 +24,10 @@ const MAX_EVENT_RESPONSE = 32 * 1024 // bytes
 /** A run that has ended or waits; this node has finished its work on it. */
 export type Done = { invocation: EndedInvocation | WaitingInvocation; entry: JournalEntry }
 
-/** Runs the invocation. What it leaves is returned and not written, because it must commit together with the reply. */
+/**
+ * Runs the invocation. What it leaves is returned and not written, because it must commit together with the reply.
+ * Rejects with StepNotKept if the run leaves nothing here and goes on elsewhere.
+ */
 export async function runInvocation(started: Started, parts: Parts): Promise<Done> {
   const { agent, definition, run, streaming, kept } = started
   const { id: request_id, message, context, attempt, background, keyed, created_by } = started.invocation
@@ -34,7 +37,7 @@ export async function runInvocation(started: Started, parts: Parts): Promise<Don
   const stored = new StoredRun(started, parts)
   const span = beginRunSpan(started, parts)
   const onWait = () => stored.storeSoon()
-  const keep = (step: Step, position: number) => stored.keep(step, position)
+  const keep = (steps: readonly Step[]) => stored.keep(steps)
 
   let outcome: RunOutcome
   try {
@@ -68,6 +71,10 @@ export async function runInvocation(started: Started, parts: Parts): Promise<Don
     if (span) endRunSpan(span, message, outcome, undefined)
     const invocation = { ...started.invocation, status: 'waiting' as const, duration_ms: worked_ms }
     return { invocation, entry: stored.waiting(invocation, outcome.steps, outcome.until) }
+  }
+  if (outcome.status === 'cancelled' && run.abandoned) {
+    if (span) endRunSpan(span, message, outcome, undefined)
+    throw new StepNotKept('the lease of the run was lost')
   }
   parts.telemetry.runs.add(1, outcome.status)
   parts.telemetry.tokens.add(outcome.usage.input_tokens, 'in')

@@ -15,15 +15,15 @@ export function keepRuns(parts: Parts): () => void {
   return keepLeases(invocations.LEASED_RUNS, keeping(parts))
 }
 
-/** A run whose lease was lost is stopped: another node has ended it, or runs it. */
+/** A run whose lease was lost is stopped: another node has ended it, or runs it, or may soon do so. */
 function keeping({ live, log, now, storage }: Parts): Keeping {
   return {
     db: storage.db,
     now,
     log,
     lease_ms: LEASE_MS,
-    held: () => live.all().flatMap(({ lease }) => lease ?? []),
-    lost: ({ key: [request_id = ''] }) => live.find(request_id)?.cancel(),
+    held: () => live.all().flatMap(({ abandoned, lease }) => (abandoned ? [] : (lease ?? []))),
+    lost: ({ key: [request_id = ''] }) => live.find(request_id)?.abandon(),
   }
 }
 

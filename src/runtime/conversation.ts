@@ -11,6 +11,8 @@ const MAX_CALLS_PER_STEP = 16
 /** How often one run may wait for a provider that is overloaded. */
 const MAX_WAITS = 8
 const MAX_WAIT_MS = 24 * 3_600_000
+/** A shorter wait is lengthened, also one that the provider says is over already: it is still overloaded. */
+const MIN_WAIT_MS = 1_000
 const NO_LOGS: readonly LogEntry[] = []
 
 /** The result for a call that was under way when the process died and may not be made twice. */
@@ -34,10 +36,10 @@ export async function converse(run: RunInProgress): Promise<void> {
       const before = { said: left.response.length, spent: { ...left.usage }, started_at: now() }
       try {
         const step = modelStep(run, await askModel(run, next.rounds), before)
-        const position = left.steps.push(step) - 1
+        left.steps.push(step)
         // The last answer is stored with the receipt. An answer with tool calls must be stored before the tools are
         // called.
-        if (step.answer.calls.length > 0) await keeper?.keep(step, position)
+        if (step.answer.calls.length > 0) await keeper?.keep(left.steps)
       } catch (error) {
         waitFor(error, run, before)
       }
@@ -55,8 +57,9 @@ function waitFor(error: unknown, run: RunInProgress, { said, started_at }: Befor
   const mayWait = keeper?.mayWait && !deadline.stopped && left.response.length === said
   if (!mayWait || after_ms === undefined || after_ms > MAX_WAIT_MS || waitsOf(left.steps) >= MAX_WAITS) throw error
   const reason = (error as ModelFailure).message
-  log('warn', `${reason}; the run waits`, { wait_ms: after_ms })
-  left.steps.push({ kind: 'wait', reason, ...taken(run, started_at), finished_at: run.now() + after_ms })
+  const wait_ms = Math.max(after_ms, MIN_WAIT_MS)
+  log('warn', `${reason}; the run waits`, { wait_ms })
+  left.steps.push({ kind: 'wait', reason, ...taken(run, started_at), finished_at: run.now() + wait_ms })
 }
 
 function waitsOf(steps: readonly Step[]): number {
@@ -119,8 +122,8 @@ async function callTool(run: RunInProgress, pending: PendingCall): Promise<void>
   else log('info', `Tool ${name} answered`, { tool: name, duration_ms, characters: result.result.length })
   const done = { id, name, arguments: shown, duration_ms, ...result }
   const step: ToolCallStep = { kind: 'tool', index, call: done, ...taken(run, started_at) }
-  const position = left.steps.push(step) - 1
-  await keeper?.keep(step, position)
+  left.steps.push(step)
+  await keeper?.keep(left.steps)
   emit?.({ type: 'tool_result', id, name, ...result })
 }
 

@@ -27,8 +27,11 @@ export type StepKeeper = {
   readonly kept: readonly Step[]
   /** Whether the run may leave its process and go on later, because nobody waits for its answer. */
   readonly mayWait: boolean
-  /** Resolves once the step is on disk. Rejects with StepNotKept. `position` is its index among the run's steps. */
-  keep(step: Step, position: number): Promise<void>
+  /**
+   * Gets all steps of the run so far, including those of earlier attempts. Resolves once they are on disk, in this
+   * order, and in the order of the calls. Rejects with StepNotKept.
+   */
+  keep(steps: readonly Step[]): Promise<void>
 }
 
 /**

@@ -8,10 +8,10 @@ import type { LiveRun } from '../../runtime/following/live-runs.ts'
 import { announce } from '../../storage/database.ts'
 import { LEASE_MS } from '../../storage/leases/lease.ts'
 import { admit, freePlace, leave } from '../admit.ts'
-import { type KeptSteps, listKept } from '../steps/step-store.ts'
+import { listKept, NOTHING_KEPT } from '../steps/step-store.ts'
 import { QUEUED, QUEUED_AGENT } from '../store.ts'
 import { giveBack, listWaitingAgents, type TakenRun, takeQueued, wakeDue } from './queue-store.ts'
-import { endUnrun, type Queued, runQueued } from './run-queued.ts'
+import { endUnrun, type Queued, type RunEnd, runQueued } from './run-queued.ts'
 import { type Allotment, type WaitingAgent, WaitingAgents } from './waiting-agents.ts'
 
 /** How many background runs this node has at once. They mostly wait for a model. Others wait in the queue. */
@@ -28,13 +28,11 @@ const FULL_MS = 200
 /** How long runs may take to end once the service stops. */
 const STOP_MS = 5_000
 
-const NOTHING_KEPT: KeptSteps = { steps: [], definition: undefined }
-
 /**
- * What became of a taken run: it has begun, it is back in the queue, or this queue cannot begin it. `full_elsewhere`
- * means that it is back because runs on other nodes have its agent's places.
+ * What became of a taken run: it has begun, it is back in the queue, or this queue cannot begin it. `later` means that
+ * it is back and that nothing tells when it can begin.
  */
-type Fate = 'begun' | 'waits' | 'full_elsewhere' | 'gone'
+type Fate = 'begun' | 'waits' | 'later' | 'gone'
 
 /**
  * Runs what `Prefer: respond-async` has queued. A run begins when its agent has a place for it, in the order in which
@@ -81,14 +79,18 @@ export class RunQueue {
 
   /** Queues the runs whose wait is over, and sets a timer for the next one. */
   async wake(): Promise<void> {
-    const { storage, now, log } = this.#parts
+    const { storage, now } = this.#parts
     const { woken, next_at } = await wakeDue(storage.db, now())
     clearTimeout(this.#wakeTimer)
     if (next_at !== undefined && !this.#stop.signal.aborted) {
-      const again = () => this.wake().catch((err) => log.warn({ err }, 'could not look for runs that wait'))
-      this.#wakeTimer = setTimeout(again, Math.min(Math.max(0, next_at - now()), MAX_PAUSE_MS)).unref()
+      const pause = Math.min(Math.max(0, next_at - now()), MAX_PAUSE_MS)
+      this.#wakeTimer = setTimeout(() => this.#tryToWake(), pause).unref()
     }
     if (woken > 0) await this.survey()
+  }
+
+  async #tryToWake(): Promise<void> {
+    await this.wake().catch((err) => this.#parts.log.warn({ err }, 'could not look for runs that wait'))
   }
 
   /**
@@ -147,7 +149,7 @@ export class RunQueue {
       for (const run of taken)
         fates.push(await this.#begin(run, agent).catch((err) => this.#reportUnfinished(run, err)))
       const begun = fates.filter((fate) => fate === 'begun').length
-      const isFull = fates.includes('full_elsewhere')
+      const isFull = fates.includes('later')
       this.#waiting.looked(allotment, begun, hasMore || isFull || fates.includes('waits'), isFull)
       if (isFull) this.#askAgain(agent)
       this.#look()
@@ -158,7 +160,7 @@ export class RunQueue {
     }
   }
 
-  /** Runs on other nodes have its places, and nothing tells when they end. */
+  /** Mostly runs on other nodes have its places, and nothing tells when they end. */
   #askAgain({ agent_seq }: WaitingAgent): void {
     const again = () => {
       this.#waiting.add(agent_seq)
@@ -174,6 +176,11 @@ export class RunQueue {
     // The runs of a deleted agent are removed later.
     if (!known) return 'gone'
     const here = live.find(invocation.id)
+    if (here?.cancellation.cancelled) {
+      // It stops, and then the run can begin anew.
+      await giveBack(storage.db, lease, invocation.attempt - 1)
+      return 'later'
+    }
     if (here) {
       // This process slept until its lease ended, and has now taken the run again.
       here.lease = lease
@@ -188,11 +195,11 @@ export class RunQueue {
       const kept = invocation.attempt > 1 ? await listKept(storage.db, invocation.id) : NOTHING_KEPT
       const definition = kept.definition ?? (await this.#findDefinition(agent, invocation.version))
       this.#waiting.learn(waiting, agent.id, definition.limits.max_concurrency)
-      const queued = { ...taken, agent, definition, run, kept: kept.steps }
+      const queued = { ...taken, agent, definition, run, kept: kept.steps, nextPosition: kept.nextPosition }
       const refusal = await admit(run, agent, definition, this.#parts)
       if (refusal === 'no_place' || refusal === 'overloaded' || this.#stop.signal.aborted) {
         // It had a place on this node, so the places of all nodes together are taken.
-        const fate = refusal === 'no_place' && run.hasPlace ? 'full_elsewhere' : 'waits'
+        const fate = refusal === 'no_place' && run.hasPlace ? 'later' : 'waits'
         await giveBack(storage.db, lease, invocation.attempt - 1)
         leave(run, this.#parts)
         return fate
@@ -207,10 +214,11 @@ export class RunQueue {
 
   async #run(queued: Queued, waiting: WaitingAgent, isPaused: boolean): Promise<void> {
     const { run } = queued
+    let end: RunEnd | undefined
     this.#running.add(run)
     try {
       if (isPaused) await endUnrun(queued, 'cancelled', this.#parts)
-      else if ((await runQueued(queued, this.#stop.signal, this.#parts)) === 'waits') await this.wake()
+      else end = await runQueued(queued, this.#stop.signal, this.#parts)
     } catch (err) {
       this.#reportUnfinished(queued, err)
     }
@@ -220,6 +228,8 @@ export class RunQueue {
     leave(run, this.#parts)
     this.#waiting.ended(waiting)
     this.#look()
+    // Its wait may be over already.
+    if (end === 'waits') await this.#tryToWake()
   }
 
   #reportUnfinished({ invocation: { id: request_id } }: TakenRun, err: unknown): Fate {

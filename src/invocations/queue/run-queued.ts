@@ -2,11 +2,10 @@ import type { Agent } from '../../agents/agent.ts'
 import type { Definition } from '../../agents/definition.ts'
 import type { Parts } from '../../operation/parts.ts'
 import type { LiveRun } from '../../runtime/following/live-runs.ts'
-import type { Step } from '../../runtime/steps.ts'
 import { CANCELLED, endWith, withKept } from '../invocation.ts'
 import { effects, runInvocation } from '../run-invocation.ts'
 import { logsOf } from '../steps/step-store.ts'
-import { commitPatiently } from '../steps/stored-run.ts'
+import { commitPatiently, type Started } from '../steps/stored-run.ts'
 import * as invocations from '../store.ts'
 import { giveBack, type TakenRun } from './queue-store.ts'
 
@@ -18,7 +17,10 @@ const GIVEN_UP = {
 } as const
 
 /** A run from the queue that has a place, and its stored steps. */
-export type Queued = TakenRun & { agent: Agent; definition: Definition; run: LiveRun; kept: readonly Step[] }
+export type Queued = TakenRun & { agent: Agent; definition: Definition; run: LiveRun } & Pick<
+    Started,
+    'kept' | 'nextPosition'
+  >
 
 export type RunEnd = 'ended' | 'waits' | 'given back'
 
@@ -38,6 +40,8 @@ export async function runQueued(queued: Queued, stop: AbortSignal, parts: Parts)
     await giveBack(parts.storage.db, lease, invocation.attempt)
     return 'given back'
   }
+  // It may be woken and taken again, also by this node, as soon as this is on disk.
+  if (done.invocation.status === 'waiting') run.abandon()
   await commitPatiently(done.entry, run.lease, parts)
   return done.invocation.status === 'waiting' ? 'waits' : 'ended'
 }

@@ -22,7 +22,11 @@ export type KeptSteps = {
   steps: Step[]
   /** The working copy with which the run began. Undefined if it began with a version, or if nothing is stored. */
   definition: Definition | undefined
+  /** The position of the next step that is stored. */
+  nextPosition: number
 }
+
+export const NOTHING_KEPT: KeptSteps = { steps: [], definition: undefined, nextPosition: 0 }
 
 /** A row for the journal. `definition` is the working copy that answers; it is stored with the first step. */
 export function stepWrite(request_id: string, position: number, step: Step, definition?: Definition): Write {
@@ -35,7 +39,7 @@ export function stepWrite(request_id: string, position: number, step: Step, defi
 /** The stored steps of a run, in order. */
 export async function listKept(db: Database, request_id: string): Promise<KeptSteps> {
   const kept = await listKeptOf(db, [request_id])
-  return kept.get(request_id) ?? { steps: [], definition: undefined }
+  return kept.get(request_id) ?? NOTHING_KEPT
 }
 
 export async function listKeptOf(db: Database, request_ids: readonly string[]): Promise<Map<string, KeptSteps>> {
@@ -49,9 +53,10 @@ export async function listKeptOf(db: Database, request_ids: readonly string[]): 
     .orderBy('position')
     .execute()
   for (const row of rows) {
-    const known = kept.get(row.request_id) ?? { steps: [], definition: undefined }
+    const known = kept.get(row.request_id) ?? { ...NOTHING_KEPT, steps: [] }
     kept.set(row.request_id, known)
     known.steps.push(fromRow(row))
+    known.nextPosition = row.position + 1
     if (row.definition !== null) known.definition = readDefinition(row.definition)
   }
   return kept

@@ -15,6 +15,7 @@ import { stepWrite } from './step-store.ts'
 /** A run that waits so long is stored before it ends. Shorter runs are stored once. */
 const STORED_AFTER_MS = 250
 const COMMIT_AGAIN_MS = 500
+const NOTHING_KEPT_YET = Promise.resolve()
 
 /** A run that may begin. The status of `invocation` is running, and it has its start time. */
 export type Started = {
@@ -27,6 +28,8 @@ export type Started = {
   /** Whether the invocation is already stored, and its stored steps. */
   stored: boolean
   kept: readonly Step[]
+  /** The position of the next step that is stored. */
+  nextPosition: number
   /** Whether the answer is recorded for followers. */
   streaming: boolean
   /** The request in its trace, if there is one. */
@@ -38,8 +41,13 @@ export class StoredRun {
   readonly #started: Started
   readonly #parts: Parts
   #isStored: boolean
-  /** How many steps are stored, or are being stored. */
+  /** How many of the run's steps are stored. */
   #kept: number
+  #nextPosition: number
+  /** Whether steps are stored, or may be. */
+  #hasSteps: boolean
+  /** Resolves when the step that came last is stored, or could not be. */
+  #keeping = NOTHING_KEPT_YET
   #timer: NodeJS.Timeout | undefined
   #storing: Promise<void> | undefined
 
@@ -48,6 +56,8 @@ export class StoredRun {
     this.#parts = parts
     this.#isStored = started.stored
     this.#kept = started.kept.length
+    this.#nextPosition = started.nextPosition
+    this.#hasSteps = started.kept.length > 0
   }
 
   /**
@@ -61,22 +71,35 @@ export class StoredRun {
     }, STORED_AFTER_MS)
   }
 
-  /** Stores a step on disk, and the run itself with the first one. */
-  async keep(step: Step, position: number): Promise<void> {
+  /**
+   * Stores the steps that are not stored yet, and the run itself with the first one. Tools end at any time, so one call
+   * waits for the other: no step is stored before an earlier one.
+   */
+  keep(steps: readonly Step[]): Promise<void> {
+    const keeping = this.#keeping.then(() => this.#keep(steps))
+    this.#keeping = keeping.catch(() => {})
+    return keeping
+  }
+
+  async #keep(steps: readonly Step[]): Promise<void> {
     const settling = this.settle()
     if (settling) await settling
     const { invocation, owner, run } = this.#started
     const lease = { key: [invocation.id], owner, until: this.#parts.now() + LEASE_MS }
-    const write = this.#stepWrite(step, position)
+    const writes = this.#stepWrites(steps)
+    // The call before this one has stored them all.
+    if (writes.length === 0) return
     const entry = this.#isStored
-      ? { writes: [write], endings: [invocations.renewal(lease)], reserved: true }
-      : { writes: [this.#insertion(lease), write], reserved: true }
-    this.#kept++
+      ? { writes, endings: [invocations.renewal(lease)], reserved: true }
+      : { writes: [this.#insertion(lease), ...writes], reserved: true }
+    this.#hasSteps = true
     const written = await commitPatiently(entry, run.lease, this.#parts).catch((cause) => {
       throw new StepNotKept('a step of the run could not be stored', { cause })
     })
     if (!written) throw new StepNotKept('another node has taken the run over')
     this.#isStored = true
+    this.#kept += writes.length
+    this.#nextPosition += writes.length
     run.lease = lease
   }
 
@@ -89,14 +112,14 @@ export class StoredRun {
   /** The end of the run and everything else that it leaves, as a journal entry. */
   ending(ended: Invocation, writes: JournalEntry['writes']): JournalEntry {
     if (!this.#isStored) return { writes: [invocations.insertion(ended), ...writes], reserved: true }
-    const ending = invocations.ending(ended, this.#started.owner, this.#kept > 0)
+    const ending = invocations.ending(ended, this.#started.owner, this.#hasSteps)
     return { writes, endings: [ending], reserved: true }
   }
 
   /** The run goes on at a later time. What it has done so far is stored, and no node holds it. */
   waiting(invocation: Invocation, steps: readonly Step[], wake_at: number): JournalEntry {
     const { owner } = this.#started
-    const writes = steps.slice(this.#kept).map((step, i) => this.#stepWrite(step, this.#kept + i))
+    const writes = this.#stepWrites(steps)
     if (this.#isStored) return { writes, endings: [invocations.waiting(invocation, owner, wake_at)], reserved: true }
     const { keyed } = invocation
     return { writes: [invocations.insertionUnfinished(invocation, { keyed, wake_at }), ...writes], reserved: true }
@@ -118,11 +141,17 @@ export class StoredRun {
     return invocations.insertionUnfinished(invocation, { lease, keyed: invocation.keyed })
   }
 
-  /** The working copy may change while the run goes on, so the run stores its own copy. Versions do not change. */
-  #stepWrite(step: Step, position: number) {
+  /**
+   * The steps that are not stored yet. The working copy may change while the run goes on, so the run stores its own copy
+   * with its first step. Versions do not change.
+   */
+  #stepWrites(steps: readonly Step[]) {
     const { invocation, definition } = this.#started
-    const own = position === 0 && invocation.version === null ? definition : undefined
-    return stepWrite(invocation.id, position, step, own)
+    return steps.slice(this.#kept).map((step, i) => {
+      const isFirst = this.#kept + i === 0
+      const own = isFirst && invocation.version === null ? definition : undefined
+      return stepWrite(invocation.id, this.#nextPosition + i, step, own)
+    })
   }
 }
 

@@ -21,6 +21,8 @@ export class LiveRun {
   began:
     | { attempt: number; milestones: readonly Position[]; user_id: string | undefined; created_by: string }
     | undefined
+  /** Whether this node has given the run up. Whoever takes it next goes on with it. */
+  abandoned = false
   /** The lease of this node on the stored run. Undefined while the run is not stored. */
   lease: { readonly key: readonly string[]; readonly owner: string; until: number } | undefined
   #over = false
@@ -74,6 +76,12 @@ export class LiveRun {
   }
 
   cancel(): void {
+    this.cancellation.cancel()
+  }
+
+  /** Stops the work here. Nobody has cancelled the run, so no end of it is written. */
+  abandon(): void {
+    this.abandoned = true
     this.cancellation.cancel()
   }
 

@@ -25,10 +25,10 @@ export async function withRetries<Result>(
   }
 }
 
-/** The wait in milliseconds from `Retry-After` (seconds or a date), or from `retry-after-ms`. */
+/** The wait in whole milliseconds from `Retry-After` (seconds or a date), or from `retry-after-ms`. */
 export function retryAfter(headers: Readonly<Record<string, string>>, now: () => number): number | undefined {
   const milliseconds = Number(headers['retry-after-ms'] ?? Number.NaN)
-  if (milliseconds >= 0) return milliseconds
+  if (milliseconds >= 0) return Math.ceil(milliseconds)
   const value = headers['retry-after']
   if (value === undefined) return undefined
   if (/^\d+$/.test(value)) return Number(value) * 1000
