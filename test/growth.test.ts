@@ -39,8 +39,8 @@ const LONG: Record<string, Case[]> = {
     { query: 'start_time=2026-10-05T01:00:00Z&end_time=2026-10-25T02:00:00Z', uses: /logs_by_level/ },
     { query: 'search=failed', uses: /logs_by_level/, reads: SEARCHED },
     { query: 'search=failed&sort=timestamp', uses: /logs_by_level/, reads: SEARCHED },
-    { query: 'request_id=req_7', uses: /logs_by_request/ },
-    { query: 'request_id=req_7&search=failed&level=error', uses: /logs_by_request/ },
+    { query: 'request_id=req_7', uses: /logs_of_request/ },
+    { query: 'request_id=req_7&search=failed&level=error', uses: /logs_of_request/ },
   ],
   listDeliveries: [
     { query: '', uses: /deliveries_by_status/ },
@@ -50,7 +50,7 @@ const LONG: Record<string, Case[]> = {
   listAuditLog: [
     { query: '', uses: /audit_log_by_outcome/ },
     { query: 'outcome=success', uses: /audit_log_by_outcome/ },
-    { query: 'agent_id=agt_1', uses: /audit_log_by_agent/ },
+    { query: 'agent_id=agt_1', uses: /audit_log_of_agent/ },
     { query: 'actor=key_1', uses: /audit_log_by_actor/ },
     { query: 'action=createKey', uses: /audit_log_by_action/ },
     { query: 'since=2026-10-05T01:00:00Z&until=2026-10-25T02:00:00Z', uses: /audit_log_by_outcome/ },

@@ -1,5 +1,7 @@
 import assert from 'node:assert/strict'
-import { test } from 'node:test'
+import { describe, test } from 'node:test'
+import { Kysely, PostgresDialect, sql } from 'kysely'
+import { Pool } from 'pg'
 import * as audit from '../src/audit/store.ts'
 import { eraseTexts, listOfUser } from '../src/invocations/find-invocations.ts'
 import type { Invocation, InvocationStatus } from '../src/invocations/invocation.ts'
@@ -9,11 +11,16 @@ import { idSource } from '../src/lib/id.ts'
 import * as logs from '../src/logs/store.ts'
 import { openJournal } from '../src/storage/journal/journal.ts'
 import { insertMany } from '../src/storage/journal/write-rows.ts'
+import { MIGRATIONS, migrate } from '../src/storage/migrate.ts'
+import { flatLists } from '../src/storage/migrations/0019-flat-lists.ts'
 import { recount } from '../src/storage/queries/counts.ts'
+import type { Tables } from '../src/storage/tables.ts'
 import * as deliveries from '../src/webhooks/delivery/delivery-store.ts'
 import { DELIVERIES } from '../src/webhooks/delivery/delivery-store.ts'
+import { testPostgres } from './support/postgres.ts'
 import { fc } from './support/property.ts'
 import { onBothStores, type Store } from './support/store.ts'
+import { until } from './support/until.ts'
 
 const HOUR_MS = 3_600_000
 const START = Date.UTC(2026, 10, 15)
@@ -112,6 +119,35 @@ onBothStores('the counts of long lists', (opened) => {
       .orderBy('part')
       .orderBy('quarter')
       .execute()
+})
+
+describe('the migration that begins to count', () => {
+  test('counts what a node of an older version commits meanwhile', async () => {
+    const { url, drop } = await testPostgres()
+    const pool = new Pool({ connectionString: url, max: 3 })
+    const db = new Kysely<Tables>({ dialect: new PostgresDialect({ pool }) })
+    try {
+      await migrate(db, 'postgres', MIGRATIONS.slice(0, MIGRATIONS.indexOf(flatLists)))
+      const older = await db.startTransaction().execute()
+      await sql`insert into audit_log (id, created_at, outcome, fields, times, request_id)
+        values ('aud_1', 1, 'success', '[]', 1, 'req_1')`.execute(older)
+      const migrated = migrate(db, 'postgres')
+      await until('the migration waits for it', async () => {
+        const waiting = sql`select 1 from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`
+        return (await waiting.execute(db)).rows.length === 1
+      })
+      await older.commit().execute()
+      await migrated
+      const counts = await db.selectFrom('list_counts').select(['list', 'part', 'count']).execute()
+      assert.deepEqual(
+        counts.map(({ list, part, count }) => [list, part, Number(count)]),
+        [['audit log', 'success', 1]],
+      )
+    } finally {
+      await db.destroy()
+      await drop()
+    }
+  })
 })
 
 type World = Awaited<ReturnType<typeof openWorld>>

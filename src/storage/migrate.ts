@@ -1,6 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { type Kysely, sql } from 'kysely'
 import type { Database, Engine } from './database.ts'
+import { isUndone } from './failures.ts'
 import { foundation } from './migrations/0001-foundation.ts'
 import { invocations } from './migrations/0002-invocations.ts'
 import { observability } from './migrations/0003-observability.ts'
@@ -13,13 +14,13 @@ import { memoryScopes } from './migrations/0011-memory-scopes.ts'
 import { attempts } from './migrations/0012-attempts.ts'
 import { memoriesOneByOne } from './migrations/0013-memories-one-by-one.ts'
 import { vectorsAsBytes } from './migrations/0015-vectors-as-bytes.ts'
-import { flatLists } from './migrations/0016-flat-lists.ts'
 import { places } from './migrations/0017-places.ts'
 import { steps } from './migrations/0018-steps.ts'
+import { flatLists } from './migrations/0019-flat-lists.ts'
 import type { Migration } from './migrations/migration.ts'
 
 /** In order. A released migration is never edited; changes come as a new one. */
-const MIGRATIONS: Migration[] = [
+export const MIGRATIONS: Migration[] = [
   foundation,
   invocations,
   observability,
@@ -53,7 +54,8 @@ export async function migrate(database: Database, engine: Engine, migrations: Mi
     try {
       return await database.transaction().execute((db) => migrateOnce(db, engine, migrations))
     } catch (error) {
-      if (!isLockTimeout(error) || tries === TRIES) throw error
+      // A node that reads a table and then writes to it may deadlock with a migration.
+      if (!(isLockTimeout(error) || isUndone(error)) || tries === TRIES) throw error
       await delay(AGAIN_MS)
     }
   }

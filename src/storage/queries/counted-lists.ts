@@ -6,7 +6,7 @@ export const QUARTER_MS = 21_600_000
 export const NO_QUARTER = -1
 
 /**
- * A list that may grow long. Its rows are counted as they come, change and go, by triggers (migration 0016), so that its
+ * A list that may grow long. Its rows are counted as they come, change and go, by triggers (migration 0019), so that its
  * total is known without counting. An index has its rows by owner, part and time: a page of it costs the same anywhere.
  */
 export type CountedList = {

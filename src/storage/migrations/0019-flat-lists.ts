@@ -61,6 +61,9 @@ export const flatLists: Migration = async (db, engine) => {
     .modifyEnd(engine === 'postgres' ? sql`` : sql`without rowid`)
     .execute()
 
+  // Rows that nodes of an older version write before the triggers exist would never be counted.
+  const tables = sql.join(LISTS.map(({ table }) => sql.table(table)))
+  if (engine === 'postgres') await sql`lock table ${tables} in share row exclusive mode`.execute(db)
   for (const { of, ...list } of LISTS) {
     const lists = of.map((owner) => ({ ...list, ...owner }))
     for (const counted of lists) await sql.raw(countAllText(counted)).execute(db)
@@ -68,6 +71,23 @@ export const flatLists: Migration = async (db, engine) => {
     for (const trigger of countTriggers(engine, lists, { insertsCounted })) await sql.raw(trigger).execute(db)
   }
 
+  // None of who started an invocation: it would cost every invocation, and only keys that see no others ask for it.
+  for (const index of [
+    'invocations_by_status on invocations (agent_seq, status, created_at, id)',
+    'invocations_by_user on invocations (agent_seq, user_id, status, created_at, id) where user_id is not null',
+    'invocations_by_session on invocations (agent_seq, session_id, status, created_at, id) where session_id is not null',
+    'logs_by_level on logs (agent_seq, level, timestamp, id)',
+    'logs_of_request on logs (request_id, agent_seq)',
+    'deliveries_by_status on deliveries (webhook_id, status, created_at, id)',
+    'deliveries_by_event_name on deliveries (webhook_id, event, status, created_at, id)',
+    'audit_log_by_outcome on audit_log (outcome, created_at, id)',
+    'audit_log_of_agent on audit_log (agent_id, outcome, created_at, id)',
+    'audit_log_by_action on audit_log (action, outcome, created_at, id)',
+    'audit_log_by_actor on audit_log (actor, outcome, created_at, id)',
+  ]) {
+    await sql.raw(`create index ${index}`).execute(db)
+  }
+  // These come last, because nobody can read a table from the time its index is dropped until the commit.
   for (const index of [
     'invocations_by_agent',
     'logs_by_agent',
@@ -77,21 +97,5 @@ export const flatLists: Migration = async (db, engine) => {
     'audit_log_by_agent',
   ]) {
     await db.schema.dropIndex(index).execute()
-  }
-  // None of who started an invocation: it would cost every invocation, and only keys that see no others ask for it.
-  for (const index of [
-    'invocations_by_status on invocations (agent_seq, status, created_at, id)',
-    'invocations_by_user on invocations (agent_seq, user_id, status, created_at, id) where user_id is not null',
-    'invocations_by_session on invocations (agent_seq, session_id, status, created_at, id) where session_id is not null',
-    'logs_by_level on logs (agent_seq, level, timestamp, id)',
-    'logs_by_request on logs (request_id, agent_seq)',
-    'deliveries_by_status on deliveries (webhook_id, status, created_at, id)',
-    'deliveries_by_event_name on deliveries (webhook_id, event, status, created_at, id)',
-    'audit_log_by_outcome on audit_log (outcome, created_at, id)',
-    'audit_log_by_agent on audit_log (agent_id, outcome, created_at, id)',
-    'audit_log_by_action on audit_log (action, outcome, created_at, id)',
-    'audit_log_by_actor on audit_log (actor, outcome, created_at, id)',
-  ]) {
-    await sql.raw(`create index ${index}`).execute(db)
   }
 }
