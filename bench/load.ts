@@ -11,20 +11,28 @@ export type Load = {
 export type Measured = { requests: number; seconds: number; p50_ms: number; p99_ms: number; failed: number }
 
 /**
- * Keeps `connections` requests under way for `ms`. It uses raw sockets, so that the load costs less than what it
- * measures.
+ * Keeps `connections` requests under way for `ms`, or until `atMost` were sent. It uses raw sockets, so that the load
+ * costs less than what it measures.
  */
-export async function measure(url: string, load: Load, connections: number, ms: number): Promise<Measured> {
+export async function measure(
+  url: string,
+  load: Load,
+  connections: number,
+  ms: number,
+  atMost = Number.POSITIVE_INFINITY,
+): Promise<Measured> {
   const nextRequest = requestSource(url, load)
   const { hostname, port } = new URL(url)
   const latencies: number[] = []
   let failed = 0
   const started = performance.now()
   const until = started + ms
+  let sent = connections
+  const goesOn = (now: number) => now < until && sent++ < atMost
   const sockets = await Promise.all(Array.from({ length: connections }, () => dial(hostname, Number(port))))
   await Promise.all(
     sockets.map((socket) =>
-      keepAsking(socket, nextRequest, until, (status, latency) => {
+      keepAsking(socket, nextRequest, goesOn, (status, latency) => {
         if (status < 200 || status > 299) failed += 1
         latencies.push(latency)
       }),
@@ -33,8 +41,18 @@ export async function measure(url: string, load: Load, connections: number, ms: 
   const seconds = (performance.now() - started) / 1000
   for (const socket of sockets) socket.destroy()
   latencies.sort((a, b) => a - b)
-  const at = (share: number) => latencies[Math.floor(latencies.length * share)] ?? 0
-  return { requests: latencies.length, seconds, p50_ms: at(0.5), p99_ms: at(0.99), failed }
+  return {
+    requests: latencies.length,
+    seconds,
+    p50_ms: sortedAt(latencies, 0.5),
+    p99_ms: sortedAt(latencies, 0.99),
+    failed,
+  }
+}
+
+/** The value that this share of the sorted ones does not exceed. */
+export function sortedAt(sorted: readonly number[], share: number): number {
+  return sorted[Math.floor(sorted.length * share)] ?? 0
 }
 
 function dial(host: string, port: number): Promise<Socket> {
@@ -47,7 +65,7 @@ function dial(host: string, port: number): Promise<Socket> {
 function keepAsking(
   socket: Socket,
   nextRequest: () => Buffer,
-  until: number,
+  goesOn: (now: number) => boolean,
   seen: (status: number, ms: number) => void,
 ): Promise<void> {
   return new Promise((resolve, reject) => {
@@ -67,7 +85,7 @@ function keepAsking(
       const now = performance.now()
       seen(statusOf(reply), now - sent)
       reply = undefined
-      if (now >= until) return resolve()
+      if (!goesOn(now)) return resolve()
       sent = now
       socket.write(nextRequest())
     })

@@ -9,8 +9,14 @@ export type Result = {
   p50_ms: number
   p99_ms: number
   cpu_us: number
+  /** After the load, and before it. */
   rss_mb: number
+  idle_mb: number
   started_ms: number
+  /** What one request adds to a SQLite store, in bytes; null where it is not measured. */
+  disk_bytes: number | null
+  /** How many times the p50 of the same request with 1,000 rows. */
+  growth: number | null
   failed: number
 }
 
@@ -27,7 +33,10 @@ export function printReport(results: Result[]): void {
       'p99 ms': result.p99_ms.toFixed(1),
       'CPU µs': Math.round(result.cpu_us),
       'RSS MB': Math.round(result.rss_mb),
+      'idle MB': Math.round(result.idle_mb),
       'start ms': Math.round(result.started_ms),
+      ...(result.disk_bytes !== null && { 'disk B': Math.round(result.disk_bytes) }),
+      ...(result.growth !== null && { 'of 1,000 rows': `× ${result.growth.toFixed(2)}` }),
       failed: result.failed,
     },
   ])

@@ -1,18 +1,22 @@
-// npm run bench [-- --quick] [--only part-of-a-name] [--seconds 2] [--rounds 8] [--against folder] [--json file] [--profile]
+// npm run bench [-- --quick] [--only part-of-a-name] [--seconds 2] [--rounds 8] [--rows 1000000] [--against folder] [--json file] [--profile]
 // Throughput as a share of a bare node:http server, measured side by side.
 // Absolute numbers depend on the machine and on what else it does; the ratios travel.
 import { randomBytes } from 'node:crypto'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
+import { setTimeout } from 'node:timers/promises'
 import { parseArgs } from 'node:util'
 import { newKey } from '../src/security/key-format.ts'
 import { startPostgres } from '../test/support/postgres.ts'
 import { startRedis } from '../test/support/redis.ts'
+import { LOCAL_RECEIVERS } from '../test/support/webhooks.ts'
+import { storedBytes } from './disk.ts'
 import { fillMemory } from './fill.ts'
 import { type Measured, measure } from './load.ts'
+import { printProfiles } from './profile.ts'
 import { printReport, type Result } from './report.ts'
-import { pinLoad, pinned, type Server, startServer } from './servers.ts'
+import { pinLoad, pinned, type Server, type StoredServer, startServer } from './servers.ts'
 import { type Engine, type Subject, subjectsFor } from './subjects.ts'
 
 const { values: options } = parseArgs({
@@ -21,10 +25,12 @@ const { values: options } = parseArgs({
     only: { type: 'string', multiple: true, default: [] },
     seconds: { type: 'string' },
     rounds: { type: 'string' },
+    /** How long the long lists are. */
+    rows: { type: 'string', default: '1000000' },
     /** Another checkout, for example the one before a change. Its servers are measured in the same rounds. */
     against: { type: 'string' },
     json: { type: 'string' },
-    /** Writes CPU profiles of the servers into ./profiles, for Chrome's developer tools. */
+    /** Writes CPU profiles of the servers into ./profiles, for Chrome's developer tools, and prints what took most. */
     profile: { type: 'boolean', default: false },
   },
 })
@@ -34,15 +40,27 @@ const CONNECTIONS = 32
 /** After this time the engine has compiled the hot code. */
 const WARM_UP_MS = options.quick ? 2_000 : 6_000
 
+/** What a start leaves to do is done by then. */
+const SETTLED_MS = 1_000
+/** So much of the time is enough for a brief subject. */
+const BRIEF = 0.25
+const profiles = resolve('profiles')
+const began = Date.now()
+
 const key = newKey(randomBytes)
 const folder = mkdtempSync(join(tmpdir(), 'moorage-bench-'))
 const own = resolve(import.meta.dirname, '..')
 const checkouts = options.against ? [own, resolve(options.against)] : [own]
 const unlimited = JSON.stringify({ enterprise: { requestsPerMinute: 1_000_000_000, burst: 1_000_000_000 } })
 
-type Measurement = { subject: Subject; checkout: string; server: Server; results: (Measured & { cpu_us: number })[] }
+type Measurement = {
+  subject: Subject
+  server: StoredServer
+  disk_bytes: number | null
+  results: (Measured & { cpu_us: number })[]
+}
 
-const wanted = subjectsFor(key).filter(
+const wanted = subjectsFor(key, Number(options.rows)).filter(
   ({ group, name, engine }) =>
     (options.only.length === 0 && !(options.quick && group !== 'requests')) ||
     options.only.some((part) => `${group} ${name} ${engine}`.includes(part)),
@@ -54,7 +72,7 @@ try {
   const bare = await startServer({ checkout: own, entry: 'bench/bare-server.ts', folder, name: 'bare', env: {} })
   closers.push(() => bare.stop())
   // The first start compiles everything and keeps it, as an installation's first start does; the others are measured.
-  for (const checkout of checkouts) await (await startEngine(checkout, 'embedded', 'first')).stop('SIGTERM')
+  for (const checkout of checkouts) await (await startEngine(checkout, 'embedded', 'first', [])).stop('SIGTERM')
   // One group at a time: idle servers still cost memory, and filled stores differ from empty ones.
   const results: Result[] = []
   for (const group of new Set(wanted.map((subject) => subject.group))) {
@@ -70,6 +88,7 @@ try {
   )
   console.log(pinned ? 'servers on one core, load and databases on another' : 'not pinned to cores: taskset is missing')
   printReport(results)
+  if (options.profile) printProfiles(profiles, began)
   if (options.json) writeFileSync(options.json, `${JSON.stringify(results, undefined, 2)}\n`)
   // Refusals are quick, so numbers with failures prove nothing.
   if (results.some(({ failed }) => failed > 0)) process.exitCode = 1
@@ -79,39 +98,74 @@ try {
 }
 
 async function measureGroup(bare: Server, subjects: Subject[]): Promise<Result[]> {
-  const measurements: Measurement[] = []
-  const started: Server[] = []
-  const servers = new Map<string, Server>()
-  for (const checkout of checkouts) {
-    for (const subject of subjects) {
-      const name = `${checkout} ${subject.engine}`
-      const server = servers.get(name) ?? (await startEngine(checkout, subject.engine, `${servers.size}`))
-      servers.set(name, server)
-      started.push(server)
-      if (subject.fill) await fillMemory(server.url, key, subject.fill)
-      measurements.push({ subject, checkout, server, results: [] })
-    }
-  }
+  const measurements = await prepareGroup(subjects)
   const yardstick = subjects[0]?.load as Subject['load']
   const bareRates: number[] = []
   await measure(bare.url, yardstick, CONNECTIONS, WARM_UP_MS)
-  for (const { server, subject } of measurements) {
-    await measure(server.url, subject.load, subject.connections ?? CONNECTIONS, WARM_UP_MS)
+  for (const measurement of measurements) {
+    const { subject, server } = measurement
+    const before = subject.disk ? storedBytes(server.data) : 0
+    const { requests } = await measureSubject(measurement, WARM_UP_MS)
+    if (subject.disk) measurement.disk_bytes = (storedBytes(server.data) - before) / requests
   }
   for (let round = 0; round < rounds; round++) {
     const { requests, seconds: took } = await measure(bare.url, yardstick, CONNECTIONS, seconds * 1000)
     bareRates.push(requests / took)
-    for (const { server, subject, results } of measurements) {
+    for (const measurement of measurements) {
+      const { server, results } = measurement
       const before = server.cpuMicroseconds()
-      const measured = await measure(server.url, subject.load, subject.connections ?? CONNECTIONS, seconds * 1000)
+      const measured = await measureSubject(measurement, seconds * 1000)
       results.push({ ...measured, cpu_us: (server.cpuMicroseconds() - before) / measured.requests })
     }
   }
-  const rows = measurements.map(({ subject, checkout, server, results }) => ({
+  const rows = measurements.map((measurement) => resultOf(measurement, measurements, bareRates))
+  // A server that is killed writes no profile.
+  for (const server of new Set(measurements.map((measurement) => measurement.server))) {
+    await server.stop(options.profile ? 'SIGTERM' : 'SIGKILL')
+  }
+  return rows
+}
+
+/** Starts what the subjects need, and fills it. */
+async function prepareGroup(subjects: Subject[]): Promise<Measurement[]> {
+  const flags = options.profile ? ['--cpu-prof', `--cpu-prof-dir=${profiles}`] : []
+  const measurements: Measurement[] = []
+  const servers = new Map<string, StoredServer>()
+  for (const checkout of checkouts) {
+    for (const subject of subjects) {
+      const { engine, store, fill } = subject
+      const name = `${checkout} ${engine} ${store?.name}`
+      let server = servers.get(name)
+      if (!server) {
+        server = await startEngine(checkout, engine, `${servers.size}`, flags)
+        servers.set(name, server)
+        await store?.fill(server)
+      }
+      if (fill) await fillMemory(server.url, key, fill)
+      measurements.push({ subject, server, disk_bytes: null, results: [] })
+    }
+  }
+  return measurements
+}
+
+function measureSubject({ subject, server }: Measurement, ms: number): Promise<Measured> {
+  if (subject.measure) return subject.measure(server)
+  return measure(server.url, subject.load, subject.connections ?? CONNECTIONS, subject.brief ? ms * BRIEF : ms)
+}
+
+function resultOf(measurement: Measurement, all: Measurement[], bareRates: number[]): Result {
+  const { subject, server, results, disk_bytes } = measurement
+  const least = all.find(
+    (other) =>
+      other.subject.name === subject.grownFrom &&
+      other.subject.engine === subject.engine &&
+      other.server.checkout === server.checkout,
+  )
+  return {
     group: subject.group,
     name: subject.name,
     engine: subject.engine,
-    checkout: checkout === own ? 'this' : 'against',
+    checkout: server.checkout === own ? 'this' : 'against',
     // Compared round by round: if the machine is busy for a while, the yardstick is slower too.
     of_bare: middle(results.map(({ requests, seconds: took }, i) => requests / took / (bareRates[i] ?? 0))),
     per_second: middle(results.map(({ requests, seconds: took }) => requests / took)),
@@ -119,16 +173,19 @@ async function measureGroup(bare: Server, subjects: Subject[]): Promise<Result[]
     p99_ms: middle(results.map(({ p99_ms }) => p99_ms)),
     cpu_us: middle(results.map(({ cpu_us }) => cpu_us)),
     rss_mb: server.residentMegabytes(),
+    idle_mb: server.idle_mb,
     started_ms: server.started_ms,
+    disk_bytes,
+    growth: least ? middle(results.map(({ p50_ms }, i) => p50_ms / (least.results[i]?.p50_ms ?? 0))) : null,
     failed: results.reduce((sum, { failed }) => sum + failed, 0),
-  }))
-  for (const server of new Set(started)) await server.stop()
-  return rows
+  }
 }
 
-async function startEngine(checkout: string, engine: Engine, name: string): Promise<Server> {
+async function startEngine(checkout: string, engine: Engine, name: string, flags: string[]): Promise<StoredServer> {
+  const data = join(folder, `data-${name}-${randomBytes(4).toString('hex')}`)
   const env: Record<string, string> = {
-    MOORAGE_DATA: join(folder, `data-${name}-${randomBytes(4).toString('hex')}`),
+    ...LOCAL_RECEIVERS,
+    MOORAGE_DATA: data,
     MOORAGE_BOOTSTRAP_KEY: key,
     MOORAGE_LIMITS__TIERS: unlimited,
   }
@@ -142,8 +199,9 @@ async function startEngine(checkout: string, engine: Engine, name: string): Prom
     closers.push(() => redis.close())
     env['REDIS_URL'] = redis.url
   }
-  const flags = options.profile ? ['--cpu-prof', `--cpu-prof-dir=${resolve('profiles')}`] : []
-  return startServer({ checkout, entry: 'src/main.ts', folder, name: `server-${name}`, env, flags })
+  const server = await startServer({ checkout, entry: 'src/main.ts', folder, name: `server-${name}`, env, flags })
+  await setTimeout(SETTLED_MS)
+  return { ...server, checkout, data, databaseUrl: env['DATABASE_URL'], idle_mb: server.residentMegabytes() }
 }
 
 function middle(values: number[]): number {

@@ -12,6 +12,15 @@ export type Server = {
   stop(signal?: NodeJS.Signals): Promise<void>
 }
 
+/** A server of a checkout, and where it stores. */
+export type StoredServer = Server & {
+  checkout: string
+  data: string
+  databaseUrl: string | undefined
+  /** Before the first request. */
+  idle_mb: number
+}
+
 const LOOK_MS = 2
 const START_LIMIT_MS = 30_000
 

@@ -1,17 +1,33 @@
-import type { Load } from './load.ts'
+import { listSubjects } from './lists.ts'
+import type { Load, Measured } from './load.ts'
+import type { StoredServer } from './servers.ts'
+import { webhookSubjects } from './webhooks.ts'
 
 export type Engine = 'embedded' | 'PostgreSQL' | 'PostgreSQL + Redis'
 
 /** What is measured: one request, repeated, on a server with one engine. */
 export type Subject = {
-  group: 'requests' | 'memory' | 'searching'
+  group: 'requests' | 'memory' | 'searching' | 'lists' | 'webhooks'
   name: string
   engine: Engine
   load: Load
   /** What is written through the API before the first measurement. */
   fill?: Fill
   connections?: number
+  /** Subjects of one group and engine share a server; those with a store share one that was filled so. */
+  store?: Store
+  /** Measured for a shorter time: its requests differ little. */
+  brief?: boolean
+  /** Whether it is told what one request adds to the disk. */
+  disk?: boolean
+  /** The name of the same subject with few rows. */
+  grownFrom?: string
+  /** Measures it in another way than by repeating the request for some time. */
+  measure?(server: StoredServer): Promise<Measured>
 }
+
+/** What a server has before anything is measured. */
+export type Store = { name: string; fill(server: StoredServer): Promise<void> }
 
 /** How many memories each of the users gets. */
 export type Fill = { users: string[]; memories: number; text(i: number): string }
@@ -19,7 +35,8 @@ export type Fill = { users: string[]; memories: number; text(i: number): string 
 const MESSAGE = 'What is the weather like in the harbour today, and will the ferry sail?'
 const INVOKE = '/v1/agents/hello/invoke'
 
-export function subjectsFor(key: string): Subject[] {
+/** The long lists have so many `rows`. */
+export function subjectsFor(key: string, rows: number): Subject[] {
   const headers = { Authorization: `Bearer ${key}` }
   const post = (path: string, body: object, more: Record<string, string> = {}): Load => ({
     method: 'POST',
@@ -34,7 +51,7 @@ export function subjectsFor(key: string): Subject[] {
   const search = post('/v1/agents/hello/memory/search', { query: 'which harbour did the Nightingale leave from' })
 
   const requests: Subject[] = [
-    { group: 'requests', name: 'invoke', engine: 'embedded', load: invoke },
+    { group: 'requests', name: 'invoke', engine: 'embedded', load: invoke, disk: true },
     { group: 'requests', name: 'invoke', engine: 'PostgreSQL', load: invoke },
     { group: 'requests', name: 'invoke', engine: 'PostgreSQL + Redis', load: invoke },
     {
@@ -92,7 +109,7 @@ export function subjectsFor(key: string): Subject[] {
       connections: 1,
     }),
   )
-  return [...requests, ...memory, ...searching]
+  return [...requests, ...memory, ...searching, ...listSubjects(key, rows), ...webhookSubjects(key)]
 }
 
 const NAMES = ['Ada', 'Nightingale', 'Captain Brandt', 'the pilot', 'Mara', 'the harbour master', 'Jon', 'my sister']
