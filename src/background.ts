@@ -39,7 +39,11 @@ export function startBackground(parts: Parts): Background {
   const running = openJobs(parts, jobHandlers(parts))
   const queue = new RunQueue(parts)
   storage.onChange((change, id) => {
-    if (change === 'agents') stopUnwanted(parts, id).catch(report('stopping the runs of a paused agent'))
+    if (change === 'agents') {
+      stopUnwanted(parts, id)
+        .then(() => queue.wakePaused(id))
+        .catch(report('stopping the runs of a paused agent'))
+    }
     if (change === 'cancellations') stopCancelled(parts, id).catch(report('stopping cancelled runs'))
   })
   const search = () => {

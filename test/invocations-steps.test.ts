@@ -128,6 +128,21 @@ for (const engine of ENGINES) {
       )
     })
 
+    test('a run that waits is cancelled at once when its agent is paused', async () => {
+      await newAgent('paused')
+      await newAgent('other')
+      model.reply(
+        { status: 429, headers: { 'retry-after': '3600' } },
+        { status: 429, headers: { 'retry-after': '3600' } },
+      )
+      const paths = [await queue('paused'), await queue('other')]
+      for (const path of paths) await until('the wait', async () => (await receiptOf(path)).status === 'waiting')
+      await service.call('PATCH', '/v1/agents/paused', { body: { status: 'paused' } })
+      const { status, error, steps } = await ended(paths[0] ?? '')
+      assert.deepEqual([status, error.message, steps.length], ['cancelled', 'The invocation was cancelled', 1])
+      assert.equal((await receiptOf(paths[1] ?? '')).status, 'waiting')
+    })
+
     test('a run that waits can be cancelled', async () => {
       await newAgent('called-off')
       model.reply({ status: 429, headers: { 'retry-after': '3600' } })

@@ -101,6 +101,25 @@ export async function wakeDue(db: Database, now: number): Promise<{ woken: numbe
   return { woken: Number(numUpdatedRows), next_at: await findNextWake(db) }
 }
 
+/**
+ * Puts the waiting runs of paused agents into the queue, where they are cancelled. Without an id, those of every paused
+ * agent.
+ */
+export async function queueWaitingOfPaused(db: Database, agent_id: string | undefined): Promise<number> {
+  const paused = db
+    .selectFrom('agents')
+    .select('seq')
+    .where('status', '=', 'paused')
+    .$if(agent_id !== undefined, (agents) => agents.where('id', '=', agent_id ?? ''))
+  const { numUpdatedRows } = await db
+    .updateTable('invocations')
+    .set(QUEUED_AGAIN)
+    .where('status', '=', WAITING)
+    .where('agent_seq', 'in', paused)
+    .executeTakeFirst()
+  return Number(numUpdatedRows)
+}
+
 async function findNextWake(db: Database): Promise<number | undefined> {
   const next = await db
     .selectFrom('invocations')

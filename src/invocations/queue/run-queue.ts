@@ -10,7 +10,7 @@ import { LEASE_MS } from '../../storage/leases/lease.ts'
 import { admit, freePlace, leave } from '../admit.ts'
 import { listKept, NOTHING_KEPT } from '../steps/step-store.ts'
 import { QUEUED, QUEUED_AGENT } from '../store.ts'
-import { giveBack, listWaitingAgents, type TakenRun, takeQueued, wakeDue } from './queue-store.ts'
+import { giveBack, listWaitingAgents, queueWaitingOfPaused, type TakenRun, takeQueued, wakeDue } from './queue-store.ts'
 import { endUnrun, type Queued, type RunEnd, runQueued } from './run-queued.ts'
 import { type Allotment, type WaitingAgent, WaitingAgents } from './waiting-agents.ts'
 
@@ -87,6 +87,11 @@ export class RunQueue {
       this.#wakeTimer = setTimeout(() => this.#tryToWake(), pause).unref()
     }
     if (woken > 0) await this.survey()
+  }
+
+  /** A pause cancels the agent's runs, also those that wait. Without an id, every paused agent is meant. */
+  async wakePaused(agent_id: string | undefined): Promise<void> {
+    if ((await queueWaitingOfPaused(this.#parts.storage.db, agent_id)) > 0) await this.survey()
   }
 
   async #tryToWake(): Promise<void> {
