@@ -110,6 +110,31 @@ describe('max_concurrency of an agent, on two nodes', () => {
     await later(second, LEASE_MS + 1_000, async () => assert.equal((await invoke(second, agent)).status, 200))
   })
 
+  test('what is queued is not touched while another node has the places', async () => {
+    const agent = await limited(1)
+    gate = Promise.resolve()
+    const { db } = first.app.parts.storage
+    const { seq } = await db.selectFrom('agents').select('seq').where('id', '=', agent).executeTakeFirstOrThrow()
+    const other = { agent_seq: seq, slot: 1, owner: 'service:other', lease_until: Date.now() + LEASE_MS }
+    await db.insertInto('places').values(other).execute()
+    assert.equal((await invoke(first, agent, { Prefer: 'respond-async' })).status, 202)
+    const versions = new Set<string>()
+    const look = async () => {
+      const { rows } = await sql<{ version: string; status: string }>`
+        select xmin::text as version, status from invocations where agent_seq = ${seq}`.execute(db)
+      versions.add(rows[0]?.version ?? '')
+      return rows[0]?.status
+    }
+    for (let i = 0; i < 75; i++) {
+      await look()
+      await delay(20)
+    }
+    // Inserted; and each of the two nodes may take it once, and give it back, before it knows.
+    assert.ok(versions.size <= 5, `written ${versions.size} times`)
+    await db.deleteFrom('places').where('owner', '=', 'service:other').execute()
+    await until('it runs', async () => (await look()) === 'completed')
+  })
+
   test('an agent without a limit does not pay for it', async () => {
     const agent = await newAgent(first)
     const answered = async () => assert.equal((await invoke(second, agent)).status, 200)

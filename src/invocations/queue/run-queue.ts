@@ -149,6 +149,10 @@ export class RunQueue {
     const { agent, places: limit } = allotment
     const lease = { owner, now: now(), lease_ms: LEASE_MS }
     try {
+      if (agent.isFull && (await this.#isStillFull(agent))) {
+        this.#waiting.looked(allotment, 0, true, true)
+        return this.#askAgain(agent)
+      }
       const { taken, hasMore } = await takeQueued(storage.db, { agent_seq: agent.agent_seq, limit, ...lease })
       const fates: Fate[] = []
       for (const run of taken)
@@ -163,6 +167,11 @@ export class RunQueue {
       this.#waiting.looked(allotment, 0, true)
       this.#lookLater(TROUBLE_MS)
     }
+  }
+
+  /** While other nodes have all places, its runs are not taken from the queue only to be given back. */
+  async #isStillFull({ agent_seq, limit }: WaitingAgent): Promise<boolean> {
+    return typeof limit === 'number' && (await this.#parts.places.isFull(agent_seq, limit))
   }
 
   /** Mostly runs on other nodes have its places, and nothing tells when they end. */

@@ -9,6 +9,8 @@ export type WaitingAgent = {
   hasMore: boolean
   /** Whether the store is being asked for its runs. */
   isLooking: boolean
+  /** Whether the runs of other nodes had all its places when it was looked at last. */
+  isFull: boolean
 }
 
 /** An agent whose runs may begin now, and how many of them. */
@@ -110,6 +112,7 @@ export class WaitingAgents {
     this.#free += places - begun
     agent.under_way += begun
     agent.isLooking = false
+    agent.isFull = isFull
     agent.hasMore ||= hasMore
     if (!isFull) this.#makeReady(agent)
   }
@@ -141,5 +144,13 @@ export class WaitingAgents {
 }
 
 function newAgent(agent_seq: number): WaitingAgent {
-  return { agent_seq, agent_id: undefined, limit: undefined, under_way: 0, hasMore: false, isLooking: false }
+  return {
+    agent_seq,
+    agent_id: undefined,
+    limit: undefined,
+    under_way: 0,
+    hasMore: false,
+    isLooking: false,
+    isFull: false,
+  }
 }

@@ -12,6 +12,8 @@ const TRIES = 5
 export type Places = {
   /** Gives the run a place of its agent, unless `limit` of them are taken. */
   take(run: object, agent_seq: number, limit: number): boolean | Promise<boolean>
+  /** Whether `limit` places of the agent are taken. */
+  isFull(agent_seq: number, limit: number): boolean | Promise<boolean>
   /** Gives the place back, if the run has one. */
   release(run: object): undefined | Promise<void>
   close(): Promise<void>
@@ -22,7 +24,7 @@ type Options = { storage: Storage; node: string; now: () => number; log: Logger 
 /** A SQLite store has one node, which counts its own runs. */
 export function openPlaces(options: Options): Places {
   if (options.storage.engine === 'postgres') return new SharedPlaces(options)
-  return { take: () => true, release: () => undefined, close: async () => {} }
+  return { take: () => true, isFull: () => false, release: () => undefined, close: async () => {} }
 }
 
 /** No node gives back what it had when it died. All places of an agent are few. */
@@ -63,6 +65,17 @@ class SharedPlaces implements Places {
       this.#asked.set(key, asked)
       asked.push({ run, resolve, reject })
     })
+  }
+
+  async isFull(agent_seq: number, limit: number): Promise<boolean> {
+    const held = await this.#db
+      .selectFrom('places')
+      .select('slot')
+      .where('agent_seq', '=', agent_seq)
+      .where('lease_until', '>', this.#options.now())
+      .limit(limit)
+      .execute()
+    return held.length >= limit
   }
 
   release(run: object): undefined | Promise<void> {
