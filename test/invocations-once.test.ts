@@ -34,23 +34,38 @@ onBothEngines('an invocation happens once', (service, engine) => {
     assert.equal(body.pagination.total, 1)
   })
 
-  test('a run whose claim was taken over leaves nothing behind', async () => {
-    const agent = await newAgent(service(), slow(600))
+  const loseClaim = async (key: string) => {
+    const { db } = service().app.parts.storage
+    const { numUpdatedRows } = await db
+      .updateTable('claims')
+      .set({ owner: 'another node' })
+      .where('key', '=', key)
+      .executeTakeFirst()
+    return numUpdatedRows > 0n
+  }
+  const countOf = async (path: string) => (await service().call('GET', path)).body.pagination.total
+
+  test('a run whose claim was taken over before it was stored leaves nothing behind', async () => {
+    const agent = await newAgent(service(), slow(150))
     const key = randomUUID()
     const reply = invoke(service(), agent, { 'Idempotency-Key': key })
-    await until('the stored run', async () => {
-      const { body } = await service().call('GET', `/v1/agents/${agent}/invocations?status=running`)
-      return body.pagination.total === 1
-    })
-    const { db } = service().app.parts.storage
-    await db.updateTable('claims').set({ owner: 'another node' }).where('key', '=', key).execute()
+    await until('the claim is lost', () => loseClaim(key))
     const { status, body } = await reply
     assert.equal(status, 409)
     assert.equal(body.error.code, 'idempotency_key_in_use')
-    const logs = await service().call('GET', `/v1/agents/${agent}/logs`)
-    assert.equal(logs.body.pagination.total, 0)
-    const completed = await service().call('GET', `/v1/agents/${agent}/invocations?status=completed`)
-    assert.equal(completed.body.pagination.total, 0)
+    assert.equal(await countOf(`/v1/agents/${agent}/logs`), 0)
+    assert.equal(await countOf(`/v1/agents/${agent}/invocations`), 0)
+  })
+
+  test('one whose claim was taken over later ends all the same: whoever has the claim follows it', async () => {
+    const agent = await newAgent(service(), slow(600))
+    const key = randomUUID()
+    const reply = invoke(service(), agent, { 'Idempotency-Key': key })
+    const path = `/v1/agents/${agent}/invocations`
+    await until('the stored run', async () => (await countOf(`${path}?status=running`)) === 1)
+    await loseClaim(key)
+    assert.equal((await reply).status, 200)
+    assert.equal(await countOf(`${path}?status=completed`), 1)
   })
 
   const costs = async (agent: string) => {

@@ -1,4 +1,3 @@
-import type { z } from 'zod'
 import type { Agent } from '../agents/agent.ts'
 import { ApiError, unavailable } from '../errors.ts'
 import type { Context } from '../operation/context.ts'
@@ -6,17 +5,17 @@ import type { LiveRun } from '../runtime/following/live-runs.ts'
 import type { Watch } from '../runtime/following/remote-runs.ts'
 import { type Position, readEventId, type StreamEvent } from '../runtime/following/transcript.ts'
 import { isPassing } from '../storage/failures.ts'
-import { failureOf, type Invocation, type InvocationResult, isFinal, openingEvent, resultOf } from './invocation.ts'
+import { type Invocation, isFinal, openingEvent } from './invocation.ts'
 import { getInScope, requireReach } from './invocation-in-scope.ts'
 import { receiptMilestones, transcriptOf } from './steps/receipt-steps.ts'
 
-/** Tells the client what an invocation says after `told`, wherever it runs, and returns its result when it has ended. */
+/** Tells the client what an invocation says after `told`, wherever it runs, and returns it when it has ended. */
 export async function followInvocation(
   agent: Agent,
   request_id: string,
   told: Position | undefined,
   context: Context,
-): Promise<z.input<typeof InvocationResult>> {
+): Promise<Invocation> {
   const { db, actor, emit, live, onHangUp, openStream, remote, stopping } = context
   let isOpen = false
   let gone = false
@@ -68,11 +67,10 @@ export async function followInvocation(
     await Promise.race([run.ended, hungUp]).finally(unfollow)
   }
 
-  function tellEnd(invocation: Invocation) {
+  function tellEnd(invocation: Invocation): Invocation {
     const from = begin(invocation.attempt, receiptMilestones(invocation.steps))
     for (const event of transcriptOf(invocation).after(from)) tell(event)
-    if (invocation.status !== 'completed') throw failureOf(invocation)
-    return resultOf(invocation)
+    return invocation
   }
 
   /** How much of this attempt the client has heard. */

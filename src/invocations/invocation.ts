@@ -165,6 +165,12 @@ export function resultOf({ id, response, tokens_used, duration_ms }: Invocation)
   return { response: response ?? '', request_id: id, tokens_used, duration_ms: duration_ms ?? 0 }
 }
 
+/** Throws the error of an invocation that did not complete. */
+export function getResult(ended: Invocation): z.input<typeof InvocationResult> {
+  if (ended.status !== 'completed') throw failureOf(ended)
+  return resultOf(ended)
+}
+
 /** The error for an invocation that did not complete: the one in its receipt. */
 export function failureOf({ error }: Invocation): ApiError {
   const { code, message } = error ?? { code: 'server_error', message: 'The agent failed' }

@@ -3,7 +3,7 @@ import { type Agent, AgentParams } from '../agents/agent.ts'
 import type { Definition } from '../agents/definition.ts'
 import * as agents from '../agents/store.ts'
 import { type Serving, serving } from '../deployments/serving.ts'
-import { conflict, notFound, StillRunning } from '../errors.ts'
+import { ApiError, conflict, notFound, StillRunning } from '../errors.ts'
 import type { Context } from '../operation/context.ts'
 import { GoesOutside } from '../operation/goes-outside.ts'
 import { Accepted } from '../operation/reply-channel.ts'
@@ -13,10 +13,12 @@ import { operation } from '../operation.ts'
 import type { LiveRun } from '../runtime/following/live-runs.ts'
 import { answersAtOnce } from '../runtime/models/answers-at-once.ts'
 import { StepNotKept } from '../runtime/steps.ts'
+import { announce } from '../storage/database.ts'
 import { admit, freePlace, leave, notAdmittedError } from './admit.ts'
 import { followInvocation } from './follow-invocation.ts'
 import {
   failureOf,
+  getResult,
   type Invocation,
   InvocationResult,
   InvokeBody,
@@ -63,7 +65,7 @@ export const invokeAgent = operation({
     const { emit, live, mode, node, request_id } = context
     if (mode === 'background') return queue(await prepare(params.agent_id, body, context))
     const earlier = await findEarlier(params.agent_id, context)
-    if (earlier) return followInvocation(earlier.agent, earlier.invocation.id, undefined, context)
+    if (earlier) return getResult(await followEarlier(earlier, context))
 
     // From here on a pause finds the run and stops it. An earlier pause is read below.
     const run = live.start(request_id, params.agent_id)
@@ -91,10 +93,10 @@ export const invokeAgent = operation({
       if (freed) await freed
       const answer = answerOf(done, agent)
       // The run ends, and gives its places back, when its entry is on disk.
-      return new Unwritten(entry, answer, ENDED_ELSEWHERE, end)
+      return new Unwritten(entry, answer, { lease: run.lease, lost: ENDED_ELSEWHERE, ended: end })
     } catch (error) {
       end()
-      throw error instanceof StepNotKept ? notFinished(error, context) : error
+      throw notFinished(error, run, context)
     }
   },
 })
@@ -104,22 +106,39 @@ const BEGINNING: Pick<Started, 'kept' | 'nextPosition'> = { kept: [], nextPositi
 
 const ENDED_ELSEWHERE = 'The invocation was ended by another node'
 
-/** Another node goes on with the run of a request that may be repeated, and marks any other as failed. */
-function notFinished(cause: StepNotKept, { repeatable }: Context): Error {
-  return repeatable
-    ? new StillRunning('The service could not go on with the run here', cause)
-    : conflict(ENDED_ELSEWHERE)
+/** Another node goes on with the stored run of a request that may be repeated, and marks any other as failed. */
+function notFinished(cause: unknown, { lease }: LiveRun, { repeatable }: Context): unknown {
+  if (cause instanceof StillRunning) return cause
+  const isElsewhere = cause instanceof StepNotKept
+  if (repeatable && (lease || isElsewhere)) {
+    return new StillRunning('The service could not go on with the run here', cause)
+  }
+  return isElsewhere ? conflict(ENDED_ELSEWHERE) : cause
 }
 
 /**
  * What the same request began before its process died: it goes on by itself, and this request waits for its end. Undefined
  * when nothing of it was stored: then it begins anew.
  */
-async function findEarlier(agent_id: string, context: Context) {
-  const id = context.repeatable?.earlier
-  const agent = id === undefined ? undefined : await agents.findKnown(agent_id, context)
-  const invocation = agent && id !== undefined ? await invocations.find(context.db, agent.seq, id) : undefined
-  return agent && invocation ? { agent, invocation } : undefined
+async function findEarlier(agent_id: string, context: Context): Promise<Earlier | undefined> {
+  const { db, repeatable } = context
+  const id = repeatable?.earlier
+  if (id === undefined) return undefined
+  const agent = await agents.findKnown(agent_id, context)
+  if (agent && (await invocations.find(db, agent.seq, id))) return { agent, id }
+  if (await repeatable?.beginAnew()) return undefined
+  throw new StillRunning('Another request with this Idempotency-Key has begun, try again shortly')
+}
+
+type Earlier = { agent: Agent; id: string }
+
+/** The earlier run goes on, even if it cannot be followed here any longer. */
+async function followEarlier({ agent, id }: Earlier, context: Context): Promise<Invocation> {
+  try {
+    return await followInvocation(agent, id, undefined, context)
+  } catch (error) {
+    throw new StillRunning(error instanceof ApiError ? error.message : 'The run goes on, try again shortly', error)
+  }
 }
 
 /** Ended by the stop of the service, not by anybody's wish. */
@@ -130,7 +149,10 @@ function wasStopped({ keyed, status, error }: Invocation): boolean {
 /** Another node, or the next start, goes on with the run. False when it is not stored. */
 async function giveToQueue({ lease, began }: LiveRun, { storage }: Context): Promise<boolean> {
   if (!lease || !began) return false
-  await giveBack(storage.db, lease, began.attempt)
+  await storage.transaction(async (db) => {
+    await giveBack(db, lease, began.attempt)
+    await announce(db, 'queue')
+  })
   return true
 }
 

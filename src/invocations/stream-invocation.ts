@@ -3,7 +3,7 @@ import { invalid } from '../errors.ts'
 import { operation } from '../operation.ts'
 import { type Position, readEventId } from '../runtime/following/transcript.ts'
 import { followInvocation } from './follow-invocation.ts'
-import { InvocationParams, InvocationResult } from './invocation.ts'
+import { getResult, InvocationParams, InvocationResult } from './invocation.ts'
 
 export const streamInvocation = operation({
   id: 'streamInvocation',
@@ -22,7 +22,7 @@ export const streamInvocation = operation({
 
   async run({ params }, context) {
     const agent = await agents.get(context.db, params.agent_id)
-    return followInvocation(agent, params.request_id, positionOf(context.last_event_id), context)
+    return getResult(await followInvocation(agent, params.request_id, positionOf(context.last_event_id), context))
   },
 })
 

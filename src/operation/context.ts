@@ -16,9 +16,12 @@ export type Context = Parts &
     request_id: string
     /**
      * There when the request carries an Idempotency-Key. `earlier` is the same request, sent before, whose process died
-     * while it ran. If the key is not claimed yet, the run must stay inside, or throw `GoesOutside`.
+     * while it ran. If nothing of it is stored, call `beginAnew` before the work: it returns false when the work is
+     * another request's by now. If the key is not claimed yet, the run must stay inside, or throw `GoesOutside`.
      */
-    repeatable: { readonly earlier: string | undefined; readonly claimed: boolean } | undefined
+    repeatable:
+      | { readonly earlier: string | undefined; readonly claimed: boolean; beginAnew(): Promise<boolean> }
+      | undefined
     /** The work on the request in its trace, if there is one. */
     span: Span | undefined
     /** The agents whose data a list may show: those in the actor's scope whose own gates this request passes. */

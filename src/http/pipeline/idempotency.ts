@@ -37,6 +37,11 @@ export type Held = {
   readonly earlier: string | undefined
   /** The key is in the store already. Otherwise it is claimed with what the run leaves. */
   readonly claimed: boolean
+  /**
+   * Nothing of the earlier request is stored, so this one begins anew, and whoever comes after it looks for this one.
+   * Returns false when another run has taken over.
+   */
+  beginAnew(): Promise<boolean>
   /** The entry, and with it the reply for whoever repeats the request. A run without a reply failed and frees the key. */
   withReply(entry: JournalEntry, reply: Rendered | undefined): JournalEntry
   /** Stores the reply in the transaction of the effects. Returns false when another run has taken over. */
@@ -65,8 +70,8 @@ export function idempotency(options: Options): Idempotency {
   const reader = new ClaimReader(storage.db)
   let claimed = 0
 
-  // A long run keeps its claim, and a dead process loses it. Nothing is done when a claim is lost: what such a run
-  // leaves cannot be written anyway.
+  // A long run keeps its claim, and a dead process loses it. Nothing is done when a claim is lost: the run finds that
+  // out when it writes what it leaves.
   const stopRenewing = keepLeases(claims.CLAIMS, {
     db: storage.db,
     now,
@@ -83,34 +88,28 @@ export function idempotency(options: Options): Idempotency {
   const runClaimed = async (
     lease: Lease,
     earlier: string | undefined,
-    { fingerprint: print, secret }: Repeatable,
+    { request_id, fingerprint: print, secret }: Repeatable,
     run: (held: Held) => Promise<Rendered>,
   ) => {
     const end = begin(lease, print, true)
-    let stored = false
     const sealed = (reply: Rendered) => ({ ...reply, body: seal(reply.body, secret) })
     try {
       return await run({
         earlier,
         claimed: true,
+        beginAnew: () => claims.nameRequest(storage.db, lease, request_id),
         withReply(entry, reply) {
           if (!reply) return entry
-          stored = true
           return { ...entry, endings: [...(entry.endings ?? []), claims.ending(lease, sealed(reply))] }
         },
-        async complete(db, reply) {
-          stored = await claims.complete(db, lease, sealed(reply))
-          return stored
-        },
+        complete: (db, reply) => claims.complete(db, lease, sealed(reply)),
         isOurs: () => claims.isOurs(storage.db, lease),
       })
     } catch (error) {
-      // What goes on without this request is found by the next one under its key.
-      stored = error instanceof StillRunning
+      const freed = isAnswer(error) ? claims.release(storage.db, lease) : claims.giveUp(storage.db, lease, now())
+      await freed.catch((err) => log.warn({ err }, 'could not free an Idempotency-Key'))
       throw error
     } finally {
-      if (!stored)
-        await claims.release(storage.db, lease).catch((err) => log.warn({ err }, 'could not free an Idempotency-Key'))
       end()
     }
   }
@@ -130,6 +129,7 @@ export function idempotency(options: Options): Idempotency {
       return await run({
         earlier: undefined,
         claimed: false,
+        beginAnew: async () => true,
         withReply(entry, reply) {
           // Nobody may hear of a failure under a key that was answered meanwhile.
           if (!reply) return { ...entry, unlessClaimed: { scope, key } }
@@ -188,7 +188,7 @@ export function idempotency(options: Options): Idempotency {
             if (!waited || !stopping.aborted) return runClaimed(lease, found.earlier, request, run)
             // The service is stopping. That ended the run which this retry waited for, and it would end another run
             // too.
-            await claims.release(storage.db, lease)
+            await claims.giveUp(storage.db, lease, now())
             throw serviceStops()
           }
           if (found.state === 'other') throw keyReused()
@@ -209,6 +209,14 @@ export function idempotency(options: Options): Idempotency {
       await Promise.all([...running.values()].map(({ ended }) => ended))
     },
   }
+}
+
+/**
+ * After an answer the request is over, and the next one under its key runs anew. After any other error its work may go
+ * on without it, and then the next one must find that work.
+ */
+function isAnswer(error: unknown): boolean {
+  return error instanceof ApiError && !(error instanceof StillRunning)
 }
 
 function pause(ms: number): Promise<void> {

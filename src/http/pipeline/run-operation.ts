@@ -7,6 +7,7 @@ import type { ReplyChannel } from '../../operation/reply-channel.ts'
 import { Unwritten } from '../../operation/unwritten.ts'
 import { changes, isAudited, type Operation } from '../../operation.ts'
 import type { Database } from '../../storage/database.ts'
+import { commitPatiently } from '../../storage/journal/commit-patiently.ts'
 import type { Span } from '../../telemetry/tracing.ts'
 import type { Dialect, Rendered } from '../dialects/dialect.ts'
 import type { Held } from './idempotency.ts'
@@ -86,22 +87,34 @@ function replyTo({ dialect, operation, input, path }: Call, result: unknown): Re
 }
 
 /** Writes what the operation left, and the reply of a request that may be repeated, in one commit. */
-async function write(
-  { journal }: Parts,
-  call: Call,
-  { entry, answer, lost, ended }: Unwritten,
-  held: Held | undefined,
-): Promise<Rendered> {
+async function write(parts: Parts, call: Call, left: Unwritten, held: Held | undefined): Promise<Rendered> {
+  const { entry, answer, lost, ended } = left
   try {
     const reply = answer instanceof ApiError ? undefined : replyTo(call, answer)
-    const written = await journal.commit(held ? held.withReply(entry, reply) : entry)
-    if (!written && held && !(await held.isOurs())) throw takenOver()
-    if (!written && held) throw new StillRunning('Another node goes on with this request, try again shortly')
-    if (!written) throw conflict(lost ?? 'Another node was faster')
+    if (held) await writeHeld(parts, left, reply, held)
+    else if (!(await parts.journal.commit(entry))) throw conflict(lost ?? 'Another node was faster')
     if (!reply) throw answer
     return reply
   } finally {
     ended?.()
+  }
+}
+
+/** Stored work goes on if its end cannot be written, and a repeated request must find it: see `StillRunning`. */
+async function writeHeld(
+  parts: Parts,
+  { entry, lease }: Unwritten,
+  reply: Rendered | undefined,
+  held: Held,
+): Promise<void> {
+  try {
+    if (await commitPatiently(held.withReply(entry, reply), lease, parts)) return
+    if (await held.isOurs()) throw new StillRunning('Another node goes on with this request, try again shortly')
+    // Another request has the key. It follows this work if it is stored, so its end is written all the same.
+    if (!lease || !(await commitPatiently(entry, lease, parts))) throw takenOver()
+  } catch (error) {
+    if (!lease || error instanceof ApiError) throw error
+    throw new StillRunning('The answer could not be stored, try again shortly', error)
   }
 }
 

@@ -1,10 +1,9 @@
-import { setTimeout as delay } from 'node:timers/promises'
 import type { Agent } from '../../agents/agent.ts'
 import type { Definition } from '../../agents/definition.ts'
 import type { Parts } from '../../operation/parts.ts'
 import type { LiveRun } from '../../runtime/following/live-runs.ts'
 import { type Step, StepNotKept } from '../../runtime/steps.ts'
-import { isPassing } from '../../storage/failures.ts'
+import { commitPatiently } from '../../storage/journal/commit-patiently.ts'
 import type { JournalEntry } from '../../storage/journal/entry.ts'
 import { LEASE_MS, type Lease } from '../../storage/leases/lease.ts'
 import type { Span } from '../../telemetry/tracing.ts'
@@ -14,7 +13,6 @@ import { stepWrite } from './step-store.ts'
 
 /** A run that waits so long is stored before it ends. Shorter runs are stored once. */
 const STORED_AFTER_MS = 250
-const COMMIT_AGAIN_MS = 500
 const NOTHING_KEPT_YET = Promise.resolve()
 
 /** A run that may begin. The status of `invocation` is running, and it has its start time. */
@@ -152,21 +150,5 @@ export class StoredRun {
       const own = isFirst && invocation.version === null ? definition : undefined
       return stepWrite(invocation.id, this.#nextPosition + i, step, own)
     })
-  }
-}
-
-/** While the database is away and the lease lasts, the entry is kept and tried again. */
-export async function commitPatiently(
-  entry: JournalEntry,
-  lease: Lease | undefined,
-  { journal, now }: Parts,
-): Promise<boolean> {
-  for (;;) {
-    try {
-      return await journal.commit(entry)
-    } catch (error) {
-      if (!isPassing(error) || lease === undefined || lease.until <= now()) throw error
-      await delay(COMMIT_AGAIN_MS, undefined, { ref: false })
-    }
   }
 }

@@ -139,6 +139,21 @@ export async function complete(db: Database, lease: Lease, { status, headers, bo
   return numUpdatedRows > 0n
 }
 
+/** From now on the claim names this request, and not the one that held it before. Returns false when it is lost. */
+export async function nameRequest(db: Database, lease: Lease, request_id: string): Promise<boolean> {
+  const { numUpdatedRows } = await db
+    .updateTable('claims')
+    .set({ request_id })
+    .where(isHeld(CLAIMS, lease))
+    .executeTakeFirst()
+  return numUpdatedRows > 0n
+}
+
+/** The next request with the key need not wait, and looks for what this one has begun. */
+export async function giveUp(db: Database, lease: Lease, now: number): Promise<void> {
+  await db.updateTable('claims').set({ lease_until: now }).where(isHeld(CLAIMS, lease)).execute()
+}
+
 /** Frees the key after a failure, so that the request can be tried again. */
 export async function release(db: Database, lease: Lease): Promise<void> {
   await db.deleteFrom('claims').where(isHeld(CLAIMS, lease)).execute()

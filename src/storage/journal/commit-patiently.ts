@@ -1,0 +1,23 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import { isPassing } from '../failures.ts'
+import type { Lease } from '../leases/lease.ts'
+import type { JournalEntry } from './entry.ts'
+import type { Journal } from './journal.ts'
+
+const COMMIT_AGAIN_MS = 500
+
+/** While the database is away and the lease lasts, the entry is kept and tried again. */
+export async function commitPatiently(
+  entry: JournalEntry,
+  lease: Lease | undefined,
+  { journal, now }: { journal: Journal; now: () => number },
+): Promise<boolean> {
+  for (;;) {
+    try {
+      return await journal.commit(entry)
+    } catch (error) {
+      if (!isPassing(error) || lease === undefined || lease.until <= now()) throw error
+      await delay(COMMIT_AGAIN_MS, undefined, { ref: false })
+    }
+  }
+}
