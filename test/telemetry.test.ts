@@ -57,6 +57,44 @@ for (const engine of ENGINES) {
         assert.ok((after.get('process_resident_memory_bytes') ?? 0) > 10_000_000)
       }))
 
+    test('counts a run once, where its end is written, and the tokens of each attempt', () =>
+      withService(engine, async (service) => {
+        const script = { rules: [{ call: { tool: 'lost', arguments: {} }, reply: 'found' }] }
+        const tools = [{ type: 'http', name: 'lost', url: 'https://127.0.0.1:1/' }]
+        await createAgent(service, 'mover', { model: 'builtin/script', script, tools })
+        const { live, node, storage } = service.app.parts
+        const { write } = storage
+        let isMoved = false
+        // Another node takes the run over just before its end, and dies.
+        storage.write = async (batch) => {
+          if (!isMoved && batch.endings.some(({ of }) => of.columns.includes('response'))) {
+            isMoved = true
+            const moved = { owner: 'another node', lease_until: 1 }
+            await storage.db.updateTable('invocations').set(moved).where('owner', '=', node).execute()
+          }
+          return write(batch)
+        }
+        const { body } = await service.call('POST', '/v1/agents/mover/invoke', {
+          body: { message: 'go' },
+          headers: { Prefer: 'respond-async' },
+        })
+        const id = body.data.request_id
+        await until('it is moved', () => isMoved && live.find(id) === undefined)
+        assert.equal((await scrape(service)).get('moorage_runs_total{status="completed"}') ?? 0, 0)
+        const first = (await scrape(service)).get('moorage_tokens_total{direction="in"}') ?? 0
+        service.app.jobs.wake()
+        const path = `/v1/agents/mover/invocations/${id}`
+        const receipt = await until('the end', async () => {
+          const { data } = (await service.call('GET', path)).body
+          return data.status === 'completed' ? data : undefined
+        })
+        await until('it is left', () => live.find(id) === undefined)
+        const samples = await scrape(service)
+        assert.equal(samples.get('moorage_runs_total{status="completed"}'), 1)
+        const again = receipt.usage.input_tokens - receipt.steps[0].usage.input_tokens
+        assert.equal(samples.get('moorage_tokens_total{direction="in"}'), first + again)
+      }))
+
     test('tells how much waits in the queues, and since when', () =>
       withService(engine, async (service) => {
         const script = { rules: [{ reply: 'at last', delay_ms: 60_000 }] }

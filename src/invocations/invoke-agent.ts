@@ -93,7 +93,11 @@ export const invokeAgent = operation({
       if (freed) await freed
       const answer = answerOf(done, agent)
       // The run ends, and gives its places back, when its entry is on disk.
-      return new Unwritten(entry, answer, { lease: run.lease, lost: ENDED_ELSEWHERE, ended: end })
+      const ended = (written: boolean) => {
+        if (written) context.telemetry.runs.add(1, done.status)
+        end()
+      }
+      return new Unwritten(entry, answer, { lease: run.lease, lost: ENDED_ELSEWHERE, ended })
     } catch (error) {
       end()
       throw notFinished(error, run, context)

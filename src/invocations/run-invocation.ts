@@ -65,6 +65,7 @@ export async function runInvocation(started: Started, parts: Parts): Promise<Don
     if (settling) await settling
   }
 
+  countTokens(outcome, kept, parts)
   const now = parts.now()
   const worked_ms = (started.invocation.duration_ms ?? 0) + Math.max(0, now - began_at)
   if (outcome.status === 'waiting') {
@@ -76,15 +77,24 @@ export async function runInvocation(started: Started, parts: Parts): Promise<Don
     if (span) endRunSpan(span, message, outcome, undefined)
     throw new StepNotKept('the lease of the run was lost')
   }
-  parts.telemetry.runs.add(1, outcome.status)
-  parts.telemetry.tokens.add(outcome.usage.input_tokens, 'in')
-  parts.telemetry.tokens.add(outcome.usage.output_tokens, 'out')
   // If nobody cancelled the run, the stop of the service did.
   const error = outcome.status === 'cancelled' && !run.cancellation.cancelled ? STOPPED : errorOf(outcome)
   if (span) endRunSpan(span, message, outcome, error?.code)
   const invocation = endedBy(started.invocation, outcome, { error, duration_ms: worked_ms, finished_at: now })
   const writes = await effects(invocation, agent, definition, outcome.logs, parts)
   return { invocation, entry: stored.ending(invocation, writes) }
+}
+
+/** Tokens are spent even if the run goes on elsewhere. Those of earlier attempts are counted already. */
+function countTokens({ usage }: RunOutcome, kept: readonly Step[], { telemetry }: Parts): void {
+  let { input_tokens, output_tokens } = usage
+  for (const step of kept) {
+    if (step.kind !== 'model') continue
+    input_tokens -= step.usage.input_tokens
+    output_tokens -= step.usage.output_tokens
+  }
+  telemetry.tokens.add(input_tokens, 'in')
+  telemetry.tokens.add(output_tokens, 'out')
 }
 
 const NOTHING: Remembered = { history: [], recalled: [] }

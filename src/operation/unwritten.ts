@@ -19,7 +19,7 @@ export class Unwritten {
   /** The message for the client if the entry's lease was lost. */
   readonly lost: string | undefined
   /** Called when the entry is written, and also when it cannot be written. */
-  readonly ended: (() => void) | undefined
+  readonly ended: ((written: boolean) => void) | undefined
 
   constructor(entry: JournalEntry, answer: unknown, { lease, lost, ended }: More = {}) {
     this.entry = entry

@@ -89,14 +89,16 @@ function replyTo({ dialect, operation, input, path }: Call, result: unknown): Re
 /** Writes what the operation left, and the reply of a request that may be repeated, in one commit. */
 async function write(parts: Parts, call: Call, left: Unwritten, held: Held | undefined): Promise<Rendered> {
   const { entry, answer, lost, ended } = left
+  let written = false
   try {
     const reply = answer instanceof ApiError ? undefined : replyTo(call, answer)
     if (held) await writeHeld(parts, left, reply, held)
     else if (!(await parts.journal.commit(entry))) throw conflict(lost ?? 'Another node was faster')
+    written = true
     if (!reply) throw answer
     return reply
   } finally {
-    ended?.()
+    ended?.(written)
   }
 }
 

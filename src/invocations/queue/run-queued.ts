@@ -43,8 +43,10 @@ export async function runQueued(queued: Queued, stop: AbortSignal, parts: Parts)
   }
   // It may be woken and taken again, also by this node, as soon as this is on disk.
   if (done.invocation.status === 'waiting') run.abandon()
-  await commitPatiently(done.entry, run.lease, parts)
-  return done.invocation.status === 'waiting' ? 'waits' : 'ended'
+  const written = await commitPatiently(done.entry, run.lease, parts)
+  if (done.invocation.status === 'waiting') return 'waits'
+  if (written) parts.telemetry.runs.add(1, done.invocation.status)
+  return 'ended'
 }
 
 /** Ends an invocation without running it, because it failed too often or its agent was paused. */
