@@ -69,6 +69,7 @@ for (const engine of ENGINES) {
         async (service) => {
           const { db } = service.app.parts.storage
           const agent = await newAgent(service)
+          await service.call('POST', `/v1/agents/${agent}/invoke`, { body: { message: 'leaves a log entry' } })
           await sql`alter table logs rename to kept_logs`.execute(db)
           await sql`create view logs as select kept_logs.* from kept_logs, (${slowly(engine)}) as slow`.execute(db)
           const reply = await service.call('GET', `/v1/agents/${agent}/logs?search=x`)

@@ -107,7 +107,8 @@ for (const engine of ENGINES) {
         }
         const samples = await until('one runs and two wait', async () => {
           const found = await scrape(service)
-          return found.get('moorage_queue_depth{queue="runs"}') === 2 ? found : undefined
+          const isSettled = found.get('moorage_queue_depth{queue="runs"}') === 2 && found.get('moorage_runs_live') === 1
+          return isSettled ? found : undefined
         })
         assert.equal(samples.get('moorage_leases{queue="runs"}'), 1)
         assert.equal(samples.get('moorage_runs_live'), 1)

@@ -74,10 +74,11 @@ async function migrateOnce(transaction: Database, engine: Engine, migrations: Mi
     const version = db.schema.createTable(table).ifNotExists()
     await version.addColumn('version', 'integer', (column) => column.notNull()).execute()
   }
-  const current = await readVersion(db, 'schema_version')
+  const current = (await findVersion(db, 'schema_version')) ?? 0
   if (current === migrations.length) return
   if (current > migrations.length) {
-    const oldest = await readVersion(db, 'schema_oldest')
+    // A database that does not say it was written by a program that did not know of such a thing.
+    const oldest = (await findVersion(db, 'schema_oldest')) ?? current
     if (oldest <= migrations.length) return
     throw new Error(
       `the database has schema version ${current}, this program knows ${migrations.length}: it was used by a newer Moorage. Programs that know fewer than ${oldest} cannot use it: start that version, or restore a backup`,
@@ -88,8 +89,8 @@ async function migrateOnce(transaction: Database, engine: Engine, migrations: Mi
   await writeVersion(db, 'schema_oldest', migrations.findLastIndex(({ breaks }) => breaks) + 1)
 }
 
-async function readVersion(db: Kysely<Versions>, table: keyof Versions): Promise<number> {
-  return (await db.selectFrom(table).select('version').executeTakeFirst())?.version ?? 0
+async function findVersion(db: Kysely<Versions>, table: keyof Versions): Promise<number | undefined> {
+  return (await db.selectFrom(table).select('version').executeTakeFirst())?.version
 }
 
 async function writeVersion(db: Kysely<Versions>, table: keyof Versions, version: number): Promise<void> {
