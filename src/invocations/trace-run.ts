@@ -1,4 +1,5 @@
 import type { Parts } from '../operation/parts.ts'
+import { splitModelName } from '../runtime/models/model-name.ts'
 import type { RunOutcome } from '../runtime/run-outcome.ts'
 import type { Span } from '../telemetry/tracing.ts'
 import type { Started } from './steps/stored-run.ts'
@@ -7,10 +8,11 @@ import type { Started } from './steps/stored-run.ts'
 export function beginRunSpan({ invocation, agent, definition, span }: Started, { tracer }: Parts): Span | undefined {
   if (!tracer) return undefined
   const name = `invoke_agent ${agent.name}`
+  const { provider, id } = splitModelName(definition.model)
   const attributes = {
     'gen_ai.operation.name': 'invoke_agent',
-    'gen_ai.provider.name': definition.model.slice(0, Math.max(0, definition.model.indexOf('/'))),
-    'gen_ai.request.model': definition.model.slice(definition.model.indexOf('/') + 1),
+    'gen_ai.provider.name': provider,
+    'gen_ai.request.model': id,
     'gen_ai.agent.id': agent.id,
     'gen_ai.agent.name': agent.name,
     ...(invocation.context.session_id !== undefined && { 'gen_ai.conversation.id': invocation.context.session_id }),

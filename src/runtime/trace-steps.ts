@@ -1,10 +1,11 @@
 import type { Span } from '../telemetry/tracing.ts'
+import { splitModelName } from './models/model-name.ts'
 import type { RunInProgress } from './run-in-progress.ts'
 
 /** Names by the conventions of OpenTelemetry for generative AI. */
 export function beginChat({ span, input: { agent } }: RunInProgress): Span | undefined {
   if (!span) return undefined
-  const { provider, id } = splitModel(agent.model)
+  const { provider, id } = splitModelName(agent.model)
   return span.child(`chat ${id}`, 'client', {
     'gen_ai.operation.name': 'chat',
     'gen_ai.provider.name': provider,
@@ -26,9 +27,4 @@ export function beginToolCall({ span }: RunInProgress, call: { id: string; name:
 /** The type of a failure, for a span: a name, never a message. */
 export function failureType(error: unknown): string {
   return error instanceof Error ? error.name : 'Error'
-}
-
-function splitModel(model: string): { provider: string; id: string } {
-  const slash = model.indexOf('/')
-  return { provider: model.slice(0, Math.max(0, slash)), id: model.slice(slash + 1) }
 }

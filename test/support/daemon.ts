@@ -2,7 +2,7 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { accessSync, closeSync, constants, openSync } from 'node:fs'
 import { chown, mkdtemp, readFile } from 'node:fs/promises'
-import { createServer, type Socket } from 'node:net'
+import { connect, createServer, type Socket } from 'node:net'
 import { tmpdir } from 'node:os'
 import { delimiter, join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
@@ -82,6 +82,18 @@ export async function createDaemon(name: string, account: Account = {}): Promise
       if (keeper.exitCode === null) await once(keeper, 'exit')
     },
   }
+}
+
+/** Whether something listens on a port of this machine. */
+export function accepts(port: number): Promise<boolean> {
+  return new Promise((answer) => {
+    const socket = connect(port, '127.0.0.1')
+    socket.once('error', () => answer(false))
+    socket.once('connect', () => {
+      socket.destroy()
+      answer(true)
+    })
+  })
 }
 
 /** Below the range that systems hand out by themselves, so that a stopped server finds its port free again. */

@@ -1,8 +1,7 @@
 import { existsSync } from 'node:fs'
 import { writeFile } from 'node:fs/promises'
-import { connect } from 'node:net'
 import { join } from 'node:path'
-import { createDaemon, findExecutable, unusedPort } from './daemon.ts'
+import { accepts, createDaemon, findExecutable, unusedPort } from './daemon.ts'
 
 /** Where only root looks. */
 const DEBIAN = '/usr/sbin/pgbouncer'
@@ -44,15 +43,4 @@ max_client_conn = 200
       await daemon.remove()
     },
   }
-}
-
-function accepts(port: number): Promise<boolean> {
-  return new Promise((answer) => {
-    const socket = connect(port, '127.0.0.1')
-    socket.once('error', () => answer(false))
-    socket.once('connect', () => {
-      socket.destroy()
-      answer(true)
-    })
-  })
 }

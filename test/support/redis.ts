@@ -1,8 +1,7 @@
 import { randomBytes } from 'node:crypto'
-import { connect } from 'node:net'
 import { fileURLToPath } from 'node:url'
 import { Redis } from 'ioredis'
-import { createDaemon, findExecutable, unusedPort } from './daemon.ts'
+import { accepts, createDaemon, findExecutable, unusedPort } from './daemon.ts'
 
 export type TestRedis = { url: string; prefix: string; close(): Promise<void> }
 
@@ -51,17 +50,6 @@ function redisCommand(engine: RedisEngine, port: number, folder: string): [comma
 
 function newPrefix(): string {
   return `moorage-test-${randomBytes(8).toString('hex')}:`
-}
-
-function accepts(port: number): Promise<boolean> {
-  return new Promise((answer) => {
-    const socket = connect(port, '127.0.0.1')
-    socket.once('error', () => answer(false))
-    socket.once('connect', () => {
-      socket.destroy()
-      answer(true)
-    })
-  })
 }
 
 async function removeKeys(url: string, prefix: string): Promise<void> {

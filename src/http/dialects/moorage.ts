@@ -75,7 +75,7 @@ function render(operation: Operation, result: unknown, { path, paging }: { path:
 function paginationOf({ items, total, searched_to }: Page<unknown>, { limit, offset }: PageQuery) {
   const has_more = offset + items.length < total
   if (searched_to === undefined) return { limit, offset, total, has_more }
-  // Behind what was searched there may be more; a page beyond its end says no, so that whoever goes on and on comes to an end.
+  // There may be more beyond what was searched. A page after the last one says no, so that a client that pages on stops.
   const mayHaveMore = has_more || items.length > 0 || offset === 0
   return { limit, offset, total, has_more: mayHaveMore, searched_to: formatTime(searched_to) }
 }

@@ -38,11 +38,11 @@ export type Held = {
   /** The key is in the store already. Otherwise it is claimed with what the run leaves. */
   readonly claimed: boolean
   /**
-   * Nothing of the earlier request is stored, so this one begins anew, and whoever comes after it looks for this one.
+   * Called when nothing of the earlier request is stored: this request begins anew, and later ones look for it.
    * Returns false when another run has taken over.
    */
   beginAnew(): Promise<boolean>
-  /** The entry, and with it the reply for whoever repeats the request. A run without a reply failed and frees the key. */
+  /** Adds the reply, for repeated requests, to the entry. A run without a reply failed: then the key becomes free. */
   withReply(entry: JournalEntry, reply: Rendered | undefined): JournalEntry
   /** Stores the reply in the transaction of the effects. Returns false when another run has taken over. */
   complete(db: Database, reply: Rendered): Promise<boolean>

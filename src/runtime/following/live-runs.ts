@@ -36,7 +36,7 @@ export class LiveRun {
     this.#runs = runs
   }
 
-  /** It begins here: whoever waits for that can follow it. */
+  /** The run begins here. Followers that wait for this can go on. */
   begin(began: NonNullable<LiveRun['began']>): void {
     this.began = began
     this.#runs.hasBegun(this)

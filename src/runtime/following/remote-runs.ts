@@ -133,7 +133,7 @@ export class RemoteRuns {
     }
   }
 
-  /** The copy is over: whoever follows it looks for the run anew. */
+  /** Ends the copy, so that its followers look for the run again. */
   #lookAgain(watched: Watched): void {
     watched.copy?.end()
     watched.copy = undefined

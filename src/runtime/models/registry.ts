@@ -1,5 +1,6 @@
 import { echo, recall } from './builtin.ts'
 import { type Model, ModelFailure } from './model.ts'
+import { splitModelName } from './model-name.ts'
 import { type LanguageModel, providerModel } from './provider.ts'
 import { script } from './script.ts'
 
@@ -34,7 +35,7 @@ export function createModels(providers: readonly Provider[], now: () => number, 
   const cache = new Map<string, Promise<Model>>()
 
   function problem(model: string): string | undefined {
-    const { provider, id } = split(model)
+    const { provider, id } = splitModelName(model)
     if (!provider || !/^[!-~]{1,200}$/.test(id)) return 'must be <provider>/<model>, for example builtin/echo'
     if (provider === 'builtin') {
       return BUILTIN.has(model) ? undefined : `must be one of the built-in models: ${list(BUILTIN.keys())}`
@@ -46,7 +47,7 @@ export function createModels(providers: readonly Provider[], now: () => number, 
   function get(model: string): Model | Promise<Model> {
     const known = BUILTIN.get(model) ?? cache.get(model)
     if (known) return known
-    const { provider: name, id } = split(model)
+    const { provider: name, id } = splitModelName(model)
     const provider = byName.get(name)
     // A provider may have left the configuration while agents still name it.
     if (!provider) throw new ModelFailure(`The model ${model} is not available: ${problem(model)}`)
@@ -59,11 +60,6 @@ export function createModels(providers: readonly Provider[], now: () => number, 
   }
 
   return { problem, get }
-}
-
-function split(model: string): { provider: string; id: string } {
-  const slash = model.indexOf('/')
-  return { provider: model.slice(0, Math.max(0, slash)), id: model.slice(slash + 1) }
 }
 
 function list(names: Iterable<string>): string {

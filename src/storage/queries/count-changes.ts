@@ -41,7 +41,7 @@ export function countAllText(list: CountedList): string {
 
 /**
  * The triggers of one table's lists. On SQLite they work row by row, which would cost every invocation several microseconds:
- * with `insertsCounted` false whoever inserts many rows counts them, by `countInserted`.
+ * if `insertsCounted` is false, the code that inserts the rows must count them with `countInserted`.
  */
 export function countTriggers(
   engine: Engine,
