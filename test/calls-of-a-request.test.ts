@@ -3,7 +3,7 @@ import { IncomingMessage } from 'node:http'
 import { Socket } from 'node:net'
 import { test } from 'node:test'
 import { openAccess } from '../src/access.ts'
-import type { Dialect } from '../src/http/dialects/dialect.ts'
+import type { Dialect, Wanted, Writer } from '../src/http/dialects/dialect.ts'
 import { moorage } from '../src/http/dialects/moorage.ts'
 import { idempotency } from '../src/http/pipeline/idempotency.ts'
 import { pipeline } from '../src/http/pipeline/pipeline.ts'
@@ -19,7 +19,22 @@ const plain: Dialect = {
   ...moorage,
   name: 'plain',
   authorization: (headers) => `Bearer ${headers['x-api-key']}`,
+}
+
+const writer: Writer = {
   reply: (_operation, result) => ({ status: 200, headers: {}, body: `it is ${(result as { name: string }).name}` }),
+  event: () => '',
+  replay: () => [],
+}
+
+const wanted: Wanted = {
+  body: {},
+  query: {},
+  sent: {},
+  mode: 'reply',
+  last_event_id: undefined,
+  idempotencyKey: undefined,
+  writer,
 }
 
 function openPipeline({ app: { parts } }: Service) {
@@ -58,10 +73,10 @@ function arrivedWith(key: string): Arrived {
   }
 }
 
-function routeTo(id: string) {
-  const route = moorage.routes(operations).find(({ operation }) => operation.id === id)
-  assert.ok(route, id)
-  return { ...route, dialect: plain }
+function operationOf(id: string) {
+  const found = operations.find((operation) => operation.id === id)
+  assert.ok(found, id)
+  return found
 }
 
 onBothEngines('a request that carries several calls', (service) => {
@@ -75,14 +90,20 @@ onBothEngines('a request that carries several calls', (service) => {
       const known = await steps.authenticate(arrivedWith(made.data.secret))
       assert.equal(known.actor.id, made.data.id)
 
-      const admitted = await steps.authorise(known, routeTo('getAgent'), { agent_id: 'mine' })
+      const admitted = await steps.authorise(known, operationOf('getAgent'), { agent_id: 'mine' })
       assert.deepEqual(admitted.params, { agent_id: mine.data.id })
-      assert.equal((await steps.run(admitted, undefined, PLAIN_REPLY)).body, 'it is mine')
+      assert.equal((await steps.run(admitted, wanted, PLAIN_REPLY)).body, 'it is mine')
 
-      const refusal = async (id: string, agent_id: string) => steps.authorise(known, routeTo(id), { agent_id })
+      const refusal = async (id: string, agent_id: string) => steps.authorise(known, operationOf(id), { agent_id })
       await assert.rejects(refusal('getAgent', 'theirs'), { code: 'forbidden' })
       await assert.rejects(refusal('getAgent', 'nobody'), { code: 'forbidden' })
       await assert.rejects(refusal('deleteAgent', 'mine'), { code: 'forbidden' })
+      const entry = await steps.authorise(known, operationOf('getAgent'), {})
+      const named = async (id: string, agent_id: string) =>
+        steps.authoriseNamed(entry, { ...wanted, operation: operationOf(id), params: { agent_id } })
+      assert.equal((await named('getAgent', 'mine')).agent?.id, mine.data.id)
+      await assert.rejects(named('getAgent', 'theirs'), { code: 'forbidden' })
+      await assert.rejects(named('deleteAgent', 'mine'), { code: 'forbidden' })
       await assert.rejects(async () => steps.authenticate(arrivedWith('mrg_none')), { code: 'unauthorized' })
     } finally {
       await close()

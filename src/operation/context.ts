@@ -2,6 +2,7 @@ import type { Database } from '../storage/database.ts'
 import type { ShownAgents } from '../storage/queries/shown-agents.ts'
 import type { Span } from '../telemetry/tracing.ts'
 import type { Actor } from './actor.ts'
+import type { Door } from './door.ts'
 import type { Parts } from './parts.ts'
 import type { ReplyChannel } from './reply-channel.ts'
 
@@ -13,6 +14,7 @@ export type Context = Parts &
      */
     db: Database
     actor: Actor
+    door: Door
     request_id: string
     /**
      * There when the request carries an Idempotency-Key. `earlier` is the same request, sent before, whose process died

@@ -4,18 +4,18 @@
  */
 export class KnownAnswer<T> {
   readonly answer: T
-  /** One reply for each dialect in which the answer was given. */
-  readonly #replies = new Map<object, unknown>()
+  /** One reply for each writer. A writer that was made for one call is forgotten with it. */
+  readonly #replies = new WeakMap<object, unknown>()
 
   constructor(answer: T) {
     this.answer = answer
   }
 
-  replyIn<Reply>(dialect: object, render: () => Reply): Reply {
-    const known = this.#replies.get(dialect) as Reply | undefined
+  replyIn<Reply>(writer: object, render: () => Reply): Reply {
+    const known = this.#replies.get(writer) as Reply | undefined
     if (known !== undefined) return known
     const reply = render()
-    this.#replies.set(dialect, reply)
+    this.#replies.set(writer, reply)
     return reply
   }
 }

@@ -5,8 +5,8 @@ import * as agents from '../../agents/store.ts'
 import { buildParts } from '../../app.ts'
 import { type Config, ConfigError, loadConfig } from '../../config.ts'
 import { ApiError, notFound } from '../../errors.ts'
-import type { Rendered, Route } from '../../http/dialects/dialect.ts'
-import { moorage } from '../../http/dialects/moorage.ts'
+import type { Rendered } from '../../http/dialects/dialect.ts'
+import { moorage, type PathRoute } from '../../http/dialects/moorage.ts'
 import { validate } from '../../http/input/validate.ts'
 import { runOperation } from '../../http/pipeline/run-operation.ts'
 import { toApiError } from '../../http/pipeline/to-api-error.ts'
@@ -104,24 +104,27 @@ type LocalRequest = {
   body: unknown
 }
 
-async function run(parts: Parts, { dialect, operation, readQuery }: Route, request: LocalRequest) {
+async function run(parts: Parts, { operation, read }: PathRoute, request: LocalRequest) {
   const { actor, request_id, path, params, query, body } = request
   const agent = params.agent_id === undefined ? undefined : await agents.find(parts.storage.db, params.agent_id)
   if (params.agent_id !== undefined) {
     if (!agent) throw notFound('Agent', params.agent_id)
     params.agent_id = agent.id
   }
-  const sent = body === undefined ? {} : JSON.parse(String(body))
+  const message = { headers: {}, headersDistinct: {} }
+  const bytes = body === undefined ? undefined : Buffer.from(String(body))
+  const wanted = read({ message, params, query, bytes, request_id })
   const input = {
     params,
-    query: operation.query ? readQuery(query) : {},
-    body: operation.body ? validate(operation.body, sent) : undefined,
+    query: wanted.query,
+    body: operation.body ? validate(operation.body, wanted.body) : undefined,
   }
   const call = {
-    dialect,
+    door: 'cli' as const,
+    writer: wanted.writer,
     operation,
     input,
-    fields: Object.keys(sent),
+    fields: Object.keys(Object(wanted.sent)),
     actor,
     agent_id: agent?.id ?? null,
     path,
@@ -133,7 +136,7 @@ async function run(parts: Parts, { dialect, operation, readQuery }: Route, reque
   return runOperation(parts, call, PLAIN_REPLY)
 }
 
-function find(routes: readonly Route[], method: string, path: string): [Route, Record<string, string>] {
+function find(routes: readonly PathRoute[], method: string, path: string): [PathRoute, Record<string, string>] {
   for (const route of routes) {
     const pattern = new RegExp(`^${route.path.replaceAll(/\{(\w+)\}/g, '(?<$1>[^/]+)')}$`)
     const match = route.method === method && pattern.exec(path)

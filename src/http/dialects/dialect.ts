@@ -1,5 +1,7 @@
-import type { IncomingHttpHeaders } from 'node:http'
+import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
 import type { ApiError } from '../../errors.ts'
+import type { Door } from '../../operation/door.ts'
+import type { Mode, ReplyChannel } from '../../operation/reply-channel.ts'
 import type { Operation } from '../../operation.ts'
 import type { StreamEvent } from '../../runtime/following/transcript.ts'
 
@@ -13,32 +15,83 @@ export type Rendered = {
 }
 
 /**
- * The way in which one kind of client speaks with us. A dialect says how a request becomes an operation's input, and
- * how a reply, an error and an event of a stream are written. It does not decide what a client may do.
+ * The way in which one kind of client speaks with us. A dialect says how a request becomes calls of operations, and how
+ * a reply, an error and an event of a stream are written. It does not decide what a client may do.
  */
 export type Dialect = {
   name: string
+  /** What receipts and logs call it. */
+  door: Door
   routes(operations: readonly Operation[]): Route[]
+  /** Whether errors on this path are written in the dialect, even if it has no route there. */
+  owns(path: string): boolean
   /** The credentials of the request, in the form of an Authorization header. */
   authorization(headers: IncomingHttpHeaders): string | undefined
   /** The headers that every reply has. */
   headers(request_id: string): Record<string, string>
-  /** `result` is what the operation returned; `path` and `paging` are what the request asked for. */
-  reply(operation: Operation, result: unknown, asked: { path: string; paging: unknown }): Rendered
-  /** The data of a reply that was rendered before. */
-  dataOf(reply: Rendered): unknown
   error(error: ApiError, request_id: string): Rendered
-  event(event: StreamEvent): string
 }
 
-/** A method and a path of a dialect, the operation behind them, and how its input is read. */
+/** Writes the answer to a call. It may be made for one call, and then remember what it has written. */
+export type Writer = {
+  /** `result` is what the operation returned; `path` and `paging` are what the request asked for. */
+  reply(operation: Operation, result: unknown, asked: { path: string; paging: unknown }): Rendered
+  /** The events of a stream in their order. The last one is `done`, with the body of the reply, or `error`. */
+  event(event: StreamEvent): string
+  /** The events of a reply that was stored for repeated requests, without `done`. */
+  replay(operation: Operation, reply: Rendered): StreamEvent[]
+}
+
+/** A request whose body was read. */
+export type Received = {
+  message: Pick<IncomingMessage, 'headers' | 'headersDistinct'>
+  params: Readonly<Record<string, string>>
+  query: string
+  bytes: Buffer | undefined
+  request_id: string
+}
+
+/** What a client wants of an operation, and how it wants the answer. */
+export type Wanted = {
+  /** The body as the operation expects it; its shape is checked later. */
+  body: unknown
+  query: Record<string, unknown>
+  /** What the client sent. A repeated request with the same key must send the same. */
+  sent: unknown
+  mode: Mode
+  last_event_id: string | undefined
+  idempotencyKey: string | undefined
+  writer: Writer
+}
+
+/** A call that the request itself names. `agent_id` in `params` takes an id or a name. */
+export type NamedCall = Wanted & { operation: Operation; params: Readonly<Record<string, string>> }
+
+/** Runs the calls of one request. Each is authorised for itself, and counted from the second one on. */
+export type CallRunner = {
+  /** Rejects with an error for the dialect to write. */
+  run(call: NamedCall, channel?: Partial<Pick<ReplyChannel, 'emit' | 'onHangUp' | 'openStream'>>): Promise<Rendered>
+  /** Registers a listener that is called when the client has hung up. */
+  onHangUp(listener: () => void): void
+}
+
+/** A method and a path of a dialect, and how its requests are read. */
 export type Route = {
   dialect: Dialect
-  operation: Operation
   method: string
-  /** With parameters in braces. */
+  /** With parameters in braces. An agent in `{agent_id}` is checked before the body is read. */
   path: string
-  /** The body as the operation expects it; its shape is checked later. */
-  readBody(bytes: Buffer | undefined): unknown
-  readQuery(raw: string): Record<string, unknown>
-}
+  /**
+   * The operation behind it. Its permission is needed before the body is read, even if the request then names another.
+   * Requests are counted, and refusals audited, under its name.
+   */
+  operation: Operation
+} & Reading
+
+type Reading =
+  /** The path says everything about the call but its input. */
+  | { read(received: Received): Wanted; name?: never; serve?: never }
+  /** The request names one call. */
+  | { name(received: Received): NamedCall; read?: never; serve?: never }
+  /** The request may have any number of calls, and the dialect puts their answers together. */
+  | { serve(received: Received, calls: CallRunner): Promise<Rendered>; read?: never; name?: never }

@@ -4,3 +4,8 @@ import { prometheus } from './prometheus.ts'
 
 /** Every dialect that we speak. The first one answers on paths that belong to no dialect. */
 export const dialects: readonly [Dialect, ...Dialect[]] = [moorage, prometheus]
+
+/** The dialect in which errors on this path are written. */
+export function dialectOf(path: string): Dialect {
+  return dialects.find(({ owns }) => owns(path)) ?? dialects[0]
+}

@@ -1,36 +1,59 @@
+import type { IncomingHttpHeaders } from 'node:http'
 import { z } from 'zod'
 import type { ApiError } from '../../errors.ts'
 import { formatTime } from '../../lib/time.ts'
-import { Accepted } from '../../operation/reply-channel.ts'
+import { Accepted, type Mode } from '../../operation/reply-channel.ts'
 import type { Operation } from '../../operation.ts'
 import type { StreamEvent } from '../../runtime/following/transcript.ts'
 import type { Page, PageQuery } from '../../storage/queries/page.ts'
 import { readBody } from '../input/body.ts'
+import { readIdempotencyKey } from '../input/idempotency-key.ts'
 import { queryReader } from '../input/query.ts'
-import type { Dialect, Rendered, Route } from './dialect.ts'
+import type { Dialect, Rendered, Route, Writer } from './dialect.ts'
+
+const enveloped: Writer = { reply: render, event: renderEvent, replay: replayEvents }
 
 /** Our own dialect: each operation under its own method and path, JSON in an envelope, server-sent events. */
-export const moorage: Dialect = {
+export const moorage: Omit<Dialect, 'routes'> & { routes(operations: readonly Operation[]): PathRoute[] } = {
   name: 'moorage',
-  routes: (operations) => operations.map(routeTo),
+  door: 'api',
+  routes: (operations) => operations.map((operation) => routeTo(operation, moorage, enveloped)),
+  owns: () => false,
   authorization: (headers) => headers.authorization,
   headers: standardHeaders,
-  reply: render,
-  dataOf: ({ body }) => (JSON.parse(body) as { data: unknown }).data,
   error: renderError,
-  event: renderEvent,
 }
 
-function routeTo(operation: Operation): Route {
-  const { method, path } = operation
+/** A route that reads requests as ours are. */
+export function routeTo(operation: Operation, dialect: Dialect, writer: Writer): PathRoute {
+  const { method, path, idempotent } = operation
+  const readQuery = queryReader(operation.query ?? z.strictObject({}))
   return {
-    dialect: moorage,
+    dialect,
     operation,
     method,
     path,
-    readBody: (bytes) => readBody(operation, bytes),
-    readQuery: queryReader(operation.query ?? z.strictObject({})),
+    read({ message, query, bytes }) {
+      const body = readBody(operation, bytes)
+      return {
+        body,
+        query: readQuery(query),
+        sent: body,
+        mode: modeOf(operation, message.headers),
+        last_event_id: message.headers['last-event-id'] as string | undefined,
+        idempotencyKey: idempotent ? readIdempotencyKey(message) : undefined,
+        writer,
+      }
+    },
   }
+}
+
+export type PathRoute = Extract<Route, { read: unknown }>
+
+function modeOf({ streams, accepted }: Operation, { accept = '', prefer = '' }: IncomingHttpHeaders): Mode {
+  if (streams && (streams.always || /\btext\/event-stream\b/i.test(accept))) return 'stream'
+  // RFC 7240.
+  return accepted && /(?:^|,)\s*respond-async\s*(?:$|[,;])/i.test(String(prefer)) ? 'background' : 'reply'
 }
 
 function standardHeaders(request_id: string): Record<string, string> {
@@ -97,4 +120,8 @@ function renderError(error: ApiError, request_id: string): Rendered {
 function renderEvent({ id, event, data }: StreamEvent): string {
   const text = typeof data === 'string' ? data : JSON.stringify(data)
   return `id: ${id}\nevent: ${event}\ndata: ${text}\n\n`
+}
+
+function replayEvents({ streams }: Operation, { body }: Rendered): StreamEvent[] {
+  return streams?.replay?.((JSON.parse(body) as { data: never }).data) ?? []
 }

@@ -1,5 +1,4 @@
-import type { IncomingMessage } from 'node:http'
-import { ApiError, invalid, StillRunning, unavailable } from '../../errors.ts'
+import { ApiError, StillRunning, unavailable } from '../../errors.ts'
 import { canonicalJson } from '../../lib/json.ts'
 import { GoesOutside } from '../../operation/goes-outside.ts'
 import type { Parts } from '../../operation/parts.ts'
@@ -15,7 +14,6 @@ const WAIT_MS = 30_000
 const POLL_MS = 100
 const PURPOSE = 'idempotency'
 const REPLAYED = 'Idempotent-Replayed'
-const KEY = /^[\x21-\x7e]{1,255}$/
 
 /** A request that may be sent again. */
 export type Repeatable = {
@@ -221,17 +219,6 @@ function isAnswer(error: unknown): boolean {
 
 function pause(ms: number): Promise<void> {
   return new Promise((resolve) => setTimeout(resolve, Math.max(0, ms)).unref())
-}
-
-/** The key in the header, or undefined. Quotes around it, as in the IETF draft, do not make it another key. */
-export function readIdempotencyKey(message: IncomingMessage): string | undefined {
-  if (message.headers['idempotency-key'] === undefined) return undefined
-  const values = message.headersDistinct['idempotency-key'] ?? []
-  const field = 'Idempotency-Key'
-  if (values.length > 1) throw invalid({ field, error: 'is given more than once' })
-  const key = (values[0] as string).replace(/^"(.*)"$/, '$1')
-  if (!KEY.test(key)) throw invalid({ field, error: 'must be 1 to 255 visible ASCII characters' })
-  return key
 }
 
 export function isReplay(headers: Record<string, string>): boolean {

@@ -1,11 +1,12 @@
 import { withValue } from '../../lib/with-value.ts'
 import type { ReplyChannel } from '../../operation/reply-channel.ts'
+import type { Operation } from '../../operation.ts'
 import type { Gate } from '../../security/gate.ts'
 import { ipList } from '../../security/ip-list.ts'
-import type { Rendered, Route } from '../dialects/dialect.ts'
+import type { NamedCall, Rendered, Wanted } from '../dialects/dialect.ts'
 import type { Edge } from './edge.ts'
 import { authenticator } from './guards/authenticate.ts'
-import { authorise } from './guards/authorise.ts'
+import { authorise, authoriseNamed } from './guards/authorise.ts'
 import { findAddress } from './guards/client-address.ts'
 import { allowOrigin } from './guards/cors.ts'
 import { failureLimit } from './guards/failure-limit.ts'
@@ -26,9 +27,11 @@ export type Pipeline = {
   /** Applies the rate limits of the actor and of the service. */
   count(known: Known): void | Promise<void>
   /** Decides whether the actor may have this operation on this agent, before the body is read. */
-  authorise(known: Known, route: Route, params: PathParams): Admitted | Promise<Admitted>
+  authorise(known: Known, operation: Operation, params: PathParams): Admitted | Promise<Admitted>
+  /** The same for a call that the body of an admitted request names. */
+  authoriseNamed(admitted: Admitted, call: NamedCall): Admitted | Promise<Admitted>
   /** With the body: asks for a second factor, validates, runs once, renders. */
-  run(admitted: Admitted, body: Buffer | undefined, channel: ReplyChannel): Promise<Rendered>
+  run(admitted: Admitted, wanted: Wanted, channel: ReplyChannel): Promise<Rendered>
 }
 
 /** Every request takes these steps; an operation cannot forget one. */
@@ -49,8 +52,9 @@ export function pipeline(edge: Edge): Pipeline {
       withValue(countRequest(known, limiter, config.limits), () =>
         takeFromGate(known.arrived, edge.gate(), 'service', limiter),
       ),
-    authorise: (known, route, params) => authorise(edge, known, route, params),
-    run: (admitted, body, channel) => runAdmitted(edge, admitted, body, channel),
+    authorise: (known, operation, params) => authorise(edge, known, operation, params),
+    authoriseNamed: (admitted, call) => authoriseNamed(edge, admitted, call),
+    run: (admitted, wanted, channel) => runAdmitted(edge, admitted, wanted, channel),
   }
 }
 

@@ -1,13 +1,13 @@
 import type { Actor } from '../../operation/actor.ts'
 import type { ReplyChannel } from '../../operation/reply-channel.ts'
 import { requireScope } from '../../operation/scope.ts'
-import type { Rendered } from '../dialects/dialect.ts'
+import type { Rendered, Wanted } from '../dialects/dialect.ts'
 import { validate } from '../input/validate.ts'
 import type { Edge } from './edge.ts'
 import { enterAgent } from './guards/authorise.ts'
 import { passesGate } from './guards/pass-gate.ts'
 import { requireCode } from './guards/require-code.ts'
-import { fingerprint, readIdempotencyKey } from './idempotency.ts'
+import { fingerprint } from './idempotency.ts'
 import { type Call, contextOf, type Input, runOperation } from './run-operation.ts'
 import type { Admitted, Arrived, FoundAgent } from './stages.ts'
 
@@ -15,25 +15,25 @@ import type { Admitted, Arrived, FoundAgent } from './stages.ts'
 export async function runAdmitted(
   edge: Edge,
   admitted: Admitted,
-  bytes: Buffer | undefined,
+  wanted: Wanted,
   channel: ReplyChannel,
 ): Promise<Rendered> {
-  const { arrived, actor, route } = admitted
-  const { operation, dialect } = route
-  const body = route.readBody(bytes)
+  const { arrived, actor, operation } = admitted
+  const { body, sent, idempotencyKey: key, writer } = wanted
   // Some operations concern an agent that only their input names. That agent may ask for a code too.
-  const early = operation.concerns && readInput(admitted, body)
+  const early = operation.concerns && readInput(admitted, wanted)
   const agent = early ? await enterConcerned(edge, admitted, early) : admitted.agent
   const asked = requireCode(admitted, body, { gates: gatesOf(edge, agent), spend: edge.spendCode })
   if (asked) await asked
-  const input = early ?? readInput(admitted, body)
+  const input = early ?? readInput(admitted, wanted)
 
   const { path, request_id, address } = arrived
   const call = {
-    dialect,
+    door: arrived.dialect.door,
+    writer,
     operation,
     input,
-    fields: Object.keys(Object(body)),
+    fields: Object.keys(Object(sent)),
     actor,
     agent_id: agent?.id ?? null,
     path,
@@ -42,13 +42,12 @@ export async function runAdmitted(
     span: arrived.span,
     closedAgents: () => findClosed(arrived, edge),
   }
-  const key = operation.idempotent ? readIdempotencyKey(arrived.message) : undefined
   if (key === undefined) return await runOperation(edge.parts, call, channel)
   const repeatable = {
     request_id,
     scope: repeatScope(actor),
     key,
-    fingerprint: fingerprint(operation.method, path, arrived.query, body),
+    fingerprint: fingerprint(operation.method, path, arrived.query, sent),
     secret: operation.secret ?? false,
     staysInside: await staysInside(edge, call, channel),
   }
@@ -63,22 +62,17 @@ async function staysInside({ parts }: Edge, call: Call, channel: ReplyChannel): 
   return await operation.staysInside(input, contextOf(parts, call, channel, parts.storage.db))
 }
 
-function readInput({ arrived, route, params }: Admitted, body: unknown): Input {
-  const { operation } = route
-  return {
-    params,
-    query: route.readQuery(arrived.query),
-    body: operation.body ? validate(operation.body, body) : undefined,
-  }
+function readInput({ operation, params }: Admitted, { query, body }: Wanted): Input {
+  return { params, query, body: operation.body ? validate(operation.body, body) : undefined }
 }
 
 /** Checks the security of the agent that the operation concerns, if there is one. */
 async function enterConcerned(
   edge: Edge,
-  { arrived, actor, route, agent: named }: Admitted,
+  { arrived, actor, operation, agent: named }: Admitted,
   input: Input,
 ): Promise<FoundAgent | undefined> {
-  const ref = (await route.operation.concerns?.(input, edge.parts.storage.db)) ?? null
+  const ref = (await operation.concerns?.(input, edge.parts.storage.db)) ?? null
   if (ref === null) return named
   const agent = await edge.findAgent(ref)
   requireScope(actor, agent?.id ?? null)

@@ -1,6 +1,7 @@
 import { ApiError, conflict, StillRunning } from '../../errors.ts'
 import type { Actor } from '../../operation/actor.ts'
 import type { Context } from '../../operation/context.ts'
+import type { Door } from '../../operation/door.ts'
 import { KnownAnswer } from '../../operation/known-answer.ts'
 import type { Parts } from '../../operation/parts.ts'
 import type { ReplyChannel } from '../../operation/reply-channel.ts'
@@ -9,7 +10,7 @@ import { changes, isAudited, type Operation } from '../../operation.ts'
 import type { Database } from '../../storage/database.ts'
 import { commitPatiently } from '../../storage/journal/commit-patiently.ts'
 import type { Span } from '../../telemetry/tracing.ts'
-import type { Dialect, Rendered } from '../dialects/dialect.ts'
+import type { Rendered, Writer } from '../dialects/dialect.ts'
 import type { Held } from './idempotency.ts'
 
 /** The input of an operation, in its shapes. */
@@ -17,7 +18,8 @@ export type Input = { params: Record<string, unknown>; query: Record<string, unk
 
 /** One operation to run, and for whom. */
 export type Call = {
-  dialect: Dialect
+  door: Door
+  writer: Writer
   operation: Operation
   input: Input
   /** The names of the fields in the body. */
@@ -62,11 +64,12 @@ export async function runOperation(parts: Parts, call: Call, channel: ReplyChann
 
 /** The fields of the channel are written out one by one: a second spread would be slower than everything else here. */
 export function contextOf(parts: Parts, call: Call, channel: ReplyChannel, db: Database, held?: Held): Context {
-  const { actor, request_id, span } = call
+  const { actor, door, request_id, span } = call
   return {
     ...parts,
     db,
     actor,
+    door,
     request_id,
     repeatable: held,
     span,
@@ -79,11 +82,11 @@ export function contextOf(parts: Parts, call: Call, channel: ReplyChannel, db: D
   }
 }
 
-function replyTo({ dialect, operation, input, path }: Call, result: unknown): Rendered {
+function replyTo({ writer, operation, input, path }: Call, result: unknown): Rendered {
   // A search has its paging in the body.
   const asked = { path, paging: operation.method === 'GET' ? input.query : input.body }
-  if (!(result instanceof KnownAnswer)) return dialect.reply(operation, result, asked)
-  return result.replyIn(dialect, () => dialect.reply(operation, result.answer, asked))
+  if (!(result instanceof KnownAnswer)) return writer.reply(operation, result, asked)
+  return result.replyIn(writer, () => writer.reply(operation, result.answer, asked))
 }
 
 /** Writes what the operation left, and the reply of a request that may be repeated, in one commit. */

@@ -1,5 +1,6 @@
 import type { IncomingMessage } from 'node:http'
 import type { Actor } from '../../operation/actor.ts'
+import type { Operation } from '../../operation.ts'
 import type { Cors, Gate } from '../../security/gate.ts'
 import type { Decision } from '../../security/limits/rate-limiter.ts'
 import type { VerifyToken } from '../../security/tokens/token-verifier.ts'
@@ -53,9 +54,9 @@ export type Known = { readonly arrived: Arrived; readonly actor: Actor }
 export type Admitted = {
   readonly arrived: Arrived
   readonly actor: Actor
-  readonly route: Route
-  /** `agent_id` is always the id, even if the path has the agent's name. */
+  readonly operation: Operation
+  /** `agent_id` is always the id, even if the client sent the agent's name. */
   readonly params: PathParams
-  /** The agent that the path names. */
+  /** The agent that the path or the call names. */
   readonly agent: FoundAgent | undefined
 }

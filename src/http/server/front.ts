@@ -3,7 +3,7 @@ import { withValue } from '../../lib/with-value.ts'
 import { type IpList, ipList } from '../../security/ip-list.ts'
 import type { Span, Tracer } from '../../telemetry/tracing.ts'
 import type { Route } from '../dialects/dialect.ts'
-import { dialects } from '../dialects/dialects.ts'
+import { dialectOf, dialects } from '../dialects/dialects.ts'
 import type { Edge } from '../pipeline/edge.ts'
 import { isSecure } from '../pipeline/guards/client-address.ts'
 import { isPreflight } from '../pipeline/guards/cors.ts'
@@ -48,7 +48,7 @@ export function arrive(
   const { newId, now, tracer } = edge.parts
   const { route, params } = found
   const request_id = newId('req', now())
-  const dialect = route?.dialect ?? dialects[0]
+  const dialect = route?.dialect ?? dialectOf(path)
   const arrived: Arrived = {
     message,
     dialect,
@@ -99,7 +99,7 @@ function admit({ steps, requireRoute }: Front, arrived: Arrived): Admitted | und
   }
   return withValue(steps.authenticate(arrived), (known) =>
     withValue(steps.count(known), () =>
-      withValue(steps.authorise(known, requireRoute(arrived), arrived.params), (admitted) => {
+      withValue(steps.authorise(known, requireRoute(arrived).operation, arrived.params), (admitted) => {
         checkBodyHeaders(arrived)
         return admitted
       }),

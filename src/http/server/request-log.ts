@@ -31,9 +31,10 @@ export class RequestLog {
 
   /** Logs the path of the operation, and never the query: it may hold what people typed. */
   answered(arrived: Arrived, status: number): void {
-    const { request_id, message, route, path, started, trace } = arrived
+    const { request_id, message, dialect, route, path, started, trace } = arrived
     const line = {
       request_id,
+      door: dialect.door,
       method: message.method,
       path: route?.path ?? path.slice(0, 200),
       status,

@@ -4,7 +4,7 @@ import { type Actor, requirePermission } from '../../../operation/actor.ts'
 import { requireEveryUser, requireScope } from '../../../operation/scope.ts'
 import type { Operation } from '../../../operation.ts'
 import { covers } from '../../../security/permissions.ts'
-import type { Route } from '../../dialects/dialect.ts'
+import type { NamedCall } from '../../dialects/dialect.ts'
 import type { Edge } from '../edge.ts'
 import type { Admitted, Arrived, FoundAgent, Known, PathParams } from '../stages.ts'
 import { passGate, promiseHttps } from './pass-gate.ts'
@@ -14,19 +14,33 @@ import { takeFromGate } from './rate-limit.ts'
 export function authorise(
   edge: Edge,
   { arrived, actor }: Known,
-  route: Route,
+  operation: Operation,
   params: PathParams,
 ): Admitted | Promise<Admitted> {
-  requireOperationPermission(actor, route.operation)
+  requireOperationPermission(actor, operation)
   const { agent_id: ref } = params
-  if (ref === undefined) return { arrived, actor, route, params, agent: undefined }
+  if (ref === undefined) return { arrived, actor, operation, params, agent: undefined }
   return withValue(edge.findAgent(ref), (agent) => {
     // The scope is checked first: an actor must not learn whether an agent outside of its scope exists.
     requireScope(actor, agent?.id ?? null)
     if (!agent) throw notFound('Agent', ref)
-    const admitted = { arrived, actor, route, params: { ...params, agent_id: agent.id }, agent }
+    const admitted = { arrived, actor, operation, params: { ...params, agent_id: agent.id }, agent }
     return withValue(enterAgent(arrived, agent, edge), () => admitted)
   })
+}
+
+/**
+ * Decides about a call that an admitted request names. If the path has the call's agent, that agent was entered already
+ * and is not asked twice.
+ */
+export function authoriseNamed(
+  edge: Edge,
+  { arrived, actor, agent }: Admitted,
+  { operation, params }: Pick<NamedCall, 'operation' | 'params'>,
+): Admitted | Promise<Admitted> {
+  if (!agent || params['agent_id'] !== agent.id) return authorise(edge, { arrived, actor }, operation, params)
+  requireOperationPermission(actor, operation)
+  return { arrived, actor, operation, params, agent }
 }
 
 function requireOperationPermission(actor: Actor, { permission, ownPermission, userTokens }: Operation): void {

@@ -16,7 +16,7 @@ export function requireCode(
   body: unknown,
   { gates, spend }: { gates: Gate[]; spend: SpendCode },
 ): void | Promise<void> {
-  if (needsCode(admitted.route.operation, body, gates)) return readAndSpend(admitted, spend)
+  if (needsCode(admitted.operation, body, gates)) return readAndSpend(admitted, spend)
 }
 
 async function readAndSpend({ arrived, actor }: Admitted, spend: SpendCode): Promise<void> {

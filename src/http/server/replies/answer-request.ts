@@ -1,54 +1,67 @@
-import type { IncomingMessage, ServerResponse } from 'node:http'
-import { type Mode, PLAIN_REPLY, type ReplyChannel } from '../../../operation/reply-channel.ts'
-import type { Operation } from '../../../operation.ts'
+import type { ServerResponse } from 'node:http'
+import { withValue } from '../../../lib/with-value.ts'
+import { PLAIN_REPLY, type ReplyChannel } from '../../../operation/reply-channel.ts'
+import type { Received, Route, Wanted } from '../../dialects/dialect.ts'
 import { isReplay } from '../../pipeline/idempotency.ts'
 import type { Admitted } from '../../pipeline/stages.ts'
 import { toApiError } from '../../pipeline/to-api-error.ts'
 import type { Front } from '../front.ts'
+import { callRunner } from './call-runner.ts'
 import { EventStream } from './event-stream.ts'
+import { hangUpOf } from './hang-up.ts'
 import { send, sendLines } from './send.ts'
 
-/** Runs the operation and sends its answer as the client wants it: as one reply or as a stream of events. */
+/** Reads what the client wants, runs it and sends the answer as the client wants it. */
 export function answerRequest(
   front: Front,
   admitted: Admitted,
   bytes: Buffer | undefined,
   response: ServerResponse,
-): Promise<void> {
-  return wantsStream(admitted.route.operation, admitted.arrived.message)
-    ? answerAsStream(front, admitted, bytes, response)
-    : answerOnce(front, admitted, bytes, response)
+): void | Promise<void> {
+  const { message, params, query, request_id } = admitted.arrived
+  const route = admitted.arrived.route as Route
+  const received = { message, params, query, bytes, request_id }
+  if (route.read) return answerCall(front, admitted, route.read(received), response)
+  if (route.serve) return serve(front, admitted, route.serve, received, response)
+  const call = route.name(received)
+  return withValue(front.steps.authoriseNamed(admitted, call), (named) => answerCall(front, named, call, response))
+}
+
+/** Sends the answer of one call: as one reply or as a stream of events. */
+function answerCall(front: Front, admitted: Admitted, wanted: Wanted, response: ServerResponse): Promise<void> {
+  const answer = wanted.mode === 'stream' ? answerAsStream : answerOnce
+  return answer(front, admitted, wanted, response)
 }
 
 async function answerOnce(
   { steps, requests }: Front,
   admitted: Admitted,
-  bytes: Buffer | undefined,
+  wanted: Wanted,
   response: ServerResponse,
 ): Promise<void> {
-  const { message, headers } = admitted.arrived
-  const { accepted, streams } = admitted.route.operation
-  const mode: Mode = accepted && prefersAsync(message) ? 'background' : 'reply'
-  const onHangUp = streams && mode === 'reply' ? hangUpOf(response) : undefined
-  const rendered = await steps.run(admitted, bytes, { ...PLAIN_REPLY, mode, onHangUp })
-  requests.count(admitted.arrived, rendered.status)
-  if (rendered.lines) await sendLines(response, headers, rendered)
-  else send(response, headers, rendered)
+  const { arrived, operation } = admitted
+  const { mode } = wanted
+  const onHangUp = operation.streams && mode === 'reply' ? hangUpOf(response) : undefined
+  const rendered = await steps.run(admitted, wanted, { ...PLAIN_REPLY, mode, onHangUp })
+  requests.count(arrived, rendered.status)
+  if (rendered.lines) await sendLines(response, arrived.headers, rendered)
+  else send(response, arrived.headers, rendered)
 }
 
 async function answerAsStream(
   { edge, steps, requests }: Front,
   admitted: Admitted,
-  bytes: Buffer | undefined,
+  wanted: Wanted,
   response: ServerResponse,
 ): Promise<void> {
-  const { message, request_id, headers } = admitted.arrived
-  const { dialect, operation } = admitted.route
-  const stream = new EventStream(response, headers, dialect)
+  const { arrived, operation } = admitted
+  const { request_id, headers, dialect } = arrived
+  const { writer } = wanted
+  const stream = new EventStream(response, headers, writer)
   try {
-    const rendered = await steps.run(admitted, bytes, streamChannel(stream, response, message))
+    const rendered = await steps.run(admitted, wanted, streamChannel(stream, response, wanted))
     const { status, headers: sent, body } = rendered
-    requests.count(admitted.arrived, status)
+    requests.count(arrived, status)
     if (status === 202) {
       send(response, headers, rendered)
       return
@@ -56,41 +69,39 @@ async function answerAsStream(
     // A repeated answer comes without events, so they are made from the stored reply.
     if (isReplay(sent)) {
       Object.assign(headers, sent)
-      for (const event of operation.streams?.replay?.(dialect.dataOf(rendered) as never) ?? []) stream.send(event)
+      for (const event of writer.replay(operation, rendered)) stream.send(event)
     }
     stream.send({ id: 'done', event: 'done', data: body })
   } catch (error) {
     if (!stream.opened) throw error
     const { status, body } = dialect.error(toApiError(error, edge.parts.log, request_id), request_id)
-    requests.count(admitted.arrived, status)
+    requests.count(arrived, status)
     stream.send({ id: 'done', event: 'error', data: body })
   }
   stream.end()
 }
 
-function streamChannel(stream: EventStream, response: ServerResponse, { headers }: IncomingMessage): ReplyChannel {
+function streamChannel(stream: EventStream, response: ServerResponse, { last_event_id }: Wanted): ReplyChannel {
   return {
     mode: 'stream',
     onHangUp: hangUpOf(response),
     emit: (event) => stream.send(event),
     openStream: () => stream.open(),
-    last_event_id: headers['last-event-id'] as string | undefined,
+    last_event_id,
   }
 }
 
-function wantsStream({ streams }: Operation, { headers }: IncomingMessage): boolean {
-  if (!streams) return false
-  return streams.always === true || /\btext\/event-stream\b/i.test(headers.accept ?? '')
-}
-
-/** RFC 7240. */
-function prefersAsync({ headers }: IncomingMessage): boolean {
-  return /(?:^|,)\s*respond-async\s*(?:$|[,;])/i.test(String(headers.prefer ?? ''))
-}
-
-function hangUpOf(response: ServerResponse): ReplyChannel['onHangUp'] {
-  return (listener) => {
-    if (response.destroyed) listener()
-    else response.once('close', () => response.writableFinished || listener())
-  }
+/** The dialect runs the calls of the request and writes the answer itself. */
+async function serve(
+  front: Front,
+  admitted: Admitted,
+  answer: NonNullable<Route['serve']>,
+  received: Received,
+  response: ServerResponse,
+): Promise<void> {
+  const { arrived } = admitted
+  const rendered = await answer(received, callRunner(front, admitted, response))
+  front.requests.count(arrived, rendered.status)
+  if (rendered.lines) await sendLines(response, arrived.headers, rendered)
+  else send(response, arrived.headers, rendered)
 }

@@ -1,6 +1,6 @@
 import type { ServerResponse } from 'node:http'
 import type { StreamEvent } from '../../../runtime/following/transcript.ts'
-import type { Dialect } from '../../dialects/dialect.ts'
+import type { Writer } from '../../dialects/dialect.ts'
 
 const PING_MS = 15_000
 /** How much text one write has. */
@@ -14,17 +14,17 @@ const WRITE_CHARACTERS = 16_384
 export class EventStream {
   readonly #response: ServerResponse
   readonly #headers: Record<string, string>
-  readonly #dialect: Dialect
+  readonly #writer: Writer
   #waiting: StreamEvent[] = []
   #ping: NodeJS.Timeout | undefined
   #opened = false
   #ended = false
   #isDue = false
 
-  constructor(response: ServerResponse, headers: Record<string, string>, dialect: Dialect) {
+  constructor(response: ServerResponse, headers: Record<string, string>, writer: Writer) {
     this.#response = response
     this.#headers = headers
-    this.#dialect = dialect
+    this.#writer = writer
   }
 
   /** Whether the head was sent. Before that, an error is an ordinary reply. */
@@ -75,7 +75,7 @@ export class EventStream {
     let written = 0
     let text = ''
     while (written < this.#waiting.length && !response.writableNeedDrain) {
-      text += this.#dialect.event(this.#waiting[written++] as StreamEvent)
+      text += this.#writer.event(this.#waiting[written++] as StreamEvent)
       if (text.length < WRITE_CHARACTERS && written < this.#waiting.length) continue
       if (this.#ended && written === this.#waiting.length) break
       response.write(text)
