@@ -1,17 +1,18 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { setTimeout as delay } from 'node:timers/promises'
+import { sql } from 'kysely'
 import { createLog } from '../src/lib/log.ts'
 import { LiveRuns } from '../src/runtime/following/live-runs.ts'
 import { type NodeWire, RemoteRuns } from '../src/runtime/following/remote-runs.ts'
 import { startLocalServer } from './support/local-server.ts'
-import { type Service, startService } from './support/service.ts'
+import { type Reply, type Service, startService } from './support/service.ts'
 import { readEvents, type SseEvent } from './support/sse.ts'
 import { until } from './support/until.ts'
 
 const LONG = 'ö🚢 '.repeat(3_000)
 
-describe('following a run of another node', () => {
+describe('a run of another node', () => {
   let here: Service
   let there: Service
   let model: Awaited<ReturnType<typeof startLocalServer>>
@@ -47,16 +48,14 @@ describe('following a run of another node', () => {
     const headers = { Prefer: 'respond-async' }
     const { body } = await here.call('POST', '/v1/agents/teller/invoke', { body: { message: 'go' }, headers })
     await until('the model is asked', async () => say !== unasked)
-    const runner = here.app.parts.live.find(body.data.request_id) ? here : there
-    return {
-      path: `/v1/agents/teller/invocations/${body.data.request_id}/stream`,
-      follower: runner === here ? there : here,
-    }
+    const { request_id } = body.data
+    const [runner, follower] = here.app.parts.live.find(request_id) ? [here, there] : [there, here]
+    return { request_id, runner, follower, path: `/v1/agents/teller/invocations/${request_id}/stream` }
   }
   const open = ({ url, admin }: Service, path: string, headers: Record<string, string> = {}) =>
     fetch(url + path, { headers: { Authorization: `Bearer ${admin}`, ...headers } })
 
-  test('hears each piece as it is said, also long ones, and the end', async () => {
+  test('is followed: each piece as it is said, also long ones, and the end', async () => {
     const { path, follower } = await begin()
     say('Once ')
     const events: (SseEvent & { after: number })[] = []
@@ -79,7 +78,7 @@ describe('following a run of another node', () => {
     assert.ok((second?.after ?? Infinity) < 1_000, `${second?.after} ms`)
   })
 
-  test('goes on where a client was, and costs no query for each follower', async () => {
+  test('is followed from where a client was, and costs no query for each follower', async () => {
     const { path, follower } = await begin()
     say('Once ')
     const responses = await Promise.all(
@@ -103,8 +102,7 @@ describe('following a run of another node', () => {
   })
 
   test('goes on here when its node has died and this one has taken the run over', async () => {
-    const { path, follower } = await begin()
-    const [, , , , , request_id = ''] = path.split('/')
+    const { path, follower, request_id } = await begin()
     const { live, storage } = follower.app.parts
     const agents = storage.db.selectFrom('agents').select('id').where('name', '=', 'teller')
     const agent = await agents.executeTakeFirstOrThrow()
@@ -120,6 +118,32 @@ describe('following a run of another node', () => {
     run.end()
     say()
     assert.deepEqual(heard, ['start', 'delta', 'restart'])
+  })
+
+  test('is cancelled once it has really stopped, not as soon as its node is told', async () => {
+    const { request_id, runner, follower } = await begin()
+    const { live, storage } = runner.app.parts
+    const askedAt = async () => {
+      const asked = storage.db.selectFrom('invocations').select('cancel_requested_at').where('id', '=', request_id)
+      return (await asked.executeTakeFirst())?.cancel_requested_at
+    }
+    const replies: Reply[] = []
+    const cancel = async () => {
+      replies.push(await follower.call('POST', `/v1/agents/teller/invocations/${request_id}/cancel`))
+    }
+    let cancelling: Promise<void> | undefined
+    await storage.transaction(async (db) => {
+      // The run cannot end: its log cannot be written.
+      await sql`lock table logs in share mode`.execute(db)
+      cancelling = cancel()
+      const first = await until('its node is asked to cancel it', askedAt)
+      await until('it is asked again', async () => replies.length > 0 || (await askedAt()) !== first)
+      await until('its node stops it', () => live.find(request_id)?.cancellation.cancelled)
+      assert.deepEqual(replies, [])
+    })
+    await cancelling
+    assert.deepEqual([replies[0]?.status, replies[0]?.body.data.status], [200, 'cancelled'])
+    await until('its node has left it', () => !live.find(request_id))
   })
 })
 

@@ -256,6 +256,26 @@ onBothStores('a memory that is changed, with an embedder', (store) => {
   })
 })
 
+onBothStores('the latest turns of a conversation', (store) => {
+  test('of one millisecond come in the order in which they were said, whatever the index makes of it', async () => {
+    const { storage } = store()
+    const turn = { by: 0, session_id: 's1', kind: 'turn', role: 'user', created_at: 1 } as const
+    const items = Array.from({ length: 20 }, (_, i) => ({ ...turn, content: `turn ${i}` }))
+    const agent_seq = await remember(storage, ['anna'], items)
+    // The index happens to have them in that order, but a planner need not use it.
+    for (const index of ['memories_by_session', 'memories_by_user', 'memories_by_time']) {
+      await storage.db.schema.dropIndex(index).execute()
+    }
+    const recall = new WarmRecall({ storage, now, room: 0 })
+    const conversation = { agent_seq, user_id: 'anna', session_id: 's1' }
+    const { history } = await recall.remember(conversation, '', { history: 12, recall: 0 })
+    assert.deepEqual(
+      history.map(({ content }) => content),
+      items.slice(8).map(({ content }) => content),
+    )
+  })
+})
+
 /** The same ranking without an index: every row of the scope is read. */
 async function rankEverything(storage: Storage, scope: MemoryScope, words: WordVectors | undefined) {
   const rows = await storage.db
