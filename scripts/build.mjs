@@ -3,6 +3,7 @@ import { spawnSync } from 'node:child_process'
 import { constants, copyFileSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname, extname, join, relative } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { buildConsole } from './console-build.mjs'
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)))
 const dist = join(root, 'dist')
@@ -27,6 +28,8 @@ for (const { name, parentPath } of readdirSync(join(root, 'src'), { recursive: t
   // Copies styles and similar files. The build stops if one would replace a built file.
   if (extname(name) && !name.endsWith('.ts')) copyFileSync(join(root, file), join(dist, file), constants.COPYFILE_EXCL)
 }
+
+await buildConsole(root)
 
 /** The compiler renames imported files, but not the files that worker threads start from. */
 function nameBuiltFiles(file) {

@@ -7,6 +7,7 @@ const root = dirname(import.meta.dirname)
 const color = process.stdout.isTTY === true
 const checks = {
   types: ['tsc', '--noEmit', '--pretty', String(color)],
+  'types of the console': ['tsc', '--noEmit', '--project', 'console', '--pretty', String(color)],
   lint: ['oxlint', '--quiet'],
   format: ['biome', 'check', `--colors=${color ? 'force' : 'off'}`],
   'dead code': ['knip', '--no-progress', '--no-config-hints'],

@@ -67,7 +67,19 @@ async function runHere() {
   // Set in the environment as well, so that worker threads share the cache.
   process.env.NODE_COMPILE_CACHE ??= join(modules, '.cache', 'compile')
   module.enableCompileCache(process.env.NODE_COMPILE_CACHE)
+  await buildConsole()
   const file = builtFile(target) ?? resolve(root, target)
   process.argv = [process.execPath, file, ...args]
   await import(pathToFileURL(file).href)
+}
+
+/** A checkout has the sources of the console; the published package has what was built of them. */
+async function buildConsole() {
+  if (!existsSync(join(root, 'console'))) return
+  try {
+    const { buildConsoleIfStale } = await import('./console-build.mjs')
+    await buildConsoleIfStale(root)
+  } catch (error) {
+    console.error(`The console could not be built, the rest works without it: ${error.message}`)
+  }
 }

@@ -1,0 +1,58 @@
+const relative = new Intl.RelativeTimeFormat('en', { numeric: 'always', style: 'narrow' })
+const exact = new Intl.DateTimeFormat('en-GB', { dateStyle: 'medium', timeStyle: 'medium' })
+const clock = new Intl.DateTimeFormat('en-GB', {
+  hour: '2-digit',
+  minute: '2-digit',
+  second: '2-digit',
+  fractionalSecondDigits: 3,
+})
+const count = new Intl.NumberFormat('en')
+const short = new Intl.NumberFormat('en', { notation: 'compact', maximumFractionDigits: 1 })
+
+const UNITS: [Intl.RelativeTimeFormatUnit, number][] = [
+  ['day', 86_400_000],
+  ['hour', 3_600_000],
+  ['minute', 60_000],
+]
+
+/** `5m ago`, `in 2h`; under a minute `just now`. */
+export function agoText(time: string, now: number): string {
+  const ms = Date.parse(time) - now
+  for (const [unit, size] of UNITS) {
+    if (Math.abs(ms) >= size) return relative.format(Math.trunc(ms / size), unit)
+  }
+  return ms > 0 ? 'in a moment' : 'just now'
+}
+
+export function exactText(time: string): string {
+  return exact.format(Date.parse(time))
+}
+
+/** The time of day with milliseconds, for log lines. */
+export function clockText(time: string): string {
+  return clock.format(Date.parse(time))
+}
+
+export function durationText(ms: number | null | undefined): string {
+  if (ms === null || ms === undefined) return '–'
+  if (ms < 1000) return `${Math.round(ms)} ms`
+  if (ms < 60_000) return `${(ms / 1000).toFixed(ms < 10_000 ? 2 : 1)} s`
+  const minutes = Math.floor(ms / 60_000)
+  return `${minutes} min ${Math.round((ms % 60_000) / 1000)} s`
+}
+
+export function countText(value: number | null | undefined): string {
+  return value === null || value === undefined ? '–' : count.format(value)
+}
+
+/** `12.3K`: for places that are too narrow for the number itself. */
+export function shortText(value: number): string {
+  return short.format(value)
+}
+
+export function percentText(part: number, whole: number): string {
+  if (whole === 0) return '–'
+  const percent = (100 * part) / whole
+  if (percent === 0) return '0 %'
+  return `${percent < 10 ? percent.toFixed(percent < 0.1 ? 2 : 1) : Math.round(percent)} %`
+}

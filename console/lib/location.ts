@@ -1,0 +1,68 @@
+import { signal } from '@preact/signals'
+import { BASE } from './base.ts'
+
+/** Where the reader is: the path below the service's address, and what the query says. */
+export type Place = { path: string; query: URLSearchParams }
+
+type Changes = Record<string, string | number | undefined>
+
+export const here = signal<Place>(read())
+
+/** The query that each path had when it was left, so that a tab is found again as it was. */
+const left = new Map<string, string>()
+
+function read(): Place {
+  const { pathname, search } = window.location
+  return { path: `/${pathname.slice(BASE.pathname.length)}`, query: new URLSearchParams(search) }
+}
+
+/** Follows links of the console and the browser's buttons without loading the page again. */
+export function watchLocation(isPage: (path: string) => boolean): void {
+  window.addEventListener('popstate', () => {
+    here.value = read()
+  })
+  document.addEventListener('click', (event) => {
+    const link = (event.target as Element).closest('a')
+    if (!link || event.defaultPrevented || event.button !== 0 || link.target || link.hasAttribute('download')) return
+    if (event.metaKey || event.ctrlKey || event.shiftKey || event.altKey) return
+    const { origin, pathname, search, hash } = new URL(link.href)
+    if (hash || origin !== BASE.origin || !pathname.startsWith(BASE.pathname)) return
+    const path = `/${pathname.slice(BASE.pathname.length)}`
+    if (!isPage(path)) return
+    event.preventDefault()
+    go(path + search)
+  })
+}
+
+/** Goes to a page: `/activity?status=failed`. */
+export function go(to: string, { replace = false } = {}): void {
+  const before = here.value.path
+  left.set(before, window.location.search)
+  const url = new URL(to.slice(1), BASE)
+  if (replace) window.history.replaceState(null, '', url)
+  else window.history.pushState(null, '', url)
+  here.value = read()
+  if (here.value.path !== before) window.scrollTo(0, 0)
+}
+
+/** The path with the query that it had when the reader left it. */
+export function asLeft(path: string): string {
+  return path + (left.get(path) ?? '')
+}
+
+/** What the query says: a filter, a tab, a range, a page. A component that reads it is rendered again when it changes. */
+export function param(name: string): string | undefined {
+  return here.value.query.get(name) ?? undefined
+}
+
+/** Changes the query. A choice that the reader may want to go back from is a `push`; typing in a field is not. */
+export function setParams(changes: Changes, { push = false } = {}): void {
+  const { path } = here.value
+  const query = new URLSearchParams(here.value.query)
+  for (const [name, value] of Object.entries(changes)) {
+    if (value === undefined || value === '') query.delete(name)
+    else query.set(name, String(value))
+  }
+  const text = query.toString()
+  go(text ? `${path}?${text}` : path, { replace: !push })
+}

@@ -1,0 +1,22 @@
+const MOST = 80
+
+const kept = new Map<string, unknown>()
+
+/** What was loaded last, so that going back shows it at once. */
+export function recall(key: string): unknown {
+  return kept.get(key)
+}
+
+export function keep(key: string, data: unknown): void {
+  kept.delete(key)
+  kept.set(key, data)
+  for (const oldest of kept.keys()) {
+    if (kept.size <= MOST) return
+    kept.delete(oldest)
+  }
+}
+
+/** After a sign-out: the next reader may see less. */
+export function forgetAll(): void {
+  kept.clear()
+}

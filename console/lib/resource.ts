@@ -1,0 +1,89 @@
+import { useCallback, useEffect, useRef, useState } from 'preact/hooks'
+import type { MoorageError } from '../../sdk/client.ts'
+import { keep, recall } from './resource-cache.ts'
+
+export type Resource<T> = {
+  /** The latest that is known. It stays while it is loaded again, and while something else is loaded in its place. */
+  data: T | undefined
+  error: MoorageError | undefined
+  isLoading: boolean
+  reload(): void
+}
+
+type Loaded<T> = { key: string | undefined; data?: T | undefined; error?: MoorageError | undefined; isLoading: boolean }
+
+/**
+ * Loads something that the page shows. The key says what: another key loads anew. `everyMs` loads it again and again
+ * while the page is looked at. Without a key nothing is loaded.
+ */
+export function useResource<T>(
+  key: string | undefined,
+  load: (signal: AbortSignal) => Promise<T>,
+  { everyMs }: { everyMs?: number | undefined } = {},
+): Resource<T> {
+  const [loaded, setLoaded] = useState<Loaded<T>>({ key: undefined, isLoading: key !== undefined })
+  const [asked, setAsked] = useState(0)
+  const latest = useRef(load)
+  latest.current = load
+
+  useEffect(() => {
+    if (key === undefined) return
+    const life = new AbortController()
+    let timer: ReturnType<typeof setTimeout> | undefined
+    const known = recall(key) as T | undefined
+    setLoaded((before) => ({ key, data: known ?? before.data, isLoading: true }))
+    const run = async () => {
+      try {
+        const data = await latest.current(life.signal)
+        if (life.signal.aborted) return
+        keep(key, data)
+        setLoaded({ key, data, isLoading: false })
+      } catch (error) {
+        if (life.signal.aborted) return
+        setLoaded((before) => ({ ...before, error: error as MoorageError, isLoading: false }))
+      }
+      if (everyMs !== undefined) timer = setTimeout(whenSeen, everyMs)
+    }
+    // A page in the background asks for nothing until it is looked at again.
+    const whenSeen = () => {
+      if (!document.hidden) void run()
+      else document.addEventListener('visibilitychange', whenSeen, { once: true, signal: life.signal })
+    }
+    void run()
+    return () => {
+      life.abort()
+      clearTimeout(timer)
+    }
+  }, [key, asked, everyMs])
+
+  const reload = useCallback(() => setAsked((count) => count + 1), [])
+  const known = key !== undefined && loaded.key !== key ? (recall(key) as T | undefined) : undefined
+  return { data: known ?? loaded.data, error: loaded.error, isLoading: loaded.isLoading, reload }
+}
+
+export type Action<Args extends unknown[]> = {
+  run(...args: Args): Promise<void>
+  isBusy: boolean
+  error: MoorageError | undefined
+}
+
+/** Something that the reader does: busy while it goes on, and its error beside the button that began it. */
+export function useAction<Args extends unknown[]>(work: (...args: Args) => Promise<void>): Action<Args> {
+  const [isBusy, setBusy] = useState(false)
+  const [error, setError] = useState<MoorageError | undefined>(undefined)
+  return {
+    isBusy,
+    error,
+    async run(...args) {
+      setBusy(true)
+      setError(undefined)
+      try {
+        await work(...args)
+      } catch (caught) {
+        setError(caught as MoorageError)
+      } finally {
+        setBusy(false)
+      }
+    },
+  }
+}

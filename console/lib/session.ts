@@ -1,0 +1,51 @@
+import { MoorageError } from '../../sdk/client.ts'
+import { errorOf } from '../../sdk/errors.ts'
+import { BASE } from './base.ts'
+import { beginSession, endSession, type Session } from './session-state.ts'
+
+const URL_OF_SESSION = new URL('console/session', BASE)
+const HEADERS = { 'X-Moorage-Console': '1', 'Content-Type': 'application/json', Accept: 'application/json' }
+
+/** Finds out who is signed in. A link from `npm start` carries a token behind the `#`, which signs in once. */
+export async function loadSession(): Promise<void> {
+  const link_token = new URLSearchParams(window.location.hash.slice(1)).get('token')
+  if (link_token) {
+    // The token is of no use again, and must not stay in the history.
+    window.history.replaceState(null, '', window.location.pathname + window.location.search)
+    const why = await signIn({ link_token }).catch((error: MoorageError) => error)
+    if (why) endSession(`The link does not work any more: ${why.message}`)
+    return
+  }
+  try {
+    const found = await ask('GET')
+    if (found) beginSession(found)
+    else endSession()
+  } catch (error) {
+    endSession(error instanceof MoorageError && error.status !== 401 ? error.message : undefined)
+  }
+}
+
+/** Throws what the service has against it. */
+export async function signIn(credentials: { key: string } | { link_token: string }): Promise<void> {
+  const begun = await ask('POST', credentials)
+  if (begun) beginSession(begun)
+}
+
+export async function signOut(): Promise<void> {
+  await ask('DELETE')
+  endSession()
+}
+
+async function ask(method: string, body?: object): Promise<Session | null> {
+  const response = await fetch(URL_OF_SESSION, {
+    method,
+    headers: HEADERS,
+    ...(body && { body: JSON.stringify(body) }),
+  }).catch((cause: unknown) => {
+    throw new MoorageError('unreachable', `Cannot reach ${BASE.host}`, { cause })
+  })
+  const text = await response.text()
+  if (!response.ok) throw errorOf(response.status, response.headers, text)
+  const { data } = JSON.parse(text) as { data: Session | null }
+  return data
+}

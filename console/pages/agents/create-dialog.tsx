@@ -1,0 +1,78 @@
+import { useState } from 'preact/hooks'
+import { go } from '../../lib/location.ts'
+import { useAction } from '../../lib/resource.ts'
+import { service } from '../../lib/service.ts'
+import { toast } from '../../lib/toasts.ts'
+import { Button } from '../../ui/button.tsx'
+import { Dialog, DialogActions } from '../../ui/dialog.tsx'
+import { Failure, reasonOf } from '../../ui/failure.tsx'
+import { Field } from '../../ui/field.tsx'
+import { TEMPLATES } from './templates.ts'
+
+export function CreateDialog({ onClose }: { onClose(): void }) {
+  const [name, setName] = useState('')
+  const [template, setTemplate] = useState(TEMPLATES[0])
+  const [model, setModel] = useState(TEMPLATES[0]?.definition.model ?? '')
+  const action = useAction(async () => {
+    const agent = await service.agents.create({ ...template?.definition, name: name.trim(), model })
+    toast(`${agent.name} answers now`)
+    go(`/agents/${agent.name}`)
+  })
+  return (
+    <Dialog title="New agent" onClose={onClose}>
+      <form
+        onSubmit={(event) => {
+          event.preventDefault()
+          void action.run()
+        }}
+      >
+        <Field
+          label="Name"
+          value={name}
+          onInput={setName}
+          placeholder="support"
+          pattern="[a-z0-9][a-z0-9\-]{0,62}"
+          hint="Small letters, digits and hyphens. It is part of the agent's address."
+          error={reasonOf(action.error, 'name')}
+          isRequired
+          hasFocus
+        />
+        <fieldset class="cards">
+          <legend>Begin as</legend>
+          {TEMPLATES.map((choice) => (
+            <label key={choice.id}>
+              <input
+                type="radio"
+                name="template"
+                checked={choice === template}
+                onChange={() => {
+                  setTemplate(choice)
+                  setModel(choice.definition.model ?? '')
+                }}
+              />
+              <b>{choice.title}</b>
+              <span>{choice.about}</span>
+            </label>
+          ))}
+        </fieldset>
+        {template?.id === 'model' && (
+          <Field
+            label="Model"
+            value={model}
+            onInput={setModel}
+            error={reasonOf(action.error, 'model')}
+            isRequired
+            isMono
+          />
+        )}
+        <Failure error={action.error} />
+        <DialogActions>
+          <Button onClick={onClose}>Cancel</Button>
+          <Button look="main" type="submit" isBusy={action.isBusy}>
+            Create agent
+          </Button>
+        </DialogActions>
+      </form>
+    </Dialog>
+  )
+}

@@ -1,0 +1,41 @@
+import type { ComponentType } from 'preact'
+import type { Permission } from './lib/session-state.ts'
+import type { IconName } from './ui/icon.tsx'
+
+export type Params = Record<string, string>
+
+export type PageComponent = ComponentType<{ params: Params }>
+
+type Route = { path: string; load(): Promise<PageComponent> }
+
+/** Every page. A page is loaded when it is opened for the first time. */
+const ROUTES: Route[] = [{ path: '/', load: async () => (await import('./pages/agents/agents-page.tsx')).AgentsPage }]
+
+type Entry = { label: string; icon: IconName; to: string; needs: Permission }
+
+/** The sidebar. An entry whose permission the key lacks is not shown. */
+export const ENTRIES: Entry[] = [{ label: 'Agents', icon: 'agents', to: '/', needs: 'read' }]
+
+export type Match = { route: Route; params: Params }
+
+export function matchRoute(path: string): Match | undefined {
+  for (const route of ROUTES) {
+    const params = matchPath(route.path, path)
+    if (params) return { route, params }
+  }
+  return undefined
+}
+
+/** `/agents/:agent` takes `/agents/hello` apart. */
+function matchPath(pattern: string, path: string): Params | undefined {
+  const expected = pattern.split('/')
+  const given = path.replace(/(.)\/$/, '$1').split('/')
+  if (expected.length !== given.length) return undefined
+  const params: Params = {}
+  for (const [i, part] of expected.entries()) {
+    const value = given[i] ?? ''
+    if (part.startsWith(':') && value) params[part.slice(1)] = decodeURIComponent(value)
+    else if (part !== value) return undefined
+  }
+  return params
+}

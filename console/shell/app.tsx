@@ -1,0 +1,26 @@
+import { state } from '../lib/session-state.ts'
+import { CodeDialog } from '../ui/code-dialog.tsx'
+import { Toasts } from '../ui/toasts.tsx'
+import { Outlet } from './outlet.tsx'
+import { Sidebar } from './sidebar.tsx'
+import { SignIn } from './sign-in.tsx'
+
+/** The whole console: the sign-in page, or the sidebar and a page. */
+export function App() {
+  const now = state.value
+  if (now.is === 'unknown') return null
+  if (now.is === 'out') return <SignIn reason={now.reason} />
+  return (
+    <>
+      <a class="skip" href="#main">
+        Skip to the page
+      </a>
+      <Sidebar />
+      <main id="main">
+        <Outlet />
+      </main>
+      <Toasts />
+      <CodeDialog />
+    </>
+  )
+}

@@ -1,0 +1,46 @@
+import { href } from '../lib/base.ts'
+import { asLeft, here } from '../lib/location.ts'
+import { signOut } from '../lib/session.ts'
+import { may, session } from '../lib/session-state.ts'
+import { ENTRIES } from '../routes.ts'
+import { Button } from '../ui/button.tsx'
+import { Icon } from '../ui/icon.tsx'
+
+export function Sidebar() {
+  const { path } = here.value
+  const isHere = (to: string) =>
+    to === '/' ? path === '/' || path.startsWith('/agents/') : path === to || path.startsWith(`${to}/`)
+  return (
+    <aside class="sidebar">
+      <a class="brand" href={href('/')}>
+        <Anchor />
+        Moorage
+      </a>
+      <nav aria-label="Console">
+        {ENTRIES.filter(({ needs }) => may(needs)).map(({ label, icon, to }) => (
+          <a key={to} href={href(asLeft(to))} aria-current={isHere(to) ? 'page' : undefined}>
+            <Icon name={icon} />
+            <span>{label}</span>
+          </a>
+        ))}
+        <a href={href('/docs')}>
+          <Icon name="docs" />
+          <span>API docs</span>
+        </a>
+      </nav>
+      <footer>
+        <span title="The key that you are signed in with">{session.value?.name ?? 'signed in'}</span>
+        <Button look="quiet" icon="out" label="Sign out" onClick={() => void signOut()} />
+      </footer>
+    </aside>
+  )
+}
+
+function Anchor() {
+  return (
+    <svg class="anchor" viewBox="0 0 32 32" aria-hidden="true">
+      <circle cx="16" cy="8" r="2.6" />
+      <path d="M16 10.6V25M10.5 14.5h11M7 18.5C7.4 22.8 11 25.6 16 25.6s8.6-2.8 9-7.1" />
+    </svg>
+  )
+}

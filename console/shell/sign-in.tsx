@@ -1,0 +1,50 @@
+import { useEffect, useState } from 'preact/hooks'
+import { useAction } from '../lib/resource.ts'
+import { signIn } from '../lib/session.ts'
+import { Button } from '../ui/button.tsx'
+import { Snippet } from '../ui/copy.tsx'
+import { Failure } from '../ui/failure.tsx'
+import { Field } from '../ui/field.tsx'
+
+/** The key goes to the service once and is not kept in the browser. */
+export function SignIn({ reason }: { reason: string | undefined }) {
+  const [key, setKey] = useState('')
+  const action = useAction(() => signIn({ key: key.trim() }))
+  useEffect(() => {
+    document.title = 'Sign in · Moorage'
+  }, [])
+  return (
+    <main class="sign-in">
+      <form
+        onSubmit={(event) => {
+          event.preventDefault()
+          void action.run()
+        }}
+      >
+        <h1>Sign in to Moorage</h1>
+        {reason && <p class="notice">{reason}</p>}
+        <Field
+          label="API key"
+          type="password"
+          placeholder="mrg_…"
+          autoComplete="off"
+          value={key}
+          onInput={setKey}
+          hint="You see and do what the key may. It is not kept in this browser."
+          isRequired
+          hasFocus
+          isMono
+        />
+        <Failure error={action.error} />
+        <Button look="main" type="submit" isBusy={action.isBusy}>
+          Sign in
+        </Button>
+        <details>
+          <summary>On the machine of the service there is a shorter way</summary>
+          <p>This opens a link that works once:</p>
+          <Snippet label="command" text="npm run moorage -- open" />
+        </details>
+      </form>
+    </main>
+  )
+}

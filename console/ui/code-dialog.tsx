@@ -1,0 +1,45 @@
+import { useState } from 'preact/hooks'
+import { question } from '../lib/one-time-code.ts'
+import { Button } from './button.tsx'
+import { Dialog, DialogActions } from './dialog.tsx'
+import { Field } from './field.tsx'
+
+/** Asks for a one-time code while a request waits for it. */
+export function CodeDialog() {
+  const asked = question.value
+  const [code, setCode] = useState('')
+  if (!asked) return null
+  const answer = (given: string | undefined) => {
+    setCode('')
+    asked.answer(given)
+  }
+  return (
+    <Dialog title="One-time code" onClose={() => answer(undefined)}>
+      <form
+        onSubmit={(event) => {
+          event.preventDefault()
+          answer(code.trim())
+        }}
+      >
+        <p>This needs the six digits that your authenticator shows now.</p>
+        <Field
+          label="Code"
+          value={code}
+          onInput={setCode}
+          error={asked.wasWrong ? 'That code was not accepted. Wait for the next one and try again.' : undefined}
+          inputMode="numeric"
+          autoComplete="one-time-code"
+          pattern="[0-9 ]{6,8}"
+          isRequired
+          hasFocus
+        />
+        <DialogActions>
+          <Button onClick={() => answer(undefined)}>Cancel</Button>
+          <Button look="main" type="submit">
+            Continue
+          </Button>
+        </DialogActions>
+      </form>
+    </Dialog>
+  )
+}

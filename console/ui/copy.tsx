@@ -1,0 +1,54 @@
+import { useState } from 'preact/hooks'
+import { Icon } from './icon.tsx'
+
+const SAID_MS = 1_500
+
+export function CopyButton({ text, label = 'Copy' }: { text: string; label?: string }) {
+  const [isCopied, setCopied] = useState(false)
+  const copy = async () => {
+    await copyText(text)
+    setCopied(true)
+    setTimeout(() => setCopied(false), SAID_MS)
+  }
+  return (
+    <button type="button" class="button quiet copy" aria-label={label} title={label} onClick={copy}>
+      <Icon name={isCopied ? 'check' : 'copy'} />
+      <span class="hidden" role="status">
+        {isCopied ? 'Copied' : ''}
+      </span>
+    </button>
+  )
+}
+
+/** Browsers have the clipboard on https and on this machine only; elsewhere the old way works. */
+async function copyText(text: string): Promise<void> {
+  if (navigator.clipboard) return navigator.clipboard.writeText(text)
+  const area = document.createElement('textarea')
+  area.value = text
+  document.body.append(area)
+  area.select()
+  document.execCommand('copy')
+  area.remove()
+}
+
+/** An id, in the type of ids, with its copy button. */
+export function Id({ id }: { id: string }) {
+  return (
+    <span class="id">
+      <code>{id}</code>
+      <CopyButton text={id} label={`Copy ${id}`} />
+    </span>
+  )
+}
+
+/** Text to be copied as a whole: a command, a request, a secret. */
+export function Snippet({ text, label }: { text: string; label: string }) {
+  return (
+    <div class="snippet">
+      <pre tabIndex={0} aria-label={label}>
+        {text}
+      </pre>
+      <CopyButton text={text} label={`Copy ${label}`} />
+    </div>
+  )
+}

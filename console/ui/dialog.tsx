@@ -1,0 +1,44 @@
+import type { ComponentChildren } from 'preact'
+import { useEffect, useId, useRef } from 'preact/hooks'
+import { Button } from './button.tsx'
+
+type Props = {
+  title: string
+  onClose(): void
+  /** Escape, a click beside it and the cross do not close it: for what is shown only once. */
+  isGuarded?: boolean
+  isWide?: boolean
+  children: ComponentChildren
+}
+
+/** The browser's own modal dialog: it keeps the focus inside, and gives it back. */
+export function Dialog({ title, onClose, isGuarded = false, isWide = false, children }: Props) {
+  const element = useRef<HTMLDialogElement>(null)
+  const id = useId()
+  useEffect(() => {
+    element.current?.showModal()
+  }, [])
+  const onCancel = (event: Event) => {
+    event.preventDefault()
+    if (!isGuarded) onClose()
+  }
+  const onClick = (event: MouseEvent) => {
+    if (event.target === element.current && !isGuarded) onClose()
+  }
+  return (
+    <dialog ref={element} class={isWide ? 'wide' : ''} aria-labelledby={id} onCancel={onCancel} onClick={onClick}>
+      <div class="inside">
+        <header>
+          <h2 id={id}>{title}</h2>
+          {!isGuarded && <Button look="quiet" icon="close" label="Close" onClick={onClose} />}
+        </header>
+        {children}
+      </div>
+    </dialog>
+  )
+}
+
+/** The row of buttons at the end of a dialog; the last one does it. */
+export function DialogActions({ children }: { children: ComponentChildren }) {
+  return <footer class="actions">{children}</footer>
+}

@@ -1,0 +1,112 @@
+import type { ComponentChildren } from 'preact'
+import { useEffect, useId, useRef } from 'preact/hooks'
+
+type Labelled = { label: string; hint?: ComponentChildren; error?: string | undefined }
+
+type FieldProps = Labelled & {
+  value: string
+  onInput(value: string): void
+  type?: 'text' | 'password' | 'number' | 'url' | 'search' | 'datetime-local'
+  placeholder?: string
+  pattern?: string
+  inputMode?: 'numeric' | 'text'
+  autoComplete?: string
+  /** Makes it a text area of so many rows. */
+  rows?: number
+  isRequired?: boolean
+  /** It has the focus when it appears. */
+  hasFocus?: boolean
+  isMono?: boolean
+}
+
+/** One line, or several, to be typed. */
+export function Field({
+  label,
+  hint,
+  error,
+  value,
+  onInput,
+  rows,
+  isRequired,
+  hasFocus,
+  isMono,
+  type,
+  ...rest
+}: FieldProps) {
+  const id = useId()
+  const element = useRef<HTMLInputElement & HTMLTextAreaElement>(null)
+  useEffect(() => {
+    if (hasFocus) element.current?.focus()
+  }, [])
+  const common = {
+    id,
+    value,
+    ref: element,
+    required: isRequired,
+    class: isMono ? 'mono' : '',
+    'aria-invalid': error !== undefined,
+    'aria-describedby': hint || error ? `${id}-about` : undefined,
+    onInput: (event: { currentTarget: { value: string } }) => onInput(event.currentTarget.value),
+  }
+  return (
+    <div class="field">
+      <label for={id}>{label}</label>
+      {rows ? (
+        <textarea rows={rows} placeholder={rest.placeholder} {...common} />
+      ) : (
+        // The types tell inputs apart by their roles; these have the same one.
+        <input spellcheck={false} {...rest} {...common} type={(type ?? 'text') as 'text'} />
+      )}
+      {(error || hint) && (
+        <p id={`${id}-about`} class={error ? 'wrong' : 'hint'}>
+          {error ?? hint}
+        </p>
+      )}
+    </div>
+  )
+}
+
+type Choice = { value: string; label: string }
+
+type SelectProps = Labelled & {
+  value: string
+  choices: Choice[]
+  onChange(value: string): void
+  /** The label is read aloud, but not shown. */
+  isBare?: boolean
+}
+
+export function Select({ label, hint, value, choices, onChange, isBare }: SelectProps) {
+  const id = useId()
+  return (
+    <div class={isBare ? 'field bare' : 'field'}>
+      <label for={id}>{label}</label>
+      <select id={id} value={value} onChange={(event) => onChange(event.currentTarget.value)}>
+        {choices.map((choice) => (
+          <option key={choice.value} value={choice.value}>
+            {choice.label}
+          </option>
+        ))}
+      </select>
+      {hint && <p class="hint">{hint}</p>}
+    </div>
+  )
+}
+
+/** A few choices side by side, of which one holds. */
+export function Segments({ label, value, choices, onChange }: SelectProps) {
+  return (
+    <div class="segments" role="group" aria-label={label}>
+      {choices.map((choice) => (
+        <button
+          key={choice.value}
+          type="button"
+          aria-pressed={choice.value === value}
+          onClick={() => onChange(choice.value)}
+        >
+          {choice.label}
+        </button>
+      ))}
+    </div>
+  )
+}

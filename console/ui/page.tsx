@@ -1,0 +1,49 @@
+import type { ComponentChildren } from 'preact'
+import { useEffect, useRef } from 'preact/hooks'
+import { href } from '../lib/base.ts'
+import { ApiCall, type ApiRequest } from './api-call.tsx'
+
+type Crumb = { label: string; to: string }
+
+type Props = {
+  title: string
+  /** What stands before the title: where the reader is, from the top. */
+  crumbs?: Crumb[]
+  /** Beside the title: a state, an id. */
+  about?: ComponentChildren
+  actions?: ComponentChildren
+  /** The request behind the view. */
+  api?: ApiRequest
+  children: ComponentChildren
+}
+
+/** The frame of every page: its title, what can be done, and what it shows. */
+export function Page({ title, crumbs = [], about, actions, api, children }: Props) {
+  const heading = useRef<HTMLHeadingElement>(null)
+  useEffect(() => {
+    document.title = [title, ...crumbs.map(({ label }) => label).toReversed(), 'Moorage'].join(' · ')
+  }, [title])
+  // Whoever listens to the page instead of looking at it hears where they are.
+  useEffect(() => heading.current?.focus({ preventScroll: true }), [])
+  return (
+    <>
+      <header class="page-head">
+        {crumbs.map(({ label, to }) => (
+          <span key={to} class="crumb">
+            <a href={href(to)}>{label}</a>
+            <span aria-hidden="true">/</span>
+          </span>
+        ))}
+        <h1 ref={heading} tabIndex={-1}>
+          {title}
+        </h1>
+        {about}
+        <div class="page-actions">
+          {api && <ApiCall request={api} />}
+          {actions}
+        </div>
+      </header>
+      {children}
+    </>
+  )
+}

@@ -1,0 +1,33 @@
+const LOOKS: Record<string, string> = {
+  running: 'good',
+  completed: 'good',
+  active: 'good',
+  enabled: 'good',
+  delivered: 'good',
+  approved: 'good',
+  healthy: 'good',
+  success: 'good',
+  queued: 'wait',
+  waiting: 'wait',
+  pending: 'wait',
+  started: 'wait',
+  paused: 'warn',
+  disabled: 'warn',
+  expired: 'warn',
+  warn: 'warn',
+  failed: 'bad',
+  error: 'bad',
+  revoked: 'bad',
+  denied: 'bad',
+  refused: 'bad',
+}
+
+/** A state is a dot and a word: colour alone says nothing to some readers. */
+export function Status({ value, isLive }: { value: string; isLive?: boolean }) {
+  return (
+    <span class={`status ${LOOKS[value] ?? 'off'}${isLive ? ' live' : ''}`}>
+      <i />
+      {value.replaceAll('_', ' ')}
+    </span>
+  )
+}
