@@ -410,6 +410,15 @@ export type AgentSummary = {
   created_at: string
 }
 
+export type InvocableAgent = {
+  id: string
+  name: string
+  status: 'running' | 'paused'
+  created_at: string
+  /** What the agent is for. People read it, the model does not */
+  description: string | null
+}
+
 export type UpdateAgent = {
   name?: string | undefined
   status?: 'running' | 'paused' | undefined
@@ -1212,6 +1221,11 @@ export type Operations = {
     query: { limit?: number | undefined; offset?: number | undefined; sort?: 'created_at' | '-created_at' | 'updated_at' | '-updated_at' | 'name' | '-name' | 'status' | '-status' | 'id' | '-id' | undefined }
     item: AgentSummary
   }
+  /** List the agents that this key may invoke */
+  listInvocable: {
+    query: { limit?: number | undefined; offset?: number | undefined; sort?: 'created_at' | '-created_at' | 'name' | '-name' | 'id' | '-id' | undefined }
+    item: InvocableAgent
+  }
   /** Get an agent */
   getAgent: {
     params: { agent_id: string }
@@ -1526,6 +1540,7 @@ export const routes = {
   cancelInvocation: { method: 'POST', path: '/v1/agents/{agent_id}/invocations/{request_id}/cancel' },
   createAgent: { method: 'POST', path: '/v1/agents' },
   listAgents: { method: 'GET', path: '/v1/agents' },
+  listInvocable: { method: 'GET', path: '/v1/keys/self/agents' },
   getAgent: { method: 'GET', path: '/v1/agents/{agent_id}' },
   updateAgent: { method: 'PATCH', path: '/v1/agents/{agent_id}' },
   deleteAgent: { method: 'DELETE', path: '/v1/agents/{agent_id}' },

@@ -136,6 +136,8 @@ export function createClient(options: ClientOptions) {
       create: (body: Body<'createKey'>, o?: Options) => call('createKey', { body }, o),
       list: (query?: ListQuery<'listKeys'>, o?: Options) => list('listKeys', { query }, o),
       self: (o?: Options) => call('getSelf', {}, o),
+      /** The agents that this key may invoke. */
+      agents: (query?: ListQuery<'listInvocable'>, o?: Options) => list('listInvocable', { query }, o),
       get: (key_id: string, o?: Options) => call('getKey', { params: { key_id } }, o),
       rotate: (key_id: string, body: Body<'rotateKey'> = {}, o?: Options) =>
         call('rotateKey', { params: { key_id }, body }, o),

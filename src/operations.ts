@@ -2,6 +2,7 @@ import { createAgent } from './agents/create-agent.ts'
 import { deleteAgent } from './agents/delete-agent.ts'
 import { getAgent } from './agents/get-agent.ts'
 import { listAgents } from './agents/list-agents.ts'
+import { listInvocable } from './agents/list-invocable.ts'
 import { updateAgent } from './agents/update-agent.ts'
 import { getAuditHead } from './audit/get-audit-head.ts'
 import { listAuditLog } from './audit/list-audit-log.ts'
@@ -66,6 +67,7 @@ export const operations = [
 
   createAgent,
   listAgents,
+  listInvocable,
   getAgent,
   updateAgent,
   deleteAgent,

@@ -31,6 +31,7 @@ const DOORS: Record<string, { sdk: Call; cli: string }> = {
   cancelInvocation: { sdk: (c) => c.invocations.cancel('a', 'r'), cli: 'invocations cancel a r' },
   createAgent: { sdk: (c) => c.agents.create({ name: 'b' }), cli: 'agents create b' },
   listAgents: { sdk: (c) => c.agents.list(), cli: 'agents list' },
+  listInvocable: { sdk: (c) => c.keys.agents(), cli: 'agents invocable' },
   getAgent: { sdk: (c) => c.agents.get('a'), cli: 'agents get a' },
   updateAgent: { sdk: (c) => c.agents.update('a', { model: 'm' }), cli: 'agents update a --model m' },
   deleteAgent: { sdk: (c) => c.agents.delete('a'), cli: 'agents delete a --yes' },

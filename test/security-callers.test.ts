@@ -14,6 +14,7 @@ const FOR_CALLERS = new Set([
   'streamInvocation',
   'cancelInvocation',
   'getSelf',
+  'listInvocable',
 ])
 
 onBothEngines(
@@ -48,6 +49,20 @@ onBothEngines(
         const reply = await call(one, operation.method, pathOf(operation), sampleBody(operation))
         assert.equal(reply.status === 403, !FOR_CALLERS.has(operation.id), `${operation.id}: ${reply.text}`)
       }
+    })
+
+    test('it sees which agents it may invoke; a scoped key sees its own', async () => {
+      const id = await createAgent(service(), 'guide', { description: 'Shows the way' })
+      const { body } = await call(one, 'GET', '/v1/keys/self/agents?sort=name')
+      assert.deepEqual(
+        body.data.map(({ name }: { name: string }) => name),
+        ['guide', 'hello', 'slow'],
+      )
+      const { secret } = await createKey(service(), { role: 'caller', agent_id: id })
+      const { body: scoped } = await call(secret, 'GET', '/v1/keys/self/agents')
+      const [{ created_at: _, ...shown }] = scoped.data
+      assert.deepEqual(shown, { id, name: 'guide', status: 'running', description: 'Shows the way' })
+      assert.equal(scoped.pagination.total, 1)
     })
 
     test('it invokes, and reads, lists and follows what it started', async () => {

@@ -39,6 +39,10 @@ export const AgentSummary = z
   .object({ id: z.string(), name: z.string(), status: AgentStatus, created_at: Time })
   .meta({ id: 'AgentSummary' })
 
+export const InvocableAgent = z
+  .object({ ...AgentSummary.shape, description: bareShape(Definition.shape).description })
+  .meta({ id: 'InvocableAgent' })
+
 export const AgentReply = z
   .object({
     ...AgentSummary.shape,

@@ -42,6 +42,11 @@ export function readDefinition(stored: string): Definition {
   return parseStored(Definition, JSON.parse(stored))
 }
 
+export function readDescription(stored: string): Pick<Definition, 'description'> {
+  const { description = null } = JSON.parse(stored) as Partial<Definition>
+  return { description }
+}
+
 export function writeDefinition(agent: Definition): string {
   return JSON.stringify(definitionOf(agent))
 }

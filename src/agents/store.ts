@@ -8,7 +8,7 @@ import type { Storage } from '../storage/open-storage.ts'
 import { type Page, type PageQuery, page } from '../storage/queries/page.ts'
 import { isShown, type ShownAgents } from '../storage/queries/shown-agents.ts'
 import type { Agent } from './agent.ts'
-import { readDefinition, writeDefinition } from './definition.ts'
+import { readDefinition, readDescription, writeDefinition } from './definition.ts'
 
 const COLUMNS = ['seq', 'id', 'name', 'status', 'definition', 'security', 'auth', 'created_at', 'updated_at'] as const
 
@@ -90,6 +90,19 @@ export async function list(db: Database, query: PageQuery, shown: ShownAgents): 
     .where(isShown(db, sql.ref('id'), shown))
   const { items, total } = await page(db, select, query)
   return { items: items as ListedAgent[], total }
+}
+
+type DescribedAgent = ListedAgent & Pick<Agent, 'description'>
+
+/** The agents with what each is for. */
+export async function listDescribed(db: Database, query: PageQuery, shown: ShownAgents): Promise<Page<DescribedAgent>> {
+  const select = db
+    .selectFrom('agents')
+    .select(['id', 'name', 'status', 'definition', 'created_at'])
+    .where(isShown(db, sql.ref('id'), shown))
+  const { items, total } = await page(db, select, query)
+  const described = items.map(({ definition, ...agent }) => ({ ...agent, ...readDescription(definition) }))
+  return { items: described as DescribedAgent[], total }
 }
 
 /** The agents whose memory policy fits. */

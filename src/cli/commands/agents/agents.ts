@@ -1,5 +1,5 @@
 import type { Command } from 'commander'
-import type { Agent, AgentSummary, CreateAgent } from '../../../../sdk/client.ts'
+import type { Agent, AgentSummary, CreateAgent, InvocableAgent } from '../../../../sdk/client.ts'
 import { number, takesService, yesOption } from '../../command.ts'
 import { type Common, withClient } from '../../connect/connect.ts'
 import { usage } from '../../failure.ts'
@@ -13,6 +13,12 @@ const COLUMNS: Column<AgentSummary>[] = [
   { title: 'NAME', of: (agent) => agent.name },
   { title: 'STATUS', of: (agent) => agent.status },
   { title: 'CREATED', of: (agent) => agent.created_at },
+]
+
+const INVOCABLE_COLUMNS: Column<InvocableAgent>[] = [
+  { title: 'NAME', of: (agent) => agent.name },
+  { title: 'STATUS', of: (agent) => agent.status },
+  { title: 'DESCRIPTION', of: (agent) => agent.description },
 ]
 
 type FieldOptions = { model?: string; instructions?: string; description?: string; temperature?: number; file?: string }
@@ -29,6 +35,16 @@ export function agents(command: Command, world: World): void {
         gather(world, options, (limit) => client.agents.list({ limit, sort })),
       )
       printRows(world, found, COLUMNS, options)
+    })
+
+  takesService(command.command('invocable'))
+    .description('List the agents that your key may invoke')
+    .addOption(limitOption())
+    .action(async (options: Common & Limit) => {
+      const found = await withClient(world, options, (client) =>
+        gather(world, options, (limit) => client.keys.agents({ limit, sort: 'name' })),
+      )
+      printRows(world, found, INVOCABLE_COLUMNS, options)
     })
 
   takesService(command.command('get'))

@@ -1,0 +1,27 @@
+import { KnownAnswer } from '../operation/known-answer.ts'
+import { operation } from '../operation.ts'
+import { listQuery } from '../shapes.ts'
+import { InvocableAgent } from './agent.ts'
+import * as agents from './store.ts'
+
+export const listInvocable = operation({
+  id: 'listInvocable',
+  method: 'GET',
+  path: '/v1/keys/self/agents',
+  summary: 'List the agents that this key may invoke',
+  description:
+    'With what each is for. Agents whose own `security` the request does not pass are left out. Paused agents are shown.',
+  permission: 'invoke',
+  userTokens: true,
+  query: listQuery(['created_at', 'name', 'id'], {}),
+  list: InvocableAgent,
+
+  async run({ query }, { memo, shownAgents, storage }) {
+    const shown = await shownAgents()
+    const read = () => agents.listDescribed(storage.db, query, shown)
+    // Clients ask for the first page again and again. The actor's scope is part of the key.
+    if (query.offset > 0 || shown.except.length > 0) return read()
+    const key = `#described ${JSON.stringify([query, shown.only])}`
+    return (await memo('agents', key, async () => new KnownAnswer(await read()))) ?? read()
+  },
+})
