@@ -1,5 +1,5 @@
 import type { ComponentType } from 'preact'
-import type { Permission } from './lib/session-state.ts'
+import type { OperationId } from '../sdk/call.ts'
 import type { IconName } from './ui/icon.tsx'
 
 export type Params = Record<string, string>
@@ -9,12 +9,15 @@ export type PageComponent = ComponentType<{ params: Params }>
 type Route = { path: string; load(): Promise<PageComponent> }
 
 /** Every page. A page is loaded when it is opened for the first time. */
-const ROUTES: Route[] = [{ path: '/', load: async () => (await import('./pages/agents/agents-page.tsx')).AgentsPage }]
+const ROUTES: Route[] = [
+  { path: '/', load: async () => (await import('./pages/agents/agents-page.tsx')).AgentsPage },
+  { path: '/agents/:agent', load: async () => (await import('./pages/playground/playground-page.tsx')).PlaygroundPage },
+]
 
-type Entry = { label: string; icon: IconName; to: string; needs: Permission }
+type Entry = { label: string; icon: IconName; to: string; needs: OperationId }
 
-/** The sidebar. An entry whose permission the key lacks is not shown. */
-export const ENTRIES: Entry[] = [{ label: 'Agents', icon: 'agents', to: '/', needs: 'read' }]
+/** The sidebar. An entry whose operation the key may not call is not shown. */
+export const ENTRIES: Entry[] = [{ label: 'Agents', icon: 'agents', to: '/', needs: 'listAgents' }]
 
 export type Match = { route: Route; params: Params }
 

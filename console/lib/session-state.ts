@@ -1,11 +1,17 @@
 import { computed, signal } from '@preact/signals'
-import type { Self } from '../../sdk/client.ts'
+import type { OperationId } from '../../sdk/call.ts'
 import { forgetAll } from './resource-cache.ts'
 
-export type Permission = Self['permissions'][number]
-
 /** Who is signed in, and what they may do. */
-export type Session = Pick<Self, 'name' | 'agent_id' | 'permissions'> & { expires_at?: string | null }
+export type Session = {
+  key: { id: string; name: string; hint: string }
+  /** The one agent that the key is for, if it is for one. */
+  agent_id: string | null
+  expires_at: string
+  version: string
+  /** The operations that the key may call. */
+  features: string[]
+}
 
 type State = { is: 'unknown' } | { is: 'out'; reason?: string } | { is: 'in'; session: Session }
 
@@ -13,9 +19,11 @@ export const state = signal<State>({ is: 'unknown' })
 
 export const session = computed(() => (state.value.is === 'in' ? state.value.session : undefined))
 
-/** Whether the one who is signed in may do this. What they may not do is not shown. */
-export function may(permission: Permission): boolean {
-  return session.value?.permissions.includes(permission) ?? false
+const features = computed(() => new Set(session.value?.features))
+
+/** Whether the key may call this operation. What it may not do is not shown. */
+export function may(operation: OperationId): boolean {
+  return features.value.has(operation)
 }
 
 export function beginSession(given: Session): void {

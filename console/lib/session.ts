@@ -8,7 +8,7 @@ const HEADERS = { 'X-Moorage-Console': '1', 'Content-Type': 'application/json', 
 
 /** Finds out who is signed in. A link from `npm start` carries a token behind the `#`, which signs in once. */
 export async function loadSession(): Promise<void> {
-  const link_token = new URLSearchParams(window.location.hash.slice(1)).get('token')
+  const link_token = new URLSearchParams(window.location.hash.slice(1)).get('link')
   if (link_token) {
     // The token is of no use again, and must not stay in the history.
     window.history.replaceState(null, '', window.location.pathname + window.location.search)
@@ -36,7 +36,7 @@ export async function signOut(): Promise<void> {
   endSession()
 }
 
-async function ask(method: string, body?: object): Promise<Session | null> {
+async function ask(method: string, body?: object): Promise<Session | undefined> {
   const response = await fetch(URL_OF_SESSION, {
     method,
     headers: HEADERS,
@@ -46,6 +46,6 @@ async function ask(method: string, body?: object): Promise<Session | null> {
   })
   const text = await response.text()
   if (!response.ok) throw errorOf(response.status, response.headers, text)
-  const { data } = JSON.parse(text) as { data: Session | null }
-  return data
+  const { data } = JSON.parse(text) as { data: { signed_in: false } | ({ signed_in: true } & Session) }
+  return data.signed_in ? data : undefined
 }

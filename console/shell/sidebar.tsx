@@ -29,7 +29,7 @@ export function Sidebar() {
         </a>
       </nav>
       <footer>
-        <span title="The key that you are signed in with">{session.value?.name ?? 'signed in'}</span>
+        <span title="The key that you are signed in with">{session.value?.key.name}</span>
         <Button look="quiet" icon="out" label="Sign out" onClick={() => void signOut()} />
       </footer>
     </aside>

@@ -1,7 +1,13 @@
 import type { ComponentChildren } from 'preact'
 import { useEffect, useId, useRef } from 'preact/hooks'
 
-type Labelled = { label: string; hint?: ComponentChildren; error?: string | undefined }
+type Labelled = {
+  label: string
+  hint?: ComponentChildren
+  error?: string | undefined
+  /** The label is read aloud, but not shown. */
+  isBare?: boolean
+}
 
 type FieldProps = Labelled & {
   value: string
@@ -31,6 +37,7 @@ export function Field({
   hasFocus,
   isMono,
   type,
+  isBare,
   ...rest
 }: FieldProps) {
   const id = useId()
@@ -49,7 +56,7 @@ export function Field({
     onInput: (event: { currentTarget: { value: string } }) => onInput(event.currentTarget.value),
   }
   return (
-    <div class="field">
+    <div class={isBare ? 'field bare' : 'field'}>
       <label for={id}>{label}</label>
       {rows ? (
         <textarea rows={rows} placeholder={rest.placeholder} {...common} />
@@ -72,8 +79,6 @@ type SelectProps = Labelled & {
   value: string
   choices: Choice[]
   onChange(value: string): void
-  /** The label is read aloud, but not shown. */
-  isBare?: boolean
 }
 
 export function Select({ label, hint, value, choices, onChange, isBare }: SelectProps) {

@@ -7,6 +7,8 @@ type Crumb = { label: string; to: string }
 
 type Props = {
   title: string
+  /** The title of the browser's tab, if it says more. */
+  windowTitle?: string
   /** What stands before the title: where the reader is, from the top. */
   crumbs?: Crumb[]
   /** Beside the title: a state, an id. */
@@ -18,11 +20,11 @@ type Props = {
 }
 
 /** The frame of every page: its title, what can be done, and what it shows. */
-export function Page({ title, crumbs = [], about, actions, api, children }: Props) {
+export function Page({ title, windowTitle = title, crumbs = [], about, actions, api, children }: Props) {
   const heading = useRef<HTMLHeadingElement>(null)
   useEffect(() => {
-    document.title = [title, ...crumbs.map(({ label }) => label).toReversed(), 'Moorage'].join(' · ')
-  }, [title])
+    document.title = `${windowTitle} · Moorage`
+  }, [windowTitle])
   // Whoever listens to the page instead of looking at it hears where they are.
   useEffect(() => heading.current?.focus({ preventScroll: true }), [])
   return (

@@ -2,6 +2,7 @@ import { useState } from 'preact/hooks'
 import type { AgentSummary } from '../../../sdk/client.ts'
 import { BASE, href } from '../../lib/base.ts'
 import { param } from '../../lib/location.ts'
+import { agentPath } from '../../lib/paths.ts'
 import { useResource } from '../../lib/resource.ts'
 import { service } from '../../lib/service.ts'
 import { may } from '../../lib/session-state.ts'
@@ -18,7 +19,7 @@ import { CreateDialog } from './create-dialog.tsx'
 const LIMIT = 25
 
 const COLUMNS: Column<AgentSummary>[] = [
-  { title: 'Agent', sort: 'name', cell: ({ name }) => <a href={href(`/agents/${name}`)}>{name}</a> },
+  { title: 'Agent', sort: 'name', cell: ({ name }) => <a href={href(agentPath(name))}>{name}</a> },
   { title: 'Status', sort: 'status', cell: ({ status }) => <Status value={status} /> },
   {
     title: 'Created',
@@ -39,7 +40,7 @@ export function AgentsPage() {
   const agents = useResource(`agents ${JSON.stringify(query)}`, (signal) => service.agents.list(query, { signal }), {
     everyMs: 10_000,
   })
-  const create = may('write') && (
+  const create = may('createAgent') && (
     <Button look="main" icon="plus" onClick={() => setCreating(true)}>
       New agent
     </Button>

@@ -1,5 +1,6 @@
 import { useState } from 'preact/hooks'
 import { go } from '../../lib/location.ts'
+import { agentPath } from '../../lib/paths.ts'
 import { useAction } from '../../lib/resource.ts'
 import { service } from '../../lib/service.ts'
 import { toast } from '../../lib/toasts.ts'
@@ -16,7 +17,7 @@ export function CreateDialog({ onClose }: { onClose(): void }) {
   const action = useAction(async () => {
     const agent = await service.agents.create({ ...template?.definition, name: name.trim(), model })
     toast(`${agent.name} answers now`)
-    go(`/agents/${agent.name}`)
+    go(agentPath(agent.name))
   })
   return (
     <Dialog title="New agent" onClose={onClose}>

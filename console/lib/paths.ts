@@ -1,0 +1,7 @@
+export function agentPath(agent: string, tab = ''): string {
+  return `/agents/${encodeURIComponent(agent)}${tab && `/${tab}`}`
+}
+
+export function requestPath(request_id: string): string {
+  return `/activity/${encodeURIComponent(request_id)}`
+}

@@ -1,0 +1,56 @@
+import type { ComponentChildren } from 'preact'
+import type { Agent } from '../../../sdk/client.ts'
+import { href } from '../../lib/base.ts'
+import { asLeft } from '../../lib/location.ts'
+import { agentPath } from '../../lib/paths.ts'
+import { type Resource, useResource } from '../../lib/resource.ts'
+import { service } from '../../lib/service.ts'
+import { may } from '../../lib/session-state.ts'
+import type { ApiRequest } from '../../ui/api-call.tsx'
+import { Failure } from '../../ui/failure.tsx'
+import { Page } from '../../ui/page.tsx'
+import { Status } from '../../ui/status.tsx'
+import { TABS } from './tabs.ts'
+
+type Props = {
+  /** The name or the id, as the address has it. */
+  name: string
+  /** The tab's id in `tabs.ts`. */
+  tab: string
+  actions?: ComponentChildren
+  api?: ApiRequest
+  children(agent: Agent, resource: Resource<Agent>): ComponentChildren
+}
+
+/** What the tabs of an agent have in common: its name and state, and the way to the other tabs. */
+export function AgentFrame({ name, tab, actions, api, children }: Props) {
+  const agent = useResource(`agent ${name}`, (signal) => service.agents.get(name, { signal }))
+  const label = TABS.find(({ id }) => id === tab)?.label ?? ''
+  return (
+    <Page
+      title={agent.data?.name ?? name}
+      windowTitle={`${label} · ${agent.data?.name ?? name}`}
+      crumbs={[{ label: 'Agents', to: '/' }]}
+      about={
+        agent.data && (
+          <>
+            <Status value={agent.data.status} />
+            <code class="soft">{agent.data.model}</code>
+          </>
+        )
+      }
+      actions={actions}
+      {...(api && { api })}
+    >
+      <nav class="tabs" aria-label="Agent">
+        {TABS.filter(({ needs }) => may(needs)).map(({ id, label: text }) => (
+          <a key={id} href={href(asLeft(agentPath(name, id)))} aria-current={id === tab ? 'page' : undefined}>
+            {text}
+          </a>
+        ))}
+      </nav>
+      <Failure error={agent.error} retry={agent.reload} />
+      {agent.data && children(agent.data, agent)}
+    </Page>
+  )
+}

@@ -1,0 +1,139 @@
+import { type Signal, signal } from '@preact/signals'
+import { type Invocation, type InvocationEvent, type InvocationResult, MoorageError } from '../../../sdk/client.ts'
+import { service } from '../../lib/service.ts'
+
+type ToolCall = { id: string; name: string; arguments: unknown; result?: string; error?: string }
+
+/** One message and what came of it, while it comes and afterwards. */
+export type Exchange = {
+  key: string
+  message: string
+  response: string
+  isRunning: boolean
+  request_id?: string
+  tools: ToolCall[]
+  error?: MoorageError
+  /** Known once the run has ended. */
+  run?: Invocation
+}
+
+export type Conversation = {
+  agent: string
+  session: string
+  exchanges: Signal<Exchange[]>
+  /** Why the earlier exchanges could not be loaded. */
+  error: Signal<MoorageError | undefined>
+}
+
+const SHOWN = 100
+
+/**
+ * Conversations of this window. They outlive the page, so that an answer goes on arriving while the reader looks at
+ * another one.
+ */
+const known = new Map<string, Conversation>()
+
+/** The conversation of a session: what the service has of it, and what still comes. */
+export function openConversation(agent: string, session: string, { isNew = false } = {}): Conversation {
+  const key = `${agent} ${session}`
+  const found = known.get(key)
+  if (found) return found
+  const conversation = { agent, session, exchanges: signal<Exchange[]>([]), error: signal(undefined) }
+  known.set(key, conversation)
+  if (!isNew) void loadEarlier(conversation)
+  return conversation
+}
+
+export async function loadEarlier(conversation: Conversation): Promise<void> {
+  const { agent, session, exchanges, error } = conversation
+  error.value = undefined
+  try {
+    const query = { session_id: session, sort: '-created_at' as const, limit: SHOWN }
+    const { data } = await service.invocations.list(agent, query)
+    const earlier = data.toReversed().map(exchangeOf)
+    exchanges.value = [...earlier, ...exchanges.value]
+    for (const { key, request_id, isRunning } of earlier) {
+      if (isRunning && request_id) void receive(conversation, key, service.invocations.follow(agent, request_id))
+    }
+  } catch (caught) {
+    error.value = caught as MoorageError
+  }
+}
+
+function exchangeOf(run: Invocation): Exchange {
+  const isRunning = ['queued', 'running', 'waiting'].includes(run.status)
+  const { request_id, message, response, error } = run
+  return {
+    key: request_id,
+    message,
+    response: isRunning ? '' : (response ?? ''),
+    isRunning,
+    request_id,
+    tools: [],
+    ...(!isRunning && { run }),
+    ...(error && { error: new MoorageError(error.code, error.message, { request_id }) }),
+  }
+}
+
+/** Sends a message and shows the answer as it comes. */
+export function say(
+  conversation: Conversation,
+  message: string,
+  { user, environment }: { user?: string | undefined; environment?: string | undefined },
+): void {
+  const { agent, session, exchanges } = conversation
+  const key = `${Date.now()} ${exchanges.value.length}`
+  exchanges.value = [...exchanges.value, { key, message, response: '', isRunning: true, tools: [] }]
+  const context = { session_id: session, ...(user && { user_id: user }) }
+  void receive(
+    conversation,
+    key,
+    service.agents.stream(agent, { message, context, ...(environment && { environment }) }),
+  )
+}
+
+/** The run ends as cancelled; what it has said so far stays. */
+export async function stop({ agent }: Conversation, { request_id }: Exchange): Promise<void> {
+  if (request_id) await service.invocations.cancel(agent, request_id)
+}
+
+type Events = AsyncIterable<InvocationEvent<InvocationResult>>
+
+async function receive(conversation: Conversation, key: string, events: Events): Promise<void> {
+  const change = (how: (before: Exchange) => Partial<Exchange>) => {
+    conversation.exchanges.value = conversation.exchanges.value.map((exchange) =>
+      exchange.key === key ? { ...exchange, ...how(exchange) } : exchange,
+    )
+  }
+  let request_id: string | undefined
+  try {
+    for await (const event of events) {
+      if (event.type === 'start') request_id = event.request_id
+      change((before) => heard(before, event))
+    }
+  } catch (caught) {
+    const error = caught as MoorageError
+    request_id ??= conversation.exchanges.value.find((exchange) => exchange.key === key)?.request_id
+    change(() => ({ error, isRunning: false }))
+  }
+  // The receipt has the steps. What was said is shown without it if it cannot be read.
+  const run = request_id && (await service.invocations.get(conversation.agent, request_id).catch(() => undefined))
+  change(() => ({ isRunning: false, ...(run && { run }) }))
+}
+
+function heard({ response, tools }: Exchange, event: InvocationEvent<InvocationResult>): Partial<Exchange> {
+  switch (event.type) {
+    case 'start':
+      return { request_id: event.request_id }
+    case 'restart':
+      return { response: '', tools: [] }
+    case 'delta':
+      return { response: response + event.text }
+    case 'tool_call':
+      return { tools: [...tools, event] }
+    case 'tool_result':
+      return { tools: tools.map((tool) => (tool.id === event.id ? { ...tool, ...event } : tool)) }
+    case 'done':
+      return { response: event.data.response }
+  }
+}

@@ -1,0 +1,58 @@
+import { useState } from 'preact/hooks'
+import type { Invoke } from '../../../sdk/client.ts'
+import { href } from '../../lib/base.ts'
+import { countText, durationText } from '../../lib/format.ts'
+import { requestPath } from '../../lib/paths.ts'
+import { Id, Snippet } from '../../ui/copy.tsx'
+import { Segments } from '../../ui/field.tsx'
+import { Steps } from '../../ui/steps.tsx'
+import type { Exchange } from './conversation.ts'
+import { asCode } from './use-it.ts'
+
+const LANGUAGES = [
+  { value: 'curl', label: 'curl' },
+  { value: 'ts', label: 'TypeScript' },
+  { value: 'python', label: 'Python' },
+]
+
+/** Beside the conversation: what the run did, and the same call from elsewhere. */
+export function Inspector({ agent, exchange, body }: { agent: string; exchange: Exchange | undefined; body: Invoke }) {
+  const [language, setLanguage] = useState('curl')
+  const run = exchange?.run
+  return (
+    <aside class="inspector" aria-label="About this answer">
+      {exchange?.request_id && (
+        <section>
+          <h2>Run</h2>
+          <Id id={exchange.request_id} />
+          {run ? (
+            <>
+              <dl class="pairs">
+                <dt>Served by</dt>
+                <dd>
+                  {run.environment} · {run.version ?? 'working copy'}
+                </dd>
+                <dt>Took</dt>
+                <dd>{durationText(run.duration_ms)}</dd>
+                <dt>Tokens</dt>
+                <dd>
+                  {countText(run.usage.input_tokens)} in, {countText(run.usage.output_tokens)} out
+                </dd>
+              </dl>
+              <h3>Steps</h3>
+              <Steps run={run} />
+              <a href={href(requestPath(run.request_id))}>Everything about this request</a>
+            </>
+          ) : (
+            <p class="soft">Its steps are here when it has ended.</p>
+          )}
+        </section>
+      )}
+      <section>
+        <h2>Use it</h2>
+        <Segments label="Language" value={language} choices={LANGUAGES} onChange={setLanguage} />
+        <Snippet label="call" text={asCode(language, agent, body)} />
+      </section>
+    </aside>
+  )
+}

@@ -1,0 +1,136 @@
+import { useState } from 'preact/hooks'
+import type { Agent } from '../../../sdk/client.ts'
+import { param, setParams } from '../../lib/location.ts'
+import { useResource } from '../../lib/resource.ts'
+import { service } from '../../lib/service.ts'
+import { may } from '../../lib/session-state.ts'
+import type { Params } from '../../routes.ts'
+import { Button } from '../../ui/button.tsx'
+import { Field, Select } from '../../ui/field.tsx'
+import { AgentFrame } from '../agent/agent-frame.tsx'
+import { Chat } from './chat.tsx'
+import { Composer } from './composer.tsx'
+import { type Conversation, type Exchange, openConversation, say } from './conversation.ts'
+import { Inspector } from './inspector.tsx'
+import { choicesOf } from './serving-choices.ts'
+
+export function PlaygroundPage({ params: { agent = '' } }: { params: Params }) {
+  return (
+    <AgentFrame name={agent} tab="">
+      {(loaded) => <Playground agent={loaded} />}
+    </AgentFrame>
+  )
+}
+
+/** The session is in the URL: a reload finds the conversation again, and what is still being said. */
+function Playground({ agent: { name } }: { agent: Agent }) {
+  const session = param('session')
+  const user = param('user')
+  const environment = param('environment') ?? 'production'
+  const beside = param('beside')
+  const [text, setText] = useState('')
+  const [selected, setSelected] = useState<string | undefined>(undefined)
+  const active = useResource(`serving ${name}`, (signal) =>
+    service.deployments.list(name, { status: 'active', limit: 100, sort: 'environment' }, { signal }),
+  )
+  const choices = choicesOf(active.data?.data ?? [])
+  const columns = session
+    ? [environment, ...(beside ? [beside] : [])].map((where, i) => ({
+        where,
+        conversation: openConversation(name, i === 0 ? session : `${session}-beside`),
+      }))
+    : []
+  const exchanges = columns[0]?.conversation.exchanges.value ?? []
+  const shown = exchanges.find(({ key }) => key === selected) ?? exchanges.at(-1)
+
+  const send = (message: string, in_session = session ?? newSession()) => {
+    const isNew = in_session !== session
+    if (isNew) setParams({ session: in_session })
+    const to = (where: string, suffix = '') =>
+      say(openConversation(name, in_session + suffix, { isNew }), message, { user, environment: where })
+    to(environment)
+    if (beside) to(beside, '-beside')
+    setSelected(undefined)
+    setText('')
+  }
+  const startOver = (message = '') => {
+    setParams({ session: undefined }, { push: true })
+    setText(message)
+  }
+  const mayInvoke = may('invokeAgent')
+  const chat = (conversation: Conversation) => (
+    <Chat
+      conversation={conversation}
+      selected={beside ? undefined : shown?.key}
+      onSelect={({ key }: Exchange) => setSelected(key)}
+      {...(mayInvoke && { onAgain: (message) => send(message), onEdit: startOver })}
+    />
+  )
+  const body = {
+    message: text || shown?.message || 'Hello!',
+    context: { ...(user && { user_id: user }), session_id: session ?? 'my-session' },
+    ...(environment !== 'production' && { environment }),
+  }
+  return (
+    <div class={beside ? 'playground compared' : 'playground'}>
+      <section class="talk" aria-label="Playground">
+        <div class="filters">
+          <Select
+            label="Served by"
+            value={environment}
+            choices={choices}
+            onChange={(value) => setParams({ environment: value === 'production' ? undefined : value })}
+            isBare
+          />
+          <Select
+            label="Beside it"
+            value={beside ?? ''}
+            choices={[{ value: '', label: 'compare with …' }, ...choices]}
+            onChange={(value) => setParams({ beside: value })}
+            isBare
+          />
+          <Field
+            label="User"
+            value={user ?? ''}
+            placeholder="user id"
+            onInput={(value) => setParams({ user: value })}
+            isBare
+          />
+          <Field
+            label="Session"
+            value={session ?? ''}
+            placeholder="new session"
+            onInput={(value) => setParams({ session: value })}
+            isBare
+            isMono
+          />
+          <Button icon="plus" onClick={() => startOver()} disabled={!session}>
+            New session
+          </Button>
+        </div>
+        <div class="columns">
+          {columns.length === 0 && (
+            <div class="chat first">
+              <p>
+                Say something to {name}. The session and what is said in it stay: reload the page, or share its address.
+              </p>
+            </div>
+          )}
+          {columns.map(({ where, conversation }) => (
+            <div key={where + conversation.session} class="column">
+              {beside && <h2>{choices.find(({ value }) => value === where)?.label ?? where}</h2>}
+              {chat(conversation)}
+            </div>
+          ))}
+        </div>
+        {mayInvoke && <Composer agent={name} text={text} onText={setText} onSend={() => send(text.trim())} />}
+      </section>
+      {!beside && <Inspector agent={name} exchange={shown} body={body} />}
+    </div>
+  )
+}
+
+function newSession(): string {
+  const random = crypto.getRandomValues(new Uint8Array(6))
+  return `play-${Array.from(random, (byte) => byte.toString(36).padStart(2, '0')).join('')}`
+}

@@ -1,0 +1,21 @@
+import type { Invoke } from '../../../sdk/client.ts'
+import { BASE } from '../../lib/base.ts'
+import { asCurl, asTypeScript, literal } from '../../ui/api-call.tsx'
+
+/** The same call from elsewhere. */
+export function asCode(language: string, agent: string, body: Invoke): string {
+  const request = { operation: 'invokeAgent' as const, method: 'agents.invoke', params: { agent_id: agent }, body }
+  if (language === 'curl') return asCurl(request)
+  return language === 'ts' ? asTypeScript(request) : asPython(agent, body)
+}
+
+function asPython(agent: string, body: Invoke): string {
+  return `import os, requests
+
+reply = requests.post(
+    ${literal(`${BASE.href}v1/agents/${encodeURIComponent(agent)}/invoke`)},
+    headers={'Authorization': 'Bearer ' + os.environ['MOORAGE_API_KEY']},
+    json=${JSON.stringify(body, null, 4).replaceAll('\n', '\n    ')},
+)
+print(reply.json()['data']['response'])`
+}
