@@ -12,12 +12,24 @@ type Route = { path: string; load(): Promise<PageComponent> }
 const ROUTES: Route[] = [
   { path: '/', load: async () => (await import('./pages/agents/agents-page.tsx')).AgentsPage },
   { path: '/agents/:agent', load: async () => (await import('./pages/playground/playground-page.tsx')).PlaygroundPage },
+  { path: '/webhooks', load: async () => (await import('./pages/webhooks/webhooks-page.tsx')).WebhooksPage },
+  { path: '/webhooks/:webhook', load: async () => (await import('./pages/webhooks/webhook-page.tsx')).WebhookPage },
+  {
+    path: '/webhooks/:webhook/:delivery',
+    load: async () => (await import('./pages/webhooks/delivery-page.tsx')).DeliveryPage,
+  },
+  { path: '/keys', load: async () => (await import('./pages/keys/keys-page.tsx')).KeysPage },
+  { path: '/keys/:key', load: async () => (await import('./pages/keys/key-page.tsx')).KeyPage },
 ]
 
 type Entry = { label: string; icon: IconName; to: string; needs: OperationId }
 
 /** The sidebar. An entry whose operation the key may not call is not shown. */
-export const ENTRIES: Entry[] = [{ label: 'Agents', icon: 'agents', to: '/', needs: 'listAgents' }]
+export const ENTRIES: Entry[] = [
+  { label: 'Agents', icon: 'agents', to: '/', needs: 'listAgents' },
+  { label: 'Webhooks', icon: 'webhooks', to: '/webhooks', needs: 'listWebhooks' },
+  { label: 'Keys', icon: 'keys', to: '/keys', needs: 'listKeys' },
+]
 
 export type Match = { route: Route; params: Params }
 

@@ -16,6 +16,7 @@ const LOOKS: Record<string, string> = {
   expired: 'warn',
   warn: 'warn',
   failed: 'bad',
+  failing: 'bad',
   error: 'bad',
   revoked: 'bad',
   denied: 'bad',

@@ -1,0 +1,88 @@
+import { useState } from 'preact/hooks'
+import type { Key, KeyWithSecret } from '../../../sdk/client.ts'
+import { useAction } from '../../lib/resource.ts'
+import { service } from '../../lib/service.ts'
+import { Button } from '../../ui/button.tsx'
+import { Checks } from '../../ui/checks.tsx'
+import { Dialog, DialogActions } from '../../ui/dialog.tsx'
+import { Failure, reasonOf } from '../../ui/failure.tsx'
+import { Field } from '../../ui/field.tsx'
+
+type Permission = Key['permissions'][number]
+
+const PERMISSIONS: { value: Permission; about: string }[] = [
+  { value: 'invoke', about: 'send messages to agents' },
+  { value: 'read', about: 'see agents, invocations, logs, memory' },
+  { value: 'write', about: 'create and change agents, deploy; includes invoke' },
+  { value: 'delete', about: 'delete agents and clear memory' },
+  { value: 'manage', about: 'keys, audit log, the service itself' },
+]
+
+type Props = { onClose(): void; onCreated(key: KeyWithSecret): void }
+
+export function CreateKeyDialog({ onClose, onCreated }: Props) {
+  const [name, setName] = useState('')
+  const [permissions, setPermissions] = useState<Permission[]>(['invoke'])
+  const [agent, setAgent] = useState('')
+  const [expires, setExpires] = useState('')
+  const action = useAction(async () => {
+    onCreated(
+      await service.keys.create({
+        name: name.trim(),
+        permissions,
+        agent_id: agent.trim() || null,
+        expires_at: expires ? new Date(expires).toISOString() : null,
+      }),
+    )
+  })
+  return (
+    <Dialog title="New key" onClose={onClose}>
+      <form
+        onSubmit={(event) => {
+          event.preventDefault()
+          void action.run()
+        }}
+      >
+        <Field
+          label="Name"
+          value={name}
+          onInput={setName}
+          placeholder="website backend"
+          hint="Who or what uses it. The audit log shows it."
+          error={reasonOf(action.error, 'name')}
+          isRequired
+          hasFocus
+        />
+        <Checks
+          legend="It may"
+          choices={PERMISSIONS}
+          chosen={permissions}
+          onChange={setPermissions}
+          error={reasonOf(action.error, 'permissions')}
+        />
+        <Field
+          label="Agent"
+          value={agent}
+          onInput={setAgent}
+          hint="The name or id of the only agent it may see. Without one, it sees every agent."
+          error={reasonOf(action.error, 'agent_id')}
+        />
+        <Field
+          label="Expires"
+          type="datetime-local"
+          value={expires}
+          onInput={setExpires}
+          hint="Without a time, it holds until it is revoked."
+          error={reasonOf(action.error, 'expires_at')}
+        />
+        <Failure error={action.error} />
+        <DialogActions>
+          <Button onClick={onClose}>Cancel</Button>
+          <Button look="main" type="submit" isBusy={action.isBusy} disabled={permissions.length === 0}>
+            Create key
+          </Button>
+        </DialogActions>
+      </form>
+    </Dialog>
+  )
+}

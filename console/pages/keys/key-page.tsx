@@ -1,0 +1,126 @@
+import { useState } from 'preact/hooks'
+import type { Key, KeyWithSecret } from '../../../sdk/client.ts'
+import { href } from '../../lib/base.ts'
+import { useResource } from '../../lib/resource.ts'
+import { service } from '../../lib/service.ts'
+import { may, session } from '../../lib/session-state.ts'
+import { toast } from '../../lib/toasts.ts'
+import type { Params } from '../../routes.ts'
+import { Button } from '../../ui/button.tsx'
+import { Confirm } from '../../ui/confirm.tsx'
+import { Id } from '../../ui/copy.tsx'
+import { Facts } from '../../ui/facts.tsx'
+import { Failure } from '../../ui/failure.tsx'
+import { Page } from '../../ui/page.tsx'
+import { SecretOnce } from '../../ui/secret-once.tsx'
+import { Status } from '../../ui/status.tsx'
+import { Ago } from '../../ui/time.tsx'
+import { SecondFactor } from './second-factor.tsx'
+
+/** How long the old secret works after a rotation. */
+const GRACE_SECONDS = 3_600
+
+export function KeyPage({ params: { key: id = '' } }: { params: Params }) {
+  const [asking, setAsking] = useState<'rotate' | 'revoke'>()
+  const [rotated, setRotated] = useState<KeyWithSecret>()
+  const key = useResource(`key ${id}`, (signal) => service.keys.get(id, { signal }))
+  const found = key.data
+  const isOwn = session.value?.key.id === id
+  const close = () => setAsking(undefined)
+  return (
+    <Page
+      title={found?.name ?? 'Key'}
+      crumbs={[{ label: 'Keys', to: '/keys' }]}
+      about={found && <Status value={found.status} />}
+      api={{ operation: 'getKey', method: 'keys.get', params: { key_id: id } }}
+      actions={
+        found?.status === 'active' && (
+          <>
+            {may('rotateKey') && (
+              <Button icon="retry" onClick={() => setAsking('rotate')}>
+                Rotate
+              </Button>
+            )}
+            {may('revokeKey') && (
+              <Button look="danger" onClick={() => setAsking('revoke')}>
+                Revoke
+              </Button>
+            )}
+          </>
+        )
+      }
+    >
+      <Failure error={key.error} retry={key.reload} />
+      {found && <KeyFacts of={found} />}
+      {found?.status === 'active' && may('getFactor') && <SecondFactor key_id={id} />}
+      {asking === 'rotate' && (
+        <Confirm
+          title="Rotate the key"
+          action="Rotate key"
+          onClose={close}
+          work={async () => setRotated(await service.keys.rotate(id, { grace_period_seconds: GRACE_SECONDS }))}
+        >
+          <p>The key gets a new secret. The old one works for another hour, so its users can change over.</p>
+          {isOwn && <p>You are signed in with this key: you will have to sign in again.</p>}
+        </Confirm>
+      )}
+      {asking === 'revoke' && found && (
+        <Confirm
+          title="Revoke the key"
+          action="Revoke key"
+          isDanger
+          onClose={close}
+          work={async () => {
+            await service.keys.revoke(id)
+            toast(`${found.name} opens nothing any more`)
+            key.reload()
+          }}
+        >
+          <p>
+            From now on <b>{found.name}</b> is refused everywhere, and its sessions in the console end. This cannot be
+            undone.
+          </p>
+          {isOwn && <p>You are signed in with this key.</p>}
+        </Confirm>
+      )}
+      {rotated && (
+        <SecretOnce
+          title={`The new secret of ${rotated.name}`}
+          secret={rotated.secret}
+          variable="MOORAGE_API_KEY"
+          onDone={() => {
+            setRotated(undefined)
+            key.reload()
+          }}
+        />
+      )}
+    </Page>
+  )
+}
+
+function KeyFacts({ of: key }: { of: Key }) {
+  const { agent_id, permissions, role, tier, hint, created_at, created_by } = key
+  return (
+    <Facts
+      of={{
+        May: permissions.join(', '),
+        Role: role ?? undefined,
+        Agent: agent_id ? <a href={href(`/agents/${agent_id}`)}>{agent_id}</a> : 'every agent',
+        Tier: tier,
+        Secret: <code>{hint}</code>,
+        'Last used': <Ago time={key.last_used_at} />,
+        Expires: <Ago time={key.expires_at} />,
+        'Old secret works until': key.previous_secret_expires_at ? (
+          <Ago time={key.previous_secret_expires_at} />
+        ) : undefined,
+        Revoked: key.revoked_at ? <Ago time={key.revoked_at} /> : undefined,
+        Created: (
+          <>
+            <Ago time={created_at} /> <span class="soft">by {created_by}</span>
+          </>
+        ),
+        Id: <Id id={key.id} />,
+      }}
+    />
+  )
+}

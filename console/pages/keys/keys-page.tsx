@@ -1,0 +1,95 @@
+import { useState } from 'preact/hooks'
+import type { Key, KeyWithSecret } from '../../../sdk/client.ts'
+import { href } from '../../lib/base.ts'
+import { go, param } from '../../lib/location.ts'
+import { useResource } from '../../lib/resource.ts'
+import { service } from '../../lib/service.ts'
+import { may, session } from '../../lib/session-state.ts'
+import { Button } from '../../ui/button.tsx'
+import { Empty } from '../../ui/empty.tsx'
+import { Failure } from '../../ui/failure.tsx'
+import { ChoiceFilter } from '../../ui/filter.tsx'
+import { Page } from '../../ui/page.tsx'
+import { SecretOnce } from '../../ui/secret-once.tsx'
+import { Status } from '../../ui/status.tsx'
+import { type Column, Pager, Table } from '../../ui/table.tsx'
+import { Ago } from '../../ui/time.tsx'
+import { CreateKeyDialog } from './create-key-dialog.tsx'
+
+const LIMIT = 25
+
+const COLUMNS: Column<Key>[] = [
+  {
+    title: 'Key',
+    sort: 'name',
+    cell: ({ id, name }) => (
+      <>
+        <a href={href(`/keys/${id}`)}>{name}</a>
+        {id === session.value?.key.id && <span class="soft"> you</span>}
+      </>
+    ),
+  },
+  { title: 'Status', cell: ({ status }) => <Status value={status} /> },
+  { title: 'May', isExtra: true, cell: ({ permissions }) => permissions.join(', ') },
+  { title: 'Agent', isExtra: true, cell: ({ agent_id }) => agent_id ?? 'every agent' },
+  { title: 'Hint', isExtra: true, cell: ({ hint }) => <code class="soft">{hint}</code> },
+  {
+    title: 'Last used',
+    sort: 'last_used_at',
+    isNumber: true,
+    cell: ({ last_used_at }) => <Ago time={last_used_at} />,
+  },
+]
+
+export function KeysPage() {
+  const [isCreating, setCreating] = useState(false)
+  const [created, setCreated] = useState<KeyWithSecret>()
+  const query = {
+    limit: LIMIT,
+    offset: Number(param('offset') ?? 0),
+    sort: (param('sort') ?? '-created_at') as '-created_at',
+    status: param('status') as Key['status'] | undefined,
+  }
+  const keys = useResource(`keys ${JSON.stringify(query)}`, (signal) => service.keys.list(query, { signal }), {
+    everyMs: 15_000,
+  })
+  const create = may('createKey') && (
+    <Button look="main" icon="plus" onClick={() => setCreating(true)}>
+      New key
+    </Button>
+  )
+  return (
+    <Page title="Keys" actions={create} api={{ operation: 'listKeys', method: 'keys.list', query }}>
+      <div class="filters">
+        <ChoiceFilter name="status" label="Status" all="Every status" choices={['active', 'expired', 'revoked']} />
+      </div>
+      <Failure error={keys.error} retry={keys.reload} />
+      <Table
+        label="Keys"
+        columns={COLUMNS}
+        rows={keys.data?.data}
+        keyOf={({ id }) => id}
+        defaultSort="-created_at"
+        empty={<Empty title="No key fits these filters" />}
+      />
+      <Pager pagination={keys.data?.pagination} />
+      {isCreating && (
+        <CreateKeyDialog
+          onClose={() => setCreating(false)}
+          onCreated={(key) => {
+            setCreating(false)
+            setCreated(key)
+          }}
+        />
+      )}
+      {created && (
+        <SecretOnce
+          title={`The secret of ${created.name}`}
+          secret={created.secret}
+          variable="MOORAGE_API_KEY"
+          onDone={() => go(`/keys/${created.id}`)}
+        />
+      )}
+    </Page>
+  )
+}

@@ -1,0 +1,128 @@
+import { useState } from 'preact/hooks'
+import type { KeyFactor, NewKeyFactor } from '../../../sdk/client.ts'
+import { useAction, useResource } from '../../lib/resource.ts'
+import { service } from '../../lib/service.ts'
+import { may } from '../../lib/session-state.ts'
+import { toast } from '../../lib/toasts.ts'
+import { Button } from '../../ui/button.tsx'
+import { Confirm } from '../../ui/confirm.tsx'
+import { Snippet } from '../../ui/copy.tsx'
+import { Dialog, DialogActions } from '../../ui/dialog.tsx'
+import { Failure, reasonOf } from '../../ui/failure.tsx'
+import { Field } from '../../ui/field.tsx'
+import { Status } from '../../ui/status.tsx'
+import { Ago } from '../../ui/time.tsx'
+import { QrCode } from './qr-code.tsx'
+
+/** Whether the key needs a one-time code, and the way to give it one. */
+export function SecondFactor({ key_id }: { key_id: string }) {
+  const [enrolled, setEnrolled] = useState<NewKeyFactor>()
+  const [isRemoving, setRemoving] = useState(false)
+  const factor = useResource(`factor ${key_id}`, (signal) => service.mfa.get(key_id, { signal }))
+  const enrol = useAction(async () => setEnrolled(await service.mfa.enrol(key_id)))
+  const found = factor.data
+  return (
+    <section aria-label="Second factor">
+      <div class="section-head">
+        <h2>Second factor</h2>
+        {found && <FactorState factor={found} />}
+        {found && found.status !== 'active' && may('enrolFactor') && (
+          <Button isBusy={enrol.isBusy} onClick={() => void enrol.run()}>
+            Set up
+          </Button>
+        )}
+        {found && found.status !== 'none' && may('removeFactor') && (
+          <Button look="danger" onClick={() => setRemoving(true)}>
+            Remove
+          </Button>
+        )}
+      </div>
+      <p class="hint">
+        A code from an app on a phone, asked for where the security rules of the service or an agent want one.
+      </p>
+      <Failure error={factor.error ?? enrol.error} retry={factor.reload} />
+      {enrolled && (
+        <EnrolDialog
+          enrolled={enrolled}
+          onClose={() => {
+            setEnrolled(undefined)
+            factor.reload()
+          }}
+        />
+      )}
+      {isRemoving && (
+        <Confirm
+          title="Remove the second factor"
+          action="Remove factor"
+          isDanger
+          onClose={() => setRemoving(false)}
+          work={async () => {
+            await service.mfa.remove(key_id)
+            toast('The second factor is removed')
+            factor.reload()
+          }}
+        >
+          <p>The key gives no codes any more. What asks for a code refuses the key until it has a factor again.</p>
+        </Confirm>
+      )}
+    </section>
+  )
+}
+
+function FactorState({ factor: { status, locked_until, created_at } }: { factor: KeyFactor }) {
+  return (
+    <>
+      <Status value={status} />
+      {created_at && (
+        <span class="soft">
+          since <Ago time={created_at} />
+        </span>
+      )}
+      {locked_until && (
+        <span class="wrong">
+          too many wrong codes: locked until <Ago time={locked_until} />
+        </span>
+      )}
+    </>
+  )
+}
+
+function EnrolDialog({ enrolled, onClose }: { enrolled: NewKeyFactor; onClose(): void }) {
+  const [code, setCode] = useState('')
+  const confirm = useAction(async () => {
+    await service.mfa.confirm(enrolled.key_id, code.replaceAll(' ', ''))
+    toast('The second factor works')
+    onClose()
+  })
+  return (
+    <Dialog title="Set up the second factor" onClose={onClose} isGuarded>
+      <form
+        onSubmit={(event) => {
+          event.preventDefault()
+          void confirm.run()
+        }}
+      >
+        <p>Scan this with an authenticator app, or type the secret into it. It is shown only now.</p>
+        <QrCode text={enrolled.uri} label="QR code for the authenticator app" />
+        <Snippet label="secret" text={enrolled.secret} />
+        <Field
+          label="The code that the app shows"
+          value={code}
+          onInput={setCode}
+          inputMode="numeric"
+          autoComplete="one-time-code"
+          error={reasonOf(confirm.error, 'code')}
+          isRequired
+          isMono
+        />
+        <Failure error={confirm.error} />
+        <DialogActions>
+          <Button onClick={onClose}>Cancel</Button>
+          <Button look="main" type="submit" isBusy={confirm.isBusy}>
+            Confirm
+          </Button>
+        </DialogActions>
+      </form>
+    </Dialog>
+  )
+}

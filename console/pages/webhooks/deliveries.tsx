@@ -1,0 +1,88 @@
+import type { Delivery } from '../../../sdk/client.ts'
+import { href } from '../../lib/base.ts'
+import { param } from '../../lib/location.ts'
+import { useAction, useResource } from '../../lib/resource.ts'
+import { service } from '../../lib/service.ts'
+import { may } from '../../lib/session-state.ts'
+import { toast } from '../../lib/toasts.ts'
+import { Button } from '../../ui/button.tsx'
+import { Empty } from '../../ui/empty.tsx'
+import { Failure } from '../../ui/failure.tsx'
+import { ChoiceFilter } from '../../ui/filter.tsx'
+import { Status } from '../../ui/status.tsx'
+import { type Column, Pager, Table } from '../../ui/table.tsx'
+import { Ago } from '../../ui/time.tsx'
+import { EVENT_TYPES } from './event-types.ts'
+
+const LIMIT = 25
+
+const COLUMNS: Column<Delivery>[] = [
+  { title: 'Event', cell: ({ id, webhook_id, event }) => <a href={href(`/webhooks/${webhook_id}/${id}`)}>{event}</a> },
+  { title: 'Status', cell: ({ status }) => <Status value={status} /> },
+  { title: 'Answer', cell: ({ attempts }) => answerOf(attempts.at(-1)) },
+  { title: 'Attempts', isNumber: true, isExtra: true, cell: ({ attempt_count }) => attempt_count },
+  {
+    title: 'Next try',
+    isNumber: true,
+    isExtra: true,
+    cell: ({ next_attempt_at }) => (next_attempt_at ? <Ago time={next_attempt_at} /> : '–'),
+  },
+  { title: 'Happened', sort: 'created_at', isNumber: true, cell: ({ created_at }) => <Ago time={created_at} /> },
+]
+
+export function answerOf(attempt: Delivery['attempts'][number] | undefined): string {
+  if (!attempt) return '–'
+  return attempt.response_status === null
+    ? (attempt.error ?? '–').replaceAll('_', ' ')
+    : String(attempt.response_status)
+}
+
+/** What was sent, or will be. Failed ones can all be sent again, a page at a time. */
+export function Deliveries({ webhook_id }: { webhook_id: string }) {
+  const query = {
+    limit: LIMIT,
+    offset: Number(param('offset') ?? 0),
+    sort: (param('sort') ?? '-created_at') as '-created_at',
+    status: param('status') as Delivery['status'] | undefined,
+    event: param('event') as Delivery['event'] | undefined,
+  }
+  const deliveries = useResource(
+    `deliveries ${webhook_id} ${JSON.stringify(query)}`,
+    (signal) => service.webhooks.deliveries(webhook_id, query, { signal }),
+    { everyMs: 5_000 },
+  )
+  const failed = deliveries.data?.data.filter(({ status }) => status === 'failed') ?? []
+  const recover = useAction(async () => {
+    for (const { id } of failed) await service.webhooks.redeliver(webhook_id, id)
+    toast(failed.length === 1 ? 'It is sent again' : `${failed.length} deliveries are sent again`)
+    deliveries.reload()
+  })
+  return (
+    <section aria-label="Deliveries">
+      <div class="section-head">
+        <h2>Deliveries</h2>
+        <ChoiceFilter name="status" label="Status" all="Every status" choices={['pending', 'delivered', 'failed']} />
+        <ChoiceFilter name="event" label="Event" all="Every event" choices={EVENT_TYPES.map(({ value }) => value)} />
+        {may('redeliver') && failed.length > 0 && (
+          <Button icon="retry" isBusy={recover.isBusy} onClick={() => void recover.run()}>
+            Send the {failed.length} failed here again
+          </Button>
+        )}
+      </div>
+      <Failure error={deliveries.error ?? recover.error} retry={deliveries.reload} />
+      <Table
+        label="Deliveries"
+        columns={COLUMNS}
+        rows={deliveries.data?.data}
+        keyOf={({ id }) => id}
+        defaultSort="-created_at"
+        empty={
+          <Empty title="Nothing was sent yet">
+            <p>The next event that this webhook wants appears here. A test event is sent at once and not kept.</p>
+          </Empty>
+        }
+      />
+      <Pager pagination={deliveries.data?.pagination} />
+    </section>
+  )
+}

@@ -1,0 +1,39 @@
+import { useState } from 'preact/hooks'
+import { Snippet } from '../../ui/copy.tsx'
+import { Segments } from '../../ui/field.tsx'
+
+const SNIPPETS: Record<string, string> = {
+  TypeScript: `import { verifyWebhook } from 'moorage-sdk'
+
+// \`body\` are the bytes as they arrived; it throws if the signature is wrong.
+const event = await verifyWebhook({ body, headers: request.headers, secret: process.env.MOORAGE_WEBHOOK_SECRET })`,
+  Python: `from standardwebhooks import Webhook  # pip install standardwebhooks
+
+event = Webhook(os.environ["MOORAGE_WEBHOOK_SECRET"]).verify(request.body, request.headers)`,
+  Go: `import standardwebhooks "github.com/standard-webhooks/standard-webhooks/libraries/go"
+
+wh, _ := standardwebhooks.NewWebhook(os.Getenv("MOORAGE_WEBHOOK_SECRET"))
+err := wh.Verify(body, request.Header)`,
+}
+
+/** How a receiver finds out that an event is from here. */
+export function Verification({ secret_hint }: { secret_hint: string }) {
+  const [language, setLanguage] = useState('TypeScript')
+  return (
+    <details class="verification">
+      <summary>Check the signature in your receiver</summary>
+      <div class="stack">
+        <p class="hint">
+          The secret is <code>{secret_hint}</code>. Answer 401 and do nothing else when the check fails.
+        </p>
+        <Segments
+          label="Language"
+          value={language}
+          choices={Object.keys(SNIPPETS).map((name) => ({ value: name, label: name }))}
+          onChange={setLanguage}
+        />
+        <Snippet label="code" text={SNIPPETS[language] ?? ''} />
+      </div>
+    </details>
+  )
+}

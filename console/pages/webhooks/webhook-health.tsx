@@ -1,0 +1,23 @@
+import type { Webhook } from '../../../sdk/client.ts'
+import { Status } from '../../ui/status.tsx'
+import { Ago } from '../../ui/time.tsx'
+
+const REASONS = { requested: 'by its owner', gone: 'its receiver answered 410 Gone', failing: 'it failed for days' }
+
+/** Whether events reach the receiver, and since when they do not. */
+export function WebhookHealth({ status, disabled_reason, failing_since }: Webhook) {
+  if (status === 'disabled') {
+    return (
+      <>
+        <Status value="disabled" />
+        {disabled_reason && <span class="soft"> {REASONS[disabled_reason]}</span>}
+      </>
+    )
+  }
+  if (failing_since === null) return <Status value="healthy" />
+  return (
+    <>
+      <Status value="failing" /> <span class="soft">since</span> <Ago time={failing_since} />
+    </>
+  )
+}

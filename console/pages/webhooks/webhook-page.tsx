@@ -1,0 +1,176 @@
+import { useState } from 'preact/hooks'
+import type { Webhook, WebhookTest, WebhookWithSecret } from '../../../sdk/client.ts'
+import { href } from '../../lib/base.ts'
+import { durationText } from '../../lib/format.ts'
+import { go } from '../../lib/location.ts'
+import { useAction, useResource } from '../../lib/resource.ts'
+import { service } from '../../lib/service.ts'
+import { may } from '../../lib/session-state.ts'
+import { toast } from '../../lib/toasts.ts'
+import type { Params } from '../../routes.ts'
+import { Button } from '../../ui/button.tsx'
+import { Confirm } from '../../ui/confirm.tsx'
+import { Id } from '../../ui/copy.tsx'
+import { Facts } from '../../ui/facts.tsx'
+import { Failure } from '../../ui/failure.tsx'
+import { Page } from '../../ui/page.tsx'
+import { SecretOnce } from '../../ui/secret-once.tsx'
+import { Ago } from '../../ui/time.tsx'
+import { Deliveries } from './deliveries.tsx'
+import { Verification } from './verification.tsx'
+import { WebhookHealth } from './webhook-health.tsx'
+
+/** How long both secrets sign after a rotation. */
+const GRACE_SECONDS = 86_400
+
+type Asking = 'rotate' | 'delete' | undefined
+
+export function WebhookPage({ params: { webhook: id = '' } }: { params: Params }) {
+  const [asking, setAsking] = useState<Asking>()
+  const [rotated, setRotated] = useState<WebhookWithSecret>()
+  const webhook = useResource(`webhook ${id}`, (signal) => service.webhooks.get(id, { signal }), { everyMs: 10_000 })
+  const test = useAction(async () => {
+    toast(resultOf(await service.webhooks.test(id)))
+    webhook.reload()
+  })
+  const toggle = useAction(async (status: Webhook['status']) => {
+    await service.webhooks.update(id, { status })
+    toast(status === 'enabled' ? 'Events are sent again' : 'No event is sent from now on', () =>
+      toggle.run(status === 'enabled' ? 'disabled' : 'enabled'),
+    )
+    webhook.reload()
+  })
+  const found = webhook.data
+  const close = () => setAsking(undefined)
+  return (
+    <Page
+      title={found ? new URL(found.url).host : 'Webhook'}
+      crumbs={[{ label: 'Webhooks', to: '/webhooks' }]}
+      api={{ operation: 'getWebhook', method: 'webhooks.get', params: { webhook_id: id } }}
+      actions={
+        found && (
+          <>
+            {may('testWebhook') && (
+              <Button icon="send" isBusy={test.isBusy} onClick={() => void test.run()}>
+                Send a test
+              </Button>
+            )}
+            {may('updateWebhook') && <Toggle webhook={found} isBusy={toggle.isBusy} onToggle={toggle.run} />}
+            {may('rotateWebhookSecret') && (
+              <Button icon="retry" onClick={() => setAsking('rotate')}>
+                Rotate secret
+              </Button>
+            )}
+            {may('deleteWebhook') && (
+              <Button look="danger" onClick={() => setAsking('delete')}>
+                Delete
+              </Button>
+            )}
+          </>
+        )
+      }
+    >
+      <Failure error={webhook.error ?? test.error ?? toggle.error} retry={webhook.error && webhook.reload} />
+      {found && <WebhookFacts webhook={found} />}
+      <Deliveries webhook_id={id} />
+      {found && <Verification secret_hint={found.secret_hint} />}
+      {asking === 'rotate' && (
+        <Confirm
+          title="Rotate the secret"
+          action="Rotate secret"
+          onClose={close}
+          work={async () =>
+            setRotated(await service.webhooks.rotateSecret(id, { grace_period_seconds: GRACE_SECONDS }))
+          }
+        >
+          <p>
+            A new secret signs from now on. For 24 hours deliveries carry both signatures, so the receiver can change
+            over without losing one.
+          </p>
+        </Confirm>
+      )}
+      {asking === 'delete' && found && (
+        <Confirm
+          title="Delete the webhook"
+          action="Delete webhook"
+          isDanger
+          onClose={close}
+          work={async () => {
+            await service.webhooks.delete(id)
+            toast('The webhook is deleted')
+            go('/webhooks')
+          }}
+        >
+          <p>
+            Nothing is sent to <b>{found.url}</b> any more. Its deliveries, also those still to be tried, are deleted
+            too.
+          </p>
+        </Confirm>
+      )}
+      {rotated && (
+        <SecretOnce
+          title="The new secret"
+          secret={rotated.secret}
+          variable="MOORAGE_WEBHOOK_SECRET"
+          onDone={() => {
+            setRotated(undefined)
+            webhook.reload()
+          }}
+        />
+      )}
+    </Page>
+  )
+}
+
+function Toggle({
+  webhook,
+  isBusy,
+  onToggle,
+}: {
+  webhook: Webhook
+  isBusy: boolean
+  onToggle(to: Webhook['status']): void
+}) {
+  return webhook.status === 'enabled' ? (
+    <Button icon="pause" isBusy={isBusy} onClick={() => onToggle('disabled')}>
+      Disable
+    </Button>
+  ) : (
+    <Button icon="play" isBusy={isBusy} onClick={() => onToggle('enabled')}>
+      Enable
+    </Button>
+  )
+}
+
+function WebhookFacts({ webhook }: { webhook: Webhook }) {
+  const { id, url, agent_id, events, description, secret_hint, previous_secret_expires_at, created_at } = webhook
+  return (
+    <Facts
+      of={{
+        Health: <WebhookHealth {...webhook} />,
+        Receiver: <code>{url}</code>,
+        Events: events.includes('*') ? 'every event' : events.join(', '),
+        Agent: agent_id ? <a href={href(`/agents/${agent_id}`)}>{agent_id}</a> : 'every agent',
+        Secret: (
+          <>
+            <code>{secret_hint}</code>
+            {previous_secret_expires_at && (
+              <span class="soft">
+                the old one signs too, until <Ago time={previous_secret_expires_at} />
+              </span>
+            )}
+          </>
+        ),
+        Description: description ?? undefined,
+        Created: <Ago time={created_at} />,
+        Id: <Id id={id} />,
+      }}
+    />
+  )
+}
+
+function resultOf({ delivered, response_status, error, duration_ms }: WebhookTest): string {
+  const took = durationText(duration_ms)
+  if (delivered) return `The receiver took the test event (${response_status}, ${took})`
+  return `The test event was not taken: ${response_status ?? error} after ${took}`
+}

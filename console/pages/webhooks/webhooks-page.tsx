@@ -1,0 +1,104 @@
+import { useState } from 'preact/hooks'
+import type { Webhook, WebhookWithSecret } from '../../../sdk/client.ts'
+import { href } from '../../lib/base.ts'
+import { go, param } from '../../lib/location.ts'
+import { useResource } from '../../lib/resource.ts'
+import { service } from '../../lib/service.ts'
+import { may } from '../../lib/session-state.ts'
+import { Button } from '../../ui/button.tsx'
+import { Snippet } from '../../ui/copy.tsx'
+import { Empty } from '../../ui/empty.tsx'
+import { Failure } from '../../ui/failure.tsx'
+import { ChoiceFilter } from '../../ui/filter.tsx'
+import { Page } from '../../ui/page.tsx'
+import { SecretOnce } from '../../ui/secret-once.tsx'
+import { type Column, Pager, Table } from '../../ui/table.tsx'
+import { Ago } from '../../ui/time.tsx'
+import { CreateWebhookDialog } from './create-webhook-dialog.tsx'
+import { EVENT_TYPES } from './event-types.ts'
+import { WebhookHealth } from './webhook-health.tsx'
+
+const LIMIT = 25
+
+const COLUMNS: Column<Webhook>[] = [
+  { title: 'Receiver', sort: 'url', cell: ({ id, url }) => <a href={href(`/webhooks/${id}`)}>{url}</a> },
+  { title: 'Health', sort: 'status', cell: (webhook) => <WebhookHealth {...webhook} /> },
+  { title: 'Events', isExtra: true, cell: ({ events }) => (events.includes('*') ? 'every event' : events.join(', ')) },
+  {
+    title: 'Changed',
+    sort: 'updated_at',
+    isNumber: true,
+    isExtra: true,
+    cell: ({ updated_at }) => <Ago time={updated_at} />,
+  },
+]
+
+export function WebhooksPage() {
+  const [isCreating, setCreating] = useState(false)
+  const [created, setCreated] = useState<WebhookWithSecret>()
+  const query = {
+    limit: LIMIT,
+    offset: Number(param('offset') ?? 0),
+    sort: (param('sort') ?? '-created_at') as '-created_at',
+    status: param('status') as Webhook['status'] | undefined,
+    event: param('event') as 'ping' | undefined,
+  }
+  const webhooks = useResource(
+    `webhooks ${JSON.stringify(query)}`,
+    (signal) => service.webhooks.list(query, { signal }),
+    { everyMs: 10_000 },
+  )
+  const create = may('createWebhook') && (
+    <Button look="main" icon="plus" onClick={() => setCreating(true)}>
+      New webhook
+    </Button>
+  )
+  return (
+    <Page title="Webhooks" actions={create} api={{ operation: 'listWebhooks', method: 'webhooks.list', query }}>
+      <div class="filters">
+        <ChoiceFilter name="status" label="Status" all="Every status" choices={['enabled', 'disabled']} />
+        <ChoiceFilter name="event" label="Event" all="Every event" choices={EVENT_TYPES.map(({ value }) => value)} />
+      </div>
+      <Failure error={webhooks.error} retry={webhooks.reload} />
+      <Table
+        label="Webhooks"
+        columns={COLUMNS}
+        rows={webhooks.data?.data}
+        keyOf={({ id }) => id}
+        defaultSort="-created_at"
+        empty={<NoWebhooks isFiltered={Boolean(query.status || query.event)} />}
+      />
+      <Pager pagination={webhooks.data?.pagination} />
+      {isCreating && (
+        <CreateWebhookDialog
+          onClose={() => setCreating(false)}
+          onCreated={(webhook) => {
+            setCreating(false)
+            setCreated(webhook)
+          }}
+        />
+      )}
+      {created && (
+        <SecretOnce
+          title="The secret that signs its events"
+          secret={created.secret}
+          variable="MOORAGE_WEBHOOK_SECRET"
+          onDone={() => go(`/webhooks/${created.id}`)}
+        />
+      )}
+    </Page>
+  )
+}
+
+function NoWebhooks({ isFiltered }: { isFiltered: boolean }) {
+  if (isFiltered) return <Empty title="No webhook fits these filters" />
+  return (
+    <Empty title="No webhook yet">
+      <p>
+        A webhook tells another program when a run ends or a version is deployed. Every delivery is signed, and tried
+        again for days. To see events without a public address:
+      </p>
+      <Snippet label="command" text="moorage webhooks listen" />
+    </Empty>
+  )
+}

@@ -1,0 +1,28 @@
+type Choice<Value extends string> = { value: Value; about?: string }
+
+type Props<Value extends string> = {
+  legend: string
+  choices: Choice<Value>[]
+  chosen: readonly Value[]
+  onChange(chosen: Value[]): void
+  error?: string | undefined
+}
+
+/** Any number of these. */
+export function Checks<Value extends string>({ legend, choices, chosen, onChange, error }: Props<Value>) {
+  const toggle = (value: Value) =>
+    onChange(chosen.includes(value) ? chosen.filter((other) => other !== value) : [...chosen, value])
+  return (
+    <fieldset class="checks">
+      <legend>{legend}</legend>
+      {choices.map(({ value, about }) => (
+        <label key={value} class="check">
+          <input type="checkbox" checked={chosen.includes(value)} onChange={() => toggle(value)} />
+          <code>{value}</code>
+          {about && <span class="soft">{about}</span>}
+        </label>
+      ))}
+      {error && <p class="wrong">{error}</p>}
+    </fieldset>
+  )
+}

@@ -1,0 +1,18 @@
+import type { ComponentChildren } from 'preact'
+
+/** Names and values, side by side. What is undefined is left out. */
+export function Facts({ of }: { of: Record<string, ComponentChildren> }) {
+  return (
+    <dl class="facts-list">
+      {Object.entries(of).map(
+        ([name, value]) =>
+          value !== undefined && (
+            <div key={name}>
+              <dt>{name}</dt>
+              <dd>{value}</dd>
+            </div>
+          ),
+      )}
+    </dl>
+  )
+}

@@ -1,0 +1,34 @@
+import { useState } from 'preact/hooks'
+import { Button } from './button.tsx'
+import { Snippet } from './copy.tsx'
+import { Dialog, DialogActions } from './dialog.tsx'
+
+type Props = {
+  title: string
+  secret: string
+  /** The variable that programs read it from. */
+  variable: string
+  onDone(): void
+}
+
+/** Shows a secret that can never be shown again. It does not close before the reader says that it is stored. */
+export function SecretOnce({ title, secret, variable, onDone }: Props) {
+  const [isStored, setStored] = useState(false)
+  return (
+    <Dialog title={title} onClose={onDone} isGuarded>
+      <div class="stack">
+        <p class="notice">This is the only time that it is shown. Put it where secrets belong.</p>
+        <Snippet label="secret" text={secret} />
+        <Snippet label="line for the shell" text={`export ${variable}='${secret}'`} />
+        <label class="check">
+          <input type="checkbox" checked={isStored} onChange={() => setStored(!isStored)} />I have stored it
+        </label>
+        <DialogActions>
+          <Button look="main" disabled={!isStored} onClick={onDone}>
+            Done
+          </Button>
+        </DialogActions>
+      </div>
+    </Dialog>
+  )
+}
