@@ -1130,6 +1130,32 @@ export type KeyFactor = {
   created_by: string | null
 }
 
+export type ConsoleLink = {
+  /** Shown in this reply only */
+  token: string
+  key_id: string
+  expires_at: string
+}
+
+export type ConsoleSession = {
+  id: string
+  key_id: string
+  key_name: string
+  /** The agent that the key is limited to */
+  agent_id: string | null
+  /** Where the sign-in came from */
+  address: string
+  /** What the browser says of itself */
+  browser: string
+  /** Whether this request came by the session itself */
+  current: boolean
+  created_at: string
+  /** Exact to a minute */
+  last_used_at: string
+  /** When it ends at the latest; it ends earlier when it is not used */
+  expires_at: string
+}
+
 export type Secret = {
   name: string
   hosts: string[]
@@ -1151,7 +1177,8 @@ export type AuditEntry = {
   /** Its place in the chain; null for the moment before it has one */
   seq: number | null
   created_at: string
-  actor_kind: 'key' | 'token' | 'local' | null
+  /** `console`: the holder of the key was signed in to the console */
+  actor_kind: 'key' | 'token' | 'local' | 'console' | null
   /** Null when nobody was recognised */
   actor: string | null
   /** The operationId; null on a path that is no operation */
@@ -1487,6 +1514,27 @@ export type Operations = {
     }
     data: KeyFactor
   }
+  /** Create a sign-in link */
+  createConsoleLink: {
+    body?: {
+      /** Another key than the oldest admin key; for the host only */
+      key_id?: string | undefined
+    }
+    data: ConsoleLink
+  }
+  /** List sessions of the console */
+  listConsoleSessions: {
+    query: { limit?: number | undefined; offset?: number | undefined; sort?: 'created_at' | '-created_at' | 'last_used_at' | '-last_used_at' | 'expires_at' | '-expires_at' | undefined; key_id?: string | undefined }
+    item: ConsoleSession
+  }
+  /** End a session of the console */
+  endConsoleSession: {
+    params: { session_id: string }
+    data: {
+      id: string
+      deleted: true
+    }
+  }
   /** Set a secret */
   setSecret: {
     params: { name: string }
@@ -1584,6 +1632,9 @@ export const routes = {
   getFactor: { method: 'GET', path: '/v1/keys/{key_id}/mfa' },
   removeFactor: { method: 'DELETE', path: '/v1/keys/{key_id}/mfa' },
   confirmFactor: { method: 'POST', path: '/v1/keys/{key_id}/mfa/confirm' },
+  createConsoleLink: { method: 'POST', path: '/v1/console-links' },
+  listConsoleSessions: { method: 'GET', path: '/v1/console-sessions' },
+  endConsoleSession: { method: 'DELETE', path: '/v1/console-sessions/{session_id}' },
   setSecret: { method: 'PUT', path: '/v1/secrets/{name}' },
   deleteSecret: { method: 'DELETE', path: '/v1/secrets/{name}' },
   listSecrets: { method: 'GET', path: '/v1/secrets' },

@@ -151,6 +151,13 @@ export function createClient(options: ClientOptions) {
       get: (key_id: string, o?: Options) => call('getFactor', { params: { key_id } }, o),
       remove: (key_id: string, o?: Options) => call('removeFactor', { params: { key_id } }, o),
     },
+    /** The web console of the service. */
+    console: {
+      /** A token that signs a browser in once, with the key of this client: open `<url>/#link=<token>`. */
+      createLink: (body: Body<'createConsoleLink'> = {}, o?: Options) => call('createConsoleLink', { body }, o),
+      sessions: (query?: ListQuery<'listConsoleSessions'>, o?: Options) => list('listConsoleSessions', { query }, o),
+      endSession: (session_id: string, o?: Options) => call('endConsoleSession', { params: { session_id } }, o),
+    },
     /** What tools use as `{{secret.NAME}}`. Values can be set, but never read. */
     secrets: {
       set: (name: string, body: Body<'setSecret'>, o?: Options) => call('setSecret', { params: { name }, body }, o),

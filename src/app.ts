@@ -3,8 +3,12 @@ import { openAccess } from './access.ts'
 import { type OpenTrail, openTrail } from './audit/trail.ts'
 import { freeLeases, startBackground } from './background.ts'
 import type { Config } from './config.ts'
+import { createFirstLink } from './console/create-link.ts'
+import { openConsole } from './console/open-console.ts'
 import { type FirstStart, firstStart } from './first-start.ts'
+import { consoleDoor } from './http/pipeline/guards/console-door.ts'
 import { idempotency } from './http/pipeline/idempotency.ts'
+import { CONSOLE_FOLDER } from './http/server/console/console-files.ts'
 import { openMetricsPort } from './http/server/metrics-port.ts'
 import { createServer } from './http/server/server.ts'
 import * as invocations from './invocations/store.ts'
@@ -48,6 +52,8 @@ export type App = FirstStart & {
   engine: 'sqlite' | 'postgres'
   parts: Parts
   jobs: Jobs
+  /** The token of a link that signs in to the console once. Undefined without a console or an admin key. */
+  newConsoleLink(): Promise<string | undefined>
   /** Reports not ready, lets running requests finish, then closes everything. */
   stop(): Promise<void>
 }
@@ -60,6 +66,7 @@ export type Overrides = {
   log?: Logger
   outgoing?: Pick<OutgoingPolicy, 'lookup' | 'nameservers' | 'ca'>
   lingerMs?: number
+  consoleFolder?: string
 }
 
 const HOUSEKEEPING_MS = 30_000
@@ -200,6 +207,9 @@ export async function startApp(config: Config, overrides: Overrides = {}): Promi
     spendCode: spend,
     limiter,
     idempotency: replays,
+    console: config.console.enabled
+      ? { sessions: openConsole(parts), door: consoleDoor(config), folder: overrides.consoleFolder ?? CONSOLE_FOLDER }
+      : undefined,
   }
   const server = createServer(edge, new WriteProbe(storage.db, now))
   const dispatcher = new Dispatcher(parts)
@@ -239,6 +249,8 @@ export async function startApp(config: Config, overrides: Overrides = {}): Promi
     engine: storage.engine,
     parts,
     jobs: background.jobs,
+    newConsoleLink: async () =>
+      config.console.enabled ? storage.transaction((db) => createFirstLink(db, now())) : undefined,
     stop: () => (stopped ??= closing.disposeAsync()),
   }
 }

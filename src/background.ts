@@ -1,4 +1,5 @@
 import { removeOldEntries } from './audit/chain.ts'
+import * as consoleSessions from './console/store.ts'
 import { RunQueue } from './invocations/queue/run-queue.ts'
 import * as invocations from './invocations/store.ts'
 import { stopCancelled, stopUnwanted, takeUpRuns } from './invocations/tend-runs.ts'
@@ -93,6 +94,7 @@ function jobHandlers(parts: Parts): Record<string, JobHandler> {
     { name: 'invocations', keep_ms: retention.invocations, remove: invocations.remove },
     { name: 'deliveries', keep_ms: retention.deliveries, remove: deliveries.removeOlder },
     { name: 'listeners', keep_ms: 0, remove: listeners.removeExpired },
+    { name: 'sessions of the console', keep_ms: 0, remove: consoleSessions.removeExpired },
     { name: 'audit log', keep_ms: retention.audit, remove: removeOldEntries },
     { name: 'memories', keep_ms: 0, remove: inTransaction(parts, memory.removeExpired) },
     { name: 'idempotency keys', keep_ms: 0, remove: claims.removeExpired },

@@ -5,6 +5,7 @@ import { DEMO_AGENT } from './first-start.ts'
 
 /** How a person calls the command line: in a checkout, or where the package is installed. */
 const COMMAND = import.meta.filename.endsWith('.ts') ? 'npm run -s moorage --' : 'npx moorage'
+const THIS_MACHINE = /^(?:localhost|127\.\d+\.\d+\.\d+|::1)$/
 const EXIT_FAILED = 1
 const EXIT_USAGE = 2
 
@@ -23,7 +24,7 @@ async function start(args: string[]): Promise<void> {
   }
   process.once('SIGINT', stop)
   process.once('SIGTERM', stop)
-  console.log(banner(app, config.data))
+  console.log(banner(app, config.data, await consoleLink(app, config.server.host)))
 }
 
 /** The process that reads our output may end, and so may the terminal. The service stops only when it is told to. */
@@ -42,7 +43,17 @@ function parseFlags(args: string[]) {
   }
 }
 
-function banner({ url, engine, adminKey }: App, data: string): string {
+/**
+ * A link is as good as the key for ten minutes, and output that no person reads is often collected and kept. It is
+ * printed on a terminal, or if only this machine can use it.
+ */
+async function consoleLink({ url, newConsoleLink }: App, host: string): Promise<string | undefined> {
+  if (!process.stdout.isTTY && !THIS_MACHINE.test(host)) return undefined
+  const token = await newConsoleLink()
+  return token && `${url}/#link=${token}`
+}
+
+function banner({ url, engine, adminKey }: App, data: string, link: string | undefined): string {
   const lines = [
     '',
     '  Moorage — your agents behind one API',
@@ -50,6 +61,7 @@ function banner({ url, engine, adminKey }: App, data: string): string {
     `  URL    ${url}`,
     `  Data   ${engine === 'postgres' ? 'PostgreSQL' : `${data} (SQLite)`}`,
   ]
+  if (link) lines.push(`  Open   ${link}   (works once, within 10 minutes; another: ${COMMAND} open)`)
   if (adminKey) lines.push(`  Key    ${adminKey}   (admin; shown this once, keep it)`)
   else lines.push(`  Key    the one you have; lost it? ${COMMAND} keys create admin --role admin --local`)
   lines.push(

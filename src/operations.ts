@@ -6,6 +6,9 @@ import { listInvocable } from './agents/list-invocable.ts'
 import { updateAgent } from './agents/update-agent.ts'
 import { getAuditHead } from './audit/get-audit-head.ts'
 import { listAuditLog } from './audit/list-audit-log.ts'
+import { createConsoleLink } from './console/create-link.ts'
+import { endConsoleSession } from './console/end-console-session.ts'
+import { listConsoleSessions } from './console/list-console-sessions.ts'
 import { createDeployment } from './deployments/create-deployment.ts'
 import { getDeployment } from './deployments/get-deployment.ts'
 import { listDeployments } from './deployments/list-deployments.ts'
@@ -115,6 +118,10 @@ export const operations = [
   confirmFactor,
   getFactor,
   removeFactor,
+
+  createConsoleLink,
+  listConsoleSessions,
+  endConsoleSession,
 
   setSecret,
   listSecrets,

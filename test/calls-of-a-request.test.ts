@@ -48,6 +48,7 @@ function openPipeline({ app: { parts } }: Service) {
     spendCode: async () => undefined,
     limiter: localLimiter(parts.now),
     idempotency: once,
+    console: undefined,
   })
   const close = async () => {
     access.close()

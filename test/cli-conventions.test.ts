@@ -6,6 +6,7 @@ import { describe, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { shellOfAdmin, shellOfNobody } from './support/cli.ts'
+import { ConsoleTab } from './support/console-tab.ts'
 import { startLocalServer } from './support/local-server.ts'
 
 describe('moorage and its exit codes', () => {
@@ -93,8 +94,14 @@ describe('moorage and its exit codes', () => {
     assert.equal(stdout, 'rotate\n')
   })
 
-  test('open prints the address of the reference', async () => {
-    assert.equal((await shell().moorage(['open'])).stdout, `${service().url}/docs\n`)
+  test('open prints a link that signs in once, or the address of the reference', async () => {
+    const { stdout } = await shell().moorage(['open'])
+    assert.match(stdout, /\/#link=[\w-]{43}\n$/)
+    assert.ok(stdout.startsWith(service().url))
+    const link_token = stdout.trim().split('#link=')[1]
+    const tab = new ConsoleTab(service)
+    assert.equal((await tab.ask('POST', '/console/session', { body: { link_token } })).status, 201)
+    assert.equal((await shell().moorage(['open', '--docs'])).stdout, `${service().url}/docs\n`)
   })
 })
 

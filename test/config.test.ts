@@ -42,6 +42,13 @@ describe('configuration sources', () => {
         content: false,
         disabled: false,
       },
+      console: {
+        enabled: true,
+        hosts: [],
+        allowInsecure: false,
+        sessionLifetime: 43_200_000,
+        idleTimeout: 3_600_000,
+      },
       limits: {
         defaultTier: 'free',
         tiers: {

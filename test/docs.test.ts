@@ -24,6 +24,7 @@ const VARIABLES: Record<string, string> = {
   DELIVERY_ID: 'dlv',
   KEY_ID: 'key',
   LISTENER_ID: 'lsn',
+  SESSION_ID: 'cns',
 }
 
 type Reader = {
@@ -71,7 +72,7 @@ async function openReader(service: Service, receiver: LocalServer): Promise<Read
 
   const rememberIds = async (output: string) => {
     for (const [name, prefix] of Object.entries(VARIABLES)) {
-      const id = new RegExp(`"(?:id|request_id)": ?"(${prefix}_\\w+)"`).exec(output)?.[1]
+      const id = new RegExp(`"(?:id|request_id|session_id)": ?"(${prefix}_\\w+)"`).exec(output)?.[1]
       if (id) await bash.run(`${name}=${id}`)
     }
     pending = /"status":"pending","secret":"(\w+)"/.exec(output)?.[1] ?? pending

@@ -84,6 +84,9 @@ const DOORS: Record<string, { sdk: Call; cli: string }> = {
   confirmFactor: { sdk: (c) => c.mfa.confirm('k', '000000'), cli: 'mfa confirm k 000000' },
   getFactor: { sdk: (c) => c.mfa.get('k'), cli: 'mfa status k' },
   removeFactor: { sdk: (c) => c.mfa.remove('k'), cli: 'mfa remove k --yes' },
+  createConsoleLink: { sdk: (c) => c.console.createLink(), cli: 'open' },
+  listConsoleSessions: { sdk: (c) => c.console.sessions(), cli: 'console sessions' },
+  endConsoleSession: { sdk: (c) => c.console.endSession('s'), cli: 'console sign-out s --yes' },
   setSecret: {
     sdk: (c) => c.secrets.set('S', { value: 'v', hosts: ['example.com'] }),
     cli: 'secrets set S --hosts example.com',

@@ -132,9 +132,9 @@ describe('the list of operations', () => {
 
   test('what reads needs read, what deletes needs delete; keys, secrets, the audit log and telemetry need manage', () => {
     for (const { id, method, path, permission } of operations) {
-      if (id === 'getSelf') assert.equal(permission, null)
+      if (id === 'getSelf' || id === 'createConsoleLink') assert.equal(permission, null)
       else if (id === 'invokeAgent' || id === 'listInvocable') assert.equal(permission, 'invoke')
-      else if (/^\/v1\/(keys|secrets|audit|telemetry)/.test(path)) assert.equal(permission, 'manage', id)
+      else if (/^\/v1\/(keys|secrets|audit|telemetry|console)/.test(path)) assert.equal(permission, 'manage', id)
       else if (method === 'GET' || id === 'searchMemory') assert.equal(permission, 'read', id)
       else if (method === 'DELETE') assert.equal(permission, 'delete', id)
       else assert.equal(permission, 'write', id)

@@ -9,7 +9,10 @@ export const AuditEntryReply = z
     id: z.string(),
     seq: z.int().nullable().describe('Its place in the chain; null for the moment before it has one'),
     created_at: Time,
-    actor_kind: z.enum(['key', 'token', 'local']).nullable(),
+    actor_kind: z
+      .enum(['key', 'token', 'local', 'console'])
+      .nullable()
+      .describe('`console`: the holder of the key was signed in to the console'),
     actor: z.string().nullable().describe('Null when nobody was recognised'),
     action: z.string().nullable().describe('The operationId; null on a path that is no operation'),
     agent_id: z.string().nullable(),
@@ -31,7 +34,7 @@ export const AuditEntryReply = z
 export type AuditEntry = {
   id: string
   created_at: number
-  actor_kind: 'key' | 'token' | 'local' | null
+  actor_kind: 'key' | 'token' | 'local' | 'console' | null
   actor: string | null
   action: string | null
   agent_id: string | null

@@ -87,7 +87,7 @@ function entryOf(event: AuditEvent, id: string, created_at: number): AuditEntry 
   return {
     id,
     created_at,
-    actor_kind: actor?.kind ?? null,
+    actor_kind: actor?.console_session === undefined ? (actor?.kind ?? null) : 'console',
     actor: actor?.id ?? null,
     action,
     agent_id,

@@ -145,6 +145,12 @@ const COMMANDS: readonly ListedCommand[] = [
   },
   {
     group: 'Access',
+    name: 'console',
+    summary: 'Who is signed in to the web console',
+    load: async () => (await import('./commands/access/console.ts')).consoleSessions,
+  },
+  {
+    group: 'Access',
     name: 'audit',
     summary: 'Who did what, who was refused, and whether the log is whole',
     load: async () => (await import('./commands/access/audit.ts')).audit,
@@ -194,7 +200,7 @@ const COMMANDS: readonly ListedCommand[] = [
   {
     group: 'Service',
     name: 'open',
-    summary: "Open the service's API reference in the browser",
+    summary: 'Open the console in the browser, signed in by a link that works once',
     load: async () => (await import('./commands/service/open.ts')).open,
   },
   {

@@ -138,6 +138,20 @@ const Tier = z.strictObject({
   burst: z.int().min(1).describe('Requests that may come at once'),
 })
 
+const Console = z.strictObject({
+  enabled: z.boolean().default(true).describe('Serve the web console at `/`'),
+  hosts: z
+    .array(z.string().regex(/^[A-Za-z0-9.-]+$/, 'must be a host name, without scheme and port'))
+    .default([])
+    .describe('Host names under which the console is served, besides `localhost`, `server.host` and IP addresses'),
+  allowInsecure: z
+    .boolean()
+    .default(false)
+    .describe('Let people sign in over plain http under another name than that of this machine'),
+  sessionLifetime: duration('1m', '30d').prefault('12h').describe('How long a sign-in lasts at most'),
+  idleTimeout: duration('1m', '30d').prefault('1h').describe('How long a sign-in lasts that is not used'),
+})
+
 const Limits = z.strictObject({
   defaultTier: z.string().default('free').describe('Tier of a key that names none'),
   tiers: record(Tier)
@@ -249,6 +263,7 @@ export const ConfigSettings = z.strictObject({
   redis: Redis.prefault({}),
   log: Log.prefault({}),
   otel: Otel.prefault({}),
+  console: Console.prefault({}),
   limits: Limits.prefault({}),
   outgoing: Outgoing.prefault({}),
   webhooks: Webhooks.prefault({}),

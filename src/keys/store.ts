@@ -1,5 +1,6 @@
 import { sql } from 'kysely'
 import { notFound } from '../errors.ts'
+import { coversAll, defaultRoles } from '../security/permissions.ts'
 import { announce, type Database, engineOf } from '../storage/database.ts'
 import { type Page, type PageQuery, page } from '../storage/queries/page.ts'
 import { isShown, type ShownAgents } from '../storage/queries/shown-agents.ts'
@@ -71,6 +72,20 @@ export async function countOtherAdmins(db: Database, id: string, now: number): P
     .$if(engineOf(db) === 'postgres', (select) => select.orderBy('id').forUpdate())
     .execute()
   return admins.filter((key) => key.id !== id && (JSON.parse(key.permissions) as string[]).includes('manage')).length
+}
+
+/** The oldest key that may do everything. Whoever may open the store may act for it. */
+export async function findAdmin(db: Database, now: number): Promise<Key | undefined> {
+  const rows = await db
+    .selectFrom('keys')
+    .selectAll()
+    .where('agent_id', 'is', null)
+    .where('revoked_at', 'is', null)
+    .where((key) => key.or([key('expires_at', 'is', null), key('expires_at', '>', now)]))
+    .orderBy('created_at')
+    .orderBy('id')
+    .execute()
+  return rows.map(fromRow).find(({ permissions }) => coversAll(permissions, defaultRoles.admin))
 }
 
 export async function count(db: Database): Promise<number> {

@@ -11,6 +11,8 @@ export type Actor = {
   tier: string
   /** When the actor's own right ends. What it creates may not last longer. */
   expires_at: number | null
+  /** The session through which a key is used in the console. */
+  console_session?: string
 }
 
 export function requirePermission({ permissions }: Actor, permission: Permission): void {

@@ -17,6 +17,7 @@ import { vectorsAsBytes } from './migrations/0015-vectors-as-bytes.ts'
 import { places } from './migrations/0017-places.ts'
 import { steps } from './migrations/0018-steps.ts'
 import { flatLists } from './migrations/0019-flat-lists.ts'
+import { consoleSignIn } from './migrations/0022-console.ts'
 import type { Migration } from './migrations/migration.ts'
 
 /** In order. A released migration is never edited; changes come as a new one. */
@@ -36,6 +37,7 @@ export const MIGRATIONS: Migration[] = [
   places,
   steps,
   flatLists,
+  consoleSignIn,
 ]
 
 const LOCK = 7_766_837

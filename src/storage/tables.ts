@@ -12,6 +12,8 @@ import type { MemoriesTable, MemoryScopesTable, MemoryVectorsTable } from './tab
 import type {
   AuditChainTable,
   AuditLogTable,
+  ConsoleLinksTable,
+  ConsoleSessionsTable,
   KeyFactorsTable,
   KeysTable,
   SecretsTable,
@@ -47,6 +49,8 @@ export type Tables = {
   audit_log: AuditLogTable
   audit_chain: AuditChainTable
   secrets: SecretsTable
+  console_sessions: ConsoleSessionsTable
+  console_links: ConsoleLinksTable
   listeners: ListenersTable
   list_counts: ListCountsTable
 }

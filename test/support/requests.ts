@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { openApiDocument } from '../../src/http/reference/openapi.ts'
 import type { Operation } from '../../src/operation.ts'
 import { operations } from '../../src/operations.ts'
+import { ConsoleTab } from './console-tab.ts'
 import { enrol } from './mfa.ts'
 import { type Params, STORIES } from './request-stories.ts'
 import { createAgent, createKey, idsOf } from './resources.ts'
@@ -62,6 +63,10 @@ const MAKERS: Record<string, (service: Service, params: Params) => Promise<strin
     return (items as { id: string }[])[0]?.id as string
   },
   listener_id: async (service) => (await create(service, '/v1/listeners', 'createListener')).id as string,
+  async session_id(service) {
+    const { body } = await new ConsoleTab(() => service).signIn(service.admin)
+    return body.data.session_id
+  },
   user_id: async () => `user-${++made}`,
   request_id: async (service, { agent_id }) => (await invoke(service, agent_id)).request_id as string,
   async delivery_id(service, { webhook_id }) {

@@ -15,7 +15,10 @@ const CLOSE_BRACKET = 0x5d
 const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
 
 /** The body of the request. It is an empty object when the body is optional and absent. */
-export function readBody({ body, bodyOptional }: Operation, bytes: Buffer | undefined): unknown {
+export function readBody(
+  { body, bodyOptional }: Pick<Operation, 'body' | 'bodyOptional'>,
+  bytes: Buffer | undefined,
+): unknown {
   if (bytes === undefined || bytes.length === 0) {
     if (!body || bodyOptional) return {}
     throw badBody('The request needs a JSON body')

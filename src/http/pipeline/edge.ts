@@ -4,9 +4,14 @@ import type { Gate } from '../../security/gate.ts'
 import type { RateLimiter } from '../../security/limits/rate-limiter.ts'
 import type { VerifyToken } from '../../security/tokens/token-verifier.ts'
 import type { VerifyKey } from './guards/authenticate.ts'
+import type { ConsoleSessions } from './guards/console-cookie.ts'
+import type { ConsoleDoor } from './guards/console-door.ts'
 import type { SpendCode } from './guards/require-code.ts'
 import type { Idempotency } from './idempotency.ts'
 import type { FoundAgent, GuardedAgent } from './stages.ts'
+
+/** The console: who is signed in, who may be, and the folder of its files. */
+export type SignedIn = { sessions: ConsoleSessions; door: ConsoleDoor; folder: string }
 
 /** What the edge gets from the rest of the house, so that it knows no slice. */
 export type Edge = {
@@ -22,4 +27,6 @@ export type Edge = {
   spendCode: SpendCode
   limiter: RateLimiter
   idempotency: Idempotency
+  /** Undefined when it is switched off. */
+  console: SignedIn | undefined
 }

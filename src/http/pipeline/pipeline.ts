@@ -24,6 +24,8 @@ export type Pipeline = {
   enter(arrived: Arrived): void | Promise<void>
   /** Finds out who asks. */
   authenticate(arrived: Arrived): Known | Promise<Known>
+  /** Counts a failed sign-in of an address. Throws when there were too many. */
+  countFailure(bucket: string): Promise<void>
   /** Applies the rate limits of the actor and of the service. */
   count(known: Known): void | Promise<void>
   /** Decides whether the actor may have this operation on this agent, before the body is read. */
@@ -47,7 +49,16 @@ export function pipeline(edge: Edge): Pipeline {
       passGate(arrived, edge.gate(), now())
       return grantOrigin(arrived)
     },
-    authenticate: authenticator({ verifyKey, verifyToken, findAgent, failures, tier: config.limits.defaultTier, log }),
+    authenticate: authenticator({
+      verifyKey,
+      verifyToken,
+      findAgent,
+      failures,
+      console: edge.console,
+      tier: config.limits.defaultTier,
+      log,
+    }),
+    countFailure: (bucket) => failures.count(bucket),
     count: (known) =>
       withValue(countRequest(known, limiter, config.limits), () =>
         takeFromGate(known.arrived, edge.gate(), 'service', limiter),

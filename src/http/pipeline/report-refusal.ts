@@ -11,7 +11,7 @@ export function reportRefusal(audit: AuditTrail, arrived: Arrived, { code }: Api
   audit.refuse({
     code,
     actor: trace.actor,
-    action: route?.operation.id ?? null,
+    action: route?.operation.id ?? trace.action ?? null,
     agent_id: trace.agent_id,
     target: null,
     request_id,

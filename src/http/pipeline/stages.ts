@@ -42,7 +42,12 @@ export type Arrived = {
   /** Set when a page of a listed origin may read the reply. */
   cors: Cors | undefined
   /** What the log and the audit trail say about the request, however far it came. */
-  readonly trace: { actor: Actor | null; agent_id: string | null }
+  readonly trace: {
+    actor: Actor | null
+    agent_id: string | null
+    /** What was asked for, on a path that is no operation. */
+    action?: string
+  }
   /** The work on the request in a trace, where the operator has named a collector. */
   readonly span: Span | undefined
 }

@@ -9,6 +9,8 @@ export type Endpoint = {
   open?: boolean
   /** Answers whatever the settings say, because a health check must always reach it. */
   probe?: boolean
+  /** Answers only those who ask for a page, as browsers do. For others there is nothing on this path. */
+  forBrowsers?: boolean
   /** Answers a path that is not an operation. */
   page?(arrived: Arrived, response: ServerResponse): void | Promise<void>
 }

@@ -32,7 +32,7 @@ export function openFront(edge: Edge): Front {
     edge,
     steps: pipeline(edge),
     routes,
-    requireRoute: routeCheck(routes),
+    requireRoute: routeCheck(routes, edge.console !== undefined),
     trusted: ipList(config.server.trustedProxies),
     requests: new RequestLog(edge.parts),
   }

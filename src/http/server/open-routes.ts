@@ -1,9 +1,9 @@
-import type { ServerResponse } from 'node:http'
-import type { Operation } from '../../operation.ts'
+import type { Edge } from '../pipeline/edge.ts'
 import { openApiDocument } from '../reference/openapi.ts'
 import type { OpenApi } from '../reference/openapi-document.ts'
 import { referencePages } from '../reference/reference.ts'
 import type { Endpoint } from './endpoint.ts'
+import { type ServedPage, sendPage } from './replies/send-page.ts'
 import type { Router } from './router.ts'
 
 /** The paths that answer GET and HEAD without a key. */
@@ -18,12 +18,7 @@ export const OPEN_PATHS = [
   '/llms.txt',
 ]
 
-const SLICE = 65_536
-
-/** The body is made once and shared by all replies. */
-type ServedPage = { status: number; headers: Record<string, string>; body: Buffer }
-
-/** Shown to people who open the service's address in a browser. */
+/** Shown to people who open the service's address in a browser, where there is no console. */
 const WELCOME: ServedPage = {
   status: 302,
   headers: { Location: '/docs', 'Content-Type': 'text/plain; charset=utf-8' },
@@ -37,7 +32,7 @@ const WELCOME: ServedPage = {
  */
 export function addOpenRoutes(
   endpoints: Router<Endpoint>,
-  operations: readonly Operation[],
+  { operations, console: hasConsole }: Pick<Edge, 'operations' | 'console'>,
   unready: () => Promise<string | undefined>,
 ): void {
   const add = (path: string, who: Endpoint, answer: () => ServedPage | Promise<ServedPage>) => {
@@ -59,31 +54,11 @@ export function addOpenRoutes(
 
   let described: OpenApi | undefined
   const document = () => (described ??= openApiDocument(operations))
-  add('/', { open: true }, () => WELCOME)
+  if (!hasConsole) add('/', { open: true }, () => WELCOME)
   addDocument('/v1/openapi.json', {}, () => JSON.stringify(document()))
   for (const { path, headers, body } of referencePages(document)) addDocument(path, headers, body)
 }
 
 function json(status: number, body: Record<string, string>): ServedPage {
   return { status, headers: {}, body: Buffer.from(JSON.stringify(body)) }
-}
-
-/** Sends the body slice by slice as the client reads it. A client that does not read holds one slice in memory. */
-function sendPage(
-  response: ServerResponse,
-  standard: Record<string, string>,
-  { status, headers, body }: ServedPage,
-): void {
-  response.writeHead(status, { ...standard, ...headers, 'Content-Length': body.length })
-  let sent = 0
-  const sendMore = () => {
-    while (sent < body.length) {
-      const hasRoom = response.write(body.subarray(sent, sent + SLICE))
-      sent += SLICE
-      if (!hasRoom) return
-    }
-    response.end()
-  }
-  response.on('drain', sendMore)
-  sendMore()
 }

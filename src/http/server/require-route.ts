@@ -1,15 +1,16 @@
 import { ApiError } from '../../errors.ts'
 import type { Route } from '../dialects/dialect.ts'
 import type { Arrived } from '../pipeline/stages.ts'
+import { CONSOLE_PATHS } from './console/console-paths.ts'
 import { OPEN_PATHS } from './open-routes.ts'
 
 /** Returns the route that the router found. Throws a 404, or a 405 that names the methods of the path. */
-export function routeCheck(routes: readonly Route[]): (arrived: Arrived) => Route {
+export function routeCheck(routes: readonly Route[], hasConsole: boolean): (arrived: Arrived) => Route {
   const documents = OPEN_PATHS.flatMap((path) => [
     { method: 'GET', path },
     { method: 'HEAD', path },
   ])
-  const paths = [...routes, ...documents].map(({ method, path }) => ({
+  const paths = [...routes, ...documents, ...(hasConsole ? CONSOLE_PATHS : [])].map(({ method, path }) => ({
     method,
     pattern: new RegExp(
       `^${path

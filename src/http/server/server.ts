@@ -11,6 +11,7 @@ import { Connections } from './connections/connections.ts'
 import { createHttpServer, listen } from './connections/http-server.ts'
 import { reloadTls } from './connections/tls.ts'
 import { together } from './connections/together.ts'
+import { addConsoleRoutes } from './console/console-routes.ts'
 import type { Endpoint } from './endpoint.ts'
 import { arrive, type Front, letIn, openFront } from './front.ts'
 import { addOpenRoutes } from './open-routes.ts'
@@ -40,9 +41,8 @@ export function createServer(edge: Edge, store: Health): Server {
   const connections = new Connections((socket) => front.requests.flood(socket))
   const endpoints = new Router<Endpoint>()
   for (const route of front.routes) endpoints.add(route.method, route.path, { route })
-  addOpenRoutes(endpoints, edge.operations, async () =>
-    connections.closing ? 'the service is stopping' : await store.problem(),
-  )
+  addOpenRoutes(endpoints, edge, async () => (connections.closing ? 'the service is stopping' : await store.problem()))
+  if (edge.console) addConsoleRoutes(endpoints, front, edge.console)
   const handle = requestHandler(front, endpoints)
   const server = createHttpServer(config.server, connections.oneAtATime(together(handle)))
 
@@ -92,7 +92,7 @@ function requestHandler(front: Front, endpoints: Router<Endpoint>) {
     } catch (error) {
       malformed = error
     }
-    const endpoint = found?.value ?? (method === 'OPTIONS' ? preflight : nowhere)
+    const endpoint = answering(found?.value, message) ?? (method === 'OPTIONS' ? preflight : nowhere)
     const arrived = arrive(front, message, target, { route: endpoint.route, params: found?.params ?? {} })
     if (front.requests.all) response.on('finish', () => front.requests.answered(arrived, response.statusCode))
     const fail = (error: unknown) => answerFailure(front, error, arrived, response)
@@ -106,6 +106,11 @@ function requestHandler(front: Front, endpoints: Router<Endpoint>) {
       fail(error)
     }
   }
+}
+
+/** On a path of the console a client that forgot `/v1` hears so, and a browser gets the page. */
+function answering(endpoint: Endpoint | undefined, { headers }: IncomingMessage): Endpoint | undefined {
+  return endpoint?.forBrowsers && !headers.accept?.includes('text/html') ? undefined : endpoint
 }
 
 function targetOf({ url = '/' }: IncomingMessage): { path: string; query: string } {

@@ -66,3 +66,27 @@ export type SecretsTable = {
   created_at: number
   updated_at: number
 }
+
+/** Who is signed in to the console. A browser has the secret in a cookie; only its hash is here. */
+export type ConsoleSessionsTable = {
+  id: string
+  key_id: string
+  /** The hash of the key's secret at sign-in. A key that was rotated has another, and the session has ended. */
+  key_hash: string
+  hash: string
+  /** The secret before this one. It counts until a moment after the new one has been used. */
+  previous_hash: string | null
+  rotated_at: number
+  /** When the newest secret was first used; null while the browser may not have it. */
+  confirmed_at: number | null
+  /** Whether the sign-in came over TLS. */
+  secure: number
+  address: string
+  browser: string
+  created_at: number
+  last_used_at: number
+  expires_at: number
+}
+
+/** Links that sign somebody in once. */
+export type ConsoleLinksTable = { hash: string; key_id: string; key_hash: string; expires_at: number }

@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process'
 import type { Command } from 'commander'
-import { takesService } from '../../command.ts'
-import type { Common } from '../../connect/connect.ts'
+import { takesStore } from '../../command.ts'
+import { type Common, withClientOrStore } from '../../connect/connect.ts'
 import { addressOf } from '../../connect/service-address.ts'
 import { note, print, printJson } from '../../terminal/output.ts'
 import { isInteractive, type World } from '../../world.ts'
@@ -11,19 +11,33 @@ const OPENERS: Partial<Record<NodeJS.Platform, [string, ...string[]]>> = {
   win32: ['cmd', '/c', 'start', ''],
 }
 
+type OpenOptions = Common & { docs?: boolean; key?: string }
+
 export function open(command: Command, world: World): void {
-  takesService(command).action(async (options: Common) => {
-    const url = new URL('/docs', addressOf(world, options).url).href
-    if (options.json) printJson(world, { url })
-    else print(world, url)
-    if (!isInteractive(world)) return
-    const [opener, ...args] = OPENERS[process.platform] ?? ['xdg-open']
-    const child = spawn(opener, [...args, url], { stdio: 'ignore', detached: true })
-    const opened = await new Promise<boolean>((resolve) => {
-      child.once('spawn', () => resolve(true))
-      child.once('error', () => resolve(false))
+  takesStore(command)
+    .option('--docs', 'the API reference instead of the console')
+    .option('--key <id>', 'sign in with this key, on the host; otherwise with the oldest admin key')
+    .action(async (options: OpenOptions) => {
+      const { url: base } = addressOf(world, options)
+      const url = options.docs ? new URL('/docs', base).href : await consoleLink(world, options, base)
+      if (options.json) printJson(world, { url })
+      else print(world, url)
+      if (!isInteractive(world)) return
+      const [opener, ...args] = OPENERS[process.platform] ?? ['xdg-open']
+      const child = spawn(opener, [...args, url], { stdio: 'ignore', detached: true })
+      const opened = await new Promise<boolean>((resolve) => {
+        child.once('spawn', () => resolve(true))
+        child.once('error', () => resolve(false))
+      })
+      child.unref()
+      if (!opened) note(world, 'No browser found here: open the address yourself')
     })
-    child.unref()
-    if (!opened) note(world, 'No browser found here: open the address yourself')
-  })
+}
+
+/** The token is behind the `#`, so it is in no log of a server or a proxy. */
+async function consoleLink(world: World, options: OpenOptions, base: string): Promise<string> {
+  const body = options.key === undefined ? {} : { key_id: options.key }
+  const { token } = await withClientOrStore(world, options, (client) => client.console.createLink(body, options))
+  note(world, 'The link works once, within 10 minutes', 'dim')
+  return `${base.replace(/\/+$/, '')}/#link=${token}`
 }

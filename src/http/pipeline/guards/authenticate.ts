@@ -9,6 +9,8 @@ import { isWellFormedKey } from '../../../security/key-format.ts'
 import { type RefusedToken, refuse } from '../../../security/tokens/bearer-token.ts'
 import type { TokenGrant, VerifyToken } from '../../../security/tokens/token-verifier.ts'
 import type { Arrived, FoundAgent, Known } from '../stages.ts'
+import { actorOfCookie, type ConsoleSessions } from './console-cookie.ts'
+import type { ConsoleDoor } from './console-door.ts'
 import type { FailureLimit } from './failure-limit.ts'
 
 export type VerifyKey = (hash: string) => Actor | undefined | Promise<Actor | undefined>
@@ -19,6 +21,8 @@ export type Credentials = {
   verifyToken: VerifyToken | undefined
   findAgent(ref: string): FoundAgent | undefined | Promise<FoundAgent | undefined>
   failures: FailureLimit
+  /** Undefined when the console is switched off. */
+  console: { sessions: ConsoleSessions; door: ConsoleDoor } | undefined
   /** The rate-limit tier of actors that use a token. */
   tier: string
   log: Logger
@@ -29,7 +33,7 @@ const KEY_PREFIX = 'mrg_'
 
 /** Finds the actor for a key or a token. The answer is the same whatever is wrong with the credentials. */
 export function authenticator(credentials: Credentials) {
-  const { verifyKey, failures } = credentials
+  const { verifyKey, failures, console } = credentials
 
   // A client sends the same key with every request of a connection, so its hash is computed once.
   const hashes = new WeakMap<Socket, { authorization: string; hash: string }>()
@@ -41,7 +45,10 @@ export function authenticator(credentials: Credentials) {
     if (known?.authorization === authorization) return verifyKey(known.hash)
 
     const bearer = BEARER.exec(authorization)?.[1]
-    if (bearer === undefined) return undefined
+    if (bearer === undefined) {
+      // A key that is sent wins over a cookie, even if it is wrong: the client means the key.
+      return console && authorization === '' ? actorOfCookie(arrived, console) : undefined
+    }
     if (bearer.startsWith(KEY_PREFIX)) {
       if (!isWellFormedKey(bearer)) return undefined
       const hash = sha256(bearer)

@@ -1,0 +1,72 @@
+import { z } from 'zod'
+import { type Key, statusOf } from '../keys/key.ts'
+import { Time } from '../shapes.ts'
+
+export const ConsoleSessionReply = z
+  .object({
+    id: z.string(),
+    key_id: z.string(),
+    key_name: z.string(),
+    agent_id: z.string().nullable().describe('The agent that the key is limited to'),
+    address: z.string().describe('Where the sign-in came from'),
+    browser: z.string().describe('What the browser says of itself'),
+    current: z.boolean().describe('Whether this request came by the session itself'),
+    created_at: Time,
+    last_used_at: Time.describe('Exact to a minute'),
+    expires_at: Time.describe('When it ends at the latest; it ends earlier when it is not used'),
+  })
+  .meta({ id: 'ConsoleSession' })
+
+/** A browser that is signed in with a key. Its secret is in a cookie and is replaced from time to time. */
+export type ConsoleSession = {
+  id: string
+  key_id: string
+  key_hash: string
+  hash: string
+  previous_hash: string | null
+  rotated_at: number
+  confirmed_at: number | null
+  secure: number
+  address: string
+  browser: string
+  created_at: number
+  last_used_at: number
+  expires_at: number
+}
+
+const ROTATE_MS = 15 * 60_000
+/** Requests that were sent before the browser had the new secret may arrive so long after it. */
+const GRACE_MS = 60_000
+/** How exact `last_used_at` is. */
+const TOUCH_MS = 60_000
+
+/** Whether the session goes on: its time is not over, and its key is the same and valid. */
+export function isInForce(session: ConsoleSession, key: Key, now: number, idle_ms: number): boolean {
+  const { expires_at, last_used_at, key_hash } = session
+  if (expires_at <= now || last_used_at + idle_ms <= now) return false
+  return key_hash === key.hash && statusOf(key, now) === 'active'
+}
+
+/** Whether the secret with this hash counts now. The one before it counts until the browser has shown the new one. */
+export function isSecretInForce({ hash, confirmed_at }: ConsoleSession, shown: string, now: number): boolean {
+  return shown === hash || confirmed_at === null || now < confirmed_at + GRACE_MS
+}
+
+type Changes = Partial<Pick<ConsoleSession, 'last_used_at' | 'confirmed_at' | 'rotated_at' | 'hash' | 'previous_hash'>>
+
+/**
+ * What is to be written when a secret is used; undefined for most uses. `fresh` is the hash of a new secret: with
+ * `hash` in the changes, the browser must be sent that secret.
+ */
+export function useOf(session: ConsoleSession, shown: string, now: number, fresh: string): Changes | undefined {
+  const { hash, confirmed_at, rotated_at, last_used_at } = session
+  const replaced = { hash: fresh, rotated_at: now, confirmed_at: null, last_used_at: now }
+  if (shown === hash) {
+    if (confirmed_at === null) return { confirmed_at: now, last_used_at: now }
+    if (now - rotated_at >= ROTATE_MS) return { ...replaced, previous_hash: hash }
+  } else if (confirmed_at === null && now - rotated_at >= GRACE_MS) {
+    // The reply that had the new secret was lost: the browser still shows the one before.
+    return replaced
+  }
+  return now - last_used_at >= TOUCH_MS ? { last_used_at: now } : undefined
+}

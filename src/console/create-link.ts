@@ -1,0 +1,76 @@
+import { z } from 'zod'
+import { conflict, forbidden } from '../errors.ts'
+import { type Key, statusOf } from '../keys/key.ts'
+import * as keys from '../keys/store.ts'
+import type { Context } from '../operation/context.ts'
+import { requireFound } from '../operation/scope.ts'
+import { operation } from '../operation.ts'
+import { sha256 } from '../security/digest.ts'
+import { Time } from '../shapes.ts'
+import type { Database } from '../storage/database.ts'
+import { newSecret } from './sign-in.ts'
+import * as sessions from './store.ts'
+
+const LINK_MS = 10 * 60_000
+
+export const createConsoleLink = operation({
+  id: 'createConsoleLink',
+  method: 'POST',
+  path: '/v1/console-links',
+  summary: 'Create a sign-in link',
+  description:
+    'A token that signs a browser in to the console once, within ten minutes, with the key that asks for it. Put it behind `#link=`: what follows a `#` is not sent to servers. On the host it is for the oldest key that may do everything, or for `key_id`.',
+  permission: null,
+  idempotent: true,
+  secret: true,
+  errors: ['conflict'],
+  body: z.strictObject({
+    key_id: z.string().optional().describe('Another key than the oldest admin key; for the host only'),
+  }),
+  bodyOptional: true,
+  success: 201,
+  data: z
+    .object({
+      token: z.string().describe('Shown in this reply only'),
+      key_id: z.string(),
+      expires_at: Time,
+    })
+    .meta({ id: 'ConsoleLink' }),
+
+  async run({ body }, { db, actor, now }) {
+    const key = await keyOf(db, actor, body.key_id, now())
+    return insertLink(db, key, now())
+  },
+})
+
+/** A link acts for a key, so it is made for the key itself, or for any key by whoever may open the store. */
+async function keyOf(db: Database, actor: Context['actor'], wanted: string | undefined, now: number): Promise<Key> {
+  if (actor.console_session !== undefined) {
+    throw forbidden('A session cannot make another: use the key itself')
+  }
+  if (actor.kind === 'token') throw forbidden('Only an API key can sign in to the console')
+  if (actor.kind === 'key' && (wanted ?? actor.id) !== actor.id) {
+    throw forbidden('A key makes links for itself only')
+  }
+  const id = wanted ?? (actor.kind === 'key' ? actor.id : undefined)
+  const key =
+    id === undefined ? await keys.findAdmin(db, now) : requireFound(actor, await keys.find(db, id), { kind: 'Key', id })
+  if (!key) throw conflict('There is no key that may do everything: create one with the role admin')
+  const status = statusOf(key, now)
+  if (status !== 'active') throw conflict(`This key is ${status}: create a new one`)
+  return key
+}
+
+/** Only a hash of the token is stored. */
+async function insertLink(db: Database, { id: key_id, hash: key_hash }: Key, now: number) {
+  const token = newSecret()
+  const expires_at = now + LINK_MS
+  await sessions.insertLink(db, { hash: sha256(token), key_id, key_hash, expires_at })
+  return { token, key_id, expires_at }
+}
+
+/** A link for whoever starts the service; undefined when no key may do everything. */
+export async function createFirstLink(db: Database, now: number): Promise<string | undefined> {
+  const key = await keys.findAdmin(db, now)
+  return key && (await insertLink(db, key, now)).token
+}

@@ -1,0 +1,32 @@
+import { z } from 'zod'
+import { operation } from '../operation.ts'
+import { covers } from '../security/permissions.ts'
+import { listQuery } from '../shapes.ts'
+import { ConsoleSessionReply } from './console-session.ts'
+import * as sessions from './store.ts'
+
+export const listConsoleSessions = operation({
+  id: 'listConsoleSessions',
+  method: 'GET',
+  path: '/v1/console-sessions',
+  summary: 'List sessions of the console',
+  description:
+    'Who is signed in to the console, with which key, from where. Without `manage`: the sessions of this key.',
+  permission: 'manage',
+  ownPermission: 'read',
+  query: listQuery(['created_at', 'last_used_at', 'expires_at'], { key_id: z.string().optional() }),
+  list: ConsoleSessionReply,
+
+  async run({ query }, { db, actor, config, shownAgents, now }) {
+    const { key_id, ...page } = query
+    const own = covers(actor.permissions, 'manage') ? undefined : actor.id
+    if (own !== undefined && (key_id ?? own) !== own) return { items: [], total: 0 }
+    const { items, total } = await sessions.list(db, page, {
+      shown: await shownAgents(),
+      key_id: own ?? key_id,
+      now: now(),
+      idle_ms: config.console.idleTimeout,
+    })
+    return { items: items.map((item) => ({ ...item, current: item.id === actor.console_session })), total }
+  },
+})

@@ -1,0 +1,83 @@
+import * as factors from '../keys/factors/factor-store.ts'
+import { actorOf, type Key } from '../keys/key.ts'
+import * as keys from '../keys/store.ts'
+import type { Actor } from '../operation/actor.ts'
+import type { Parts } from '../operation/parts.ts'
+import { sha256 } from '../security/digest.ts'
+import { type ConsoleSession, isInForce, isSecretInForce, useOf } from './console-session.ts'
+import { newSecret, signIn } from './sign-in.ts'
+import * as sessions from './store.ts'
+
+type KnownSession = { session: ConsoleSession; key: Key; actor: Actor }
+
+/** A session is forgotten when it changes, when its key does, and when the key's agent does. */
+function subjectsOf({ session, key: { id, agent_id } }: KnownSession): string[] {
+  return agent_id === null ? [session.id, id] : [session.id, id, agent_id]
+}
+
+/** Who is signed in to the console. Sessions in use are kept in memory, as keys are. */
+export function openConsole(parts: Parts) {
+  const { memo, storage, config, audit, now } = parts
+  const { idleTimeout } = config.console
+
+  const load = async (hash: string): Promise<KnownSession | undefined> => {
+    const session = await sessions.findByHash(storage.db, hash)
+    const key = session && (await keys.find(storage.db, session.key_id))
+    return key && { session, key, actor: { ...actorOf(key), console_session: session.id } }
+  }
+
+  return {
+    signIn: (...asked: Parameters<typeof signIn> extends [Parts, ...infer Rest] ? Rest : never) =>
+      signIn(parts, ...asked),
+
+    /** The actor of a cookie's secret. `fresh` is the secret that the browser must have from now on. */
+    async use(secret: string, secure: boolean): Promise<{ actor: Actor; fresh: string | undefined } | undefined> {
+      const hash = sha256(secret)
+      const found = await memo('keys', `console ${hash}`, () => load(hash), subjectsOf)
+      if (!found) return undefined
+      const { session, key, actor } = found
+      const time = now()
+      if (!isInForce(session, key, time, idleTimeout) || !isSecretInForce(session, hash, time)) return undefined
+      // What was sent over TLS once may have been read on its way if it comes in plain text.
+      if (session.secure === 1 && !secure) return undefined
+      const fresh = newSecret()
+      const changes = useOf(session, hash, time, sha256(fresh))
+      if (!changes) return { actor, fresh: undefined }
+      const isWritten = await storage.transaction((db) => sessions.update(db, session, changes))
+      return { actor, fresh: isWritten && changes.hash !== undefined ? fresh : undefined }
+    },
+
+    /** What the console shows of the session that it runs in. */
+    async describe({ id, console_session = '' }: Actor) {
+      const [key, session, factor] = await Promise.all([
+        keys.get(storage.db, id),
+        sessions.find(storage.db, console_session),
+        factors.find(storage.db, id, 'active'),
+      ])
+      return {
+        session_id: console_session,
+        key: { id: key.id, name: key.name, hint: key.hint },
+        expires_at: session?.expires_at ?? now(),
+        idle_seconds: idleTimeout / 1000,
+        has_factor: factor !== undefined,
+      }
+    },
+
+    /** Ends a session at once, on every node. */
+    async signOut(actor: Actor, from: { request_id: string; address: string }): Promise<void> {
+      const { console_session = '' } = actor
+      await storage.transaction(async (db) => {
+        if (!(await sessions.remove(db, console_session))) return
+        await audit.record(db, {
+          ...from,
+          actor,
+          action: 'signOut',
+          agent_id: actor.scope.agent_id,
+          target: console_session,
+          fields: [],
+          outcome: 'success',
+        })
+      })
+    },
+  }
+}

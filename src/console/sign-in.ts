@@ -1,0 +1,92 @@
+import { randomBytes } from 'node:crypto'
+import { actorOf, type Key, statusOf } from '../keys/key.ts'
+import * as keys from '../keys/store.ts'
+import type { Actor } from '../operation/actor.ts'
+import type { Parts } from '../operation/parts.ts'
+import { sha256 } from '../security/digest.ts'
+import type { Database } from '../storage/database.ts'
+import type { ConsoleSession } from './console-session.ts'
+import * as sessions from './store.ts'
+
+/** A key's secret, or the token of a link that was made for a key. */
+export type Credential = { key: string } | { link_token: string }
+
+export type SignInFrom = { request_id: string; address: string; browser: string; secure: boolean }
+
+/** Browsers that may be signed in with one key at the same time. A further one ends the oldest. */
+const MOST_PER_KEY = 20
+const MAX_BROWSER_CHARACTERS = 200
+
+export function newSecret(): string {
+  return randomBytes(32).toString('base64url')
+}
+
+/**
+ * Opens a session with an id and a secret of its own, whatever the browser had before. Undefined when the key or the
+ * link does not count. The secret is returned here and nowhere else.
+ */
+export async function signIn(
+  { storage, config, audit, newId, now }: Parts,
+  credential: Credential,
+  from: SignInFrom,
+): Promise<{ actor: Actor; secret: string } | undefined> {
+  const secret = newSecret()
+  return storage.transaction(async (db) => {
+    const time = now()
+    const found = 'key' in credential ? await ofKey(db, credential.key, time) : await ofLink(db, credential, time)
+    if (!found) return undefined
+    const { key, until } = found
+    const session: ConsoleSession = {
+      id: newId('cns', time),
+      key_id: key.id,
+      key_hash: key.hash,
+      hash: sha256(secret),
+      previous_hash: null,
+      rotated_at: time,
+      confirmed_at: time,
+      secure: from.secure ? 1 : 0,
+      address: from.address,
+      browser: from.browser.slice(0, MAX_BROWSER_CHARACTERS),
+      created_at: time,
+      last_used_at: time,
+      expires_at: Math.min(time + config.console.sessionLifetime, until ?? Number.POSITIVE_INFINITY),
+    }
+    await sessions.insert(db, session)
+    await sessions.removeOlder(db, key.id, MOST_PER_KEY)
+    const actor = { ...actorOf(key), console_session: session.id }
+    await audit.record(db, {
+      actor,
+      action: 'signIn',
+      agent_id: key.agent_id,
+      target: session.id,
+      request_id: from.request_id,
+      address: from.address,
+      fields: Object.keys(credential),
+      outcome: 'success',
+    })
+    return { actor, secret }
+  })
+}
+
+type SignedBy = { key: Key; until: number | null }
+
+/** With a secret in its grace period the session ends when that does. */
+async function ofKey(db: Database, secret: string, now: number): Promise<SignedBy | undefined> {
+  const hash = sha256(secret)
+  const key = await keys.findByHash(db, hash)
+  if (!key || statusOf(key, now) !== 'active') return undefined
+  if (key.hash === hash) return { key, until: key.expires_at }
+  const graceEnd = key.previous_secret_expires_at ?? 0
+  return graceEnd > now ? { key, until: Math.min(graceEnd, key.expires_at ?? graceEnd) } : undefined
+}
+
+async function ofLink(
+  db: Database,
+  { link_token }: { link_token: string },
+  now: number,
+): Promise<SignedBy | undefined> {
+  const link = await sessions.takeLink(db, sha256(link_token), now)
+  const key = link && (await keys.find(db, link.key_id))
+  if (!key || key.hash !== link.key_hash || statusOf(key, now) !== 'active') return undefined
+  return { key, until: key.expires_at }
+}

@@ -1,0 +1,72 @@
+import type { Actor } from '../../../operation/actor.ts'
+import type { Arrived } from '../stages.ts'
+import type { ConsoleDoor } from './console-door.ts'
+
+/** Who is signed in to the console. */
+export type ConsoleSessions = {
+  /** Undefined when the key or the link does not count. */
+  signIn(
+    credential: { key: string } | { link_token: string },
+    from: { request_id: string; address: string; browser: string; secure: boolean },
+  ): Promise<{ actor: Actor; secret: string } | undefined>
+  use(secret: string, secure: boolean): Promise<{ actor: Actor; fresh: string | undefined } | undefined>
+  describe(actor: Actor): Promise<{
+    session_id: string
+    key: { id: string; name: string; hint: string }
+    expires_at: number
+    idle_seconds: number
+    has_factor: boolean
+  }>
+  signOut(actor: Actor, from: { request_id: string; address: string }): Promise<void>
+}
+
+const SECRET = /^[\w-]{43}$/
+
+/**
+ * The actor of the cookie that a request carries. The cookie counts only if our own page sent it, under a name of ours,
+ * where nobody could read it on its way. Undefined for every other request.
+ */
+export async function actorOfCookie(
+  arrived: Arrived,
+  { sessions, door }: { sessions: ConsoleSessions; door: ConsoleDoor },
+): Promise<Actor | undefined> {
+  const secret = readCookie(arrived)
+  if (secret === undefined || !door.isOwnPage(arrived)) return undefined
+  door.checkHost(arrived)
+  door.checkSecrecy(arrived)
+  const used = await sessions.use(secret, arrived.secure)
+  if (!used) forgetCookie(arrived)
+  else if (used.fresh !== undefined) setCookie(arrived, used.fresh)
+  return used?.actor
+}
+
+/** A cookie that is there twice was put there by somebody else, from another path or a neighbouring name. */
+export function readCookie(arrived: Arrived): string | undefined {
+  const { cookie } = arrived.message.headers
+  if (cookie === undefined) return undefined
+  const start = `${nameOf(arrived)}=`
+  const found = cookie.split(';').filter((pair) => pair.trimStart().startsWith(start))
+  const secret = found[0]?.trim().slice(start.length)
+  return found.length === 1 && secret !== undefined && SECRET.test(secret) ? secret : undefined
+}
+
+/** It ends with the browser, and the service ends it earlier. */
+export function setCookie(arrived: Arrived, secret: string): void {
+  arrived.headers['Set-Cookie'] = `${nameOf(arrived)}=${secret}${attributesOf(arrived)}`
+}
+
+export function forgetCookie(arrived: Arrived): void {
+  arrived.headers['Set-Cookie'] = `${nameOf(arrived)}=${attributesOf(arrived)}; Max-Age=0`
+}
+
+function attributesOf({ secure }: Arrived): string {
+  return `; Path=/; HttpOnly; SameSite=Strict${secure ? '; Secure' : ''}`
+}
+
+/**
+ * Over TLS the name has a prefix with which browsers take the cookie from this very host only. Browsers send cookies to
+ * every port of a host, so without TLS the port is part of the name: two services on one machine have two cookies.
+ */
+function nameOf({ secure, message }: Arrived): string {
+  return secure ? '__Host-moorage' : `moorage-${/:(\d+)$/.exec(message.headers.host ?? '')?.[1] ?? 80}`
+}

@@ -1,0 +1,58 @@
+import type { IncomingMessage } from 'node:http'
+import type { Config } from '../../../config.ts'
+import { ApiError, forbidden } from '../../../errors.ts'
+import type { Arrived } from '../stages.ts'
+
+/** The header that a page of another origin cannot send: the browser would ask us first, and we would say no. */
+const HEADER = 'x-moorage-console'
+const HOST = /^[\w.[\]:-]+$/
+const IP_ADDRESS = /^(?:\[.*\]|\d+\.\d+\.\d+\.\d+)$/
+const THIS_MACHINE = /^(?:localhost|.+\.localhost|127\.\d+\.\d+\.\d+|\[::1\])$/
+
+/** Decides whether a request may come from our own console, in somebody's browser. */
+export type ConsoleDoor = {
+  /** Throws under a name that is not ours. */
+  checkHost(arrived: Arrived): void
+  /** Throws where a sign-in, or a cookie, could be read on its way. */
+  checkSecrecy(arrived: Arrived): void
+  /** Whether the request was made by a page that this service served, under the same name. */
+  isOwnPage(arrived: Arrived): boolean
+}
+
+export function consoleDoor({ console, server }: Config): ConsoleDoor {
+  const names = new Set([...console.hosts, server.host].map((name) => name.toLowerCase()))
+  return {
+    checkHost({ message }) {
+      const name = nameOf(message)
+      // A name that somebody else owns can be made to lead here, and its pages would then count as ours. An address
+      // cannot.
+      if (name && (IP_ADDRESS.test(name) || THIS_MACHINE.test(name) || names.has(name))) return
+      throw forbidden('The console is not served under this name: add it to console.hosts')
+    },
+    checkSecrecy({ secure, message }) {
+      if (secure || console.allowInsecure) return
+      const isForwarded = message.headers['x-forwarded-for'] !== undefined
+      if (!isForwarded && THIS_MACHINE.test(nameOf(message) ?? '')) return
+      throw new ApiError(
+        'https_required',
+        'Signing in needs HTTPS: set server.tls, or server.trustedProxies if a proxy has it. console.allowInsecure allows plain http',
+      )
+    },
+    isOwnPage({ secure, message }) {
+      const { method, headers } = message
+      const marked = headers[HEADER] === '1'
+      if (method !== 'GET' && method !== 'HEAD' && !marked) return false
+      const { 'sec-fetch-site': site, origin, host } = headers
+      if (site !== undefined) return site === 'same-origin'
+      if (origin !== undefined) return origin === `${secure ? 'https' : 'http'}://${host}`
+      // Over plain http, browsers say neither when they only read.
+      return marked
+    },
+  }
+}
+
+/** The name in the Host header, as a browser writes it. */
+function nameOf({ headers }: IncomingMessage): string | undefined {
+  const { host = '' } = headers
+  return HOST.test(host) ? URL.parse(`http://${host}`)?.hostname : undefined
+}

@@ -1,0 +1,118 @@
+import { readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
+import zlib from 'node:zlib'
+import type { ServedPage } from '../replies/send-page.ts'
+
+/** No script but ours runs, nothing is loaded from elsewhere, and no other page may show the console in a frame. */
+const CONTENT_SECURITY_POLICY = [
+  "default-src 'none'",
+  "script-src 'self'",
+  "style-src 'self'",
+  "connect-src 'self'",
+  "img-src 'self' data:",
+  "font-src 'self'",
+  "base-uri 'none'",
+  "form-action 'self'",
+  "frame-ancestors 'none'",
+].join('; ')
+
+const PAGE_HEADERS = {
+  'Content-Type': 'text/html; charset=utf-8',
+  'Content-Security-Policy': CONTENT_SECURITY_POLICY,
+  'Referrer-Policy': 'no-referrer',
+  'X-Frame-Options': 'DENY',
+  'Cross-Origin-Opener-Policy': 'same-origin',
+  'Cross-Origin-Resource-Policy': 'same-origin',
+}
+
+const TYPES: Record<string, string> = {
+  js: 'text/javascript; charset=utf-8',
+  css: 'text/css; charset=utf-8',
+  svg: 'image/svg+xml',
+  png: 'image/png',
+  woff2: 'font/woff2',
+}
+const ASSET = /^[\w-]+(?:\.[\w-]+)*\.(js|css|svg|png|woff2)$/
+const PACKED = new Set(['js', 'css', 'svg'])
+
+const brotli = promisify(zlib.brotliCompress)
+const gzip = promisify(zlib.gzip)
+
+/** Where the build puts the console: the sources know another place than the published package. */
+export const CONSOLE_FOLDER = fileURLToPath(
+  new URL(import.meta.filename.endsWith('.ts') ? '../../../../dist/console/' : '../../../../console/', import.meta.url),
+)
+
+type Packings = { plain: Buffer; br?: Buffer; gzip?: Buffer }
+
+/** The files of the built console. */
+export class ConsoleFiles {
+  readonly #folder: string
+  /** The name of an asset changes with its content, so each is read and packed once. */
+  readonly #assets = new Map<string, Promise<Packings | undefined>>()
+
+  constructor(folder: string) {
+    this.#folder = folder
+  }
+
+  /**
+   * The page of the console, which is the same for every path. Its links are relative, so that it works behind any
+   * prefix that a proxy takes away; they are written for the depth of the path. Undefined when it is not built.
+   */
+  async page(path: string): Promise<ServedPage | undefined> {
+    const html = await readIfThere(join(this.#folder, 'index.html'))
+    if (!html) return undefined
+    const up = '../'.repeat(path.split('/').length - 2) || './'
+    const body = html.toString('utf8').replaceAll(/(\s(?:src|href)=")\.\//g, `$1${up}`)
+    return { status: 200, headers: PAGE_HEADERS, body: Buffer.from(body) }
+  }
+
+  async asset(name: string, accepted: string): Promise<ServedPage | undefined> {
+    const type = ASSET.exec(name)?.[1]
+    if (type === undefined) return undefined
+    const packings = await this.#load(name, PACKED.has(type))
+    if (!packings) return undefined
+    const packing = (['br', 'gzip'] as const).find((one) => packings[one] && acceptsCoding(accepted, one))
+    const headers = {
+      'Content-Type': TYPES[type] as string,
+      'Cache-Control': 'public, max-age=31536000, immutable',
+      'Cross-Origin-Resource-Policy': 'same-origin',
+      Vary: 'Accept-Encoding',
+      ...(packing && { 'Content-Encoding': packing }),
+    }
+    return { status: 200, headers, body: packings[packing ?? 'plain'] as Buffer }
+  }
+
+  #load(name: string, isPacked: boolean): Promise<Packings | undefined> {
+    const known = this.#assets.get(name)
+    if (known) return known
+    const loading = this.#read(name, isPacked)
+    this.#assets.set(name, loading)
+    const forget = () => this.#assets.delete(name)
+    // A file that is not there may be built later, and must not take room meanwhile.
+    loading.then((found) => found ?? forget(), forget)
+    return loading
+  }
+
+  async #read(name: string, isPacked: boolean): Promise<Packings | undefined> {
+    const plain = await readIfThere(join(this.#folder, 'assets', name))
+    if (!plain || !isPacked) return plain && { plain }
+    const [br, gz] = await Promise.all([brotli(plain), gzip(plain, { level: 9 })])
+    return { plain, br, gzip: gz }
+  }
+}
+
+function acceptsCoding(accepted: string, coding: string): boolean {
+  return new RegExp(`(?:^|,)\\s*${coding}\\s*(?:$|,|;\\s*q=(?!0(?:\\.0*)?\\s*(?:$|,)))`, 'i').test(accepted)
+}
+
+async function readIfThere(file: string): Promise<Buffer | undefined> {
+  try {
+    return await readFile(file)
+  } catch (error) {
+    if (['ENOENT', 'ENOTDIR'].includes((error as NodeJS.ErrnoException).code ?? '')) return undefined
+    throw error
+  }
+}

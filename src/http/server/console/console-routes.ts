@@ -1,0 +1,53 @@
+import { ApiError } from '../../../errors.ts'
+import type { SignedIn } from '../../pipeline/edge.ts'
+import type { Endpoint } from '../endpoint.ts'
+import type { Front } from '../front.ts'
+import { sendPage } from '../replies/send-page.ts'
+import type { Router } from '../router.ts'
+import { ConsoleFiles } from './console-files.ts'
+import { sessionPages } from './console-session-pages.ts'
+
+/** The first words of the console's paths. Each may be followed by up to `DEPTH` more. */
+const PLACES = ['agents', 'activity', 'approvals', 'webhooks', 'keys', 'system']
+const DEPTH = 4
+
+const NOT_BUILT = `The console is not built yet. Build it with:
+
+  npm run console:build
+
+The API reference is at /docs
+`
+
+/** Adds the console: its page on all its paths, its files, and the sign-in. */
+export function addConsoleRoutes(endpoints: Router<Endpoint>, front: Front, console: SignedIn): void {
+  const { door, folder } = console
+  const files = new ConsoleFiles(folder)
+
+  const page: Endpoint['page'] = async (arrived, response) => {
+    door.checkHost(arrived)
+    const found = await files.page(arrived.path)
+    const headers = { 'Content-Type': 'text/plain; charset=utf-8' }
+    sendPage(response, arrived.headers, found ?? { status: 503, headers, body: Buffer.from(NOT_BUILT) })
+  }
+  const asset: Endpoint['page'] = async (arrived, response) => {
+    const accepted = String(arrived.message.headers['accept-encoding'] ?? '')
+    const found = await files.asset(arrived.params['file'] ?? '', accepted)
+    if (!found) throw new ApiError('not_found', 'No such file')
+    sendPage(response, arrived.headers, found)
+  }
+
+  for (const method of ['GET', 'HEAD']) {
+    endpoints.add(method, '/', { open: true, page })
+    for (const place of PLACES) {
+      for (let depth = 0; depth <= DEPTH; depth++) {
+        endpoints.add(method, `/${place}${pathOf(depth)}`, { open: true, forBrowsers: true, page })
+      }
+    }
+    endpoints.add(method, '/console/assets/{file}', { open: true, page: asset })
+  }
+  for (const { method, endpoint } of sessionPages(front, console)) endpoints.add(method, '/console/session', endpoint)
+}
+
+function pathOf(depth: number): string {
+  return Array.from({ length: depth }, (_, at) => `/{word_${at}}`).join('')
+}

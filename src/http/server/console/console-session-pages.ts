@@ -1,0 +1,126 @@
+import type { ServerResponse } from 'node:http'
+import { z } from 'zod'
+import project from '../../../../package.json' with { type: 'json' }
+import { ApiError, forbidden } from '../../../errors.ts'
+import { formatTime } from '../../../lib/time.ts'
+import type { Actor } from '../../../operation/actor.ts'
+import { sha256 } from '../../../security/digest.ts'
+import { addressBucket } from '../../../security/ip-list.ts'
+import { isWellFormedKey } from '../../../security/key-format.ts'
+import { covers } from '../../../security/permissions.ts'
+import { readBody } from '../../input/body.ts'
+import { validate } from '../../input/validate.ts'
+import type { SignedIn } from '../../pipeline/edge.ts'
+import { actorOfCookie, forgetCookie, readCookie, setCookie } from '../../pipeline/guards/console-cookie.ts'
+import type { Arrived } from '../../pipeline/stages.ts'
+import type { Endpoint } from '../endpoint.ts'
+import type { Front } from '../front.ts'
+import { readBytes } from '../read-bytes.ts'
+import { send } from '../replies/send.ts'
+import { checkBodyHeaders } from '../transport.ts'
+
+const SignIn = z.union([
+  z.strictObject({ key: z.string().max(200) }),
+  z.strictObject({ link_token: z.string().max(200) }),
+])
+
+/** `/console/session`: signs a browser in, says who is signed in, and signs out. */
+export function sessionPages(front: Front, console: SignedIn): { method: string; endpoint: Endpoint }[] {
+  const { edge, steps } = front
+  const { sessions, door } = console
+
+  const signIn = async (arrived: Arrived, response: ServerResponse) => {
+    arrived.trace.action = 'signIn'
+    checkPage(arrived, console)
+    checkBodyHeaders(arrived)
+    const bytes = await readBytes(arrived.message, edge.parts.config.limits.body)
+    const credential = validate(SignIn, readBody({ body: SignIn }, bytes))
+    if ('key' in credential) await countKey(arrived, credential.key)
+    const { request_id, address, secure, message } = arrived
+    const browser = message.headers['user-agent'] ?? ''
+    const earlier = await actorOfCookie(arrived, console)
+    const signed = await sessions.signIn(credential, { request_id, address, secure, browser })
+    if (!signed) return refuse(arrived)
+    if (earlier) await sessions.signOut(earlier, { request_id, address })
+    arrived.trace.actor = signed.actor
+    setCookie(arrived, signed.secret)
+    await answer(arrived, response, 201, signed.actor)
+  }
+
+  /** A key that is at its limit cannot open sessions either. */
+  const countKey = async (arrived: Arrived, key: string) => {
+    const actor = isWellFormedKey(key) ? await edge.verifyKey(sha256(key)) : undefined
+    if (!actor) return refuse(arrived)
+    await steps.count({ arrived, actor })
+  }
+
+  const refuse = async (arrived: Arrived): Promise<never> => {
+    await steps.countFailure(addressBucket(arrived.address))
+    throw new ApiError('unauthorized', 'This key or link does not count, or does no longer')
+  }
+
+  const show = async (arrived: Arrived, response: ServerResponse) => {
+    door.checkHost(arrived)
+    if (!door.isOwnPage(arrived)) throw notOurPage()
+    const actor = await actorOfCookie(arrived, console)
+    // This is the first question of every page that is opened. To be signed out is no error there.
+    if (!actor) return reply(arrived, response, 200, { signed_in: false, version: project.version })
+    arrived.trace.actor = actor
+    await steps.count({ arrived, actor })
+    await answer(arrived, response, 200, actor)
+  }
+
+  const signOut = async (arrived: Arrived, response: ServerResponse) => {
+    arrived.trace.action = 'signOut'
+    checkPage(arrived, console)
+    const actor = readCookie(arrived) === undefined ? undefined : await actorOfCookie(arrived, console)
+    const { request_id, address } = arrived
+    if (actor) await sessions.signOut(actor, { request_id, address })
+    forgetCookie(arrived)
+    reply(arrived, response, 200, { signed_in: false, version: project.version })
+  }
+
+  const answer = async (arrived: Arrived, response: ServerResponse, status: number, actor: Actor) => {
+    const { expires_at, has_factor, ...described } = await sessions.describe(actor)
+    reply(arrived, response, status, {
+      signed_in: true,
+      ...described,
+      permissions: actor.permissions,
+      agent_id: actor.scope.agent_id,
+      user_id: actor.scope.user_id,
+      mfa: { enrolled: has_factor, required_for: [...(edge.gate().mfa ?? [])] },
+      expires_at: formatTime(expires_at),
+      version: project.version,
+      features: featuresOf(front, actor),
+    })
+  }
+
+  const reply = (arrived: Arrived, response: ServerResponse, status: number, data: unknown) => {
+    front.requests.count(arrived, status)
+    send(response, arrived.headers, { status, headers: {}, body: JSON.stringify({ success: true, data }) })
+  }
+
+  return [
+    { method: 'POST', endpoint: { open: true, page: signIn } },
+    { method: 'GET', endpoint: { open: true, page: show } },
+    { method: 'DELETE', endpoint: { open: true, page: signOut } },
+  ]
+}
+
+function checkPage(arrived: Arrived, { door }: SignedIn): void {
+  door.checkHost(arrived)
+  door.checkSecrecy(arrived)
+  if (!door.isOwnPage(arrived)) throw notOurPage()
+}
+
+function notOurPage(): ApiError {
+  return forbidden('This is for pages of the console only')
+}
+
+/** The operations that the key may call, by their ids: the console shows nothing else. */
+function featuresOf({ edge }: Front, { permissions }: Actor): string[] {
+  const allowed = edge.operations.filter(({ permission, ownPermission }) =>
+    [permission, ownPermission].some((name) => name === null || (name !== undefined && covers(permissions, name))),
+  )
+  return allowed.map(({ id }) => id)
+}
