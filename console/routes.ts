@@ -12,6 +12,11 @@ type Route = { path: string; load(): Promise<PageComponent> }
 const ROUTES: Route[] = [
   { path: '/', load: async () => (await import('./pages/agents/agents-page.tsx')).AgentsPage },
   { path: '/agents/:agent', load: async () => (await import('./pages/playground/playground-page.tsx')).PlaygroundPage },
+  {
+    path: '/agents/:agent/deployments',
+    load: async () => (await import('./pages/deployments/deployments-page.tsx')).DeploymentsPage,
+  },
+  { path: '/agents/:agent/logs', load: async () => (await import('./pages/logs/logs-page.tsx')).LogsPage },
   { path: '/webhooks', load: async () => (await import('./pages/webhooks/webhooks-page.tsx')).WebhooksPage },
   { path: '/webhooks/:webhook', load: async () => (await import('./pages/webhooks/webhook-page.tsx')).WebhookPage },
   {

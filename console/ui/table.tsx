@@ -14,6 +14,8 @@ export type Column<Row> = {
   sort?: string
   /** Left out where the screen is narrow. */
   isExtra?: boolean
+  /** Takes the room that is left; its text is cut to one line. */
+  isWide?: boolean
 }
 
 type Props<Row> = {
@@ -69,8 +71,8 @@ export function Table<Row>({ label, columns, rows, keyOf, defaultSort, empty, is
   )
 }
 
-function classOf({ isNumber, isExtra }: Pick<Column<never>, 'isNumber' | 'isExtra'>): string {
-  return `${isNumber ? 'number' : ''}${isExtra ? ' extra' : ''}`
+function classOf({ isNumber, isExtra, isWide }: Pick<Column<never>, 'isNumber' | 'isExtra' | 'isWide'>): string {
+  return [isNumber && 'number', isExtra && 'extra', isWide && 'wide'].filter(Boolean).join(' ')
 }
 
 function Head<Row>({ column, defaultSort }: { column: Column<Row>; defaultSort: string | undefined }) {

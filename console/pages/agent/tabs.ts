@@ -3,4 +3,8 @@ import type { OperationId } from '../../../sdk/call.ts'
 type Tab = { id: string; label: string; needs: OperationId }
 
 /** The tabs of an agent; each is a page of its own in `routes.ts`. */
-export const TABS: Tab[] = [{ id: '', label: 'Playground', needs: 'getAgent' }]
+export const TABS: Tab[] = [
+  { id: '', label: 'Playground', needs: 'getAgent' },
+  { id: 'deployments', label: 'Deployments', needs: 'listDeployments' },
+  { id: 'logs', label: 'Logs', needs: 'getLogs' },
+]

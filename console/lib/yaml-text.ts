@@ -1,0 +1,30 @@
+const PLAIN = /^[A-Za-z_/][\w ./@:+-]*$/
+const RESERVED = /^(true|false|null|yes|no|on|off|~)$|: |:$| $/i
+
+/** A value as YAML, for people to read: an agent's definition, what two versions differ in. */
+export function yamlText(value: unknown, indent = ''): string {
+  if (Array.isArray(value)) {
+    if (value.length === 0) return '[]'
+    return value.map((item) => `${indent}- ${yamlText(item, `${indent}  `).trimStart()}`).join('\n')
+  }
+  if (typeof value === 'object' && value !== null) {
+    const entries = Object.entries(value).filter(([, item]) => item !== undefined)
+    if (entries.length === 0) return '{}'
+    return entries.map(([name, item]) => `${indent}${scalarText(name, '')}:${behindName(item, indent)}`).join('\n')
+  }
+  return scalarText(value, indent)
+}
+
+function behindName(item: unknown, indent: string): string {
+  const isNested = typeof item === 'object' && item !== null && Object.keys(item).length > 0
+  return isNested ? `\n${yamlText(item, `${indent}  `)}` : ` ${scalarText(item, indent)}`
+}
+
+function scalarText(value: unknown, indent: string): string {
+  if (typeof value !== 'string') return JSON.stringify(value)
+  if (value.includes('\n') && !/^\s|[\t\r]|\s$/.test(value.replace(/\n$/, ''))) {
+    const lines = value.replace(/\n$/, '').split('\n')
+    return `|${value.endsWith('\n') ? '' : '-'}\n${lines.map((line) => line && `${indent}  ${line}`).join('\n')}`
+  }
+  return PLAIN.test(value) && !RESERVED.test(value) ? value : JSON.stringify(value)
+}

@@ -1,0 +1,82 @@
+import { useState } from 'preact/hooks'
+import type { Agent, Deployment } from '../../../sdk/client.ts'
+import { useAction, useResource } from '../../lib/resource.ts'
+import { service } from '../../lib/service.ts'
+import { toast } from '../../lib/toasts.ts'
+import { Button } from '../../ui/button.tsx'
+import { Dialog, DialogActions } from '../../ui/dialog.tsx'
+import { Diff } from '../../ui/diff.tsx'
+import { Failure, reasonOf } from '../../ui/failure.tsx'
+import { Field } from '../../ui/field.tsx'
+import { nextLabel } from './next-label.ts'
+
+type Props = { agent: Agent; serving: Deployment[]; onClose(): void; onDone(): void }
+
+/** Deploys the working copy under a new label, after it has shown what that changes. */
+export function DeployDialog({ agent, serving, onClose, onDone }: Props) {
+  const [environment, setEnvironment] = useState('production')
+  const current = serving.find((deployment) => deployment.environment === environment)
+  const [version, setVersion] = useState(nextLabel(serving.map((deployment) => deployment.version)))
+  const [message, setMessage] = useState('')
+  const served = useResource(current && `deployment ${current.id}`, (signal) =>
+    service.deployments.get(agent.id, current?.id ?? '', { signal }),
+  )
+  const action = useAction(async () => {
+    const body = { environment, version: version.trim(), message: message.trim() || null, digest: agent.digest }
+    const { warnings = [] } = await service.deployments.create(agent.id, body)
+    toast([`${environment} serves ${body.version} now`, ...warnings].join('. '))
+    onDone()
+  })
+  const before = current && served.data?.id === current.id ? served.data.definition : undefined
+  return (
+    <Dialog title={`Deploy ${agent.name}`} onClose={onClose} isWide>
+      <form
+        onSubmit={(event) => {
+          event.preventDefault()
+          void action.run()
+        }}
+      >
+        <div class="side-by-side">
+          <Field
+            label="Environment"
+            value={environment}
+            onInput={setEnvironment}
+            error={reasonOf(action.error, 'environment')}
+            pattern="[a-z0-9][a-z0-9\-]{0,31}"
+            hint={current ? `serves ${current.version} now` : 'serves the working copy until its first deployment'}
+            isRequired
+          />
+          <Field
+            label="Version"
+            value={version}
+            onInput={setVersion}
+            error={reasonOf(action.error, 'version')}
+            hint="A label that stays. One that exists is deployed again as it is."
+            isRequired
+            hasFocus
+          />
+        </div>
+        <Field label="Message" value={message} onInput={setMessage} placeholder="What is new?" />
+        {before && (
+          <>
+            <h3>What changes in {environment}</h3>
+            <Diff label="What changes" from={before} to={partsOf(agent, before)} />
+          </>
+        )}
+        <Failure error={served.error} retry={served.reload} />
+        <Failure error={action.error} />
+        <DialogActions>
+          <Button onClick={onClose}>Cancel</Button>
+          <Button look="main" type="submit" isBusy={action.isBusy}>
+            Deploy {version} to {environment}
+          </Button>
+        </DialogActions>
+      </form>
+    </Dialog>
+  )
+}
+
+/** The agent has more fields than a deployment keeps. */
+function partsOf(agent: Agent, kept: object): object {
+  return Object.fromEntries(Object.keys(kept).map((name) => [name, agent[name as keyof Agent]]))
+}

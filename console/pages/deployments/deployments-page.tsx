@@ -1,0 +1,111 @@
+import { useState } from 'preact/hooks'
+import type { Agent, Deployment } from '../../../sdk/client.ts'
+import { param } from '../../lib/location.ts'
+import { useResource } from '../../lib/resource.ts'
+import { service } from '../../lib/service.ts'
+import { may } from '../../lib/session-state.ts'
+import type { Params } from '../../routes.ts'
+import { Button } from '../../ui/button.tsx'
+import { Empty } from '../../ui/empty.tsx'
+import { Failure } from '../../ui/failure.tsx'
+import { ChoiceFilter } from '../../ui/filter.tsx'
+import { Pager, Table } from '../../ui/table.tsx'
+import { AgentFrame } from '../agent/agent-frame.tsx'
+import { ChangesDialog } from './changes-dialog.tsx'
+import { DeployDialog } from './deploy-dialog.tsx'
+import { deploymentColumns } from './deployment-columns.tsx'
+import { RollbackDialog } from './rollback-dialog.tsx'
+import { Serving } from './serving.tsx'
+
+const LIMIT = 25
+
+type Open = { is: 'deploy' } | { is: 'rollback' | 'changes'; deployment: Deployment }
+
+export function DeploymentsPage({ params: { agent = '' } }: { params: Params }) {
+  const [open, setOpen] = useState<Open | undefined>(undefined)
+  const environment = param('environment')
+  const query = {
+    limit: LIMIT,
+    offset: Number(param('offset') ?? 0),
+    ...(environment && { environment }),
+  }
+  const deploy = may('createDeployment') && (
+    <Button look="main" onClick={() => setOpen({ is: 'deploy' })}>
+      Deploy
+    </Button>
+  )
+  return (
+    <AgentFrame
+      name={agent}
+      tab="deployments"
+      actions={deploy}
+      api={{ operation: 'listDeployments', method: 'deployments.list', params: { agent_id: agent }, query }}
+    >
+      {(loaded) => <Deployments agent={loaded} query={query} open={open} onOpen={setOpen} />}
+    </AgentFrame>
+  )
+}
+
+type Props = {
+  agent: Agent
+  query: { limit: number; offset: number; environment?: string }
+  open: Open | undefined
+  onOpen(open: Open | undefined): void
+}
+
+function Deployments({ agent, query, open, onOpen }: Props) {
+  const active = useResource(`active ${agent.id}`, (signal) =>
+    service.deployments.list(agent.id, { status: 'active', limit: 100, sort: 'environment' }, { signal }),
+  )
+  const history = useResource(`deployments ${agent.id} ${JSON.stringify(query)}`, (signal) =>
+    service.deployments.list(agent.id, query, { signal }),
+  )
+  const serving = active.data?.data ?? []
+  const close = () => onOpen(undefined)
+  const done = () => {
+    close()
+    active.reload()
+    history.reload()
+  }
+  const columns = deploymentColumns({
+    onChanges: (deployment) => onOpen({ is: 'changes', deployment }),
+    ...(may('rollbackDeployment') && { onRollback: (deployment) => onOpen({ is: 'rollback', deployment }) }),
+    serving,
+  })
+  return (
+    <>
+      <Failure error={active.error ?? history.error} retry={done} />
+      <Serving active={active.data && serving} agent={agent} />
+      <div class="filters">
+        <h2>History</h2>
+        <ChoiceFilter
+          name="environment"
+          label="Environment"
+          all="every environment"
+          choices={serving.map((deployment) => deployment.environment)}
+        />
+      </div>
+      <Table
+        label="Deployments"
+        columns={columns}
+        rows={history.data?.data}
+        keyOf={({ id }) => id}
+        isStale={history.isLoading && history.data !== undefined}
+        empty={
+          <Empty title="Nothing was deployed yet">
+            <p>
+              Until then {agent.name} serves its working copy, and every change takes effect at once. A deployment keeps
+              what it serves under a label, so that you can go back to it.
+            </p>
+          </Empty>
+        }
+      />
+      <Pager pagination={history.data?.pagination} />
+      {open?.is === 'deploy' && <DeployDialog agent={agent} serving={serving} onClose={close} onDone={done} />}
+      {open?.is === 'rollback' && (
+        <RollbackDialog agent={agent} deployment={open.deployment} serving={serving} onClose={close} onDone={done} />
+      )}
+      {open?.is === 'changes' && <ChangesDialog agent={agent} deployment={open.deployment} onClose={close} />}
+    </>
+  )
+}

@@ -1,0 +1,90 @@
+import { useState } from 'preact/hooks'
+import type { Agent, Deployment, RollbackPreview } from '../../../sdk/client.ts'
+import { useAction, useResource } from '../../lib/resource.ts'
+import { service } from '../../lib/service.ts'
+import { toast } from '../../lib/toasts.ts'
+import { Button } from '../../ui/button.tsx'
+import { Dialog, DialogActions } from '../../ui/dialog.tsx'
+import { Diff } from '../../ui/diff.tsx'
+import { Failure } from '../../ui/failure.tsx'
+import { Field } from '../../ui/field.tsx'
+import { Icon } from '../../ui/icon.tsx'
+
+type Props = { agent: Agent; deployment: Deployment; serving: Deployment[]; onClose(): void; onDone(): void }
+
+/** Shows what is served and what will be, says what stays as it is, and offers the way back. */
+export function RollbackDialog({ agent, deployment, onClose, onDone }: Props) {
+  const { id, environment } = deployment
+  const [message, setMessage] = useState('')
+  const preview = useResource(`rollback ${id}`, async (signal) => {
+    return (await service.deployments.rollback(agent.id, id, { dry_run: true }, { signal })) as RollbackPreview
+  })
+  const shown = preview.data
+  const action = useAction(async () => {
+    if (!shown) return
+    const { from, to } = shown
+    await service.deployments.rollback(agent.id, id, { message: message.trim() || null })
+    toast(`${environment} serves ${to.version} again`, async () => {
+      await service.deployments.create(agent.id, {
+        environment,
+        version: from.version,
+        message: `Undo of the rollback to ${to.version}`,
+      })
+      toast(`${environment} serves ${from.version} as before`)
+      onDone()
+    })
+    onDone()
+  })
+  return (
+    <Dialog title={`Roll back ${environment}`} onClose={onClose} isWide>
+      <form
+        onSubmit={(event) => {
+          event.preventDefault()
+          void action.run()
+        }}
+      >
+        <Failure error={preview.error} retry={preview.reload} />
+        {shown && (
+          <>
+            <div class="from-to">
+              <div>
+                <span class="soft">serves now</span>
+                <b>{shown.from.version}</b>
+                <code class="soft">{shown.from.deployment_id}</code>
+              </div>
+              <Icon name="right" />
+              <div>
+                <span class="soft">will serve</span>
+                <b>{shown.to.version}</b>
+                <code class="soft">{shown.to.deployment_id}</code>
+              </div>
+            </div>
+            <Diff label="What will change" from={sideOf(shown, 'from')} to={sideOf(shown, 'to')} />
+            <p class="soft">
+              Runs under way finish on {shown.from.version}. Not rolled back: memory, keys, webhooks, logs, and the
+              working copy of the agent.
+            </p>
+            <Field
+              label="Reason"
+              value={message}
+              onInput={setMessage}
+              placeholder="Why? It is kept in the history."
+              hasFocus
+            />
+          </>
+        )}
+        <Failure error={action.error} />
+        <DialogActions>
+          <Button onClick={onClose}>Cancel</Button>
+          <Button look="main" type="submit" isBusy={action.isBusy} disabled={!shown}>
+            {shown ? `Serve ${shown.to.version}` : 'Roll back'}
+          </Button>
+        </DialogActions>
+      </form>
+    </Dialog>
+  )
+}
+
+function sideOf({ diff }: RollbackPreview, side: 'from' | 'to'): object {
+  return Object.fromEntries(diff.map((change) => [change.field, change[side]]))
+}

@@ -1,0 +1,23 @@
+import type { Agent, Deployment } from '../../../sdk/client.ts'
+import { Ago } from '../../ui/time.tsx'
+
+/** What each environment serves now. */
+export function Serving({ active, agent }: { active: Deployment[] | undefined; agent: Agent }) {
+  if (!active || active.length === 0) return null
+  return (
+    <ul class="serving">
+      {active.map(({ id, environment, version, created_at, digest }) => (
+        <li key={id}>
+          <span class="soft">{environment}</span>
+          <b>{version}</b>
+          <span class="soft">
+            since <Ago time={created_at} />
+          </span>
+          <span class={digest === agent.digest ? 'soft' : 'ahead'}>
+            {digest === agent.digest ? 'is the working copy' : 'the working copy has changes'}
+          </span>
+        </li>
+      ))}
+    </ul>
+  )
+}

@@ -1,0 +1,107 @@
+import { useEffect, useRef, useState } from 'preact/hooks'
+import type { LogEntry, MoorageError } from '../../../sdk/client.ts'
+import { service } from '../../lib/service.ts'
+import { mergeEntries } from './merge-entries.ts'
+
+export type LogQuery = { level?: string; search?: string; request_id?: string; start_time?: string; end_time?: string }
+
+export type Tail = {
+  /** Oldest first; undefined before the first are there. */
+  entries: LogEntry[] | undefined
+  error: MoorageError | undefined
+  hasOlder: boolean
+  loadOlder(): void
+  reload(): void
+}
+
+const PAGE = 200
+const POLL_MS = 1_500
+/** Entries are stored when their run ends, with the times at which they were made. A run may take ten minutes. */
+const LATE_MS = 610_000
+/** So many lines are kept; the oldest go when more come. */
+const MOST = 5_000
+
+type Loaded = { entries?: LogEntry[]; error?: MoorageError; olderThan?: string | undefined }
+
+/** The log of an agent, and while it is live what comes. */
+export function useLogTail(agent: string, query: LogQuery, isLive: boolean): Tail {
+  const [loaded, setLoaded] = useState<Loaded>({})
+  const [asked, setAsked] = useState(0)
+  const key = JSON.stringify([agent, query])
+  const olderThan = useRef<string | undefined>(undefined)
+
+  const read = async (range: LogQuery, signal?: AbortSignal) => {
+    const { data, pagination } = await service.logs.list(
+      agent,
+      { ...query, ...range, limit: PAGE },
+      { ...(signal && { signal }) },
+    )
+    const { has_more, searched_to } = pagination
+    return { entries: data.toReversed(), goOnAt: searched_to ?? (has_more ? data.at(-1)?.timestamp : undefined) }
+  }
+
+  useEffect(() => {
+    const life = new AbortController()
+    let timer: ReturnType<typeof setTimeout> | undefined
+    let isFirst = true
+    const step = async () => {
+      try {
+        const late = { start_time: new Date(Date.now() - LATE_MS).toISOString() }
+        const { entries, goOnAt } = await read(isFirst ? {} : late, life.signal)
+        if (life.signal.aborted) return
+        if (isFirst) {
+          olderThan.current = goOnAt
+          setLoaded({ entries, olderThan: goOnAt })
+        } else {
+          setLoaded((before) => ({
+            ...withoutError(before),
+            entries: mergeEntries(before.entries ?? [], entries).slice(-MOST),
+          }))
+        }
+        isFirst = false
+      } catch (error) {
+        if (life.signal.aborted) return
+        setLoaded((before) => ({ ...before, error: error as MoorageError }))
+      }
+      if (isLive) timer = setTimeout(whenSeen, POLL_MS)
+    }
+    const whenSeen = () => {
+      if (!document.hidden) void step()
+      else document.addEventListener('visibilitychange', whenSeen, { once: true, signal: life.signal })
+    }
+    void step()
+    return () => {
+      life.abort()
+      clearTimeout(timer)
+    }
+  }, [key, asked, isLive])
+
+  const loadOlder = async () => {
+    const end = olderThan.current
+    if (!end) return
+    try {
+      // The last page may have ended within a millisecond; what is read twice is merged.
+      const end_time = new Date(Date.parse(end) + 1).toISOString()
+      const { entries, goOnAt } = await read({ end_time })
+      olderThan.current = goOnAt === end ? undefined : goOnAt
+      setLoaded((before) => ({
+        entries: mergeEntries(before.entries ?? [], entries),
+        olderThan: olderThan.current,
+      }))
+    } catch (error) {
+      setLoaded((before) => ({ ...before, error: error as MoorageError }))
+    }
+  }
+
+  return {
+    entries: loaded.entries,
+    error: loaded.error,
+    hasOlder: loaded.olderThan !== undefined,
+    loadOlder: () => void loadOlder(),
+    reload: () => setAsked((count) => count + 1),
+  }
+}
+
+function withoutError({ entries, olderThan }: Loaded): Loaded {
+  return { ...(entries && { entries }), olderThan }
+}

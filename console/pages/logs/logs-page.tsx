@@ -1,0 +1,107 @@
+import type { Agent } from '../../../sdk/client.ts'
+import { param, setParams } from '../../lib/location.ts'
+import type { Params } from '../../routes.ts'
+import { Button } from '../../ui/button.tsx'
+import { Id } from '../../ui/copy.tsx'
+import { Empty } from '../../ui/empty.tsx'
+import { Failure } from '../../ui/failure.tsx'
+import { TextFilter } from '../../ui/filter.tsx'
+import { RangeFilter, useRangeStart } from '../../ui/range-filter.tsx'
+import { AgentFrame } from '../agent/agent-frame.tsx'
+import { LogLines } from './log-lines.tsx'
+import { type LogQuery, useLogTail } from './log-tail.ts'
+
+const LEVELS = ['debug', 'info', 'warn', 'error']
+
+export function LogsPage({ params: { agent = '' } }: { params: Params }) {
+  const query = useLogQuery()
+  return (
+    <AgentFrame
+      name={agent}
+      tab="logs"
+      api={{ operation: 'getLogs', method: 'logs.list', params: { agent_id: agent }, query }}
+    >
+      {(loaded) => <Logs agent={loaded} query={query} />}
+    </AgentFrame>
+  )
+}
+
+function useLogQuery(): LogQuery {
+  const [level, search, request_id, start_time] = [param('level'), param('search'), param('request'), useRangeStart()]
+  return {
+    ...(level && { level }),
+    ...(search && { search }),
+    ...(request_id && { request_id }),
+    ...(start_time && { start_time }),
+  }
+}
+
+function Logs({ agent: { name }, query }: { agent: Agent; query: LogQuery }) {
+  const isLive = param('live') !== 'off'
+  const tail = useLogTail(name, query, isLive)
+  const chosen = query.level?.split(',') ?? []
+  const toggle = (level: string) => {
+    const next = chosen.includes(level) ? chosen.filter((one) => one !== level) : [...chosen, level]
+    setParams({ level: LEVELS.filter((one) => next.includes(one)).join(',') }, { push: true })
+  }
+  return (
+    <>
+      <div class="filters">
+        <Button icon={isLive ? 'pause' : 'play'} onClick={() => setParams({ live: isLive ? 'off' : undefined })}>
+          {isLive ? 'Live' : 'Paused'}
+        </Button>
+        <div class="segments" role="group" aria-label="Levels">
+          {LEVELS.map((level) => (
+            <button key={level} type="button" aria-pressed={chosen.includes(level)} onClick={() => toggle(level)}>
+              {level}
+            </button>
+          ))}
+        </div>
+        <RangeFilter />
+        <TextFilter name="search" label="Search text" />
+        <Button
+          look="quiet"
+          icon="download"
+          label="Download these lines"
+          onClick={() => download(name, tail.entries ?? [])}
+        />
+      </div>
+      {query.request_id && (
+        <p class="only">
+          Only lines of <Id id={query.request_id} />
+          <Button
+            look="quiet"
+            icon="close"
+            label="Lines of every request"
+            onClick={() => setParams({ request: undefined })}
+          />
+        </p>
+      )}
+      <Failure error={tail.error} retry={tail.reload} />
+      {tail.entries?.length === 0 ? (
+        <Empty title="No line here">
+          <p>
+            {Object.keys(query).length > 0
+              ? 'Nothing matches the filters. New lines appear by themselves.'
+              : 'Every invocation writes lines. Say something in the playground, and they appear here by themselves.'}
+          </p>
+        </Empty>
+      ) : (
+        <LogLines tail={tail} />
+      )}
+    </>
+  )
+}
+
+/** One JSON object a line, as the service gave them. */
+function download(agent: string, entries: object[]): void {
+  const lines = new Blob(
+    entries.map((entry) => `${JSON.stringify(entry)}\n`),
+    { type: 'application/x-ndjson' },
+  )
+  const link = document.createElement('a')
+  link.href = URL.createObjectURL(lines)
+  link.download = `${agent}.log.jsonl`
+  link.click()
+  URL.revokeObjectURL(link.href)
+}

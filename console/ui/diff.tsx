@@ -1,0 +1,20 @@
+import { lineDiff } from '../lib/line-diff.ts'
+import { yamlText } from '../lib/yaml-text.ts'
+
+const SPOKEN = { '+': 'added', '-': 'removed', ' ': '', '…': '' }
+
+/** What changed between two values, by the lines of their YAML. */
+export function Diff({ from, to, label }: { from: unknown; to: unknown; label: string }) {
+  const lines = lineDiff(yamlText(from), yamlText(to))
+  if (lines.length === 0) return <p class="soft">Nothing differs.</p>
+  return (
+    <pre class="diff" tabIndex={0} aria-label={label}>
+      {lines.map(({ mark, text }, i) => (
+        <span key={i} class={SPOKEN[mark]}>
+          <span aria-label={SPOKEN[mark] || undefined}>{mark}</span> {text}
+          {'\n'}
+        </span>
+      ))}
+    </pre>
+  )
+}
