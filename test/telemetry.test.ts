@@ -99,17 +99,14 @@ for (const engine of ENGINES) {
       withService(engine, async (service) => {
         const script = { rules: [{ reply: 'at last', delay_ms: 60_000 }] }
         await createAgent(service, 'slow', { model: 'builtin/script', script, limits: { max_concurrency: 1 } })
-        for (const message of ['runs', 'waits', 'waits too']) {
-          await service.call('POST', '/v1/agents/slow/invoke', {
-            body: { message },
-            headers: { Prefer: 'respond-async' },
-          })
-        }
-        const samples = await until('one runs and two wait', async () => {
-          const found = await scrape(service)
-          const isSettled = found.get('moorage_queue_depth{queue="runs"}') === 2 && found.get('moorage_runs_live') === 1
-          return isSettled ? found : undefined
-        })
+        const ask = (message: string) =>
+          service.call('POST', '/v1/agents/slow/invoke', { body: { message }, headers: { Prefer: 'respond-async' } })
+        await ask('runs')
+        await until('it runs', () => service.app.parts.live.all().some(({ began }) => began))
+        await ask('waits')
+        await ask('waits too')
+        const samples = await scrape(service)
+        assert.equal(samples.get('moorage_queue_depth{queue="runs"}'), 2)
         assert.equal(samples.get('moorage_leases{queue="runs"}'), 1)
         assert.equal(samples.get('moorage_runs_live'), 1)
         assert.equal(samples.get('moorage_queue_depth{queue="deliveries"}'), 0)
