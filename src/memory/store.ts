@@ -2,16 +2,16 @@ import * as agents from '../agents/store.ts'
 import { notFound } from '../errors.ts'
 import type { NewId } from '../lib/id.ts'
 import type { Conversation, MemoryScope } from '../operation/recall.ts'
-import type { Turn } from '../runtime/outcome.ts'
 import type { Database } from '../storage/database.ts'
-import { type BulkTable, rowOf, type Write } from '../storage/journal/rows.ts'
+import type { BulkTable, Value, Write } from '../storage/journal/rows.ts'
 import { insertMany } from '../storage/journal/write-rows.ts'
 import { missingAgents } from '../storage/queries/missing-agents.ts'
 import { type Page, type PageQuery, page } from '../storage/queries/page.ts'
 import { indexAnew, removeFromIndex } from './full-text/fts5.ts'
+import { storedTerms } from './language/terms.ts'
 import type { Memory } from './memory.ts'
 import { inMemoryScope } from './memory-filter.ts'
-import { fromRow, SHOWN, termColumns, toRow } from './memory-rows.ts'
+import { fromRow, SHOWN, type StoredMemory, termColumns, toRow } from './memory-rows.ts'
 import {
   countedScope,
   countMemories,
@@ -46,30 +46,48 @@ type AnsweredMessage = Conversation & {
 }
 
 /** A message and its answer as rows for the journal. */
-export function turnWrites({ message, response, request_id, newId, agent_seq, ...of }: AnsweredMessage): Write[] {
-  const turn = (role: Turn['role'], content: string) => {
-    const id = newId('mem', of.created_at)
-    const memory = { ...of, id, kind: 'turn' as const, role, content, metadata: { request_id } }
-    return toRow(agent_seq, memory)
-  }
-  const rows = [
-    ...(message === '' ? [] : [turn('user', message)]),
-    ...(response === '' ? [] : [turn('assistant', response)]),
-  ]
+export function turnWrites(exchange: AnsweredMessage): Write[] {
+  const { message, response, request_id, newId, agent_seq, created_at } = exchange
+  const user_id = exchange.user_id ?? ''
+  const session_id = exchange.session_id ?? ''
+  const metadata = JSON.stringify({ request_id })
+  const turns = [
+    { role: 'user', content: message },
+    { role: 'assistant', content: response },
+  ].filter(({ content }) => content !== '')
+  const rows = turns.map(({ role, content }) => {
+    const { terms, length } = storedTerms('turn', content)
+    const id = newId('mem', created_at)
+    const of = { id, agent_seq, kind: 'turn', role, user_id, session_id }
+    return { ...of, content, metadata, terms, length, created_at }
+  })
+  const [first] = rows
+  if (!first) return []
+  const turn_terms = rows.reduce((sum, { length }) => sum + length, 0)
+  const counts = countRows({ ...first, turns: rows.length, turn_terms, notes: 0, note_terms: 0 })
   return [
-    ...rows.map((row) => ({ into: MEMORIES, row: rowOf(MEMORIES, row) })),
-    ...countRows(rows).map((row) => ({ into: SCOPE_COUNTS, row })),
+    ...rows.map((row) => ({ into: MEMORIES, row: valuesOf(row) })),
+    ...counts.map((row) => ({ into: SCOPE_COUNTS, row })),
   ]
+}
+
+type NewRow = Omit<StoredMemory, 'superseded_by'> & { agent_seq: number; terms: string; length: number }
+
+/** The values in the order of the columns. Every turn uses this: to look them up by name would be several times slower. */
+function valuesOf(row: NewRow): Value[] {
+  const { id, agent_seq, kind, role, user_id, session_id, content, metadata, terms, length, created_at } = row
+  return [id, agent_seq, kind, role, user_id, session_id, content, metadata, terms, length, created_at]
 }
 
 export async function insert(db: Database, agent_seq: number, memories: Memory[]): Promise<void> {
   const rows = memories.map((memory) => toRow(agent_seq, memory))
-  await insertMany(
-    db,
-    MEMORIES,
-    rows.map((row) => rowOf(MEMORIES, row)),
-  )
-  await insertMany(db, SCOPE_COUNTS, countRows(rows))
+  await insertMany(db, MEMORIES, rows.map(valuesOf))
+  await insertMany(db, SCOPE_COUNTS, rows.flatMap(countsOf))
+}
+
+function countsOf(row: ReturnType<typeof toRow>): Value[][] {
+  const [turns, notes] = row.kind === 'turn' ? [1, 0] : [0, 1]
+  return countRows({ ...row, turns, notes, turn_terms: turns * row.length, note_terms: notes * row.length })
 }
 
 /** One memory and its seq in the store. */
@@ -142,7 +160,7 @@ export async function update(
   const row = toRow(agent_seq, memory)
   // The new row is counted before the old one is subtracted. Otherwise a scope could fall to zero and start again with
   // an old generation.
-  await insertMany(db, SCOPE_COUNTS, countRows([row]))
+  await insertMany(db, SCOPE_COUNTS, countsOf(row))
   await subtractCounts(db, [seq], generation)
   await db.updateTable('memories').set(row).where('seq', '=', seq).execute()
   await indexAnew(db, [seq])

@@ -33,39 +33,28 @@ export const SCOPE_COUNTS: BulkTable = {
   },
 }
 
-type Counted = {
+/** New memories of one session: the id of the first, how many there are, and how many terms these have. */
+type Added = {
   id: string
   agent_seq: number
-  kind: string
   user_id: string
   session_id: string
-  length: number
+  turns: number
+  notes: number
+  turn_terms: number
+  note_terms: number
   created_at: number
 }
 
-/** What new memories add to the counts: one row for each scope. The first memory of a scope gives it its generation. */
-export function countRows(memories: readonly Counted[]): Value[][] {
-  const rows = new Map<string, Value[]>()
-  for (const { id, agent_seq, kind, user_id, session_id, length, created_at } of memories) {
-    const [turns, notes] = kind === 'turn' ? [1, 0] : [0, 1]
-    for (const level of LEVELS) {
-      const user = level === 0 ? '' : user_id
-      const session = level === 2 ? session_id : ''
-      const key = JSON.stringify([agent_seq, level, user, session])
-      const row = rows.get(key)
-      if (row) add(row, [turns, notes, turns * length, notes * length], created_at)
-      else
-        rows.set(key, [agent_seq, level, user, session, id, turns, notes, turns * length, notes * length, created_at])
-    }
-  }
-  return [...rows.values()]
-}
-
-const FIRST_SUM = SCOPE_COUNTS.columns.indexOf('turns')
-
-function add(row: Value[], sums: number[], created_at: number): void {
-  for (const [i, sum] of sums.entries()) row[FIRST_SUM + i] = Number(row[FIRST_SUM + i]) + sum
-  row[row.length - 1] = Math.max(Number(row.at(-1)), created_at)
+/** What new memories add to the counts: one row for each level. The first memory of a scope gives it its generation. */
+export function countRows(added: Added): Value[][] {
+  const { id, agent_seq, user_id, session_id, turns, notes, turn_terms, note_terms, created_at } = added
+  const sums = [id, turns, notes, turn_terms, note_terms, created_at]
+  return [
+    [agent_seq, 0, '', '', ...sums],
+    [agent_seq, 1, user_id, '', ...sums],
+    [agent_seq, 2, user_id, session_id, ...sums],
+  ]
 }
 
 /** A scope whose memories are counted. */

@@ -25,7 +25,8 @@ export function batchOf(rows: Rows, entries: readonly JournalEntry[]): Batch {
   }
 }
 
-function inOrder({ columns, merge, sorted }: BulkTable, rows: Value[][]): Value[][] {
+/** The rows as they go into the table: merged or sorted, where the table says so. */
+export function inOrder({ columns, merge, sorted }: BulkTable, rows: Value[][]): Value[][] {
   if (merge) return mergeRows(columns, merge, rows)
   return sorted ? rows.toSorted(byFirstColumns) : rows
 }
@@ -74,14 +75,19 @@ function mergeRows(columns: readonly string[], { key, add, max, also }: Merge, r
   const added = indexesOf(add)
   const largest = indexesOf(max)
   const merged = new Map<string, Value[]>()
-  const take = (row: Value[]) => {
+  let latest: Value[] | undefined
+  const findSum = (row: Value[]) => {
     let id = ''
     for (const index of keys) id += `${row[index]}\0`
     const sum = merged.get(id)
-    if (!sum) {
-      merged.set(id, [...row])
-      return
-    }
+    if (!sum) merged.set(id, [...row])
+    return sum
+  }
+  const take = (row: Value[]) => {
+    // Neighbours are mostly alike: then no key need be made.
+    const sum = latest && keys.every((index) => latest?.[index] === row[index]) ? latest : findSum(row)
+    latest = sum
+    if (!sum) return
     for (const index of added) sum[index] = Number(sum[index]) + Number(row[index])
     for (const index of largest) sum[index] = Math.max(Number(sum[index]), Number(row[index]))
   }

@@ -4,11 +4,13 @@ import { isHeld, type Lease } from '../leases/lease.ts'
 import { insertText, toJson } from '../postgres/postgres-write-batch.ts'
 import { SqliteConnection } from '../sqlite/sqlite.ts'
 import { insertStatements } from '../sqlite/sqlite-write-batch.ts'
+import { inOrder } from './batch.ts'
 import type { BulkTable, Ending, Value } from './rows.ts'
 
-/** Inserts many rows with one statement, inside the caller's transaction. */
-export async function insertMany(db: Database, into: BulkTable, rows: Value[][]): Promise<void> {
-  if (rows.length === 0) return
+/** Inserts many rows with one statement, inside the caller's transaction. They are merged where the table says so. */
+export async function insertMany(db: Database, into: BulkTable, given: Value[][]): Promise<void> {
+  if (given.length === 0) return
+  const rows = inOrder(into, given)
   if (into.announces) await announce(db, into.announces)
   if (engineOf(db) === 'postgres') {
     await db.executeQuery(CompiledQuery.raw(await insertText(db, into), [toJson(rows)]))

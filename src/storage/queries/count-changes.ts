@@ -89,8 +89,8 @@ function sqliteTriggers(table: string, lists: readonly CountedList[], insertsCou
 }
 
 /**
- * Counts rows on their way into a table, for SQLite. Rows of one batch are mostly alike, so those that count towards the same
- * are put together first. PostgreSQL's triggers see all rows of a statement at once, and count them there.
+ * Counts rows on their way into a table, for SQLite. Neighbours are mostly alike, so they are counted together. Rows that
+ * count towards the same are put together. PostgreSQL's triggers see all rows of a statement at once, and count them there.
  */
 export function countInserted(lists: readonly CountedList[], columns: readonly string[]) {
   const at = (column: string) => columns.indexOf(column)
@@ -101,25 +101,30 @@ export function countInserted(lists: readonly CountedList[], columns: readonly s
   const times = counted.flatMap(({ time }) => time ?? [])
   const sql = `insert into list_counts (${KEY}, count) values (?, ?, ?, ?, ?) ${ADD}`
 
+  const isAlike = (a: Value[], b: Value[]) =>
+    telling.every((place) => a[place] === b[place]) && times.every((time) => quarterOf(a, time) === quarterOf(b, time))
+
   return (rows: Value[][]): SqliteStatement => {
-    const alike = new Map<string, { row: Value[]; count: number }>()
-    for (const row of rows) {
-      let key = ''
-      for (const place of telling) key += `${row[place]}\0`
-      for (const time of times) key += quarterOf(row, time)
-      const same = alike.get(key)
-      if (same) same.count++
-      else alike.set(key, { row, count: 1 })
-    }
-    const values: Value[][] = []
-    for (const { row, count } of alike.values()) {
+    const counts = new Map<string, Value[]>()
+    const add = (row: Value[], count: number) => {
       for (const { name, owner, part, time } of counted) {
         if (owner.some((place) => row[place] === null)) continue
         const whose = owner.map((place) => row[place]).join(' ')
-        values.push([name, whose, String(row[part]), quarterOf(row, time), count])
+        const quarter = quarterOf(row, time)
+        const key = `${name}\0${whose}\0${row[part]}\0${quarter}`
+        const same = counts.get(key)
+        if (same) same[4] = Number(same[4]) + count
+        else counts.set(key, [name, whose, String(row[part]), quarter, count])
       }
     }
-    return { sql, values, many: true }
+    let first = 0
+    for (let i = 1; i <= rows.length; i++) {
+      const [row, next] = [rows[first] as Value[], rows[i]]
+      if (next && isAlike(row, next)) continue
+      add(row, i - first)
+      first = i
+    }
+    return { sql, values: [...counts.values()], many: true }
   }
 }
 

@@ -20,13 +20,20 @@ export function sqliteBatches({ transact }: Sqlite) {
 
 /** One prepared insert that runs for every row, and the statement that counts the rows of a counted list. */
 export function insertStatements(into: BulkTable, rows: Value[][]): SqliteStatement[] {
-  const marks = into.columns.map(() => '?').join(', ')
-  const insert = {
-    sql: `insert into "${into.table}" (${namesOf(into)}) values (${marks})${conflictOf(into)}`,
-    values: rows,
-    many: true,
-  }
+  const insert = { sql: insertText(into), values: rows, many: true }
   return into.count ? [insert, into.count(rows)] : [insert]
+}
+
+/** Every batch needs the same few texts. */
+const insertTexts = new WeakMap<BulkTable, string>()
+
+function insertText(into: BulkTable): string {
+  const known = insertTexts.get(into)
+  if (known !== undefined) return known
+  const marks = into.columns.map(() => '?').join(', ')
+  const text = `insert into "${into.table}" (${namesOf(into)}) values (${marks})${conflictOf(into)}`
+  insertTexts.set(into, text)
+  return text
 }
 
 function endingStatements({ table, key, columns, condition, drops }: EndedTable, rows: Value[][]): SqliteStatement[] {
