@@ -20,8 +20,7 @@ export type Browser = {
   close(): Promise<void>
 }
 
-const FLAGS = [
-  '--headless',
+export const CHROMIUM_FLAGS = [
   '--no-sandbox',
   '--disable-gpu',
   '--disable-quic',
@@ -30,7 +29,6 @@ const FLAGS = [
   '--disable-component-update',
   '--disable-sync',
   '--disable-dev-shm-usage',
-  '--remote-debugging-port=0',
 ]
 
 export function chromiumPath(): string | undefined {
@@ -40,7 +38,8 @@ export function chromiumPath(): string | undefined {
 /** A real browser, spoken to over its debugging protocol. */
 export async function startBrowser(path: string): Promise<Browser> {
   const profile = mkdtempSync(join(tmpdir(), 'moorage-chromium-'))
-  const child = startChild(path, [...FLAGS, `--user-data-dir=${profile}`, 'about:blank'], {
+  const flags = [...CHROMIUM_FLAGS, '--headless', '--remote-debugging-port=0']
+  const child = startChild(path, [...flags, `--user-data-dir=${profile}`, 'about:blank'], {
     env: { ...childEnv(), HOME: profile },
     stdio: ['ignore', 'ignore', 'pipe'],
   })
