@@ -57,7 +57,12 @@ export type Settings = Record<string, string>
 /** The world that the service calls out to: names that resolve as a test says, authorities it trusts. */
 export type Outgoing = NonNullable<Overrides['outgoing']>
 
-export async function startService(engine: Engine, settings: Settings = {}, outgoing: Outgoing = {}): Promise<Service> {
+export async function startService(
+  engine: Engine,
+  settings: Settings = {},
+  outgoing: Outgoing = {},
+  overrides: Overrides = {},
+): Promise<Service> {
   const home = await mkdtemp(join(tmpdir(), 'moorage-test-'))
   const database = engine === 'postgres' && !settings['DATABASE_URL'] ? await freshPostgres() : undefined
   if (engine === 'sqlite' && !settings['MOORAGE_DATA']) await freshSqlite(join(home, 'data'))
@@ -69,7 +74,7 @@ export async function startService(engine: Engine, settings: Settings = {}, outg
     ...(database && { DATABASE_URL: database.url }),
     ...settings,
   }
-  return startNode(engine, environment, home, outgoing, async () => {
+  return startNode(engine, environment, home, { ...overrides, outgoing }, async () => {
     await database?.drop()
     await rm(home, { recursive: true, force: true })
   })
@@ -79,7 +84,7 @@ async function startNode(
   engine: Engine,
   environment: Settings & { MOORAGE_DATA: string; MOORAGE_BOOTSTRAP_KEY: string },
   home: string,
-  outgoing: Outgoing,
+  overrides: Overrides,
   release: () => Promise<void>,
 ): Promise<Service> {
   const admin = environment.MOORAGE_BOOTSTRAP_KEY
@@ -93,8 +98,8 @@ async function startNode(
     return startApp(config, {
       now: () => Date.now() + offset,
       log: createLog(config.log, { write }),
-      outgoing,
       lingerMs: 0,
+      ...overrides,
     })
   }
   let app = await start()
@@ -129,7 +134,7 @@ async function startNode(
       service.app = app
       service.url = app.url
     },
-    beside: (settings) => startNode(engine, { ...environment, ...settings }, home, outgoing, async () => {}),
+    beside: (settings) => startNode(engine, { ...environment, ...settings }, home, overrides, async () => {}),
     async stop() {
       await app.stop()
       await release()
