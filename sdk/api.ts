@@ -73,6 +73,10 @@ export type Invocation = {
   /** What it has done, in the order in which it ended */
   steps: InvocationStep[]
   duration_ms: number | null
+  /** The schedule that began it */
+  schedule_id: string | null
+  /** The tick of the schedule that it is for; null when somebody began it */
+  scheduled_at: string | null
   created_by: string
   created_at: string
   started_at: string | null
@@ -731,6 +735,126 @@ export type RollbackPreview = {
   })[]
 }
 
+export type ScheduleWithRuns = {
+  id: string
+  agent_id: string
+  name: string | null
+  cron: string | null
+  timezone: string | null
+  every: string | null
+  at: string | null
+  message: string
+  context: Record<string, unknown>
+  environment: string
+  overlap: 'skip' | 'queue'
+  catch_up: 'none' | 'one'
+  enabled: boolean
+  disabled_reason: 'requested' | 'key_revoked' | 'key_expired' | null
+  /** Null while it is disabled or its agent is paused, and after its last tick */
+  next_at: string | null
+  /** The latest tick that began a run */
+  last_tick_at: string | null
+  /** That run */
+  last_request_id: string | null
+  /** How many ticks began no run, because no node came in time or the agent was paused */
+  missed: number
+  last_missed_at: string | null
+  last_missed_reason: 'late' | 'agent_paused' | null
+  /** How many ticks began no run, because an earlier one went on */
+  skipped: number
+  last_skipped_at: string | null
+  created_by: string
+  /** The key that changed it last: its runs have the rights of that key */
+  updated_by: string
+  created_at: string
+  updated_at: string
+  /** The next ticks, five at most */
+  next_runs: string[]
+}
+
+export type CreateSchedule = {
+  /** Five fields, such as `0 9 * * MON-FRI`, or a name such as `@daily` */
+  cron?: string | undefined
+  /** Of `cron`, such as `Europe/Berlin`; UTC when absent */
+  timezone?: string | undefined
+  /** A duration, such as `15m` or `2h` */
+  every?: string | undefined
+  /** One tick, at this time */
+  at?: string | undefined
+  name?: string | null | undefined
+  /** What the agent is asked at each tick */
+  message: string
+  context?: {
+    user_id?: string | undefined
+    session_id?: string | undefined
+    [name: string]: unknown
+  } | undefined
+  environment?: string | undefined
+  /** What happens at a tick while the run of an earlier one goes on */
+  overlap?: 'skip' | 'queue' | undefined
+  /** `one`: if ticks were missed, one run makes up for all of them */
+  catch_up?: 'none' | 'one' | undefined
+  enabled?: boolean | undefined
+}
+
+export type Schedule = {
+  id: string
+  agent_id: string
+  name: string | null
+  cron: string | null
+  timezone: string | null
+  every: string | null
+  at: string | null
+  message: string
+  context: Record<string, unknown>
+  environment: string
+  overlap: 'skip' | 'queue'
+  catch_up: 'none' | 'one'
+  enabled: boolean
+  disabled_reason: 'requested' | 'key_revoked' | 'key_expired' | null
+  /** Null while it is disabled or its agent is paused, and after its last tick */
+  next_at: string | null
+  /** The latest tick that began a run */
+  last_tick_at: string | null
+  /** That run */
+  last_request_id: string | null
+  /** How many ticks began no run, because no node came in time or the agent was paused */
+  missed: number
+  last_missed_at: string | null
+  last_missed_reason: 'late' | 'agent_paused' | null
+  /** How many ticks began no run, because an earlier one went on */
+  skipped: number
+  last_skipped_at: string | null
+  created_by: string
+  /** The key that changed it last: its runs have the rights of that key */
+  updated_by: string
+  created_at: string
+  updated_at: string
+}
+
+export type UpdateSchedule = {
+  /** Five fields, such as `0 9 * * MON-FRI`, or a name such as `@daily` */
+  cron?: string | undefined
+  /** Of `cron`, such as `Europe/Berlin`; UTC when absent */
+  timezone?: string | undefined
+  /** A duration, such as `15m` or `2h` */
+  every?: string | undefined
+  /** One tick, at this time */
+  at?: string | undefined
+  name?: string | null | undefined
+  /** What the agent is asked at each tick */
+  message?: string | undefined
+  context?: {
+    user_id?: string | undefined
+    session_id?: string | undefined
+    [name: string]: unknown
+  } | undefined
+  environment?: string | undefined
+  overlap?: 'skip' | 'queue' | undefined
+  catch_up?: 'none' | 'one' | undefined
+  enabled?: boolean | undefined
+}
+
 export type LogEntry = {
   timestamp: string
   level: 'debug' | 'info' | 'warn' | 'error'
@@ -888,10 +1012,48 @@ export type UserLine = {
   /** What it has done, in the order in which it ended */
   steps: InvocationStep[]
   duration_ms: number | null
+  /** The schedule that began it */
+  schedule_id: string | null
+  /** The tick of the schedule that it is for; null when somebody began it */
+  scheduled_at: string | null
   created_by: string
   created_at: string
   started_at: string | null
   finished_at: string | null
+} | {
+  type: 'schedule'
+  id: string
+  agent_id: string
+  name: string | null
+  cron: string | null
+  timezone: string | null
+  every: string | null
+  at: string | null
+  message: string
+  context: Record<string, unknown>
+  environment: string
+  overlap: 'skip' | 'queue'
+  catch_up: 'none' | 'one'
+  enabled: boolean
+  disabled_reason: 'requested' | 'key_revoked' | 'key_expired' | null
+  /** Null while it is disabled or its agent is paused, and after its last tick */
+  next_at: string | null
+  /** The latest tick that began a run */
+  last_tick_at: string | null
+  /** That run */
+  last_request_id: string | null
+  /** How many ticks began no run, because no node came in time or the agent was paused */
+  missed: number
+  last_missed_at: string | null
+  last_missed_reason: 'late' | 'agent_paused' | null
+  /** How many ticks began no run, because an earlier one went on */
+  skipped: number
+  last_skipped_at: string | null
+  created_by: string
+  /** The key that changed it last: its runs have the rights of that key */
+  updated_by: string
+  created_at: string
+  updated_at: string
 } | {
   type: 'log'
   agent_id: string
@@ -913,6 +1075,8 @@ export type ErasedUser = {
   logs: number
   /** Events without words now */
   events: number
+  /** Schedules that asked for this user, deleted */
+  schedules: number
   /** Replies kept for an Idempotency-Key, without words now */
   replies: number
   /** Runs under way: send the request again once they have ended */
@@ -1220,7 +1384,7 @@ export type Operations = {
   /** List invocations */
   listInvocations: {
     params: { agent_id: string }
-    query: { limit?: number | undefined; offset?: number | undefined; sort?: 'created_at' | '-created_at' | 'finished_at' | '-finished_at' | 'duration_ms' | '-duration_ms' | 'tokens_used' | '-tokens_used' | 'status' | '-status' | 'id' | '-id' | undefined; status?: 'queued' | 'running' | 'waiting' | 'completed' | 'failed' | 'cancelled' | undefined; session_id?: string | undefined; user_id?: string | undefined }
+    query: { limit?: number | undefined; offset?: number | undefined; sort?: 'created_at' | '-created_at' | 'finished_at' | '-finished_at' | 'duration_ms' | '-duration_ms' | 'tokens_used' | '-tokens_used' | 'status' | '-status' | 'id' | '-id' | undefined; status?: 'queued' | 'running' | 'waiting' | 'completed' | 'failed' | 'cancelled' | undefined; session_id?: string | undefined; user_id?: string | undefined; schedule_id?: string | undefined }
     item: Invocation
   }
   /** Get an invocation */
@@ -1297,6 +1461,42 @@ export type Operations = {
       dry_run?: boolean | undefined
     }
     data: Deployment | RollbackPreview
+  }
+  /** Create a schedule */
+  createSchedule: {
+    params: { agent_id: string }
+    body: CreateSchedule
+    data: ScheduleWithRuns
+  }
+  /** List schedules */
+  listSchedules: {
+    params: { agent_id: string }
+    query: { limit?: number | undefined; offset?: number | undefined; sort?: 'created_at' | '-created_at' | 'updated_at' | '-updated_at' | 'next_at' | '-next_at' | 'name' | '-name' | 'id' | '-id' | undefined; enabled?: 'true' | 'false' | undefined }
+    item: Schedule
+  }
+  /** Get a schedule */
+  getSchedule: {
+    params: { agent_id: string; schedule_id: string }
+    data: ScheduleWithRuns
+  }
+  /** Update a schedule */
+  updateSchedule: {
+    params: { agent_id: string; schedule_id: string }
+    body: UpdateSchedule
+    data: ScheduleWithRuns
+  }
+  /** Delete a schedule */
+  deleteSchedule: {
+    params: { agent_id: string; schedule_id: string }
+    data: {
+      id: string
+      deleted: true
+    }
+  }
+  /** Run a schedule now */
+  runSchedule: {
+    params: { agent_id: string; schedule_id: string }
+    data: InvocationQueued
   }
   /** Get an agent's log entries */
   getLogs: {
@@ -1596,6 +1796,12 @@ export const routes = {
   listDeployments: { method: 'GET', path: '/v1/agents/{agent_id}/deployments' },
   getDeployment: { method: 'GET', path: '/v1/agents/{agent_id}/deployments/{deployment_id}' },
   rollbackDeployment: { method: 'POST', path: '/v1/agents/{agent_id}/deployments/{deployment_id}/rollback' },
+  createSchedule: { method: 'POST', path: '/v1/agents/{agent_id}/schedules' },
+  listSchedules: { method: 'GET', path: '/v1/agents/{agent_id}/schedules' },
+  getSchedule: { method: 'GET', path: '/v1/agents/{agent_id}/schedules/{schedule_id}' },
+  updateSchedule: { method: 'PATCH', path: '/v1/agents/{agent_id}/schedules/{schedule_id}' },
+  deleteSchedule: { method: 'DELETE', path: '/v1/agents/{agent_id}/schedules/{schedule_id}' },
+  runSchedule: { method: 'POST', path: '/v1/agents/{agent_id}/schedules/{schedule_id}/run' },
   getLogs: { method: 'GET', path: '/v1/agents/{agent_id}/logs' },
   getMetrics: { method: 'GET', path: '/v1/agents/{agent_id}/metrics' },
   searchMemory: { method: 'POST', path: '/v1/agents/{agent_id}/memory/search' },

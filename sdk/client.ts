@@ -71,6 +71,21 @@ export function createClient(options: ClientOptions) {
       rollback: (agent_id: string, deployment_id: string, body: Body<'rollbackDeployment'> = {}, o?: Options) =>
         call('rollbackDeployment', { params: { agent_id, deployment_id }, body }, o),
     },
+    schedules: {
+      create: (agent_id: string, body: Body<'createSchedule'>, o?: Options) =>
+        call('createSchedule', { params: { agent_id }, body }, o),
+      list: (agent_id: string, query?: ListQuery<'listSchedules'>, o?: Options) =>
+        list('listSchedules', { params: { agent_id }, query }, o),
+      get: (agent_id: string, schedule_id: string, o?: Options) =>
+        call('getSchedule', { params: { agent_id, schedule_id } }, o),
+      update: (agent_id: string, schedule_id: string, body: Body<'updateSchedule'>, o?: Options) =>
+        call('updateSchedule', { params: { agent_id, schedule_id }, body }, o),
+      delete: (agent_id: string, schedule_id: string, o?: Options) =>
+        call('deleteSchedule', { params: { agent_id, schedule_id } }, o),
+      /** Begins a run now, as a tick would. */
+      run: (agent_id: string, schedule_id: string, o?: Options) =>
+        call('runSchedule', { params: { agent_id, schedule_id } }, o),
+    },
     logs: {
       list: (agent_id: string, query?: ListQuery<'getLogs'>, o?: Options) =>
         list('getLogs', { params: { agent_id }, query }, o),

@@ -11,6 +11,7 @@ import { renewMemories } from './memory/renew-memories.ts'
 import * as memory from './memory/store.ts'
 import * as metrics from './metrics/store.ts'
 import type { Parts } from './operation/parts.ts'
+import { Ticker } from './schedules/ticker.ts'
 import type { JobHandler } from './storage/jobs/job-handler.ts'
 import * as jobs from './storage/jobs/jobs.ts'
 import { type Jobs, openJobs } from './storage/jobs/run-jobs.ts'
@@ -39,6 +40,8 @@ export function startBackground(parts: Parts): Background {
 
   const running = openJobs(parts, jobHandlers(parts))
   const queue = new RunQueue(parts)
+  const ticker = new Ticker(parts)
+  ticker.wake()
   storage.onChange((change, id) => {
     if (change === 'agents') {
       stopUnwanted(parts, id)
@@ -61,12 +64,13 @@ export function startBackground(parts: Parts): Background {
       ...running,
       wake() {
         running.wake()
+        ticker.wake()
         search()
       },
     },
     async close() {
       clearInterval(searching)
-      await Promise.all([running.close(), queue.close()])
+      await Promise.all([ticker.close(), running.close(), queue.close()])
     },
   }
 }

@@ -39,6 +39,12 @@ import { updateMemory } from './memory/update-memory.ts'
 import { writeMemory } from './memory/write-memory.ts'
 import { getMetrics } from './metrics/get-metrics.ts'
 import type { Operation } from './operation.ts'
+import { createSchedule } from './schedules/create-schedule.ts'
+import { deleteSchedule } from './schedules/delete-schedule.ts'
+import { getSchedule } from './schedules/get-schedule.ts'
+import { listSchedules } from './schedules/list-schedules.ts'
+import { runSchedule } from './schedules/run-schedule.ts'
+import { updateSchedule } from './schedules/update-schedule.ts'
 import { deleteSecret } from './secrets/delete-secret.ts'
 import { listSecrets } from './secrets/list-secrets.ts'
 import { setSecret } from './secrets/set-secret.ts'
@@ -79,6 +85,13 @@ export const operations = [
   listDeployments,
   getDeployment,
   rollbackDeployment,
+
+  createSchedule,
+  listSchedules,
+  getSchedule,
+  updateSchedule,
+  deleteSchedule,
+  runSchedule,
 
   getLogs,
   getMetrics,

@@ -68,6 +68,7 @@ describe('configuration sources', () => {
         maxPerEndpoint: 5,
         maxPerAgent: 50,
       },
+      schedules: { maxPerAgent: 100 },
       retention: {
         logs: 2_592_000_000,
         invocations: 7_776_000_000,

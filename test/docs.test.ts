@@ -25,6 +25,7 @@ const VARIABLES: Record<string, string> = {
   KEY_ID: 'key',
   LISTENER_ID: 'lsn',
   SESSION_ID: 'cns',
+  SCHEDULE_ID: 'sch',
 }
 
 type Reader = {
@@ -107,6 +108,7 @@ const DOCS = [
   'docs/runs.md',
   'docs/logs-and-metrics.md',
   'docs/memory.md',
+  'docs/schedules.md',
   'docs/webhooks.md',
   'README.md',
 ]

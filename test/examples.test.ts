@@ -62,6 +62,26 @@ describe('the examples', () => {
     await run(process.execPath, [join(root, 'examples/conversation/conversation.ts')])
   })
 
+  test('schedules are made, and changed when the script runs again', async () => {
+    const script = join(root, 'examples/schedules/schedules.sh')
+    const client = createClient({ url: service.url, key: service.admin })
+    const listed = async () => (await client.schedules.list('hello', { sort: 'name' })).data
+    await run(script, ['hello'])
+    const first = await listed()
+    assert.deepEqual(
+      first.map(({ name, cron, every, catch_up, context }) => [name, cron ?? every, catch_up, context]),
+      [
+        ['report', '0 9 * * MON-FRI', 'one', {}],
+        ['watch', '15m', 'none', { session_id: 'watch' }],
+      ],
+    )
+    await run(script, ['hello'])
+    assert.deepEqual(
+      (await listed()).map(({ id }) => id),
+      first.map(({ id }) => id),
+    )
+  })
+
   test('every program that a README or a document names starts with the bundled Node', () => {
     const documents = [
       'README.md',

@@ -180,7 +180,7 @@ async function openWorld({ storage }: Store) {
     }
     const sums = { input_tokens: 0, output_tokens: 0, tokens_used: 0, duration_ms: 0, steps: [], attempt: 1 }
     const times = { created_at, started_at: created_at, finished_at: created_at }
-    const words = { response: 'r', error: null, created_by: `key_${n % 4}` }
+    const words = { response: 'r', error: null, created_by: `key_${n % 4}`, schedule_id: null, scheduled_at: null }
     const invocation = { id, agent_seq, status, context, ...rest, ...sums, ...times, ...words } as Invocation
     const lease = { key: [id], owner: 'node', until: created_at }
     const entry = { timestamp: created_at, level: 'info' as const, message: 'm', metadata: {} }

@@ -73,6 +73,12 @@ const COMMANDS: readonly ListedCommand[] = [
   },
   {
     group: 'Talk',
+    name: 'schedules',
+    summary: 'What an agent is asked at certain times',
+    load: async () => (await import('./commands/talk/schedules.ts')).schedules,
+  },
+  {
+    group: 'Talk',
     name: 'memory',
     summary: 'What an agent remembers: search, list, add, change, forget',
     load: async () => (await import('./commands/talk/memories.ts')).memory,

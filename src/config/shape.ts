@@ -194,6 +194,10 @@ const Webhooks = z.strictObject({
     .describe('Webhooks that one agent may have, and as many that hear of all agents'),
 })
 
+const Schedules = z.strictObject({
+  maxPerAgent: z.int().min(1).default(100).describe('Schedules that one agent may have'),
+})
+
 const Retention = z.strictObject({
   logs: retention('30d').describe('How long log entries are kept'),
   invocations: retention('90d').describe('How long invocations are kept'),
@@ -267,6 +271,7 @@ export const ConfigSettings = z.strictObject({
   limits: Limits.prefault({}),
   outgoing: Outgoing.prefault({}),
   webhooks: Webhooks.prefault({}),
+  schedules: Schedules.prefault({}),
   retention: Retention.prefault({}),
   providers: Providers.default([]).describe('Model providers'),
   secrets: z

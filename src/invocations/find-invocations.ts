@@ -2,20 +2,22 @@ import { type SqlBool, sql } from 'kysely'
 import type { Database } from '../storage/database.ts'
 import {
   INVOCATIONS_OF_AGENT,
+  INVOCATIONS_OF_SCHEDULE,
   INVOCATIONS_OF_SESSION,
   INVOCATIONS_OF_STARTER,
   INVOCATIONS_OF_USER,
 } from '../storage/queries/counted-lists.ts'
 import { leadOf, whereLed } from '../storage/queries/lead.ts'
 import { keysOfParts, type Page, type PageQuery, pageOfList } from '../storage/queries/page.ts'
-import { type Invocation, InvocationStatus } from './invocation.ts'
+import { type Invocation, InvocationStatus, UNFINISHED_STATUSES } from './invocation.ts'
 import { withoutWords } from './steps/receipt-steps.ts'
 import { fromRow } from './store.ts'
 
-type Filter = { [column in 'status' | 'user_id' | 'session_id' | 'created_by']?: string | undefined }
+type Filter = { [column in 'status' | 'schedule_id' | 'user_id' | 'session_id' | 'created_by']?: string | undefined }
 
 /** In the order in which fewest pass: a session has fewer invocations than a user, and a user than a starter. */
 const LEADS = [
+  { column: 'schedule_id', list: INVOCATIONS_OF_SCHEDULE },
   { column: 'session_id', list: INVOCATIONS_OF_SESSION },
   { column: 'user_id', list: INVOCATIONS_OF_USER },
   { column: 'created_by', list: INVOCATIONS_OF_STARTER },
@@ -35,8 +37,23 @@ export async function findInvocations(
     owner: led.lead ? [agent_seq, led.lead.value] : [agent_seq],
     parts: status === undefined ? InvocationStatus.options : [status],
   }
-  const { items, total } = await pageOfList(db, select, query, wanted, { isFiltered: led.others.length > 0 })
+  // Those of a schedule are counted when they are asked for.
+  const isFiltered = led.others.length > 0 || led.lead?.column === 'schedule_id'
+  const { items, total } = await pageOfList(db, select, query, wanted, { isFiltered })
   return { items: items.map(fromRow), total }
+}
+
+/** Whether a run that the schedule began has not ended. */
+export async function isBusy(db: Database, agent_seq: number, schedule_id: string): Promise<boolean> {
+  const unfinished = await db
+    .selectFrom('invocations')
+    .select('id')
+    .where('agent_seq', '=', agent_seq)
+    .where('schedule_id', '=', schedule_id)
+    .where('status', 'in', UNFINISHED_STATUSES)
+    .limit(1)
+    .executeTakeFirst()
+  return unfinished !== undefined
 }
 
 const AT_ONCE = 500

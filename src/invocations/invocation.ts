@@ -1,6 +1,9 @@
 import { z } from 'zod'
+import type { Agent } from '../agents/agent.ts'
 import { DEFAULT_ENVIRONMENT, Environment } from '../deployments/deployment.ts'
+import type { Serving } from '../deployments/serving.ts'
 import { ApiError, type ErrorCode, STATUS_OF, unavailable } from '../errors.ts'
+import type { Context } from '../operation/context.ts'
 import { eventId, type Position, type StreamEvent } from '../runtime/following/transcript.ts'
 import type { Step } from '../runtime/steps.ts'
 import { goesOn } from '../runtime/told-steps.ts'
@@ -74,6 +77,8 @@ export const Receipt = z
     usage: TokenUsage,
     steps: z.array(ReceiptStepShape).describe('What it has done, in the order in which it ended'),
     duration_ms: z.int().nullable(),
+    schedule_id: z.string().nullable().describe('The schedule that began it'),
+    scheduled_at: Time.nullable().describe('The tick of the schedule that it is for; null when somebody began it'),
     created_by: z.string(),
     created_at: Time,
     started_at: Time.nullable(),
@@ -103,10 +108,56 @@ export type Invocation = {
   tokens_used: number
   steps: ReceiptStep[]
   duration_ms: number | null
+  /** The schedule that began it, and the tick that it is for. Null when a request began it. */
+  schedule_id: string | null
+  scheduled_at: number | null
   created_by: string
   created_at: number
   started_at: number | null
   finished_at: number | null
+}
+
+/** What is asked of an agent. */
+export type Asked = z.output<typeof InvokeBody>
+
+/** Who begins it, and how. */
+type Beginning = Pick<Context, 'mode' | 'now' | 'repeatable' | 'request_id'> & { actor: { id: string } }
+
+/** An invocation that begins now, or is queued. */
+export function newInvocation(
+  asked: Asked,
+  agent: Agent,
+  served: Serving,
+  { actor, mode, now, repeatable, request_id }: Beginning,
+): Invocation {
+  const time = now()
+  const background = mode === 'background'
+  return {
+    id: request_id,
+    agent_seq: agent.seq,
+    status: background ? 'queued' : 'running',
+    attempt: background ? 0 : 1,
+    background,
+    keyed: repeatable !== undefined && !background,
+    environment: asked.environment,
+    version: served.version,
+    deployment_id: served.deployment_id,
+    message: asked.message,
+    context: asked.context,
+    response: null,
+    error: null,
+    input_tokens: 0,
+    output_tokens: 0,
+    tokens_used: 0,
+    steps: [],
+    duration_ms: null,
+    schedule_id: null,
+    scheduled_at: null,
+    created_by: actor.id,
+    created_at: time,
+    started_at: background ? null : time,
+    finished_at: null,
+  }
 }
 
 /** An invocation that has ended. */

@@ -1,8 +1,7 @@
-import type { z } from 'zod'
 import { type Agent, AgentParams } from '../agents/agent.ts'
 import type { Definition } from '../agents/definition.ts'
 import * as agents from '../agents/store.ts'
-import { type Serving, serving } from '../deployments/serving.ts'
+import { serving } from '../deployments/serving.ts'
 import { ApiError, conflict, notFound, StillRunning } from '../errors.ts'
 import type { Context } from '../operation/context.ts'
 import { GoesOutside } from '../operation/goes-outside.ts'
@@ -17,11 +16,13 @@ import { announce } from '../storage/database.ts'
 import { admit, freePlace, leave, notAdmittedError } from './admit.ts'
 import { followInvocation } from './follow-invocation.ts'
 import {
+  type Asked,
   failureOf,
   getResult,
   type Invocation,
   InvocationResult,
   InvokeBody,
+  newInvocation,
   QueuedReply,
   replayEvents,
   resultOf,
@@ -177,44 +178,8 @@ async function prepare(agent_id: string, asked: Asked, context: Context): Promis
   return { invocation: newInvocation(bound, agent, served, context), agent, definition: served.definition }
 }
 
-type Asked = z.output<typeof InvokeBody>
-
 function bindUser(context: Asked['context'], user_id: string | undefined): Asked['context'] {
   return user_id === undefined ? context : { ...context, user_id }
-}
-
-function newInvocation(
-  asked: Asked,
-  agent: Agent,
-  served: Serving,
-  { actor, mode, now, repeatable, request_id }: Context,
-): Invocation {
-  const time = now()
-  const background = mode === 'background'
-  return {
-    id: request_id,
-    agent_seq: agent.seq,
-    status: background ? 'queued' : 'running',
-    attempt: background ? 0 : 1,
-    background,
-    keyed: repeatable !== undefined && !background,
-    environment: asked.environment,
-    version: served.version,
-    deployment_id: served.deployment_id,
-    message: asked.message,
-    context: asked.context,
-    response: null,
-    error: null,
-    input_tokens: 0,
-    output_tokens: 0,
-    tokens_used: 0,
-    steps: [],
-    duration_ms: null,
-    created_by: actor.id,
-    created_at: time,
-    started_at: background ? null : time,
-    finished_at: null,
-  }
 }
 
 function queue({ invocation, agent, definition }: Prepared): Unwritten {

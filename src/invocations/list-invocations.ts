@@ -24,14 +24,15 @@ export const listInvocations = operation({
     status: InvocationStatus.optional(),
     session_id: z.string().max(256).optional(),
     user_id: z.string().max(256).optional(),
+    schedule_id: z.string().max(100).optional().describe('Those that this schedule began'),
   }),
   list: Receipt,
 
   async run({ params, query }, { db, actor }) {
     const agent = await agents.get(db, params.agent_id)
-    const { status, session_id, user_id, ...page } = query
+    const { status, session_id, user_id, schedule_id, ...page } = query
     const created_by = starterFor(actor, 'read')
-    const filter = { status, session_id, created_by, user_id: requireUser(actor, user_id) }
+    const filter = { status, schedule_id, session_id, created_by, user_id: requireUser(actor, user_id) }
     const { items, total } = await findInvocations(db, agent.seq, page, filter)
     const receipts = await withKeptSteps(db, items)
     return { items: receipts.map((invocation) => presentInvocation(invocation, agent.id)), total }

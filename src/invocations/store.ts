@@ -63,8 +63,14 @@ const RUNS: BulkTable = {
 const UNFINISHED: BulkTable = { ...RUNS, columns: [...COLUMNS, 'owner', 'lease_until', 'keyed', 'wake_at'] }
 
 /** The same for queued invocations, which are announced to all nodes. */
-export const QUEUED: BulkTable = { ...RUNS, announces: 'queue' }
+const QUEUED: BulkTable = { ...RUNS, announces: 'queue' }
 export const QUEUED_AGENT = COLUMNS.indexOf('agent_seq')
+
+/** The same for those that a schedule began. */
+const SCHEDULED: BulkTable = { ...QUEUED, columns: [...COLUMNS, 'schedule_id', 'scheduled_at'] }
+
+/** A row of one of these may begin to run. */
+export const QUEUED_TABLES: readonly BulkTable[] = [QUEUED, SCHEDULED]
 
 /** A running invocation is leased to the node that runs it. */
 export const LEASED_RUNS: Leased = {
@@ -89,6 +95,11 @@ const WAITING_RUNS: EndedTable = {
 /** A row for the journal, for an invocation that is queued or has ended. */
 export function insertion(invocation: Invocation): Write {
   return { into: invocation.status === 'queued' ? QUEUED : RUNS, row: valuesOf(invocation) }
+}
+
+/** A row for the journal, for an invocation that a schedule has queued. */
+export function insertionScheduled(invocation: Invocation): Write {
+  return { into: SCHEDULED, row: [...valuesOf(invocation), invocation.schedule_id, invocation.scheduled_at] }
 }
 
 type Unfinished = { lease?: Lease; keyed: boolean; wake_at?: number }

@@ -21,6 +21,7 @@ export const CHANGES = [
   'jobs',
   'queue',
   'secrets',
+  'schedules',
 ] as const
 
 /** Kinds of data that nodes keep in memory and must forget when it changes, or must act on at once. */

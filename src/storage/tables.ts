@@ -5,6 +5,7 @@ import type {
   LogsTable,
   MetricBucketsTable,
   MetricsTable,
+  SchedulesTable,
   StepsTable,
   VersionsTable,
 } from './tables/agent-tables.ts'
@@ -34,6 +35,7 @@ export type Tables = {
   deployments: DeploymentsTable
   invocations: InvocationsTable
   steps: StepsTable
+  schedules: SchedulesTable
   jobs: JobsTable
   places: PlacesTable
   logs: LogsTable

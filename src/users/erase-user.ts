@@ -5,6 +5,7 @@ import { isFinal } from '../invocations/invocation.ts'
 import * as logs from '../logs/store.ts'
 import * as memories from '../memory/store.ts'
 import { operation } from '../operation.ts'
+import * as schedules from '../schedules/store.ts'
 import type { Storage } from '../storage/open-storage.ts'
 import { eraseFromEvents } from '../webhooks/delivery/deliveries-of-user.ts'
 import { eraseReplies } from './erase-replies.ts'
@@ -18,7 +19,7 @@ export const eraseUser = operation({
   path: '/v1/users/{user_id}',
   summary: 'Erase a user',
   description:
-    'Erases what the agents in reach of the key know of a user: memory, the texts of receipts, log entries, events and stored replies. Receipts stay for accounting, without words and without whose they were. If it is interrupted, send it again.',
+    'Erases what the agents in reach of the key know of a user: memory, schedules, the texts of receipts, log entries, events and stored replies. Receipts stay for accounting, without words and without whose they were. If it is interrupted, send it again.',
   permission: 'delete',
   mfa: 'clear_memory',
   transaction: false,
@@ -29,6 +30,7 @@ export const eraseUser = operation({
       invocations: count('Receipts without words now'),
       logs: count('Entries removed'),
       events: count('Events without words now'),
+      schedules: count('Schedules that asked for this user, deleted'),
       replies: count('Replies kept for an Idempotency-Key, without words now'),
       unfinished: count('Runs under way: send the request again once they have ended'),
     })
@@ -41,8 +43,9 @@ export const eraseUser = operation({
     // What tells which data is the user's is removed last. If a crash interrupts it, the same request finds the rest.
     const replies = await eraseReplies(db, { user_id, isEverything, agent_seqs: new Set(shown.map(({ seq }) => seq)) })
     const events = await eraseFromEvents(db, { user_id, agent_ids: new Set(shown.map(({ id }) => id)) })
-    const erased = { memories: 0, invocations: 0, logs: 0, events, replies, unfinished: 0 }
-    for (const { seq: agent_seq } of shown) {
+    const erased = { memories: 0, invocations: 0, logs: 0, events, schedules: 0, replies, unfinished: 0 }
+    for (const { id: agent_id, seq: agent_seq } of shown) {
+      erased.schedules += await storage.transaction((held) => schedules.removeOfUser(held, { agent_id, user_id }))
       erased.memories += await forget(storage, { agent_seq, user_id })
       const { invocations, logs: entries, unfinished } = await eraseInvocations(storage, { agent_seq, user_id })
       erased.invocations += invocations

@@ -5,6 +5,7 @@ import { presentInvocation } from '../invocations/invocation.ts'
 import * as logs from '../logs/store.ts'
 import * as memories from '../memory/store.ts'
 import { operation } from '../operation.ts'
+import * as schedules from '../schedules/store.ts'
 import type { Database } from '../storage/database.ts'
 import { UserLine, UserParams } from './user-lines.ts'
 
@@ -14,7 +15,7 @@ export const exportUser = operation({
   path: '/v1/users/{user_id}/export',
   summary: 'Export a user',
   description:
-    'Everything that the agents in reach of the key know of a user, as JSON lines: memories, receipts and their log entries.',
+    'Everything that the agents in reach of the key know of a user, as JSON lines: memories, schedules, receipts and their log entries.',
   permission: 'read',
   params: UserParams,
   lines: UserLine,
@@ -39,6 +40,8 @@ async function* linesOf(db: Database, shown: agents.ShownAgent[], user_id: strin
       if (!last) break
       after = last.seq
     }
+    for (const schedule of await schedules.listOfUser(db, { agent_id, user_id }))
+      yield { type: 'schedule', ...schedule }
     let place: Parameters<typeof listOfUser>[2]
     for (;;) {
       const invocations = await listOfUser(db, { agent_seq, user_id }, place)

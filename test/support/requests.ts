@@ -43,6 +43,8 @@ const TOGETHER: Record<string, Record<string, unknown>> = {
   updateAgent: { temperature: 1 },
   updateMemory: { content: 'changed' },
   updateWebhook: { description: 'changed' },
+  createSchedule: { every: '1h' },
+  updateSchedule: { overlap: 'queue' },
 }
 
 /** How to come by what a path names; each may use what stands before it in the path. */
@@ -52,6 +54,8 @@ const MAKERS: Record<string, (service: Service, params: Params) => Promise<strin
   webhook_id: async (service) => (await create(service, '/v1/webhooks', 'createWebhook')).id as string,
   deployment_id: async (service, { agent_id }) =>
     (await create(service, `/v1/agents/${agent_id}/deployments`, 'createDeployment')).id as string,
+  schedule_id: async (service, { agent_id }) =>
+    (await create(service, `/v1/agents/${agent_id}/schedules`, 'createSchedule')).id as string,
   async name(service) {
     const name = `SAMPLE_${++made}`
     const reply = await service.call('PUT', `/v1/secrets/${name}`, { body: { value: 'sample', hosts: ['sample'] } })

@@ -39,7 +39,8 @@ function depth(issues: z.core.$ZodIssue[]): number {
 }
 
 function isMissing(issue: z.core.$ZodIssue, value: unknown): boolean {
-  if (issue.path.length === 0) return false
+  // A rule of ours about several fields says more than that one of them is missing.
+  if (issue.path.length === 0 || issue.code === 'custom') return false
   let inner: unknown = value
   for (const step of issue.path) {
     if (inner === null || typeof inner !== 'object' || !Object.hasOwn(inner, step)) return true

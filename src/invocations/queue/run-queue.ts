@@ -9,7 +9,7 @@ import { announce } from '../../storage/database.ts'
 import { LEASE_MS } from '../../storage/leases/lease.ts'
 import { admit, freePlace, leave } from '../admit.ts'
 import { listKept, NOTHING_KEPT } from '../steps/step-store.ts'
-import { QUEUED, QUEUED_AGENT } from '../store.ts'
+import { QUEUED_AGENT, QUEUED_TABLES } from '../store.ts'
 import { giveBack, listWaitingAgents, queueWaitingOfPaused, type TakenRun, takeQueued, wakeDue } from './queue-store.ts'
 import { endUnrun, type Queued, type RunEnd, runQueued } from './run-queued.ts'
 import { type Allotment, type WaitingAgent, WaitingAgents } from './waiting-agents.ts'
@@ -54,8 +54,8 @@ export class RunQueue {
     this.#parts = parts
     this.#waiting = new WaitingAgents({ ...PLACES, taken: (agent_id) => live.taken(agent_id) })
     journal.onWritten((rows) => {
-      const queued = rows.get(QUEUED)
-      if (!queued) return
+      const queued = QUEUED_TABLES.flatMap((table) => rows.get(table) ?? [])
+      if (queued.length === 0) return
       for (const row of queued) this.#waiting.add(row[QUEUED_AGENT] as number)
       this.#look()
     })

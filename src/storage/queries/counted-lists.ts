@@ -45,6 +45,12 @@ export const INVOCATIONS_OF_STARTER: CountedList = {
   name: 'invocations of starter',
   owner: ['agent_seq', 'created_by'],
 }
+/** Few invocations have a schedule. They have an index, but are not counted as they are written. */
+export const INVOCATIONS_OF_SCHEDULE: CountedList = {
+  ...INVOCATIONS,
+  name: 'invocations of schedule',
+  owner: ['agent_seq', 'schedule_id'],
+}
 
 export const LOGS_OF_AGENT: CountedList = {
   name: 'logs',

@@ -70,6 +70,45 @@ export type InvocationsTable = {
   keyed: Generated<number>
   /** When a waiting run goes on. */
   wake_at: Generated<number | null>
+  /** The schedule that began it, and the tick that it is for. */
+  schedule_id: Generated<string | null>
+  scheduled_at: Generated<number | null>
+}
+
+export type SchedulesTable = {
+  id: string
+  agent_id: string
+  name: string | null
+  cron: string | null
+  timezone: string | null
+  every: string | null
+  at: number | null
+  /** The time from which the intervals of `every` are counted. */
+  anchor_at: number
+  message: string
+  /** JSON. */
+  context: string
+  user_id: string | null
+  environment: string
+  overlap: string
+  catch_up: string
+  enabled: number
+  disabled_reason: string | null
+  /** The next tick. */
+  next_at: number | null
+  /** The agent was paused at that tick, and nothing is done until it runs again. */
+  parked: number
+  last_tick_at: number | null
+  last_request_id: string | null
+  missed: number
+  last_missed_at: number | null
+  last_missed_reason: string | null
+  skipped: number
+  last_skipped_at: number | null
+  created_by: string
+  updated_by: string
+  created_at: number
+  updated_at: number
 }
 
 /** What a run has done so far. They are gone when the run ends: its receipt tells them then. */

@@ -34,7 +34,13 @@ function whatOf(step: Step): string {
   return step.error === undefined ? step.name : `${step.name}: ${step.error}`
 }
 
-type ListOptions = Common & Limit & { status?: Invocation['status']; user?: string; session?: string }
+type ListOptions = Common &
+  Limit & {
+    status?: Invocation['status']
+    user?: string
+    session?: string
+    schedule?: string
+  }
 
 export function invocations(command: Command, world: World): void {
   takesService(command.command('list'))
@@ -45,8 +51,10 @@ export function invocations(command: Command, world: World): void {
     .option('--status <status>', 'queued, running, waiting, completed, failed or cancelled')
     .option('--user <user_id>', 'of this user')
     .option('--session <session_id>', 'of this session')
+    .option('--schedule <schedule_id>', 'that this schedule began')
     .action(async (agent: string, options: ListOptions) => {
-      const query = { status: options.status, user_id: options.user, session_id: options.session }
+      const { status, user, session, schedule } = options
+      const query = { status, user_id: user, session_id: session, schedule_id: schedule }
       const found = await withClient(world, options, (client) =>
         gather(world, options, (limit) => client.invocations.list(agent, { ...query, limit })),
       )

@@ -1,0 +1,160 @@
+import type { Command } from 'commander'
+import type { Client, Schedule, ScheduleWithRuns } from '../../../../sdk/client.ts'
+import { takesService, yesOption } from '../../command.ts'
+import { type Common, withClient } from '../../connect/connect.ts'
+import { usage } from '../../failure.ts'
+import { gather, type Limit, limitOption } from '../../terminal/gather.ts'
+import { readMessage } from '../../terminal/input.ts'
+import { type Column, note, print, printJson, printRecord, printRows, success } from '../../terminal/output.ts'
+import { confirm } from '../../terminal/prompts.ts'
+import type { World } from '../../world.ts'
+import { bodyOf, type TalkOptions, takesTalk } from './invoke.ts'
+
+const COLUMNS: Column<Schedule>[] = [
+  { title: 'ID', of: (schedule) => schedule.id },
+  { title: 'NAME', of: (schedule) => schedule.name },
+  { title: 'WHEN', of: whenOf },
+  { title: 'NEXT', of: (schedule) => schedule.next_at ?? schedule.disabled_reason },
+  { title: 'LAST', of: (schedule) => schedule.last_tick_at },
+  { title: 'MISSED', of: (schedule) => schedule.missed },
+  { title: 'SKIPPED', of: (schedule) => schedule.skipped },
+  { title: 'MESSAGE', of: (schedule) => schedule.message },
+]
+
+function whenOf({ cron, timezone, every, at }: Schedule): string {
+  return cron === null ? (every === null ? `at ${at}` : `every ${every}`) : `${cron} (${timezone})`
+}
+
+type Body = Parameters<Client['schedules']['update']>[2]
+
+type FieldOptions = TalkOptions & {
+  name?: string
+  cron?: string
+  timezone?: string
+  every?: string
+  at?: string
+  overlap?: Schedule['overlap']
+  catchUp?: Schedule['catch_up']
+}
+
+export function schedules(command: Command, world: World): void {
+  takesFields(takesService(command.command('create')))
+    .description('Ask an agent again and again, or once at a later time')
+    .argument('<agent>', 'id or name')
+    .argument('[message...]', 'what to ask; without it stdin is read')
+    .option('--disabled', 'let no tick come until `moorage schedules resume`')
+    .action(async (agent: string, words: string[], options: FieldOptions & { disabled?: boolean }) => {
+      const when = [options.cron, options.every, options.at].filter((given) => given !== undefined)
+      if (when.length !== 1) throw usage('Say when: --cron "0 9 * * MON-FRI", --every 1h or --at 2027-01-01T09:00:00Z')
+      const message = await readMessage(world, words)
+      const body = { ...fieldsOf(options), message, enabled: !options.disabled }
+      const schedule = await withClient(world, options, (client) => client.schedules.create(agent, body, options))
+      if (options.json) return printJson(world, schedule)
+      print(world, schedule.id)
+      tellNext(world, schedule)
+    })
+
+  takesService(command.command('list'))
+    .alias('ls')
+    .description('List the schedules of an agent')
+    .argument('<agent>', 'id or name')
+    .addOption(limitOption())
+    .action(async (agent: string, options: Common & Limit) => {
+      const found = await withClient(world, options, (client) =>
+        gather(world, options, (limit) => client.schedules.list(agent, { limit })),
+      )
+      printRows(world, found, COLUMNS, options)
+    })
+
+  takesService(command.command('get'))
+    .alias('show')
+    .description('Show a schedule and its next ticks')
+    .argument('<agent>', 'id or name')
+    .argument('<schedule_id>')
+    .action(async (agent: string, id: string, options: Common) => {
+      printRecord(world, await withClient(world, options, (client) => client.schedules.get(agent, id)), options)
+    })
+
+  addChanges(command, world)
+
+  takesService(command.command('delete'))
+    .alias('rm')
+    .description('Delete a schedule; what it has begun goes on')
+    .argument('<agent>', 'id or name')
+    .argument('<schedule_id>')
+    .addOption(yesOption())
+    .action(async (agent: string, id: string, options: Common & { yes?: boolean }) => {
+      await confirm(world, `Delete ${id}?`, options)
+      const deleted = await withClient(world, options, (client) => client.schedules.delete(agent, id, options))
+      if (options.json) return printJson(world, deleted)
+      success(world, `Deleted ${id}`)
+    })
+
+  takesService(command.command('run'))
+    .description('Begin a run now, as a tick would, and print its request id')
+    .argument('<agent>', 'id or name')
+    .argument('<schedule_id>')
+    .action(async (agent: string, id: string, options: Common) => {
+      const queued = await withClient(world, options, (client) => client.schedules.run(agent, id, options))
+      if (options.json) return printJson(world, queued)
+      print(world, queued.request_id)
+      note(world, `  See what it says: \`moorage invocations follow ${agent} ${queued.request_id}\``)
+    })
+}
+
+/** The commands that change a schedule. */
+function addChanges(command: Command, world: World): void {
+  const change = async (agent: string, id: string, body: Body, options: Common) => {
+    const schedule = await withClient(world, options, (client) => client.schedules.update(agent, id, body, options))
+    if (options.json) return printJson(world, schedule)
+    success(world, `Updated ${id}`)
+    tellNext(world, schedule)
+  }
+
+  takesFields(takesService(command.command('update')))
+    .description('Change when a schedule asks, or what')
+    .argument('<agent>', 'id or name')
+    .argument('<schedule_id>')
+    .option('-m, --message <text>', 'what to ask from now on')
+    .action(async (agent: string, id: string, options: FieldOptions & { message?: string }) => {
+      const { message } = options
+      const body = { ...fieldsOf(options), ...(message !== undefined && { message }) }
+      if (Object.keys(body).length === 0) throw usage('Say what to change, such as --every 2h')
+      await change(agent, id, body, options)
+    })
+
+  for (const [name, enabled, description] of [
+    ['pause', false, 'Let no tick of a schedule come'],
+    ['resume', true, 'Let the ticks of a schedule come again'],
+  ] as const) {
+    takesService(command.command(name))
+      .description(description)
+      .argument('<agent>', 'id or name')
+      .argument('<schedule_id>')
+      .action((agent: string, id: string, options: Common) => change(agent, id, { enabled }, options))
+  }
+}
+
+function takesFields(command: Command): Command {
+  return takesTalk(command)
+    .option('--cron <pattern>', 'five fields, such as "0 9 * * MON-FRI", or @daily')
+    .option('--timezone <name>', 'of the pattern, such as Europe/Berlin (UTC)')
+    .option('--every <duration>', 'an interval, such as 15m or 2h')
+    .option('--at <time>', 'once, such as 2027-01-01T09:00:00Z')
+    .option('--overlap <what>', 'while an earlier run goes on: skip or queue (skip)')
+    .option('--catch-up <what>', 'one run for the ticks that were missed: none or one (none)')
+    .option('--name <text>', 'what it is for')
+}
+
+/** The fields that the options name. */
+function fieldsOf(options: FieldOptions): Body {
+  const { name, cron, timezone, every, at, overlap, catchUp: catch_up, environment, user, session, context } = options
+  const isAbout = [user, session, context].some((given) => given !== undefined)
+  const talk = isAbout ? bodyOf(options) : { environment }
+  const given = Object.entries({ name, cron, timezone, every, at, overlap, catch_up, ...talk })
+  return Object.fromEntries(given.filter(([, value]) => value !== undefined))
+}
+
+function tellNext(world: World, { next_at, disabled_reason }: ScheduleWithRuns): void {
+  note(world, next_at === null ? `  No tick comes${disabled_reason ? '' : ' now'}` : `  The next tick is at ${next_at}`)
+}

@@ -1,0 +1,23 @@
+import type { Agent } from '../../agents/agent.ts'
+import { serving } from '../../deployments/serving.ts'
+import type { Parts } from '../../operation/parts.ts'
+import type { Write } from '../../storage/journal/rows.ts'
+import { type Asked, type Invocation, newInvocation } from '../invocation.ts'
+import { insertionScheduled } from '../store.ts'
+
+/** Who begins the run of a schedule, and for which of its ticks. */
+type ScheduledBy = { request_id: string; created_by: string; schedule_id: string; scheduled_at: number | null }
+
+/** A run of a schedule for the queue, and its row for the journal. It is an ordinary run in the background. */
+export async function scheduledRun(
+  asked: Asked,
+  agent: Agent,
+  { request_id, created_by, schedule_id, scheduled_at }: ScheduledBy,
+  parts: Parts,
+): Promise<{ invocation: Invocation; write: Write }> {
+  const served = await serving(agent, asked.environment, parts)
+  const mode = 'background'
+  const beginning = { actor: { id: created_by }, mode, now: parts.now, repeatable: undefined, request_id } as const
+  const invocation = { ...newInvocation(asked, agent, served, beginning), schedule_id, scheduled_at }
+  return { invocation, write: insertionScheduled(invocation) }
+}

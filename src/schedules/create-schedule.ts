@@ -1,0 +1,62 @@
+import { AgentParams } from '../agents/agent.ts'
+import * as agents from '../agents/store.ts'
+import { conflict } from '../errors.ts'
+import { requireUser } from '../operation/scope.ts'
+import { operation } from '../operation.ts'
+import { CreateScheduleBody, presentWithRuns, requireKey, type Schedule, ScheduleWithRuns } from './schedule.ts'
+import * as schedules from './store.ts'
+import { requireNext } from './times.ts'
+
+export const createSchedule = operation({
+  id: 'createSchedule',
+  method: 'POST',
+  path: '/v1/agents/{agent_id}/schedules',
+  summary: 'Create a schedule',
+  description:
+    'At each tick the agent is asked `message`, in the background. Ticks come by `cron` in a `timezone`, in intervals (`every`) or once (`at`). Its runs have the rights of the key that changed it last, and end with that key. A token cannot create one: it would outlive the token.',
+  permission: 'write',
+  idempotent: true,
+  success: 201,
+  errors: ['conflict'],
+  params: AgentParams,
+  body: CreateScheduleBody,
+  data: ScheduleWithRuns,
+
+  async run({ params, body }, { db, actor, config, newId, now }) {
+    requireKey(actor)
+    requireUser(actor, body.context.user_id)
+    const agent = await agents.lock(db, params.agent_id)
+    const { maxPerAgent } = config.schedules
+    if ((await schedules.count(db, agent.id)) >= maxPerAgent) {
+      throw conflict(
+        `This agent has ${maxPerAgent} schedules already, as many as schedules.maxPerAgent allows: delete one first`,
+      )
+    }
+    const time = now()
+    const { cron = null, every = null, at = null, timezone = cron === null ? null : 'UTC', ...asked } = body
+    const timing = { cron, timezone, every, at, anchor_at: time }
+    const next_at = await requireNext(timing, time)
+    const schedule: Schedule = {
+      ...asked,
+      ...timing,
+      id: newId('sch', time),
+      agent_id: agent.id,
+      disabled_reason: asked.enabled ? null : 'requested',
+      next_at: asked.enabled ? next_at : null,
+      parked: false,
+      last_tick_at: null,
+      last_request_id: null,
+      missed: 0,
+      last_missed_at: null,
+      last_missed_reason: null,
+      skipped: 0,
+      last_skipped_at: null,
+      created_by: actor.id,
+      updated_by: actor.id,
+      created_at: time,
+      updated_at: time,
+    }
+    await schedules.insert(db, schedule)
+    return presentWithRuns(schedule, agent)
+  },
+})

@@ -1,0 +1,86 @@
+import type { LogEntry } from '../runtime/outcome.ts'
+import type { Schedule } from './schedule.ts'
+import { countTicks, MOST_COUNTED, type Times } from './times.ts'
+
+/** A tick that is later than this is missed. */
+export const IN_TIME_MS = 60_000
+
+/** A schedule whose next tick has come. */
+export type Due = Schedule & { next_at: number }
+
+/** What is known when a tick has come. */
+export type Situation = {
+  now: number
+  times: Times
+  /** The state of the key with whose rights the schedule runs. */
+  key: 'active' | 'revoked' | 'expired'
+  isAgentPaused: boolean
+  /** Whether an earlier run of the schedule goes on. */
+  isBusy: boolean
+}
+
+/** What comes of a tick. */
+export type TickDecision = {
+  /** The schedule after it. */
+  after: Schedule
+  /** The tick for which a run begins. */
+  runs_for: number | undefined
+  /** What the agent's log tells of ticks that begin no run. */
+  told: LogEntry[]
+}
+
+/**
+ * Decides what comes of a tick and of those that have passed since. Of several at most one begins a run, and what
+ * becomes of the others is told.
+ */
+export function decideTick(due: Due, situation: Situation): TickDecision {
+  const { now, times, key, isAgentPaused, isBusy } = situation
+  const tell = teller(due, now)
+  if (key !== 'active') {
+    const after = { ...due, enabled: false, disabled_reason: `key_${key}` as const, next_at: null, parked: false }
+    const message = `Schedule disabled: the key that changed it last is ${key}`
+    return { after, runs_for: undefined, told: [tell('error', message, { updated_by: due.updated_by })] }
+  }
+  if (isAgentPaused) {
+    const told = [tell('info', 'Schedule paused with its agent', { since: timeText(due.next_at) })]
+    return { after: { ...due, parked: true }, runs_for: undefined, told }
+  }
+
+  // A tick is in the table only if it comes: the latest is this one or a later one.
+  const latest = Math.max(times.latest(now) ?? due.next_at, due.next_at)
+  const passed = countTicks(times, due.next_at, latest)
+  const isInTime = now - latest <= IN_TIME_MS
+  const isWanted = !due.parked && (isInTime || due.catch_up === 'one')
+  const isSkipped = isWanted && due.overlap === 'skip' && isBusy
+  const missed = isWanted ? passed - 1 : passed
+
+  const after: Schedule = { ...due, next_at: times.next(now), parked: false }
+  const told: LogEntry[] = []
+  if (missed > 0) {
+    after.missed += missed
+    after.last_missed_at = isWanted ? (times.latest(latest - 1) ?? due.next_at) : latest
+    after.last_missed_reason = due.parked ? 'agent_paused' : 'late'
+    told.push(tell('warn', missedMessage(missed, due.parked), { missed, reason: after.last_missed_reason }))
+  }
+  if (isSkipped) {
+    after.skipped += 1
+    after.last_skipped_at = latest
+    told.push(tell('warn', 'Schedule skipped a tick: an earlier run has not ended', { tick: timeText(latest) }))
+  }
+  return { after, runs_for: isWanted && !isSkipped ? latest : undefined, told }
+}
+
+function missedMessage(missed: number, wasPaused: boolean): string {
+  const count = missed >= MOST_COUNTED - 1 ? `${missed} ticks or more` : missed === 1 ? 'a tick' : `${missed} ticks`
+  return `Schedule missed ${count}: ${wasPaused ? 'the agent was paused' : 'no node was there in time'}`
+}
+
+function teller({ id: schedule_id }: Schedule, timestamp: number) {
+  return (level: LogEntry['level'], message: string, metadata: LogEntry['metadata']): LogEntry => {
+    return { timestamp, level, message, metadata: { schedule_id, ...metadata } }
+  }
+}
+
+function timeText(time: number): string {
+  return new Date(time).toISOString()
+}

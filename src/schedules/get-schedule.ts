@@ -1,0 +1,20 @@
+import * as agents from '../agents/store.ts'
+import { operation } from '../operation.ts'
+import { presentWithRuns, ScheduleParams, ScheduleWithRuns } from './schedule.ts'
+import * as schedules from './store.ts'
+
+export const getSchedule = operation({
+  id: 'getSchedule',
+  method: 'GET',
+  path: '/v1/agents/{agent_id}/schedules/{schedule_id}',
+  summary: 'Get a schedule',
+  description: 'With its next five ticks, and with what became of those that began no run.',
+  permission: 'read',
+  params: ScheduleParams,
+  data: ScheduleWithRuns,
+
+  async run({ params }, { db }) {
+    const agent = await agents.get(db, params.agent_id)
+    return presentWithRuns(await schedules.get(db, agent.id, params.schedule_id), agent)
+  },
+})

@@ -1,0 +1,38 @@
+import * as agents from '../agents/store.ts'
+import { ApiError } from '../errors.ts'
+import { QueuedReply } from '../invocations/invocation.ts'
+import { scheduledRun } from '../invocations/queue/scheduled-run.ts'
+import { Unwritten } from '../operation/unwritten.ts'
+import { operation } from '../operation.ts'
+import { ScheduleParams } from './schedule.ts'
+import * as schedules from './store.ts'
+
+export const runSchedule = operation({
+  id: 'runSchedule',
+  method: 'POST',
+  path: '/v1/agents/{agent_id}/schedules/{schedule_id}/run',
+  summary: 'Run a schedule now',
+  description:
+    'Tries the schedule: begins a run in the background as a tick would, with the rights of this key, also while the schedule is disabled or an earlier run goes on. Its ticks stay as they are.',
+  permission: 'write',
+  idempotent: true,
+  transaction: false,
+  audit: false,
+  success: 202,
+  errors: ['agent_paused'],
+  params: ScheduleParams,
+  data: QueuedReply,
+
+  // The run is queued, and nothing else happens.
+  staysInside: async () => true,
+
+  async run({ params }, context) {
+    const { actor, db, request_id } = context
+    const agent = await agents.get(db, params.agent_id)
+    const schedule = await schedules.get(db, agent.id, params.schedule_id)
+    if (agent.status === 'paused') throw new ApiError('agent_paused', `Agent "${agent.name}" is paused`)
+    const by = { request_id, created_by: actor.id, schedule_id: schedule.id, scheduled_at: null }
+    const { invocation, write } = await scheduledRun(schedule, agent, by, context)
+    return new Unwritten({ writes: [write] }, { request_id, status: invocation.status })
+  },
+})

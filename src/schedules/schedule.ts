@@ -1,0 +1,140 @@
+import { z } from 'zod'
+import { DEFAULT_ENVIRONMENT, Environment } from '../deployments/deployment.ts'
+import { forbidden } from '../errors.ts'
+import { InvocationContext } from '../invocations/invocation.ts'
+import { DURATION_PATTERN } from '../lib/duration.ts'
+import type { Actor } from '../operation/actor.ts'
+import { bareShape, Label, Text, Time, TimeInput } from '../shapes.ts'
+import { listNext, type Timing } from './times.ts'
+
+const Overlap = z.enum(['skip', 'queue'])
+const CatchUp = z.enum(['none', 'one'])
+/** Its owner disabled it, or the key with whose rights it ran has ended. */
+const DisabledSchedule = z.enum(['requested', 'key_revoked', 'key_expired'])
+/** No node came to the tick in time, or the agent was paused. */
+const MissedReason = z.enum(['late', 'agent_paused'])
+
+const ASKED = {
+  name: Label(200).nullable().default(null),
+  message: Text(100_000).describe('What the agent is asked at each tick'),
+  context: InvocationContext.default({}),
+  environment: Environment.default(DEFAULT_ENVIRONMENT),
+  overlap: Overlap.default('skip').describe('What happens at a tick while the run of an earlier one goes on'),
+  catch_up: CatchUp.default('none').describe('`one`: if ticks were missed, one run makes up for all of them'),
+  enabled: z.boolean().default(true),
+}
+
+const TIMED = {
+  cron: Label(200).optional().describe('Five fields, such as `0 9 * * MON-FRI`, or a name such as `@daily`'),
+  timezone: Label(100).optional().describe('Of `cron`, such as `Europe/Berlin`; UTC when absent'),
+  every: z
+    .string()
+    .regex(DURATION_PATTERN, 'must be a duration such as 15m or 2h')
+    .optional()
+    .describe('A duration, such as `15m` or `2h`'),
+  at: TimeInput.optional().describe('One tick, at this time'),
+}
+
+const TIMINGS = ['cron', 'every', 'at'] as const
+
+const timingsIn = (body: object) => TIMINGS.filter((name) => (body as Record<string, unknown>)[name] !== undefined)
+
+export const ScheduleParams = z.strictObject({ agent_id: z.string(), schedule_id: z.string() })
+
+export const CreateScheduleBody = z
+  .strictObject({ ...TIMED, ...ASKED })
+  .refine((body) => timingsIn(body).length === 1, {
+    message: 'give exactly one of cron, every and at',
+    path: ['cron'],
+  })
+  .meta({ id: 'CreateSchedule' })
+
+export const UpdateScheduleBody = z
+  .strictObject({ ...TIMED, ...bareShape(ASKED) })
+  .partial()
+  .refine((body) => Object.keys(body).length > 0, 'must name at least one field')
+  .refine((body) => timingsIn(body).length <= 1, { message: 'give one of cron, every and at', path: ['cron'] })
+  .meta({ id: 'UpdateSchedule' })
+
+export const ScheduleReply = z
+  .object({
+    id: z.string(),
+    agent_id: z.string(),
+    name: z.string().nullable(),
+    cron: z.string().nullable(),
+    timezone: z.string().nullable(),
+    every: z.string().nullable(),
+    at: Time.nullable(),
+    message: z.string(),
+    context: z.record(z.string(), z.unknown()),
+    environment: z.string(),
+    overlap: Overlap,
+    catch_up: CatchUp,
+    enabled: z.boolean(),
+    disabled_reason: DisabledSchedule.nullable(),
+    next_at: Time.nullable().describe('Null while it is disabled or its agent is paused, and after its last tick'),
+    last_tick_at: Time.nullable().describe('The latest tick that began a run'),
+    last_request_id: z.string().nullable().describe('That run'),
+    missed: z.int().describe('How many ticks began no run, because no node came in time or the agent was paused'),
+    last_missed_at: Time.nullable(),
+    last_missed_reason: MissedReason.nullable(),
+    skipped: z.int().describe('How many ticks began no run, because an earlier one went on'),
+    last_skipped_at: Time.nullable(),
+    created_by: z.string(),
+    updated_by: z.string().describe('The key that changed it last: its runs have the rights of that key'),
+    created_at: Time,
+    updated_at: Time,
+  })
+  .meta({ id: 'Schedule' })
+
+export const ScheduleWithRuns = z
+  .object({ ...ScheduleReply.shape, next_runs: z.array(Time).describe('The next ticks, five at most') })
+  .meta({ id: 'ScheduleWithRuns' })
+
+/** A schedule as it is stored. */
+export type Schedule = Timing & {
+  id: string
+  agent_id: string
+  name: string | null
+  message: string
+  context: z.output<typeof InvocationContext>
+  environment: string
+  overlap: z.output<typeof Overlap>
+  catch_up: z.output<typeof CatchUp>
+  enabled: boolean
+  disabled_reason: z.output<typeof DisabledSchedule> | null
+  next_at: number | null
+  /** The agent was paused at the next tick, and nothing is done until it runs again. */
+  parked: boolean
+  last_tick_at: number | null
+  last_request_id: string | null
+  missed: number
+  last_missed_at: number | null
+  last_missed_reason: z.output<typeof MissedReason> | null
+  skipped: number
+  last_skipped_at: number | null
+  created_by: string
+  updated_by: string
+  created_at: number
+  updated_at: number
+}
+
+type OfAgent = { status: 'running' | 'paused' }
+
+/** A pause of the agent is a pause of its schedules. */
+export function presentSchedule(schedule: Schedule, { status }: OfAgent): z.input<typeof ScheduleReply> {
+  return { ...schedule, next_at: status === 'paused' ? null : schedule.next_at }
+}
+
+const SHOWN_RUNS = 5
+
+export async function presentWithRuns(schedule: Schedule, agent: OfAgent): Promise<z.input<typeof ScheduleWithRuns>> {
+  const presented = presentSchedule(schedule, agent)
+  const { next_at } = presented
+  return { ...presented, next_runs: next_at === null ? [] : await listNext(schedule, next_at - 1, SHOWN_RUNS) }
+}
+
+/** A schedule goes on after a token has ended, so only a key, which can be revoked, may create or change one. */
+export function requireKey({ kind }: Actor): void {
+  if (kind === 'token') throw forbidden('A schedule would outlive this token: use a key')
+}

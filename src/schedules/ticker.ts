@@ -1,0 +1,131 @@
+import * as agents from '../agents/store.ts'
+import { isBusy } from '../invocations/find-invocations.ts'
+import { scheduledRun } from '../invocations/queue/scheduled-run.ts'
+import { statusOf } from '../keys/key.ts'
+import * as keys from '../keys/store.ts'
+import { ownLogWrite } from '../logs/store.ts'
+import type { Parts } from '../operation/parts.ts'
+import { BacklogFullError } from '../storage/journal/journal.ts'
+import type { Write } from '../storage/journal/rows.ts'
+import { type Due, decideTick } from './decide-tick.ts'
+import * as schedules from './store.ts'
+import { timesOf } from './times.ts'
+
+/** The clock may be changed, so it is checked at least this often. The database is not asked before a tick is due. */
+const CLOCK_MS = 10_000
+/** How soon ticks are looked at again that another node is taking, or that could not be written. */
+const AGAIN_MS = 1_000
+const AT_ONCE = 50
+
+/**
+ * Begins the runs of schedules when their ticks come. A node has one timer, for the nearest tick of all schedules. Every
+ * node tries to take a tick; it is taken in the transaction that queues its run, so it begins one run or none.
+ */
+export class Ticker {
+  readonly #parts: Parts
+  #timer: NodeJS.Timeout | undefined
+  #looking: Promise<void> | undefined
+  #lookAgain = false
+  #isClosed = false
+
+  constructor(parts: Parts) {
+    this.#parts = parts
+    parts.storage.onChange((change) => {
+      // A paused agent that runs again has ticks to take.
+      if (change === 'schedules' || change === 'agents') this.wake()
+    })
+  }
+
+  /** Looks for ticks that are due. */
+  wake(): void {
+    if (this.#isClosed) return
+    this.#lookAgain = true
+    this.#looking ??= this.#lookUntilDone()
+  }
+
+  async close(): Promise<void> {
+    this.#isClosed = true
+    clearTimeout(this.#timer)
+    await this.#looking
+  }
+
+  async #lookUntilDone(): Promise<void> {
+    let next_at: number | undefined
+    while (this.#lookAgain && !this.#isClosed) {
+      this.#lookAgain = false
+      try {
+        next_at = await this.#look()
+      } catch (err) {
+        this.#parts.log.warn({ err }, 'could not look for the ticks of schedules')
+        next_at = this.#parts.now() + AGAIN_MS
+      }
+    }
+    this.#looking = undefined
+    this.#setTimer(next_at)
+  }
+
+  /** Takes the ticks that are due. Returns when to look again, or undefined if a change will tell. */
+  async #look(): Promise<number | undefined> {
+    const { now, storage } = this.#parts
+    const nearest = await schedules.listNearest(storage.db, AT_ONCE)
+    const time = now()
+    const due = nearest.filter(({ next_at }) => next_at <= time)
+    if (due.length === 0) return nearest[0]?.next_at
+    const taken = await Promise.all(due.map((schedule) => this.#tick(schedule)))
+    if (!taken.includes(false)) this.#lookAgain = true
+    return time + AGAIN_MS
+  }
+
+  #setTimer(next_at: number | undefined): void {
+    clearTimeout(this.#timer)
+    if (next_at === undefined || this.#isClosed) return
+    const rest = next_at - this.#parts.now()
+    const whenDue = () => (next_at <= this.#parts.now() ? this.wake() : this.#setTimer(next_at))
+    this.#timer = setTimeout(whenDue, Math.min(Math.max(rest, 0), CLOCK_MS)).unref()
+  }
+
+  /** Returns false if this node did not get the tick. */
+  async #tick(due: Due): Promise<boolean> {
+    const { journal, log } = this.#parts
+    try {
+      const { after, writes } = await this.#prepare(due)
+      return await journal.commit({ writes, guard: (db) => schedules.takeTick(db, due, after) })
+    } catch (err) {
+      const why = err instanceof BacklogFullError ? 'too many writes wait' : 'it could not be written'
+      log.warn({ err, schedule: due.id }, `a tick of a schedule is tried again: ${why}`)
+      return false
+    }
+  }
+
+  /** What the tick leaves: the schedule after it, the run that it begins and what the agent's log tells. */
+  async #prepare(due: Due) {
+    const { newId, now, storage } = this.#parts
+    const agent = await agents.get(storage.db, due.agent_id)
+    const { after, runs_for, told } = decideTick(due, {
+      now: now(),
+      times: await timesOf(due),
+      key: await this.#keyOf(due),
+      isAgentPaused: agent.status === 'paused',
+      isBusy: due.overlap === 'skip' && (await isBusy(storage.db, agent.seq, due.id)),
+    })
+    // These entries belong to no run, so they are found by the id of the schedule.
+    const writes: Write[] = told.map((entry) => ownLogWrite({ agent_seq: agent.seq, request_id: due.id }, entry))
+    if (runs_for === undefined) return { after, writes }
+
+    const request_id = newId('req', now())
+    const by = { request_id, created_by: due.updated_by, schedule_id: due.id, scheduled_at: runs_for }
+    writes.push((await scheduledRun(due, agent, by, this.#parts)).write)
+    return { after: { ...after, last_tick_at: runs_for, last_request_id: request_id }, writes }
+  }
+
+  /** A schedule runs with the rights of the key that changed it last, and stops when that key does. */
+  async #keyOf({ updated_by }: Due): Promise<'active' | 'revoked' | 'expired'> {
+    if (updated_by === LOCAL) return 'active'
+    const { now, storage } = this.#parts
+    const key = await keys.find(storage.db, updated_by)
+    return key ? statusOf(key, now()) : 'revoked'
+  }
+}
+
+/** The command line on the host, which has all rights. */
+const LOCAL = 'local'

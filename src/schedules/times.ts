@@ -1,0 +1,125 @@
+import type { Cron } from 'croner'
+import { invalid } from '../errors.ts'
+import { parseDuration } from '../lib/duration.ts'
+
+/** When the ticks of a schedule are. One of `cron`, `every` and `at` is not null. */
+export type Timing = {
+  cron: string | null
+  timezone: string | null
+  every: string | null
+  at: number | null
+  /** The time from which the intervals of `every` are counted. */
+  anchor_at: number
+}
+
+/** The ticks of a schedule. */
+export type Times = {
+  /** The first tick after a time. */
+  next(after: number): number | null
+  /** The last tick up to a time, which may be at that time. */
+  latest(until: number): number | null
+}
+
+const MINUTE_MS = 60_000
+const LONGEST_MS = 366 * 24 * 60 * MINUTE_MS
+/** A name such as `@daily`, or five fields. `?` would mean the time at which the text is read. */
+const PATTERN = /^(?:@[a-z]+|[^\s?@]+(?:\s+[^\s?]+){4})$/i
+
+export async function timesOf({ cron, timezone, every, at, anchor_at }: Timing): Promise<Times> {
+  if (cron !== null) return timesOfCron(await readCron(cron, timezone ?? 'UTC'))
+  if (every !== null) return timesOfInterval(parseDuration(every), anchor_at)
+  const only = at as number
+  return { next: (after) => (only > after ? only : null), latest: (until) => (only <= until ? only : null) }
+}
+
+function timesOfCron(pattern: Cron): Times {
+  const timeOf = (date: Date | null | undefined) => date?.getTime() ?? null
+  return {
+    next: (after) => timeOf(pattern.nextRun(new Date(after))),
+    // It is asked for the run before a time, and knows whole seconds only.
+    latest: (until) => timeOf(pattern.previousRuns(1, new Date(Math.floor(until / 1000) * 1000 + 1000))[0]),
+  }
+}
+
+/** The first tick is one interval after the anchor. */
+function timesOfInterval(length: number, anchor: number): Times {
+  const passed = (time: number) => Math.floor((time - anchor) / length)
+  return {
+    next: (after) => anchor + Math.max(1, passed(after) + 1) * length,
+    latest: (until) => (passed(until) < 1 ? null : anchor + passed(until) * length),
+  }
+}
+
+/** Only who has a schedule waits for the library to be loaded. */
+async function readCron(cron: string, timezone: string): Promise<Cron> {
+  const { Cron } = await import('croner')
+  return new Cron(cron, { timezone, mode: '5-part' })
+}
+
+/** The next ticks, in order. */
+export async function listNext(timing: Timing, after: number, count: number): Promise<number[]> {
+  const times = await timesOf(timing)
+  const found: number[] = []
+  for (let time = times.next(after); time !== null && found.length < count; time = times.next(time)) found.push(time)
+  return found
+}
+
+/** So many ticks are counted one by one at most, because the times of a pattern take long to compute. */
+export const MOST_COUNTED = 1_000
+
+/** How many ticks there are from one to another. */
+export function countTicks(times: Times, from: number, to: number): number {
+  let count = 1
+  for (let time = times.next(from); time !== null && time <= to && count < MOST_COUNTED; time = times.next(time))
+    count++
+  return count
+}
+
+/** The first tick after now. A timing that is wrong or has none is refused, with the name of the field. */
+export async function requireNext(timing: Timing, now: number): Promise<number> {
+  const { cron, timezone, every, at } = timing
+  if (timezone !== null) requireTimezone(timezone, cron)
+  if (cron !== null) await requireCron(cron)
+  if (every !== null) requireInterval(every)
+  const next = (await timesOf(timing)).next(now)
+  if (next !== null) return next
+  throw at !== null
+    ? invalid({ field: 'at', error: 'must be in the future' })
+    : invalid({ field: 'cron', error: 'never comes: no day fits it' })
+}
+
+function requireTimezone(timezone: string, cron: string | null): void {
+  if (cron === null) throw invalid({ field: 'timezone', error: 'is for cron only' })
+  try {
+    new Date(0).toLocaleString('en', { timeZone: timezone })
+  } catch {
+    throw invalid({ field: 'timezone', error: 'is not a known time zone: give a name such as Europe/Berlin' })
+  }
+}
+
+async function requireCron(cron: string): Promise<void> {
+  if (cron.trim().split(/\s+/).length > 5) {
+    throw invalid({
+      field: 'cron',
+      error: 'has seconds or years: give five fields, a tick comes once a minute at most',
+    })
+  }
+  if (!PATTERN.test(cron)) {
+    throw invalid({
+      field: 'cron',
+      error: 'must have five fields (minute hour day month weekday), or be @hourly, @daily …',
+    })
+  }
+  try {
+    await readCron(cron, 'UTC')
+  } catch (error) {
+    const reason = error instanceof Error ? error.message.replace(/^CronPattern: /, '') : 'cannot be read'
+    throw invalid({ field: 'cron', error: `is no cron pattern: ${reason}` })
+  }
+}
+
+function requireInterval(every: string): void {
+  const length = parseDuration(every)
+  if (length < MINUTE_MS) throw invalid({ field: 'every', error: 'must be 1m or more' })
+  if (length > LONGEST_MS) throw invalid({ field: 'every', error: 'must be 366d or less' })
+}

@@ -1,0 +1,70 @@
+import type { z } from 'zod'
+import * as agents from '../agents/store.ts'
+import { operation } from '../operation.ts'
+import {
+  presentWithRuns,
+  requireKey,
+  type Schedule,
+  ScheduleParams,
+  ScheduleWithRuns,
+  UpdateScheduleBody,
+} from './schedule.ts'
+import * as schedules from './store.ts'
+import { requireNext, type Timing } from './times.ts'
+
+export const updateSchedule = operation({
+  id: 'updateSchedule',
+  method: 'PATCH',
+  path: '/v1/agents/{agent_id}/schedules/{schedule_id}',
+  summary: 'Update a schedule',
+  description:
+    'Changes the fields that are named; `cron`, `every` and `at` replace each other. From then on its runs have the rights of this key. While it is disabled no tick comes, and none is made up for.',
+  permission: 'write',
+  idempotent: true,
+  params: ScheduleParams,
+  body: UpdateScheduleBody,
+  data: ScheduleWithRuns,
+
+  async run({ params, body }, { db, actor, now }) {
+    requireKey(actor)
+    const agent = await agents.get(db, params.agent_id)
+    await schedules.lock(db, params.schedule_id)
+    const schedule = await schedules.get(db, agent.id, params.schedule_id)
+    const { cron, every, at, timezone, ...asked } = body
+    const changed = timingOf({ cron, every, at, timezone }, schedule, now())
+    const enabled = body.enabled ?? schedule.enabled
+    const updated: Schedule = {
+      ...schedule,
+      ...withoutUndefined(asked),
+      ...changed,
+      disabled_reason: enabled ? null : (schedule.disabled_reason ?? 'requested'),
+      updated_by: actor.id,
+      // It always grows, so that a tick that was prepared before the change is not taken after it.
+      updated_at: Math.max(now(), schedule.updated_at + 1),
+    }
+    if (changed || enabled !== schedule.enabled) {
+      // A schedule that has no tick any more cannot be enabled, and its times are checked even if it is not.
+      const next_at = changed || enabled ? await requireNext(updated, now()) : null
+      Object.assign(updated, { next_at: enabled ? next_at : null, parked: false })
+    }
+    await schedules.update(db, updated)
+    return presentWithRuns(updated, agent)
+  },
+})
+
+type Changes = Pick<z.output<typeof UpdateScheduleBody>, 'cron' | 'every' | 'at' | 'timezone'>
+
+/** The timing after the change, or undefined if it stays. */
+function timingOf({ cron, every, at, timezone }: Changes, was: Schedule, now: number): Timing | undefined {
+  if (cron === undefined && every === undefined && at === undefined) {
+    if (timezone === undefined) return undefined
+    return { cron: was.cron, every: was.every, at: was.at, timezone, anchor_at: now }
+  }
+  // Another pattern stays in its time zone.
+  const zone = timezone ?? (cron === undefined ? null : (was.timezone ?? 'UTC'))
+  return { cron: cron ?? null, every: every ?? null, at: at ?? null, timezone: zone, anchor_at: now }
+}
+
+function withoutUndefined<T extends object>(value: T): Partial<Schedule> {
+  return Object.fromEntries(Object.entries(value).filter(([, inner]) => inner !== undefined))
+}
