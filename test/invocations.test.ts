@@ -84,6 +84,8 @@ onBothEngines('invocations', (service) => {
         tokens_used: rest.tokens_used,
         steps: [{ kind: 'model', attempt: 1, started_at, finished_at, duration_ms, usage, characters: 4 }],
         duration_ms,
+        schedule_id: null,
+        scheduled_at: null,
       })
     })
 

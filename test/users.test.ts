@@ -10,7 +10,7 @@ import { ENGINES, onBothEngines } from './support/service.ts'
 import { until } from './support/until.ts'
 import { createWebhook, LOCAL_RECEIVERS } from './support/webhooks.ts'
 
-const NOTHING = { memories: 0, invocations: 0, logs: 0, events: 0, replies: 0, unfinished: 0 }
+const NOTHING = { memories: 0, invocations: 0, logs: 0, events: 0, schedules: 0, replies: 0, unfinished: 0 }
 
 /** Everything that holds words. */
 const TABLES = ['memories', 'memory_scopes', 'invocations', 'logs', 'events', 'deliveries', 'claims', 'jobs']
@@ -109,7 +109,7 @@ onBothEngines(
         const erased = await erase(anna.user_id)
         const { logs, ...rest } = erased
         assert.ok(logs >= 1)
-        assert.deepEqual(rest, { memories: 3, invocations: 1, events: 1, replies: 3, unfinished: 0 })
+        assert.deepEqual(rest, { memories: 3, invocations: 1, events: 1, schedules: 0, replies: 3, unfinished: 0 })
         for (const text of [anna.word, anna.user_id]) assert.deepEqual(await tablesWith(db, text), [], text)
         assert.deepEqual(await tablesWith(db, ben.word), places)
         assert.deepEqual(await exported(anna.user_id), [])
