@@ -4,6 +4,7 @@ import { isWellFormedKey } from '../security/key-format.ts'
 import { defaultRoles, Permission, type Roles } from '../security/permissions.ts'
 import { AddressRange, AuthSettings, SecretText, SecuritySettings, WebAddress } from '../security/security-settings.ts'
 import { SECRET_NAME, ToolSecret } from '../security/tool-secret.ts'
+import { ServerSettings } from './server-shape.ts'
 import { duration, record, retention, Size } from './values.ts'
 
 const DEFAULT_TIERS = {
@@ -11,54 +12,6 @@ const DEFAULT_TIERS = {
   pro: { requestsPerMinute: 1000, burst: 2000 },
   enterprise: { requestsPerMinute: 10_000, burst: 20_000 },
 }
-
-const Server = z.strictObject({
-  host: z
-    .string()
-    .regex(/^[A-Za-z0-9.:-]+$/, 'must be a host name or an IP address')
-    .default('127.0.0.1')
-    .describe('Address to listen on'),
-  port: z.int().min(0).max(65_535).default(8787).describe('Port to listen on; 0 takes a free one'),
-  metricsPort: z
-    .int()
-    .min(0)
-    .max(65_535)
-    .optional()
-    .describe('Port on which Prometheus reads `/metrics` without a key; without it `/metrics` needs a manage key'),
-  metricsHost: z
-    .string()
-    .regex(/^[A-Za-z0-9.:-]+$/, 'must be a host name or an IP address')
-    .default('127.0.0.1')
-    .describe('Address on which `metricsPort` listens'),
-  trustedProxies: z
-    .array(AddressRange)
-    .default([])
-    .describe('Proxies whose `X-Forwarded-For` and `X-Forwarded-Proto` are believed'),
-  requestTimeout: duration('1s', '10m').prefault('30s').describe('How long a request may take to arrive'),
-  stallTimeout: duration('1s', '10m')
-    .prefault('30s')
-    .describe('How long a client may read nothing of its reply before its connection is closed'),
-  drainDelay: duration('0s', '5m')
-    .prefault('0s')
-    .describe(
-      'How long everything is still served after a stop signal while `/readyz` says 503: until load balancers have noticed',
-    ),
-  drainTimeout: duration('0s', '10m')
-    .prefault('10s')
-    .describe('How long running requests may finish after a stop signal'),
-  tls: z
-    .strictObject({
-      cert: z.string().min(1).describe('PEM file: certificate chain'),
-      key: z.string().min(1).describe('PEM file: private key'),
-      reload: z.boolean().default(true).describe('Read the files again when they change'),
-      clientCaDir: z
-        .string()
-        .min(1)
-        .optional()
-        .describe('Directory whose PEM files agents may name in `security.mtls.caCert`'),
-    })
-    .optional(),
-})
 
 const Database = z.strictObject({
   url: SecretText.regex(/^postgres(ql)?:\/\//, 'must start with postgres:// or postgresql://')
@@ -262,7 +215,7 @@ export const ConfigSettings = z.strictObject({
   bootstrapKey: SecretText.refine(isWellFormedKey, 'must be a well-formed API key (mrg_…)')
     .optional()
     .describe('The first admin key, instead of a generated one'),
-  server: Server.prefault({}),
+  server: ServerSettings.prefault({}),
   database: Database.prefault({}),
   redis: Redis.prefault({}),
   log: Log.prefault({}),

@@ -1,0 +1,52 @@
+import { z } from 'zod'
+import { AddressRange } from '../security/security-settings.ts'
+import { duration } from './values.ts'
+
+/** How the service is reached. */
+export const ServerSettings = z.strictObject({
+  host: z
+    .string()
+    .regex(/^[A-Za-z0-9.:-]+$/, 'must be a host name or an IP address')
+    .default('127.0.0.1')
+    .describe('Address to listen on'),
+  port: z.int().min(0).max(65_535).default(8787).describe('Port to listen on; 0 takes a free one'),
+  metricsPort: z
+    .int()
+    .min(0)
+    .max(65_535)
+    .optional()
+    .describe('Port on which Prometheus reads `/metrics` without a key; without it `/metrics` needs a manage key'),
+  metricsHost: z
+    .string()
+    .regex(/^[A-Za-z0-9.:-]+$/, 'must be a host name or an IP address')
+    .default('127.0.0.1')
+    .describe('Address on which `metricsPort` listens'),
+  trustedProxies: z
+    .array(AddressRange)
+    .default([])
+    .describe('Proxies whose `X-Forwarded-For` and `X-Forwarded-Proto` are believed'),
+  requestTimeout: duration('1s', '10m').prefault('30s').describe('How long a request may take to arrive'),
+  stallTimeout: duration('1s', '10m')
+    .prefault('30s')
+    .describe('How long a client may read nothing of its reply before its connection is closed'),
+  drainDelay: duration('0s', '5m')
+    .prefault('0s')
+    .describe(
+      'How long everything is still served after a stop signal while `/readyz` says 503: until load balancers have noticed',
+    ),
+  drainTimeout: duration('0s', '10m')
+    .prefault('10s')
+    .describe('How long running requests may finish after a stop signal'),
+  tls: z
+    .strictObject({
+      cert: z.string().min(1).describe('PEM file: certificate chain'),
+      key: z.string().min(1).describe('PEM file: private key'),
+      reload: z.boolean().default(true).describe('Read the files again when they change'),
+      clientCaDir: z
+        .string()
+        .min(1)
+        .optional()
+        .describe('Directory whose PEM files agents may name in `security.mtls.caCert`'),
+    })
+    .optional(),
+})
