@@ -1,6 +1,19 @@
 import { randomFillSync } from 'node:crypto'
 
-export type IdPrefix = 'agt' | 'dep' | 'req' | 'evt' | 'dlv' | 'whk' | 'key' | 'mem' | 'aud' | 'job' | 'lsn' | 'cns' | 'sch'
+export type IdPrefix =
+  | 'agt'
+  | 'dep'
+  | 'req'
+  | 'evt'
+  | 'dlv'
+  | 'whk'
+  | 'key'
+  | 'mem'
+  | 'aud'
+  | 'job'
+  | 'lsn'
+  | 'cns'
+  | 'sch'
 
 const ALPHABET = '0123456789ABCDEFGHJKMNPQRSTVWXYZ'
 const RANDOM_CHARACTERS = 13
