@@ -876,6 +876,26 @@ export type MetricSeries = {
   })[]
 }
 
+export type Performance = {
+  granularity: '1m' | '5m' | '1h' | '1d'
+  buckets: ({
+    /** Its beginning */
+    timestamp: string
+    requests: number
+    errors: number
+    /** null: no invocation ended in it */
+    avg_ms: number | null
+    /** null: no invocation ended in it */
+    p50_ms: number | null
+    /** null: no invocation ended in it */
+    p95_ms: number | null
+    /** null: no invocation ended in it */
+    p99_ms: number | null
+    /** null: no invocation ended in it */
+    max_ms: number | null
+  })[]
+}
+
 export type FoundMemory = {
   id: string
   content: string
@@ -1510,6 +1530,12 @@ export type Operations = {
     query: { metric: 'response_time' | 'throughput' | 'error_rate'; start_time?: string | undefined; end_time?: string | undefined; granularity?: '1m' | '5m' | '1h' | '1d' | undefined; aggregation?: 'avg' | 'p50' | 'p95' | 'p99' | 'max' | undefined }
     data: MetricSeries
   }
+  /** Get all metrics of an agent over time */
+  getPerformance: {
+    params: { agent_id: string }
+    query: { start_time?: string | undefined; end_time?: string | undefined; granularity?: '1m' | '5m' | '1h' | '1d' | undefined }
+    data: Performance
+  }
   /** Search memory */
   searchMemory: {
     params: { agent_id: string }
@@ -1804,6 +1830,7 @@ export const routes = {
   runSchedule: { method: 'POST', path: '/v1/agents/{agent_id}/schedules/{schedule_id}/run' },
   getLogs: { method: 'GET', path: '/v1/agents/{agent_id}/logs' },
   getMetrics: { method: 'GET', path: '/v1/agents/{agent_id}/metrics' },
+  getPerformance: { method: 'GET', path: '/v1/agents/{agent_id}/performance' },
   searchMemory: { method: 'POST', path: '/v1/agents/{agent_id}/memory/search' },
   writeMemory: { method: 'POST', path: '/v1/agents/{agent_id}/memory' },
   listMemory: { method: 'GET', path: '/v1/agents/{agent_id}/memory' },

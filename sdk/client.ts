@@ -93,6 +93,9 @@ export function createClient(options: ClientOptions) {
     metrics: {
       get: (agent_id: string, query: ListQuery<'getMetrics'>, o?: Options) =>
         call('getMetrics', { params: { agent_id }, query }, o),
+      /** All metrics at once: requests, errors and response times of each bucket. */
+      performance: (agent_id: string, query?: ListQuery<'getPerformance'>, o?: Options) =>
+        call('getPerformance', { params: { agent_id }, query }, o),
     },
     memory: {
       search: (agent_id: string, body: Body<'searchMemory'>, o?: Options) =>

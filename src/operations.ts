@@ -38,6 +38,7 @@ import { searchMemory } from './memory/search-memory.ts'
 import { updateMemory } from './memory/update-memory.ts'
 import { writeMemory } from './memory/write-memory.ts'
 import { getMetrics } from './metrics/get-metrics.ts'
+import { getPerformance } from './metrics/get-performance.ts'
 import type { Operation } from './operation.ts'
 import { createSchedule } from './schedules/create-schedule.ts'
 import { deleteSchedule } from './schedules/delete-schedule.ts'
@@ -95,6 +96,7 @@ export const operations = [
 
   getLogs,
   getMetrics,
+  getPerformance,
   searchMemory,
   writeMemory,
   listMemory,

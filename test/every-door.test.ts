@@ -53,6 +53,7 @@ const DOORS: Record<string, { sdk: Call; cli: string }> = {
   runSchedule: { sdk: (c) => c.schedules.run('a', 's'), cli: 'schedules run a s' },
   getLogs: { sdk: (c) => c.logs.list('a'), cli: 'logs a' },
   getMetrics: { sdk: (c) => c.metrics.get('a', { metric: 'throughput' }), cli: 'metrics a' },
+  getPerformance: { sdk: (c) => c.metrics.performance('a'), cli: 'metrics a --table' },
   searchMemory: { sdk: (c) => c.memory.search('a', { query: 'q' }), cli: 'memory search a q' },
   writeMemory: { sdk: (c) => c.memory.write('a', { items: [{ content: 'c' }] }), cli: 'memory add a c' },
   getMemoryStatus: { sdk: (c) => c.memory.status(), cli: 'memory status' },

@@ -85,6 +85,36 @@ onBothEngines('metrics', (service) => {
       ])
     })
 
+    test('the performance has what the metrics have, in one reply', async () => {
+      const start = past()
+      const agent = await agentWith([
+        { time: start, duration_ms: 100, outcome: 'completed' },
+        { time: start + 1, duration_ms: 50, outcome: 'failed' },
+        { time: start + 2 * MINUTE, duration_ms: 7, outcome: 'completed' },
+      ])
+      const range = { start_time: iso(start), end_time: iso(start + 3 * MINUTE) }
+      const { body } = await service().call('GET', `/v1/agents/${agent.id}/performance?${new URLSearchParams(range)}`)
+      const none = { requests: 0, errors: 0, avg_ms: null, p50_ms: null, p95_ms: null, p99_ms: null, max_ms: null }
+      assert.deepEqual(body.data, {
+        granularity: '1m',
+        buckets: [
+          { requests: 2, errors: 1, avg_ms: 75, p50_ms: 50, p95_ms: 100, p99_ms: 100, max_ms: 100 },
+          none,
+          { requests: 1, errors: 0, avg_ms: 7, p50_ms: 7, p95_ms: 7, p99_ms: 7, max_ms: 7 },
+        ].map((values, minute) => ({ timestamp: iso(start + minute * MINUTE), ...values })),
+      })
+      for (const aggregation of ['avg', 'p50', 'p95', 'p99', 'max']) {
+        const { values } = await read(agent.id, { metric: 'response_time', aggregation, ...range })
+        const same = body.data.buckets.flatMap(
+          (bucket: Record<string, number | null>) => bucket[`${aggregation}_ms`] ?? [],
+        )
+        assert.deepEqual(
+          values.map(({ value }) => value),
+          same,
+        )
+      }
+    })
+
     test('every metric, aggregation and granularity is what adding up by hand gives', async () => {
       const start = past()
       const samples = fc.array(

@@ -22,6 +22,7 @@ const FOR_USER_TOKENS = [
   'listDeployments',
   'getDeployment',
   'getMetrics',
+  'getPerformance',
   'searchMemory',
   'writeMemory',
   'clearMemory',

@@ -1,14 +1,10 @@
 import { AgentParams } from '../agents/agent.ts'
 import * as agents from '../agents/store.ts'
-import { invalid } from '../errors.ts'
 import { operation } from '../operation.ts'
 import { percentile } from './histogram.ts'
-import { GRANULARITIES, type Granularity, MetricSeries, MetricsQuery, UNIT_OF } from './metric.ts'
+import { MetricSeries, MetricsQuery, UNIT_OF } from './metric.ts'
+import { MINUTE_MS, rangeOf, stepsOf } from './range.ts'
 import * as metrics from './store.ts'
-
-const MINUTE_MS = 60_000
-const HOUR_MS = 60 * MINUTE_MS
-const MAX_VALUES = 3000
 
 export const getMetrics = operation({
   id: 'getMetrics',
@@ -32,7 +28,7 @@ export const getMetrics = operation({
     const at = (minute: number, value: number) => ({ timestamp: minute * MINUTE_MS, value, unit: UNIT_OF[metric] })
 
     if (metric === 'throughput') {
-      const values = steps(range)
+      const values = stepsOf(range)
         // Minutes that have not begun yet are left out.
         .filter((minute) => totals.has(minute) || minute * MINUTE_MS <= time)
         .map((minute) => at(minute, (totals.get(minute)?.count ?? 0) / range.step))
@@ -57,38 +53,3 @@ export const getMetrics = operation({
     return { metric, granularity, aggregation, values }
   },
 })
-
-type Wanted = { start_time?: number | undefined; end_time?: number | undefined; granularity?: Granularity | undefined }
-
-/** The whole buckets that overlap the wanted range. */
-function rangeOf(wanted: Wanted, now: number): metrics.Range & { granularity: Granularity } {
-  const { end_time = now, start_time = end_time - HOUR_MS } = wanted
-  if (start_time >= end_time) {
-    if (wanted.end_time === undefined) throw invalid({ field: 'start_time', error: 'must be in the past' })
-    throw invalid({ field: 'end_time', error: 'must be later than start_time' })
-  }
-  const granularity = wanted.granularity ?? granularityFor(end_time - start_time)
-  const step = GRANULARITIES[granularity]
-  const from = Math.floor(start_time / MINUTE_MS / step) * step
-  const to = Math.ceil(end_time / MINUTE_MS / step) * step
-  const count = (to - from) / step
-  if (count > MAX_VALUES) {
-    const field = wanted.granularity === undefined ? 'start_time' : 'granularity'
-    throw invalid({
-      field,
-      error: `the range has ${count} buckets of ${granularity}, at most ${MAX_VALUES} are served`,
-    })
-  }
-  return { granularity, from, to, step }
-}
-
-/** Chooses a granularity that gives a few hundred values for any range. */
-function granularityFor(rangeMs: number): Granularity {
-  if (rangeMs <= 6 * HOUR_MS) return '1m'
-  if (rangeMs <= 48 * HOUR_MS) return '5m'
-  return rangeMs <= 60 * 24 * HOUR_MS ? '1h' : '1d'
-}
-
-function steps({ from, to, step }: metrics.Range): number[] {
-  return Array.from({ length: (to - from) / step }, (_, i) => from + i * step)
-}

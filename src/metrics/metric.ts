@@ -18,12 +18,16 @@ export type Granularity = z.output<typeof Granularity>
 const Aggregation = z.enum(['avg', 'p50', 'p95', 'p99', 'max'])
 export type Aggregation = z.output<typeof Aggregation>
 
+export const PerformanceQuery = z.strictObject({
+  start_time: TimeInput.optional().describe('Default: an hour before end_time'),
+  end_time: TimeInput.optional().describe('Default: now'),
+  granularity: Granularity.optional().describe('Default: by the length of the range'),
+})
+
 export const MetricsQuery = z
   .strictObject({
     metric: Metric,
-    start_time: TimeInput.optional().describe('Default: an hour before end_time'),
-    end_time: TimeInput.optional().describe('Default: now'),
-    granularity: Granularity.optional().describe('Default: by the length of the range'),
+    ...PerformanceQuery.shape,
     aggregation: Aggregation.optional().describe('Of `response_time` only; default avg'),
   })
   .refine(({ metric, aggregation }) => aggregation === undefined || metric === 'response_time', {
@@ -39,6 +43,26 @@ export const MetricSeries = z
     values: z.array(z.object({ timestamp: Time, value: z.number(), unit: z.enum(Object.values(UNIT_OF)) })),
   })
   .meta({ id: 'MetricSeries' })
+
+const Duration = z.number().nullable().describe('null: no invocation ended in it')
+
+export const PerformanceReply = z
+  .object({
+    granularity: Granularity,
+    buckets: z.array(
+      z.object({
+        timestamp: Time.describe('Its beginning'),
+        requests: z.int(),
+        errors: z.int(),
+        avg_ms: Duration,
+        p50_ms: Duration,
+        p95_ms: Duration,
+        p99_ms: Duration,
+        max_ms: Duration,
+      }),
+    ),
+  })
+  .meta({ id: 'Performance' })
 
 /** The sums of one bucket of time. */
 export type Totals = { count: number; errors: number; sum_ms: number; max_ms: number }

@@ -4,10 +4,10 @@ import type { BulkTable, Merge, Value, Write } from '../storage/journal/rows.ts'
 import { missingAgents } from '../storage/queries/missing-agents.ts'
 import { bucketOf, type Histogram } from './histogram.ts'
 import type { Totals } from './metric.ts'
+import { MINUTE_MS, type Range } from './range.ts'
 
 type MetricTable = BulkTable & { table: 'metrics' | 'metric_buckets'; merge: Merge }
 
-const MINUTE_MS = 60_000
 /** Sums are stored by minute and by hour, so that a year need not be added up from its minutes. */
 const HOUR = 60
 
@@ -49,9 +49,6 @@ export function metricWrites({ agent_seq, time, duration_ms, outcome }: Sample):
     { into: BUCKETS, row: [agent_seq, 1, start, bucketOf(ms), 1] },
   ]
 }
-
-/** Minutes since the epoch, with `to` excluded. Both are multiples of `step`. */
-export type Range = { from: number; to: number; step: number }
 
 /** The totals by the first minute of each step. Steps without an invocation are absent. */
 export async function totals(db: Database, agent_seq: number, range: Range): Promise<Map<number, Totals>> {

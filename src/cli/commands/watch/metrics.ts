@@ -1,5 +1,5 @@
 import type { Command } from 'commander'
-import type { MetricSeries } from '../../../../sdk/client.ts'
+import type { MetricSeries, Performance } from '../../../../sdk/client.ts'
 import { takesService } from '../../command.ts'
 import { type Common, withClient } from '../../connect/connect.ts'
 import { pointInTime } from '../../terminal/input.ts'
@@ -13,6 +13,7 @@ type MetricOptions = Common & {
   granularity?: MetricSeries['granularity']
   aggregation?: NonNullable<MetricSeries['aggregation']>
   values?: boolean
+  table?: boolean
 }
 
 const METRICS: MetricSeries['metric'][] = ['throughput', 'response_time', 'error_rate']
@@ -27,9 +28,16 @@ export function metrics(command: Command, world: World): void {
     .option('--granularity <step>', '1m, 5m, 1h or 1d')
     .option('--aggregation <how>', 'of response_time: avg, p50, p95, p99 or max')
     .option('--values', 'print every value')
+    .option('--table', 'print requests, errors and response times of each step, side by side')
     .action(async (agent: string, metric: MetricSeries['metric'] | undefined, options: MetricOptions) => {
       const { granularity, aggregation } = options
       const range = { start_time: pointInTime(options.since), end_time: options.until && pointInTime(options.until) }
+      if (options.table) {
+        const performance = await withClient(world, options, (client) =>
+          client.metrics.performance(agent, { ...range, granularity }),
+        )
+        return options.json ? printJson(world, performance) : showTable(world, performance)
+      }
       const series = await withClient(world, options, (client) =>
         Promise.all(
           (metric ? [metric] : METRICS).map((name) =>
@@ -62,6 +70,25 @@ function show(world: World, series: MetricSeries, { values: isLong }: MetricOpti
     [
       { title: 'TIME', of: ({ timestamp }) => timestamp },
       { title: unit.toUpperCase(), of: ({ value }) => round(value) },
+    ],
+    {},
+  )
+}
+
+function showTable(world: World, { buckets }: Performance): void {
+  const ms = (value: number | null) => (value === null ? '' : round(value))
+  printRows(
+    world,
+    buckets.filter(({ requests }) => requests > 0),
+    [
+      { title: 'TIME', of: ({ timestamp }) => timestamp },
+      { title: 'REQUESTS', of: ({ requests }) => requests },
+      { title: 'ERRORS', of: ({ errors }) => errors },
+      { title: 'AVG MS', of: ({ avg_ms }) => ms(avg_ms) },
+      { title: 'P50', of: ({ p50_ms }) => ms(p50_ms) },
+      { title: 'P95', of: ({ p95_ms }) => ms(p95_ms) },
+      { title: 'P99', of: ({ p99_ms }) => ms(p99_ms) },
+      { title: 'MAX', of: ({ max_ms }) => ms(max_ms) },
     ],
     {},
   )

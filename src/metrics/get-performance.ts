@@ -1,0 +1,45 @@
+import { AgentParams } from '../agents/agent.ts'
+import * as agents from '../agents/store.ts'
+import { operation } from '../operation.ts'
+import { type Histogram, percentile } from './histogram.ts'
+import { PerformanceQuery, PerformanceReply, type Totals } from './metric.ts'
+import { MINUTE_MS, rangeOf, stepsOf } from './range.ts'
+import * as metrics from './store.ts'
+
+export const getPerformance = operation({
+  id: 'getPerformance',
+  method: 'GET',
+  path: '/v1/agents/{agent_id}/performance',
+  summary: 'Get all metrics of an agent over time',
+  description:
+    'What a dashboard shows, in one request: requests, errors and response times of each bucket. Counts and buckets are those of the metrics; buckets without an invocation are there as well, except those that have not begun.',
+  permission: 'read',
+  userTokens: true,
+  params: AgentParams,
+  query: PerformanceQuery,
+  data: PerformanceReply,
+
+  async run({ params, query }, { db, now }) {
+    const { seq } = await agents.get(db, params.agent_id)
+    const time = now()
+    const { granularity, ...range } = rangeOf(query, time)
+    const [totals, histograms] = await Promise.all([metrics.totals(db, seq, range), metrics.histograms(db, seq, range)])
+    const buckets = stepsOf(range)
+      .filter((minute) => totals.has(minute) || minute * MINUTE_MS <= time)
+      .map((minute) => ({
+        timestamp: minute * MINUTE_MS,
+        ...performanceOf(totals.get(minute), histograms.get(minute) ?? []),
+      }))
+    return { granularity, buckets }
+  },
+})
+
+function performanceOf(totals: Totals | undefined, histogram: Histogram) {
+  if (!totals) {
+    return { requests: 0, errors: 0, avg_ms: null, p50_ms: null, p95_ms: null, p99_ms: null, max_ms: null }
+  }
+  const { count, errors, sum_ms, max_ms } = totals
+  // The middle of the last bucket may lie above the longest duration.
+  const at = (percent: number) => Math.min(percentile(histogram, percent), max_ms)
+  return { requests: count, errors, avg_ms: sum_ms / count, p50_ms: at(50), p95_ms: at(95), p99_ms: at(99), max_ms }
+}

@@ -1,0 +1,45 @@
+import { invalid } from '../errors.ts'
+import { GRANULARITIES, type Granularity } from './metric.ts'
+
+export const MINUTE_MS = 60_000
+const HOUR_MS = 60 * MINUTE_MS
+const MAX_VALUES = 3000
+
+/** Minutes since the epoch, with `to` excluded. Both are multiples of `step`. */
+export type Range = { from: number; to: number; step: number }
+
+type Wanted = { start_time?: number | undefined; end_time?: number | undefined; granularity?: Granularity | undefined }
+
+/** The whole buckets that overlap the wanted range. */
+export function rangeOf(wanted: Wanted, now: number): Range & { granularity: Granularity } {
+  const { end_time = now, start_time = end_time - HOUR_MS } = wanted
+  if (start_time >= end_time) {
+    if (wanted.end_time === undefined) throw invalid({ field: 'start_time', error: 'must be in the past' })
+    throw invalid({ field: 'end_time', error: 'must be later than start_time' })
+  }
+  const granularity = wanted.granularity ?? granularityFor(end_time - start_time)
+  const step = GRANULARITIES[granularity]
+  const from = Math.floor(start_time / MINUTE_MS / step) * step
+  const to = Math.ceil(end_time / MINUTE_MS / step) * step
+  const count = (to - from) / step
+  if (count > MAX_VALUES) {
+    const field = wanted.granularity === undefined ? 'start_time' : 'granularity'
+    throw invalid({
+      field,
+      error: `the range has ${count} buckets of ${granularity}, at most ${MAX_VALUES} are served`,
+    })
+  }
+  return { granularity, from, to, step }
+}
+
+/** Chooses a granularity that gives a few hundred values for any range. */
+function granularityFor(rangeMs: number): Granularity {
+  if (rangeMs <= 6 * HOUR_MS) return '1m'
+  if (rangeMs <= 48 * HOUR_MS) return '5m'
+  return rangeMs <= 60 * 24 * HOUR_MS ? '1h' : '1d'
+}
+
+/** The first minute of each bucket. */
+export function stepsOf({ from, to, step }: Range): number[] {
+  return Array.from({ length: (to - from) / step }, (_, i) => from + i * step)
+}
