@@ -17,6 +17,8 @@ const ROUTES: Route[] = [
     load: async () => (await import('./pages/deployments/deployments-page.tsx')).DeploymentsPage,
   },
   { path: '/agents/:agent/logs', load: async () => (await import('./pages/logs/logs-page.tsx')).LogsPage },
+  { path: '/agents/:agent/metrics', load: async () => (await import('./pages/metrics/metrics-page.tsx')).MetricsPage },
+  { path: '/agents/:agent/memory', load: async () => (await import('./pages/memory/memory-page.tsx')).MemoryPage },
   { path: '/webhooks', load: async () => (await import('./pages/webhooks/webhooks-page.tsx')).WebhooksPage },
   { path: '/webhooks/:webhook', load: async () => (await import('./pages/webhooks/webhook-page.tsx')).WebhookPage },
   {

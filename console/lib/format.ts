@@ -24,8 +24,8 @@ export function agoText(time: string, now: number): string {
   return ms > 0 ? 'in a moment' : 'just now'
 }
 
-export function exactText(time: string): string {
-  return exact.format(Date.parse(time))
+export function exactText(time: string | number): string {
+  return exact.format(new Date(time))
 }
 
 /** The time of day with milliseconds, for log lines. */

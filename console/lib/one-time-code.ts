@@ -1,15 +1,19 @@
 import { signal } from '@preact/signals'
 
-type Question = { wasWrong: boolean; answer(code: string | undefined): void }
+type Question = {
+  /** Why the code before was not accepted. */
+  objection: string | undefined
+  answer(code: string | undefined): void
+}
 
 /** Set while a request waits for a one-time code; the dialog in `ui/code-dialog.tsx` answers it. */
 export const question = signal<Question | undefined>(undefined)
 
 /** Resolves with the code, or with undefined if the reader gave up. */
-export function askForCode(wasWrong: boolean): Promise<string | undefined> {
+export function askForCode(objection: string | undefined): Promise<string | undefined> {
   return new Promise((resolve) => {
     question.value = {
-      wasWrong,
+      objection,
       answer(code) {
         question.value = undefined
         resolve(code)

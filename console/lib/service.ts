@@ -14,9 +14,9 @@ export async function send(url: string, init: RequestInit = {}): Promise<Respons
   const request = { ...init, headers: { ...(init.headers as Record<string, string>), ...HEADERS } }
   const response = await fetch(url, request)
   if (response.status !== 401) return response
-  const code = await errorCode(response)
+  const { code, message } = await errorOf(response)
   if (code === 'mfa_required') {
-    const otp = await askForCode('X-Service-OTP' in request.headers)
+    const otp = await askForCode('X-Service-OTP' in request.headers ? message : undefined)
     if (otp === undefined) return response
     return send(url, { ...init, headers: { ...request.headers, 'X-Service-OTP': otp } })
   }
@@ -24,10 +24,10 @@ export async function send(url: string, init: RequestInit = {}): Promise<Respons
   return response
 }
 
-async function errorCode(response: Response): Promise<string | undefined> {
+async function errorOf(response: Response): Promise<{ code?: string; message?: string }> {
   const body = await response
     .clone()
     .json()
     .catch(() => undefined)
-  return (body as { error?: { code?: string } } | undefined)?.error?.code
+  return (body as { error?: { code?: string; message?: string } } | undefined)?.error ?? {}
 }

@@ -26,7 +26,7 @@ export function CodeDialog() {
           label="Code"
           value={code}
           onInput={setCode}
-          error={asked.wasWrong ? 'That code was not accepted. Wait for the next one and try again.' : undefined}
+          error={asked.objection}
           inputMode="numeric"
           autoComplete="one-time-code"
           pattern="[0-9 ]{6,8}"

@@ -7,4 +7,6 @@ export const TABS: Tab[] = [
   { id: '', label: 'Playground', needs: 'getAgent' },
   { id: 'deployments', label: 'Deployments', needs: 'listDeployments' },
   { id: 'logs', label: 'Logs', needs: 'getLogs' },
+  { id: 'metrics', label: 'Metrics', needs: 'getPerformance' },
+  { id: 'memory', label: 'Memory', needs: 'listMemory' },
 ]

@@ -2,7 +2,7 @@ import { useState } from 'preact/hooks'
 import type { KeyFactor, NewKeyFactor } from '../../../sdk/client.ts'
 import { useAction, useResource } from '../../lib/resource.ts'
 import { service } from '../../lib/service.ts'
-import { may } from '../../lib/session-state.ts'
+import { may, session } from '../../lib/session-state.ts'
 import { toast } from '../../lib/toasts.ts'
 import { Button } from '../../ui/button.tsx'
 import { Confirm } from '../../ui/confirm.tsx'
@@ -21,12 +21,13 @@ export function SecondFactor({ key_id }: { key_id: string }) {
   const factor = useResource(`factor ${key_id}`, (signal) => service.mfa.get(key_id, { signal }))
   const enrol = useAction(async () => setEnrolled(await service.mfa.enrol(key_id)))
   const found = factor.data
+  const isOwn = session.value?.key.id === key_id
   return (
     <section aria-label="Second factor">
       <div class="section-head">
         <h2>Second factor</h2>
         {found && <FactorState factor={found} />}
-        {found && found.status !== 'active' && may('enrolFactor') && (
+        {found && found.status !== 'active' && may('enrolFactor') && !isOwn && (
           <Button isBusy={enrol.isBusy} onClick={() => void enrol.run()}>
             Set up
           </Button>
@@ -38,8 +39,12 @@ export function SecondFactor({ key_id }: { key_id: string }) {
         )}
       </div>
       <p class="hint">
-        A code from an app on a phone, asked for where the security rules of the service or an agent want one.
+        A code from an app on a phone, asked for where the security rules of the service or an agent want one.{' '}
+        {isOwn
+          ? 'A key cannot give itself one: use another key that has one, or this on the host.'
+          : 'To set one up takes a code of your own key.'}
       </p>
+      {isOwn && found?.status === 'none' && <Snippet label="command" text={`moorage mfa enrol ${key_id}`} />}
       <Failure error={factor.error ?? enrol.error} retry={factor.reload} />
       {enrolled && (
         <EnrolDialog

@@ -1,0 +1,37 @@
+import type { Agent } from '../../../sdk/client.ts'
+import { countText } from '../../lib/format.ts'
+import { param } from '../../lib/location.ts'
+import { service } from '../../lib/service.ts'
+import { toast } from '../../lib/toasts.ts'
+import { Confirm } from '../../ui/confirm.tsx'
+
+/** Clears what the filters show: a user, a session, or everything. */
+export function ClearMemoryDialog({ agent, onClose, onDone }: { agent: Agent; onClose(): void; onDone(): void }) {
+  const [user_id, session_id] = [param('user'), param('session')]
+  const whose = [user_id && `of the user ${user_id}`, session_id && `of the session ${session_id}`].filter(Boolean)
+  return (
+    <Confirm
+      title="Clear memory"
+      action="Clear memory"
+      typed={agent.name}
+      isDanger
+      onClose={onClose}
+      work={async () => {
+        const { deleted } = await service.memory.clear(agent.id, {
+          ...(user_id && { user_id }),
+          ...(session_id && { session_id }),
+        })
+        toast(`${countText(deleted)} memories are forgotten`)
+        onDone()
+      }}
+    >
+      <p>
+        Every memory {whose.length > 0 ? <b>{whose.join(', ')}</b> : <b>of {agent.name}, of all its users,</b>} is
+        forgotten. This cannot be undone.
+      </p>
+      {whose.length === 0 && (
+        <p class="hint">To clear the memory of one user or session, filter the list by it first.</p>
+      )}
+    </Confirm>
+  )
+}

@@ -1,0 +1,87 @@
+import { useState } from 'preact/hooks'
+import type { Agent } from '../../../sdk/client.ts'
+import { exactText } from '../../lib/format.ts'
+import { useAction } from '../../lib/resource.ts'
+import { service } from '../../lib/service.ts'
+import { may } from '../../lib/session-state.ts'
+import { toast } from '../../lib/toasts.ts'
+import { Button } from '../../ui/button.tsx'
+import { Id } from '../../ui/copy.tsx'
+import { Dialog, DialogActions } from '../../ui/dialog.tsx'
+import { Facts } from '../../ui/facts.tsx'
+import { Failure, reasonOf } from '../../ui/failure.tsx'
+import { Field } from '../../ui/field.tsx'
+import type { Shown } from './memory-list.tsx'
+
+type Props = { agent: Agent; memory: Shown; onClose(): void; onChanged(): void }
+
+/** One memory: to be read whole, corrected or forgotten. */
+export function MemoryDialog({ agent, memory, onClose, onChanged }: Props) {
+  const { id, kind, role, user_id, session_id, created_at, metadata } = memory
+  const [content, setContent] = useState(memory.content)
+  const done = (said: string) => {
+    toast(said)
+    onChanged()
+    onClose()
+  }
+  const save = useAction(async () => {
+    await service.memory.update(agent.id, id, { content })
+    done('The memory is corrected')
+  })
+  const forget = useAction(async () => {
+    await service.memory.delete(agent.id, id)
+    done('The memory is forgotten')
+  })
+  return (
+    <Dialog title={role ? `${kind} of the ${role}` : kind} onClose={onClose} isWide>
+      <form
+        onSubmit={(event) => {
+          event.preventDefault()
+          void save.run()
+        }}
+      >
+        {may('updateMemory') ? (
+          <Field
+            label="Content"
+            rows={6}
+            value={content}
+            onInput={setContent}
+            error={reasonOf(save.error, 'content')}
+          />
+        ) : (
+          <p class="whole">{memory.content}</p>
+        )}
+        <Facts
+          of={{
+            User: user_id ?? undefined,
+            Session: session_id ?? undefined,
+            When: exactText(created_at),
+            'Found by': memory.matched?.join(', '),
+            Score: memory.score?.toFixed(3),
+            'Superseded by': memory.superseded_by ?? undefined,
+            Metadata: Object.keys(metadata).length > 0 ? <code>{JSON.stringify(metadata)}</code> : undefined,
+            Id: <Id id={id} />,
+          }}
+        />
+        <Failure error={save.error ?? forget.error} />
+        <DialogActions>
+          {may('deleteMemory') && (
+            <Button look="danger" isBusy={forget.isBusy} onClick={() => void forget.run()}>
+              Forget it
+            </Button>
+          )}
+          {may('updateMemory') && (
+            <Button
+              look="main"
+              type="submit"
+              isBusy={save.isBusy}
+              disabled={content === memory.content || !content.trim()}
+            >
+              Save
+            </Button>
+          )}
+        </DialogActions>
+      </form>
+    </Dialog>
+  )
+}

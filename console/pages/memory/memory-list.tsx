@@ -1,0 +1,94 @@
+import { useState } from 'preact/hooks'
+import type { Agent, FoundMemory, Memory } from '../../../sdk/client.ts'
+import { param } from '../../lib/location.ts'
+import { useResource } from '../../lib/resource.ts'
+import { service } from '../../lib/service.ts'
+import { Empty } from '../../ui/empty.tsx'
+import { Failure } from '../../ui/failure.tsx'
+import { ChoiceFilter, TextFilter } from '../../ui/filter.tsx'
+import { type Column, Pager, Table } from '../../ui/table.tsx'
+import { Ago } from '../../ui/time.tsx'
+import { MemoryDialog } from './memory-dialog.tsx'
+
+const LIMIT = 25
+
+/** A memory of a list, or of a search: then it has a score. */
+export type Shown = Omit<FoundMemory, 'score' | 'matched'> &
+  Partial<Pick<FoundMemory, 'score' | 'matched'>> &
+  Partial<Pick<Memory, 'superseded_by'>>
+
+/** Everything an agent remembers, newest first; or what a search finds, best first. */
+export function MemoryList({ agent }: { agent: Agent }) {
+  const [opened, setOpened] = useState<Shown>()
+  const [search, user_id, session_id] = [param('search'), param('user'), param('session')]
+  const kind = param('kind') as Memory['kind'] | undefined
+  const offset = Number(param('offset') ?? 0)
+  const page = { limit: LIMIT, offset }
+  const context = { ...(user_id && { user_id }), ...(session_id && { session_id }) }
+  const memories = useResource(
+    `memories ${agent.id} ${JSON.stringify([search, context, kind, offset])}`,
+    (signal): Promise<{ data: Shown[]; pagination: Memories }> =>
+      Promise.resolve(
+        search
+          ? service.memory.search(agent.id, { query: search, context, ...page }, { signal })
+          : service.memory.list(agent.id, { ...context, kind, ...page }, { signal }),
+      ),
+    { everyMs: search ? undefined : 10_000 },
+  )
+  const columns: Column<Shown>[] = [
+    {
+      title: 'Memory',
+      isWide: true,
+      cell: (memory) => (
+        <button type="button" class="row-link" onClick={() => setOpened(memory)}>
+          {memory.content}
+        </button>
+      ),
+    },
+    ...(search ? SCORES : []),
+    { title: 'Kind', isExtra: true, cell: ({ kind: of, role }) => (role ? `${of} · ${role}` : of) },
+    { title: 'User', isExtra: true, cell: ({ user_id: of }) => of ?? '–' },
+    { title: 'When', isNumber: true, cell: ({ created_at }) => <Ago time={created_at} /> },
+  ]
+  return (
+    <>
+      <div class="filters">
+        <TextFilter name="search" label="Search by meaning and words" />
+        <TextFilter name="user" label="User" />
+        <TextFilter name="session" label="Session" />
+        {!search && <ChoiceFilter name="kind" label="Kind" all="Every kind" choices={['turn', 'fact', 'note']} />}
+      </div>
+      <Failure error={memories.error} retry={memories.reload} />
+      <Table
+        label="Memories"
+        columns={columns}
+        rows={memories.data?.data}
+        keyOf={({ id }) => id}
+        empty={<NoMemories isFiltered={Boolean(search || user_id || session_id || kind)} />}
+      />
+      <Pager pagination={memories.data?.pagination} />
+      {opened && (
+        <MemoryDialog agent={agent} memory={opened} onClose={() => setOpened(undefined)} onChanged={memories.reload} />
+      )}
+    </>
+  )
+}
+
+type Memories = Awaited<ReturnType<typeof service.memory.list>>['pagination']
+
+const SCORES: Column<Shown>[] = [
+  { title: 'Score', isNumber: true, cell: ({ score }) => score?.toFixed(3) },
+  { title: 'Found by', isExtra: true, cell: ({ matched }) => matched?.join(', ') },
+]
+
+function NoMemories({ isFiltered }: { isFiltered: boolean }) {
+  return (
+    <Empty title={isFiltered ? 'Nothing fits' : 'No memory yet'}>
+      <p>
+        {isFiltered
+          ? 'Search in other words, or take a filter away.'
+          : 'What users say with a user or a session is remembered, as the agent’s memory settings say. Notes can be added here.'}
+      </p>
+    </Empty>
+  )
+}

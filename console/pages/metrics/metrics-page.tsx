@@ -1,0 +1,149 @@
+import { useMemo } from 'preact/hooks'
+import type { Agent, Deployment, Performance } from '../../../sdk/client.ts'
+import { countText, durationText, exactText, percentText } from '../../lib/format.ts'
+import { param } from '../../lib/location.ts'
+import { useResource } from '../../lib/resource.ts'
+import { service } from '../../lib/service.ts'
+import { may } from '../../lib/session-state.ts'
+import type { Params } from '../../routes.ts'
+import { Empty } from '../../ui/empty.tsx'
+import { Facts } from '../../ui/facts.tsx'
+import { Failure } from '../../ui/failure.tsx'
+import { type Column, Table } from '../../ui/table.tsx'
+import { AgentFrame } from '../agent/agent-frame.tsx'
+import { Chart, type Line } from './chart.tsx'
+import { MetricsRangeFilter, rangeKey, readRange, zoomTo } from './metrics-range.tsx'
+
+type Bucket = Performance['buckets'][number]
+
+const SECONDS = { '1m': 60, '5m': 300, '1h': 3_600, '1d': 86_400 }
+
+/** As many deployments as a chart can name. */
+const MARKERS = 25
+
+export function MetricsPage({ params: { agent = '' } }: { params: Params }) {
+  return (
+    <AgentFrame
+      name={agent}
+      tab="metrics"
+      api={{
+        operation: 'getPerformance',
+        method: 'metrics.performance',
+        params: { agent_id: agent },
+        query: readRange(),
+      }}
+    >
+      {(loaded) => <Metrics agent={loaded} />}
+    </AgentFrame>
+  )
+}
+
+function Metrics({ agent: { name } }: { agent: Agent }) {
+  const isZoomed = param('from') !== undefined
+  const performance = useResource(
+    `performance ${name} ${rangeKey()}`,
+    (signal) => service.metrics.performance(name, readRange(), { signal }),
+    { everyMs: isZoomed ? undefined : 30_000 },
+  )
+  const deployments = useResource(may('listDeployments') ? `markers ${name}` : undefined, (signal) =>
+    service.deployments.list(name, { limit: MARKERS }, { signal }),
+  )
+  const found = performance.data
+  return (
+    <>
+      <MetricsRangeFilter />
+      <Failure error={performance.error ?? deployments.error} retry={performance.reload} />
+      {found && <Charts performance={found} deployments={deployments.data?.data ?? []} />}
+    </>
+  )
+}
+
+function Charts({ performance, deployments }: { performance: Performance; deployments: Deployment[] }) {
+  const { buckets, granularity } = performance
+  const { times, requests, errors, durations } = useMemo(() => seriesOf(performance), [performance])
+  const markers = useMemo(
+    () => deployments.map(({ version, created_at }) => ({ at: Date.parse(created_at), label: version })),
+    [deployments],
+  )
+  const sums = useMemo(() => sumsOf(buckets), [buckets])
+  if (sums.requests === 0) {
+    return (
+      <Empty title="Nothing in this time">
+        <p>Every invocation that ends is counted here, within a second. Choose a longer time, or say something.</p>
+      </Empty>
+    )
+  }
+  const end = (times.at(-1) ?? 0) + SECONDS[granularity]
+  const common = { times, end, markers, onZoom: zoomTo }
+  return (
+    <>
+      <Facts
+        of={{
+          Requests: <b>{countText(sums.requests)}</b>,
+          Failed: <b>{`${countText(sums.errors)} (${percentText(sums.errors, sums.requests)})`}</b>,
+          Average: <b>{durationText(sums.total_ms / sums.requests)}</b>,
+          Longest: <b>{durationText(sums.max_ms)}</b>,
+          Step: granularity,
+        }}
+      />
+      <Chart title={`Requests per ${granularity}`} lines={requests} least={4} format={countText} {...common} />
+      <Chart title="Response time" lines={durations} least={10} format={durationText} {...common} />
+      <Chart
+        title="Errors"
+        lines={errors}
+        least={5}
+        format={(value) => `${Math.round(value * 10) / 10} %`}
+        {...common}
+      />
+      <details>
+        <summary>The same as a table</summary>
+        <Table
+          label="Metrics"
+          columns={COLUMNS}
+          rows={buckets.filter(({ requests: count }) => count > 0).toReversed()}
+          keyOf={({ timestamp }) => timestamp}
+        />
+      </details>
+    </>
+  )
+}
+
+const COLUMNS: Column<Bucket>[] = [
+  { title: 'From', cell: ({ timestamp }) => exactText(timestamp) },
+  { title: 'Requests', isNumber: true, cell: ({ requests }) => countText(requests) },
+  { title: 'Errors', isNumber: true, cell: ({ errors }) => countText(errors) },
+  { title: 'p50', isNumber: true, cell: ({ p50_ms }) => durationText(p50_ms) },
+  { title: 'p95', isNumber: true, cell: ({ p95_ms }) => durationText(p95_ms) },
+  { title: 'p99', isNumber: true, isExtra: true, cell: ({ p99_ms }) => durationText(p99_ms) },
+  { title: 'Longest', isNumber: true, isExtra: true, cell: ({ max_ms }) => durationText(max_ms) },
+]
+
+function seriesOf({ buckets }: Performance) {
+  const line = (label: string, color: string, of: (bucket: Bucket) => number | null): Line => ({
+    label,
+    color,
+    values: buckets.map(of),
+  })
+  const rate = ({ requests, errors }: Bucket) => (requests > 0 ? (100 * errors) / requests : null)
+  return {
+    times: buckets.map(({ timestamp }) => Date.parse(timestamp) / 1000),
+    requests: [{ ...line('Requests', '--accent', ({ requests }) => requests), isBars: true }],
+    durations: [
+      line('p50', '--good', ({ p50_ms }) => p50_ms),
+      line('p95', '--accent', ({ p95_ms }) => p95_ms),
+      line('p99', '--warn', ({ p99_ms }) => p99_ms),
+    ],
+    errors: [line('Errors', '--bad', rate)],
+  }
+}
+
+function sumsOf(buckets: Bucket[]) {
+  const sums = { requests: 0, errors: 0, total_ms: 0, max_ms: 0 }
+  for (const { requests, errors, avg_ms, max_ms } of buckets) {
+    sums.requests += requests
+    sums.errors += errors
+    sums.total_ms += requests * (avg_ms ?? 0)
+    sums.max_ms = Math.max(sums.max_ms, max_ms ?? 0)
+  }
+  return sums
+}

@@ -1,0 +1,53 @@
+import { param, setParams } from '../../lib/location.ts'
+import { Button } from '../../ui/button.tsx'
+import { Segments } from '../../ui/field.tsx'
+
+const HOUR_MS = 3_600_000
+const RANGES: Record<string, number> = {
+  '1h': HOUR_MS,
+  '6h': 6 * HOUR_MS,
+  '24h': 24 * HOUR_MS,
+  '7d': 7 * 24 * HOUR_MS,
+  '30d': 30 * 24 * HOUR_MS,
+}
+const DEFAULT = '24h'
+
+export type MetricsRange = { start_time: string; end_time?: string }
+
+/** What the URL says: a range that the reader has dragged over, or one that ends now. */
+export function readRange(): MetricsRange {
+  const [from, to] = [param('from'), param('to')]
+  if (from && to) return { start_time: from, end_time: to }
+  const length = RANGES[param('range') ?? DEFAULT] ?? (RANGES[DEFAULT] as number)
+  return { start_time: new Date(Date.now() - length).toISOString() }
+}
+
+/** The same for as long as the reader does not choose another range. */
+export function rangeKey(): string {
+  return `${param('range') ?? DEFAULT} ${param('from') ?? ''} ${param('to') ?? ''}`
+}
+
+export function zoomTo(from: number, to: number): void {
+  setParams({ from: new Date(from).toISOString(), to: new Date(to).toISOString() }, { push: true })
+}
+
+export function MetricsRangeFilter() {
+  const isZoomed = param('from') !== undefined
+  return (
+    <div class="filters">
+      <Segments
+        label="Time"
+        value={isZoomed ? '' : (param('range') ?? DEFAULT)}
+        choices={Object.keys(RANGES).map((value) => ({ value, label: value }))}
+        onChange={(range) => setParams({ range, from: undefined, to: undefined }, { push: true })}
+      />
+      {isZoomed ? (
+        <Button icon="undo" onClick={() => setParams({ from: undefined, to: undefined }, { push: true })}>
+          Leave the zoom
+        </Button>
+      ) : (
+        <span class="hint">Drag over a chart to look closer.</span>
+      )}
+    </div>
+  )
+}
