@@ -5,6 +5,7 @@ import { Button } from '../ui/button.tsx'
 import { Snippet } from '../ui/copy.tsx'
 import { Failure } from '../ui/failure.tsx'
 import { Field } from '../ui/field.tsx'
+import { Anchor } from './anchor.tsx'
 
 /** The key goes to the service once and is not kept in the browser. */
 export function SignIn({ reason }: { reason: string | undefined }) {
@@ -21,6 +22,7 @@ export function SignIn({ reason }: { reason: string | undefined }) {
           void action.run()
         }}
       >
+        <Anchor />
         <h1>Sign in to Moorage</h1>
         {reason && <p class="notice">{reason}</p>}
         <Field

@@ -21,6 +21,7 @@ type VisitOptions = {
   /** Null opens the window without signing in. */
   key?: string | null
   width?: number
+  height?: number
   dark?: boolean
 }
 
@@ -50,10 +51,10 @@ async function visit(
   browser: Browser,
   { url, admin }: Pick<Service, 'url' | 'admin'>,
   path: string,
-  { key = admin, width = 1440, dark = false }: VisitOptions,
+  { key = admin, width = 1440, height = 900, dark = false }: VisitOptions,
 ): Promise<Visit> {
   const context = await browser.newContext({
-    viewport: { width, height: 900 },
+    viewport: { width, height },
     colorScheme: dark ? 'dark' : 'light',
     reducedMotion: 'reduce',
   })

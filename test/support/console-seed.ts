@@ -1,0 +1,89 @@
+import assert from 'node:assert/strict'
+import type { Service } from './service.ts'
+
+/** Lets the example webhook reach a receiver on this machine that is not there. */
+export const SEED_SETTINGS = {
+  MOORAGE_WEBHOOKS__ALLOW_INSECURE: 'true',
+  MOORAGE_WEBHOOKS__ALLOWED_CIDRS: '127.0.0.1',
+}
+
+/** Every page that there is, by the names of their screenshots. */
+export const PAGES = ['agents', 'playground', 'deployments', 'logs', 'webhooks', 'webhook', 'keys', 'key'] as const
+
+const HOUR_MS = 3_600_000
+
+const SUPPORT = {
+  name: 'support',
+  description: 'Answers the customers of the shop',
+  model: 'builtin/script',
+  instructions: 'You answer the customers of a chandlery.\nBe brief and friendly.',
+  script: {
+    rules: [
+      {
+        match: { contains: 'refund' },
+        reply: 'Your refund for order 4711 is on its way. It takes three to five days.',
+      },
+      { match: { contains: 'broken' }, fail: 'the stock system did not answer' },
+      { match: { contains: 'rope' }, reply: 'The 12 mm mooring rope is in stock: 3.20 a metre.' },
+    ],
+    fallback: 'I can help with orders, refunds and stock. What do you need?',
+  },
+}
+
+const QUESTIONS = [
+  'Where is my refund?',
+  'Do you have a mooring rope of 12 mm?',
+  'Hello!',
+  'My winch is broken, can I send it back?',
+  'How long does a refund take?',
+]
+
+/** A service as it may look after a day of use. Returns the paths of every page that shows some of it. */
+export async function fillForConsole(
+  service: Service,
+  { perHour = 3 } = {},
+): Promise<Record<(typeof PAGES)[number], string>> {
+  const post = async (path: string, given: object) => {
+    const { status, text, body } = await service.call('POST', path, { body: given })
+    assert.ok(status < 300, text)
+    return body.data
+  }
+  service.advance(-24 * HOUR_MS)
+  await post('/v1/agents', SUPPORT)
+  await post('/v1/agents', { name: 'concierge', description: 'Knows its guests', model: 'builtin/recall' })
+  await post('/v1/agents', { name: 'night-watch', description: 'Reads the tide tables', model: 'builtin/echo' })
+  await service.call('PATCH', '/v1/agents/night-watch', { body: { status: 'paused' } })
+  const { id: webhook } = await post('/v1/webhooks', { url: 'http://127.0.0.1:4999/hook', events: ['agent.failed'] })
+  await post('/v1/keys', { name: 'shop backend', role: 'caller' })
+  const { id: key } = await post('/v1/keys', { name: 'reports', role: 'viewer', agent_id: 'support' })
+  await deploy('v1.0.0', 'production', 'First release', {})
+
+  for (let hour = 0; hour < 24; hour++) {
+    if (hour === 8) await deploy('v1.1.0', 'staging', 'Knows the stock', { temperature: 0.3 })
+    if (hour === 12) await deploy('v1.1.0', 'production', 'Knows the stock', {})
+    if (hour === 18) await deploy('v1.2.0', 'staging', 'Shorter answers', { temperature: 0.2 })
+    for (let i = 0; i < perHour; i++) {
+      const at = hour * perHour + i
+      const context = { user_id: `customer-${at % 7}`, session_id: `order-${4700 + (at % 12)}` }
+      const message = QUESTIONS[at % QUESTIONS.length]
+      const agent = at % 4 === 3 ? 'concierge' : 'support'
+      await service.call('POST', `/v1/agents/${agent}/invoke`, { body: { message, context } })
+      service.advance(HOUR_MS / perHour)
+    }
+  }
+  return {
+    agents: '/',
+    playground: '/agents/support?session=order-4702',
+    deployments: '/agents/support/deployments',
+    logs: '/agents/support/logs',
+    webhooks: '/webhooks',
+    webhook: `/webhooks/${webhook}`,
+    keys: '/keys',
+    key: `/keys/${key}`,
+  }
+
+  async function deploy(version: string, environment: string, message: string, change: object): Promise<void> {
+    if (Object.keys(change).length > 0) await service.call('PATCH', '/v1/agents/support', { body: change })
+    await post('/v1/agents/support/deployments', { environment, version, message })
+  }
+}
