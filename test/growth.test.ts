@@ -68,6 +68,9 @@ const OTHERS = [
   'searchMemory',
   'listUsers',
   'listSessions',
+  'listConsoleSessions',
+  'listInvocable',
+  'listSchedules',
 ]
 
 describe('lists', () => {
