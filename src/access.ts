@@ -39,8 +39,9 @@ export function openAccess(parts: Parts): Access {
     if (!agent) return undefined
     const known = gates.get(agent)
     if (known) return known
-    const { id, security: own } = agent
-    const worked = { id, gate: own === null ? undefined : workOut(id, own), verifyToken: verifierOf(agent) }
+    const { id, name, description, security: own } = agent
+    const ownGate = own === null ? undefined : workOut(id, own)
+    const worked = { id, name, description, gate: ownGate, verifyToken: verifierOf(agent) }
     gates.set(agent, worked)
     return worked
   }

@@ -110,6 +110,7 @@ const DOCS = [
   'docs/memory.md',
   'docs/schedules.md',
   'docs/webhooks.md',
+  'docs/mcp.md',
   'README.md',
 ]
 

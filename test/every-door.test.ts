@@ -5,15 +5,20 @@ import { Ajv2020 } from 'ajv/dist/2020.js'
 import addFormats from 'ajv-formats'
 import { type Client, createClient } from '../sdk/client.ts'
 import { buildProgram } from '../src/cli/commands.ts'
+import { ApiError } from '../src/errors.ts'
+import { dialects } from '../src/http/dialects/dialects.ts'
 import { llmsText } from '../src/http/reference/llms.ts'
 import { openApiDocument } from '../src/http/reference/openapi.ts'
 import { operationsOf } from '../src/http/reference/openapi-document.ts'
 import { referencePage } from '../src/http/reference/reference-page.ts'
 import { curl, sample, sampleReply } from '../src/http/reference/samples.ts'
+import type { Operation } from '../src/operation.ts'
 import { operations } from '../src/operations.ts'
+import { Permission } from '../src/security/permissions.ts'
 import { newShell, type Shell } from './support/cli.ts'
 import { readDoc } from './support/docs.ts'
 import { type LocalServer, startLocalServer } from './support/local-server.ts'
+import { createKey } from './support/resources.ts'
 import { type Service, startService } from './support/service.ts'
 import { until } from './support/until.ts'
 
@@ -202,6 +207,35 @@ describe('every operation', () => {
     }
   })
 })
+
+describe('every route of another dialect', () => {
+  let service: Service
+  before(async () => {
+    service = await startService('sqlite', { MOORAGE_LIMITS__FAILED_AUTH_PER_MINUTE: '1000' })
+  })
+  after(() => service.stop())
+
+  const [, ...others] = dialects
+  for (const { dialect, method, path, operation } of others.flatMap(({ routes }) => routes(operations))) {
+    test(`${dialect.name}: ${method} ${path} needs a key, and the permission of ${operation.id}`, async () => {
+      const here = path.replaceAll(/\{\w+\}/g, 'hello')
+      const stranger = await service.call(method, here, { key: null })
+      assert.equal(stranger.status, 401, stranger.text)
+      const expected = dialect.error(new ApiError('unauthorized', ''), '')
+      assert.deepEqual(Object.keys(stranger.body), Object.keys(JSON.parse(expected.body)))
+      if (operation.permission === null) return
+      const weak = await service.call(method, here, { key: await weakKey(service, operation) })
+      assert.equal(weak.status, 403, weak.text)
+    })
+  }
+})
+
+/** A key with every permission that is not enough for the operation. */
+async function weakKey(service: Service, { permission, ownPermission }: Operation): Promise<string> {
+  const enough = new Set([permission, ownPermission, permission === 'invoke' && 'write'])
+  const others = Permission.options.filter((name) => !enough.has(name))
+  return (await createKey(service, { permissions: others, tier: 'enterprise' })).secret
+}
 
 describe('every command', () => {
   test('has its row in docs/cli.md, and --json unless it makes no sense', async () => {

@@ -96,10 +96,11 @@ describe('the examples', () => {
     }
   })
 
-  test('the programs in docs/sdk.md and docs/quick-start.md run', async () => {
+  test('the programs in the documents run', async () => {
     await run('moorage', ['agents', 'create', 'harbour'])
     symlinkSync(join(root, 'sdk'), join(folder, 'sdk'))
-    for (const doc of ['docs/sdk.md', 'docs/quick-start.md']) {
+    symlinkSync(join(root, 'node_modules'), join(folder, 'node_modules'))
+    for (const doc of ['docs/sdk.md', 'docs/quick-start.md', 'docs/mcp.md']) {
       const programs = codeBlocks(readDoc(doc)).filter(({ language }) => language === 'ts')
       assert.ok(programs.length > 0)
       for (const { code, line } of programs) {

@@ -29,7 +29,7 @@ onBothEngines(
           assert.equal(headers.get('access-control-allow-methods'), 'GET, POST, PUT, PATCH, DELETE')
           assert.equal(
             headers.get('access-control-allow-headers'),
-            'Authorization, Content-Type, Idempotency-Key, Last-Event-ID, Prefer, X-Service-OTP',
+            'Authorization, Content-Type, Idempotency-Key, Last-Event-ID, Prefer, X-Service-OTP, Mcp-Protocol-Version, Mcp-Session-Id, Mcp-Method, Mcp-Name, A2A-Version, A2A-Extensions',
           )
           assert.equal(headers.get('access-control-max-age'), '120')
           assert.equal(headers.get('access-control-allow-credentials'), null)
@@ -81,7 +81,7 @@ onBothEngines(
           assert.equal(reply.headers.get('access-control-allow-credentials'), null)
           assert.equal(
             reply.headers.get('access-control-expose-headers'),
-            'X-Request-Id, X-RateLimit-Limit, X-RateLimit-Remaining, X-RateLimit-Reset, Idempotent-Replayed, Retry-After, Location, Preference-Applied, Deprecation, Sunset',
+            'X-Request-Id, X-RateLimit-Limit, X-RateLimit-Remaining, X-RateLimit-Reset, Idempotent-Replayed, Retry-After, Location, Preference-Applied, Deprecation, Sunset, Mcp-Session-Id',
           )
         }
       })

@@ -1,5 +1,6 @@
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
 import type { ApiError } from '../../errors.ts'
+import type { Actor } from '../../operation/actor.ts'
 import type { Door } from '../../operation/door.ts'
 import type { Mode, ReplyChannel } from '../../operation/reply-channel.ts'
 import type { Operation } from '../../operation.ts'
@@ -11,7 +12,7 @@ export type Rendered = {
   headers: Record<string, string>
   body: string
   /** Lines that are sent as they come, instead of a body. */
-  lines?: AsyncIterable<string>
+  lines?: AsyncIterable<string | Uint8Array>
 }
 
 /**
@@ -67,12 +68,26 @@ export type Wanted = {
 /** A call that the request itself names. `agent_id` in `params` takes an id or a name. */
 export type NamedCall = Wanted & { operation: Operation; params: Readonly<Record<string, string>> }
 
+/** What a protocol tells its clients of an agent. */
+export type NamedAgent = { id: string; name: string; description: string | null }
+
 /** Runs the calls of one request. Each is authorised for itself, and counted from the second one on. */
 export type CallRunner = {
   /** Rejects with an error for the dialect to write. */
   run(call: NamedCall, channel?: Partial<Pick<ReplyChannel, 'emit' | 'onHangUp' | 'openStream'>>): Promise<Rendered>
+  /** Turns the error of a call into one that the dialect writes into its answer. The audit log hears of a refusal. */
+  fail(error: unknown, operation: Operation): ApiError
+  actor: Actor
+  /** The agent that the path names. */
+  agent: NamedAgent | undefined
+  /** A page in a browser has sent the request, and its origin is not listed. */
+  isFromForeignPage: boolean
   /** Registers a listener that is called when the client has hung up. */
   onHangUp(listener: () => void): void
+  /** Calls the listener when an agent in the actor's scope has changed. Returns a function that stops it. */
+  onAgentChange(listener: () => void): () => void
+  /** Aborted when the service begins to stop. */
+  stopping: AbortSignal
 }
 
 /** A method and a path of a dialect, and how its requests are read. */

@@ -1,9 +1,10 @@
 import type { Dialect } from './dialect.ts'
+import { mcp } from './mcp/mcp.ts'
 import { moorage } from './moorage.ts'
 import { prometheus } from './prometheus.ts'
 
 /** Every dialect that we speak. The first one answers on paths that belong to no dialect. */
-export const dialects: readonly [Dialect, ...Dialect[]] = [moorage, prometheus]
+export const dialects: readonly [Dialect, ...Dialect[]] = [moorage, prometheus, mcp]
 
 /** The dialect in which errors on this path are written. */
 export function dialectOf(path: string): Dialect {

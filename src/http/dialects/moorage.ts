@@ -11,9 +11,10 @@ import { readIdempotencyKey } from '../input/idempotency-key.ts'
 import { queryReader } from '../input/query.ts'
 import type { Dialect, Rendered, Route, Writer } from './dialect.ts'
 
-const enveloped: Writer = { reply: render, event: renderEvent, replay: replayEvents }
+/** JSON in an envelope, server-sent events. */
+export const enveloped: Writer = { reply: render, event: renderEvent, replay: replayEvents }
 
-/** Our own dialect: each operation under its own method and path, JSON in an envelope, server-sent events. */
+/** Our own dialect: each operation under its own method and path. */
 export const moorage: Omit<Dialect, 'routes'> & { routes(operations: readonly Operation[]): PathRoute[] } = {
   name: 'moorage',
   door: 'api',

@@ -32,7 +32,7 @@ export function readBody(
  * Parses strict JSON. Some bodies take long to parse and would be refused anyway, for example 400 000 nested arrays or
  * an object of 80 000 fields. They are refused by their bytes, before they are parsed.
  */
-function parseJson(bytes: Buffer): unknown {
+export function parseJson(bytes: Buffer): unknown {
   const lost = findLostNumber(bytes)
   let text: string
   try {

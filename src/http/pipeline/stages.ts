@@ -5,11 +5,10 @@ import type { Cors, Gate } from '../../security/gate.ts'
 import type { Decision } from '../../security/limits/rate-limiter.ts'
 import type { VerifyToken } from '../../security/tokens/token-verifier.ts'
 import type { Span } from '../../telemetry/tracing.ts'
-import type { Dialect, Route } from '../dialects/dialect.ts'
+import type { Dialect, NamedAgent, Route } from '../dialects/dialect.ts'
 
 /** What the pipeline needs to know of an agent before the operation runs. */
-export type FoundAgent = {
-  id: string
+export type FoundAgent = NamedAgent & {
   gate: Gate | undefined
   /** Checks tokens against the agent's own `auth`. */
   verifyToken: VerifyToken | undefined

@@ -10,6 +10,7 @@ import { isPreflight } from '../pipeline/guards/cors.ts'
 import { promiseHttps } from '../pipeline/guards/pass-gate.ts'
 import { type Pipeline, pipeline } from '../pipeline/pipeline.ts'
 import type { Admitted, Arrived, PathParams } from '../pipeline/stages.ts'
+import { AgentChanges } from './agent-changes.ts'
 import type { Endpoint } from './endpoint.ts'
 import { RequestLog } from './request-log.ts'
 import { routeCheck } from './require-route.ts'
@@ -23,6 +24,7 @@ export type Front = {
   requireRoute(arrived: Arrived): Route
   trusted: IpList
   requests: RequestLog
+  agentChanges: AgentChanges
 }
 
 export function openFront(edge: Edge): Front {
@@ -35,6 +37,7 @@ export function openFront(edge: Edge): Front {
     requireRoute: routeCheck(routes, edge.console !== undefined),
     trusted: ipList(config.server.trustedProxies),
     requests: new RequestLog(edge.parts),
+    agentChanges: new AgentChanges(edge.parts.storage),
   }
 }
 

@@ -14,11 +14,23 @@ const EXPOSED = [
   'Preference-Applied',
   'Deprecation',
   'Sunset',
+  'Mcp-Session-Id',
 ].join(', ')
 
-const TAKEN = ['Authorization', 'Content-Type', 'Idempotency-Key', 'Last-Event-ID', 'Prefer', 'X-Service-OTP'].join(
-  ', ',
-)
+const TAKEN = [
+  'Authorization',
+  'Content-Type',
+  'Idempotency-Key',
+  'Last-Event-ID',
+  'Prefer',
+  'X-Service-OTP',
+  'Mcp-Protocol-Version',
+  'Mcp-Session-Id',
+  'Mcp-Method',
+  'Mcp-Name',
+  'A2A-Version',
+  'A2A-Extensions',
+].join(', ')
 
 const BELOW_AGENT = /^\/v1\/agents\/([^/]+)/
 
@@ -65,6 +77,18 @@ function agentIn(path: string): string | undefined {
   } catch {
     return ref
   }
+}
+
+const LOOPBACK = new Set(['localhost', '127.0.0.1', '[::1]'])
+
+/**
+ * Whether a page in a browser sent the request, and its origin is not listed. A page of our own on this machine is not
+ * foreign. Under any other name it would be: an attacker can let his name lead to our address.
+ */
+export function isFromForeignPage({ cors, message: { headers } }: Arrived): boolean {
+  if (headers.origin === undefined || cors) return false
+  const page = URL.parse(headers.origin)
+  return !page || page.host !== headers.host || !LOOPBACK.has(page.hostname)
 }
 
 /** Whether this is a browser's preflight request and the page's origin is listed. */

@@ -100,7 +100,8 @@ async function serve(
   response: ServerResponse,
 ): Promise<void> {
   const { arrived } = admitted
-  const rendered = await answer(received, callRunner(front, admitted, response))
+  // The path may have the agent's name; from here on it is the id.
+  const rendered = await answer({ ...received, params: admitted.params }, callRunner(front, admitted, response))
   front.requests.count(arrived, rendered.status)
   if (rendered.lines) await sendLines(response, arrived.headers, rendered)
   else send(response, arrived.headers, rendered)

@@ -1,12 +1,20 @@
 import type { ServerResponse } from 'node:http'
 import { PLAIN_REPLY } from '../../../operation/reply-channel.ts'
 import type { CallRunner } from '../../dialects/dialect.ts'
+import { isFromForeignPage } from '../../pipeline/guards/cors.ts'
+import { reportRefusal } from '../../pipeline/report-refusal.ts'
 import type { Admitted } from '../../pipeline/stages.ts'
+import { toApiError } from '../../pipeline/to-api-error.ts'
 import type { Front } from '../front.ts'
 import { hangUpOf } from './hang-up.ts'
 
 /** Takes each call of a request through the same steps as a request of its own. */
-export function callRunner({ steps }: Front, admitted: Admitted, response: ServerResponse): CallRunner {
+export function callRunner(
+  { edge: { parts }, steps, agentChanges }: Front,
+  admitted: Admitted,
+  response: ServerResponse,
+): CallRunner {
+  const { arrived, actor, agent } = admitted
   let isFirst = true
   return {
     async run(call, channel = {}) {
@@ -22,6 +30,16 @@ export function callRunner({ steps }: Front, admitted: Admitted, response: Serve
         last_event_id,
       })
     },
+    fail(error, operation) {
+      const apiError = toApiError(error, parts.log, arrived.request_id)
+      reportRefusal(parts.audit, arrived, apiError, operation)
+      return apiError
+    },
+    actor,
+    agent,
+    isFromForeignPage: isFromForeignPage(arrived),
     onHangUp: hangUpOf(response),
+    onAgentChange: (listener) => agentChanges.follow(actor.scope, listener),
+    stopping: parts.stopping,
   }
 }

@@ -1,0 +1,33 @@
+import type { ApiError, ErrorCode } from '../../errors.ts'
+import type { Rendered } from './dialect.ts'
+
+type RpcError = { code: number; message: string; data: Record<string, unknown> }
+
+const INVALID_REQUEST = -32_600
+const INTERNAL_ERROR = -32_603
+/** The first of the codes that JSON-RPC leaves to the server. */
+const SERVER_ERROR = -32_000
+
+const CODE_OF: Partial<Record<ErrorCode, number>> = {
+  invalid_request: INVALID_REQUEST,
+  server_error: INTERNAL_ERROR,
+}
+
+/** Our error as JSON-RPC writes errors. What our own dialect says of it is in `data`. */
+export function rpcError(error: ApiError, request_id: string): RpcError {
+  const { code, message, status, details, retry_after } = error
+  const data = {
+    code,
+    status,
+    request_id,
+    ...(retry_after !== undefined && { retry_after }),
+    ...(details && { details }),
+  }
+  return { code: CODE_OF[code] ?? SERVER_ERROR, message, data }
+}
+
+/** Answers a request that was refused before its message was read: nothing is known of its id. */
+export function renderRpcError(error: ApiError, request_id: string): Rendered {
+  const body = JSON.stringify({ jsonrpc: '2.0', id: null, error: rpcError(error, request_id) })
+  return { status: error.status, headers: error.headers, body }
+}

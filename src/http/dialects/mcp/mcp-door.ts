@@ -1,0 +1,163 @@
+import type { McpRequestContext, Server, ServerEventBus } from '@modelcontextprotocol/server'
+import { ApiError, forbidden } from '../../../errors.ts'
+import type { Operation } from '../../../operation.ts'
+import { parseJson } from '../../input/body.ts'
+import type { CallRunner, Received, Rendered } from '../dialect.ts'
+import { OperationCalls } from '../operation-calls.ts'
+import { failedResult, isForModel, protocolError, type Sdk } from './mcp-errors.ts'
+import { callTool, listTools } from './mcp-tools.ts'
+
+type Message = { id?: unknown; method?: unknown; params?: { requestId?: unknown } }
+
+const SESSION = 'mcp-session-id'
+const KEEP_ALIVE_MS = 15_000
+
+/**
+ * Serves MCP. The official SDK has the protocol: revisions, handshakes, checks of headers, streams. It is given one
+ * request at a time and a server that lives as long as that request. What a client asks for becomes calls, which take
+ * the same steps as every other request.
+ */
+export class McpDoor {
+  readonly #operations: readonly Operation[]
+  /** What runs for clients of 2025-11-25. They cancel with a request of its own; later clients close the stream. */
+  readonly #running = new Map<string, AbortController>()
+  #sdk: Promise<Sdk> | undefined
+
+  constructor(operations: readonly Operation[]) {
+    this.#operations = operations
+  }
+
+  async serve(method: 'POST' | 'GET', received: Received, calls: CallRunner): Promise<Rendered> {
+    if (calls.isFromForeignPage) throw forbidden('The origin of this page is not listed in security.cors')
+    // Loaded for the first client, because many services have none.
+    const sdk = await (this.#sdk ??= import('@modelcontextprotocol/server'))
+    const gone = new AbortController()
+    calls.onHangUp(() => gone.abort())
+    if (method === 'GET') return this.#listen(sdk, received, calls, gone.signal)
+
+    const message = readMessage(received)
+    if (message.method === 'notifications/cancelled') this.#cancel(message.params?.requestId, received, calls)
+    const handler = sdk.createMcpHandler(({ era }) => this.#server(sdk, era, received, calls), {
+      bus: busOf(calls),
+      keepAliveMs: KEEP_ALIVE_MS,
+    })
+    // Such a stream has no end of its own.
+    const isEndless = message.method === 'subscriptions/listen'
+    if (isEndless) calls.stopping.addEventListener('abort', () => void handler.close(), { signal: gone.signal })
+    const response = await handler.fetch(requestOf('POST', received, gone.signal), { parsedBody: message })
+    const rendered = await render(response)
+    // The session has no state. Its name tells apart the requests of clients that use the same key.
+    if (message.method === 'initialize' && response.ok) rendered.headers['Mcp-Session-Id'] = received.request_id
+    return rendered
+  }
+
+  #server(sdk: Sdk, era: McpRequestContext['era'], received: Received, runner: CallRunner): Server {
+    const server = new sdk.Server(
+      { name: 'moorage', title: 'Moorage', version: '1' },
+      { capabilities: { tools: { listChanged: true } } },
+    )
+    const calls = new OperationCalls(this.#operations, received, runner)
+    const refusal = (error: unknown) => protocolError(error, received.request_id, sdk)
+    server.setRequestHandler('tools/list', async ({ params }) => {
+      try {
+        return await listTools(calls, params?.cursor)
+      } catch (error) {
+        throw refusal(error)
+      }
+    })
+    server.setRequestHandler('tools/call', async ({ params }, { mcpReq }) => {
+      const { signal, release } = this.#cancellable(era, mcpReq, received, runner)
+      const { _meta, notify } = mcpReq
+      try {
+        return await callTool(calls, params, { signal, progressToken: _meta?.progressToken, notify })
+      } catch (error) {
+        if (isForModel(error)) return failedResult(error, received.request_id)
+        throw refusal(error)
+      } finally {
+        release()
+      }
+    })
+    return server
+  }
+
+  /** A signal that is aborted when the client has gone or has cancelled its request. */
+  #cancellable(
+    era: McpRequestContext['era'],
+    { id, signal }: { id: unknown; signal: AbortSignal },
+    received: Received,
+    calls: CallRunner,
+  ): { signal: AbortSignal; release(): void } {
+    const key = runKey(id, received, calls)
+    if (era === 'modern' || key === undefined) return { signal, release() {} }
+    const cancelled = new AbortController()
+    this.#running.set(key, cancelled)
+    const release = () => {
+      if (this.#running.get(key) === cancelled) this.#running.delete(key)
+    }
+    return { signal: AbortSignal.any([signal, cancelled.signal]), release }
+  }
+
+  #cancel(id: unknown, received: Received, calls: CallRunner): void {
+    const key = runKey(id, received, calls)
+    if (key !== undefined) this.#running.get(key)?.abort()
+  }
+
+  /** The stream on which a client of 2025-11-25 hears that the list of tools has changed. */
+  async #listen(sdk: Sdk, received: Received, calls: CallRunner, gone: AbortSignal): Promise<Rendered> {
+    const server = this.#server(sdk, 'legacy', received, calls)
+    const transport = new sdk.WebStandardStreamableHTTPServerTransport({ keepAliveMs: KEEP_ALIVE_MS })
+    await server.connect(transport)
+    const response = await transport.handleRequest(requestOf('GET', received, gone))
+    const rendered = await render(response)
+    if (!rendered.lines) return rendered
+    const forget = calls.onAgentChange(() => void server.sendToolListChanged().catch(() => {}))
+    AbortSignal.any([gone, calls.stopping]).addEventListener('abort', () => {
+      forget()
+      void server.close()
+    })
+    return { ...rendered, lines: opened(rendered.lines) }
+  }
+}
+
+function readMessage({ bytes }: Received): Message {
+  const message = bytes && parseJson(bytes)
+  if (message === null || typeof message !== 'object' || Array.isArray(message)) {
+    throw new ApiError('invalid_request', 'The body must be one JSON-RPC message')
+  }
+  return message
+}
+
+/** The key of a client is not for the SDK. */
+function requestOf(method: string, { message: { headers } }: Received, signal: AbortSignal): Request {
+  const shown = Object.entries(headers).filter(([name]) => name !== 'authorization' && name !== 'x-service-otp')
+  return new Request('http://mcp', { method, headers: shown as [string, string][], signal })
+}
+
+async function render({ status, headers, body }: Response): Promise<Rendered> {
+  const type = headers.get('content-type')
+  const own = type === null ? {} : { 'Content-Type': type }
+  if (type?.startsWith('text/event-stream') && body) {
+    return { status, headers: { ...own, 'X-Accel-Buffering': 'no' }, body: '', lines: body }
+  }
+  return { status, headers: own, body: body ? await new Response(body).text() : '' }
+}
+
+/** Sends the head of the stream now: its first message may be long in coming. */
+async function* opened(lines: AsyncIterable<string | Uint8Array>) {
+  yield ': open\n\n'
+  yield* lines
+}
+
+/** Tells streams of `subscriptions/listen` that an agent has changed. */
+function busOf(calls: CallRunner): ServerEventBus {
+  return {
+    publish() {},
+    subscribe: (listener) => calls.onAgentChange(() => listener({ kind: 'tools_list_changed' })),
+  }
+}
+
+/** Undefined without a session: then nothing says whose request the id means. */
+function runKey(id: unknown, { message: { headers } }: Received, { actor }: CallRunner): string | undefined {
+  const session = headers[SESSION]
+  return session === undefined ? undefined : JSON.stringify([actor.id, actor.scope.user_id, session, id])
+}

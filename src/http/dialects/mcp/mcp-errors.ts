@@ -1,0 +1,28 @@
+import type { CallToolResult } from '@modelcontextprotocol/server'
+import { ApiError, type ErrorCode } from '../../../errors.ts'
+import { rpcError } from '../json-rpc.ts'
+
+export type Sdk = typeof import('@modelcontextprotocol/server')
+
+/** Errors that a model cannot do anything about. */
+const REFUSALS = new Set<ErrorCode>(['unauthorized', 'mfa_required', 'forbidden', 'https_required', 'not_found'])
+
+/** Whether the model is shown the error as the result of its call, so that it can try something else. */
+export function isForModel(error: unknown): error is ApiError {
+  return error instanceof ApiError && !REFUSALS.has(error.code)
+}
+
+export function failedResult(error: ApiError, request_id: string): CallToolResult {
+  const { message, details = [] } = error
+  const text = [message, ...details.map(({ field, error: problem }) => `${field}: ${problem}`)].join('\n')
+  return { isError: true, content: [{ type: 'text', text }], _meta: { error: rpcError(error, request_id).data } }
+}
+
+/** The error as the protocol writes it. */
+export function protocolError(error: unknown, request_id: string, sdk: Sdk): unknown {
+  if (!(error instanceof ApiError)) return error
+  const { code, message, data } = rpcError(error, request_id)
+  // The protocol has one code for a wrong parameter and for an unknown tool.
+  const isParameter = error.code === 'not_found' || error.code === 'invalid_request'
+  return new sdk.ProtocolError(isParameter ? sdk.INVALID_PARAMS : code, message, data)
+}

@@ -1,0 +1,122 @@
+import type {
+  CallToolRequestParams,
+  CallToolResult,
+  Notification,
+  ProgressToken,
+  Tool,
+} from '@modelcontextprotocol/server'
+import { z } from 'zod'
+import { ApiError, notFound } from '../../../errors.ts'
+import { covers } from '../../../security/permissions.ts'
+import { validate } from '../../input/validate.ts'
+import type { NamedAgent } from '../dialect.ts'
+import type { OperationCalls } from '../operation-calls.ts'
+import { progressReporter } from './report-progress.ts'
+
+/** What the protocol says of one call of a tool. */
+export type ToolRequest = {
+  /** Aborted when the client does not want the answer any more. */
+  signal: AbortSignal
+  progressToken: ProgressToken | undefined
+  notify(notification: Notification): Promise<void>
+}
+
+/** No agent has this name: their names have no underscore. */
+const SEARCH_MEMORY = 'search_memory'
+const PAGE = 100
+
+const AskAgent = z.strictObject({
+  message: z.string().describe('What to say to the agent'),
+  session_id: z.string().optional().describe('Messages with the same session_id are one conversation'),
+})
+
+const SearchMemory = z.strictObject({
+  query: z.string().describe('What to look for'),
+  session_id: z.string().optional().describe('Only what was said in this session'),
+  limit: z.int().optional().describe('How many to return; 10 if absent'),
+})
+
+/** The agents that the client may invoke. On the path of an agent: that agent, and its memory. */
+export async function listTools(calls: OperationCalls, cursor = '0'): Promise<{ tools: Tool[]; nextCursor?: string }> {
+  const { agent, actor } = calls.runner
+  if (agent) return { tools: covers(actor.permissions, 'read') ? [toolOf(agent), MEMORY_TOOL] : [toolOf(agent)] }
+  const offset = /^\d{1,9}$/.test(cursor) ? Number(cursor) : undefined
+  if (offset === undefined) throw new ApiError('invalid_request', 'The cursor is not one of ours')
+  const { data, pagination } = await calls.run<NamedAgent[]>('listInvocable', {
+    query: { limit: PAGE, offset, sort: 'name' },
+  })
+  return { tools: data.map(toolOf), ...(pagination.has_more && { nextCursor: String(offset + PAGE) }) }
+}
+
+/** Rejects with an ApiError. */
+export async function callTool(
+  calls: OperationCalls,
+  { name, arguments: args = {} }: CallToolRequestParams,
+  request: ToolRequest,
+): Promise<CallToolResult> {
+  const { agent } = calls.runner
+  if (!agent) return askAgent(calls, name, args, request)
+  if (name === SEARCH_MEMORY) return searchMemory(calls, agent.id, args)
+  // The agent in the path has passed the guards, and no other.
+  if (name !== agent.name) throw notFound('Tool', name)
+  return askAgent(calls, agent.id, args, request)
+}
+
+async function askAgent(
+  calls: OperationCalls,
+  agent_id: string,
+  args: unknown,
+  { signal, progressToken, notify }: ToolRequest,
+): Promise<CallToolResult> {
+  const { message, session_id } = validate(AskAgent, args)
+  const { status, data } = await calls.run<Record<string, unknown>>(
+    'invokeAgent',
+    {
+      params: { agent_id },
+      body: { message, context: session_id === undefined ? {} : { session_id } },
+      mode: progressToken === undefined ? 'reply' : 'stream',
+    },
+    {
+      onHangUp: (listener) => (signal.aborted ? listener() : signal.addEventListener('abort', listener)),
+      emit: progressToken === undefined ? undefined : progressReporter(progressToken, notify),
+    },
+  )
+  const words =
+    status === 202 ? `The agent goes on in the background. Its receipt is ${data.request_id}` : data.response
+  return { content: [textOf(String(words))], structuredContent: data }
+}
+
+async function searchMemory(calls: OperationCalls, agent_id: string, args: unknown): Promise<CallToolResult> {
+  const { session_id, ...wanted } = validate(SearchMemory, args)
+  const body = { ...wanted, context: session_id === undefined ? {} : { session_id } }
+  const { data } = await calls.run<{ content: string; created_at: string }[]>('searchMemory', {
+    params: { agent_id },
+    body,
+  })
+  const found = data.map(({ content, created_at }) => textOf(`${created_at} ${content}`))
+  return { content: found, structuredContent: { data } }
+}
+
+function toolOf({ name, description }: NamedAgent): Tool {
+  return {
+    name,
+    description: description || `Asks the agent ${name}`,
+    inputSchema: schemaOf(AskAgent),
+    annotations: { openWorldHint: true },
+  }
+}
+
+const MEMORY_TOOL: Tool = {
+  name: SEARCH_MEMORY,
+  description: 'Searches what the agent remembers, best first',
+  inputSchema: schemaOf(SearchMemory),
+  annotations: { readOnlyHint: true },
+}
+
+function schemaOf(shape: z.ZodType): Tool['inputSchema'] {
+  return z.toJSONSchema(shape, { io: 'input' }) as Tool['inputSchema']
+}
+
+function textOf(text: string) {
+  return { type: 'text' as const, text }
+}

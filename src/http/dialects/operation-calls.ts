@@ -1,0 +1,56 @@
+import { z } from 'zod'
+import type { Mode } from '../../operation/reply-channel.ts'
+import type { Operation } from '../../operation.ts'
+import { readIdempotencyKey } from '../input/idempotency-key.ts'
+import { validate } from '../input/validate.ts'
+import type { CallRunner, Received } from './dialect.ts'
+import { enveloped } from './moorage.ts'
+
+type CallInput = {
+  params?: Record<string, string>
+  query?: Record<string, unknown>
+  body?: unknown
+  /** What the client sent, if the body was made of it. */
+  sent?: unknown
+  mode?: Mode
+}
+
+/** The answer as our own dialect has it. `status` is 202 if the work goes on. */
+type Answered<T> = { status: number; data: T; pagination: { total: number; has_more: boolean } }
+
+/** Calls operations by their ids, for the requests that a protocol carries in one of ours. */
+export class OperationCalls {
+  readonly received: Received
+  readonly runner: CallRunner
+  readonly #operations: readonly Operation[]
+
+  constructor(operations: readonly Operation[], received: Received, runner: CallRunner) {
+    this.received = received
+    this.runner = runner
+    this.#operations = operations
+  }
+
+  /** Rejects with an ApiError; the audit log has heard of a refusal. */
+  async run<T>(id: string, input: CallInput, channel?: Parameters<CallRunner['run']>[1]): Promise<Answered<T>> {
+    const operation = this.#operations.find((candidate) => candidate.id === id)
+    if (!operation) throw new Error(`there is no operation ${id}`)
+    const { params = {}, query = {}, body, sent = body, mode = 'reply' } = input
+    try {
+      const call = {
+        operation,
+        params,
+        query: validate(operation.query ?? z.strictObject({}), query),
+        body,
+        sent: { operation: id, params, sent },
+        mode,
+        last_event_id: undefined,
+        idempotencyKey: operation.idempotent ? readIdempotencyKey(this.received.message) : undefined,
+        writer: enveloped,
+      }
+      const { status, body: reply } = await this.runner.run(call, channel)
+      return { status, ...JSON.parse(reply) }
+    } catch (error) {
+      throw this.runner.fail(error, operation)
+    }
+  }
+}

@@ -1,0 +1,39 @@
+import type { Service } from './service.ts'
+
+/** What a client is told: nothing but the answer's text, or why there is none. */
+export type Told = { response: string } | { code: string; status: number }
+
+export type DoorCall = { agent: string; message: string; key: string; headers?: Record<string, string> }
+
+type Reply = Awaited<ReturnType<Service['call']>>
+
+/** The ways to invoke an agent over HTTP, each in its own dialect. */
+export const DOORS: Record<string, (service: Service, call: DoorCall) => Promise<Told>> = {
+  async api(service, { agent, message, key, headers = {} }) {
+    const reply = await service.call('POST', `/v1/agents/${agent}/invoke`, { key, headers, body: { message } })
+    if (reply.status === 200) return { response: reply.body.data.response }
+    return { code: reply.body.error.code, status: reply.status }
+  },
+  mcp: (service, call) => askMcp(service, '/v1/mcp', call),
+  'mcp of an agent': (service, call) => askMcp(service, `/v1/agents/${call.agent}/mcp`, call),
+}
+
+/** A call in revision 2025-11-25, which needs no handshake here. */
+async function askMcp(service: Service, path: string, { agent, message, key, headers = {} }: DoorCall): Promise<Told> {
+  const params = { name: agent, arguments: { message } }
+  const reply = await service.call('POST', path, {
+    key,
+    headers: { Accept: 'application/json, text/event-stream', ...headers },
+    body: { jsonrpc: '2.0', id: 1, method: 'tools/call', params },
+  })
+  const { result, error } = rpcReply(reply)
+  const { _meta: meta } = result ?? {}
+  const refusal = error?.data ?? meta?.error
+  return refusal ? { code: refusal.code, status: refusal.status } : { response: result.content[0].text }
+}
+
+/** A JSON-RPC reply, whether it came alone or as an event. */
+function rpcReply({ headers, text }: Reply) {
+  const isStream = headers.get('content-type')?.startsWith('text/event-stream')
+  return JSON.parse(isStream ? (/^data: (\{.*)$/m.exec(text)?.[1] ?? '') : text)
+}
