@@ -1,0 +1,169 @@
+import assert from 'node:assert/strict'
+import type { ServerResponse } from 'node:http'
+import { after, before, describe, test } from 'node:test'
+import { type ConsoleBrowser, openBrowser, withoutChromium } from './support/console.ts'
+import { type LocalServer, readBody, startLocalServer } from './support/local-server.ts'
+import { type Service, startService } from './support/service.ts'
+
+/** A model that says what the test says, when the test says it. */
+type Speaker = LocalServer & { next(): Promise<Speech>; messages: string[] }
+type Speech = { say(text: string): void; finish(): void }
+
+describe('the playground', { skip: withoutChromium() }, () => {
+  let browser: ConsoleBrowser
+  let service: Service
+  let model: Speaker
+  before(async () => {
+    model = await startSpeaker()
+    service = await startService('sqlite', {
+      MOORAGE_PROVIDERS: JSON.stringify([{ name: 'local', baseUrl: `${model.url}/v1` }]),
+    })
+    const { status, text } = await service.call('POST', '/v1/agents', {
+      body: { name: 'sailor', model: 'local/parrot' },
+    })
+    assert.equal(status, 201, text)
+    browser = await openBrowser()
+  })
+  after(async () => {
+    await browser.close()
+    await service.stop()
+    await model.close()
+  })
+
+  test('shows the answer as it comes; a reload in the middle loses nothing', async () => {
+    const { page, leave } = await browser.visit(service, '/agents/sailor')
+    await page.getByLabel('User').fill('ann')
+    await page.getByLabel('Message', { exact: true }).fill('Tell me of the sea')
+    await page.keyboard.press('Enter')
+    const speech = await model.next()
+    speech.say('It is wide')
+    await page.getByText('It is wide').waitFor()
+    assert.match(page.url(), /session=play-\w+/)
+    await page.reload()
+    await page.getByText('It is wide').waitFor()
+    await page.getByText('Tell me of the sea', { exact: true }).waitFor()
+    speech.say(', and deep.')
+    await page.getByText('It is wide, and deep.').waitFor()
+    speech.finish()
+    await page.getByRole('complementary', { name: 'About this answer' }).getByText('model').waitFor()
+    await page.getByText('completed').waitFor()
+    await leave()
+    const { body } = await service.call('GET', '/v1/agents/sailor/invocations')
+    assert.deepEqual([body.pagination.total, body.data[0].context.user_id], [1, 'ann'])
+  })
+
+  test('stops an answer, sends the message again, and edits it in a new session', async () => {
+    const { page, leave } = await browser.visit(service, '/agents/sailor')
+    await page.getByLabel('Message', { exact: true }).fill('Count the waves')
+    await page.keyboard.press('Enter')
+    const speech = await model.next()
+    speech.say('One, two')
+    await page.getByText('One, two').waitFor()
+    await page.getByRole('button', { name: 'Stop' }).click()
+    await page.getByText('cancelled').waitFor()
+    await page.getByText('One, two').waitFor()
+    await page.getByRole('button', { name: 'Send again' }).click()
+    const again = await model.next()
+    again.say('Uncountable.')
+    again.finish()
+    await page.getByText('Uncountable.').waitFor()
+    await page.getByText('completed').waitFor()
+    assert.deepEqual(model.messages.slice(-2), ['Count the waves', 'Count the waves'])
+    await page.getByRole('button', { name: 'Edit in a new session' }).first().click()
+    assert.equal(await page.getByLabel('Message', { exact: true }).inputValue(), 'Count the waves')
+    assert.doesNotMatch(page.url(), /session=/)
+    await page.goBack()
+    await page.getByText('Uncountable.').waitFor()
+    await leave()
+  })
+
+  test('goes on while the reader looks at another page', async () => {
+    const { page, leave } = await browser.visit(service, '/agents/sailor')
+    await page.getByLabel('Message', { exact: true }).fill('Whistle')
+    await page.keyboard.press('Enter')
+    const speech = await model.next()
+    speech.say('Tra')
+    await page.getByText('Tra').waitFor()
+    await page.getByRole('link', { name: 'Logs' }).click()
+    speech.say('la')
+    speech.finish()
+    await page.getByText('Invocation completed').first().waitFor()
+    await page.getByRole('link', { name: 'Playground' }).click()
+    await page.getByText('Trala').waitFor()
+    await leave()
+  })
+
+  test('shows an error with its code, and the same call as curl, TypeScript and Python', async () => {
+    await service.call('POST', '/v1/agents', {
+      body: { name: 'grump', model: 'builtin/script', script: { rules: [{ fail: 'not today' }] } },
+    })
+    const { page, leave } = await browser.visit(service, '/agents/grump')
+    await page.getByLabel('Message', { exact: true }).fill("It's me")
+    await page.keyboard.press('Enter')
+    await page.getByRole('alert').getByText('not today').waitFor()
+    await page.getByText('failed', { exact: true }).waitFor()
+    const call = page.getByLabel('call', { exact: true })
+    assert.match(await call.innerText(), /^curl -X POST 'http:[^']+\/v1\/agents\/grump\/invoke'[^]*It'\\''s me/)
+    await page.getByRole('button', { name: 'TypeScript' }).click()
+    assert.match(await call.innerText(), /moorage\.agents\.invoke\('grump', \{[^]*message: "It's me"/)
+    await page.getByRole('button', { name: 'Python' }).click()
+    assert.match(await call.innerText(), /requests\.post\([^]*"message": "It's me"/)
+    await leave()
+  })
+
+  test('asks two versions side by side', async () => {
+    const rules = (reply: string) => ({ script: { rules: [{ reply }] } })
+    await service.call('POST', '/v1/agents', {
+      body: { name: 'twins', model: 'builtin/script', ...rules('the first') },
+    })
+    const deploy = (environment: string, version: string) =>
+      service.call('POST', '/v1/agents/twins/deployments', { body: { environment, version } })
+    await deploy('production', 'v1')
+    await service.call('PATCH', '/v1/agents/twins', { body: rules('the second') })
+    await deploy('staging', 'v2')
+    const { page, leave } = await browser.visit(service, '/agents/twins')
+    await page.getByLabel('Beside it').selectOption('staging')
+    await page.getByLabel('Message', { exact: true }).fill('Who is it?')
+    await page.keyboard.press('Enter')
+    await page.getByText('the first').waitFor()
+    await page.getByText('the second').waitFor()
+    await page.reload()
+    await page.getByText('the first').waitFor()
+    await page.getByText('the second').waitFor()
+    await leave()
+  })
+})
+
+async function startSpeaker(): Promise<Speaker> {
+  const messages: string[] = []
+  const waiting: ((speech: Speech) => void)[] = []
+  const begun: Speech[] = []
+  const server = await startLocalServer(async (request, response) => {
+    const { messages: given } = JSON.parse(await readBody(request)) as { messages: { role: string; content: string }[] }
+    messages.push(given.findLast(({ role }) => role === 'user')?.content ?? '')
+    response.writeHead(200, { 'content-type': 'text/event-stream' })
+    const speech = speak(response)
+    const waiter = waiting.shift()
+    if (waiter) waiter(speech)
+    else begun.push(speech)
+  })
+  const next = () => {
+    const ready = begun.shift()
+    return ready ? Promise.resolve(ready) : new Promise<Speech>((resolve) => waiting.push(resolve))
+  }
+  return { ...server, messages, next }
+}
+
+function speak(response: ServerResponse): Speech {
+  const send = (delta: object, finish_reason: string | null = null) => {
+    const chunk = { id: 'c', object: 'chat.completion.chunk', created: 1, model: 'parrot' }
+    response.write(`data: ${JSON.stringify({ ...chunk, choices: [{ index: 0, delta, finish_reason }] })}\n\n`)
+  }
+  return {
+    say: (content) => send({ role: 'assistant', content }),
+    finish() {
+      send({}, 'stop')
+      response.end('data: [DONE]\n\n')
+    },
+  }
+}
