@@ -1,8 +1,8 @@
 import { resolve } from 'node:path'
-import { type ErrorCode, isMap, isNode, isPair, isScalar, isSeq, LineCounter, parseDocument, visit } from 'yaml'
+import type { ErrorCode, parseDocument } from 'yaml'
 import { type Problem, tellFirst } from './problems.ts'
 import { type Path, pathText } from './settings.ts'
-import { readWieldy } from './unwieldy-file.ts'
+import { readWieldy, yaml } from './unwieldy-file.ts'
 
 export type ConfigFile = {
   /** What the file sets. Empty when it cannot be read. */
@@ -53,6 +53,7 @@ export function readConfigFile(name: string, cwd: string, required: boolean): Co
 }
 
 function parseConfigFile(name: string, text: string): ConfigFile {
+  const { isMap, isScalar, LineCounter, parseDocument } = yaml()
   const lines = new LineCounter()
   // The parser's own check for repeated keys takes quadratic time.
   const options = { lineCounter: lines, prettyErrors: false, stringKeys: true, uniqueKeys: false } as const
@@ -90,6 +91,7 @@ function parseConfigFile(name: string, text: string): ConfigFile {
 }
 
 function findOffset(document: Document, path: Path, part: 'key' | 'value'): number | undefined {
+  const { isMap, isNode, isScalar, isSeq } = yaml()
   let node: unknown = document.contents
   let offset: number | undefined
   for (const key of path) {
@@ -109,6 +111,7 @@ function findOffset(document: Document, path: Path, part: 'key' | 'value'): numb
 }
 
 function repeatedKeys(document: Document): { path: string[]; offset: number }[] {
+  const { isScalar, visit } = yaml()
   const found: { path: string[]; offset: number }[] = []
   visit(document, {
     Map(_, { items }, ancestors) {
@@ -125,12 +128,13 @@ function repeatedKeys(document: Document): { path: string[]; offset: number }[] 
 }
 
 function keysOf(ancestors: readonly unknown[]): string[] {
+  const { isPair, isScalar } = yaml()
   return ancestors.flatMap((node) => (isPair(node) && isScalar(node.key) ? [String(node.key.value)] : []))
 }
 
 function aliases(document: Document): { code: ErrorCode; pos: [number, number] }[] {
   const found: { code: ErrorCode; pos: [number, number] }[] = []
-  visit(document, {
+  yaml().visit(document, {
     Alias(_, { range }) {
       found.push({ code: 'BAD_ALIAS', pos: [range?.[0] ?? 0, range?.[1] ?? 0] })
     },

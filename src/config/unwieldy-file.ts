@@ -1,5 +1,8 @@
 import { closeSync, openSync, readSync } from 'node:fs'
-import { CST, Lexer } from 'yaml'
+import { lazily } from '../lib/lazily.ts'
+
+/** The parser. A service without a configuration file never loads it. */
+export const yaml = lazily<typeof import('yaml')>('yaml')
 
 const MAX_BYTES = 1024 * 1024
 /** The most tokens: keys, values, punctuation and spaces. A line has about eight. */
@@ -33,6 +36,7 @@ function readAtMost(path: string, size: number): Buffer {
 
 /** The parser takes very long for a file with many keys or deep nesting. To count its tokens takes a moment. */
 function unwieldiness(text: string): string | undefined {
+  const { CST, Lexer } = yaml()
   let tokens = 0
   let depth = 0
   for (const token of new Lexer().lex(text)) {

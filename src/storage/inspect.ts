@@ -1,5 +1,5 @@
 import { DatabaseSync } from 'node:sqlite'
-import { Client } from 'pg'
+import { driver } from './postgres/postgres.ts'
 
 /** What can be read from a store without opening it for work: nothing is migrated and nothing is created. */
 export type StoreFacts = {
@@ -32,7 +32,7 @@ export function inspectSqlite(path: string): StoreFacts {
 }
 
 export async function inspectPostgres(url: string): Promise<StoreFacts> {
-  const client = new Client({ connectionString: url, connectionTimeoutMillis: 5_000 })
+  const client = new (driver().Client)({ connectionString: url, connectionTimeoutMillis: 5_000 })
   await client.connect()
   try {
     const value = async (sql: string) => (await client.query(sql)).rows[0]?.value

@@ -1,5 +1,6 @@
 import { setImmediate } from 'node:timers/promises'
-import { type OutputUnit, validate } from '@cfworker/json-schema'
+import type { OutputUnit } from '@cfworker/json-schema'
+import { lazily } from '../../lib/lazily.ts'
 import { type CheckedSchema, schemaProblem, translate } from './input-schema.ts'
 import { type Bulk, Meter, TooCostly } from './meter.ts'
 
@@ -11,6 +12,8 @@ const QUICK_UNITS = 500
 const MOST_UNITS = 10_000
 
 const TOO_COSTLY = 'they hold too much to be checked against the input_schema of this tool'
+
+const validator = lazily<typeof import('@cfworker/json-schema')>('@cfworker/json-schema')
 
 type Prepared = { problem: string } | (CheckedSchema & { meter: Meter })
 
@@ -59,7 +62,7 @@ export class ArgumentCheck {
 function check(value: unknown, { root, lookup, meter }: CheckedSchema & { meter: Meter }, units: number) {
   meter.start(units, bulkOf(value))
   try {
-    const { valid, errors } = validate(value, root, '2020-12', lookup)
+    const { valid, errors } = validator().validate(value, root, '2020-12', lookup)
     return valid ? undefined : sentence(errors)
   } catch (error) {
     // References that form a circle and consume nothing of the value overflow the stack.

@@ -1,5 +1,6 @@
-import { decodeJwt, decodeProtectedHeader, errors, type ProtectedHeaderParameters } from 'jose'
+import type { ProtectedHeaderParameters } from 'jose'
 import { z } from 'zod'
+import { lazily } from '../../lib/lazily.ts'
 import { ONE_LINE } from '../../lib/text/text.ts'
 
 /**
@@ -26,6 +27,9 @@ export type RefusedToken = { ok: false; reason: TokenRefusal; detail?: string }
 
 /** Thrown when the identity provider cannot be asked. */
 export class Unavailable extends Error {}
+
+/** Checks signatures. A service that takes only API keys never loads it. */
+export const jose = lazily<typeof import('jose')>('jose')
 
 export const CLOCK_SKEW_SECONDS = 30
 
@@ -56,7 +60,7 @@ export function isBearerToken(token: string): boolean {
 export function jwsHeader(token: string): ProtectedHeaderParameters | undefined {
   if (token.length > MAX_TOKEN_LENGTH || !COMPACT_FORM.test(token)) return undefined
   try {
-    return decodeProtectedHeader(token)
+    return jose().decodeProtectedHeader(token)
   } catch {
     return undefined
   }
@@ -66,7 +70,7 @@ export function jwsHeader(token: string): ProtectedHeaderParameters | undefined 
 export function claimedIssuer(token: string): string | undefined {
   if (jwsHeader(token) === undefined) return undefined
   try {
-    const { iss } = decodeJwt(token)
+    const { iss } = jose().decodeJwt(token)
     return typeof iss === 'string' ? iss : undefined
   } catch {
     return undefined
@@ -80,6 +84,7 @@ export function isAcceptableHeader(header: ProtectedHeaderParameters, algorithms
 
 /** Turns an error of the verification into a refusal. Errors that are not about the token are thrown again. */
 export function refusalOf(error: unknown): RefusedToken {
+  const { errors } = jose()
   if (error instanceof Unavailable) return refuse('unavailable', error.message)
   if (error instanceof errors.JWTExpired) return refuse('expired')
   if (error instanceof errors.JWTClaimValidationFailed) return refuse(CLAIM_REFUSALS[error.claim] ?? 'bad_claims')

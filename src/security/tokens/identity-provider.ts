@@ -1,6 +1,6 @@
-import { createLocalJWKSet, errors, type JWTVerifyGetKey } from 'jose'
+import type { JWTVerifyGetKey } from 'jose'
 import { z } from 'zod'
-import { Unavailable } from './bearer-token.ts'
+import { jose, Unavailable } from './bearer-token.ts'
 import { remoteValue } from './remote-value.ts'
 
 export type ProviderRequest = {
@@ -40,6 +40,7 @@ export function identityProvider(options: {
   now: () => number
 }): IdentityProvider {
   const { provider, fetch, now } = options
+  const { createLocalJWKSet, errors } = jose()
   const metadata = remoteValue({ now, load: () => discover(fetch, provider) })
   const keys = remoteValue({
     now,

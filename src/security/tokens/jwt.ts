@@ -1,10 +1,11 @@
 import { createSecretKey } from 'node:crypto'
-import { type JWTVerifyOptions, jwtVerify } from 'jose'
+import type { JWTVerifyOptions } from 'jose'
 import { z } from 'zod'
 import { defaultRoles, Permission, permissionsOf, type Roles } from '../permissions.ts'
 import {
   CLOCK_SKEW_SECONDS,
   isAcceptableHeader,
+  jose,
   jwsHeader,
   type RefusedToken,
   refusalOf,
@@ -58,6 +59,7 @@ export function jwtVerifier({ secret, issuer, audience, roles = defaultRoles, no
   if (bytes.length < MIN_SECRET_BYTES) {
     throw new Error(`the JWT secret has ${bytes.length} bytes, HS256 needs at least ${MIN_SECRET_BYTES}`)
   }
+  const { jwtVerify } = jose()
   const key = createSecretKey(bytes)
   const expected: JWTVerifyOptions = { algorithms: ALGORITHMS, clockTolerance: CLOCK_SKEW_SECONDS }
   if (issuer !== undefined) expected.issuer = issuer

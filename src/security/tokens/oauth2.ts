@@ -1,9 +1,9 @@
-import { decodeJwt, jwtVerify } from 'jose'
 import { AccessClaims, type AccessGrant, accessGrant, isTypedAccessToken, mayBeAccessToken } from './access-token.ts'
 import {
   CLOCK_SKEW_SECONDS,
   isAcceptableHeader,
   isBearerToken,
+  jose,
   jwsHeader,
   type RefusedToken,
   refusalOf,
@@ -36,6 +36,7 @@ const ALGORITHMS = ['RS256', 'PS256', 'ES256', 'EdDSA']
 export function oauth2Verifier(options: OAuth2Options): VerifyOAuth2 {
   const { clientId, clientSecret, scopes, introspection = false, fetch, now } = options
   if (introspection && !clientSecret) throw new Error('introspection needs auth.clientSecret')
+  const { decodeJwt, jwtVerify } = jose()
   const provider = identityProvider({ provider: options.provider, fetch, now })
   const introspect = clientSecret ? introspector({ provider, clientId, clientSecret, fetch, now }) : undefined
 

@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto'
 import { setTimeout as delay } from 'node:timers/promises'
-import pg from 'pg'
+import type pg from 'pg'
 import type { DatabaseClock } from './database-clock.ts'
-import { CONNECT_MS } from './postgres.ts'
+import { CONNECT_MS, driver } from './postgres.ts'
 
 export const notifyChannel = 'moorage_changes'
 export const messageChannel = 'moorage_messages'
@@ -110,7 +110,7 @@ export function listen(options: ListenOptions): ChangeListener {
 }
 
 function newClient(url: string, queryMs: number): pg.Client {
-  return new pg.Client({
+  return new (driver().Client)({
     connectionString: url,
     application_name: 'moorage listener',
     keepAlive: true,

@@ -1,5 +1,9 @@
 import { Socket } from 'node:net'
-import pg from 'pg'
+import type pg from 'pg'
+import { lazily } from '../../lib/lazily.ts'
+
+/** The driver. A service on SQLite never loads it. */
+export const driver = lazily<typeof pg>('pg')
 
 export const CONNECT_MS = 5_000
 const SILENT_MS = 30_000
@@ -14,7 +18,7 @@ const PARSERS = new Map<number, (text: string) => unknown>([
 
 const types = {
   getTypeParser: (oid: number, format?: 'text' | 'binary') =>
-    PARSERS.get(oid) ?? pg.types.getTypeParser(oid, format as 'text'),
+    PARSERS.get(oid) ?? driver().types.getTypeParser(oid, format as 'text'),
 } as pg.CustomTypesConfig
 
 export type PostgresOptions = {
@@ -31,7 +35,7 @@ export type PostgresPool = pg.Pool
 export type PostgresClient = pg.PoolClient & { processID?: number | null; secretKey?: number | null }
 
 export function openPool({ url, poolSize, silentMs = SILENT_MS }: Omit<PostgresOptions, 'readTimeout'>): PostgresPool {
-  const pool = new pg.Pool({
+  const pool = new (driver().Pool)({
     connectionString: url,
     max: poolSize,
     types,
@@ -57,7 +61,7 @@ export async function hearRows(
   const client = await pool.connect()
   try {
     await new Promise<void>((resolve, reject) => {
-      const query = client.query(new pg.Query({ text, values, types }))
+      const query = client.query(new (driver().Query)({ text, values, types }))
       query.on('row', hear)
       query.on('end', () => resolve())
       query.on('error', reject)
