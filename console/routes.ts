@@ -19,6 +19,10 @@ const ROUTES: Route[] = [
   { path: '/agents/:agent/logs', load: async () => (await import('./pages/logs/logs-page.tsx')).LogsPage },
   { path: '/agents/:agent/metrics', load: async () => (await import('./pages/metrics/metrics-page.tsx')).MetricsPage },
   { path: '/agents/:agent/memory', load: async () => (await import('./pages/memory/memory-page.tsx')).MemoryPage },
+  {
+    path: '/agents/:agent/settings',
+    load: async () => (await import('./pages/settings/settings-page.tsx')).SettingsPage,
+  },
   { path: '/webhooks', load: async () => (await import('./pages/webhooks/webhooks-page.tsx')).WebhooksPage },
   { path: '/webhooks/:webhook', load: async () => (await import('./pages/webhooks/webhook-page.tsx')).WebhookPage },
   {

@@ -9,4 +9,5 @@ export const TABS: Tab[] = [
   { id: 'logs', label: 'Logs', needs: 'getLogs' },
   { id: 'metrics', label: 'Metrics', needs: 'getPerformance' },
   { id: 'memory', label: 'Memory', needs: 'listMemory' },
+  { id: 'settings', label: 'Settings', needs: 'getAgent' },
 ]
