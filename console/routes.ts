@@ -23,6 +23,10 @@ const ROUTES: Route[] = [
     path: '/agents/:agent/settings',
     load: async () => (await import('./pages/settings/settings-page.tsx')).SettingsPage,
   },
+  {
+    path: '/agents/:agent/schedules',
+    load: async () => (await import('./pages/schedules/schedules-page.tsx')).SchedulesPage,
+  },
   { path: '/webhooks', load: async () => (await import('./pages/webhooks/webhooks-page.tsx')).WebhooksPage },
   { path: '/webhooks/:webhook', load: async () => (await import('./pages/webhooks/webhook-page.tsx')).WebhookPage },
   {

@@ -9,5 +9,6 @@ export const TABS: Tab[] = [
   { id: 'logs', label: 'Logs', needs: 'getLogs' },
   { id: 'metrics', label: 'Metrics', needs: 'getPerformance' },
   { id: 'memory', label: 'Memory', needs: 'listMemory' },
+  { id: 'schedules', label: 'Schedules', needs: 'listSchedules' },
   { id: 'settings', label: 'Settings', needs: 'getAgent' },
 ]

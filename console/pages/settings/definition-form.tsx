@@ -57,7 +57,7 @@ export function DefinitionForm({ agent, onSaved }: { agent: Agent; onSaved(): vo
         <legend>Memory</legend>
         <div class="columns">
           <Select
-            label="Remember conversations"
+            label="Remember"
             value={values['memory.remember'] ?? ''}
             choices={[
               { value: 'true', label: 'yes' },
