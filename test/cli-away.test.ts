@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
-import { join } from 'node:path'
 import { after, before, describe, test } from 'node:test'
+import { bundled } from './support/bundled.ts'
 import { childEnv, startChild } from './support/child.ts'
 import { newShell, type Shell } from './support/cli.ts'
 import { type LocalServer, startLocalServer } from './support/local-server.ts'
@@ -9,7 +9,7 @@ import { type Service, startService } from './support/service.ts'
 import { openTunnel, type Tunnel } from './support/tunnel.ts'
 import { until } from './support/until.ts'
 
-const MAIN = join(import.meta.dirname, '../src/cli/main.ts')
+const MAIN = await bundled('src/cli/main.ts')
 const ANSWER = 'one two three four five'
 
 describe('commands whose service goes away and comes back', () => {

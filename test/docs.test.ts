@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, describe, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
+import { bundled } from './support/bundled.ts'
 import { childEnv, startChild } from './support/child.ts'
 import { unusedPort } from './support/daemon.ts'
 import { type Block, codeBlocks, commandsOf, openBash, ROOT, readDoc } from './support/docs.ts'
@@ -45,7 +46,6 @@ const RECEIVERS = /https:\/\/(hooks\.)?example\.com\/\w+/g
 async function openReader(service: Service, receiver: LocalServer): Promise<Reader> {
   const folder = mkdtempSync(join(tmpdir(), 'moorage-docs-'))
   const { url, admin: key, data } = service
-  const root = fileURLToPath(ROOT)
   const bash = openBash(folder, {
     HOME: folder,
     URL: url,
@@ -56,7 +56,7 @@ async function openReader(service: Service, receiver: LocalServer): Promise<Read
     CRM_TOKEN: 'a-token-of-the-reader',
     DESK_TOKEN: 'another',
   })
-  await bash.run(`moorage() { '${process.execPath}' '${root}src/cli/main.ts' "$@"; }`)
+  await bash.run(`moorage() { '${process.execPath}' '${await bundled('src/cli/main.ts')}' "$@"; }`)
   await bash.run('ln -s "$MOORAGE_DATA" data')
   let owner: Authenticator | undefined
   let pending = ''

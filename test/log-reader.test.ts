@@ -8,12 +8,13 @@ import { join } from 'node:path'
 import { describe, type TestContext, test } from 'node:test'
 import { setTimeout as delay } from 'node:timers/promises'
 import { newKey } from '../src/security/key-format.ts'
+import { bundled } from './support/bundled.ts'
 import { childEnv, endWithUs, startChild } from './support/child.ts'
 import { unusedPort } from './support/daemon.ts'
 import { until } from './support/until.ts'
 
 const ROOT = join(import.meta.dirname, '..')
-const MAIN = join(ROOT, 'src/main.ts')
+const MAIN = await bundled('src/main.ts')
 const STOPS_WITHIN_MS = 8_000
 
 /**
@@ -155,7 +156,7 @@ describe('a service whose log nobody reads', () => {
       MOORAGE_BOOTSTRAP_KEY: key,
       PORT: port,
     }
-    const start = [join(ROOT, 'src/cli/main.ts'), 'start']
+    const start = [await bundled('src/cli/main.ts'), 'start']
     const child = startChild(process.execPath, start, { cwd: home, env, stdio: ['ignore', 'pipe', 'pipe'] })
     t.after(() => {
       child.kill('SIGKILL')

@@ -1,14 +1,15 @@
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
-import { dirname, join } from 'node:path'
+import { dirname } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { describe, test } from 'node:test'
+import { bundled } from './support/bundled.ts'
 import { childEnv, startChild } from './support/child.ts'
 import { startChildService } from './support/child-service.ts'
 import { newShell } from './support/cli.ts'
 import { namesOf } from './support/resources.ts'
 
-const START = [join(import.meta.dirname, '../src/cli/main.ts'), 'start', '--port=0']
+const START = [await bundled('src/cli/main.ts'), 'start', '--port=0']
 
 /** What `moorage start` says and ends with; it is not expected to stay. */
 async function startOn(data: string) {

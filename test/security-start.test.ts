@@ -4,11 +4,11 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { describe, type TestContext, test } from 'node:test'
-import { fileURLToPath } from 'node:url'
+import { bundled } from './support/bundled.ts'
 import { childEnv, startChild } from './support/child.ts'
 import { tlsFile } from './support/tls.ts'
 
-const MAIN = fileURLToPath(new URL('../src/main.ts', import.meta.url))
+const MAIN = await bundled('src/main.ts')
 
 type Ended = { code: number | null; stdout: string; stderr: string; folder: string }
 

@@ -8,6 +8,7 @@ import type { TestContext } from 'node:test'
 import { newKey } from '../../src/security/key-format.ts'
 import type { Database } from '../../src/storage/database.ts'
 import { openStorage } from '../../src/storage/open-storage.ts'
+import { bundled } from './bundled.ts'
 import { childEnv, startChild } from './child.ts'
 import { freshPostgres, freshSqlite } from './fresh-store.ts'
 import { fetchSoon, PATIENCE } from './patience.ts'
@@ -39,7 +40,6 @@ export type ChildService = {
 }
 
 const START_MS = 15_000 * PATIENCE
-const MAIN = join(import.meta.dirname, '../../src/main.ts')
 
 /** Gone when the test ends, with its store. */
 export async function startChildService(
@@ -103,7 +103,8 @@ export async function startChildService(
       await work(db).finally(close)
     },
     async start() {
-      child = startChild(process.execPath, [MAIN], { cwd: home, env, stdio: ['ignore', 'pipe', 'pipe'] })
+      const main = await bundled('src/main.ts')
+      child = startChild(process.execPath, [main], { cwd: home, env, stdio: ['ignore', 'pipe', 'pipe'] })
       const keep = (chunk: Buffer) => {
         output += chunk
       }
