@@ -1,17 +1,15 @@
 import assert from 'node:assert/strict'
-import { describe, test } from 'node:test'
+import { after, before, describe, test } from 'node:test'
 import type { Database } from '../src/storage/database.ts'
-import { startChildService } from './support/child-service.ts'
+import { type ChildService, startChildService } from './support/child-service.ts'
 import { startModelServer } from './support/model-server.ts'
-import { ENGINES } from './support/service.ts'
+import { PATIENCE } from './support/patience.ts'
+import { ENGINES, type Reply } from './support/service.ts'
 import { allEvents, readEvents, type SseEvent } from './support/sse.ts'
 import { until } from './support/until.ts'
 
-const slow = (name: string, ms: number) => ({
-  name,
-  model: 'builtin/script',
-  script: { rules: [{ reply: 'done', delay_ms: ms }] },
-})
+/** Agents whose model falls silent in its first answer, and gives the second one whole. */
+const ONCE_CUT_SHORT = ['worker', 'keyed', 'teller']
 
 /** Half a minute passes: nobody renews the leases of the dead process. On SQLite its successor knows that it is dead. */
 async function endLeases(db: Database): Promise<void> {
@@ -20,110 +18,112 @@ async function endLeases(db: Database): Promise<void> {
 }
 
 for (const engine of ENGINES) {
-  describe(`kill -9 during an invocation on ${engine}`, () => {
-    test('one in the background starts over and completes', async (t) => {
-      const service = await startChildService(t, engine)
-      await service.call('POST', '/v1/agents', slow('worker', 700))
-      const { data } = await service.call(
-        'POST',
-        '/v1/agents/worker/invoke',
-        { message: 'go' },
-        { Prefer: 'respond-async' },
-      )
-      const receipt = `/v1/agents/worker/invocations/${data.request_id}`
-      await until('the run', async () => (await service.call('GET', receipt)).data.status === 'running')
-      await service.kill()
-      if (engine === 'postgres') await service.inStore(endLeases)
-      await service.start()
-      await until('the answer', async () => (await service.call('GET', receipt)).data.status === 'completed')
-      const { data: done } = await service.call('GET', receipt)
-      assert.equal(done.response, 'done')
-      const { pagination } = await service.call('GET', '/v1/agents/worker/logs')
-      assert.equal(pagination.total, 1)
-    })
+  describe(`kill -9 during invocations of every kind on ${engine}`, () => {
+    const ends: (() => Promise<unknown>)[] = []
+    let service: ChildService
+    let webhook: string
+    let background: string
+    let told: string
+    let keyed: Promise<Reply | undefined>
+    let awaited: Promise<Reply | undefined>
 
-    test('a stream that is taken up again says that the answer began anew, and tells it whole', async (t) => {
-      const model = await startModelServer()
-      t.after(() => model.close())
-      const providers = JSON.stringify([{ name: 'local', baseUrl: model.url }])
-      const service = await startChildService(t, engine, { MOORAGE_PROVIDERS: providers })
-      await service.call('POST', '/v1/agents', { name: 'teller', model: 'local/tiny' })
-      model.reply({ text: ['Once there was '], breaks: 'silence' }, { text: ['There was a ship'] })
-      const background = { Prefer: 'respond-async' }
-      const { data } = await service.call('POST', '/v1/agents/teller/invoke', { message: 'go' }, background)
-      const path = `/v1/agents/teller/invocations/${data.request_id}`
+    const invoke = (agent: string, headers: Record<string, string> = {}) =>
+      service.send('POST', `/v1/agents/${agent}/invoke`, { message: 'go' }, headers)
+    const askRetried = () => invoke('keyed', { 'Idempotency-Key': 'retried' })
+    const queue = async (agent: string): Promise<string> =>
+      `/v1/agents/${agent}/invocations/${(await invoke(agent, { Prefer: 'respond-async' }))?.body.data.request_id}`
+    const isStored = async (agent: string) =>
+      (await service.call('GET', `/v1/agents/${agent}/invocations`)).pagination.total === 1
+
+    // One process dies for all of them, with one invocation of each kind under way.
+    before(async () => {
+      const models = await Promise.all(ONCE_CUT_SHORT.map(() => startModelServer()))
+      for (const { close } of models) ends.push(async () => close())
+      const providers = models.map(({ url }, i) => ({ name: ONCE_CUT_SHORT[i], baseUrl: url }))
+      service = await startChildService({ after: (end) => ends.push(end) }, engine, {
+        MOORAGE_PROVIDERS: JSON.stringify(providers),
+        MOORAGE_OUTGOING__ALLOW_INSECURE: 'true',
+        MOORAGE_OUTGOING__ALLOWED_CIDRS: '127.0.0.0/8',
+      })
+      for (const [i, name] of ONCE_CUT_SHORT.entries()) {
+        models[i]?.reply({ text: ['Once there was '], breaks: 'silence' }, { text: ['There was a ship'] })
+        await service.call('POST', '/v1/agents', { name, model: `${name}/tiny` })
+      }
+      const script = { rules: [{ reply: 'done', delay_ms: 60_000 }] }
+      const { data: waiter } = await service.call('POST', '/v1/agents', {
+        name: 'waiter',
+        model: 'builtin/script',
+        script,
+      })
+      const hook = { agent_id: waiter.id, url: 'http://127.0.0.1:59998/hook', events: ['*'] }
+      webhook = (await service.call('POST', '/v1/webhooks', hook)).data.id
+
+      awaited = invoke('waiter')
+      told = await queue('teller')
       let last: SseEvent | undefined
-      for await (const event of readEvents(await service.open(`${path}/stream`))) {
+      for await (const event of readEvents(await service.open(`${told}/stream`))) {
         last = event
         if (event.event === 'delta') break
       }
       assert.equal(last?.id, '1.15.0')
+      await until('the run that somebody waits for is stored', () => isStored('waiter'))
+      keyed = askRetried()
+      await until('the run with a key is stored', () => isStored('keyed'))
+      background = await queue('worker')
+      await until('the run', async () => (await service.call('GET', background)).data.status === 'running')
       await service.kill()
       if (engine === 'postgres') await service.inStore(endLeases)
       await service.start()
-      for (const when of ['while it runs or soon after', 'afterwards']) {
-        for (const id of ['1.15.0', '15.0']) {
-          const events = await allEvents(await service.open(`${path}/stream`, { 'Last-Event-ID': id }))
-          const told = events.map(({ event, data: said }) => [event, (said as { text?: string }).text ?? ''])
-          assert.deepEqual(told[0], ['restart', ''], `${when}, after ${id}`)
-          assert.equal(
-            told
-              .slice(1, -1)
-              .map(([, text]) => text)
-              .join(''),
-            'There was a ship',
-          )
-          assert.equal(told.at(-1)?.[0], 'done')
-        }
-      }
-      const { data: receipt } = await service.call('GET', path)
-      assert.equal(receipt.response, 'There was a ship')
+    })
+    after(async () => {
+      for (const end of ends.toReversed()) await end()
     })
 
-    test('one that carried an Idempotency-Key can be asked for again at once', async (t) => {
-      const service = await startChildService(t, engine)
-      await service.call('POST', '/v1/agents', slow('keyed', 1_500))
-      const invoke = () =>
-        service.send('POST', '/v1/agents/keyed/invoke', { message: 'go' }, { 'Idempotency-Key': 'retried' })
-      const cutShort = invoke()
-      const list = '/v1/agents/keyed/invocations'
-      await until('the stored run', async () => (await service.call('GET', list)).pagination.total === 1)
-      await service.kill()
-      assert.equal(await cutShort, undefined)
-      if (engine === 'postgres') await service.inStore(endLeases)
-      await service.start()
+    test('one that carried an Idempotency-Key can be asked for again at once', async () => {
+      assert.equal(await keyed, undefined)
       const started = performance.now()
-      assert.equal((await invoke())?.status, 200)
-      assert.ok(performance.now() - started < 10_000, 'it did not wait for the lease of a dead process')
-      const { data } = await service.call('GET', list)
+      assert.equal((await askRetried())?.status, 200)
+      assert.ok(performance.now() - started < 10_000 * PATIENCE, 'it did not wait for the lease of a dead process')
+      const { data } = await service.call('GET', '/v1/agents/keyed/invocations')
       assert.deepEqual(
-        data.map(({ status, background }: Record<string, unknown>) => [status, background]),
+        data.map(({ status, background: queued }: Record<string, unknown>) => [status, queued]),
         [['completed', false]],
         'the run that was cut short went on, and the retry got its answer',
       )
     })
 
-    test('one that somebody waited for is marked failed, with its log, metric and event', async (t) => {
-      const service = await startChildService(t, engine, {
-        MOORAGE_OUTGOING__ALLOW_INSECURE: 'true',
-        MOORAGE_OUTGOING__ALLOWED_CIDRS: '127.0.0.0/8',
-      })
-      const { data: agent } = await service.call('POST', '/v1/agents', slow('waiter', 60_000))
-      const hook = { agent_id: agent.id, url: 'http://127.0.0.1:59998/hook', events: ['*'] }
-      const { data: webhook } = await service.call('POST', '/v1/webhooks', hook)
-      const answer = service.send('POST', '/v1/agents/waiter/invoke', { message: 'go' })
+    test('one in the background starts over and completes', async () => {
+      await until('the answer', async () => (await service.call('GET', background)).data.status === 'completed')
+      const { data: done } = await service.call('GET', background)
+      assert.equal(done.response, 'There was a ship')
+      const { pagination } = await service.call('GET', '/v1/agents/worker/logs')
+      assert.equal(pagination.total, 1)
+    })
+
+    test('a stream that is taken up again says that the answer began anew, and tells it whole', async () => {
+      for (const when of ['while it runs or soon after', 'afterwards']) {
+        for (const id of ['1.15.0', '15.0']) {
+          const events = await allEvents(await service.open(`${told}/stream`, { 'Last-Event-ID': id }))
+          const heard = events.map(({ event, data: said }) => [event, (said as { text?: string }).text ?? ''])
+          assert.deepEqual(heard[0], ['restart', ''], `${when}, after ${id}`)
+          const text = heard.slice(1, -1).map(([, piece]) => piece)
+          assert.equal(text.join(''), 'There was a ship')
+          assert.equal(heard.at(-1)?.[0], 'done')
+        }
+      }
+      const { data: receipt } = await service.call('GET', told)
+      assert.equal(receipt.response, 'There was a ship')
+    })
+
+    test('one that somebody waited for is marked failed, with its log, metric and event', async () => {
+      assert.equal(await awaited, undefined)
       const list = '/v1/agents/waiter/invocations'
-      await until('the stored run', async () => (await service.call('GET', list)).pagination.total === 1)
-      await service.kill()
-      assert.equal(await answer, undefined)
-      if (engine === 'postgres') await service.inStore(endLeases)
-      await service.start()
       await until('the end', async () => (await service.call('GET', list)).data[0].status === 'failed')
       const { data } = await service.call('GET', list)
       assert.equal(data[0].error.message, 'The service stopped while the agent was answering')
       const logs = await service.call('GET', '/v1/agents/waiter/logs?level=error')
       assert.equal(logs.pagination.total, 1)
-      const deliveries = await service.call('GET', `/v1/webhooks/${webhook.id}/deliveries`)
+      const deliveries = await service.call('GET', `/v1/webhooks/${webhook}/deliveries`)
       assert.deepEqual(
         deliveries.data.map(({ event }: { event: string }) => event),
         ['agent.failed'],

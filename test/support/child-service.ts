@@ -4,7 +4,6 @@ import { once } from 'node:events'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import type { TestContext } from 'node:test'
 import { newKey } from '../../src/security/key-format.ts'
 import type { Database } from '../../src/storage/database.ts'
 import { openStorage } from '../../src/storage/open-storage.ts'
@@ -43,7 +42,7 @@ const START_MS = 15_000 * PATIENCE
 
 /** Gone when the test ends, with its store. */
 export async function startChildService(
-  t: TestContext,
+  t: { after(end: () => Promise<void>): void },
   engine: Engine,
   settings: Settings = {},
 ): Promise<ChildService> {
