@@ -12,6 +12,8 @@ const BAD = ['\r', '\n', '\t', '\u0001', '\u001b', '\u007f', '\u0085', '\u009b',
 const FREE_TEXT = /(^|\.)(instructions|content|query|fallback|reply|fail|equals|contains|starts_with)$/
 const FREE_TEXT_OF: Record<string, string[]> = {
   invokeAgent: ['message'],
+  createSchedule: ['message'],
+  updateSchedule: ['message'],
   createAgent: ['description', 'tools.description'],
   updateAgent: ['description', 'tools.description'],
 }

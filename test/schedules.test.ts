@@ -224,6 +224,7 @@ onBothEngines('schedules', (service, engine) => {
 
   test('run begins one now, for whoever asks, and changes no tick', async () => {
     await createAgent(service(), 'tried')
+    await service().call('POST', '/v1/listeners', { body: { events: ['agent.completed'] } })
     const schedule = await createSchedule(service(), 'tried', { every: '1h', enabled: false })
     const { id: key_id, secret } = await createKey(service(), { role: 'developer' })
     const path = `/v1/agents/tried/schedules/${schedule.id}/run`
@@ -233,6 +234,12 @@ onBothEngines('schedules', (service, engine) => {
     assert.equal((await service().call('POST', path, once)).body.data.request_id, reply.body.data.request_id)
     const [run] = await untilEnded(service(), 'tried', schedule.id, 1)
     assert.deepEqual([run?.scheduled_at, run?.created_by], [null, key_id])
+    const { db } = service().app.parts.storage
+    const events = await db.selectFrom('events').select('body').where('body', 'like', `%${run?.request_id}%`).execute()
+    assert.deepEqual(
+      events.map((event) => JSON.parse(event.body).data.schedule_id),
+      [schedule.id],
+    )
     assert.deepEqual(await getSchedule(service(), 'tried', schedule.id), schedule)
   })
 
@@ -355,6 +362,26 @@ for (const engine of ['sqlite', 'postgres'] as const) {
     )
   })
 }
+
+describe('a tick for which the service has no room', () => {
+  test('is told, tried again, and begins its run when there is room', () =>
+    withService(
+      'sqlite',
+      async (service) => {
+        await createAgent(service, 'full')
+        const { id } = await createSchedule(service, 'full', { every: '1h' })
+        const { journal } = service.app.parts
+        assert.ok(journal.reserve())
+        pass(service, HOUR)
+        await until('the warning', () =>
+          /a tick of a schedule is tried again: too many writes wait/.test(service.log()),
+        )
+        journal.release()
+        await untilEnded(service, 'full', id, 1)
+      },
+      { MOORAGE_LIMITS__BACKLOG: '1' },
+    ))
+})
 
 describe('a token that ends', () => {
   test('cannot leave a schedule behind', () =>

@@ -186,6 +186,7 @@ function eventData({
   response,
   error,
   context,
+  schedule_id,
 }: Invocation) {
   const { user_id, session_id } = context
   return {
@@ -197,6 +198,7 @@ function eventData({
     duration_ms,
     ...(status === 'completed' && { response: cutToBytes(response ?? '', MAX_EVENT_RESPONSE) }),
     ...(error && { error }),
+    ...(schedule_id !== null && { schedule_id }),
     context: { user_id: user_id ?? null, session_id: session_id ?? null },
   }
 }
