@@ -20,7 +20,7 @@ const FREE_TEXT_OF: Record<string, string[]> = {
 /** Not shown to anybody: a secret, a certificate. */
 const UNSEEN = /(^|\.)(secret|clientSecret|caCert)$/
 /** Looked up, and refused when nothing has that name; addresses and headers are parsed. */
-const LOOKED_UP = /(^|\.)(agent_id|model|url|window|addresses|origins|provider|headers)$/
+const LOOKED_UP = /(^|\.)(agent_id|key_id|model|url|window|addresses|origins|provider|headers)$/
 
 describe('every text in a body is a label, or may have lines', () => {
   for (const operation of operations.filter(({ body }) => body)) {
