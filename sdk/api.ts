@@ -52,6 +52,8 @@ export type Invocation = {
   request_id: string
   agent_id: string
   status: 'queued' | 'running' | 'waiting' | 'completed' | 'failed' | 'cancelled'
+  /** Where it was asked for: the API, a door for other clients, the host, or a schedule */
+  door: 'api' | 'openai' | 'mcp' | 'a2a' | 'cli' | 'schedule'
   background: boolean
   environment: string
   /** null: the working copy */
@@ -60,6 +62,12 @@ export type Invocation = {
   message: string
   context: Record<string, unknown>
   response: string | null
+  /** The calls of its caller's own tools with which the answer ended */
+  calls: ({
+    id: string
+    name: string
+    arguments: unknown
+  })[]
   error: {
     code: 'invalid_request' | 'unauthorized' | 'mfa_required' | 'forbidden' | 'https_required' | 'not_found' | 'method_not_allowed' | 'request_timeout' | 'conflict' | 'agent_paused' | 'idempotency_key_in_use' | 'payload_too_large' | 'unsupported_media_type' | 'idempotency_key_reused' | 'rate_limited' | 'headers_too_large' | 'server_error' | 'unavailable' | 'timeout'
     message: string
@@ -81,6 +89,8 @@ export type Invocation = {
   created_at: string
   started_at: string | null
   finished_at: string | null
+  /** When its texts were erased */
+  erased_at: string | null
 }
 
 export type InvocationStep = {
@@ -97,6 +107,8 @@ export type InvocationStep = {
   }
   /** How much of the response it said */
   characters: number
+  /** Why it stopped early */
+  finish?: 'length' | 'filtered' | undefined
 } | {
   /** Which attempt of the run took it */
   attempt: number
@@ -1011,6 +1023,8 @@ export type UserLine = {
   request_id: string
   agent_id: string
   status: 'queued' | 'running' | 'waiting' | 'completed' | 'failed' | 'cancelled'
+  /** Where it was asked for: the API, a door for other clients, the host, or a schedule */
+  door: 'api' | 'openai' | 'mcp' | 'a2a' | 'cli' | 'schedule'
   background: boolean
   environment: string
   /** null: the working copy */
@@ -1019,6 +1033,12 @@ export type UserLine = {
   message: string
   context: Record<string, unknown>
   response: string | null
+  /** The calls of its caller's own tools with which the answer ended */
+  calls: ({
+    id: string
+    name: string
+    arguments: unknown
+  })[]
   error: {
     code: 'invalid_request' | 'unauthorized' | 'mfa_required' | 'forbidden' | 'https_required' | 'not_found' | 'method_not_allowed' | 'request_timeout' | 'conflict' | 'agent_paused' | 'idempotency_key_in_use' | 'payload_too_large' | 'unsupported_media_type' | 'idempotency_key_reused' | 'rate_limited' | 'headers_too_large' | 'server_error' | 'unavailable' | 'timeout'
     message: string
@@ -1040,6 +1060,8 @@ export type UserLine = {
   created_at: string
   started_at: string | null
   finished_at: string | null
+  /** When its texts were erased */
+  erased_at: string | null
 } | {
   type: 'schedule'
   id: string

@@ -1,6 +1,7 @@
 import { removeOldEntries } from './audit/chain.ts'
 import * as consoleSessions from './console/store.ts'
 import { RunQueue } from './invocations/queue/run-queue.ts'
+import { LEASED_RUNS } from './invocations/rows/invocation-rows.ts'
 import * as invocations from './invocations/store.ts'
 import { stopCancelled, stopUnwanted, takeUpRuns } from './invocations/tend-runs.ts'
 import * as logs from './logs/store.ts'
@@ -82,7 +83,7 @@ export function startBackground(parts: Parts): Background {
 export async function freeLeases({ storage, now, log }: Parts): Promise<void> {
   if (storage.engine !== 'sqlite') return
   try {
-    for (const leased of [jobs.LEASED_JOBS, invocations.LEASED_RUNS, LEASED_DELIVERIES]) {
+    for (const leased of [jobs.LEASED_JOBS, LEASED_RUNS, LEASED_DELIVERIES]) {
       await endLeases(storage.db, leased, now())
     }
   } catch (err) {

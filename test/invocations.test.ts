@@ -73,6 +73,7 @@ onBothEngines('invocations', (service) => {
       assert.deepEqual(found, {
         request_id,
         status: 'completed',
+        door: 'api',
         background: false,
         environment: 'production',
         version: null,
@@ -80,12 +81,14 @@ onBothEngines('invocations', (service) => {
         message: 'Ahoy',
         context: { user_id: 'u1', session_id: 's1', channel: 'web' },
         response: 'Ahoy',
+        calls: [],
         error: null,
         tokens_used: rest.tokens_used,
         steps: [{ kind: 'model', attempt: 1, started_at, finished_at, duration_ms, usage, characters: 4 }],
         duration_ms,
         schedule_id: null,
         scheduled_at: null,
+        erased_at: null,
       })
     })
 

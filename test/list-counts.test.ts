@@ -6,6 +6,7 @@ import * as audit from '../src/audit/store.ts'
 import { eraseTexts, listOfUser } from '../src/invocations/find-invocations.ts'
 import type { Invocation, InvocationStatus } from '../src/invocations/invocation.ts'
 import * as queue from '../src/invocations/queue/queue-store.ts'
+import * as rows from '../src/invocations/rows/invocation-rows.ts'
 import * as invocations from '../src/invocations/store.ts'
 import { idSource } from '../src/lib/id.ts'
 import * as logs from '../src/logs/store.ts'
@@ -44,11 +45,11 @@ const STEPS = {
     const [lapsed] = await invocations.listLapsed(db, now + HOUR_MS, 1)
     if (!lapsed) return
     const ended = { ...lapsed, status: 'completed', finished_at: now } as Invocation
-    await journal.commit({ writes: [], endings: [invocations.ending(ended, 'node', false)] })
+    await journal.commit({ writes: [], endings: [rows.ending(ended, 'node', false)] })
   },
-  async erase(n: number, { db, transaction }: World) {
+  async erase(n: number, { db, now, transaction }: World) {
     const theirs = await listOfUser(db, { agent_seq: 1 + (n % 2), user_id: `user ${n % 3}` })
-    await transaction((held) => eraseTexts(held, theirs))
+    await transaction((held) => eraseTexts(held, theirs, now))
   },
   async retain(n: number, { db, now }: World) {
     const before = now - (n % 4) * HOUR_MS
@@ -177,6 +178,10 @@ async function openWorld({ storage }: Store) {
       deployment_id: null,
       message: 'm',
       keyed: false,
+      door: n % 2 ? 'api' : 'openai',
+      given: null,
+      rounds: null,
+      erased_at: null,
     }
     const sums = { input_tokens: 0, output_tokens: 0, tokens_used: 0, duration_ms: 0, steps: [], attempt: 1 }
     const times = { created_at, started_at: created_at, finished_at: created_at }
@@ -187,8 +192,8 @@ async function openWorld({ storage }: Store) {
     await journal.commit({
       writes: [
         status === 'running'
-          ? invocations.insertionUnfinished(invocation, { lease, keyed: false })
-          : invocations.insertion(invocation),
+          ? rows.insertionUnfinished(invocation, { lease, keyed: false })
+          : rows.insertion(invocation),
         ...logs.logWrites({ agent_seq, request_id: id }, [entry, { ...entry, level: n % 2 ? 'error' : 'debug' }]),
       ],
     })

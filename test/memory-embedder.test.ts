@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import type { ServerResponse } from 'node:http'
 import { after, before, describe, test } from 'node:test'
-import { embeddingEndpoint } from '../src/runtime/models/embeddings.ts'
+import { embeddingEndpoint } from '../src/runtime/embedders/embeddings.ts'
 import { newAgent } from './support/agents.ts'
 import { startChildService } from './support/child-service.ts'
 import { conceptsIn, type EmbeddingServer, startEmbeddingServer } from './support/embedding-server.ts'

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { after, before, describe, test } from 'node:test'
 import { pathToFileURL } from 'node:url'
 import { createLog } from '../src/lib/log.ts'
-import { type Embedder, openEmbedder } from '../src/runtime/models/embedder.ts'
+import { type Embedder, openEmbedder } from '../src/runtime/embedders/embedder.ts'
 
 describe('the local embedding model', () => {
   let embedder: Embedder
@@ -45,7 +45,7 @@ describe('the local embedding model', () => {
     // Outside the repository nothing is installed.
     const folder = await mkdtemp(join(tmpdir(), 'moorage-test-'))
     const file = join(folder, 'local-embeddings.ts')
-    await cp(join(import.meta.dirname, '../src/runtime/models/local-embeddings.ts'), file)
+    await cp(join(import.meta.dirname, '../src/runtime/embedders/local-embeddings.ts'), file)
     const { localEmbeddings } = await import(pathToFileURL(file).href)
     await rm(folder, { recursive: true })
     const command =

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { CompiledQuery, createQueryId, type KyselyPlugin, type RootOperationNode } from 'kysely'
 import * as queue from '../src/invocations/queue/queue-store.ts'
+import { LEASED_RUNS } from '../src/invocations/rows/invocation-rows.ts'
 import * as invocations from '../src/invocations/store.ts'
 import type { Database } from '../src/storage/database.ts'
 import { CLAIMS } from '../src/storage/leases/claims.ts'
@@ -21,7 +22,7 @@ onBothStores('a query that comes back every few seconds', (opened) => {
     for (const work of [
       (db: Database) => invocations.listLapsed(db, 0, 100),
       (db: Database) => queue.requeueLapsed(db, 0),
-      (db: Database) => endLeases(db, invocations.LEASED_RUNS, 0),
+      (db: Database) => endLeases(db, LEASED_RUNS, 0),
     ]) {
       const plan = await planOf(work)
       assert.match(plan, /invocations_running/)

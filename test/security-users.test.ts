@@ -16,6 +16,7 @@ const FOR_USER_TOKENS = [
   'streamInvocation',
   'cancelInvocation',
   'listAgents',
+  'listInvocable',
   'getAgent',
   'updateAgent',
   'deleteAgent',

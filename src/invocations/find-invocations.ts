@@ -10,8 +10,8 @@ import {
 import { leadOf, whereLed } from '../storage/queries/lead.ts'
 import { keysOfParts, type Page, type PageQuery, pageOfList } from '../storage/queries/page.ts'
 import { type Invocation, InvocationStatus, UNFINISHED_STATUSES } from './invocation.ts'
+import { fromRow } from './rows/invocation-rows.ts'
 import { withoutWords } from './steps/receipt-steps.ts'
-import { fromRow } from './store.ts'
 
 type Filter = { [column in 'status' | 'schedule_id' | 'user_id' | 'session_id' | 'created_by']?: string | undefined }
 
@@ -54,6 +54,18 @@ export async function isBusy(db: Database, agent_seq: number, schedule_id: strin
     .limit(1)
     .executeTakeFirst()
   return unfinished !== undefined
+}
+
+/** Those of the ids that are invocations of the agent. */
+export async function listByIds(db: Database, agent_seq: number, ids: readonly string[]): Promise<Invocation[]> {
+  if (ids.length === 0) return []
+  const rows = await db
+    .selectFrom('invocations')
+    .selectAll()
+    .where('id', 'in', ids)
+    .where('agent_seq', '=', agent_seq)
+    .execute()
+  return rows.map(fromRow)
 }
 
 const AT_ONCE = 500
@@ -100,7 +112,7 @@ export async function listIdsOfUser(
 }
 
 /** Removes the texts and the user from receipts, which stay for accounting. Only for invocations that have ended. */
-export async function eraseTexts(db: Database, ended: readonly Invocation[]): Promise<void> {
+export async function eraseTexts(db: Database, ended: readonly Invocation[], now: number): Promise<void> {
   for (const { id, response, error, steps } of ended) {
     await db
       .updateTable('invocations')
@@ -112,6 +124,9 @@ export async function eraseTexts(db: Database, ended: readonly Invocation[]): Pr
         response: response === null ? null : '',
         error: error === null ? null : JSON.stringify({ ...error, message: '' }),
         steps: JSON.stringify(withoutWords(steps)),
+        given: null,
+        rounds: null,
+        erased_at: now,
       })
       .where('id', '=', id)
       .execute()

@@ -5,7 +5,7 @@ import type { LiveRun } from '../runtime/following/live-runs.ts'
 import type { Watch } from '../runtime/following/remote-runs.ts'
 import { type Position, readEventId, type StreamEvent } from '../runtime/following/transcript.ts'
 import { isPassing } from '../storage/failures.ts'
-import { type Invocation, isFinal, openingEvent } from './invocation.ts'
+import { handedCalls, type Invocation, isFinal, openingEvent } from './invocation.ts'
 import { getInScope, requireReach } from './invocation-in-scope.ts'
 import { receiptMilestones, transcriptOf } from './steps/receipt-steps.ts'
 
@@ -69,7 +69,7 @@ export async function followInvocation(
 
   function tellEnd(invocation: Invocation): Invocation {
     const from = begin(invocation.attempt, receiptMilestones(invocation.steps))
-    for (const event of transcriptOf(invocation).after(from)) tell(event)
+    for (const event of transcriptOf(invocation, handedCalls(invocation)).after(from)) tell(event)
     return invocation
   }
 

@@ -4,9 +4,12 @@ import { DEFAULT_ENVIRONMENT, Environment } from '../deployments/deployment.ts'
 import type { Serving } from '../deployments/serving.ts'
 import { ApiError, type ErrorCode, STATUS_OF, unavailable } from '../errors.ts'
 import type { Context } from '../operation/context.ts'
+import { DOORS, type Door } from '../operation/door.ts'
 import { eventId, type Position, type StreamEvent } from '../runtime/following/transcript.ts'
+import type { Given } from '../runtime/given.ts'
+import type { Round } from '../runtime/models/model.ts'
 import type { Step } from '../runtime/steps.ts'
-import { goesOn } from '../runtime/told-steps.ts'
+import { goesOn, type ShownCall, shownCall } from '../runtime/told-steps.ts'
 import { Label, Text, Time } from '../shapes.ts'
 import { type ReceiptStep, ReceiptStepShape, receiptSteps, TokenUsage, transcriptOf } from './steps/receipt-steps.ts'
 
@@ -60,11 +63,14 @@ export const QueuedReply = z
 
 const ErrorSummary = z.object({ code: z.enum(Object.keys(STATUS_OF) as [ErrorCode]), message: z.string() })
 
+const HandedCall = z.object({ id: z.string(), name: z.string(), arguments: z.unknown() })
+
 export const Receipt = z
   .object({
     request_id: z.string(),
     agent_id: z.string(),
     status: InvocationStatus,
+    door: z.enum(DOORS).describe('Where it was asked for: the API, a door for other clients, the host, or a schedule'),
     background: z.boolean(),
     environment: z.string(),
     version: z.string().nullable().describe('null: the working copy'),
@@ -72,6 +78,7 @@ export const Receipt = z
     message: z.string(),
     context: z.record(z.string(), z.unknown()),
     response: z.string().nullable(),
+    calls: z.array(HandedCall).describe("The calls of its caller's own tools with which the answer ended"),
     error: ErrorSummary.nullable(),
     tokens_used: z.int(),
     usage: TokenUsage,
@@ -83,6 +90,7 @@ export const Receipt = z
     created_at: Time,
     started_at: Time.nullable(),
     finished_at: Time.nullable(),
+    erased_at: Time.nullable().describe('When its texts were erased'),
   })
   .meta({ id: 'Invocation' })
 
@@ -91,6 +99,7 @@ export type Invocation = {
   id: string
   agent_seq: number
   status: InvocationStatus
+  door: Door
   /** How often its run has begun. */
   attempt: number
   background: boolean
@@ -101,7 +110,11 @@ export type Invocation = {
   deployment_id: string | null
   message: string
   context: z.output<typeof InvocationContext>
+  /** What its caller gave besides the message. */
+  given: Given | null
   response: string | null
+  /** What the model answered, if it ended with calls of its caller's own tools. */
+  rounds: readonly Round[] | null
   error: z.output<typeof ErrorSummary> | null
   input_tokens: number
   output_tokens: number
@@ -115,20 +128,21 @@ export type Invocation = {
   created_at: number
   started_at: number | null
   finished_at: number | null
+  erased_at: number | null
 }
 
 /** What is asked of an agent. */
 export type Asked = z.output<typeof InvokeBody>
 
 /** Who begins it, and how. */
-type Beginning = Pick<Context, 'mode' | 'now' | 'repeatable' | 'request_id'> & { actor: { id: string } }
+type Beginning = Pick<Context, 'door' | 'mode' | 'now' | 'repeatable' | 'request_id'> & { actor: { id: string } }
 
 /** An invocation that begins now, or is queued. */
 export function newInvocation(
   asked: Asked,
   agent: Agent,
   served: Serving,
-  { actor, mode, now, repeatable, request_id }: Beginning,
+  { actor, door, mode, now, repeatable, request_id }: Beginning,
 ): Invocation {
   const time = now()
   const background = mode === 'background'
@@ -136,6 +150,7 @@ export function newInvocation(
     id: request_id,
     agent_seq: agent.seq,
     status: background ? 'queued' : 'running',
+    door,
     attempt: background ? 0 : 1,
     background,
     keyed: repeatable !== undefined && !background,
@@ -144,7 +159,9 @@ export function newInvocation(
     deployment_id: served.deployment_id,
     message: asked.message,
     context: asked.context,
+    given: null,
     response: null,
+    rounds: null,
     error: null,
     input_tokens: 0,
     output_tokens: 0,
@@ -157,6 +174,7 @@ export function newInvocation(
     created_at: time,
     started_at: background ? null : time,
     finished_at: null,
+    erased_at: null,
   }
 }
 
@@ -198,10 +216,20 @@ export const CANCELLED = { code: 'conflict', message: 'The invocation was cancel
 /** Nobody asked for this end, so the client may try again. */
 export const STOPPED = { code: 'unavailable', message: 'The service stopped before the agent had answered' } as const
 
-export function presentInvocation(invocation: Invocation, agent_id: string): z.input<typeof Receipt> {
+type PresentInvocation = z.input<typeof Receipt> & Pick<Invocation, 'given' | 'rounds'>
+
+/** The receipt. What is not in its shape is for doors. */
+export function presentInvocation(invocation: Invocation, agent_id: string): PresentInvocation {
   const { id, input_tokens, output_tokens, tokens_used, ...rest } = invocation
   const usage = { input_tokens, output_tokens, total_tokens: tokens_used }
-  return { ...rest, request_id: id, agent_id, tokens_used, usage, steps: shownSteps(invocation, usage) }
+  const steps = shownSteps(invocation, usage)
+  return { ...rest, request_id: id, agent_id, calls: handedCalls(rest), tokens_used, usage, steps }
+}
+
+/** The calls that were left to the caller. They are in the last answer. */
+export function handedCalls({ rounds }: Pick<Invocation, 'rounds'>): (ShownCall & { index: number })[] {
+  const calls = rounds?.at(-1)?.calls ?? []
+  return calls.flatMap((call, index) => (call.handed ? [{ ...shownCall(call), index }] : []))
 }
 
 /** If a run asked the model only once, the receipt's own fields tell everything, and its step is not stored. */
@@ -212,14 +240,19 @@ function shownSteps(invocation: Invocation, usage: z.output<typeof TokenUsage>):
   return [{ kind: 'model', ...times, usage, characters: response?.length ?? 0 }]
 }
 
-export function resultOf({ id, response, tokens_used, duration_ms }: Invocation): z.input<typeof InvocationResult> {
-  return { response: response ?? '', request_id: id, tokens_used, duration_ms: duration_ms ?? 0 }
+/** What clients of the API get, and for doors, which tell more, the receipt. */
+type Result = z.input<typeof InvocationResult> & { receipt(): PresentInvocation }
+
+export function resultOf(invocation: Invocation, agent_id: string): Result {
+  const { id, response, tokens_used, duration_ms } = invocation
+  const receipt = () => presentInvocation(invocation, agent_id)
+  return { response: response ?? '', request_id: id, tokens_used, duration_ms: duration_ms ?? 0, receipt }
 }
 
 /** Throws the error of an invocation that did not complete. */
-export function getResult(ended: Invocation): z.input<typeof InvocationResult> {
+export function getResult(ended: Invocation, agent_id: string): Result {
   if (ended.status !== 'completed') throw failureOf(ended)
-  return resultOf(ended)
+  return resultOf(ended, agent_id)
 }
 
 /** The error for an invocation that did not complete: the one in its receipt. */
@@ -253,6 +286,6 @@ export function openingEvent(
 
 /** The events of a repeated answer. */
 export function replayEvents({ request_id, response }: z.output<typeof InvocationResult>): StreamEvent[] {
-  const transcript = transcriptOf({ attempt: 1, response, steps: [] })
+  const transcript = transcriptOf({ attempt: 1, response, steps: [] }, [])
   return [startEvent(request_id), ...transcript.after({ characters: 0, tools: 0 })]
 }

@@ -15,6 +15,7 @@ import { StepNotKept } from '../runtime/steps.ts'
 import { announce } from '../storage/database.ts'
 import { admit, freePlace, leave, notAdmittedError } from './admit.ts'
 import { followInvocation } from './follow-invocation.ts'
+import { takeGiven } from './given/take-given.ts'
 import {
   type Asked,
   failureOf,
@@ -30,6 +31,7 @@ import {
   startEvent,
 } from './invocation.ts'
 import { giveBack } from './queue/queue-store.ts'
+import * as rows from './rows/invocation-rows.ts'
 import { type Done, runInvocation } from './run-invocation.ts'
 import type { Started } from './steps/stored-run.ts'
 import * as invocations from './store.ts'
@@ -66,7 +68,7 @@ export const invokeAgent = operation({
     const { emit, live, mode, node, request_id } = context
     if (mode === 'background') return queue(await prepare(params.agent_id, body, context))
     const earlier = await findEarlier(params.agent_id, context)
-    if (earlier) return getResult(await followEarlier(earlier, context))
+    if (earlier) return getResult(await followEarlier(earlier, context), earlier.agent.id)
 
     // From here on a pause finds the run and stops it. An earlier pause is read below.
     const run = live.start(request_id, params.agent_id)
@@ -163,7 +165,7 @@ async function giveToQueue({ lease, began }: LiveRun, { storage }: Context): Pro
 
 function answerOf(done: Done['invocation'], agent: Agent): unknown {
   if (done.status === 'waiting') return accepted(done, agent)
-  return done.status === 'completed' ? resultOf(done) : failureOf(done)
+  return done.status === 'completed' ? resultOf(done, agent.id) : failureOf(done)
 }
 
 type Prepared = { invocation: Invocation; agent: Agent; definition: Definition }
@@ -175,7 +177,10 @@ async function prepare(agent_id: string, asked: Asked, context: Context): Promis
   const user_id = requireUser(context.actor, asked.context.user_id)
   const served = await serving(agent, asked.environment, context)
   const bound = { ...asked, context: bindUser(asked.context, user_id) }
-  return { invocation: newInvocation(bound, agent, served, context), agent, definition: served.definition }
+  const invocation = newInvocation(bound, agent, served, context)
+  const prepared = { invocation, agent, definition: served.definition }
+  if (!context.given) return prepared
+  return { ...prepared, invocation: { ...invocation, ...(await takeGiven(context.given, invocation, context)) } }
 }
 
 function bindUser(context: Asked['context'], user_id: string | undefined): Asked['context'] {
@@ -184,7 +189,7 @@ function bindUser(context: Asked['context'], user_id: string | undefined): Asked
 
 function queue({ invocation, agent, definition }: Prepared): Unwritten {
   if (agent.status === 'paused') throw notAdmittedError('paused', agent, definition)
-  return new Unwritten({ writes: [invocations.insertion(invocation)] }, accepted(invocation, agent))
+  return new Unwritten({ writes: [rows.insertion(invocation)] }, accepted(invocation, agent))
 }
 
 /** The work goes on, and the receipt will show its result. */

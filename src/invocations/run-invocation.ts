@@ -14,6 +14,7 @@ import { type Step, StepNotKept } from '../runtime/steps.ts'
 import { eventsOf, milestonesOf, tellingOf } from '../runtime/told-steps.ts'
 import type { JournalEntry } from '../storage/journal/entry.ts'
 import type { Write } from '../storage/journal/rows.ts'
+import { resolveGiven } from './given/resolve-given.ts'
 import { CANCELLED, type EndedInvocation, type Invocation, STOPPED, type WaitingInvocation } from './invocation.ts'
 import { type ReceiptStep, receiptSteps } from './steps/receipt-steps.ts'
 import { type Started, StoredRun } from './steps/stored-run.ts'
@@ -30,7 +31,7 @@ export type Done = { invocation: EndedInvocation | WaitingInvocation; entry: Jou
  */
 export async function runInvocation(started: Started, parts: Parts): Promise<Done> {
   const { agent, definition, run, streaming, kept } = started
-  const { id: request_id, message, context, attempt, background, keyed, created_by } = started.invocation
+  const { id: request_id, message, context, given, attempt, background, keyed, created_by } = started.invocation
   const began_at = parts.now()
   const milestones = milestonesOf(kept.map(tellingOf))
   run.begin({ attempt, milestones, user_id: context.user_id, created_by })
@@ -44,6 +45,7 @@ export async function runInvocation(started: Started, parts: Parts): Promise<Don
     const stateless = isStateless(context)
     if (!stateless) onWait()
     const { history, recalled } = stateless ? NOTHING : await remember(started, parts)
+    const resolved = given ? await resolveGiven(given, agent.seq, parts.storage.db) : undefined
     if (streaming) for (const event of eventsOf(kept)) run.record(event)
     outcome = await parts.runtime.run({
       request_id,
@@ -52,8 +54,9 @@ export async function runInvocation(started: Started, parts: Parts): Promise<Don
       agent: definition,
       message,
       context,
-      history,
+      history: resolved?.history ?? history,
       recalled,
+      given: resolved,
       cancellation: run.cancellation,
       emit: streaming ? (event) => run.record(event) : undefined,
       onWait,
@@ -117,7 +120,7 @@ function endedBy(
   end: Pick<EndedInvocation, 'error' | 'duration_ms' | 'finished_at'>,
 ): EndedInvocation {
   const { status, usage, response, steps } = outcome
-  const isOneAnswer = status === 'completed' && steps.length === 1
+  const rounds = (status === 'completed' && outcome.rounds) || null
   return {
     ...invocation,
     ...end,
@@ -127,11 +130,17 @@ function endedBy(
     input_tokens: usage.input_tokens,
     output_tokens: usage.output_tokens,
     tokens_used: usage.total_tokens,
-    steps: isOneAnswer ? NO_STEPS : receiptSteps(steps),
+    rounds,
+    steps: rounds || !isOneAnswer(outcome) ? receiptSteps(steps) : NO_STEPS,
   }
 }
 
-/** The receipt's own fields tell everything about a single answer. */
+/** The receipt's own fields tell everything about a single answer that is whole. */
+function isOneAnswer({ status, steps }: EndOutcome): boolean {
+  const [step] = steps
+  return status === 'completed' && steps.length === 1 && step?.kind === 'model' && step.answer.finish === 'stop'
+}
+
 const NO_STEPS: ReceiptStep[] = []
 
 function errorOf(outcome: EndOutcome): Invocation['error'] {
@@ -156,8 +165,9 @@ export function effects(
     ownLogWrite(source, summary(invocation)),
     ...metricWrites({ agent_seq: agent.seq, time, duration_ms, outcome: status }),
   )
-  // Without a user and a session there is nothing to remember it for.
-  if (status === 'completed' && policy.remember && !isStateless(context)) {
+  // Without a user and a session there is nothing to remember it for. An answer that ended with calls for its caller is
+  // remembered when it goes on.
+  if (status === 'completed' && policy.remember && !isStateless(context) && !invocation.rounds) {
     const { message, response } = invocation
     const exchange = { agent_seq: agent.seq, user_id, session_id, request_id, message, response: response ?? '' }
     writes.push(...memory.turnWrites({ ...exchange, created_at: time, newId }))
@@ -169,10 +179,10 @@ export function effects(
 const LEVEL_OF = { completed: 'info', failed: 'error', cancelled: 'warn' } as const
 
 function summary(invocation: EndedInvocation): LogEntry {
-  const { status, error, duration_ms, tokens_used, version, environment, finished_at } = invocation
+  const { status, door, error, duration_ms, tokens_used, version, environment, finished_at } = invocation
   const message = error && status === 'failed' ? `Invocation failed: ${redact(error.message)}` : `Invocation ${status}`
   const labels = { environment: redact(environment), version: version && redact(version) }
-  const metadata = { duration_ms, tokens_used, ...labels }
+  const metadata = { duration_ms, tokens_used, ...labels, ...(door !== 'api' && { door }) }
   return { timestamp: finished_at, level: LEVEL_OF[status], message, metadata }
 }
 

@@ -3,6 +3,7 @@ import type { Parts } from '../operation/parts.ts'
 import { type Keeping, keepLeases, LEASE_MS, renewHeld } from '../storage/leases/lease.ts'
 import { endWith, type Invocation } from './invocation.ts'
 import { requeueLapsed } from './queue/queue-store.ts'
+import { LEASED_RUNS } from './rows/invocation-rows.ts'
 import { effects } from './run-invocation.ts'
 import * as invocations from './store.ts'
 
@@ -12,7 +13,7 @@ const INTERRUPTED = { code: 'server_error', message: 'The service stopped while 
 
 /** Renews the leases of the runs in this process, again and again. Returns a function that stops it. */
 export function keepRuns(parts: Parts): () => void {
-  return keepLeases(invocations.LEASED_RUNS, keeping(parts))
+  return keepLeases(LEASED_RUNS, keeping(parts))
 }
 
 /** A run whose lease was lost is stopped: another node has ended it, or runs it, or may soon do so. */
@@ -33,7 +34,7 @@ function keeping({ live, log, now, storage }: Parts): Keeping {
  */
 export async function takeUpRuns(parts: Parts): Promise<void> {
   // This process may have slept until its own leases ended. Its own runs must not be taken for those of a dead node.
-  await renewHeld(invocations.LEASED_RUNS, keeping(parts))
+  await renewHeld(LEASED_RUNS, keeping(parts))
   const { storage, now } = parts
   const lapsed = await invocations.listLapsed(storage.db, now(), AT_ONCE)
   if (lapsed.some(goesOn)) await requeueLapsed(storage.db, now())

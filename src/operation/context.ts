@@ -1,3 +1,4 @@
+import type { Given } from '../runtime/given.ts'
 import type { Database } from '../storage/database.ts'
 import type { ShownAgents } from '../storage/queries/shown-agents.ts'
 import type { Span } from '../telemetry/tracing.ts'
@@ -15,6 +16,8 @@ export type Context = Parts &
     db: Database
     actor: Actor
     door: Door
+    /** What the caller gives besides the input, if it came through a door that has words for it. */
+    given: Given | undefined
     request_id: string
     /**
      * There when the request carries an Idempotency-Key. `earlier` is the same request, sent before, whose process died

@@ -1,9 +1,11 @@
 import type { Span } from '../telemetry/tracing.ts'
-import { type ModelAnswer, type ModelRequest, PromptTooLong, type Round } from './models/model.ts'
-import { AgentFailure, type RunInput, type Usage } from './outcome.ts'
+import { type ModelAnswer, PromptTooLong, type Round } from './models/model.ts'
+import { type ModelRequest } from './models/model-request.ts'
+import { AgentFailure, type Usage } from './outcome.ts'
 import { type FittedPrompt, fitPrompt } from './prompt/fit-prompt.ts'
 import { usable } from './prompt/model-windows.ts'
 import type { RunInProgress } from './run-in-progress.ts'
+import { type RunInput } from './run-input.ts'
 import { beginChat, failureType } from './trace-steps.ts'
 
 const MAX_RESPONSE_CHARACTERS = 1024 * 1024

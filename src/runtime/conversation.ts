@@ -1,5 +1,5 @@
 import { askModel } from './ask-model.ts'
-import { type ModelAnswer, ModelFailure } from './models/model.ts'
+import { type ModelAnswer, ModelFailure, type Round } from './models/model.ts'
 import { AgentFailure, type LogEntry, type ToolResult, type Usage } from './outcome.ts'
 import { type RunInProgress, Stopped, Waits } from './run-in-progress.ts'
 import { type ModelStep, nextStep, type PendingCall, type Step, type ToolCallStep } from './steps.ts'
@@ -27,7 +27,11 @@ export async function converse(run: RunInProgress): Promise<void> {
   const { max_steps } = run.input.agent.limits
   for (;;) {
     const next = nextStep(left.steps, { max_steps, attempt, now: now() })
-    if (next.kind === 'answer') return checkFinish(next.finish, run)
+    if (next.kind === 'answer') {
+      // If the answer called tools of the agent too, all its calls were told when those were called.
+      if (next.handed?.length === callsOf(left.steps)) tellCalls(run, next.handed)
+      return checkFinish(next.finish, run)
+    }
     if (next.kind === 'wait') throw new Waits(next.until)
     if (next.kind === 'too many steps') {
       throw new AgentFailure(`The agent did not finish within ${max_steps} steps`, { max_steps })
@@ -35,7 +39,7 @@ export async function converse(run: RunInProgress): Promise<void> {
     if (next.kind === 'model') {
       const before = { said: left.response.length, spent: { ...left.usage }, started_at: now() }
       try {
-        const step = modelStep(run, await askModel(run, next.rounds), before)
+        const step = modelStep(run, handOver(await askModel(run, withGiven(next.rounds, run)), run), before)
         left.steps.push(step)
         // The last answer is stored with the receipt. An answer with tool calls must be stored before the tools are
         // called.
@@ -44,9 +48,33 @@ export async function converse(run: RunInProgress): Promise<void> {
         waitFor(error, run, before)
       }
     } else {
+      tellCalls(run, next.handed ? [...next.calls, ...next.handed] : next.calls)
       await callTools(run, next.calls)
     }
     if (deadline.stopped) throw new Stopped()
+  }
+}
+
+/** The model goes on after what it has answered before, as the caller tells it. */
+function withGiven(rounds: Round[], { input: { given } }: RunInProgress): Round[] {
+  return given?.rounds ? [...given.rounds, ...rounds] : rounds
+}
+
+/** Marks the calls that the caller has to make. */
+function handOver(answer: ModelAnswer, { toolbox: { handed } }: RunInProgress): ModelAnswer {
+  if (handed.size === 0 || answer.calls.length === 0) return answer
+  return { ...answer, calls: answer.calls.map((call) => (handed.has(call.name) ? { ...call, handed: true } : call)) }
+}
+
+function callsOf(steps: readonly Step[]): number {
+  return steps.findLast((step) => step.kind === 'model')?.answer.calls.length ?? 0
+}
+
+/** Tells followers about the calls of one answer, in their order. They know those of an earlier attempt. */
+function tellCalls({ emit }: RunInProgress, calls: readonly PendingCall[]): void {
+  if (!emit) return
+  for (const { call, isInDoubt } of calls.toSorted((a, b) => a.index - b.index)) {
+    if (!isInDoubt) emit({ type: 'tool_call', ...shownCall(call) })
   }
 }
 
@@ -98,10 +126,6 @@ function checkFinish(finish: ModelAnswer['finish'], { left: { response }, log }:
 
 /** Calls the tools in parallel. All calls have ended when this returns or throws. */
 async function callTools(run: RunInProgress, calls: readonly PendingCall[]): Promise<void> {
-  for (const { call, isInDoubt } of calls) {
-    // Followers were told about this call in the earlier attempt.
-    if (!isInDoubt) run.emit?.({ type: 'tool_call', ...shownCall(call) })
-  }
   const ended = await Promise.allSettled(calls.map((pending) => callTool(run, pending)))
   if (run.deadline.stopped) throw new Stopped()
   for (const one of ended) if (one.status === 'rejected') throw one.reason

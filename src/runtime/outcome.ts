@@ -1,29 +1,9 @@
-import type { AgentSpec } from './spec.ts'
-
 /** What one side said in a session. */
 export type Turn = { role: 'user' | 'assistant'; content: string }
 
-/** A memory found for this user, best first. */
-export type Recalled = { content: string; role: 'user' | 'assistant' | null; created_at: number }
-
-type InvocationContext = {
-  user_id?: string | undefined
-  session_id?: string | undefined
-  [key: string]: unknown
-}
-
-/** The input of one run. Models read it, and nothing changes it. */
-export type RunInput = {
-  agent: AgentSpec
-  message: string
-  context: InvocationContext
-  history: readonly Turn[]
-  recalled: readonly Recalled[]
-}
-
 export type RunEvent =
   | { type: 'delta'; text: string }
-  | { type: 'tool_call'; id: string; name: string; arguments: unknown }
+  | { type: 'tool_call'; id: string; name: string; arguments: unknown; handed?: true }
   | { type: 'tool_result'; id: string; name: string; result: string }
   | { type: 'tool_result'; id: string; name: string; error: string }
 

@@ -1,8 +1,9 @@
 import type { Span } from '../telemetry/tracing.ts'
 import type { Deadline } from './deadline.ts'
-import type { Model } from './models/model.ts'
-import type { Log, LogEntry, RunEvent, RunInput, Usage } from './outcome.ts'
+import type { Model } from './models/model-request.ts'
+import type { Log, LogEntry, RunEvent, Usage } from './outcome.ts'
 import type { ModelWindows } from './prompt/model-windows.ts'
+import type { RunInput } from './run-input.ts'
 import type { Step, StepKeeper } from './steps.ts'
 import type { Toolbox } from './tools/toolbox.ts'
 

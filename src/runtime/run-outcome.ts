@@ -1,11 +1,14 @@
+import type { Round } from './models/model.ts'
 import type { LogEntry, Usage } from './outcome.ts'
 import type { Step } from './steps.ts'
 
 /** How a run ended and what it left. `response` is what was said, even if the run did not complete. */
-export type RunOutcome = (
-  | { status: 'completed' }
-  | { status: 'failed'; reason: 'error' | 'timeout'; message: string }
-  | { status: 'cancelled' }
-  /** The run goes on after its stored steps, at or after `until`. */
-  | { status: 'waiting'; until: number }
-) & { response: string; usage: Usage; steps: Step[]; logs: LogEntry[] }
+export type RunOutcome =
+  /** `rounds` are there if the model called tools of the caller, whose results it waits for. */
+  (
+    | { status: 'completed'; rounds?: Round[] }
+    | { status: 'failed'; reason: 'error' | 'timeout'; message: string }
+    | { status: 'cancelled' }
+    /** The run goes on after its stored steps, at or after `until`. */
+    | { status: 'waiting'; until: number }
+  ) & { response: string; usage: Usage; steps: Step[]; logs: LogEntry[] }

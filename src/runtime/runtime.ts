@@ -4,15 +4,16 @@ import { converse } from './conversation.ts'
 import { Cancellation, Deadline } from './deadline.ts'
 import { type Redact, redactor, type SecretSource, type Secrets, secretsOf } from './fill-secrets.ts'
 import { createModels, type Provider } from './models/registry.ts'
-import { AgentFailure, type Log, type LogEntry, type RunEvent, type RunInput } from './outcome.ts'
+import { AgentFailure, type Log, type LogEntry, type RunEvent } from './outcome.ts'
 import { ModelWindows } from './prompt/model-windows.ts'
 import { type Left, Stopped, Waits } from './run-in-progress.ts'
+import { type RunInput } from './run-input.ts'
 import type { RunOutcome } from './run-outcome.ts'
-import { type Step, type StepKeeper, StepNotKept } from './steps.ts'
+import { roundsForCaller, type Step, type StepKeeper, StepNotKept } from './steps.ts'
 import { ArgumentCheck } from './tools/argument-check.ts'
 import { McpServers } from './tools/mcp-servers.ts'
 import type { Fetch } from './tools/tool.ts'
-import { NO_TOOLS, openToolbox } from './tools/toolbox.ts'
+import { NO_TOOLS, openToolbox, withCallersTools } from './tools/toolbox.ts'
 
 export type RuntimeOptions = {
   providers: readonly Provider[]
@@ -104,9 +105,11 @@ export function createRuntime(options: RuntimeOptions): Runtime {
         })
         if (deadline.stopped) throw new Stopped()
       }
+      if (input.given?.tools) toolbox = withCallersTools(toolbox, input.given.tools, log)
       const tools = { toolbox, deadline, emit, log, logs, logged, now, keeper, span }
       await converse({ request_id, attempt, input, model, windows, ...tools, left_out: 0, left })
-      return ended({ status: 'completed' })
+      const rounds = roundsForCaller(left.steps, input.given?.rounds)
+      return ended(rounds ? { status: 'completed', rounds } : { status: 'completed' })
     } catch (error) {
       if (error instanceof StepNotKept) throw error
       if (error instanceof Waits) return ended({ status: 'waiting', until: error.until })

@@ -53,12 +53,12 @@ export type PendingCall = {
 export type NextStep =
   /** Ask the model, and show it the rounds so far. */
   | { kind: 'model'; rounds: Round[] }
-  /** Call these tools in parallel. */
-  | { kind: 'tools'; calls: readonly PendingCall[] }
+  /** Call these tools in parallel. Those in `handed` are left to the caller. */
+  | { kind: 'tools'; calls: readonly PendingCall[]; handed?: readonly PendingCall[] }
   /** Wait until this time. */
   | { kind: 'wait'; until: number }
-  /** The model has finished its answer. */
-  | { kind: 'answer'; finish: ModelAnswer['finish'] }
+  /** The model has finished its answer, or only calls are left whose results the caller has to give. */
+  | { kind: 'answer'; finish: ModelAnswer['finish']; handed?: readonly PendingCall[] }
   /** The model wants to call more tools than it may. */
   | { kind: 'too many steps' }
 
@@ -72,12 +72,23 @@ export function nextStep(steps: readonly Step[], { max_steps, attempt, now }: Si
   const last = rounds.at(-1)
   if (!last) return { kind: 'model', rounds }
   if (last.calls.length === 0) return { kind: 'answer', finish: last.finish }
-  if (rounds.length >= max_steps) return { kind: 'too many steps' }
   const number = rounds.reduce((sum, { calls }) => sum + 1 + calls.length, 0) - last.calls.length
   const calls = last.calls
     .map((call, index) => ({ call, index, number: number + 1 + index, isInDoubt: last.attempt < attempt }))
     .filter(({ index }) => last.results[index] === undefined)
-  return calls.length > 0 ? { kind: 'tools', calls } : { kind: 'model', rounds }
+  const handed = calls.filter(({ call }) => call.handed)
+  if (handed.length > 0 && handed.length === calls.length) return { kind: 'answer', finish: last.finish, handed }
+  if (rounds.length >= max_steps) return { kind: 'too many steps' }
+  if (calls.length === 0) return { kind: 'model', rounds }
+  if (handed.length === 0) return { kind: 'tools', calls }
+  return { kind: 'tools', calls: calls.filter(({ call }) => !call.handed), handed }
+}
+
+/** What the model has answered so far, if the caller has to call tools before it goes on. */
+export function roundsForCaller(steps: readonly Step[], before: readonly Round[] = []): Round[] | undefined {
+  const last = steps.findLast((step) => step.kind === 'model')
+  if (!last?.answer.calls.some(({ handed }) => handed)) return undefined
+  return [...before, ...roundsOf(steps).map(({ attempt: _attempt, ...round }) => round)]
 }
 
 /** Each answer of the model with the results of its tool calls, in the order of the calls. */

@@ -6,10 +6,13 @@ import type { Step } from './steps.ts'
 import { parseArguments } from './tools/arguments.ts'
 
 /** A tool call as clients see it: with its parsed arguments, or with the text that the model wrote instead. */
-export function shownCall({ id, name, arguments: given }: ToolCall): { id: string; name: string; arguments: unknown } {
+export function shownCall({ id, name, arguments: given, handed }: ToolCall): ShownCall {
   const args = parseArguments(given)
-  return { id, name: storable(name.slice(0, 128)), arguments: 'value' in args ? args.value : args.raw }
+  const shown = { id, name: storable(name.slice(0, 128)), arguments: 'value' in args ? args.value : args.raw }
+  return handed ? { ...shown, handed } : shown
 }
+
+export type ShownCall = { id: string; name: string; arguments: unknown; handed?: true }
 
 /** The events that followers of a run got for these steps, in the same order. */
 export function eventsOf(steps: readonly Step[]): RunEvent[] {

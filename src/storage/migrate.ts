@@ -19,6 +19,7 @@ import { steps } from './migrations/0018-steps.ts'
 import { flatLists } from './migrations/0019-flat-lists.ts'
 import { schedules } from './migrations/0021-schedules.ts'
 import { consoleSignIn } from './migrations/0022-console.ts'
+import { doors } from './migrations/0023-doors.ts'
 import type { Migration } from './migrations/migration.ts'
 
 /** In order. A released migration is never edited; changes come as a new one. */
@@ -40,6 +41,7 @@ export const MIGRATIONS: Migration[] = [
   flatLists,
   schedules,
   consoleSignIn,
+  doors,
 ]
 
 const LOCK = 7_766_837

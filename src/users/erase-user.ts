@@ -36,7 +36,7 @@ export const eraseUser = operation({
     })
     .meta({ id: 'ErasedUser' }),
 
-  async run({ params: { user_id } }, { db, storage, shownAgents }) {
+  async run({ params: { user_id } }, { db, now, storage, shownAgents }) {
     const reach = await shownAgents()
     const shown = await agents.listShown(db, reach)
     const isEverything = reach.only === null && reach.except.length === 0
@@ -47,7 +47,7 @@ export const eraseUser = operation({
     for (const { id: agent_id, seq: agent_seq } of shown) {
       erased.schedules += await storage.transaction((held) => schedules.removeOfUser(held, { agent_id, user_id }))
       erased.memories += await forget(storage, { agent_seq, user_id })
-      const { invocations, logs: entries, unfinished } = await eraseInvocations(storage, { agent_seq, user_id })
+      const { invocations, logs: entries, unfinished } = await eraseInvocations(storage, { agent_seq, user_id }, now)
       erased.invocations += invocations
       erased.logs += entries
       erased.unfinished += unfinished
@@ -71,7 +71,11 @@ async function forget({ db, transaction }: Pick<Storage, 'db' | 'transaction'>, 
   }
 }
 
-async function eraseInvocations({ db, transaction }: Pick<Storage, 'db' | 'transaction'>, whose: Whose) {
+async function eraseInvocations(
+  { db, transaction }: Pick<Storage, 'db' | 'transaction'>,
+  whose: Whose,
+  now: () => number,
+) {
   const erased = { invocations: 0, logs: 0, unfinished: 0 }
   let place: Parameters<typeof listOfUser>[2]
   for (;;) {
@@ -81,7 +85,7 @@ async function eraseInvocations({ db, transaction }: Pick<Storage, 'db' | 'trans
     await transaction(async (held) => {
       const requests = ended.map(({ id }) => id)
       erased.logs += await logs.removeOfRequests(held, whose.agent_seq, requests)
-      await eraseTexts(held, ended)
+      await eraseTexts(held, ended, now())
     })
     erased.invocations += ended.length
     place = invocations.at(-1)

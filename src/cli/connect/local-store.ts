@@ -121,6 +121,7 @@ async function run(parts: Parts, { operation, read }: PathRoute, request: LocalR
   }
   const call = {
     door: 'cli' as const,
+    given: undefined,
     writer: wanted.writer,
     operation,
     input,

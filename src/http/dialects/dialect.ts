@@ -5,6 +5,7 @@ import type { Door } from '../../operation/door.ts'
 import type { Mode, ReplyChannel } from '../../operation/reply-channel.ts'
 import type { Operation } from '../../operation.ts'
 import type { StreamEvent } from '../../runtime/following/transcript.ts'
+import type { Given } from '../../runtime/given.ts'
 
 /** A reply as it goes to the client. */
 export type Rendered = {
@@ -57,6 +58,8 @@ export type Wanted = {
   /** The body as the operation expects it; its shape is checked later. */
   body: unknown
   query: Record<string, unknown>
+  /** What the caller gives for a run besides the body. */
+  given?: Given | undefined
   /** What the client sent. A repeated request with the same key must send the same. */
   sent: unknown
   mode: Mode

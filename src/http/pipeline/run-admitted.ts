@@ -30,6 +30,7 @@ export async function runAdmitted(
   const { path, request_id, address } = arrived
   const call = {
     door: arrived.dialect.door,
+    given: wanted.given,
     writer,
     operation,
     input,

@@ -7,6 +7,7 @@ import type { Parts } from '../../operation/parts.ts'
 import type { ReplyChannel } from '../../operation/reply-channel.ts'
 import { Unwritten } from '../../operation/unwritten.ts'
 import { changes, isAudited, type Operation } from '../../operation.ts'
+import type { Given } from '../../runtime/given.ts'
 import type { Database } from '../../storage/database.ts'
 import { commitPatiently } from '../../storage/journal/commit-patiently.ts'
 import type { Span } from '../../telemetry/tracing.ts'
@@ -19,6 +20,7 @@ export type Input = { params: Record<string, unknown>; query: Record<string, unk
 /** One operation to run, and for whom. */
 export type Call = {
   door: Door
+  given: Given | undefined
   writer: Writer
   operation: Operation
   input: Input
@@ -64,12 +66,13 @@ export async function runOperation(parts: Parts, call: Call, channel: ReplyChann
 
 /** The fields of the channel are written out one by one: a second spread would be slower than everything else here. */
 export function contextOf(parts: Parts, call: Call, channel: ReplyChannel, db: Database, held?: Held): Context {
-  const { actor, door, request_id, span } = call
+  const { actor, door, given, request_id, span } = call
   return {
     ...parts,
     db,
     actor,
     door,
+    given,
     request_id,
     repeatable: held,
     span,

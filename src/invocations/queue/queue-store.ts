@@ -3,7 +3,7 @@ import { type Database, engineOf } from '../../storage/database.ts'
 import { hasLapsed, isHeld, type Lease, take } from '../../storage/leases/lease.ts'
 import type { Tables } from '../../storage/tables.ts'
 import type { Invocation } from '../invocation.ts'
-import { fromRow, LEASED_RUNS } from '../store.ts'
+import { fromRow, LEASED_RUNS } from '../rows/invocation-rows.ts'
 
 /** A run that was taken from the queue. */
 export type TakenRun = {

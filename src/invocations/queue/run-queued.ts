@@ -4,10 +4,10 @@ import type { Parts } from '../../operation/parts.ts'
 import type { LiveRun } from '../../runtime/following/live-runs.ts'
 import { commitPatiently } from '../../storage/journal/commit-patiently.ts'
 import { CANCELLED, endWith, withKept } from '../invocation.ts'
+import * as rows from '../rows/invocation-rows.ts'
 import { effects, runInvocation } from '../run-invocation.ts'
 import { logsOf } from '../steps/step-store.ts'
 import type { Started } from '../steps/stored-run.ts'
-import * as invocations from '../store.ts'
 import { giveBack, type TakenRun } from './queue-store.ts'
 
 const MAX_LAPSES = 10
@@ -55,6 +55,6 @@ export async function endUnrun(queued: Queued, status: 'failed' | 'cancelled', p
   const error = status === 'failed' ? GIVEN_UP : CANCELLED
   const ended = endWith(withKept(invocation, kept), status, error, parts.now())
   const writes = await effects(ended, agent, definition, logsOf(kept), parts)
-  const ending = invocations.ending(ended, lease.owner, kept.length > 0)
+  const ending = rows.ending(ended, lease.owner, kept.length > 0)
   await commitPatiently({ writes, endings: [ending], reserved: true }, lease, parts)
 }

@@ -3,7 +3,7 @@ import { serving } from '../../deployments/serving.ts'
 import type { Parts } from '../../operation/parts.ts'
 import type { Write } from '../../storage/journal/rows.ts'
 import { type Asked, type Invocation, newInvocation } from '../invocation.ts'
-import { insertionScheduled } from '../store.ts'
+import { insertionScheduled } from '../rows/invocation-rows.ts'
 
 /** Who begins the run of a schedule, and for which of its ticks. */
 type ScheduledBy = { request_id: string; created_by: string; schedule_id: string; scheduled_at: number | null }
@@ -16,8 +16,8 @@ export async function scheduledRun(
   parts: Parts,
 ): Promise<{ invocation: Invocation; write: Write }> {
   const served = await serving(agent, asked.environment, parts)
-  const mode = 'background'
-  const beginning = { actor: { id: created_by }, mode, now: parts.now, repeatable: undefined, request_id } as const
-  const invocation = { ...newInvocation(asked, agent, served, beginning), schedule_id, scheduled_at }
+  const way = { door: 'schedule', mode: 'background', now: parts.now, repeatable: undefined } as const
+  const begun = newInvocation(asked, agent, served, { actor: { id: created_by }, request_id, ...way })
+  const invocation = { ...begun, schedule_id, scheduled_at }
   return { invocation, write: insertionScheduled(invocation) }
 }

@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { type Position, Transcript } from '../../runtime/following/transcript.ts'
 import type { ToolResult } from '../../runtime/outcome.ts'
 import type { Step, StepUsage } from '../../runtime/steps.ts'
-import { milestonesOf } from '../../runtime/told-steps.ts'
+import { milestonesOf, type ShownCall } from '../../runtime/told-steps.ts'
 import { Time } from '../../shapes.ts'
 
 export const TokenUsage = z.object({ input_tokens: z.int(), output_tokens: z.int(), total_tokens: z.int() })
@@ -21,6 +21,7 @@ export const ReceiptStepShape = z
       kind: z.literal('model'),
       usage: TokenUsage,
       characters: z.int().describe('How much of the response it said'),
+      finish: z.enum(['length', 'filtered']).optional().describe('Why it stopped early'),
     }),
     Taken.extend({
       kind: z.literal('tool'),
@@ -37,7 +38,12 @@ export const ReceiptStepShape = z
 /** The times are null if an older release stored the step without them. */
 type Times = { attempt: number; started_at: number | null; finished_at: number | null; duration_ms: number }
 
-type ModelReceipt = Times & { kind: 'model'; usage: z.output<typeof TokenUsage>; characters: number }
+type ModelReceipt = Times & {
+  kind: 'model'
+  usage: z.output<typeof TokenUsage>
+  characters: number
+  finish?: 'length' | 'filtered'
+}
 
 /** `index` is the position of the call in the answer that asked for it. */
 type ToolReceipt = Times & { kind: 'tool'; index: number; id: string; name: string; arguments: unknown } & ToolResult
@@ -50,7 +56,9 @@ export function receiptSteps(steps: readonly Step[]): ReceiptStep[] {
     const { attempt, started_at, finished_at } = step
     const times = { attempt, started_at, finished_at, duration_ms: Math.max(0, finished_at - started_at) }
     if (step.kind === 'model') {
-      return { kind: 'model', ...times, usage: totalOf(step.usage), characters: step.text.length }
+      const { finish } = step.answer
+      const early = finish === 'stop' ? {} : { finish }
+      return { kind: 'model', ...times, usage: totalOf(step.usage), characters: step.text.length, ...early }
     }
     if (step.kind === 'wait') return { kind: 'wait', ...times, reason: step.reason }
     return { kind: 'tool', ...times, index: step.index, ...step.call }
@@ -97,8 +105,11 @@ function roundsOf(steps: readonly ReceiptStep[]): Round[] {
 
 type Told = { attempt: number; response: string | null; steps: readonly ReceiptStep[] }
 
-/** The transcript of an ended invocation. */
-export function transcriptOf({ attempt, response, steps }: Told): Transcript {
+/** The transcript of an ended invocation. Its last answer may have left calls to the caller. */
+export function transcriptOf(
+  { attempt, response, steps }: Told,
+  handed: readonly (ShownCall & { index: number })[],
+): Transcript {
   const transcript = new Transcript(attempt)
   const text = response ?? ''
   let said = 0
@@ -106,10 +117,13 @@ export function transcriptOf({ attempt, response, steps }: Told): Transcript {
     if (characters > 0) transcript.add({ type: 'delta', text: text.slice(said, said + characters) })
     said += characters
   }
-  for (const { characters, tools } of roundsOf(steps)) {
+  const rounds = roundsOf(steps)
+  for (const [i, { characters, tools }] of rounds.entries()) {
     say(characters)
-    for (const { id, name, arguments: given } of tools.toSorted((a, b) => a.index - b.index)) {
-      transcript.add({ type: 'tool_call', id, name, arguments: given })
+    const calls = i === rounds.length - 1 ? [...tools, ...handed] : tools
+    for (const call of calls.toSorted((a, b) => a.index - b.index)) {
+      const { id, name, arguments: given } = call
+      transcript.add({ type: 'tool_call', id, name, arguments: given, ...('handed' in call && { handed: true }) })
     }
     for (const tool of tools) {
       const { id, name } = tool

@@ -8,7 +8,7 @@ import type { JournalEntry } from '../../storage/journal/entry.ts'
 import { LEASE_MS, type Lease } from '../../storage/leases/lease.ts'
 import type { Span } from '../../telemetry/tracing.ts'
 import type { Invocation } from '../invocation.ts'
-import * as invocations from '../store.ts'
+import * as rows from '../rows/invocation-rows.ts'
 import { stepWrite } from './step-store.ts'
 
 /** A run that waits so long is stored before it ends. Shorter runs are stored once. */
@@ -88,7 +88,7 @@ export class StoredRun {
     // The call before this one has stored them all.
     if (writes.length === 0) return
     const entry = this.#isStored
-      ? { writes, endings: [invocations.renewal(lease)], reserved: true }
+      ? { writes, endings: [rows.renewal(lease)], reserved: true }
       : { writes: [this.#insertion(lease), ...writes], reserved: true }
     this.#hasSteps = true
     const written = await commitPatiently(entry, run.lease, this.#parts).catch((cause) => {
@@ -109,8 +109,8 @@ export class StoredRun {
 
   /** The end of the run and everything else that it leaves, as a journal entry. */
   ending(ended: Invocation, writes: JournalEntry['writes']): JournalEntry {
-    if (!this.#isStored) return { writes: [invocations.insertion(ended), ...writes], reserved: true }
-    const ending = invocations.ending(ended, this.#started.owner, this.#hasSteps)
+    if (!this.#isStored) return { writes: [rows.insertion(ended), ...writes], reserved: true }
+    const ending = rows.ending(ended, this.#started.owner, this.#hasSteps)
     return { writes, endings: [ending], reserved: true }
   }
 
@@ -118,9 +118,9 @@ export class StoredRun {
   waiting(invocation: Invocation, steps: readonly Step[], wake_at: number): JournalEntry {
     const { owner } = this.#started
     const writes = this.#stepWrites(steps)
-    if (this.#isStored) return { writes, endings: [invocations.waiting(invocation, owner, wake_at)], reserved: true }
+    if (this.#isStored) return { writes, endings: [rows.waiting(invocation, owner, wake_at)], reserved: true }
     const { keyed } = invocation
-    return { writes: [invocations.insertionUnfinished(invocation, { keyed, wake_at }), ...writes], reserved: true }
+    return { writes: [rows.insertionUnfinished(invocation, { keyed, wake_at }), ...writes], reserved: true }
   }
 
   async #store(): Promise<void> {
@@ -136,7 +136,7 @@ export class StoredRun {
 
   #insertion(lease: Lease) {
     const { invocation } = this.#started
-    return invocations.insertionUnfinished(invocation, { lease, keyed: invocation.keyed })
+    return rows.insertionUnfinished(invocation, { lease, keyed: invocation.keyed })
   }
 
   /**

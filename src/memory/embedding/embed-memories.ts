@@ -1,6 +1,6 @@
 import type { Logger } from '../../lib/log.ts'
-import type { Embedder } from '../../runtime/models/embedder.ts'
-import { TextRefused } from '../../runtime/models/embeddings.ts'
+import type { Embedder } from '../../runtime/embedders/embedder.ts'
+import { TextRefused } from '../../runtime/embedders/embeddings.ts'
 import type { JobHandler } from '../../storage/jobs/job-handler.ts'
 import type { Storage } from '../../storage/open-storage.ts'
 import { countEmbedded, type Embeddable, insertVectors, listChanged, listUnembedded } from './vectors.ts'

@@ -1,5 +1,5 @@
 import type { Conversation, Found, MemoryScope, Recall, Remembered } from '../../operation/recall.ts'
-import type { Embedder } from '../../runtime/models/embedder.ts'
+import type { Embedder } from '../../runtime/embedders/embedder.ts'
 import type { Turn } from '../../runtime/outcome.ts'
 import type { Storage } from '../../storage/open-storage.ts'
 import type { Page } from '../../storage/queries/page.ts'

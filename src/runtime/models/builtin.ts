@@ -1,5 +1,7 @@
-import type { RunInput } from '../outcome.ts'
-import { estimateTokens, type Model, type ModelAnswer, type ModelRequest } from './model.ts'
+import type { ToolResult } from '../outcome.ts'
+import type { RunInput } from '../run-input.ts'
+import { estimateTokens, type ModelAnswer } from './model.ts'
+import { type Model, type ModelRequest, maxOutputTokens } from './model-request.ts'
 
 /** Answers with the message itself. */
 export const echo: Model = {
@@ -13,7 +15,7 @@ export const recall: Model = {
 
 /** Says a whole text word by word, and counts its tokens as a model would. */
 export function speak(request: ModelRequest, text: string): ModelAnswer {
-  const { max_output_tokens: maxTokens } = request.input.agent.limits
+  const maxTokens = maxOutputTokens(request.input)
   const cut = maxTokens !== null && text.length > maxTokens * 4
   const said = cut ? text.slice(0, maxTokens * 4).toWellFormed() : text
   if (request.streaming) for (const word of words(said)) request.say(word)
@@ -24,12 +26,19 @@ export function speak(request: ModelRequest, text: string): ModelAnswer {
 
 export function inputTokens({ input, rounds }: ModelRequest): number {
   let characters = input.message.length + (input.agent.instructions?.length ?? 0)
+  characters += input.given?.instructions?.length ?? 0
   for (const turn of input.history) characters += turn.content.length
   for (const memory of input.recalled) characters += memory.content.length
   for (const { results } of rounds) {
-    for (const result of results) characters += ('result' in result ? result.result : result.error).length
+    for (const result of results) characters += textOf(result).length
   }
   return estimateTokens(characters)
+}
+
+/** The result of a tool call as the model reads it. */
+export function textOf(result: ToolResult | null | undefined): string {
+  if (!result) return ''
+  return 'result' in result ? result.result : result.error
 }
 
 function words(text: string): string[] {

@@ -1,10 +1,15 @@
-import type { Deadline } from '../deadline.ts'
-import { AgentFailure, type Log, type RunInput, type ToolResult } from '../outcome.ts'
+import { AgentFailure, type ToolResult } from '../outcome.ts'
 
 export type ToolDefinition = { name: string; description: string; input_schema: Record<string, unknown> }
 
 /** `arguments` is the JSON that the model wrote. It may be malformed. */
-export type ToolCall = { id: string; name: string; arguments: string }
+export type ToolCall = {
+  id: string
+  name: string
+  arguments: string
+  /** The tool is the caller's. The call ends the answer. */
+  handed?: true
+}
 
 export type ModelAnswer = {
   calls: readonly ToolCall[]
@@ -13,27 +18,11 @@ export type ModelAnswer = {
   native?: unknown
 }
 
-/** An earlier answer of this run, and the results of the tools that it called. */
-export type Round = ModelAnswer & { results: ToolResult[] }
-
-export type ModelRequest = {
-  input: RunInput
-  rounds: readonly Round[]
-  tools: readonly ToolDefinition[]
-  deadline: Deadline
-  /** Takes each piece of the answer's text as it comes. A piece cannot be taken back. */
-  say: (text: string) => void
-  /** Takes the cost of an attempt, even of one that failed. */
-  spend: (usage: { input_tokens: number; output_tokens: number }) => void
-  /** Whether somebody reads the pieces as they come. */
-  streaming: boolean
-  log: Log
-  /** Headers for the provider, where the run belongs to a trace. */
-  headers?: Record<string, string>
-}
-
-/** The conversation goes in. Text comes out through `say`, and tool calls as the result. */
-export type Model = { answer(request: ModelRequest): ModelAnswer | Promise<ModelAnswer> }
+/**
+ * An earlier answer, and the results of the tools that it called. A call that has no result yet has null or nothing.
+ * `text` stands for `native` if the answer was told by the caller.
+ */
+export type Round = ModelAnswer & { results: (ToolResult | null)[]; text?: string }
 
 /** The model did not answer. `retry` means that the same request may succeed later. */
 export class ModelFailure extends AgentFailure {

@@ -1,16 +1,10 @@
 import type { OpenAICompatibleProvider } from '@ai-sdk/openai-compatible'
 import { storable } from '../../lib/text/text.ts'
 import { buildPrompt } from '../prompt/build-prompt.ts'
+import type { RunInput } from '../run-input.ts'
 import { parseArguments } from '../tools/arguments.ts'
-import {
-  estimateTokens,
-  type Model,
-  type ModelAnswer,
-  type ModelRequest,
-  type Round,
-  type ToolCall,
-  type ToolDefinition,
-} from './model.ts'
+import { estimateTokens, type ModelAnswer, type Round, type ToolCall, type ToolDefinition } from './model.ts'
+import { type Model, type ModelRequest, maxOutputTokens } from './model-request.ts'
 import { asModelFailure, type FailureSource, isTruncation, TruncatedAnswer } from './provider-failure.ts'
 import { withRetries } from './retry.ts'
 
@@ -33,7 +27,6 @@ export function providerModel(language: LanguageModel, source: FailureSource, de
 }
 
 async function attempt(language: LanguageModel, request: ModelRequest, source: FailureSource): Promise<ModelAnswer> {
-  const { agent } = request.input
   const prompt = promptOf(request)
   const answer = newAnswer(request.say)
   try {
@@ -41,9 +34,8 @@ async function attempt(language: LanguageModel, request: ModelRequest, source: F
       prompt,
       abortSignal: request.deadline.signal,
       ...(request.headers && { headers: request.headers }),
-      ...(request.tools.length > 0 ? { tools: request.tools.map(functionTool), toolChoice: { type: 'auto' } } : {}),
-      ...(agent.temperature === null ? {} : { temperature: agent.temperature }),
-      ...(agent.limits.max_output_tokens === null ? {} : { maxOutputTokens: agent.limits.max_output_tokens }),
+      ...(request.tools.length > 0 ? { tools: request.tools.map(functionTool), toolChoice: toolChoice(request) } : {}),
+      ...samplingOf(request.input),
     })
     // Leaving the loop early cancels the stream, which closes the provider's socket.
     for await (const part of stream) answer.take(part)
@@ -55,6 +47,31 @@ async function attempt(language: LanguageModel, request: ModelRequest, source: F
     if (answer.hasUsage() || answer.hasSpoken() || request.deadline.stopped) request.spend(answer.usage(prompt))
     throw asModelFailure(error, source, answer.hasSpoken())
   }
+}
+
+/** The agent's settings, and what the caller asks for. */
+function samplingOf(input: RunInput): Partial<CallOptions> {
+  const { agent, given } = input
+  const { temperature = agent.temperature, top_p, stop, seed, ...asked } = given?.sampling ?? {}
+  const maxTokens = maxOutputTokens(input)
+  return {
+    ...(temperature !== null && { temperature }),
+    ...(maxTokens !== null && { maxOutputTokens: maxTokens }),
+    ...(top_p !== undefined && { topP: top_p }),
+    ...(stop && { stopSequences: stop }),
+    ...(seed !== undefined && { seed }),
+    ...(asked.presence_penalty !== undefined && { presencePenalty: asked.presence_penalty }),
+    ...(asked.frequency_penalty !== undefined && { frequencyPenalty: asked.frequency_penalty }),
+    ...(asked.json && { responseFormat: { type: 'json', ...asked.json } }),
+  }
+}
+
+/** A tool that must be called is called once: after that the model may answer. */
+function toolChoice({ input, rounds }: ModelRequest): NonNullable<CallOptions['toolChoice']> {
+  const { tool_choice = 'auto', rounds: before = [] } = input.given ?? {}
+  if (tool_choice === 'none') return { type: 'none' }
+  if (tool_choice === 'auto' || rounds.length > before.length) return { type: 'auto' }
+  return tool_choice === 'required' ? { type: 'required' } : { type: 'tool', toolName: tool_choice.name }
 }
 
 /** Collects the parts of one streamed answer. */
@@ -139,13 +156,15 @@ function append(
 }
 
 function promptOf({ input, rounds }: ModelRequest): Prompt {
-  const opening = buildPrompt(input).map(({ role, content }) =>
-    role === 'system' ? { role, content } : { role, content: [{ type: 'text' as const, text: content }] },
-  )
+  const opening = buildPrompt(input).flatMap(({ role, content, rounds: before = [] }): Prompt => {
+    if (role === 'system') return [{ role, content }]
+    const said = { role, content: [{ type: 'text' as const, text: content }] }
+    return [...before.flatMap(roundMessages), ...(content === '' ? [] : [said])]
+  })
   return [...opening, ...rounds.flatMap(roundMessages)]
 }
 
-function roundMessages({ calls, results, native }: Round): Prompt {
+function roundMessages({ calls, results, native, text }: Round): Prompt {
   const outputs = calls.map(({ id, name }, index) => {
     const result = results[index] ?? { error: 'No result' }
     const output =
@@ -155,9 +174,18 @@ function roundMessages({ calls, results, native }: Round): Prompt {
     return { type: 'tool-result' as const, toolCallId: id, toolName: name, output }
   })
   return [
-    { role: 'assistant', content: native as AssistantPart[] },
+    { role: 'assistant', content: (native as AssistantPart[] | undefined) ?? partsOf(text, calls) },
     { role: 'tool', content: outputs },
   ]
+}
+
+/** An answer that the caller has told, because no provider's own is there. */
+function partsOf(text: string | undefined, calls: readonly ToolCall[]): AssistantPart[] {
+  const said: AssistantPart[] = text ? [{ type: 'text', text }] : []
+  const called = calls.map(({ id, name, arguments: given }): AssistantPart => {
+    return { type: 'tool-call', toolCallId: id, toolName: name, input: acceptedArguments(given) }
+  })
+  return [...said, ...called]
 }
 
 function functionTool({ name, description, input_schema }: ToolDefinition) {

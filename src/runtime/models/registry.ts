@@ -1,6 +1,7 @@
 import { echo, recall } from './builtin.ts'
-import { type Model, ModelFailure } from './model.ts'
+import { ModelFailure } from './model.ts'
 import { splitModelName } from './model-name.ts'
+import { type Model } from './model-request.ts'
 import { type LanguageModel, providerModel } from './provider.ts'
 import { script } from './script.ts'
 
@@ -88,6 +89,8 @@ async function languageModel({ name, type, baseUrl, apiKey = '' }: Provider, id:
     name,
     baseURL: baseUrl,
     includeUsage: true,
+    // The schema of an answer is sent as such. Without this, servers would hear only that JSON is wanted.
+    supportsStructuredOutputs: true,
     fetch: unredirectedFetch,
     ...(apiKey === '' ? {} : { apiKey }),
   }).chatModel(id)

@@ -1,7 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Script, ScriptRule } from '../spec.ts'
-import { inputTokens, speak } from './builtin.ts'
-import { estimateTokens, type Model, type ModelAnswer, ModelFailure, type ModelRequest } from './model.ts'
+import { inputTokens, speak, textOf } from './builtin.ts'
+import { estimateTokens, type ModelAnswer, ModelFailure } from './model.ts'
+import { type Model, type ModelRequest } from './model-request.ts'
 
 const NO_SCRIPT: Script = { rules: [], fallback: 'This agent has no script yet.' }
 
@@ -42,8 +43,6 @@ function fill(template: string, { input, rounds }: ModelRequest): string {
     if (name === 'message') return input.message
     if (name === 'user_id') return input.context.user_id ?? ''
     if (name === 'session_id') return input.context.session_id ?? ''
-    const result = rounds.at(-1)?.results[0]
-    if (!result) return ''
-    return 'result' in result ? result.result : result.error
+    return textOf(rounds.at(-1)?.results[0])
   })
 }

@@ -1,6 +1,7 @@
 import { cutToBytes } from '../../lib/text/text.ts'
+import type { GivenTurn } from '../given.ts'
 import type { Round, ToolDefinition } from '../models/model.ts'
-import type { Recalled, RunInput, Turn } from '../outcome.ts'
+import type { Recalled, RunInput } from '../run-input.ts'
 import { shownMemories, shownTurns } from './build-prompt.ts'
 
 /** Close enough in most languages, and fast. */
@@ -44,9 +45,15 @@ export function fitPrompt(input: RunInput, fixed: Fixed, budget: number): Fitted
   }
 }
 
-function tokensOfFixed({ agent, message, context }: RunInput, { rounds, tools }: Fixed): number {
-  const parts = [agent.instructions ?? '', message, JSON.stringify(context), JSON.stringify(tools)]
-  for (const { native, results } of rounds) parts.push(JSON.stringify([native, results]))
+function tokensOfFixed({ agent, message, context, given }: RunInput, { rounds, tools }: Fixed): number {
+  const parts = [
+    agent.instructions ?? '',
+    given?.instructions ?? '',
+    message,
+    JSON.stringify(context),
+    JSON.stringify(tools),
+  ]
+  for (const { native, text, calls, results } of rounds) parts.push(JSON.stringify([native ?? [text, calls], results]))
   return parts.reduce((tokens, part) => tokens + tokensOf(part), 0)
 }
 
@@ -60,8 +67,8 @@ function bestWithin(memories: readonly Recalled[], room: number): Recalled[] {
 }
 
 /** A turn that alone would take more than half of the room is cut. */
-function latestWithin(turns: readonly Turn[], room: number): Turn[] {
-  const kept: Turn[] = []
+function latestWithin(turns: readonly GivenTurn[], room: number): GivenTurn[] {
+  const kept: GivenTurn[] = []
   let used = 0
   for (const turn of turns.toReversed()) {
     const shown = shortened(turn, room / 2)
@@ -72,14 +79,18 @@ function latestWithin(turns: readonly Turn[], room: number): Turn[] {
   return kept.toReversed()
 }
 
-function shortened(turn: Turn, longest: number): Turn {
-  if (sum([turn]) <= longest || longest < SHORTEST_CUT_TOKENS) return turn
+function shortened(turn: GivenTurn, longest: number): GivenTurn {
+  if (turn.rounds || sum([turn]) <= longest || longest < SHORTEST_CUT_TOKENS) return turn
   const bytes = Math.floor(longest - WRAPPING_TOKENS) * BYTES_PER_TOKEN - Buffer.byteLength(CUT_MARK)
   return { ...turn, content: cutToBytes(turn.content, bytes) + CUT_MARK }
 }
 
-function sum(texts: readonly { content: string }[]): number {
-  return texts.reduce((tokens, { content }) => tokens + tokensOf(content) + WRAPPING_TOKENS, 0)
+function sum(texts: readonly { content: string; rounds?: readonly Round[] }[]): number {
+  return texts.reduce((tokens, text) => tokens + tokensOf(text.content) + WRAPPING_TOKENS + tokensOfRounds(text), 0)
+}
+
+function tokensOfRounds({ rounds }: { rounds?: readonly Round[] }): number {
+  return rounds ? tokensOf(JSON.stringify(rounds)) : 0
 }
 
 function tokensOf(text: string): number {

@@ -1,5 +1,5 @@
 import type { ToolDefinition } from '../models/model.ts'
-import type { ToolResult } from '../outcome.ts'
+import type { Log, ToolResult } from '../outcome.ts'
 import type { McpTool, Retry, Tool } from '../spec.ts'
 import type { ToolArguments } from './arguments.ts'
 import { httpTool } from './http-tool.ts'
@@ -12,11 +12,16 @@ export type Toolbox = {
   call(name: string, args: ToolArguments, headers: CallHeaders): Promise<ToolResult>
   /** Whether a call whose outcome is unknown may be made again. */
   retryOf(name: string): Retry
+  /** The names of the tools that the caller runs itself. */
+  handed: ReadonlySet<string>
   close(): Promise<void>
 }
 
+const NONE_HANDED: ReadonlySet<string> = new Set()
+
 export const NO_TOOLS: Toolbox = {
   definitions: [],
+  handed: NONE_HANDED,
   call: async (name) => ({ error: `There is no tool ${name}` }),
   retryOf: () => 'never',
   close: async () => {},
@@ -56,10 +61,22 @@ export async function openToolbox(tools: readonly Tool[], mcpServers: McpServers
   }
   return {
     definitions: [...byName.values()].map((tool) => tool.definition),
+    handed: NONE_HANDED,
     call,
     retryOf: (name) => byName.get(name)?.retry ?? 'never',
     close,
   }
+}
+
+/** Offers the caller's tools beside the agent's own, whose names nobody can take. */
+export function withCallersTools(own: Toolbox, tools: readonly ToolDefinition[], log: Log): Toolbox {
+  const taken = new Set(own.definitions.map(({ name }) => name))
+  const offered = tools.filter(({ name }) => !taken.has(name))
+  for (const { name } of tools) {
+    if (taken.has(name)) log('warn', `Tool ${name} of the caller left out: the agent has one of that name`)
+  }
+  const handed = new Set(offered.map(({ name }) => name))
+  return { ...own, definitions: [...own.definitions, ...offered], handed }
 }
 
 async function openOrWarn(server: McpTool, mcpServers: McpServers, world: ToolWorld): Promise<McpToolset | undefined> {

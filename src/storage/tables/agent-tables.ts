@@ -73,6 +73,12 @@ export type InvocationsTable = {
   /** The schedule that began it, and the tick that it is for. */
   schedule_id: Generated<string | null>
   scheduled_at: Generated<number | null>
+  door: Generated<string>
+  /** What its caller gave besides the message. JSON. */
+  given: Generated<string | null>
+  /** What the model answered, if it ended with calls of the caller's own tools. JSON. */
+  rounds: Generated<string | null>
+  erased_at: Generated<number | null>
 }
 
 export type SchedulesTable = {

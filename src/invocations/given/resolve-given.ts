@@ -1,0 +1,49 @@
+import type { Given, GivenTurn } from '../../runtime/given.ts'
+import type { Database } from '../../storage/database.ts'
+import { listByIds } from '../find-invocations.ts'
+import type { Invocation } from '../invocation.ts'
+import * as invocations from '../store.ts'
+import { idsIn, restoreRounds, withRounds } from './restore-rounds.ts'
+
+/** How many invocations a conversation may go back. */
+const MAX_CHAIN = 100
+
+/** What the run is shown: with the conversation that it continues, and with what the agent's own tools did in it. */
+export async function resolveGiven(given: Given, agent_seq: number, db: Database): Promise<Given> {
+  const ids = idsIn(given)
+  if (ids.length === 0) return given
+  const earlier = new Map((await listByIds(db, agent_seq, ids)).map((one) => [one.id, one]))
+  const own = withRounds(given, (rounds) => restoreRounds(rounds, earlier))
+  if (given.previous === undefined) return { ...given, ...own }
+  const chain = await listChain(db, agent_seq, earlier.get(given.previous))
+  for (const one of chain) earlier.set(one.id, one)
+  const isAnswered = (one: Invocation) => one === chain.at(-1) && !given.goes_on
+  const history = chain.flatMap((one) => turnsOf(one, isAnswered(one), earlier))
+  return { ...given, ...own, history: [...history, ...(own.history ?? [])] }
+}
+
+/** The conversation that ends with this invocation, oldest first. */
+async function listChain(db: Database, agent_seq: number, last: Invocation | undefined): Promise<Invocation[]> {
+  const chain: Invocation[] = []
+  for (let next = last; next && chain.length < MAX_CHAIN; ) {
+    chain.unshift(next)
+    const { previous } = next.given ?? {}
+    next = previous === undefined ? undefined : await invocations.find(db, agent_seq, previous)
+  }
+  return chain
+}
+
+/**
+ * What one invocation adds to the conversation. If it ended with calls, what it said is part of the rounds that answer
+ * them. Its message is told again by the invocation that goes on with it, unless a new message came instead.
+ */
+function turnsOf(
+  { given, message, response, rounds: left }: Invocation,
+  isAnswered: boolean,
+  earlier: ReadonlyMap<string, Invocation>,
+): GivenTurn[] {
+  const { history = [], rounds } = given ? withRounds(given, (told) => restoreRounds(told, earlier)) : {}
+  const asked: GivenTurn = { role: 'user', content: message }
+  if (left) return isAnswered ? [...history, asked] : history
+  return [...history, asked, { role: 'assistant', content: response ?? '', ...(rounds && { rounds }) }]
+}

@@ -1,0 +1,59 @@
+import { ApiError, invalid } from '../../errors.ts'
+import type { Actor } from '../../operation/actor.ts'
+import type { Context } from '../../operation/context.ts'
+import type { Given, GivenCall, GivenRound } from '../../runtime/given.ts'
+import { listByIds } from '../find-invocations.ts'
+import { type Invocation, isFinal } from '../invocation.ts'
+import { requireReach } from '../invocation-in-scope.ts'
+import { idsIn, withRounds } from './restore-rounds.ts'
+
+/**
+ * Checks what the caller gives before it is stored: it may continue only what the actor may see. A call of an earlier
+ * invocation that the actor may not see, or that is gone, is then only what the caller tells of it.
+ */
+export async function takeGiven(
+  given: Given,
+  { agent_seq, message }: Pick<Invocation, 'agent_seq' | 'message'>,
+  { actor, db }: Context,
+): Promise<Pick<Invocation, 'given' | 'message'>> {
+  const ids = idsIn(given)
+  if (ids.length === 0) return { given, message }
+  const found = await listByIds(db, agent_seq, ids)
+  const seen = new Map(found.filter((one) => mayContinue(actor, one)).map((one) => [one.id, one]))
+  const taken = { ...given, ...withRounds(given, (rounds) => knownOf(rounds, seen)) }
+  if (given.previous === undefined) return { given: taken, message }
+  const previous = requirePrevious(given, seen)
+  return { given: taken, message: given.goes_on ? previous.message : message }
+}
+
+function mayContinue(actor: Actor, { id, context, created_by, erased_at }: Invocation): boolean {
+  if (erased_at !== null) return false
+  try {
+    requireReach(actor, 'read', id, { user_id: context.user_id, created_by })
+    return true
+  } catch (error) {
+    if (error instanceof ApiError) return false
+    throw error
+  }
+}
+
+function requirePrevious({ previous = '', goes_on }: Given, seen: ReadonlyMap<string, Invocation>): Invocation {
+  const found = seen.get(previous)
+  const field = 'previous_response_id'
+  if (!found) throw invalid({ field, error: 'is not the id of a response of this model that this key may read' })
+  if (!isFinal(found)) throw invalid({ field, error: 'is the id of a response that has not ended' })
+  if (goes_on && !found.rounds) {
+    throw invalid({ field: 'input', error: 'answers no call: the previous response ended without one' })
+  }
+  return found
+}
+
+/** Forgets whose call it was, if that invocation may not be seen. A call without a name is told by nobody then. */
+function knownOf(rounds: readonly GivenRound[], seen: ReadonlyMap<string, Invocation>): GivenRound[] {
+  const knownCall = ({ of, ...call }: GivenCall): GivenCall => {
+    if (of && seen.get(of.request_id)?.rounds) return { ...call, of }
+    if (call.name !== '') return call
+    throw invalid({ field: 'input', error: `answers the call ${call.id}, which is not known` })
+  }
+  return rounds.map((round) => ({ ...round, calls: round.calls.map(knownCall) }))
+}

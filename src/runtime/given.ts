@@ -1,0 +1,48 @@
+import type { Round, ToolCall, ToolDefinition } from './models/model.ts'
+import type { Turn } from './outcome.ts'
+
+/**
+ * What a caller gives for one run besides its message, through a door that has words for it. These are plain values,
+ * because they are stored with the run. The agent's own settings stay in force.
+ */
+export type Given = {
+  /** Earlier turns. They are shown instead of the session's. */
+  history?: GivenTurn[]
+  /** It comes after the agent's own instructions and never replaces them. */
+  instructions?: string
+  /** What the model has answered to the message so far, with the results of the tools that it called. */
+  rounds?: GivenRound[]
+  /** Tools that the caller runs itself: a call of one ends the answer. */
+  tools?: ToolDefinition[]
+  tool_choice?: ToolChoice
+  sampling?: Sampling
+  /** The invocation whose conversation this one continues. */
+  previous?: string
+  /** The message is that of `previous`, whose calls `rounds` answers. */
+  goes_on?: boolean
+  /** What the caller wants to read again, and nobody else uses. */
+  noted?: Record<string, unknown>
+}
+
+/** The assistant's turn may have called tools before it said something. */
+export type GivenTurn = Turn & { rounds?: GivenRound[] }
+
+/** A call that an earlier invocation handed to its caller, and its position among the calls of that answer. */
+export type GivenCall = ToolCall & { of?: { request_id: string; index: number } }
+
+export type GivenRound = Omit<Round, 'calls'> & { calls: readonly GivenCall[] }
+
+/** Whether the model may, must or must not call tools. */
+export type ToolChoice = 'auto' | 'none' | 'required' | { name: string }
+
+export type Sampling = {
+  temperature?: number
+  top_p?: number
+  max_output_tokens?: number
+  stop?: string[]
+  seed?: number
+  presence_penalty?: number
+  frequency_penalty?: number
+  /** The answer is JSON; with a schema, JSON of that shape. */
+  json?: { schema?: Record<string, unknown>; name?: string; description?: string }
+}

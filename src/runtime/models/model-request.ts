@@ -1,0 +1,30 @@
+import type { Deadline } from '../deadline.ts'
+import type { Log } from '../outcome.ts'
+import type { RunInput } from '../run-input.ts'
+import type { ModelAnswer, Round, ToolDefinition } from './model.ts'
+
+export type ModelRequest = {
+  input: RunInput
+  rounds: readonly Round[]
+  tools: readonly ToolDefinition[]
+  deadline: Deadline
+  /** Takes each piece of the answer's text as it comes. A piece cannot be taken back. */
+  say: (text: string) => void
+  /** Takes the cost of an attempt, even of one that failed. */
+  spend: (usage: { input_tokens: number; output_tokens: number }) => void
+  /** Whether somebody reads the pieces as they come. */
+  streaming: boolean
+  log: Log
+  /** Headers for the provider, where the run belongs to a trace. */
+  headers?: Record<string, string>
+}
+
+/** The conversation goes in. Text comes out through `say`, and tool calls as the result. */
+export type Model = { answer(request: ModelRequest): ModelAnswer | Promise<ModelAnswer> }
+
+/** The agent's own limit, and what the caller asks for if that is less. Null: the model's own. */
+export function maxOutputTokens({ agent, given }: RunInput): number | null {
+  const own = agent.limits.max_output_tokens
+  const asked = given?.sampling?.max_output_tokens
+  return asked === undefined ? own : Math.min(asked, own ?? Infinity)
+}
