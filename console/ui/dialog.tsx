@@ -22,11 +22,22 @@ export function Dialog({ title, onClose, isGuarded = false, isWide = false, chil
     event.preventDefault()
     if (!isGuarded) onClose()
   }
+  // Browsers close a dialog at the second Escape, whatever is done about the first, unless they never hear of the key.
+  const onKeyDown = (event: KeyboardEvent) => {
+    if (isGuarded && event.key === 'Escape') event.preventDefault()
+  }
   const onClick = (event: MouseEvent) => {
     if (event.target === element.current && !isGuarded) onClose()
   }
   return (
-    <dialog ref={element} class={isWide ? 'wide' : ''} aria-labelledby={id} onCancel={onCancel} onClick={onClick}>
+    <dialog
+      ref={element}
+      class={isWide ? 'wide' : ''}
+      aria-labelledby={id}
+      onCancel={onCancel}
+      onKeyDown={onKeyDown}
+      onClick={onClick}
+    >
       <div class="inside">
         <header>
           <h2 id={id}>{title}</h2>

@@ -8,7 +8,21 @@ export const SEED_SETTINGS = {
 }
 
 /** Every page that there is, by the names of their screenshots. */
-export const PAGES = ['agents', 'playground', 'deployments', 'logs', 'webhooks', 'webhook', 'keys', 'key'] as const
+export const PAGES = [
+  'agents',
+  'playground',
+  'deployments',
+  'logs',
+  'metrics',
+  'memory',
+  'schedules',
+  'settings',
+  'settings-yaml',
+  'webhooks',
+  'webhook',
+  'keys',
+  'key',
+] as const
 
 const HOUR_MS = 3_600_000
 
@@ -57,6 +71,13 @@ export async function fillForConsole(
   await post('/v1/keys', { name: 'shop backend', role: 'caller' })
   const { id: key } = await post('/v1/keys', { name: 'reports', role: 'viewer', agent_id: 'support' })
   await deploy('v1.0.0', 'production', 'First release', {})
+  await post('/v1/agents/support/schedules', {
+    name: 'Morning round',
+    cron: '0 9 * * MON-FRI',
+    timezone: 'Europe/Berlin',
+    message: 'Which orders came in over night?',
+  })
+  await post('/v1/agents/support/schedules', { every: '6h', message: 'Look for refunds that wait' })
 
   for (let hour = 0; hour < 24; hour++) {
     if (hour === 8) await deploy('v1.1.0', 'staging', 'Knows the stock', { temperature: 0.3 })
@@ -76,6 +97,11 @@ export async function fillForConsole(
     playground: '/agents/support?session=order-4702',
     deployments: '/agents/support/deployments',
     logs: '/agents/support/logs',
+    metrics: '/agents/support/metrics',
+    memory: '/agents/support/memory',
+    schedules: '/agents/support/schedules',
+    settings: '/agents/support/settings',
+    'settings-yaml': '/agents/support/settings?view=yaml',
     webhooks: '/webhooks',
     webhook: `/webhooks/${webhook}`,
     keys: '/keys',

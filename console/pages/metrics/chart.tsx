@@ -32,6 +32,8 @@ type Props = {
 
 const HEIGHT = 190
 const SYNC = 'metrics'
+/** The others follow the pointer only: a drag over one chart is one zoom. */
+const FOLLOWED = { pub: () => true, sub: (type: string) => type === 'mousemove' || type === 'mouseleave' }
 const dark = window.matchMedia('(prefers-color-scheme: dark)')
 
 const clock = new Intl.DateTimeFormat('en-GB', { hour: '2-digit', minute: '2-digit' })
@@ -87,7 +89,11 @@ function draw(host: HTMLElement, latest: { current: Props }): uPlot {
     {
       width: host.clientWidth,
       height: HEIGHT,
-      cursor: { sync: { key: SYNC }, drag: { x: true, y: false, setScale: false }, points: { size: 6 } },
+      cursor: {
+        sync: { key: SYNC, filters: FOLLOWED },
+        drag: { x: true, y: false, setScale: false },
+        points: { size: 6 },
+      },
       scales: {
         x: { range: (_, low) => [low, end] },
         y: { range: (_, _low, high) => [0, Math.max(high * 1.1, least)] },
