@@ -129,8 +129,10 @@ for (const engine of ENGINES) {
       await page.getByText('This is not YAML').waitFor()
       await text.fill(yaml.replace('max_concurrency: 3', 'max_concurrency: 4'))
       await page.getByRole('button', { name: 'Save' }).click()
+      // Nothing is left to save.
+      await page.locator('button:disabled:not([aria-busy="true"])', { hasText: 'Save' }).waitFor()
       await page.getByRole('button', { name: 'Form' }).click()
-      await page.locator('input[value="4"]').or(page.getByLabel('Runs at once')).first().waitFor()
+      assert.equal(await page.getByLabel('Runs at once').inputValue(), '4')
       const { body } = await service.call('GET', '/v1/agents/pupil')
       const { instructions, limits, metadata } = body.data
       assert.deepEqual([instructions, limits.max_concurrency, metadata], ['Answer in one line.', 4, { team: 'a' }])
