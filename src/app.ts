@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto'
 import { setTimeout as delay } from 'node:timers/promises'
 import { openAccess } from './access.ts'
 import { type OpenTrail, openTrail } from './audit/trail.ts'
@@ -22,12 +23,12 @@ import type { Parts } from './operation/parts.ts'
 import { operations } from './operations.ts'
 import { openEmbedder } from './runtime/embedders/embedder.ts'
 import { LiveRuns } from './runtime/following/live-runs.ts'
+import { openRedisWire } from './runtime/following/redis-wire.ts'
 import { RemoteRuns } from './runtime/following/remote-runs.ts'
 import { createRuntime } from './runtime/runtime.ts'
 import { knownSecrets } from './secrets/known-secrets.ts'
 import { keyring, loadMasterKey, masterKeyFingerprint } from './security/keyring.ts'
-import { localLimiter, type RateLimiter } from './security/limits/rate-limiter.ts'
-import { sharedLimiter } from './security/limits/shared-limiter.ts'
+import { openLimiter } from './security/limits/open-limiter.ts'
 import { GuardedClient, type OutgoingPolicy } from './security/outgoing/guarded-client.ts'
 import { deprecatedOpenings, policiesOf } from './security/outgoing/policies.ts'
 import { addServiceGauges } from './service/service-gauges.ts'
@@ -36,7 +37,7 @@ import { openJournal } from './storage/journal/journal.ts'
 import { nodeName } from './storage/leases/lease.ts'
 import { openPlaces } from './storage/leases/places.ts'
 import { openMemo } from './storage/memo.ts'
-import { openStorage } from './storage/open-storage.ts'
+import { openStorage, type Storage } from './storage/open-storage.ts'
 import { lockFolder } from './storage/sqlite/lock.ts'
 import { findSetting, writeOnce } from './storage/stored-settings.ts'
 import { WriteProbe } from './storage/write-probe.ts'
@@ -70,8 +71,6 @@ export type Overrides = {
 }
 
 const HOUSEKEEPING_MS = 30_000
-/** How often it is said that Redis does not answer. */
-const WARN_EVERY_MS = 60_000
 /** How long a stop waits for requests that are on their way on idle connections. */
 const LINGER_MS = 1_000
 /** How long the service waits until the clients of cancelled runs have their replies. */
@@ -133,7 +132,10 @@ export async function buildParts(
   const places = opened.adopt(openPlaces({ storage, node, now, log }), (open) => open.close())
   const live = new LiveRuns()
   const findEnded = (ids: string[]) => invocations.listEnded(storage.db, ids)
-  const remote = new RemoteRuns({ node, live, wire: storage.wire, findEnded, log })
+  // A command on the host is too short to connect. Other nodes hear its messages over PostgreSQL.
+  const redisWire = overrides.kind === 'cli' ? undefined : await openWire(config, storage, log)
+  opened.defer(() => redisWire?.close())
+  const remote = new RemoteRuns({ node, live, wire: redisWire ?? storage.wire, findEnded, log })
   stop.signal.addEventListener('abort', () => remote.close())
   const parts = {
     config,
@@ -190,7 +192,7 @@ export async function startApp(config: Config, overrides: Overrides = {}): Promi
     log.warn(`webhooks.${name} opens calls of tools too, which is deprecated: set outgoing.${name}`)
   }
   await freeLeases(parts)
-  const limiter = opened.adopt(await openLimiter(config, now, log), (open) => open.close())
+  const limiter = opened.adopt(await openLimiter(config.redis.url, now, log), (open) => open.close())
   const keys = keyVerifier(parts)
   opened.defer(() => keys.flush().catch((err) => log.warn({ err }, 'could not write when keys were last used')))
   const access = opened.adopt(openAccess(parts), (open) => open.close())
@@ -265,24 +267,9 @@ function keepHouse({ audit, log }: Parts & { audit: OpenTrail }, keys: KeyVerifi
   return () => clearInterval(timer)
 }
 
-async function openLimiter({ redis }: Config, now: () => number, log: Logger): Promise<RateLimiter> {
-  const local = localLimiter(now)
-  if (!redis.url) return local
-  // Only who has a Redis waits for its client to be loaded.
-  const { Redis } = await import('ioredis')
-  const connection = new Redis(redis.url, {
-    enableOfflineQueue: false,
-    maxRetriesPerRequest: 0,
-    commandTimeout: 500,
-    connectTimeout: 2_000,
-    retryStrategy: (attempt) => Math.min(attempt * 200, 2_000),
-  })
-  let warned = 0
-  const degraded = (err: unknown) => {
-    if (now() - warned < WARN_EVERY_MS) return
-    warned = now()
-    log.warn({ err }, 'Redis does not answer: this node limits rates by its own share until it does')
-  }
-  connection.on('error', degraded)
-  return sharedLimiter(connection, local, degraded)
+/** What runs say travels between nodes over Redis where there is one, because that costs the database nothing. */
+async function openWire({ redis }: Config, { db, wire }: Storage, log: Logger) {
+  if (!wire || !redis.url) return undefined
+  const { value: name } = await writeOnce(db, 'redis_channel', randomUUID())
+  return openRedisWire({ url: redis.url, channel: `moorage:runs:${name}`, detour: wire, log })
 }

@@ -31,7 +31,9 @@ const Database = z.strictObject({
 const Redis = z.strictObject({
   url: SecretText.regex(/^rediss?:\/\//, 'must start with redis:// or rediss://')
     .optional()
-    .describe('Redis that shares rate limits between nodes; without it each node counts alone'),
+    .describe(
+      'Redis that shares rate limits between nodes, and carries what runs say to followers on other nodes; without it each node counts alone, and PostgreSQL carries it',
+    ),
 })
 
 /** `a=1,b=2`, with values that may be percent-encoded. */

@@ -60,7 +60,8 @@ const DOORS: Record<string, RegExp> = {
   'node:http': /^http\//,
   pg: /^storage\/(postgres\/(postgres|change-listener)|inspect)\.ts$/,
   'node:sqlite': /^storage\/(sqlite\/(sqlite-worker|sqlite-messages|executor|lock)|inspect|sqlite-copy)\.ts$/,
-  ioredis: /^(app|security\/limits\/(shared-limiter|node-count)|cli\/commands\/service\/examine)\.ts$/,
+  ioredis:
+    /^(security\/limits\/(open-limiter|shared-limiter|node-count)|runtime\/following\/redis-wire|cli\/commands\/service\/examine)\.ts$/,
   ai: /^runtime\//,
   '@ai-sdk/': /^runtime\//,
   '@modelcontextprotocol/client': /^runtime\/tools\//,

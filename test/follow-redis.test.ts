@@ -1,0 +1,110 @@
+import assert from 'node:assert/strict'
+import { after, before, describe, test } from 'node:test'
+import { Redis } from 'ioredis'
+import { createLog } from '../src/lib/log.ts'
+import { openRedisWire } from '../src/runtime/following/redis-wire.ts'
+import type { NodeWire } from '../src/runtime/following/remote-runs.ts'
+import { type RedisServer, startRedis } from './support/redis.ts'
+import { createAgent } from './support/resources.ts'
+import { type Service, startService } from './support/service.ts'
+import { readEvents } from './support/sse.ts'
+import { until } from './support/until.ts'
+
+type RedisWire = Awaited<ReturnType<typeof openRedisWire>>
+
+describe('what runs say, with Redis', () => {
+  let redis: RedisServer
+  before(async () => {
+    redis = await startRedis()
+  })
+  after(() => redis.close())
+
+  test('is heard on another node, and the database carries nothing of it', async () => {
+    const here = await startService('postgres', { REDIS_URL: redis.url })
+    const there = await here.beside()
+    try {
+      const script = { rules: [{ reply: 'one two three four five six', delay_ms: 400 }] }
+      await createAgent(here, 'teller', { model: 'builtin/script', script })
+      await until('both nodes listen', () => countListeners(redis.url, 2))
+      const carried: string[] = []
+      here.app.parts.storage.wire?.onMessage((message) => carried.push(message))
+      await followElsewhere(here, there)
+      assert.deepEqual(carried, [])
+    } finally {
+      await there.stop()
+      await here.stop()
+    }
+  })
+
+  test('takes the detour while a node does not reach Redis, and comes back', async (t) => {
+    let passed = 0
+    const clock = performance.now.bind(performance)
+    t.mock.method(performance, 'now', () => clock() + passed)
+    const listeners: ((message: string) => void)[] = []
+    const detoured: string[] = []
+    const detour: NodeWire = {
+      onMessage: (listener) => listeners.push(listener),
+      async publish(message) {
+        detoured.push(message)
+        for (const listener of listeners) listener(message)
+      },
+    }
+    const log = createLog({ level: 'silent', format: 'json' })
+    const open = () => openRedisWire({ url: redis.url, channel: 'test', detour, log })
+    const wires: RedisWire[] = [await open(), await open()]
+    t.after(() => wires.forEach((wire) => wire.close()))
+    const [one, other] = wires as [RedisWire, RedisWire]
+    const heard: string[] = []
+    other.onMessage((message) => heard.push(message.trim()))
+    one.onMessage(() => {})
+    await until('both are connected', () => one.isOpen() && other.isOpen())
+    await one.publish('{"n":1}')
+    await until('the first', () => heard.length === 1)
+    assert.deepEqual(detoured, [])
+
+    await redis.stop()
+    await until('they notice', () => !one.isOpen() && !other.isOpen())
+    await one.publish('{"n":2}')
+    assert.deepEqual([heard, detoured], [['{"n":1}', '{"n":2}'], ['{"n":2}']])
+    await redis.start()
+    passed += 15_000
+    await until('both are back', () => one.isOpen() && other.isOpen())
+    await one.publish('{"n":3}')
+    await until('the third', () => heard.length === 3)
+    assert.equal(detoured.length, 1)
+    // Another node does not reach Redis.
+    await detour.publish('{"n":4}')
+    await one.publish('{"n":5}')
+    assert.deepEqual(detoured.slice(1), ['{"n":4}', ' {"n":5}'])
+    passed += 15_000
+    assert.ok(one.isOpen() && other.isOpen())
+  })
+})
+
+/** Whether so many nodes listen to a channel of runs. */
+async function countListeners(url: string, nodes: number): Promise<boolean> {
+  const client = new Redis(url)
+  try {
+    const [channel] = (await client.pubsub('CHANNELS', 'moorage:runs:*')) as string[]
+    if (channel === undefined) return false
+    const [, count] = (await client.pubsub('NUMSUB', channel)) as [string, number]
+    return count === nodes
+  } finally {
+    client.disconnect()
+  }
+}
+
+/** Begins a run on one of the nodes and follows it on the other. */
+async function followElsewhere(here: Service, there: Service): Promise<void> {
+  const headers = { Prefer: 'respond-async' }
+  const { body } = await here.call('POST', '/v1/agents/teller/invoke', { body: { message: 'go' }, headers })
+  const { request_id } = body.data
+  const runs = () => [here, there].find(({ app }) => app.parts.live.find(request_id))
+  const runner = await until('the run', runs)
+  const follower = runner === here ? there : here
+  const path = `/v1/agents/teller/invocations/${request_id}/stream`
+  const response = await fetch(follower.url + path, { headers: { Authorization: `Bearer ${follower.admin}` } })
+  const events = await Array.fromAsync(readEvents(response))
+  assert.equal(events[0]?.event, 'start')
+  assert.equal(events.at(-1)?.event, 'done')
+}
