@@ -259,6 +259,8 @@ export type Agent = {
       /** Seconds for which a browser may remember that */
       maxAge: number
     } | undefined
+    /** Show the agent's A2A card to everybody, without a key */
+    publicCard: boolean
   } | null
   /** Secrets come back as a hint */
   auth: Record<string, unknown> | null
@@ -393,6 +395,8 @@ export type CreateAgent = {
       /** Seconds for which a browser may remember that */
       maxAge?: number | undefined
     } | undefined
+    /** Show the agent's A2A card to everybody, without a key */
+    publicCard?: boolean | undefined
   } | null | undefined
   /** Tokens that are accepted for this agent besides keys */
   auth?: {
@@ -562,6 +566,8 @@ export type UpdateAgent = {
       /** Seconds for which a browser may remember that */
       maxAge?: number | undefined
     } | undefined
+    /** Show the agent's A2A card to everybody, without a key */
+    publicCard?: boolean | undefined
   } | null | undefined
   /** Tokens that are accepted for this agent besides keys */
   auth?: {

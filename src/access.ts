@@ -41,7 +41,14 @@ export function openAccess(parts: Parts): Access {
     if (known) return known
     const { id, name, description, security: own } = agent
     const ownGate = own === null ? undefined : workOut(id, own)
-    const worked = { id, name, description, gate: ownGate, verifyToken: verifierOf(agent) }
+    const worked = {
+      id,
+      name,
+      description,
+      isCardPublic: own?.publicCard ?? false,
+      gate: ownGate,
+      verifyToken: verifierOf(agent),
+    }
     gates.set(agent, worked)
     return worked
   }

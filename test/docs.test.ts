@@ -111,6 +111,7 @@ const DOCS = [
   'docs/schedules.md',
   'docs/webhooks.md',
   'docs/mcp.md',
+  'docs/a2a.md',
   'README.md',
 ]
 

@@ -105,7 +105,7 @@ describe('the examples', () => {
     await run('moorage', ['agents', 'create', 'harbour'])
     symlinkSync(join(root, 'sdk'), join(folder, 'sdk'))
     symlinkSync(join(root, 'node_modules'), join(folder, 'node_modules'))
-    for (const doc of ['docs/sdk.md', 'docs/quick-start.md', 'docs/mcp.md']) {
+    for (const doc of ['docs/sdk.md', 'docs/quick-start.md', 'docs/mcp.md', 'docs/a2a.md']) {
       const programs = codeBlocks(readDoc(doc)).filter(({ language }) => language === 'ts')
       assert.ok(programs.length > 0)
       for (const { code, line } of programs) {

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import type { Keyring } from '../security/keyring.ts'
-import { AuthSettings, SecuritySettings } from '../security/security-settings.ts'
+import { AgentSecurity, AuthSettings } from '../security/security-settings.ts'
 import { bareShape, parseStored, Time } from '../shapes.ts'
 import { Definition, digestOf } from './definition.ts'
 
@@ -13,7 +13,7 @@ const AgentName = z
 
 /** Who may reach the agent. A change takes effect at once, for every version. */
 const Access = z.strictObject({
-  security: SecuritySettings.nullable().describe('Who may reach the agent, and how').default(null),
+  security: AgentSecurity.nullable().describe('Who may reach the agent, and how').default(null),
   auth: AuthSettings.nullable().describe('Tokens that are accepted for this agent besides keys').default(null),
 })
 
@@ -47,7 +47,7 @@ export const AgentReply = z
   .object({
     ...AgentSummary.shape,
     ...bareShape(Definition.shape),
-    security: SecuritySettings.nullable(),
+    security: AgentSecurity.nullable(),
     auth: z.record(z.string(), z.unknown()).nullable().describe('Secrets come back as a hint'),
     updated_at: Time,
     digest: z.string().describe('SHA-256 of what a deployment would take a snapshot of'),
@@ -60,7 +60,7 @@ export type Agent = Definition & {
   id: string
   name: string
   status: z.output<typeof AgentStatus>
-  security: z.output<typeof SecuritySettings> | null
+  security: z.output<typeof AgentSecurity> | null
   /** Sealed, because it holds secrets. */
   auth: string | null
   created_at: number

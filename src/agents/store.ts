@@ -1,6 +1,6 @@
 import { sql } from 'kysely'
 import { conflict, notFound } from '../errors.ts'
-import { SecuritySettings } from '../security/security-settings.ts'
+import { AgentSecurity } from '../security/security-settings.ts'
 import { parseStored } from '../shapes.ts'
 import { announce, type Database, engineOf } from '../storage/database.ts'
 import type { Memo } from '../storage/memo.ts'
@@ -69,7 +69,7 @@ export async function lock(db: Database, id: string): Promise<Agent> {
 }
 
 /** The agents with security settings of their own. */
-export async function listGuarded(db: Database): Promise<{ id: string; name: string; security: SecuritySettings }[]> {
+export async function listGuarded(db: Database): Promise<{ id: string; name: string; security: AgentSecurity }[]> {
   const rows = await db
     .selectFrom('agents')
     .select(['id', 'name', 'security'])
@@ -168,8 +168,8 @@ function fromRow({ definition, security, status, ...row }: AgentRow): Agent {
   }
 }
 
-function readSecurity(stored: string): SecuritySettings {
-  return parseStored(SecuritySettings, JSON.parse(stored))
+function readSecurity(stored: string): AgentSecurity {
+  return parseStored(AgentSecurity, JSON.parse(stored))
 }
 
 function toRow(agent: Omit<Agent, 'seq'>) {

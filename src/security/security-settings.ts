@@ -91,6 +91,12 @@ export const SecuritySettings = z.strictObject({
 })
 export type SecuritySettings = z.output<typeof SecuritySettings>
 
+/** The settings of an agent: those of the service, and what only an agent has. */
+export const AgentSecurity = SecuritySettings.extend({
+  publicCard: z.boolean().default(false).describe("Show the agent's A2A card to everybody, without a key"),
+})
+export type AgentSecurity = z.output<typeof AgentSecurity>
+
 const OAuth2 = z
   .strictObject({
     type: z.literal('oauth2').describe('How bearer tokens other than API keys are verified: `oauth2` or `jwt`'),

@@ -16,6 +16,18 @@ export const DOORS: Record<string, (service: Service, call: DoorCall) => Promise
   },
   mcp: (service, call) => askMcp(service, '/v1/mcp', call),
   'mcp of an agent': (service, call) => askMcp(service, `/v1/agents/${call.agent}/mcp`, call),
+  async a2a(service, { agent, message, key, headers = {} }) {
+    const said = { messageId: '1', role: 'ROLE_USER', parts: [{ text: message }] }
+    const reply = await service.call('POST', `/v1/agents/${agent}/a2a`, {
+      key,
+      headers: { 'A2A-Version': '1.0', ...headers },
+      body: { jsonrpc: '2.0', id: 1, method: 'SendMessage', params: { message: said } },
+    })
+    const { result, error } = rpcReply(reply)
+    if (!error) return { response: result.task.artifacts[0].parts[0].text }
+    const { code, status } = Array.isArray(error.data) ? error.data[0].metadata : error.data
+    return { code, status: Number(status) }
+  },
 }
 
 /** A call in revision 2025-11-25, which needs no handshake here. */

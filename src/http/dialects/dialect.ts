@@ -83,6 +83,8 @@ export type CallRunner = {
   actor: Actor
   /** The agent that the path names. */
   agent: NamedAgent | undefined
+  /** The address under which the client has reached the service. */
+  url: string
   /** A page in a browser has sent the request, and its origin is not listed. */
   isFromForeignPage: boolean
   /** Registers a listener that is called when the client has hung up. */
@@ -104,6 +106,8 @@ export type Route = {
    * Requests are counted, and refusals audited, under its name.
    */
   operation: Operation
+  /** Agents whose card is public are shown here without a key. Nothing can be called then. */
+  isOpenForPublicCards?: true
 } & Reading
 
 type Reading =

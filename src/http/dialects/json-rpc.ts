@@ -4,7 +4,7 @@ import type { Rendered } from './dialect.ts'
 type RpcError = { code: number; message: string; data: Record<string, unknown> }
 
 const INVALID_REQUEST = -32_600
-const INTERNAL_ERROR = -32_603
+export const INTERNAL_ERROR = -32_603
 /** The first of the codes that JSON-RPC leaves to the server. */
 const SERVER_ERROR = -32_000
 
@@ -24,6 +24,11 @@ export function rpcError(error: ApiError, request_id: string): RpcError {
     ...(details && { details }),
   }
   return { code: CODE_OF[code] ?? SERVER_ERROR, message, data }
+}
+
+/** The message with every wrong field, for clients that show nothing else. */
+export function wordsOf({ message, details = [] }: ApiError): string {
+  return [message, ...details.map(({ field, error: problem }) => `${field}: ${problem}`)].join('\n')
 }
 
 /** Answers a request that was refused before its message was read: nothing is known of its id. */

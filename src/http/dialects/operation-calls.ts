@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import type { ApiError } from '../../errors.ts'
 import type { Mode } from '../../operation/reply-channel.ts'
 import type { Operation } from '../../operation.ts'
 import { readIdempotencyKey } from '../input/idempotency-key.ts'
@@ -23,11 +24,18 @@ export class OperationCalls {
   readonly received: Received
   readonly runner: CallRunner
   readonly #operations: readonly Operation[]
+  readonly #onFailure: (error: ApiError) => void
 
-  constructor(operations: readonly Operation[], received: Received, runner: CallRunner) {
+  constructor(
+    operations: readonly Operation[],
+    received: Received,
+    runner: CallRunner,
+    onFailure: (error: ApiError) => void = () => {},
+  ) {
     this.received = received
     this.runner = runner
     this.#operations = operations
+    this.#onFailure = onFailure
   }
 
   /** Rejects with an ApiError; the audit log has heard of a refusal. */
@@ -50,7 +58,9 @@ export class OperationCalls {
       const { status, body: reply } = await this.runner.run(call, channel)
       return { status, ...JSON.parse(reply) }
     } catch (error) {
-      throw this.runner.fail(error, operation)
+      const failure = this.runner.fail(error, operation)
+      this.#onFailure(failure)
+      throw failure
     }
   }
 }

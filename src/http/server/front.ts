@@ -5,6 +5,7 @@ import type { Span, Tracer } from '../../telemetry/tracing.ts'
 import type { Route } from '../dialects/dialect.ts'
 import { dialectOf, dialects } from '../dialects/dialects.ts'
 import type { Edge } from '../pipeline/edge.ts'
+import { admitPublic } from '../pipeline/guards/admit-public.ts'
 import { isSecure } from '../pipeline/guards/client-address.ts'
 import { isPreflight } from '../pipeline/guards/cors.ts'
 import { promiseHttps } from '../pipeline/guards/pass-gate.ts'
@@ -94,12 +95,17 @@ export function letIn(
   return withValue(front.steps.enter(arrived), () => (open ? undefined : admit(front, arrived)))
 }
 
-function admit({ steps, requireRoute }: Front, arrived: Arrived): Admitted | undefined | Promise<Admitted | undefined> {
+function admit(front: Front, arrived: Arrived): Admitted | undefined | Promise<Admitted | undefined> {
   // A preflight carries no key. A preflight that is not granted needs a key, like every other request.
   if (isPreflight(arrived)) {
     checkBodyHeaders(arrived)
     return undefined
   }
+  if (!arrived.route?.isOpenForPublicCards) return admitKnown(front, arrived)
+  return withValue(admitPublic(front.edge, arrived), (admitted) => admitted ?? admitKnown(front, arrived))
+}
+
+function admitKnown({ steps, requireRoute }: Front, arrived: Arrived): Admitted | Promise<Admitted> {
   return withValue(steps.authenticate(arrived), (known) =>
     withValue(steps.count(known), () =>
       withValue(steps.authorise(known, requireRoute(arrived).operation, arrived.params), (admitted) => {

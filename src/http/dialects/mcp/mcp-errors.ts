@@ -1,6 +1,6 @@
 import type { CallToolResult } from '@modelcontextprotocol/server'
 import { ApiError, type ErrorCode } from '../../../errors.ts'
-import { rpcError } from '../json-rpc.ts'
+import { rpcError, wordsOf } from '../json-rpc.ts'
 
 export type Sdk = typeof import('@modelcontextprotocol/server')
 
@@ -13,9 +13,11 @@ export function isForModel(error: unknown): error is ApiError {
 }
 
 export function failedResult(error: ApiError, request_id: string): CallToolResult {
-  const { message, details = [] } = error
-  const text = [message, ...details.map(({ field, error: problem }) => `${field}: ${problem}`)].join('\n')
-  return { isError: true, content: [{ type: 'text', text }], _meta: { error: rpcError(error, request_id).data } }
+  return {
+    isError: true,
+    content: [{ type: 'text', text: wordsOf(error) }],
+    _meta: { error: rpcError(error, request_id).data },
+  }
 }
 
 /** The error as the protocol writes it. */

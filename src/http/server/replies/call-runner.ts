@@ -37,6 +37,7 @@ export function callRunner(
     },
     actor,
     agent,
+    url: `${arrived.secure ? 'https' : 'http'}://${arrived.message.headers.host ?? ''}`,
     isFromForeignPage: isFromForeignPage(arrived),
     onHangUp: hangUpOf(response),
     onAgentChange: (listener) => agentChanges.follow(actor.scope, listener),

@@ -1,0 +1,207 @@
+import type {
+  AgentCard,
+  CancelTaskRequest,
+  GetTaskRequest,
+  ListTasksRequest,
+  ListTasksResponse,
+  SendMessageRequest,
+  StreamResponse,
+  SubscribeToTaskRequest,
+  Task,
+} from '@a2a-js/sdk'
+import type { A2ARequestHandler } from '@a2a-js/sdk/server'
+import { ApiError, invalid } from '../../../errors.ts'
+import type { StreamEvent } from '../../../runtime/following/transcript.ts'
+import type { OperationCalls } from '../operation-calls.ts'
+import { agentCard } from './agent-card.ts'
+import { EventQueue } from './event-queue.ts'
+import { STATE_OF, type TaskReceipt, TaskTeller, type Types } from './tasks.ts'
+
+export type A2aErrors = typeof import('@a2a-js/sdk/errors')
+
+type Result = { response: string; request_id: string }
+
+const PAGE = 50
+const MAX_PAGE = 100
+
+/** Errors of a run that has a receipt. The task tells them. */
+const FAILURES = new Set(['server_error', 'timeout', 'conflict'])
+
+/**
+ * One agent of ours, as the official SDK wants an agent to be. A task goes on when its client hangs up: clients take it up
+ * again.
+ */
+export class A2aAgent implements A2ARequestHandler {
+  readonly #calls: OperationCalls
+  readonly #types: Types
+  readonly #errors: A2aErrors
+
+  constructor(calls: OperationCalls, types: Types, errors: A2aErrors) {
+    this.#calls = calls
+    this.#types = types
+    this.#errors = errors
+  }
+
+  async getAgentCard(): Promise<AgentCard> {
+    return agentCard(this.#calls.runner)
+  }
+
+  async sendMessage(params: SendMessageRequest): Promise<Task> {
+    const { body, teller } = this.#read(params)
+    const mode = params.configuration?.returnImmediately ? 'background' : 'reply'
+    const input = { params: this.#agent, body, sent: params, mode } as const
+    try {
+      const { status, data } = await this.#calls.run<Result>('invokeAgent', input)
+      const answered = new TaskTeller(this.#types, data.request_id, teller.contextId)
+      if (status === 202) return answered.task('TASK_STATE_SUBMITTED')
+      return answered.task('TASK_STATE_COMPLETED', { response: data.response })
+    } catch (error) {
+      const receipt = await this.#receiptAfter(error, teller.taskId)
+      if (!receipt) throw error
+      return teller.fromReceipt(receipt)
+    }
+  }
+
+  async *sendMessageStream(params: SendMessageRequest): AsyncGenerator<StreamResponse, void, undefined> {
+    const { body, teller } = this.#read(params)
+    const input = { params: this.#agent, body, sent: params, mode: 'stream' } as const
+    yield* this.#follow(teller, (emit) => this.#calls.run<Result>('invokeAgent', input, { emit }))
+  }
+
+  async getTask({ id, historyLength }: GetTaskRequest): Promise<Task> {
+    const receipt = await this.#receipt(id)
+    return TaskTeller.of(this.#types, receipt).fromReceipt(receipt, historyLength)
+  }
+
+  async listTasks(params: ListTasksRequest): Promise<ListTasksResponse> {
+    const { contextId, status: state, pageSize = PAGE, pageToken, statusTimestampAfter, historyLength } = params
+    if (statusTimestampAfter !== undefined) throw this.#unsupported('Tasks are not listed by the time of their status')
+    const limit = pageSize === 0 ? PAGE : Math.min(pageSize, MAX_PAGE)
+    const offset = pageToken === '' ? 0 : Number(pageToken)
+    const query = { limit, offset, ...(contextId && { session_id: contextId }), ...this.#statusOf(state) }
+    const { data, pagination } = await this.#calls.run<TaskReceipt[]>('listInvocations', { params: this.#agent, query })
+    return {
+      tasks: data.map((receipt) => TaskTeller.of(this.#types, receipt).fromReceipt(receipt, historyLength)),
+      nextPageToken: pagination.has_more ? String(offset + limit) : '',
+      pageSize: limit,
+      totalSize: pagination.total,
+    }
+  }
+
+  async cancelTask({ id }: CancelTaskRequest): Promise<Task> {
+    const params = { ...this.#agent, request_id: id }
+    try {
+      const { data } = await this.#calls.run<TaskReceipt>('cancelInvocation', { params, body: {} })
+      return TaskTeller.of(this.#types, data).fromReceipt(data)
+    } catch (error) {
+      if (error instanceof ApiError && error.code === 'conflict') {
+        throw new this.#errors.TaskNotCancelableError(error.message)
+      }
+      throw error
+    }
+  }
+
+  async *resubscribe({ id }: SubscribeToTaskRequest): AsyncGenerator<StreamResponse, void, undefined> {
+    // A run that has just begun has no receipt yet, but it can be followed.
+    const receipt = await this.#receipt(id).catch(() => undefined)
+    if (receipt && receipt.finished_at !== null) throw this.#unsupported('This task has ended: get it')
+    const params = { ...this.#agent, request_id: id }
+    const teller = TaskTeller.of(this.#types, receipt ?? { request_id: id, context: {} })
+    const input = { params, mode: 'stream' } as const
+    yield* this.#follow(teller, (emit) => this.#calls.run<Result>('streamInvocation', input, { emit }))
+  }
+
+  async getAuthenticatedExtendedAgentCard(): Promise<AgentCard> {
+    throw new this.#errors.ExtendedAgentCardNotConfiguredError('The card says everything')
+  }
+
+  async createTaskPushNotificationConfig(): Promise<never> {
+    throw this.#noPush()
+  }
+
+  async getTaskPushNotificationConfig(): Promise<never> {
+    throw this.#noPush()
+  }
+
+  async listTaskPushNotificationConfigs(): Promise<never> {
+    throw this.#noPush()
+  }
+
+  async deleteTaskPushNotificationConfig(): Promise<never> {
+    throw this.#noPush()
+  }
+
+  /** Tells a run as a task while it goes on. An error before it begins is thrown. */
+  async *#follow(
+    teller: TaskTeller,
+    run: (emit: (event: StreamEvent) => void) => Promise<{ status: number; data: Result }>,
+  ): AsyncGenerator<StreamResponse, void, undefined> {
+    const events = new EventQueue<StreamEvent>()
+    const running = run((event) => events.add(event)).finally(() => events.end())
+    // Whoever follows hears of the error below, if there is still somebody.
+    running.catch(() => {})
+    let isTold = false
+    for await (const { event, data } of events) {
+      if (event === 'start') yield teller.begun()
+      if (event === 'restart') teller.restart()
+      if (event === 'delta') yield teller.piece((data as { text: string }).text)
+      isTold = true
+    }
+    try {
+      const { status, data } = await running
+      // A repeated answer comes without events.
+      if (!isTold) yield teller.begun()
+      if (!isTold && status !== 202) yield teller.piece(data.response)
+      if (status !== 202) yield teller.ended('TASK_STATE_COMPLETED')
+    } catch (error) {
+      if (!isTold || !(error instanceof ApiError)) throw error
+      const receipt = await this.#receiptAfter(error, teller.taskId)
+      yield teller.ended(receipt ? STATE_OF[receipt.status] : 'TASK_STATE_FAILED', error.message)
+    }
+  }
+
+  #read({ message, configuration }: SendMessageRequest): { body: unknown; teller: TaskTeller } {
+    if (!message) throw invalid({ field: 'message', error: 'is required' })
+    if (configuration?.taskPushNotificationConfig) throw this.#noPush()
+    if (message.taskId !== '') throw this.#unsupported('A task takes one message: send the next one with its contextId')
+    const texts = message.parts.map(({ content }) => {
+      if (content?.$case === 'text') return content.value
+      throw new this.#errors.ContentTypeNotSupportedError('Agents read text: every part must have text')
+    })
+    const { request_id } = this.#calls.received
+    const contextId = message.contextId || request_id
+    const body = { message: texts.join('\n'), context: { session_id: contextId } }
+    return { body, teller: new TaskTeller(this.#types, request_id, contextId) }
+  }
+
+  get #agent(): { agent_id: string } {
+    return { agent_id: this.#calls.runner.agent?.id ?? '' }
+  }
+
+  async #receipt(request_id: string): Promise<TaskReceipt> {
+    const params = { ...this.#agent, request_id }
+    return (await this.#calls.run<TaskReceipt>('getInvocation', { params })).data
+  }
+
+  /** The receipt of a run that failed; undefined if it did not begin. */
+  async #receiptAfter(error: unknown, request_id: string): Promise<TaskReceipt | undefined> {
+    if (!(error instanceof ApiError) || !FAILURES.has(error.code)) return undefined
+    return this.#receipt(request_id).catch(() => undefined)
+  }
+
+  #statusOf(state: ListTasksRequest['status']): { status?: string } {
+    const name = this.#types.TaskState[state]
+    if (state === this.#types.TaskState.TASK_STATE_UNSPECIFIED) return {}
+    const [status] = Object.entries(STATE_OF).find(([, candidate]) => candidate === name) ?? []
+    if (status === undefined) throw this.#unsupported(`No task has the state ${name}`)
+    return { status }
+  }
+
+  #unsupported(message: string): Error {
+    return new this.#errors.UnsupportedOperationError(message)
+  }
+
+  #noPush(): Error {
+    return new this.#errors.PushNotificationNotSupportedError('Register a webhook with the API to hear of tasks')
+  }
+}

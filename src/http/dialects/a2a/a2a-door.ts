@@ -1,0 +1,95 @@
+import { ApiError, type ErrorCode, forbidden } from '../../../errors.ts'
+import type { Operation } from '../../../operation.ts'
+import { parseJson } from '../../input/body.ts'
+import type { CallRunner, Received, Rendered } from '../dialect.ts'
+import { INTERNAL_ERROR, rpcError, wordsOf } from '../json-rpc.ts'
+import { OperationCalls } from '../operation-calls.ts'
+import { A2aAgent } from './a2a-agent.ts'
+
+type RpcReply = { jsonrpc: string; id: string | number | null; result?: unknown; error?: unknown }
+
+/** The codes that the protocol has for errors of ours. */
+const CODE_OF: Partial<Record<ErrorCode, number>> = { not_found: -32_001, invalid_request: -32_602 }
+
+/** Serves A2A 1.0 over JSON-RPC. The official SDK has the protocol, and what it asks of an agent becomes calls. */
+export async function serveA2a(
+  operations: readonly Operation[],
+  received: Received,
+  runner: CallRunner,
+): Promise<Rendered> {
+  if (runner.isFromForeignPage) throw forbidden('The origin of this page is not listed in security.cors')
+  // Loaded for the first client, because many services have none.
+  const [types, server, errors] = await Promise.all([
+    import('@a2a-js/sdk'),
+    import('@a2a-js/sdk/server'),
+    import('@a2a-js/sdk/errors'),
+  ])
+  const { bytes, message, request_id } = received
+  const body = bytes && parseJson(bytes)
+  if (body === null || typeof body !== 'object' || Array.isArray(body)) {
+    throw new ApiError('invalid_request', 'The body must be one JSON-RPC request')
+  }
+  const { id = null } = body as { id?: RpcReply['id'] }
+  let failure: ApiError | undefined
+  const calls = new OperationCalls(operations, received, runner, (error) => {
+    failure = error
+  })
+  const agent = new A2aAgent(calls, types, errors)
+  const errorOf = (error: unknown) =>
+    error instanceof ApiError ? toA2a(error, request_id) : server.JsonRpcTransportHandler.mapToJSONRPCError(error)
+  try {
+    const requestedVersion = message.headers['a2a-version'] as string | undefined
+    const context = new server.ServerCallContext({ ...(requestedVersion && { requestedVersion }) })
+    server.validateVersion(context.requestedVersion, await agent.getAgentCard(), 'JSONRPC')
+    const reply = await new server.JsonRpcTransportHandler(agent).handle(body as Record<string, unknown>, context)
+    if (Symbol.asyncIterator in reply) return await stream(reply, id, errorOf)
+    // The SDK does not know our errors. It says that something is wrong inside.
+    const isUnknown = (reply.error as { code?: number } | undefined)?.code === INTERNAL_ERROR
+    return json(isUnknown && failure ? { ...reply, error: toA2a(failure, request_id) } : reply)
+  } catch (error) {
+    return json({ jsonrpc: '2.0', id, error: errorOf(error) })
+  }
+}
+
+/** An error before the first event is thrown; one after it is an event. */
+async function stream(
+  replies: AsyncGenerator<RpcReply, void>,
+  id: RpcReply['id'],
+  errorOf: (error: unknown) => unknown,
+): Promise<Rendered> {
+  const first = await replies.next()
+  async function* lines() {
+    try {
+      if (!first.done) yield eventOf(first.value)
+      for await (const reply of replies) yield eventOf(reply)
+    } catch (error) {
+      yield `event: error\n${eventOf({ jsonrpc: '2.0', id, error: errorOf(error) })}`
+    }
+  }
+  const headers = { 'Content-Type': 'text/event-stream; charset=utf-8', 'X-Accel-Buffering': 'no' }
+  return { status: 200, headers, body: '', lines: lines() }
+}
+
+function eventOf(reply: RpcReply): string {
+  return `data: ${JSON.stringify(reply)}\n\n`
+}
+
+function json(reply: RpcReply): Rendered {
+  return { status: 200, headers: {}, body: JSON.stringify(reply) }
+}
+
+/** `data` is a list of details; ours is one of them. */
+function toA2a(error: ApiError, request_id: string) {
+  const { code, data } = rpcError(error, request_id)
+  const detail = {
+    '@type': 'type.googleapis.com/google.rpc.ErrorInfo',
+    reason: error.code.toUpperCase(),
+    domain: 'moorage',
+    metadata: Object.fromEntries(Object.entries(data).map(([name, value]) => [name, textOf(value)])),
+  }
+  return { code: CODE_OF[error.code] ?? code, message: wordsOf(error), data: [detail] }
+}
+
+function textOf(value: unknown): string {
+  return typeof value === 'string' ? value : JSON.stringify(value)
+}

@@ -1,0 +1,39 @@
+import type { Operation } from '../../../operation.ts'
+import type { Dialect, Route } from '../dialect.ts'
+import { renderRpcError } from '../json-rpc.ts'
+import { moorage } from '../moorage.ts'
+import { serveA2a } from './a2a-door.ts'
+import { renderCard } from './agent-card.ts'
+
+const OWN_PATH = /^\/v1\/agents\/[^/]+\/(?:a2a|\.well-known\/agent-card\.json)$/
+
+/** The dialect of A2A 1.0: a message to an agent is an invocation, and its receipt is a task. */
+export const a2a: Dialect = {
+  ...moorage,
+  name: 'a2a',
+  door: 'a2a',
+  routes,
+  owns: (path) => OWN_PATH.test(path),
+  error: renderRpcError,
+}
+
+function routes(operations: readonly Operation[]): Route[] {
+  const operation = operations.find(({ id }) => id === 'invokeAgent')
+  if (!operation) return []
+  const common = { dialect: a2a, operation }
+  return [
+    {
+      ...common,
+      method: 'POST',
+      path: '/v1/agents/{agent_id}/a2a',
+      serve: (received, calls) => serveA2a(operations, received, calls),
+    },
+    {
+      ...common,
+      method: 'GET',
+      path: '/v1/agents/{agent_id}/.well-known/agent-card.json',
+      isOpenForPublicCards: true,
+      serve: (_received, calls) => renderCard(calls),
+    },
+  ]
+}

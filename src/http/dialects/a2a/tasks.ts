@@ -1,0 +1,127 @@
+import type { Artifact, Message, Part, StreamResponse, Task, TaskState } from '@a2a-js/sdk'
+
+export type Types = typeof import('@a2a-js/sdk')
+
+/** What is read of a receipt. */
+export type TaskReceipt = {
+  request_id: string
+  status: 'queued' | 'running' | 'waiting' | 'completed' | 'failed' | 'cancelled'
+  message: string
+  context: { session_id?: string }
+  response: string | null
+  error: { message: string } | null
+  created_at: string
+  started_at: string | null
+  finished_at: string | null
+}
+
+type StateName = Exclude<keyof Types['TaskState'], 'UNRECOGNIZED'>
+
+export const STATE_OF: Record<TaskReceipt['status'], StateName> = {
+  queued: 'TASK_STATE_SUBMITTED',
+  running: 'TASK_STATE_WORKING',
+  waiting: 'TASK_STATE_WORKING',
+  completed: 'TASK_STATE_COMPLETED',
+  failed: 'TASK_STATE_FAILED',
+  cancelled: 'TASK_STATE_CANCELED',
+}
+
+const RESPONSE = 'response'
+
+/** An invocation as A2A tells it. Its id is the task, and its session is the context. */
+export class TaskTeller {
+  readonly #types: Types
+  readonly taskId: string
+  readonly contextId: string
+  #isBegun = false
+
+  constructor(types: Types, taskId: string, contextId: string) {
+    this.#types = types
+    this.taskId = taskId
+    this.contextId = contextId
+  }
+
+  static of(types: Types, { request_id, context }: Pick<TaskReceipt, 'request_id' | 'context'>): TaskTeller {
+    return new TaskTeller(types, request_id, context.session_id ?? request_id)
+  }
+
+  fromReceipt(receipt: TaskReceipt, historyLength?: number): Task {
+    const { status, message, response, error, created_at, started_at, finished_at } = receipt
+    return {
+      ...this.task(STATE_OF[status], {
+        response,
+        failure: error?.message,
+        at: finished_at ?? started_at ?? created_at,
+      }),
+      history: historyLength === 0 ? [] : [this.#said('ROLE_USER', message)],
+    }
+  }
+
+  task(state: StateName, more: { response?: string | null; failure?: string | undefined; at?: string } = {}): Task {
+    const { response, failure, at } = more
+    return {
+      id: this.taskId,
+      contextId: this.contextId,
+      status: this.#status(state, failure, at),
+      artifacts: response ? [artifactOf(response)] : [],
+      history: [],
+      metadata: undefined,
+    }
+  }
+
+  begun(): StreamResponse {
+    return { payload: { $case: 'task', value: this.task('TASK_STATE_WORKING') } }
+  }
+
+  /** The next piece of the answer. The first one replaces what was told of an earlier attempt. */
+  piece(text: string): StreamResponse {
+    const append = this.#isBegun
+    this.#isBegun = true
+    const { taskId, contextId } = this
+    const value = { taskId, contextId, artifact: artifactOf(text), append, lastChunk: false, metadata: undefined }
+    return { payload: { $case: 'artifactUpdate', value } }
+  }
+
+  restart(): void {
+    this.#isBegun = false
+  }
+
+  ended(state: StateName, failure?: string): StreamResponse {
+    const { taskId, contextId } = this
+    const value = { taskId, contextId, status: this.#status(state, failure), metadata: undefined }
+    return { payload: { $case: 'statusUpdate', value } }
+  }
+
+  #status(state: StateName, failure?: string, at?: string) {
+    const message = failure === undefined ? undefined : this.#said('ROLE_AGENT', failure)
+    return { state: this.#types.TaskState[state] as TaskState, message, timestamp: at }
+  }
+
+  #said(role: 'ROLE_USER' | 'ROLE_AGENT', text: string): Message {
+    return {
+      messageId: `${this.taskId}-${role === 'ROLE_USER' ? 'message' : 'answer'}`,
+      contextId: this.contextId,
+      taskId: this.taskId,
+      role: this.#types.Role[role],
+      parts: [partOf(text)],
+      metadata: undefined,
+      extensions: [],
+      referenceTaskIds: [],
+    }
+  }
+}
+
+function artifactOf(text: string): Artifact {
+  return {
+    artifactId: RESPONSE,
+    name: RESPONSE,
+    description: '',
+    parts: [partOf(text)],
+    metadata: undefined,
+    extensions: [],
+  }
+}
+
+function partOf(text: string): Part {
+  return { content: { $case: 'text', value: text }, metadata: undefined, filename: '', mediaType: 'text/plain' }
+}

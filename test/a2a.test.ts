@@ -1,0 +1,178 @@
+import assert from 'node:assert/strict'
+import { before, test } from 'node:test'
+import { Role, type SendMessageRequest, type StreamResponse, type Task, TaskState } from '@a2a-js/sdk'
+import { connectA2a } from './support/a2a-client.ts'
+import { createAgent, createKey } from './support/resources.ts'
+import { onBothEngines } from './support/service.ts'
+import { until } from './support/until.ts'
+
+const RULES = [
+  { match: { equals: 'wait' }, reply: 'too late', delay_ms: 60_000 },
+  { match: { equals: 'slowly' }, reply: 'one two three', delay_ms: 300 },
+  { match: { equals: 'fail' }, fail: 'The engine is cold' },
+  { reply: 'aye' },
+]
+
+function saying(text: string, more: { contextId?: string; taskId?: string; returnImmediately?: boolean } = {}) {
+  const { contextId = '', taskId = '', returnImmediately = false } = more
+  const part = { content: { $case: 'text', value: text } as const, metadata: undefined, filename: '', mediaType: '' }
+  const request: SendMessageRequest = {
+    tenant: '',
+    metadata: undefined,
+    message: {
+      messageId: crypto.randomUUID(),
+      contextId,
+      taskId,
+      role: Role.ROLE_USER,
+      parts: [part],
+      metadata: undefined,
+      extensions: [],
+      referenceTaskIds: [],
+    },
+    configuration: { acceptedOutputModes: [], taskPushNotificationConfig: undefined, returnImmediately },
+  }
+  return request
+}
+
+const textOf = ({ artifacts: [first] }: Pick<Task, 'artifacts'>) =>
+  first?.parts.map(({ content }) => content?.value).join('')
+
+const LISTED = { tenant: '', contextId: '', status: 0, pageToken: '', statusTimestampAfter: undefined }
+
+async function gather(stream: AsyncIterable<StreamResponse>) {
+  const told: { states: (TaskState | undefined)[]; text: string; id: string } = { states: [], text: '', id: '' }
+  for await (const { payload } of stream) {
+    if (payload?.$case === 'task') told.id = payload.value.id
+    if (payload?.$case === 'task' || payload?.$case === 'statusUpdate') told.states.push(payload.value.status?.state)
+    if (payload?.$case === 'artifactUpdate') {
+      const piece = textOf({ artifacts: payload.value.artifact ? [payload.value.artifact] : [] }) ?? ''
+      told.text = payload.value.append ? told.text + piece : piece
+    }
+  }
+  return told
+}
+
+onBothEngines('the A2A door', (service) => {
+  before(async () => {
+    const script = { model: 'builtin/script', script: { rules: RULES } }
+    await createAgent(service(), 'pilot', { ...script, description: 'Brings ships into the harbour' })
+  })
+
+  test('the card says what the agent is for and where it is; without a key it does not exist', async () => {
+    const client = await connectA2a(service(), 'pilot')
+    const card = await client.getAgentCard()
+    const { body: pilot } = await service().call('GET', '/v1/agents/pilot')
+    assert.deepEqual([card.name, card.description], ['pilot', 'Brings ships into the harbour'])
+    assert.equal(card.supportedInterfaces[0]?.url, `${service().url}/v1/agents/${pilot.data.id}/a2a`)
+    for (const name of ['pilot', 'nobody']) {
+      const reply = await service().call('GET', `/v1/agents/${name}/.well-known/agent-card.json`, { key: null })
+      assert.equal(reply.status, 401)
+      assert.equal(reply.body.error.message, 'Missing or invalid API key. Send it as: Authorization: Bearer <key>')
+    }
+  })
+
+  test('an agent may show its card to everybody, and nothing else', async () => {
+    const addresses = ['192.0.2.1']
+    await createAgent(service(), 'beacon', { security: { publicCard: true } })
+    await createAgent(service(), 'walled', {
+      security: { publicCard: true, ipWhitelist: { enabled: true, addresses } },
+    })
+    const stranger = (method: string, path: string) => service().call(method, path, { key: null, body: {} })
+    const card = await service().call('GET', '/v1/agents/beacon/.well-known/agent-card.json', { key: null })
+    assert.deepEqual([card.status, card.body.name], [200, 'beacon'])
+    assert.equal((await stranger('POST', '/v1/agents/beacon/a2a')).status, 401)
+    assert.equal((await stranger('POST', '/v1/agents/beacon/invoke')).status, 401)
+    const walled = await service().call('GET', '/v1/agents/walled/.well-known/agent-card.json', { key: null })
+    assert.equal(walled.status, 401)
+    const wrong = await service().call('GET', '/v1/agents/beacon/.well-known/agent-card.json', { key: 'mrg_wrong' })
+    assert.equal(wrong.status, 401)
+  })
+
+  test('a message is an invocation, its receipt is a task, and its context is the session', async () => {
+    const client = await connectA2a(service(), 'pilot')
+    const task = (await client.sendMessage(saying('ahoy', { contextId: 'trip' }))) as Task
+    assert.deepEqual(
+      [task.status?.state, textOf(task), task.contextId],
+      [TaskState.TASK_STATE_COMPLETED, 'aye', 'trip'],
+    )
+    const { body } = await service().call('GET', `/v1/agents/pilot/invocations/${task.id}`)
+    assert.deepEqual(
+      [body.data.message, body.data.context, body.data.response],
+      ['ahoy', { session_id: 'trip' }, 'aye'],
+    )
+
+    const got = await client.getTask({ tenant: '', id: task.id })
+    assert.deepEqual([got.status?.state, textOf(got)], [TaskState.TASK_STATE_COMPLETED, 'aye'])
+    assert.equal(got.history[0]?.parts[0]?.content?.value, 'ahoy')
+    const listed = await client.listTasks({ ...LISTED, contextId: 'trip' })
+    assert.deepEqual([listed.tasks.map(({ id }) => id), listed.totalSize], [[task.id], 1])
+    const alone = (await client.sendMessage(saying('ahoy'))) as Task
+    assert.equal(alone.contextId, alone.id)
+  })
+
+  test('a stream tells the task, the answer piece by piece, and the end', async () => {
+    const client = await connectA2a(service(), 'pilot')
+    const { states, text } = await gather(client.sendMessageStream(saying('slowly')))
+    assert.deepEqual(states, [TaskState.TASK_STATE_WORKING, TaskState.TASK_STATE_COMPLETED])
+    assert.equal(text, 'one two three')
+  })
+
+  test('an agent that fails leaves a task that failed', async () => {
+    const client = await connectA2a(service(), 'pilot')
+    const task = (await client.sendMessage(saying('fail'))) as Task
+    assert.equal(task.status?.state, TaskState.TASK_STATE_FAILED)
+    assert.match(String(task.status?.message?.parts[0]?.content?.value), /The engine is cold/)
+    const { states } = await gather(client.sendMessageStream(saying('fail')))
+    assert.deepEqual(states, [TaskState.TASK_STATE_WORKING, TaskState.TASK_STATE_FAILED])
+  })
+
+  test('a task in the background is listed, followed and cancelled', async () => {
+    const client = await connectA2a(service(), 'pilot')
+    const task = (await client.sendMessage(saying('wait', { returnImmediately: true }))) as Task
+    assert.equal(task.status?.state, TaskState.TASK_STATE_SUBMITTED)
+    await until('it runs', async () => {
+      const { tasks } = await client.listTasks({ ...LISTED, status: TaskState.TASK_STATE_WORKING })
+      return tasks.some(({ id }) => id === task.id)
+    })
+    const following = gather(client.resubscribeTask({ tenant: '', id: task.id }))
+    const cancelled = await client.cancelTask({ tenant: '', id: task.id, metadata: undefined })
+    assert.equal(cancelled.status?.state, TaskState.TASK_STATE_CANCELED)
+    const { states } = await following
+    assert.equal(states.at(-1), TaskState.TASK_STATE_CANCELED)
+    const done = (await client.sendMessage(saying('ahoy'))) as Task
+    await assert.rejects(client.cancelTask({ tenant: '', id: done.id, metadata: undefined }), { name: /NotCancelable/ })
+    await assert.rejects(gather(client.resubscribeTask({ tenant: '', id: done.id })), { name: /UnsupportedOperation/ })
+  })
+
+  test('a task goes on when its client hangs up, and is taken up again', async () => {
+    const client = await connectA2a(service(), 'pilot')
+    let id = ''
+    for await (const { payload } of client.sendMessageStream(saying('slowly'))) {
+      if (payload?.$case === 'task') id = payload.value.id
+      break
+    }
+    const { text } = await gather(client.resubscribeTask({ tenant: '', id }))
+    assert.equal(text, 'one two three')
+  })
+
+  test('what is not there is refused by the errors of the protocol', async () => {
+    const client = await connectA2a(service(), 'pilot')
+    await assert.rejects(client.getTask({ tenant: '', id: 'req_none' }), { name: /TaskNotFound/ })
+    await assert.rejects(client.sendMessage(saying('more', { taskId: 'req_none' })), { name: /UnsupportedOperation/ })
+    await assert.rejects(client.sendMessage(saying('')), { name: /RequestMalformed/, message: /message/ })
+    const old = await service().call('POST', '/v1/agents/pilot/a2a', {
+      body: { jsonrpc: '2.0', id: 1, method: 'GetTask', params: { id: 'x' } },
+    })
+    assert.equal(old.body.error.code, -32_009)
+  })
+
+  test('a caller sees the tasks that it began, and no others', async () => {
+    const [one, other] = await Promise.all([1, 2].map(() => createKey(service(), { role: 'caller' })))
+    const mine = await connectA2a(service(), 'pilot', { key: one?.secret ?? '' })
+    const theirs = await connectA2a(service(), 'pilot', { key: other?.secret ?? '' })
+    const task = (await mine.sendMessage(saying('ahoy'))) as Task
+    assert.equal((await mine.getTask({ tenant: '', id: task.id })).id, task.id)
+    await assert.rejects(theirs.getTask({ tenant: '', id: task.id }), { name: /TaskNotFound/ })
+    assert.deepEqual((await theirs.listTasks(LISTED)).tasks, [])
+  })
+})

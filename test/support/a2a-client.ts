@@ -1,0 +1,21 @@
+import { type Client, ClientFactory, DefaultAgentCardResolver, JsonRpcTransportFactory } from '@a2a-js/sdk/client'
+import type { Service } from './service.ts'
+
+/** The official client of an agent. It reads the agent's card first. */
+export function connectA2a(
+  service: Service,
+  agent: string,
+  { key = service.admin, headers = {} }: { key?: string; headers?: Record<string, string> } = {},
+): Promise<Client> {
+  const fetchImpl: typeof fetch = (url, init) => {
+    const all = new Headers(init?.headers)
+    all.set('Authorization', `Bearer ${key}`)
+    for (const [name, value] of Object.entries(headers)) all.set(name, value)
+    return fetch(url, { ...init, headers: all })
+  }
+  const factory = new ClientFactory({
+    transports: [new JsonRpcTransportFactory({ fetchImpl })],
+    cardResolver: new DefaultAgentCardResolver({ fetchImpl }),
+  })
+  return factory.createFromUrl(`${service.url}/v1/agents/${agent}/.well-known/agent-card.json`, '')
+}
