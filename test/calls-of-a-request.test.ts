@@ -12,7 +12,7 @@ import { keyVerifier } from '../src/keys/verify-key.ts'
 import { PLAIN_REPLY } from '../src/operation/reply-channel.ts'
 import { operations } from '../src/operations.ts'
 import { localLimiter } from '../src/security/limits/rate-limiter.ts'
-import { onBothEngines, type Service } from './support/service.ts'
+import { onAnyEngine, type Service } from './support/service.ts'
 
 /** A dialect of another kind of client: the key stands in a header of its own, and a reply is bare text. */
 const plain: Dialect = {
@@ -80,7 +80,7 @@ function operationOf(id: string) {
   return found
 }
 
-onBothEngines('a request that carries several calls', (service) => {
+onAnyEngine('a request that carries several calls', (service) => {
   test('is authenticated once, and each call is authorised for itself, in its own dialect', async () => {
     const { body: mine } = await service().call('POST', '/v1/agents', { body: { name: 'mine' } })
     await service().call('POST', '/v1/agents', { body: { name: 'theirs' } })

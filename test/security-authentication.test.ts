@@ -4,11 +4,11 @@ import { after, before, describe, test } from 'node:test'
 import { newKey } from '../src/security/key-format.ts'
 import { head, sendRaw } from './support/raw.ts'
 import { createKey, later } from './support/resources.ts'
-import { onBothEngines, type Reply, type Service, startService } from './support/service.ts'
+import { onAnyEngine, type Reply, type Service, startService } from './support/service.ts'
 
 const HOUR = 3_600_000
 
-onBothEngines(
+onAnyEngine(
   'authentication',
   (service) => {
     describe('whatever is wrong with a key, the answer is one and the same 401', () => {

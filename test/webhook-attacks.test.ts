@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, type TestContext, test } from 'node:test'
 import { receiveRaw, receiveTls, tlsFile } from './support/receiver.ts'
-import { onBothEngines, type Service } from './support/service.ts'
+import { onAnyEngine, type Service } from './support/service.ts'
 import { createAgent, createWebhook, delivery, happen, openInbox, pass } from './support/webhooks.ts'
 
 const ATTEMPT_MS = 500
@@ -40,7 +40,7 @@ async function attemptAt(service: Service, url: string) {
 
 const answer = (_request: unknown, response: { end(): void }) => response.end()
 
-onBothEngines(
+onAnyEngine(
   'webhook receivers that misbehave',
   (service) => {
     test('silent, dripping, endless, resetting or talking nonsense: failed in time, and others are served', async (t) => {
