@@ -7,6 +7,7 @@ import { availableParallelism, tmpdir } from 'node:os'
 import { dirname, join, resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { Client } from 'pg'
+import { bundled } from '../test/support/bundled.ts'
 import { findExecutable } from '../test/support/daemon.ts'
 import { PATIENCE } from '../test/support/patience.ts'
 import { pgbouncerPath } from '../test/support/pgbouncer.ts'
@@ -19,13 +20,30 @@ const RUN_LIMIT_MS = 10 * 60_000 * PATIENCE
 /** One more than there are processors: tests wait for other processes, for the disk and for time. */
 const SIDE_BY_SIDE = Math.max(2, Math.min(4, availableParallelism() + 1))
 
+/** The files that take longest begin first: one that begins last would be waited for alone. */
+const LONGEST = [
+  'chaos',
+  'package',
+  'deploy',
+  'properties',
+  'docs',
+  'runs-killed',
+  'cli-story',
+  'slow-readers',
+  'memory-scope',
+  'memory-questions',
+  'users',
+  'webhook-load',
+  'rolling-restart',
+]
+
 const root = dirname(import.meta.dirname)
 const options = process.argv.slice(2).filter((arg) => arg.startsWith('-'))
 const names = process.argv.slice(2).filter((arg) => !arg.startsWith('-'))
 
 const files = globSync('test/**/*.test.ts', { cwd: root })
   .filter((file) => names.length === 0 || names.some((name) => file.includes(name)))
-  .toSorted()
+  .toSorted((one, other) => rankOf(one) - rankOf(other) || (one < other ? -1 : 1))
 if (files.length === 0) stop(`no test file has ${names.join(' or ')} in its name`)
 
 const { DATABASE_URL, REDIS_URL, MOORAGE_TEST_POSTGRES, MOORAGE_TEST_REDIS, MOORAGE_TEST_CHROMIUM, CI } = process.env
@@ -36,6 +54,8 @@ if (CI && !pgbouncer) stop('CI is set and there is no pgbouncer: a test would be
 
 const givenPostgres = MOORAGE_TEST_POSTGRES || DATABASE_URL
 const givenRedis = MOORAGE_TEST_REDIS || REDIS_URL
+// Once, before several processes need it at the same time.
+if (files.length > 1) await bundled('src/main.ts')
 const ownPostgres = givenPostgres ? undefined : await startPostgres()
 const postgres = givenPostgres || ownPostgres.url
 
@@ -49,6 +69,11 @@ console.log(
 )
 
 process.exitCode = await run().finally(() => ownPostgres?.close())
+
+function rankOf(file) {
+  const rank = LONGEST.findIndex((name) => file.endsWith(`/${name}.test.ts`))
+  return rank < 0 ? LONGEST.length : rank
+}
 
 function stop(message) {
   console.error(message)

@@ -13,6 +13,7 @@ const ROUNDS = isLong ? 3 : 1
 const OUTAGE_MS = isLong ? 10_000 : 1_200
 const CALM_MS = isLong ? 3_000 : 300
 const SETTLED_WITHIN_MS = isLong ? 90_000 : 10_000
+const PACE = isLong ? { pause: 10, patience: 60_000 } : { pause: 50, patience: 2_000 }
 const PLACES = 3
 const FREE_BURST = 100
 
@@ -26,7 +27,7 @@ test('three nodes under load lose nothing, whatever is killed, stopped or restar
   t.after(() => world.close())
   const names = await furnish(first, world)
   const started = performance.now()
-  const load = startLoad(cluster, names, random, isLong ? 60_000 : 2_000)
+  const load = startLoad(cluster, names, random, PACE)
   const { seen } = load
   t.after(() => load.stop())
 

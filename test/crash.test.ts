@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import pg from 'pg'
-import { startChildService } from './support/child-service.ts'
+import { type ChildService, startChildService } from './support/child-service.ts'
 import { testPostgres } from './support/postgres.ts'
 import { ENGINES, type Reply } from './support/service.ts'
-import { until } from './support/until.ts'
+import { until, untilHolds } from './support/until.ts'
 
 for (const engine of ENGINES) {
   describe(`kill -9 during a burst of creates, invocations and keys, on ${engine}`, () => {
@@ -35,9 +35,22 @@ for (const engine of ENGINES) {
         assert.equal(replay?.headers.get('idempotent-replayed'), 'true')
         assert.deepEqual(replay?.body.data, data)
       }
-      const { pagination } = await service.call('GET', '/v1/agents')
-      const inFlight = pagination.total - 1 - agents.answered.size
+      const made = await listAll(service, '/v1/agents?sort=created_at')
+      const inFlight = made.length - 1 - agents.answered.size
       assert.ok(inFlight >= 0 && inFlight <= 4, `${inFlight} were kept without an answer`)
+
+      // The audit log has what was done, and nothing else; its chain holds.
+      const entries = await untilHolds(async () => {
+        const found = await listAll(service, '/v1/audit-log?sort=created_at')
+        assert.ok(found.every(({ seq }) => seq !== null))
+        return found.toSorted((a, b) => Number(a.seq) - Number(b.seq))
+      })
+      const logged = entries.filter(({ action }) => action === 'createAgent').map(({ target }) => target)
+      const burst = made.filter(({ name }) => name?.startsWith('burst-')).map(({ id }) => id)
+      assert.deepEqual(logged.toSorted(), burst.toSorted())
+      for (const [i, { seq, prev_hash }] of entries.entries()) {
+        if (i > 0) assert.deepEqual([seq, prev_hash], [Number(entries[i - 1]?.seq) + 1, entries[i - 1]?.hash])
+      }
 
       assert.equal(await service.terminate(), 0, 'and it ends in order')
       assert.ok(!service.output().includes(service.admin), 'its output tells no key')
@@ -106,6 +119,26 @@ test('a database of a newer version: the start ends with a clear word and code 1
   const start = startChildService(t, 'postgres', { DATABASE_URL: database.url })
   await assert.rejects(start, /ended with 1:\nmoorage: the database has schema version 9999, this program knows \d+/)
 })
+
+type Listed = {
+  id: string
+  name?: string
+  action?: string
+  target: string
+  seq: number
+  hash: string
+  prev_hash: string
+}
+
+/** Every page of a list. */
+async function listAll(service: ChildService, path: string): Promise<Listed[]> {
+  const all: Listed[] = []
+  for (;;) {
+    const { data, pagination } = await service.call('GET', `${path}&limit=100&offset=${all.length}`)
+    all.push(...data)
+    if (!pagination.has_more) return all
+  }
+}
 
 type Burst = {
   /** The names that were answered, and with what. */

@@ -87,7 +87,7 @@ onBothEngines(
       }
     })
 
-    test('10,000 events to a dead endpoint delay nobody else, take no memory, and end after five days', async (t) => {
+    test('4,000 events to a dead endpoint delay nobody else, take no memory, and end after five days', async (t) => {
       const inbox = await openInbox(t)
       const [doomed, healthy] = [await createAgent(service()), await createAgent(service())]
       const dead = await createWebhook(service(), { agent_id: doomed, url: await deadUrl() })
@@ -95,30 +95,30 @@ onBothEngines(
       await happen(service(), { agent_id: healthy })
       await inbox.first(1)
       const before = usedMemory()
-      await happenMany(service(), doomed, 10_000)
+      await happenMany(service(), doomed, 4_000)
 
       const waits: number[] = []
-      for (let n = 2; n <= 41; n++) {
+      for (let n = 2; n <= 31; n++) {
         const started = performance.now()
         await happen(service(), { agent_id: healthy })
         await inbox.first(n)
         waits.push(performance.now() - started)
       }
-      const median = waits.toSorted((a, b) => a - b)[20] as number
+      const median = waits.toSorted((a, b) => a - b)[15] as number
       t.diagnostic(`median ${Math.round(median)} ms, longest ${Math.round(Math.max(...waits))} ms`)
       assert.ok(median < 250 * PATIENCE, `${median} ms`)
       assert.ok(Math.max(...waits) < 2_000 * PATIENCE, `${Math.max(...waits)} ms`)
 
       const grown = usedMemory() - before
       t.diagnostic(`${Math.round(grown / 1024)} KiB more in use`)
-      assert.ok(grown < 4 * 1024 * 1024, `${grown} bytes`)
+      assert.ok(grown < 2 * 1024 * 1024, `${grown} bytes`)
 
       // A dead receiver is not asked for ever: five days, and the queue stands still.
       await until('a first failure', async () => (await getWebhook(service(), dead.id)).failing_since)
       pass(service(), 5 * DAY)
       await until('it to be disabled', async () => (await getWebhook(service(), dead.id)).status === 'disabled')
       const pending = await countOf(service(), dead.id, 'pending')
-      assert.ok(pending > 9_000, `${pending}`)
+      assert.ok(pending > 3_000, `${pending}`)
     })
   },
   LOCAL_RECEIVERS,

@@ -6,7 +6,13 @@ import { operations } from '../../src/operations.ts'
 
 type Document = { paths: Record<string, Record<string, { responses: Record<string, unknown> }>> }
 
-type Checker = { document: Document; ajv: Ajv2020; compiled: Map<string, ValidateFunction> }
+type Checker = {
+  document: Document
+  ajv: Ajv2020
+  compiled: Map<string, ValidateFunction>
+  /** Each path of the document, those with most literal words first: `/v1/keys/self` is not a key's id. */
+  templates: { template: string; pattern: RegExp }[]
+}
 
 let checker: Checker | undefined
 
@@ -18,8 +24,9 @@ export function checkReply(
 ): void {
   if (!(headers.get('content-type') ?? '').startsWith('application/json')) return
   checker ??= newChecker()
-  const { document, ajv, compiled } = checker
-  const template = templateOf(document, path.split('?')[0] as string)
+  const { document, ajv, compiled, templates } = checker
+  const [target = ''] = path.split('?')
+  const template = templates.find(({ pattern }) => pattern.test(target))?.template
   const operation = template && document.paths[template]?.[method.toLowerCase()]
   if (!operation) return
   assert.ok(operation.responses[status], `${method} ${template} does not document ${status}: ${text}`)
@@ -46,12 +53,8 @@ function newChecker(): Checker {
   const ajv = new Ajv2020({ strict: false, allErrors: true })
   addFormats.default(ajv)
   ajv.addSchema(document, 'api')
-  return { document, ajv, compiled: new Map() }
-}
-
-/** The path with most literal words wins: `/v1/keys/self` is not a key's id. */
-function templateOf(document: Document, path: string): string | undefined {
-  return Object.keys(document.paths)
-    .filter((template) => new RegExp(`^${template.replaceAll(/\{\w+\}/g, '[^/]+')}$`).test(path))
-    .toSorted((a, b) => a.split('{').length - b.split('{').length)[0]
+  const templates = Object.keys(document.paths)
+    .toSorted((a, b) => a.split('{').length - b.split('{').length)
+    .map((template) => ({ template, pattern: new RegExp(`^${template.replaceAll(/\{\w+\}/g, '[^/]+')}$`) }))
+  return { document, ajv, compiled: new Map(), templates }
 }

@@ -29,8 +29,11 @@ type AskOptions = { body?: unknown; headers?: { [name: string]: string }; key?: 
 
 type Names = { free: string; plain: string; tool: string; limited: string }
 
+/** In milliseconds: how long a client rests between two requests, and how long it waits for the last one. */
+type Pace = { pause: number; patience: number }
+
 /** Clients of every kind, each with one request under way at a time, on nodes that they choose by chance. */
-export function startLoad(cluster: Cluster, names: Names, random: Random, patience: number): Load {
+export function startLoad(cluster: Cluster, names: Names, random: Random, { patience, pause }: Pace): Load {
   const seen: Seen = {
     answered: new Set(),
     accepted: new Set(),
@@ -48,7 +51,7 @@ export function startLoad(cluster: Cluster, names: Names, random: Random, patien
       await delay(i * 5)
       while (!over.signal.aborted) {
         await client(ask, random, seen, () => goneHome.signal.aborted)
-        await delay(5 + random() * 10)
+        await delay(pause * (0.5 + random()))
       }
     }),
   )
