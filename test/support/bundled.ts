@@ -31,11 +31,8 @@ async function bundle(): Promise<void> {
     format: 'esm',
     platform: 'node',
     target: 'node26',
-    external: ['@energetic-ai/*'],
-    // Older packages ask for the modules of Node by a function that modules do not have.
-    banner: {
-      js: `import { createRequire as requireOf } from 'node:module'; const require = requireOf(import.meta.url);`,
-    },
+    // Packages stay as they are: some are CommonJS, and would not be what Node makes of them.
+    packages: 'external',
     plugins: [ownPlaces],
     logLevel: 'error',
   })
