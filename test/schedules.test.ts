@@ -9,7 +9,7 @@ import { until, untilHolds } from './support/until.ts'
 const HOUR = 3_600_000
 const MINUTE = 60_000
 
-type Receipt = { request_id: string; status: string; scheduled_at: string | null; created_by: string; response: string }
+type Receipt = { request_id: string; status: string; scheduled_at: string | null; created_by: string; door: string }
 
 async function createSchedule(service: Service, agent: string, body: object, key?: string) {
   const sent = { body: { message: 'tick', ...body }, ...(key && { key }) }
@@ -152,11 +152,12 @@ onBothEngines('schedules', (service, engine) => {
     pass(service(), HOUR)
     const [run] = await untilEnded(service(), 'ticking', id, 1)
     const { body } = await service().call('GET', `/v1/agents/ticking/invocations/${run?.request_id}`)
-    const { background, message, context, schedule_id, scheduled_at, created_by, response } = body.data
+    const { background, door, message, context, schedule_id, scheduled_at, created_by, response } = body.data
     assert.deepEqual(
-      { background, message, context, schedule_id, scheduled_at, created_by, response },
+      { background, door, message, context, schedule_id, scheduled_at, created_by, response },
       {
         background: true,
+        door: 'schedule',
         message: 'tick',
         context: { session_id: 'diary' },
         schedule_id: id,
@@ -233,7 +234,7 @@ onBothEngines('schedules', (service, engine) => {
     assert.equal(reply.status, 202, reply.text)
     assert.equal((await service().call('POST', path, once)).body.data.request_id, reply.body.data.request_id)
     const [run] = await untilEnded(service(), 'tried', schedule.id, 1)
-    assert.deepEqual([run?.scheduled_at, run?.created_by], [null, key_id])
+    assert.deepEqual([run?.scheduled_at, run?.created_by, run?.door], [null, key_id, 'api'])
     const { db } = service().app.parts.storage
     const events = await db.selectFrom('events').select('body').where('body', 'like', `%${run?.request_id}%`).execute()
     assert.deepEqual(

@@ -27,11 +27,11 @@ export const runSchedule = operation({
   staysInside: async () => true,
 
   async run({ params }, context) {
-    const { actor, db, request_id } = context
+    const { actor, db, door, request_id } = context
     const agent = await agents.get(db, params.agent_id)
     const schedule = await schedules.get(db, agent.id, params.schedule_id)
     if (agent.status === 'paused') throw new ApiError('agent_paused', `Agent "${agent.name}" is paused`)
-    const by = { request_id, created_by: actor.id, schedule_id: schedule.id, scheduled_at: null }
+    const by = { request_id, created_by: actor.id, door, schedule_id: schedule.id, scheduled_at: null }
     const { invocation, write } = await scheduledRun(schedule, agent, by, context)
     return new Unwritten({ writes: [write] }, { request_id, status: invocation.status })
   },

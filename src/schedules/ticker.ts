@@ -113,7 +113,8 @@ export class Ticker {
     if (runs_for === undefined) return { after, writes }
 
     const request_id = newId('req', now())
-    const by = { request_id, created_by: due.updated_by, schedule_id: due.id, scheduled_at: runs_for }
+    const tick = { door: 'schedule', schedule_id: due.id, scheduled_at: runs_for } as const
+    const by = { request_id, created_by: due.updated_by, ...tick }
     writes.push((await scheduledRun(due, agent, by, this.#parts)).write)
     return { after: { ...after, last_tick_at: runs_for, last_request_id: request_id }, writes }
   }
