@@ -131,6 +131,50 @@ export type InvocationStep = {
   reason: string
 }
 
+export type Effects = {
+  memories: Memory[]
+  deliveries: Delivery[]
+}
+
+export type Memory = {
+  id: string
+  content: string
+  kind: 'turn' | 'fact' | 'note'
+  role: 'user' | 'assistant' | null
+  user_id: string | null
+  session_id: string | null
+  created_at: string
+  metadata: Record<string, Json>
+  /** The newer fact about the same thing; null while it holds */
+  superseded_by: string | null
+}
+
+export type Delivery = {
+  id: string
+  webhook_id: string
+  /** The `webhook-id` of every attempt */
+  event_id: string
+  event: 'agent.completed' | 'agent.failed' | 'agent.cancelled' | 'deployment.created' | 'deployment.rolled_back' | 'webhook.disabled' | 'ping'
+  status: 'pending' | 'delivered' | 'failed'
+  attempt_count: number
+  /** The latest, oldest first */
+  attempts: DeliveryAttempt[]
+  /** null: none is planned, or one is under way */
+  next_attempt_at: string | null
+  created_at: string
+  delivered_at: string | null
+}
+
+export type DeliveryAttempt = {
+  /** Counts from 1, as in `X-Service-Attempt` */
+  attempt: number
+  at: string
+  duration_ms: number
+  response_status: number | null
+  /** null: the receiver took it */
+  error: 'http_error' | 'redirect' | 'timeout' | 'dns_failed' | 'connect_failed' | 'tls_failed' | 'reset' | 'invalid_response' | 'too_large' | 'blocked_address' | 'invalid_url' | 'internal' | null
+}
+
 export type Agent = {
   id: string
   name: string
@@ -428,6 +472,23 @@ export type AgentSummary = {
   name: string
   status: 'running' | 'paused'
   created_at: string
+}
+
+export type AgentOverview = {
+  id: string
+  name: string
+  status: 'running' | 'paused'
+  created_at: string
+  /** What `production` serves; null while that is the working copy */
+  version: string | null
+  /** Invocations that completed or failed in the last 24 hours, this hour included */
+  requests: number
+  /** Those that failed */
+  errors: number
+  /** What 95 % of them did not take longer than; null without any */
+  p95_ms: number | null
+  /** Requests by the hour in UTC: 24 numbers, the last is this hour */
+  hours: number[]
 }
 
 export type InvocableAgent = {
@@ -736,6 +797,24 @@ export type DeploymentWithDefinition = {
   }
 }
 
+export type DeploymentDiff = {
+  from: {
+    deployment_id: string | null
+    /** Null: nothing was deployed before, or it is the working copy */
+    version: string | null
+  }
+  to: {
+    deployment_id: string | null
+    /** Null: nothing was deployed before, or it is the working copy */
+    version: string | null
+  }
+  diff: ({
+    field: string
+    from: unknown
+    to: unknown
+  })[]
+}
+
 export type RollbackPreview = {
   dry_run: true
   from: {
@@ -938,19 +1017,6 @@ export type SearchMemory = {
     session_id?: string | undefined
   } | undefined
   min_score?: number | undefined
-}
-
-export type Memory = {
-  id: string
-  content: string
-  kind: 'turn' | 'fact' | 'note'
-  role: 'user' | 'assistant' | null
-  user_id: string | null
-  session_id: string | null
-  created_at: string
-  metadata: Record<string, Json>
-  /** The newer fact about the same thing; null while it holds */
-  superseded_by: string | null
 }
 
 export type WriteMemory = {
@@ -1195,32 +1261,6 @@ export type WebhookTest = {
   duration_ms: number
 }
 
-export type Delivery = {
-  id: string
-  webhook_id: string
-  /** The `webhook-id` of every attempt */
-  event_id: string
-  event: 'agent.completed' | 'agent.failed' | 'agent.cancelled' | 'deployment.created' | 'deployment.rolled_back' | 'webhook.disabled' | 'ping'
-  status: 'pending' | 'delivered' | 'failed'
-  attempt_count: number
-  /** The latest, oldest first */
-  attempts: DeliveryAttempt[]
-  /** null: none is planned, or one is under way */
-  next_attempt_at: string | null
-  created_at: string
-  delivered_at: string | null
-}
-
-export type DeliveryAttempt = {
-  /** Counts from 1, as in `X-Service-Attempt` */
-  attempt: number
-  at: string
-  duration_ms: number
-  response_status: number | null
-  /** null: the receiver took it */
-  error: 'http_error' | 'redirect' | 'timeout' | 'dns_failed' | 'connect_failed' | 'tls_failed' | 'reset' | 'invalid_response' | 'too_large' | 'blocked_address' | 'invalid_url' | 'internal' | null
-}
-
 export type DeliveryWithBody = {
   id: string
   webhook_id: string
@@ -1420,6 +1460,47 @@ export type AuditHead = {
   hash: string
 }
 
+export type System = {
+  version: string
+  /** The process that answered, among those that share the database */
+  node: string
+  engine: 'sqlite' | 'postgres'
+  /** When this process started */
+  started_at: string
+  /** The service's clock */
+  now: string
+  /** Runs under way on this node */
+  runs_live: number
+  /** Of all nodes */
+  queues: ({
+    queue: 'runs' | 'deliveries' | 'jobs'
+    waiting: number
+    /** In the hands of a node */
+    leased: number
+    /** Since when the oldest waits */
+    oldest: string | null
+  })[]
+  storage: {
+    /** Size of the database */
+    bytes: number
+    /** How many rows each kind of data has */
+    rows: Record<string, number>
+    /** The rows that are kept of each of the last 30 days in UTC, oldest first */
+    days: ({
+      day: string
+      invocations: number
+      logs: number
+      audit_log: number
+    })[]
+  }
+  /** The configuration in force on this node; secrets appear as `(set)` */
+  settings: ({
+    setting: string
+    value: Json | null
+    origin: string | null
+  })[]
+}
+
 export type ErrorCode = ErrorReply['error']['code']
 
 export type Operations = {
@@ -1450,6 +1531,16 @@ export type Operations = {
     params: { agent_id: string; request_id: string }
     data: Invocation
   }
+  /** Get what an invocation left elsewhere */
+  getEffects: {
+    params: { agent_id: string; request_id: string }
+    data: Effects
+  }
+  /** List invocations of all agents */
+  listAllInvocations: {
+    query: { limit?: number | undefined; offset?: number | undefined; sort?: 'created_at' | '-created_at' | undefined; agent_id?: string | undefined; status?: 'queued' | 'running' | 'waiting' | 'completed' | 'failed' | 'cancelled' | undefined; session_id?: string | undefined; user_id?: string | undefined }
+    item: Invocation
+  }
   /** Create an agent */
   createAgent: {
     body: CreateAgent
@@ -1459,6 +1550,11 @@ export type Operations = {
   listAgents: {
     query: { limit?: number | undefined; offset?: number | undefined; sort?: 'created_at' | '-created_at' | 'updated_at' | '-updated_at' | 'name' | '-name' | 'status' | '-status' | 'id' | '-id' | undefined }
     item: AgentSummary
+  }
+  /** List agents with their last day */
+  listOverview: {
+    query: { limit?: number | undefined; offset?: number | undefined; sort?: 'created_at' | '-created_at' | 'updated_at' | '-updated_at' | 'name' | '-name' | 'status' | '-status' | 'id' | '-id' | undefined }
+    item: AgentOverview
   }
   /** List the agents that this key may invoke */
   listInvocable: {
@@ -1500,6 +1596,12 @@ export type Operations = {
   getDeployment: {
     params: { agent_id: string; deployment_id: string }
     data: DeploymentWithDefinition
+  }
+  /** Compare a deployment */
+  diffDeployment: {
+    params: { agent_id: string; deployment_id: string }
+    query: { from?: string | undefined }
+    data: DeploymentDiff
   }
   /** Roll back a deployment */
   rollbackDeployment: {
@@ -1817,6 +1919,10 @@ export type Operations = {
   getAuditHead: {
     data: AuditHead
   }
+  /** Get the state of the service */
+  getSystem: {
+    data: System
+  }
   /** Get telemetry */
   getTelemetry: {
     data: {
@@ -1840,8 +1946,11 @@ export const routes = {
   getInvocation: { method: 'GET', path: '/v1/agents/{agent_id}/invocations/{request_id}' },
   streamInvocation: { method: 'GET', path: '/v1/agents/{agent_id}/invocations/{request_id}/stream' },
   cancelInvocation: { method: 'POST', path: '/v1/agents/{agent_id}/invocations/{request_id}/cancel' },
+  getEffects: { method: 'GET', path: '/v1/agents/{agent_id}/invocations/{request_id}/effects' },
+  listAllInvocations: { method: 'GET', path: '/v1/invocations' },
   createAgent: { method: 'POST', path: '/v1/agents' },
   listAgents: { method: 'GET', path: '/v1/agents' },
+  listOverview: { method: 'GET', path: '/v1/overview' },
   listInvocable: { method: 'GET', path: '/v1/keys/self/agents' },
   getAgent: { method: 'GET', path: '/v1/agents/{agent_id}' },
   updateAgent: { method: 'PATCH', path: '/v1/agents/{agent_id}' },
@@ -1849,6 +1958,7 @@ export const routes = {
   createDeployment: { method: 'POST', path: '/v1/agents/{agent_id}/deployments' },
   listDeployments: { method: 'GET', path: '/v1/agents/{agent_id}/deployments' },
   getDeployment: { method: 'GET', path: '/v1/agents/{agent_id}/deployments/{deployment_id}' },
+  diffDeployment: { method: 'GET', path: '/v1/agents/{agent_id}/deployments/{deployment_id}/diff' },
   rollbackDeployment: { method: 'POST', path: '/v1/agents/{agent_id}/deployments/{deployment_id}/rollback' },
   createSchedule: { method: 'POST', path: '/v1/agents/{agent_id}/schedules' },
   listSchedules: { method: 'GET', path: '/v1/agents/{agent_id}/schedules' },
@@ -1901,5 +2011,6 @@ export const routes = {
   listSecrets: { method: 'GET', path: '/v1/secrets' },
   listAuditLog: { method: 'GET', path: '/v1/audit-log' },
   getAuditHead: { method: 'GET', path: '/v1/audit-log/head' },
+  getSystem: { method: 'GET', path: '/v1/system' },
   getTelemetry: { method: 'GET', path: '/v1/telemetry' },
 } as const

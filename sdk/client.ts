@@ -28,6 +28,8 @@ export function createClient(options: ClientOptions) {
     agents: {
       create: (body: Body<'createAgent'>, o?: Options) => call('createAgent', { body }, o),
       list: (query?: ListQuery<'listAgents'>, o?: Options) => list('listAgents', { query }, o),
+      /** With what each serves and how its last day went. */
+      overview: (query?: ListQuery<'listOverview'>, o?: Options) => list('listOverview', { query }, o),
       get: (agent_id: string, o?: Options) => call('getAgent', { params: { agent_id } }, o),
       update: (agent_id: string, body: Body<'updateAgent'>, o?: Options) =>
         call('updateAgent', { params: { agent_id }, body }, o),
@@ -54,6 +56,11 @@ export function createClient(options: ClientOptions) {
         list('listInvocations', { params: { agent_id }, query }, o),
       get: (agent_id: string, request_id: string, o?: Options) =>
         call('getInvocation', { params: { agent_id, request_id } }, o),
+      /** Those of all agents that the key may see. */
+      listAll: (query?: ListQuery<'listAllInvocations'>, o?: Options) => list('listAllInvocations', { query }, o),
+      /** What it left elsewhere: memories, and deliveries of its event. */
+      effects: (agent_id: string, request_id: string, o?: Options) =>
+        call('getEffects', { params: { agent_id, request_id } }, o),
       /** Gives what a run has said from the beginning, and goes on until it ends. */
       follow: (agent_id: string, request_id: string, o?: StreamOptions) =>
         followInvocation<InvocationResult>(connection, agent_id, request_id, { ...whileStreaming, ...o }),
@@ -68,6 +75,9 @@ export function createClient(options: ClientOptions) {
         list('listDeployments', { params: { agent_id }, query }, o),
       get: (agent_id: string, deployment_id: string, o?: Options) =>
         call('getDeployment', { params: { agent_id, deployment_id } }, o),
+      /** What it changed, or how it differs from another deployment or the working copy. */
+      diff: (agent_id: string, deployment_id: string, query?: ListQuery<'diffDeployment'>, o?: Options) =>
+        call('diffDeployment', { params: { agent_id, deployment_id }, query }, o),
       rollback: (agent_id: string, deployment_id: string, body: Body<'rollbackDeployment'> = {}, o?: Options) =>
         call('rollbackDeployment', { params: { agent_id, deployment_id }, body }, o),
     },
@@ -185,6 +195,10 @@ export function createClient(options: ClientOptions) {
     audit: {
       list: (query?: ListQuery<'listAuditLog'>, o?: Options) => list('listAuditLog', { query }, o),
       head: (o?: Options) => call('getAuditHead', {}, o),
+    },
+    /** Version, queues, size of the database, configuration in force. */
+    system: {
+      get: (o?: Options) => call('getSystem', {}, o),
     },
     /** The telemetry of the node that answers. */
     telemetry: {

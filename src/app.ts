@@ -3,7 +3,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { openAccess } from './access.ts'
 import { type OpenTrail, openTrail } from './audit/trail.ts'
 import { freeLeases, startBackground } from './background.ts'
-import type { Config } from './config.ts'
+import { type Config, type ShownSetting, shownSettings } from './config.ts'
 import { createFirstLink } from './console/create-link.ts'
 import { openConsole } from './console/open-console.ts'
 import { type FirstStart, firstStart } from './first-start.ts'
@@ -68,6 +68,8 @@ export type Overrides = {
   outgoing?: Pick<OutgoingPolicy, 'lookup' | 'nameservers' | 'ca'>
   lingerMs?: number
   consoleFolder?: string
+  /** Where the settings came from, if that is known. */
+  settings?: readonly ShownSetting[]
 }
 
 const HOUSEKEEPING_MS = 30_000
@@ -139,6 +141,7 @@ export async function buildParts(
   stop.signal.addEventListener('abort', () => remote.close())
   const parts = {
     config,
+    settings: overrides.settings ?? shownSettings(config),
     storage,
     journal,
     keyring: ring,

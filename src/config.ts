@@ -31,7 +31,7 @@ type Partially<T> = T extends readonly unknown[]
 /**
  * A setting as `moorage config show` prints it. A secret is shown as `(set)`. A setting that is not set has no value.
  */
-export type ShownSetting = { path: string; value: unknown; origin: string }
+export type ShownSetting = { path: string; value: unknown; origin: string | null }
 
 export type LoadedConfig = { config: Config; settings: ShownSetting[] }
 
@@ -76,6 +76,12 @@ export function loadConfig(options: { flags?: Flags; env?: EnvironmentVariables;
   return { config, settings: settings.flatMap((setting) => show(setting, config, sources, schema)) }
 }
 
+/** The settings of a configuration whose sources are not known any more. */
+export function shownSettings(config: Config): ShownSetting[] {
+  const schema = configSchema()
+  return listSettings(schema).flatMap((setting) => show(setting, config, undefined, schema))
+}
+
 function flagEntries(flags: Record<string, unknown>, settings: readonly Setting[], above: Path = []): GivenValue[] {
   return Object.entries(flags).flatMap(([key, value]): GivenValue[] => {
     const path = [...above, key]
@@ -97,7 +103,7 @@ function withAbsolutePaths(config: Config, cwd: string): Config {
   return absolute
 }
 
-function show(setting: Setting, config: Config, sources: Sources, schema: SettingsSchema): ShownSetting[] {
+function show(setting: Setting, config: Config, sources: Sources | undefined, schema: SettingsSchema): ShownSetting[] {
   const leaves = (value: unknown, path: Path): ShownSetting[] => {
     const isGroup = isRecord(value) || (Array.isArray(value) && value.some(isRecord))
     if (isGroup && Object.keys(value).length > 0) {
@@ -105,10 +111,12 @@ function show(setting: Setting, config: Config, sources: Sources, schema: Settin
       return keys.flatMap((key) => leaves(valueAt(value, [key]), [...path, key]))
     }
     // Durations and sizes are shown as they were written.
-    const written = valueAt(sources.input, path) ?? setting.default
+    const written = (sources && valueAt(sources.input, path)) ?? setting.default
     const readable = typeof value === 'number' && typeof written === 'string' ? written : value
     const isHidden = value !== undefined && isSecretAt(schema, path)
-    return [{ path: pathText(path), value: isHidden ? '(set)' : readable, origin: originOf(path, sources) }]
+    return [
+      { path: pathText(path), value: isHidden ? '(set)' : readable, origin: sources ? originOf(path, sources) : null },
+    ]
   }
   // Inner settings are listed with the list or record that holds them.
   return setting.variable === undefined ? [] : leaves(valueAt(config, setting.path), setting.path)

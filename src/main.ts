@@ -14,8 +14,8 @@ await start(process.argv.slice(2)).catch(fail)
 async function start(args: string[]): Promise<void> {
   outliveReaders()
   const { config: file, data, ...server } = parseFlags(args)
-  const { config } = loadConfig({ flags: { config: file, data, server } })
-  const app = await startApp(config)
+  const { config, settings } = loadConfig({ flags: { config: file, data, server } })
+  const app = await startApp(config, { settings })
   // The process ends and can be started again. Otherwise it would answer every request with an error.
   app.parts.storage.lost.then(fail)
   const stop = (signal: string) => {

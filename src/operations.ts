@@ -10,10 +10,13 @@ import { createConsoleLink } from './console/create-link.ts'
 import { endConsoleSession } from './console/end-console-session.ts'
 import { listConsoleSessions } from './console/list-console-sessions.ts'
 import { createDeployment } from './deployments/create-deployment.ts'
+import { diffDeployment } from './deployments/diff-deployment.ts'
 import { getDeployment } from './deployments/get-deployment.ts'
 import { listDeployments } from './deployments/list-deployments.ts'
 import { rollbackDeployment } from './deployments/rollback-deployment.ts'
+import { listAllInvocations } from './invocations/across/list-all-invocations.ts'
 import { cancelInvocation } from './invocations/cancel-invocation.ts'
+import { getEffects } from './invocations/effects/get-effects.ts'
 import { getInvocation } from './invocations/get-invocation.ts'
 import { invokeAgent } from './invocations/invoke-agent.ts'
 import { listInvocations } from './invocations/list-invocations.ts'
@@ -49,7 +52,9 @@ import { updateSchedule } from './schedules/update-schedule.ts'
 import { deleteSecret } from './secrets/delete-secret.ts'
 import { listSecrets } from './secrets/list-secrets.ts'
 import { setSecret } from './secrets/set-secret.ts'
+import { getSystem } from './service/get-system.ts'
 import { getTelemetry } from './service/get-telemetry.ts'
+import { listOverview } from './service/list-overview.ts'
 import { eraseUser } from './users/erase-user.ts'
 import { exportUser } from './users/export-user.ts'
 import { listSessions } from './users/list-sessions.ts'
@@ -74,9 +79,12 @@ export const operations = [
   getInvocation,
   streamInvocation,
   cancelInvocation,
+  getEffects,
+  listAllInvocations,
 
   createAgent,
   listAgents,
+  listOverview,
   listInvocable,
   getAgent,
   updateAgent,
@@ -85,6 +93,7 @@ export const operations = [
   createDeployment,
   listDeployments,
   getDeployment,
+  diffDeployment,
   rollbackDeployment,
 
   createSchedule,
@@ -145,5 +154,6 @@ export const operations = [
   listAuditLog,
   getAuditHead,
 
+  getSystem,
   getTelemetry,
 ] as unknown as readonly Operation[]

@@ -30,6 +30,16 @@ const LONG: Record<string, Case[]> = {
     { query: 'session_id=session-1', uses: /invocations_by_session/ },
     { query: 'session_id=session-1&user_id=user-1', uses: /invocations_by_session/ },
   ],
+  listAllInvocations: [
+    { query: '', uses: /invocations_(pkey|1)/ },
+    { query: 'sort=created_at', uses: /invocations_(pkey|1)/ },
+    // Of the rows before the page only their keys are read.
+    { query: 'offset=9000', uses: /invocations_(pkey|1)/, reads: ROWS },
+    { query: 'status=completed', uses: /invocations_(pkey|1)/ },
+    { query: 'status=failed', uses: /invocations_(not_completed|pkey|1)/ },
+    { query: 'user_id=user-1', uses: /invocations_(by_user|pkey|1)/ },
+    { query: 'session_id=session-1&user_id=user-1', uses: /invocations_(by_session|pkey|1)/ },
+  ],
   getLogs: [
     { query: '', uses: /logs_by_level/ },
     { query: 'sort=timestamp', uses: /logs_by_level/ },
@@ -60,6 +70,7 @@ const LONG: Record<string, Case[]> = {
 /** Lists of what people make by hand, and those of memory, which has counts and tests of its own. */
 const OTHERS = [
   'listAgents',
+  'listOverview',
   'listDeployments',
   'listKeys',
   'listWebhooks',

@@ -118,6 +118,12 @@ export async function listWithMemory(db: Database, wanted: (policy: Agent['memor
   return rows.map(fromRow).filter(({ memory }) => wanted(memory))
 }
 
+/** Agents with their numbers. */
+export async function listSeqs(db: Database, ids: string[]): Promise<ShownAgent[]> {
+  if (ids.length === 0) return []
+  return db.selectFrom('agents').select(['id', 'seq']).where('id', 'in', ids).execute()
+}
+
 export type ShownAgent = { id: string; seq: number }
 
 /** All shown agents, the oldest first. */

@@ -175,6 +175,12 @@ const COMMANDS: readonly ListedCommand[] = [
   },
   {
     group: 'Service',
+    name: 'system',
+    summary: 'The state of the service: version, queues, size of the database, configuration in force',
+    load: async () => (await import('./commands/service/system.ts')).system,
+  },
+  {
+    group: 'Service',
     name: 'telemetry',
     summary: 'What a node counts of itself: requests, queues, commits, memory',
     load: async () => (await import('./commands/service/show-telemetry.ts')).telemetry,

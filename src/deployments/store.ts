@@ -32,6 +32,22 @@ export async function findActive(db: Database, agent_id: string, environment: st
   return row && fromRow(row)
 }
 
+/** What an environment of several agents serves. Those that were never deployed are left out. */
+export async function listActive(
+  db: Database,
+  agent_ids: string[],
+  environment: string,
+): Promise<Pick<Deployment, 'agent_id' | 'version'>[]> {
+  if (agent_ids.length === 0) return []
+  return db
+    .selectFrom('deployments')
+    .select(['agent_id', 'version'])
+    .where('agent_id', 'in', agent_ids)
+    .where('environment', '=', environment)
+    .where('status', '=', 'active')
+    .execute()
+}
+
 type Filter = { environment?: string | undefined; version?: string | undefined; status?: string | undefined }
 
 export async function list(

@@ -125,6 +125,22 @@ export async function listIdsOfAgents(db: Database, agent_seqs: ReadonlySet<numb
   return rows.filter(({ agent_seq }) => agent_seqs.has(agent_seq)).map(({ id }) => id)
 }
 
+/** The turns of one request: it wrote them all at the same moment, and they name it. */
+export async function listOfRequest(
+  db: Database,
+  scope: MemoryScope,
+  { request_id, created_at }: { request_id: string; created_at: number },
+): Promise<Memory[]> {
+  const rows = await db
+    .selectFrom('memories')
+    .select(SHOWN)
+    .where(inMemoryScope(scope))
+    .where('memories.created_at', '=', created_at)
+    .orderBy('seq')
+    .execute()
+  return rows.map(fromRow).filter(({ metadata }) => metadata['request_id'] === request_id)
+}
+
 type Filter = { kind?: string | undefined; before?: number | undefined; after?: number | undefined }
 
 export async function list(db: Database, scope: MemoryScope, query: PageQuery, filter: Filter): Promise<Page<Memory>> {

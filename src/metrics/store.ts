@@ -86,6 +86,53 @@ export async function histograms(db: Database, agent_seq: number, range: Range):
   return Map.groupBy(rows, ({ from }) => from)
 }
 
+/** The totals of several agents, by the first minute of each step. */
+export async function totalsOfAgents(
+  db: Database,
+  agent_seqs: number[],
+  range: Range,
+): Promise<Map<number, (Totals & { from: number })[]>> {
+  if (agent_seqs.length === 0) return new Map()
+  const step = stepOf(range)
+  const rows = await db
+    .selectFrom('metrics')
+    .select((row) => [
+      'agent_seq',
+      step.as('from'),
+      row.fn.sum<number>('count').as('count'),
+      row.fn.sum<number>('errors').as('errors'),
+      row.fn.sum<number>('sum_ms').as('sum_ms'),
+      row.fn.max('max_ms').as('max_ms'),
+    ])
+    .where('agent_seq', 'in', agent_seqs)
+    .where('minutes', '=', spanOf(range))
+    .where('start', '>=', range.from)
+    .where('start', '<', range.to)
+    .groupBy(['agent_seq', step])
+    .execute()
+  return Map.groupBy(rows, ({ agent_seq }) => agent_seq)
+}
+
+/** The histograms of several agents over the whole range. */
+export async function histogramsOfAgents(
+  db: Database,
+  agent_seqs: number[],
+  range: Range,
+): Promise<Map<number, Histogram>> {
+  if (agent_seqs.length === 0) return new Map()
+  const rows = await db
+    .selectFrom('metric_buckets')
+    .select((row) => ['agent_seq', 'bucket', row.fn.sum<number>('count').as('count')])
+    .where('agent_seq', 'in', agent_seqs)
+    .where('minutes', '=', spanOf(range))
+    .where('start', '>=', range.from)
+    .where('start', '<', range.to)
+    .groupBy(['agent_seq', 'bucket'])
+    .orderBy('bucket')
+    .execute()
+  return Map.groupBy(rows, ({ agent_seq }) => agent_seq)
+}
+
 /** Removes rows that are older, at most `limit` from each table. Returns how many. */
 export async function remove(db: Database, before: number, limit: number): Promise<number> {
   const minute = Math.floor(before / MINUTE_MS)

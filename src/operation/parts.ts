@@ -1,4 +1,4 @@
-import type { Config } from '../config.ts'
+import type { Config, ShownSetting } from '../config.ts'
 import type { Events } from '../events.ts'
 import type { NewId } from '../lib/id.ts'
 import type { Logger } from '../lib/log.ts'
@@ -20,6 +20,8 @@ import type { Recall } from './recall.ts'
 /** The parts that the house is built of. They are made once, in app.ts. */
 export type Parts = {
   config: Config
+  /** The configuration as an operator may see it. */
+  settings: readonly ShownSetting[]
   storage: Storage
   journal: Journal
   events: Events

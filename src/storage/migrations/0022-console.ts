@@ -1,3 +1,4 @@
+import { sql } from 'kysely'
 import { columns } from '../columns.ts'
 import type { Migration } from './migration.ts'
 
@@ -37,4 +38,7 @@ export const consoleSignIn: Migration = async (db, engine) => {
     .addColumn('expires_at', integer, (column) => column.notNull())
     .execute()
   await db.schema.createIndex('console_links_by_key').on('console_links').column('key_id').execute()
+
+  // Lists of all agents go by the primary key. Most invocations complete, and cost nothing here.
+  await sql`create index invocations_not_completed on invocations (status, id) where status <> 'completed'`.execute(db)
 }

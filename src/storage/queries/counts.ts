@@ -39,6 +39,28 @@ export async function findPlace(
   return undefined
 }
 
+/** How many rows each of these owners has in the parts. Owners without one are left out. */
+export async function countOwners(
+  db: Database,
+  { list, parts }: Omit<ListParts, 'owner'>,
+  owners: readonly string[],
+): Promise<Map<string, number>> {
+  // The owners are one parameter, because both engines limit the number of parameters.
+  const named =
+    engineOf(db) === 'postgres'
+      ? sql<string>`(select unnest(${owners}::text[]))`
+      : sql<string>`(select value from json_each(${JSON.stringify(owners)}))`
+  const rows = await db
+    .selectFrom('list_counts')
+    .select(({ fn }) => ['owner', fn.sum<number>('count').as('total')])
+    .where('list', '=', list.name)
+    .where('owner', 'in', named)
+    .where('part', 'in', parts.map(String))
+    .groupBy('owner')
+    .execute()
+  return new Map(rows.filter(({ total }) => total > 0).map(({ owner, total }) => [owner, total]))
+}
+
 function selectCounts(db: Database, { list, owner, parts }: ListParts) {
   return db
     .selectFrom('list_counts')

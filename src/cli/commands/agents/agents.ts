@@ -1,11 +1,12 @@
 import type { Command } from 'commander'
-import type { Agent, AgentSummary, CreateAgent, InvocableAgent } from '../../../../sdk/client.ts'
+import type { Agent, AgentOverview, AgentSummary, CreateAgent, InvocableAgent } from '../../../../sdk/client.ts'
 import { number, takesService, yesOption } from '../../command.ts'
 import { type Common, withClient } from '../../connect/connect.ts'
 import { usage } from '../../failure.ts'
 import { gather, type Limit, limitOption } from '../../terminal/gather.ts'
 import { type Column, printJson, printRecord, printRows, success } from '../../terminal/output.ts'
 import { confirm } from '../../terminal/prompts.ts'
+import { sparkline } from '../../terminal/sparkline.ts'
 import type { World } from '../../world.ts'
 
 const COLUMNS: Column<AgentSummary>[] = [
@@ -13,6 +14,16 @@ const COLUMNS: Column<AgentSummary>[] = [
   { title: 'NAME', of: (agent) => agent.name },
   { title: 'STATUS', of: (agent) => agent.status },
   { title: 'CREATED', of: (agent) => agent.created_at },
+]
+
+const OVERVIEW_COLUMNS: Column<AgentOverview>[] = [
+  { title: 'NAME', of: (agent) => agent.name },
+  { title: 'STATUS', of: (agent) => agent.status },
+  { title: 'VERSION', of: (agent) => agent.version },
+  { title: 'REQUESTS', of: (agent) => agent.requests },
+  { title: 'ERRORS', of: (agent) => agent.errors },
+  { title: 'P95 MS', of: (agent) => agent.p95_ms },
+  { title: '24 HOURS', of: (agent) => sparkline(agent.hours, agent.hours.length) },
 ]
 
 const INVOCABLE_COLUMNS: Column<InvocableAgent>[] = [
@@ -35,6 +46,16 @@ export function agents(command: Command, world: World): void {
         gather(world, options, (limit) => client.agents.list({ limit, sort })),
       )
       printRows(world, found, COLUMNS, options)
+    })
+
+  takesService(command.command('overview'))
+    .description('List agents with what they serve and how the last 24 hours went')
+    .addOption(limitOption())
+    .action(async (options: Common & Limit) => {
+      const found = await withClient(world, options, (client) =>
+        gather(world, options, (limit) => client.agents.overview({ limit, sort: 'name' })),
+      )
+      printRows(world, found, OVERVIEW_COLUMNS, options)
     })
 
   takesService(command.command('invocable'))

@@ -45,6 +45,22 @@ export function deployments(command: Command, world: World): void {
       printRecord(world, await withClient(world, options, (client) => client.deployments.get(agent, id)), options)
     })
 
+  takesService(command.command('diff'))
+    .description('Show what a deployment changed')
+    .argument('<agent>', 'id or name')
+    .argument('<deployment_id>')
+    .option('--from <deployment_id>', 'compare with this one, or with working_copy, instead of the one it replaced')
+    .action(async (agent: string, id: string, options: Common & { from?: string }) => {
+      const query = { from: options.from }
+      const compared = await withClient(world, options, (client) => client.deployments.diff(agent, id, query))
+      if (options.json) return printJson(world, compared)
+      const { from, to, diff } = compared
+      if (diff.length === 0) return note(world, 'They are the same')
+      const { printDiff } = await import('../../terminal/line-diff.ts')
+      const before = from.version ?? (options.from === undefined ? 'nothing' : 'the working copy')
+      printDiff(world, diff as FieldChange[], { from: before, to: to.version ?? '' })
+    })
+
   takesService(command.command('create'))
     .description("Deploy the agent's working copy, or a version that exists, without a file")
     .argument('<agent>', 'id or name')

@@ -5,7 +5,7 @@ import { type Column, printJson, printRows, success } from '../../terminal/outpu
 import type { World } from '../../world.ts'
 
 type ConfigOptions = { config?: string; data?: string; json?: boolean }
-type Shown = { path: string; value: unknown; origin: string }
+type Shown = { path: string; value: unknown; origin: string | null }
 
 const COLUMNS: Column<Shown>[] = [
   { title: 'SETTING', of: (setting) => setting.path },

@@ -2,6 +2,7 @@ import type { Command } from 'commander'
 import type { Invocation } from '../../../../sdk/client.ts'
 import { takesService } from '../../command.ts'
 import { type Common, withClient } from '../../connect/connect.ts'
+import { usage } from '../../failure.ts'
 import { gather, type Limit, limitOption } from '../../terminal/gather.ts'
 import { type Column, print, printJson, printRecord, printRows, success } from '../../terminal/output.ts'
 import { progress } from '../../terminal/progress.ts'
@@ -34,6 +35,12 @@ function whatOf(step: Step): string {
   return step.error === undefined ? step.name : `${step.name}: ${step.error}`
 }
 
+const EFFECT_COLUMNS: Column<{ kind: string; id: string; what: string }>[] = [
+  { title: 'LEFT', of: ({ kind }) => kind },
+  { title: 'ID', of: ({ id }) => id },
+  { title: 'WHAT', of: ({ what }) => what },
+]
+
 type ListOptions = Common &
   Limit & {
     status?: Invocation['status']
@@ -45,18 +52,23 @@ type ListOptions = Common &
 export function invocations(command: Command, world: World): void {
   takesService(command.command('list'))
     .alias('ls')
-    .description('List invocations, the newest first')
-    .argument('<agent>', 'id or name')
+    .description('List invocations, the newest first; without an agent those of all')
+    .argument('[agent]', 'id or name')
     .addOption(limitOption(20))
     .option('--status <status>', 'queued, running, waiting, completed, failed or cancelled')
     .option('--user <user_id>', 'of this user')
     .option('--session <session_id>', 'of this session')
     .option('--schedule <schedule_id>', 'that this schedule began')
-    .action(async (agent: string, options: ListOptions) => {
+    .action(async (agent: string | undefined, options: ListOptions) => {
       const { status, user, session, schedule } = options
-      const query = { status, user_id: user, session_id: session, schedule_id: schedule }
+      const query = { status, user_id: user, session_id: session }
+      if (agent === undefined && schedule !== undefined) throw usage('Say whose schedule it is: name the agent')
       const found = await withClient(world, options, (client) =>
-        gather(world, options, (limit) => client.invocations.list(agent, { ...query, limit })),
+        gather(world, options, (limit) =>
+          agent === undefined
+            ? client.invocations.listAll({ ...query, limit })
+            : client.invocations.list(agent, { ...query, schedule_id: schedule, limit }),
+        ),
       )
       printRows(world, found, COLUMNS, options)
     })
@@ -84,6 +96,24 @@ export function invocations(command: Command, world: World): void {
         if (!options.json) return speak(world, client.invocations.follow(agent, id))
         for await (const event of client.invocations.follow(agent, id)) print(world, JSON.stringify(event))
       })
+    })
+
+  takesService(command.command('effects'))
+    .description('Show what an invocation left elsewhere: memories, and deliveries of its event')
+    .argument('<agent>', 'id or name')
+    .argument('<request_id>')
+    .action(async (agent: string, id: string, options: Common) => {
+      const effects = await withClient(world, options, (client) => client.invocations.effects(agent, id))
+      if (options.json) return printJson(world, effects)
+      const rows = [
+        ...effects.memories.map((memory) => ({ kind: 'memory', id: memory.id, what: memory.content })),
+        ...effects.deliveries.map(({ id: delivery, webhook_id, status }) => ({
+          kind: 'delivery',
+          id: delivery,
+          what: `${status} to ${webhook_id}`,
+        })),
+      ]
+      printRows(world, rows, EFFECT_COLUMNS, options)
     })
 
   takesService(command.command('cancel'))

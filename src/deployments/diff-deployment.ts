@@ -1,0 +1,58 @@
+import { z } from 'zod'
+import { changesBetween, Definition, definitionOf } from '../agents/definition.ts'
+import * as agents from '../agents/store.ts'
+import { operation } from '../operation.ts'
+import type { Database } from '../storage/database.ts'
+import { type Deployment, DeploymentParams, RollbackPreview } from './deployment.ts'
+import * as deployments from './store.ts'
+
+const WORKING_COPY = 'working_copy'
+
+const ComparedSide = z.object({
+  deployment_id: z.string().nullable(),
+  version: z.string().nullable().describe('Null: nothing was deployed before, or it is the working copy'),
+})
+
+export const diffDeployment = operation({
+  id: 'diffDeployment',
+  method: 'GET',
+  path: '/v1/agents/{agent_id}/deployments/{deployment_id}/diff',
+  summary: 'Compare a deployment',
+  description:
+    'What it changed: with the deployment that it replaced, with another one of the agent, or, with `from=working_copy`, how it differs from the agent as it is now.',
+  permission: 'read',
+  userTokens: true,
+  params: DeploymentParams,
+  query: z.strictObject({
+    from: z
+      .string()
+      .max(100)
+      .optional()
+      .describe('The id of another deployment of the agent, or `working_copy`; the one that it replaced when absent'),
+  }),
+  data: z
+    .object({ from: ComparedSide, to: ComparedSide, diff: RollbackPreview.shape.diff })
+    .meta({ id: 'DeploymentDiff' }),
+
+  async run({ params: { agent_id, deployment_id }, query }, { db }) {
+    const deployment = await deployments.get(db, agent_id, deployment_id)
+    const to = await sideOf(db, deployment)
+    const from = await fromSide(db, agent_id, query.from ?? deployment.replaces)
+    return { from: from.side, to: to.side, diff: changesBetween(from.definition, to.definition) }
+  },
+})
+
+type Compared = { side: z.input<typeof ComparedSide>; definition: Definition }
+
+/** The first deployment of an environment is compared with an agent that has nothing but defaults. */
+async function fromSide(db: Database, agent_id: string, wanted: string | null): Promise<Compared> {
+  const none = { deployment_id: null, version: null }
+  if (wanted === null) return { side: none, definition: Definition.parse({}) }
+  if (wanted === WORKING_COPY) return { side: none, definition: definitionOf(await agents.get(db, agent_id)) }
+  return sideOf(db, await deployments.get(db, agent_id, wanted))
+}
+
+async function sideOf(db: Database, { agent_id, id, version }: Deployment): Promise<Compared> {
+  const { definition } = await deployments.getVersion(db, agent_id, version)
+  return { side: { deployment_id: id, version }, definition }
+}

@@ -1,0 +1,80 @@
+import { type RawBuilder, type SqlBool, sql } from 'kysely'
+import type { ShownAgent } from '../../agents/store.ts'
+import { type Database, engineOf } from '../../storage/database.ts'
+import {
+  INVOCATIONS_OF_AGENT,
+  INVOCATIONS_OF_SESSION,
+  INVOCATIONS_OF_USER,
+} from '../../storage/queries/counted-lists.ts'
+import { countOwners } from '../../storage/queries/counts.ts'
+import { leadOf, whereLed } from '../../storage/queries/lead.ts'
+import { type Page, type PageQuery, page } from '../../storage/queries/page.ts'
+import { type Invocation, InvocationStatus } from '../invocation.ts'
+import { fromRow } from '../rows/invocation-rows.ts'
+
+type Filter = { [column in 'status' | 'user_id' | 'session_id']?: string | undefined }
+
+const LEADS = [
+  { column: 'session_id', list: INVOCATIONS_OF_SESSION },
+  { column: 'user_id', list: INVOCATIONS_OF_USER },
+] as const
+
+/**
+ * A page of the invocations of several agents. Ids sort by the time at which the requests came, so the primary key has
+ * them in order. Those of one user or session are few, and are sorted.
+ */
+export async function findAllInvocations(
+  db: Database,
+  agents: readonly ShownAgent[],
+  query: PageQuery,
+  { status, ...filter }: Filter,
+): Promise<Page<Invocation>> {
+  const parts = status === undefined ? InvocationStatus.options : [status]
+  const led = leadOf(LEADS, filter)
+  const { list, value } = led.lead ?? { list: INVOCATIONS_OF_AGENT, value: undefined }
+  const owners = agents.map(({ seq }) => (value === undefined ? String(seq) : `${seq} ${value}`))
+  const counted = await countOwners(db, { list, parts }, owners)
+  if (counted.size === 0) return { items: [], total: 0 }
+  const seqs = [...counted.keys()].map(Number.parseFloat)
+  const select = whereLed(db.selectFrom('invocations').select('id'), led)
+  const counts = [...counted.values()].reduce((sum, count) => sum + count, 0)
+  const total = led.others.length > 0 ? undefined : Promise.resolve(counts)
+  const { items, total: all } = led.lead
+    ? await page(db, select.where(isOneOf(db, sql`agent_seq`, seqs)).where('status', 'in', parts), query, { total })
+    : await page(
+        db,
+        select.where(inOrderOfIds(db, seqs, status)),
+        { ...query, sort: query.sort.replace('created_at', 'id') },
+        { tieBreakers: [], total },
+      )
+  const ids = items.map(({ id }) => id)
+  return { items: await listByIds(db, ids), total: all }
+}
+
+/**
+ * The agents are in an expression that no index fits and that PostgreSQL takes for likely: so both engines read ids in
+ * their order. Few invocations have another status than `completed`. They have an index, whose condition SQLite wants to
+ * hear in the same words.
+ */
+function inOrderOfIds(db: Database, seqs: readonly number[], status: string | undefined): RawBuilder<SqlBool> {
+  const ofAgents = sql<SqlBool>`coalesce(${isOneOf(db, sql`agent_seq`, seqs)}, false)`
+  const isSqlite = engineOf(db) === 'sqlite'
+  if (status === undefined) return isSqlite ? sql`id > '' and ${ofAgents}` : ofAgents
+  const ofStatus = sql<SqlBool>`status = ${sql.lit(status)} and ${ofAgents}`
+  if (!isSqlite) return ofStatus
+  return status === 'completed' ? sql`id > '' and ${ofStatus}` : sql`status <> 'completed' and ${ofStatus}`
+}
+
+/** The numbers are one parameter, because both engines limit the number of parameters. */
+function isOneOf(db: Database, column: RawBuilder<unknown>, seqs: readonly number[]): RawBuilder<SqlBool> {
+  return engineOf(db) === 'postgres'
+    ? sql`${column} = any(${seqs}::bigint[])`
+    : sql`${column} in (select value from json_each(${JSON.stringify(seqs)}))`
+}
+
+async function listByIds(db: Database, ids: string[]): Promise<Invocation[]> {
+  if (ids.length === 0) return []
+  const rows = await db.selectFrom('invocations').selectAll().where('id', 'in', ids).execute()
+  const found = new Map(rows.map((row) => [row.id, row]))
+  return ids.flatMap((id) => found.get(id) ?? []).map(fromRow)
+}

@@ -1,0 +1,42 @@
+import { z } from 'zod'
+import * as agents from '../../agents/store.ts'
+import { requireUser } from '../../operation/scope.ts'
+import { operation } from '../../operation.ts'
+import { listQuery } from '../../shapes.ts'
+import { InvocationStatus, presentInvocation, Receipt } from '../invocation.ts'
+import { withKeptSteps } from '../steps/kept-steps.ts'
+import { findAllInvocations } from './find-all-invocations.ts'
+
+export const listAllInvocations = operation({
+  id: 'listAllInvocations',
+  method: 'GET',
+  path: '/v1/invocations',
+  summary: 'List invocations of all agents',
+  description:
+    'The receipts of every agent that the key may see, in the order in which the requests came. A run shorter than a quarter of a second appears when it ends.',
+  permission: 'read',
+  userTokens: true,
+  query: listQuery(['created_at'], {
+    agent_id: z.string().optional().describe('Those of one agent (id or name)'),
+    status: InvocationStatus.optional(),
+    session_id: z.string().max(256).optional(),
+    user_id: z.string().max(256).optional(),
+  }),
+  concerns: async ({ query }) => query.agent_id ?? null,
+  list: Receipt,
+
+  async run({ query }, { db, actor, shownAgents }) {
+    const { agent_id: ref, status, session_id, user_id, ...page } = query
+    const shown = await agents.listShown(db, await shownAgents())
+    const wanted = ref === undefined ? undefined : await agents.find(db, ref)
+    const among = ref === undefined ? shown : shown.filter(({ id }) => id === wanted?.id)
+    const filter = { status, session_id, user_id: requireUser(actor, user_id) }
+    const { items, total } = await findAllInvocations(db, among, page, filter)
+    const idOf = new Map(shown.map(({ id, seq }) => [seq, id]))
+    const receipts = await withKeptSteps(db, items)
+    return {
+      items: receipts.map((invocation) => presentInvocation(invocation, idOf.get(invocation.agent_seq) ?? '')),
+      total,
+    }
+  },
+})

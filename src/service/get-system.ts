@@ -1,0 +1,74 @@
+import { z } from 'zod'
+import project from '../../package.json' with { type: 'json' }
+import { requireScope } from '../operation/scope.ts'
+import { operation } from '../operation.ts'
+import { Time } from '../shapes.ts'
+import { countRows, listBacklogs, listDays, measureBytes } from './store.ts'
+
+const System = z
+  .object({
+    version: z.string(),
+    node: z.string().describe('The process that answered, among those that share the database'),
+    engine: z.enum(['sqlite', 'postgres']),
+    started_at: Time.describe('When this process started'),
+    now: Time.describe("The service's clock"),
+    runs_live: z.int().describe('Runs under way on this node'),
+    queues: z
+      .array(
+        z.object({
+          queue: z.enum(['runs', 'deliveries', 'jobs']),
+          waiting: z.int(),
+          leased: z.int().describe('In the hands of a node'),
+          oldest: Time.nullable().describe('Since when the oldest waits'),
+        }),
+      )
+      .describe('Of all nodes'),
+    storage: z.object({
+      bytes: z.int().describe('Size of the database'),
+      rows: z.record(z.string(), z.int()).describe('How many rows each kind of data has'),
+      days: z
+        .array(z.object({ day: z.iso.date(), invocations: z.int(), logs: z.int(), audit_log: z.int() }))
+        .describe('The rows that are kept of each of the last 30 days in UTC, oldest first'),
+    }),
+    settings: z
+      .array(z.object({ setting: z.string(), value: z.json().nullable(), origin: z.string().nullable() }))
+      .describe('The configuration in force on this node; secrets appear as `(set)`'),
+  })
+  .meta({ id: 'System' })
+
+export const getSystem = operation({
+  id: 'getSystem',
+  method: 'GET',
+  path: '/v1/system',
+  summary: 'Get the state of the service',
+  description:
+    'Version, queues, size of the database and how it grows, and the configuration in force without its secrets. For a key for the whole service.',
+  permission: 'manage',
+  data: System,
+
+  async run(_input, { actor, db, storage, live, node, settings, now }) {
+    requireScope(actor, null)
+    const time = now()
+    const [queues, bytes, rows, days] = await Promise.all([
+      listBacklogs(db, time),
+      measureBytes(db),
+      countRows(db),
+      listDays(db, time),
+    ])
+    return {
+      version: project.version,
+      node,
+      engine: storage.engine,
+      started_at: Math.round(performance.timeOrigin),
+      now: time,
+      runs_live: live.all().length,
+      queues,
+      storage: { bytes, rows, days },
+      settings: settings.map(({ path, value, origin }) => ({
+        setting: path,
+        value: (value ?? null) as z.input<typeof System>['settings'][number]['value'],
+        origin,
+      })),
+    }
+  },
+})

@@ -1,0 +1,67 @@
+import { z } from 'zod'
+import { AgentSummary } from '../agents/agent.ts'
+import * as agents from '../agents/store.ts'
+import { DEFAULT_ENVIRONMENT } from '../deployments/deployment.ts'
+import * as deployments from '../deployments/store.ts'
+import { percentile } from '../metrics/histogram.ts'
+import * as metrics from '../metrics/store.ts'
+import { operation } from '../operation.ts'
+import { listQuery } from '../shapes.ts'
+
+const HOUR_MS = 3_600_000
+const HOURS = 24
+
+const AgentOverview = z
+  .object({
+    ...AgentSummary.shape,
+    version: z.string().nullable().describe('What `production` serves; null while that is the working copy'),
+    requests: z.int().describe('Invocations that completed or failed in the last 24 hours, this hour included'),
+    errors: z.int().describe('Those that failed'),
+    p95_ms: z.number().nullable().describe('What 95 % of them did not take longer than; null without any'),
+    hours: z.array(z.int()).describe('Requests by the hour in UTC: 24 numbers, the last is this hour'),
+  })
+  .meta({ id: 'AgentOverview' })
+
+export const listOverview = operation({
+  id: 'listOverview',
+  method: 'GET',
+  path: '/v1/overview',
+  summary: 'List agents with their last day',
+  description:
+    'The agents of `GET /v1/agents`, each with what it serves and how the last 24 hours went: for the first page of a dashboard, in one request.',
+  permission: 'read',
+  userTokens: true,
+  query: listQuery(['created_at', 'updated_at', 'name', 'status', 'id'], {}),
+  list: AgentOverview,
+
+  async run({ query }, { db, shownAgents, now }) {
+    const { items, total } = await agents.list(db, query, await shownAgents())
+    const ids = items.map(({ id }) => id)
+    const thisHour = Math.floor(now() / HOUR_MS)
+    const range = { from: (thisHour - HOURS + 1) * 60, to: (thisHour + 1) * 60, step: 60 }
+    const seqs = new Map((await agents.listSeqs(db, ids)).map(({ id, seq }) => [id, seq]))
+    const [serving, totals, histograms] = await Promise.all([
+      deployments.listActive(db, ids, DEFAULT_ENVIRONMENT),
+      metrics.totalsOfAgents(db, [...seqs.values()], range),
+      metrics.histogramsOfAgents(db, [...seqs.values()], range),
+    ])
+    const versions = new Map(serving.map(({ agent_id, version }) => [agent_id, version]))
+    const overview = items.map((agent) => {
+      const seq = seqs.get(agent.id) ?? 0
+      const day = totals.get(seq) ?? []
+      const byHour = new Map(day.map(({ from, count }) => [from, count]))
+      const longest = Math.max(0, ...day.map(({ max_ms }) => max_ms))
+      const histogram = histograms.get(seq)
+      return {
+        ...agent,
+        version: versions.get(agent.id) ?? null,
+        requests: day.reduce((sum, { count }) => sum + count, 0),
+        errors: day.reduce((sum, { errors }) => sum + errors, 0),
+        // The middle of the last bucket may lie above the longest duration.
+        p95_ms: histogram ? Math.min(percentile(histogram, 95), longest) : null,
+        hours: Array.from({ length: HOURS }, (_, hour) => byHour.get(range.from + hour * 60) ?? 0),
+      }
+    })
+    return { items: overview, total }
+  },
+})
