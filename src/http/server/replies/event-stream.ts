@@ -3,13 +3,15 @@ import type { StreamEvent } from '../../../runtime/following/transcript.ts'
 import type { Writer } from '../../dialects/dialect.ts'
 
 const PING_MS = 15_000
+/** Events of so long are sent in one write. Nobody notices, and the whole of an answer that comes at once is one write. */
+const GATHERED_MS = 5
 /** How much text one write has. */
 const WRITE_CHARACTERS = 16_384
 
 /**
  * Server-sent events. The head is sent with the first event, so that an error before it is answered with its own
- * status. Events of one pass of the event loop are sent in one write. Events that a slow client has not read yet are
- * kept as the shared objects that everybody who follows the same run gets.
+ * status. Events that a slow client has not read yet are kept as the shared objects that everybody who follows the same
+ * run gets.
  */
 export class EventStream {
   readonly #response: ServerResponse
@@ -19,7 +21,7 @@ export class EventStream {
   #ping: NodeJS.Timeout | undefined
   #opened = false
   #ended = false
-  #isDue = false
+  #gathering: NodeJS.Timeout | undefined
 
   constructor(response: ServerResponse, headers: Record<string, string>, writer: Writer) {
     this.#response = response
@@ -34,6 +36,22 @@ export class EventStream {
 
   /** Sends the head now rather than with the first event. */
   open(): void {
+    this.#begin()
+    this.#writeWaiting()
+  }
+
+  send(event: StreamEvent): void {
+    this.#begin()
+    this.#waiting.push(event)
+    this.#gathering ??= setTimeout(() => this.#writeWaiting(), GATHERED_MS)
+  }
+
+  end(): void {
+    this.#ended = true
+    this.#writeWaiting()
+  }
+
+  #begin(): void {
     if (this.#opened) return
     this.#opened = true
     const response = this.#response
@@ -45,32 +63,16 @@ export class EventStream {
       }),
     )
     response.on('drain', () => this.#writeWaiting())
-    response.once('close', () => clearInterval(this.#ping))
-    this.#writeSoon()
-  }
-
-  send(event: StreamEvent): void {
-    this.open()
-    this.#waiting.push(event)
-    this.#writeSoon()
-  }
-
-  end(): void {
-    this.#ended = true
-    this.#writeSoon()
-  }
-
-  #writeSoon(): void {
-    if (this.#isDue) return
-    this.#isDue = true
-    process.nextTick(() => {
-      this.#isDue = false
-      this.#writeWaiting()
+    response.once('close', () => {
+      clearInterval(this.#ping)
+      clearTimeout(this.#gathering)
     })
   }
 
   #writeWaiting(): void {
     const response = this.#response
+    clearTimeout(this.#gathering)
+    this.#gathering = undefined
     if (response.destroyed || response.writableEnded) return
     let written = 0
     let text = ''
