@@ -20,6 +20,7 @@ import { flatLists } from './migrations/0019-flat-lists.ts'
 import { schedules } from './migrations/0021-schedules.ts'
 import { consoleSignIn } from './migrations/0022-console.ts'
 import { doors } from './migrations/0023-doors.ts'
+import { leanScopes } from './migrations/0025-lean-scopes.ts'
 import type { Migration } from './migrations/migration.ts'
 
 /** In order. A released migration is never edited; changes come as a new one. */
@@ -42,6 +43,7 @@ export const MIGRATIONS: Migration[] = [
   schedules,
   consoleSignIn,
   doors,
+  leanScopes,
 ]
 
 const LOCK = 7_766_837
