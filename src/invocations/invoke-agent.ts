@@ -3,6 +3,7 @@ import type { Definition } from '../agents/definition.ts'
 import * as agents from '../agents/store.ts'
 import { serving } from '../deployments/serving.ts'
 import { ApiError, conflict, notFound, StillRunning } from '../errors.ts'
+import { withValue } from '../lib/with-value.ts'
 import type { Context } from '../operation/context.ts'
 import { GoesOutside } from '../operation/goes-outside.ts'
 import { Accepted } from '../operation/reply-channel.ts'
@@ -67,7 +68,7 @@ export const invokeAgent = operation({
   async run({ params, body }, context) {
     const { emit, live, mode, node, request_id } = context
     if (mode === 'background') return queue(await prepare(params.agent_id, body, context))
-    const earlier = await findEarlier(params.agent_id, context)
+    const earlier = context.repeatable?.earlier && (await findEarlier(params.agent_id, context))
     if (earlier) return getResult(await followEarlier(earlier, context), earlier.agent.id)
 
     // From here on a pause finds the run and stops it. An earlier pause is read below.
@@ -79,18 +80,16 @@ export const invokeAgent = operation({
       leave(run, context)
     }
     try {
-      const { invocation, agent, definition } = await prepare(params.agent_id, body, context)
+      const prepared = prepare(params.agent_id, body, context)
+      const { invocation, agent, definition } = prepared instanceof Promise ? await prepared : prepared
       // The agent may have changed since `staysInside` was asked.
       if (context.repeatable?.claimed === false && !answersAtOnce(definition)) throw new GoesOutside()
       const admitted = admit(run, agent, definition, context)
       const refusal = admitted instanceof Promise ? await admitted : admitted
       if (refusal) throw notAdmittedError(refusal, agent, definition)
       emit?.(startEvent(request_id))
-      const started = { invocation, agent, definition, run, owner: node, stored: false, ...BEGINNING }
-      const { invocation: done, entry } = await runInvocation(
-        { ...started, streaming: emit !== undefined, span: context.span },
-        context,
-      )
+      const begins = { invocation, agent, definition, run, owner: node, streaming: emit !== undefined }
+      const { invocation: done, entry } = await runInvocation({ ...begins, ...BEGINNING, span: context.span }, context)
       if (wasStopped(done) && (await giveToQueue(run, context))) throw new StillRunning(STOPPED.message)
       const freed = freePlace(run, context)
       if (freed) await freed
@@ -108,8 +107,8 @@ export const invokeAgent = operation({
   },
 })
 
-/** No step of a new run is stored. */
-const BEGINNING: Pick<Started, 'kept' | 'nextPosition'> = { kept: [], nextPosition: 0 }
+/** Nothing of a new run is stored. */
+const BEGINNING: Pick<Started, 'stored' | 'kept' | 'nextPosition'> = { stored: false, kept: [], nextPosition: 0 }
 
 const ENDED_ELSEWHERE = 'The invocation was ended by another node'
 
@@ -171,16 +170,19 @@ function answerOf(done: Done['invocation'], agent: Agent): unknown {
 type Prepared = { invocation: Invocation; agent: Agent; definition: Definition }
 
 /** The invocation that was asked for, and the definition that will answer it. */
-async function prepare(agent_id: string, asked: Asked, context: Context): Promise<Prepared> {
-  const agent = await agents.findKnown(agent_id, context)
-  if (!agent) throw notFound('Agent', agent_id)
-  const user_id = requireUser(context.actor, asked.context.user_id)
-  const served = await serving(agent, asked.environment, context)
-  const bound = { ...asked, context: bindUser(asked.context, user_id) }
-  const invocation = newInvocation(bound, agent, served, context)
-  const prepared = { invocation, agent, definition: served.definition }
-  if (!context.given) return prepared
-  return { ...prepared, invocation: { ...invocation, ...(await takeGiven(context.given, invocation, context)) } }
+function prepare(agent_id: string, asked: Asked, context: Context): Prepared | Promise<Prepared> {
+  return withValue(agents.findKnown(agent_id, context), (agent) => {
+    if (!agent) throw notFound('Agent', agent_id)
+    const user_id = requireUser(context.actor, asked.context.user_id)
+    const bound = { ...asked, context: bindUser(asked.context, user_id) }
+    return withValue(serving(agent, asked.environment, context), (served) => {
+      const invocation = newInvocation(bound, agent, served, context)
+      const prepared = { invocation, agent, definition: served.definition }
+      if (!context.given) return prepared
+      const taken = takeGiven(context.given, invocation, context)
+      return withValue(taken, (given) => ({ ...prepared, invocation: { ...invocation, ...given } }))
+    })
+  })
 }
 
 function bindUser(context: Asked['context'], user_id: string | undefined): Asked['context'] {

@@ -84,7 +84,8 @@ export async function runInvocation(started: Started, parts: Parts): Promise<Don
   const error = outcome.status === 'cancelled' && !run.cancellation.cancelled ? STOPPED : errorOf(outcome)
   if (span) endRunSpan(span, message, outcome, error?.code)
   const invocation = endedBy(started.invocation, outcome, { error, duration_ms: worked_ms, finished_at: now })
-  const writes = await effects(invocation, agent, definition, outcome.logs, parts)
+  const left = effects(invocation, agent, definition, outcome.logs, parts)
+  const writes = left instanceof Promise ? await left : left
   return { invocation, entry: stored.ending(invocation, writes) }
 }
 
@@ -173,7 +174,7 @@ export function effects(
     writes.push(...memory.turnWrites({ ...exchange, created_at: time, newId }))
   }
   const found = events.writes({ type: `agent.${status}`, agent_id: agent.id, data: () => eventData(invocation), time })
-  return withValue(found, (more) => [...writes, ...more])
+  return withValue(found, (more) => (more.length === 0 ? writes : [...writes, ...more]))
 }
 
 const LEVEL_OF = { completed: 'info', failed: 'error', cancelled: 'warn' } as const

@@ -45,7 +45,8 @@ export class LogSink {
   #flush(): void {
     clearTimeout(this.#timer)
     this.#timer = undefined
-    this.#late = this.#writeOut(Buffer.concat([this.#late, Buffer.from(this.#gathered)]))
+    const gathered = Buffer.from(this.#gathered)
+    this.#late = this.#writeOut(this.#late.length === 0 ? gathered : Buffer.concat([this.#late, gathered]))
     this.#gathered = ''
     if (this.#late.length > 0) return this.#flushWithin(RETRY_MS)
     process.off('exit', this.#atExit)

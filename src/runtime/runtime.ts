@@ -88,7 +88,7 @@ export function createRuntime(options: RuntimeOptions): Runtime {
       if (deadline.stopped) return ended({ status: 'cancelled' })
       const found = models.get(input.agent.model)
       if (found instanceof Promise) onWait?.()
-      const model = await found
+      const model = found instanceof Promise ? await found : found
       if (input.agent.tools.length > 0) {
         const used = secretsOf(input.agent.tools, await secrets())
         redact = redactor({ ...providerKeys, ...valuesOf(used) })
@@ -106,8 +106,8 @@ export function createRuntime(options: RuntimeOptions): Runtime {
         if (deadline.stopped) throw new Stopped()
       }
       if (input.given?.tools) toolbox = withCallersTools(toolbox, input.given.tools, log)
-      const tools = { toolbox, deadline, emit, log, logs, logged, now, keeper, span }
-      await converse({ request_id, attempt, input, model, windows, ...tools, left_out: 0, left })
+      const conversation = { request_id, attempt, input, model, windows, toolbox, deadline, emit, log, logs, logged }
+      await converse({ ...conversation, now, keeper, span, left_out: 0, left })
       const rounds = roundsForCaller(left.steps, input.given?.rounds)
       return ended(rounds ? { status: 'completed', rounds } : { status: 'completed' })
     } catch (error) {

@@ -43,7 +43,7 @@ export class Router<T> {
     const end = search(this.#root, method, path.split('/'), 0, values)
     if (!end) return undefined
     const params: Record<string, string> = {}
-    for (const [i, name] of end.names.entries()) params[name] = decodeURIComponent(values[i] as string)
+    for (let i = 0; i < values.length; i++) params[end.names[i] as string] = decodeURIComponent(values[i] as string)
     return { value: end.value, params }
   }
 }
