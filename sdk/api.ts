@@ -36,6 +36,20 @@ export type InvocationResult = {
 export type InvocationQueued = {
   request_id: string
   status: 'queued' | 'waiting'
+  /** What people must decide before it goes on */
+  approvals?: PendingApproval[] | undefined
+}
+
+export type PendingApproval = {
+  /** Names the call within its run */
+  call_id: string
+  /** `tool`: may it be called. `question`: the agent wants an answer. `retry`: it was under way when the service died; may it be called again */
+  kind: 'tool' | 'question' | 'retry'
+  tool: string
+  /** Of the call, without secrets; of a question its `question` and perhaps `options` */
+  arguments: Record<string, unknown>
+  /** What is not decided by then is rejected */
+  expires_at: string
 }
 
 export type Invoke = {
@@ -129,6 +143,22 @@ export type InvocationStep = {
   duration_ms: number
   kind: 'wait'
   reason: string
+} | {
+  /** Which attempt of the run took it */
+  attempt: number
+  started_at: string | null
+  finished_at: string | null
+  duration_ms: number
+  kind: 'approval'
+  call_id: string
+  name: string
+  decision: 'approved' | 'rejected' | 'expired'
+  /** Who decided */
+  by: string | null
+  /** With which the tool was called instead */
+  arguments?: unknown | undefined
+  note?: string | undefined
+  answer?: string | undefined
 }
 
 export type Effects = {
@@ -154,7 +184,7 @@ export type Delivery = {
   webhook_id: string
   /** The `webhook-id` of every attempt */
   event_id: string
-  event: 'agent.completed' | 'agent.failed' | 'agent.cancelled' | 'deployment.created' | 'deployment.rolled_back' | 'webhook.disabled' | 'ping'
+  event: 'agent.completed' | 'agent.failed' | 'agent.cancelled' | 'agent.waiting' | 'deployment.created' | 'deployment.rolled_back' | 'webhook.disabled' | 'ping'
   status: 'pending' | 'delivered' | 'failed'
   attempt_count: number
   /** The latest, oldest first */
@@ -173,6 +203,44 @@ export type DeliveryAttempt = {
   response_status: number | null
   /** null: the receiver took it */
   error: 'http_error' | 'redirect' | 'timeout' | 'dns_failed' | 'connect_failed' | 'tls_failed' | 'reset' | 'invalid_response' | 'too_large' | 'blocked_address' | 'invalid_url' | 'internal' | null
+}
+
+export type Approval = {
+  id: string
+  agent_id: string
+  request_id: string
+  /** Names the call within its run */
+  call_id: string
+  /** `tool`: may it be called. `question`: the agent wants an answer. `retry`: it was under way when the service died; may it be called again */
+  kind: 'tool' | 'question' | 'retry'
+  tool: string
+  /** Of the call, without secrets; of a question its `question` and perhaps `options` */
+  arguments: Record<string, unknown>
+  /** What is not decided by then is rejected */
+  expires_at: string
+  status: 'pending' | 'approved' | 'rejected' | 'expired' | 'cancelled'
+  user_id: string | null
+  session_id: string | null
+  /** Who started the run */
+  started_by: string
+  created_at: string
+  decided_at: string | null
+  /** null: nobody, it expired or its run was cancelled */
+  decided_by: string | null
+  /** With these the tool is called instead */
+  changed_arguments: Record<string, unknown> | null
+  note: string | null
+  answer: string | null
+}
+
+export type DecideApproval = {
+  decision: 'approve' | 'reject'
+  /** With `approve`: calls the tool with these instead. They must fit the tool's schema */
+  arguments?: Record<string, Json> | undefined
+  /** With `reject` the model is told */
+  note?: string | undefined
+  /** With `approve` of a question: the answer */
+  answer?: string | undefined
 }
 
 export type Agent = {
@@ -201,16 +269,54 @@ export type Agent = {
     url: string
     headers: Record<string, string>
     timeout_ms: number
-    /** A call that was under way when the service died: `safe` makes it again with the same Idempotency-Key, `never` tells the model that its outcome is unknown. null: `safe` for GET, else `never` */
-    retry: 'safe' | 'never' | null
+    /** A call that was under way when the service died: `safe` makes it again with the same Idempotency-Key, `ask` asks a person whether to, `never` tells the model that its outcome is unknown. null: `safe` for GET, else `never` */
+    retry: 'safe' | 'ask' | 'never' | null
+    /** Whether a person must approve a call before it is made */
+    approval: 'always' | 'never' | {
+      /** `always`, or conditions: one that is true is enough */
+      when: 'always' | ({
+        /** The name of an argument; `order.amount` is the field `amount` of the argument `order` */
+        argument: string
+        equals?: string | number | boolean | null | undefined
+        not_equals?: string | number | boolean | null | undefined
+        in?: (string | number | boolean | null)[] | undefined
+        not_in?: (string | number | boolean | null)[] | undefined
+        greater_than?: number | undefined
+        less_than?: number | undefined
+      })[]
+      /** null: the agent's own */
+      expires_after_seconds: number | null
+    }
   } | {
     type: 'mcp'
     url: string
     headers: Record<string, string>
     allow: string[] | null
     timeout_ms: number
-    /** A call that was under way when the service died: `safe` makes it again with the same Idempotency-Key, `never` tells the model that its outcome is unknown. null: `safe` for tools that the server calls read-only or idempotent, else `never` */
-    retry: 'safe' | 'never' | null
+    /** A call that was under way when the service died: `safe` makes it again with the same Idempotency-Key, `ask` asks a person whether to, `never` tells the model that its outcome is unknown. null: `safe` for tools that the server calls read-only or idempotent, else `never` */
+    retry: 'safe' | 'ask' | 'never' | null
+    /** For every tool of the server */
+    approval: 'always' | 'never' | {
+      /** `always`, or conditions: one that is true is enough */
+      when: 'always' | ({
+        /** The name of an argument; `order.amount` is the field `amount` of the argument `order` */
+        argument: string
+        equals?: string | number | boolean | null | undefined
+        not_equals?: string | number | boolean | null | undefined
+        in?: (string | number | boolean | null)[] | undefined
+        not_in?: (string | number | boolean | null)[] | undefined
+        greater_than?: number | undefined
+        less_than?: number | undefined
+      })[]
+      /** null: the agent's own */
+      expires_after_seconds: number | null
+    }
+  } | {
+    type: 'ask_person'
+    name: string
+    description: string
+    /** null: the agent's own */
+    expires_after_seconds: number | null
   })[]
   /** Rules that `builtin/script` answers by; other models ignore it */
   script: {
@@ -256,6 +362,13 @@ export type Agent = {
     /** Invocations at once; null: no limit */
     max_concurrency: number | null
   }
+  /** How people decide what its tools ask them */
+  approvals: {
+    /** Whether the key that started a run may decide for it */
+    self: boolean
+    /** What nobody has decided after this time is rejected */
+    expires_after_seconds: number
+  }
   /** Yours; the service only keeps it */
   metadata: Record<string, Json>
   security: {
@@ -294,8 +407,8 @@ export type Agent = {
     mfa: {
       /** Ask for a one-time code */
       enabled: boolean
-      /** Operations that need the code: delete, update, deploy, rollback, clear_memory, webhooks, keys, secrets */
-      requiredFor: ('delete' | 'update' | 'deploy' | 'rollback' | 'clear_memory' | 'webhooks' | 'keys' | 'secrets')[]
+      /** Operations that need the code: delete, update, deploy, rollback, clear_memory, webhooks, keys, secrets, approve */
+      requiredFor: ('delete' | 'update' | 'deploy' | 'rollback' | 'clear_memory' | 'webhooks' | 'keys' | 'secrets' | 'approve')[]
     }
     cors?: {
       /** Origins whose pages may call the API from a browser, exactly as browsers send them; none by default */
@@ -336,16 +449,54 @@ export type CreateAgent = {
     url: string
     headers?: Record<string, string> | undefined
     timeout_ms?: number | undefined
-    /** A call that was under way when the service died: `safe` makes it again with the same Idempotency-Key, `never` tells the model that its outcome is unknown. null: `safe` for GET, else `never` */
-    retry?: 'safe' | 'never' | null | undefined
+    /** A call that was under way when the service died: `safe` makes it again with the same Idempotency-Key, `ask` asks a person whether to, `never` tells the model that its outcome is unknown. null: `safe` for GET, else `never` */
+    retry?: 'safe' | 'ask' | 'never' | null | undefined
+    /** Whether a person must approve a call before it is made */
+    approval?: 'always' | 'never' | {
+      /** `always`, or conditions: one that is true is enough */
+      when?: 'always' | ({
+        /** The name of an argument; `order.amount` is the field `amount` of the argument `order` */
+        argument: string
+        equals?: string | number | boolean | null | undefined
+        not_equals?: string | number | boolean | null | undefined
+        in?: (string | number | boolean | null)[] | undefined
+        not_in?: (string | number | boolean | null)[] | undefined
+        greater_than?: number | undefined
+        less_than?: number | undefined
+      })[] | undefined
+      /** null: the agent's own */
+      expires_after_seconds?: number | null | undefined
+    } | undefined
   } | {
     type: 'mcp'
     url: string
     headers?: Record<string, string> | undefined
     allow?: string[] | null | undefined
     timeout_ms?: number | undefined
-    /** A call that was under way when the service died: `safe` makes it again with the same Idempotency-Key, `never` tells the model that its outcome is unknown. null: `safe` for tools that the server calls read-only or idempotent, else `never` */
-    retry?: 'safe' | 'never' | null | undefined
+    /** A call that was under way when the service died: `safe` makes it again with the same Idempotency-Key, `ask` asks a person whether to, `never` tells the model that its outcome is unknown. null: `safe` for tools that the server calls read-only or idempotent, else `never` */
+    retry?: 'safe' | 'ask' | 'never' | null | undefined
+    /** For every tool of the server */
+    approval?: 'always' | 'never' | {
+      /** `always`, or conditions: one that is true is enough */
+      when?: 'always' | ({
+        /** The name of an argument; `order.amount` is the field `amount` of the argument `order` */
+        argument: string
+        equals?: string | number | boolean | null | undefined
+        not_equals?: string | number | boolean | null | undefined
+        in?: (string | number | boolean | null)[] | undefined
+        not_in?: (string | number | boolean | null)[] | undefined
+        greater_than?: number | undefined
+        less_than?: number | undefined
+      })[] | undefined
+      /** null: the agent's own */
+      expires_after_seconds?: number | null | undefined
+    } | undefined
+  } | {
+    type: 'ask_person'
+    name?: string | undefined
+    description?: string | undefined
+    /** null: the agent's own */
+    expires_after_seconds?: number | null | undefined
   })[] | undefined
   /** Rules that `builtin/script` answers by; other models ignore it */
   script?: {
@@ -391,6 +542,13 @@ export type CreateAgent = {
     /** Invocations at once; null: no limit */
     max_concurrency?: number | null | undefined
   } | undefined
+  /** How people decide what its tools ask them */
+  approvals?: {
+    /** Whether the key that started a run may decide for it */
+    self?: boolean | undefined
+    /** What nobody has decided after this time is rejected */
+    expires_after_seconds?: number | undefined
+  } | undefined
   /** Yours; the service only keeps it */
   metadata?: Record<string, Json> | undefined
   /** Who may reach the agent, and how */
@@ -430,8 +588,8 @@ export type CreateAgent = {
     mfa?: {
       /** Ask for a one-time code */
       enabled?: boolean | undefined
-      /** Operations that need the code: delete, update, deploy, rollback, clear_memory, webhooks, keys, secrets */
-      requiredFor?: ('delete' | 'update' | 'deploy' | 'rollback' | 'clear_memory' | 'webhooks' | 'keys' | 'secrets')[] | undefined
+      /** Operations that need the code: delete, update, deploy, rollback, clear_memory, webhooks, keys, secrets, approve */
+      requiredFor?: ('delete' | 'update' | 'deploy' | 'rollback' | 'clear_memory' | 'webhooks' | 'keys' | 'secrets' | 'approve')[] | undefined
     } | undefined
     cors?: {
       /** Origins whose pages may call the API from a browser, exactly as browsers send them; none by default */
@@ -524,16 +682,54 @@ export type UpdateAgent = {
     url: string
     headers?: Record<string, string> | undefined
     timeout_ms?: number | undefined
-    /** A call that was under way when the service died: `safe` makes it again with the same Idempotency-Key, `never` tells the model that its outcome is unknown. null: `safe` for GET, else `never` */
-    retry?: 'safe' | 'never' | null | undefined
+    /** A call that was under way when the service died: `safe` makes it again with the same Idempotency-Key, `ask` asks a person whether to, `never` tells the model that its outcome is unknown. null: `safe` for GET, else `never` */
+    retry?: 'safe' | 'ask' | 'never' | null | undefined
+    /** Whether a person must approve a call before it is made */
+    approval?: 'always' | 'never' | {
+      /** `always`, or conditions: one that is true is enough */
+      when?: 'always' | ({
+        /** The name of an argument; `order.amount` is the field `amount` of the argument `order` */
+        argument: string
+        equals?: string | number | boolean | null | undefined
+        not_equals?: string | number | boolean | null | undefined
+        in?: (string | number | boolean | null)[] | undefined
+        not_in?: (string | number | boolean | null)[] | undefined
+        greater_than?: number | undefined
+        less_than?: number | undefined
+      })[] | undefined
+      /** null: the agent's own */
+      expires_after_seconds?: number | null | undefined
+    } | undefined
   } | {
     type: 'mcp'
     url: string
     headers?: Record<string, string> | undefined
     allow?: string[] | null | undefined
     timeout_ms?: number | undefined
-    /** A call that was under way when the service died: `safe` makes it again with the same Idempotency-Key, `never` tells the model that its outcome is unknown. null: `safe` for tools that the server calls read-only or idempotent, else `never` */
-    retry?: 'safe' | 'never' | null | undefined
+    /** A call that was under way when the service died: `safe` makes it again with the same Idempotency-Key, `ask` asks a person whether to, `never` tells the model that its outcome is unknown. null: `safe` for tools that the server calls read-only or idempotent, else `never` */
+    retry?: 'safe' | 'ask' | 'never' | null | undefined
+    /** For every tool of the server */
+    approval?: 'always' | 'never' | {
+      /** `always`, or conditions: one that is true is enough */
+      when?: 'always' | ({
+        /** The name of an argument; `order.amount` is the field `amount` of the argument `order` */
+        argument: string
+        equals?: string | number | boolean | null | undefined
+        not_equals?: string | number | boolean | null | undefined
+        in?: (string | number | boolean | null)[] | undefined
+        not_in?: (string | number | boolean | null)[] | undefined
+        greater_than?: number | undefined
+        less_than?: number | undefined
+      })[] | undefined
+      /** null: the agent's own */
+      expires_after_seconds?: number | null | undefined
+    } | undefined
+  } | {
+    type: 'ask_person'
+    name?: string | undefined
+    description?: string | undefined
+    /** null: the agent's own */
+    expires_after_seconds?: number | null | undefined
   })[] | undefined
   /** Rules that `builtin/script` answers by; other models ignore it */
   script?: {
@@ -579,6 +775,13 @@ export type UpdateAgent = {
     /** Invocations at once; null: no limit */
     max_concurrency?: number | null | undefined
   } | undefined
+  /** How people decide what its tools ask them */
+  approvals?: {
+    /** Whether the key that started a run may decide for it */
+    self?: boolean | undefined
+    /** What nobody has decided after this time is rejected */
+    expires_after_seconds?: number | undefined
+  } | undefined
   /** Yours; the service only keeps it */
   metadata?: Record<string, Json> | undefined
   /** Who may reach the agent, and how */
@@ -618,8 +821,8 @@ export type UpdateAgent = {
     mfa?: {
       /** Ask for a one-time code */
       enabled?: boolean | undefined
-      /** Operations that need the code: delete, update, deploy, rollback, clear_memory, webhooks, keys, secrets */
-      requiredFor?: ('delete' | 'update' | 'deploy' | 'rollback' | 'clear_memory' | 'webhooks' | 'keys' | 'secrets')[] | undefined
+      /** Operations that need the code: delete, update, deploy, rollback, clear_memory, webhooks, keys, secrets, approve */
+      requiredFor?: ('delete' | 'update' | 'deploy' | 'rollback' | 'clear_memory' | 'webhooks' | 'keys' | 'secrets' | 'approve')[] | undefined
     } | undefined
     cors?: {
       /** Origins whose pages may call the API from a browser, exactly as browsers send them; none by default */
@@ -737,16 +940,54 @@ export type DeploymentWithDefinition = {
       url: string
       headers: Record<string, string>
       timeout_ms: number
-      /** A call that was under way when the service died: `safe` makes it again with the same Idempotency-Key, `never` tells the model that its outcome is unknown. null: `safe` for GET, else `never` */
-      retry: 'safe' | 'never' | null
+      /** A call that was under way when the service died: `safe` makes it again with the same Idempotency-Key, `ask` asks a person whether to, `never` tells the model that its outcome is unknown. null: `safe` for GET, else `never` */
+      retry: 'safe' | 'ask' | 'never' | null
+      /** Whether a person must approve a call before it is made */
+      approval: 'always' | 'never' | {
+        /** `always`, or conditions: one that is true is enough */
+        when: 'always' | ({
+          /** The name of an argument; `order.amount` is the field `amount` of the argument `order` */
+          argument: string
+          equals?: string | number | boolean | null | undefined
+          not_equals?: string | number | boolean | null | undefined
+          in?: (string | number | boolean | null)[] | undefined
+          not_in?: (string | number | boolean | null)[] | undefined
+          greater_than?: number | undefined
+          less_than?: number | undefined
+        })[]
+        /** null: the agent's own */
+        expires_after_seconds: number | null
+      }
     } | {
       type: 'mcp'
       url: string
       headers: Record<string, string>
       allow: string[] | null
       timeout_ms: number
-      /** A call that was under way when the service died: `safe` makes it again with the same Idempotency-Key, `never` tells the model that its outcome is unknown. null: `safe` for tools that the server calls read-only or idempotent, else `never` */
-      retry: 'safe' | 'never' | null
+      /** A call that was under way when the service died: `safe` makes it again with the same Idempotency-Key, `ask` asks a person whether to, `never` tells the model that its outcome is unknown. null: `safe` for tools that the server calls read-only or idempotent, else `never` */
+      retry: 'safe' | 'ask' | 'never' | null
+      /** For every tool of the server */
+      approval: 'always' | 'never' | {
+        /** `always`, or conditions: one that is true is enough */
+        when: 'always' | ({
+          /** The name of an argument; `order.amount` is the field `amount` of the argument `order` */
+          argument: string
+          equals?: string | number | boolean | null | undefined
+          not_equals?: string | number | boolean | null | undefined
+          in?: (string | number | boolean | null)[] | undefined
+          not_in?: (string | number | boolean | null)[] | undefined
+          greater_than?: number | undefined
+          less_than?: number | undefined
+        })[]
+        /** null: the agent's own */
+        expires_after_seconds: number | null
+      }
+    } | {
+      type: 'ask_person'
+      name: string
+      description: string
+      /** null: the agent's own */
+      expires_after_seconds: number | null
     })[]
     /** Rules that `builtin/script` answers by; other models ignore it */
     script: {
@@ -791,6 +1032,13 @@ export type DeploymentWithDefinition = {
       max_output_tokens: number | null
       /** Invocations at once; null: no limit */
       max_concurrency: number | null
+    }
+    /** How people decide what its tools ask them */
+    approvals: {
+      /** Whether the key that started a run may decide for it */
+      self: boolean
+      /** What nobody has decided after this time is rejected */
+      expires_after_seconds: number
     }
     /** Yours; the service only keeps it */
     metadata: Record<string, Json>
@@ -1222,7 +1470,7 @@ export type CreateWebhook = {
   /** Public https address; the operator may allow others */
   url: string
   /** `*` is every event */
-  events: ('agent.completed' | 'agent.failed' | 'agent.cancelled' | 'deployment.created' | 'deployment.rolled_back' | 'webhook.disabled' | 'ping' | '*')[]
+  events: ('agent.completed' | 'agent.failed' | 'agent.cancelled' | 'agent.waiting' | 'deployment.created' | 'deployment.rolled_back' | 'webhook.disabled' | 'ping' | '*')[]
   description?: string | null | undefined
 }
 
@@ -1247,7 +1495,7 @@ export type UpdateWebhook = {
   /** Public https address; the operator may allow others */
   url?: string | undefined
   /** `*` is every event */
-  events?: ('agent.completed' | 'agent.failed' | 'agent.cancelled' | 'deployment.created' | 'deployment.rolled_back' | 'webhook.disabled' | 'ping' | '*')[] | undefined
+  events?: ('agent.completed' | 'agent.failed' | 'agent.cancelled' | 'agent.waiting' | 'deployment.created' | 'deployment.rolled_back' | 'webhook.disabled' | 'ping' | '*')[] | undefined
   description?: string | null | undefined
   status?: 'enabled' | 'disabled' | undefined
 }
@@ -1266,7 +1514,7 @@ export type DeliveryWithBody = {
   webhook_id: string
   /** The `webhook-id` of every attempt */
   event_id: string
-  event: 'agent.completed' | 'agent.failed' | 'agent.cancelled' | 'deployment.created' | 'deployment.rolled_back' | 'webhook.disabled' | 'ping'
+  event: 'agent.completed' | 'agent.failed' | 'agent.cancelled' | 'agent.waiting' | 'deployment.created' | 'deployment.rolled_back' | 'webhook.disabled' | 'ping'
   status: 'pending' | 'delivered' | 'failed'
   attempt_count: number
   /** The latest, oldest first */
@@ -1294,7 +1542,7 @@ export type HeardEvent = {
   id: string
   /** The `webhook-id` of every attempt */
   event_id: string
-  event: 'agent.completed' | 'agent.failed' | 'agent.cancelled' | 'deployment.created' | 'deployment.rolled_back' | 'webhook.disabled' | 'ping'
+  event: 'agent.completed' | 'agent.failed' | 'agent.cancelled' | 'agent.waiting' | 'deployment.created' | 'deployment.rolled_back' | 'webhook.disabled' | 'ping'
   /** What is sent, to the byte */
   body: string
   created_at: string
@@ -1304,14 +1552,14 @@ export type CreateListener = {
   /** Only events of this agent (id or name); null is all agents */
   agent_id?: string | null | undefined
   /** `*` is every event */
-  events: ('agent.completed' | 'agent.failed' | 'agent.cancelled' | 'deployment.created' | 'deployment.rolled_back' | 'webhook.disabled' | 'ping' | '*')[]
+  events: ('agent.completed' | 'agent.failed' | 'agent.cancelled' | 'agent.waiting' | 'deployment.created' | 'deployment.rolled_back' | 'webhook.disabled' | 'ping' | '*')[]
 }
 
 export type KeyWithSecret = {
   id: string
   name: string
   agent_id: string | null
-  permissions: ('read' | 'invoke' | 'write' | 'delete' | 'manage')[]
+  permissions: ('read' | 'invoke' | 'write' | 'delete' | 'manage' | 'approve')[]
   role: string | null
   tier: string
   hint: string
@@ -1330,7 +1578,7 @@ export type CreateKey = {
   name: string
   /** Limits the key to one agent (id or name); null is the whole service */
   agent_id?: string | null | undefined
-  permissions?: ('read' | 'invoke' | 'write' | 'delete' | 'manage')[] | undefined
+  permissions?: ('read' | 'invoke' | 'write' | 'delete' | 'manage' | 'approve')[] | undefined
   /** A role of the configuration, instead of `permissions` */
   role?: string | undefined
   /** A rate-limit tier of the configuration; `limits.defaultTier` when absent */
@@ -1342,7 +1590,7 @@ export type Key = {
   id: string
   name: string
   agent_id: string | null
-  permissions: ('read' | 'invoke' | 'write' | 'delete' | 'manage')[]
+  permissions: ('read' | 'invoke' | 'write' | 'delete' | 'manage' | 'approve')[]
   role: string | null
   tier: string
   hint: string
@@ -1360,7 +1608,7 @@ export type Self = {
   kind: 'key' | 'token' | 'local'
   name: string | null
   agent_id: string | null
-  permissions: ('read' | 'invoke' | 'write' | 'delete' | 'manage')[]
+  permissions: ('read' | 'invoke' | 'write' | 'delete' | 'manage' | 'approve')[]
   tier: string
   expires_at: string | null
 }
@@ -1540,6 +1788,22 @@ export type Operations = {
   listAllInvocations: {
     query: { limit?: number | undefined; offset?: number | undefined; sort?: 'created_at' | '-created_at' | undefined; agent_id?: string | undefined; status?: 'queued' | 'running' | 'waiting' | 'completed' | 'failed' | 'cancelled' | undefined; session_id?: string | undefined; user_id?: string | undefined }
     item: Invocation
+  }
+  /** List approvals */
+  listApprovals: {
+    query: { limit?: number | undefined; offset?: number | undefined; sort?: 'created_at' | '-created_at' | 'expires_at' | '-expires_at' | 'decided_at' | '-decided_at' | 'status' | '-status' | 'id' | '-id' | undefined; agent_id?: string | undefined; status?: 'pending' | 'approved' | 'rejected' | 'expired' | 'cancelled' | undefined; kind?: 'tool' | 'question' | 'retry' | undefined; request_id?: string | undefined; user_id?: string | undefined; session_id?: string | undefined; start_time?: string | undefined; end_time?: string | undefined }
+    item: Approval
+  }
+  /** Get an approval */
+  getApproval: {
+    params: { agent_id: string; request_id: string; call_id: string }
+    data: Approval
+  }
+  /** Decide an approval */
+  decideApproval: {
+    params: { agent_id: string; request_id: string; call_id: string }
+    body: DecideApproval
+    data: Approval
   }
   /** Create an agent */
   createAgent: {
@@ -1746,7 +2010,7 @@ export type Operations = {
   }
   /** List webhooks */
   listWebhooks: {
-    query: { limit?: number | undefined; offset?: number | undefined; sort?: 'created_at' | '-created_at' | 'updated_at' | '-updated_at' | 'url' | '-url' | 'status' | '-status' | 'id' | '-id' | undefined; agent_id?: string | undefined; event?: 'agent.completed' | 'agent.failed' | 'agent.cancelled' | 'deployment.created' | 'deployment.rolled_back' | 'webhook.disabled' | 'ping' | undefined; status?: 'enabled' | 'disabled' | undefined }
+    query: { limit?: number | undefined; offset?: number | undefined; sort?: 'created_at' | '-created_at' | 'updated_at' | '-updated_at' | 'url' | '-url' | 'status' | '-status' | 'id' | '-id' | undefined; agent_id?: string | undefined; event?: 'agent.completed' | 'agent.failed' | 'agent.cancelled' | 'agent.waiting' | 'deployment.created' | 'deployment.rolled_back' | 'webhook.disabled' | 'ping' | undefined; status?: 'enabled' | 'disabled' | undefined }
     item: Webhook
   }
   /** Get a webhook */
@@ -1784,7 +2048,7 @@ export type Operations = {
   /** List a webhook's deliveries */
   listDeliveries: {
     params: { webhook_id: string }
-    query: { limit?: number | undefined; offset?: number | undefined; sort?: 'created_at' | '-created_at' | 'id' | '-id' | undefined; status?: 'pending' | 'delivered' | 'failed' | undefined; event?: 'agent.completed' | 'agent.failed' | 'agent.cancelled' | 'deployment.created' | 'deployment.rolled_back' | 'webhook.disabled' | 'ping' | undefined }
+    query: { limit?: number | undefined; offset?: number | undefined; sort?: 'created_at' | '-created_at' | 'id' | '-id' | undefined; status?: 'pending' | 'delivered' | 'failed' | undefined; event?: 'agent.completed' | 'agent.failed' | 'agent.cancelled' | 'agent.waiting' | 'deployment.created' | 'deployment.rolled_back' | 'webhook.disabled' | 'ping' | undefined }
     item: Delivery
   }
   /** Get a delivery */
@@ -1948,6 +2212,9 @@ export const routes = {
   cancelInvocation: { method: 'POST', path: '/v1/agents/{agent_id}/invocations/{request_id}/cancel' },
   getEffects: { method: 'GET', path: '/v1/agents/{agent_id}/invocations/{request_id}/effects' },
   listAllInvocations: { method: 'GET', path: '/v1/invocations' },
+  listApprovals: { method: 'GET', path: '/v1/approvals' },
+  getApproval: { method: 'GET', path: '/v1/agents/{agent_id}/invocations/{request_id}/approvals/{call_id}' },
+  decideApproval: { method: 'POST', path: '/v1/agents/{agent_id}/invocations/{request_id}/approvals/{call_id}' },
   createAgent: { method: 'POST', path: '/v1/agents' },
   listAgents: { method: 'GET', path: '/v1/agents' },
   listOverview: { method: 'GET', path: '/v1/overview' },

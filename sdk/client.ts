@@ -1,5 +1,6 @@
 import { type InvocationQueued, type InvocationResult, routes } from './api.ts'
 import { type Body, caller, fill, type ListQuery } from './call.ts'
+import { MoorageError } from './errors.ts'
 import { readData, readJson } from './reply.ts'
 import { type Call, type ClientOptions, type RequestOptions, sender } from './request.ts'
 import { followInvocation, type StreamOptions, streamInvoke } from './stream.ts'
@@ -35,9 +36,12 @@ export function createClient(options: ClientOptions) {
         call('updateAgent', { params: { agent_id }, body }, o),
       delete: (agent_id: string, o?: Options) => call('deleteAgent', { params: { agent_id } }, o),
 
-      /** Resolves with the answer. The run goes on if you stop waiting; use `stream` if it should end then. */
-      invoke: (agent_id: string, body: Body<'invokeAgent'>, o?: Options) =>
-        call('invokeAgent', { params: { agent_id }, body }, { timeoutMs: LONGEST_RUN_MS, ...o }),
+      /**
+       * Resolves with the answer. The run goes on if you stop waiting; use `stream` if it should end then. If the agent
+       * waits for a person, it rejects with the code `waiting` and the `request_id` of the run, which goes on later.
+       */
+      invoke: async (agent_id: string, body: Body<'invokeAgent'>, o?: Options) =>
+        requireAnswer(await call('invokeAgent', { params: { agent_id }, body }, { timeoutMs: LONGEST_RUN_MS, ...o })),
       /**
        * Gives the answer as it comes. After a broken connection it goes on where it stopped. Leaving the loop cancels
        * the run.
@@ -67,6 +71,15 @@ export function createClient(options: ClientOptions) {
       /** Resolves once the run has stopped. */
       cancel: (agent_id: string, request_id: string, o?: Options) =>
         call('cancelInvocation', { params: { agent_id, request_id } }, o),
+    },
+    /** What people are asked before runs go on. */
+    approvals: {
+      list: (query?: ListQuery<'listApprovals'>, o?: Options) => list('listApprovals', { query }, o),
+      get: (agent_id: string, request_id: string, call_id: string, o?: Options) =>
+        call('getApproval', { params: { agent_id, request_id, call_id } }, o),
+      /** Approves or rejects the call of a tool, or answers a question. Only the first decision counts. */
+      decide: (agent_id: string, request_id: string, call_id: string, body: Body<'decideApproval'>, o?: Options) =>
+        call('decideApproval', { params: { agent_id, request_id, call_id }, body }, o),
     },
     deployments: {
       create: (agent_id: string, body: Body<'createDeployment'>, o?: Options) =>
@@ -209,4 +222,11 @@ export function createClient(options: ClientOptions) {
       return readJson(await connection.send(request, o))
     },
   }
+}
+
+/** A run that waits for a person has no answer yet. */
+function requireAnswer(data: InvocationResult | InvocationQueued): InvocationResult {
+  if (!('status' in data)) return data
+  const { request_id } = data
+  throw new MoorageError('waiting', `The agent waits for a person: ${request_id}`, { status: 202, request_id })
 }

@@ -12,7 +12,7 @@ type Facts = {
 
 /** Everything that can go wrong between you and the service. `code` says what; `status` is 0 when no reply came. */
 export class MoorageError extends Error {
-  readonly code: ErrorCode | 'unreachable' | 'invalid_reply'
+  readonly code: ErrorCode | 'unreachable' | 'invalid_reply' | 'waiting'
   readonly status: number
   /** Give it to the operator when you ask for help: it is in the service's log. */
   readonly request_id: string | undefined

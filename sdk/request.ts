@@ -87,7 +87,7 @@ export function sender(client: ClientOptions): Sender {
   }
 }
 
-async function readWhole(response: Response): Promise<Reply> {
+export async function readWhole(response: Response): Promise<Reply> {
   const { url, status, headers } = response
   return { url, status, headers, text: await response.text() }
 }

@@ -1,9 +1,19 @@
+import type { InvocationQueued } from './api.ts'
 import { fill } from './call.ts'
 import { errorFrom, MoorageError } from './errors.ts'
 import { readEvents, type ServerEvent } from './events.ts'
-import { type ClientOptions, isPassing, pause, type RequestOptions, randomKey, type Sender } from './request.ts'
+import { readData } from './reply.ts'
+import {
+  type ClientOptions,
+  isPassing,
+  pause,
+  type RequestOptions,
+  randomKey,
+  readWhole,
+  type Sender,
+} from './request.ts'
 
-/** What an agent says and does while it answers. The last event is `done`. */
+/** What an agent says and does while it answers. The last event is `done`, or `waiting`. */
 export type InvocationEvent<Result> =
   | { type: 'start'; request_id: string }
   /** The service crashed and the run began again: forget what it said before. */
@@ -11,6 +21,8 @@ export type InvocationEvent<Result> =
   | { type: 'delta'; text: string }
   | { type: 'tool_call'; id: string; name: string; arguments: unknown }
   | { type: 'tool_result'; id: string; name: string; result?: string; error?: string }
+  /** People must decide before the run goes on. It ends the stream of `agents.stream`, but not of `follow`. */
+  | ({ type: 'waiting' } & InvocationQueued)
   | { type: 'done'; data: Result }
 
 export type StreamOptions = RequestOptions & {
@@ -63,8 +75,10 @@ export async function* streamInvoke<Result>(
     for await (const event of rejoining<Result>(connection, { agent_id }, begin, once)) {
       if (event.type === 'start') request_id = event.request_id
       signal?.throwIfAborted()
-      isOver = event.type === 'done'
+      isOver = event.type === 'done' || event.type === 'waiting'
       yield event
+      // Whoever wants to wait with it can follow it.
+      if (event.type === 'waiting') return
     }
   } catch (error) {
     isOver = signal?.aborted !== true
@@ -110,6 +124,9 @@ async function* rejoining<Result>(
 ): AsyncGenerator<InvocationEvent<Result>, void, undefined> {
   let response = await begin()
   for (;;) {
+    // The request was sent before, and its run waits.
+    if (response.status === 202)
+      return yield { type: 'waiting', ...readData<InvocationQueued>(await readWhole(response)) }
     const broken = yield* telling<Result>(connection, progress, response, options)
     if (!broken) return
     response = await comeBack(connection, progress, broken, begin, options)

@@ -1,5 +1,6 @@
 import { removeOldEntries } from './audit/chain.ts'
 import * as consoleSessions from './console/store.ts'
+import { removeApprovals, removeApprovalsOfMissingAgents } from './invocations/approvals/approval-store.ts'
 import { RunQueue } from './invocations/queue/run-queue.ts'
 import { LEASED_RUNS } from './invocations/rows/invocation-rows.ts'
 import * as invocations from './invocations/store.ts'
@@ -97,6 +98,7 @@ function jobHandlers(parts: Parts): Record<string, JobHandler> {
     { name: 'logs', keep_ms: retention.logs, remove: logs.remove },
     { name: 'metrics', keep_ms: retention.metrics, remove: metrics.remove },
     { name: 'invocations', keep_ms: retention.invocations, remove: invocations.remove },
+    { name: 'approvals', keep_ms: retention.invocations, remove: removeApprovals },
     { name: 'deliveries', keep_ms: retention.deliveries, remove: deliveries.removeOlder },
     { name: 'listeners', keep_ms: 0, remove: listeners.removeExpired },
     { name: 'sessions of the console', keep_ms: 0, remove: consoleSessions.removeExpired },
@@ -110,6 +112,7 @@ function jobHandlers(parts: Parts): Record<string, JobHandler> {
     { name: 'metrics of deleted agents', remove: metrics.removeOfMissingAgents },
     { name: 'memories of deleted agents', remove: memory.removeOfMissingAgents },
     { name: 'invocations of deleted agents', remove: invocations.removeOfMissingAgents },
+    { name: 'approvals of deleted agents', remove: removeApprovalsOfMissingAgents },
     { name: 'places of deleted agents', remove: places.removeOfMissingAgents },
     { name: 'deliveries of deleted webhooks', remove: deliveries.removeOrphans },
   ].map(({ name, remove }) => ({

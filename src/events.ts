@@ -7,6 +7,7 @@ export const EVENT_TYPES = [
   'agent.completed',
   'agent.failed',
   'agent.cancelled',
+  'agent.waiting',
   'deployment.created',
   'deployment.rolled_back',
   'webhook.disabled',

@@ -15,6 +15,9 @@ import { getDeployment } from './deployments/get-deployment.ts'
 import { listDeployments } from './deployments/list-deployments.ts'
 import { rollbackDeployment } from './deployments/rollback-deployment.ts'
 import { listAllInvocations } from './invocations/across/list-all-invocations.ts'
+import { decideApproval } from './invocations/approvals/decide-approval.ts'
+import { getApproval } from './invocations/approvals/get-approval.ts'
+import { listApprovals } from './invocations/approvals/list-approvals.ts'
 import { cancelInvocation } from './invocations/cancel-invocation.ts'
 import { getEffects } from './invocations/effects/get-effects.ts'
 import { getInvocation } from './invocations/get-invocation.ts'
@@ -81,6 +84,9 @@ export const operations = [
   cancelInvocation,
   getEffects,
   listAllInvocations,
+  listApprovals,
+  getApproval,
+  decideApproval,
 
   createAgent,
   listAgents,

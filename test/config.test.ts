@@ -88,10 +88,11 @@ describe('configuration sources', () => {
         mfa: { enabled: false, requiredFor: ['delete', 'update'] },
       },
       roles: {
-        admin: ['read', 'write', 'delete', 'manage'],
+        admin: ['read', 'write', 'delete', 'manage', 'approve'],
         developer: ['read', 'write'],
         viewer: ['read'],
         caller: ['invoke'],
+        approver: ['read', 'approve'],
       },
     })
     assert.deepEqual(new Set(settings.map(({ origin }) => origin)), new Set(['default']))
@@ -145,7 +146,14 @@ describe('configuration sources', () => {
     const loaded = folder.load()
     assert.deepEqual(loaded.config.limits.tiers.free, { requestsPerMinute: 5, burst: 6 })
     assert.deepEqual(Object.keys(loaded.config.limits.tiers), ['free', 'pro', 'enterprise'])
-    assert.deepEqual(Object.keys(loaded.config.roles), ['admin', 'developer', 'viewer', 'caller', 'auditor'])
+    assert.deepEqual(Object.keys(loaded.config.roles), [
+      'admin',
+      'developer',
+      'viewer',
+      'caller',
+      'approver',
+      'auditor',
+    ])
     assert.deepEqual(originsOf(loaded, 'limits.tiers.free.burst', 'limits.tiers.pro.burst'), [
       'moorage.yaml:1',
       'default',

@@ -106,6 +106,7 @@ const DOCS = [
   'docs/runtime.md',
   'docs/invocations.md',
   'docs/runs.md',
+  'docs/approvals.md',
   'docs/logs-and-metrics.md',
   'docs/memory.md',
   'docs/schedules.md',

@@ -39,6 +39,12 @@ const DOORS: Record<string, { sdk: Call; cli: string }> = {
   listOverview: { sdk: (c) => c.agents.overview(), cli: 'agents overview' },
   diffDeployment: { sdk: (c) => c.deployments.diff('a', 'd'), cli: 'deployments diff a d' },
   getSystem: { sdk: (c) => c.system.get(), cli: 'system' },
+  listApprovals: { sdk: (c) => c.approvals.list(), cli: 'approvals list' },
+  getApproval: { sdk: (c) => c.approvals.get('a', 'r', 'c'), cli: 'approvals get r --call c --agent a' },
+  decideApproval: {
+    sdk: (c) => c.approvals.decide('a', 'r', 'c', { decision: 'approve' }),
+    cli: 'approvals approve r --call c --agent a',
+  },
   createAgent: { sdk: (c) => c.agents.create({ name: 'b' }), cli: 'agents create b' },
   listAgents: { sdk: (c) => c.agents.list(), cli: 'agents list' },
   listInvocable: { sdk: (c) => c.keys.agents(), cli: 'agents invocable' },

@@ -80,6 +80,7 @@ const OTHERS = [
   'listUsers',
   'listSessions',
   'listConsoleSessions',
+  'listApprovals',
   'listInvocable',
   'listSchedules',
 ]

@@ -41,7 +41,7 @@ describe('a JWT that is accepted', () => {
   })
 
   test('may carry a role or permissions; the permissions are the more precise', async () => {
-    assert.deepEqual(await permissionsFor({ role: 'admin' }), ['read', 'write', 'delete', 'manage'])
+    assert.deepEqual(await permissionsFor({ role: 'admin' }), ['read', 'write', 'delete', 'manage', 'approve'])
     assert.deepEqual(await permissionsFor({ role: 'developer' }), ['read', 'write'])
     assert.deepEqual(await permissionsFor({ permissions: ['delete'] }), ['delete'])
     assert.deepEqual(await permissionsFor({ permissions: [], role: 'admin' }), [])

@@ -50,7 +50,11 @@ onBothEngines('keys', (service, engine) => {
     })
 
     test('a role stands for its permissions', async () => {
-      const roles = { admin: ['read', 'write', 'delete', 'manage'], developer: ['read', 'write'], viewer: ['read'] }
+      const roles = {
+        admin: ['read', 'write', 'delete', 'manage', 'approve'],
+        developer: ['read', 'write'],
+        viewer: ['read'],
+      }
       for (const [role, permissions] of Object.entries(roles)) {
         const { secret } = await create({ role })
         assert.deepEqual((await self(secret)).body.data.permissions, permissions)

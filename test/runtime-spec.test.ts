@@ -22,6 +22,7 @@ describe('the shape of an HTTP tool', () => {
       headers: {},
       timeout_ms: 30_000,
       retry: null,
+      approval: 'never',
     })
   })
 

@@ -32,8 +32,8 @@ describe('what a run does next', () => {
     assert.deepEqual(next([model('a', 'b')]), {
       kind: 'tools',
       calls: [
-        { call: a, index: 0, number: 2, isInDoubt: false },
-        { call: b, index: 1, number: 3, isInDoubt: false },
+        { call: a, index: 0, number: 2, isTold: false, isInDoubt: false, decided: undefined },
+        { call: b, index: 1, number: 3, isTold: false, isInDoubt: false, decided: undefined },
       ],
     })
   })

@@ -155,7 +155,7 @@ describe('master key', () => {
 
 describe('permissions', () => {
   test('the three roles of the specification', () => {
-    assert.deepEqual(permissionsOf('admin'), ['read', 'write', 'delete', 'manage'])
+    assert.deepEqual(permissionsOf('admin'), ['read', 'write', 'delete', 'manage', 'approve'])
     assert.deepEqual(permissionsOf('developer'), ['read', 'write'])
     assert.deepEqual(permissionsOf('viewer'), ['read'])
   })

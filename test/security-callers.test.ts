@@ -13,6 +13,8 @@ const FOR_CALLERS = new Set([
   'getInvocation',
   'streamInvocation',
   'cancelInvocation',
+  'listApprovals',
+  'getApproval',
   'getSelf',
   'listInvocable',
 ])

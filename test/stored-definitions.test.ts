@@ -84,12 +84,15 @@ onBothEngines('a definition that an older release stored', (service) => {
       .executeTakeFirstOrThrow()
     const { max_input_tokens: _added, ...limits } = JSON.parse(definition).limits
     const { facts: _facts, retention_days: _days, ...memory } = JSON.parse(definition).memory
-    const before = sha256(canonicalJson({ ...JSON.parse(definition), limits, memory }))
+    const { approvals: _approvals, ...rest } = JSON.parse(definition)
+    const before = sha256(canonicalJson({ ...rest, limits, memory }))
     assert.equal((await deploy(agent, 'v1')).body.data.digest, before)
     await service().call('PATCH', `/v1/agents/${agent}`, { body: { limits: { max_input_tokens: 1000 } } })
     assert.notEqual((await deploy(agent, 'v2')).body.data.digest, before)
     await service().call('PATCH', `/v1/agents/${agent}`, { body: { limits: {}, memory: { facts: 'model' } } })
     assert.notEqual((await deploy(agent, 'v3')).body.data.digest, before)
+    await service().call('PATCH', `/v1/agents/${agent}`, { body: { memory: {}, approvals: { self: true } } })
+    assert.notEqual((await deploy(agent, 'v4')).body.data.digest, before)
   })
 
   test('a rule that came later does not refuse what was stored before it', async () => {

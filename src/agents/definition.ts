@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { canonicalJson } from '../lib/json.ts'
-import { Limits, MemoryPolicy, Script, Tools } from '../runtime/spec.ts'
+import { ApprovalRules, DEFAULT_EXPIRY_SECONDS } from '../runtime/approvals/approval-policy.ts'
+import { Limits, MemoryPolicy, Script, type Tool, Tools } from '../runtime/spec.ts'
 import { sha256 } from '../security/digest.ts'
 import { Metadata, parseStored, Text } from '../shapes.ts'
 
@@ -26,6 +27,7 @@ export const Definition = z.strictObject({
   script: Script.nullable().describe('Rules that `builtin/script` answers by; other models ignore it').default(null),
   memory: MemoryPolicy.describe('What is remembered, and what the model is reminded of').prefault({}),
   limits: Limits.describe('How long, how much, how many at once').prefault({}),
+  approvals: ApprovalRules.describe('How people decide what its tools ask them').prefault({}),
   metadata: Metadata.describe('Yours; the service only keeps it').default({}),
 })
 export type Definition = z.output<typeof Definition>
@@ -58,14 +60,23 @@ export function writeDefinition(agent: Definition): string {
 export function digestOf(agent: Definition): string {
   const { max_input_tokens, ...limits } = agent.limits
   const { facts, retention_days, ...memory } = agent.memory
+  const { approvals, ...rest } = definitionOf(agent)
+  const hasOwnRules = approvals.self || approvals.expires_after_seconds !== DEFAULT_EXPIRY_SECONDS
   return sha256(
     canonicalJson({
-      ...definitionOf(agent),
-      tools: agent.tools.map(({ retry, ...tool }) => ({ ...tool, ...(retry && { retry }) })),
+      ...rest,
+      ...(hasOwnRules && { approvals }),
+      tools: agent.tools.map(digestedTool),
       limits: { ...limits, ...(max_input_tokens && { max_input_tokens }) },
       memory: { ...memory, ...(facts !== 'off' && { facts }), ...(retention_days && { retention_days }) },
     }),
   )
+}
+
+function digestedTool(tool: Tool): object {
+  if (tool.type === 'ask_person') return tool
+  const { retry, approval, ...rest } = tool
+  return { ...rest, ...(retry && { retry }), ...(approval !== 'never' && { approval }) }
 }
 
 export type FieldChange = { field: string; from: unknown; to: unknown }

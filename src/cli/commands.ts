@@ -73,6 +73,12 @@ const COMMANDS: readonly ListedCommand[] = [
   },
   {
     group: 'Talk',
+    name: 'approvals',
+    summary: 'What agents ask people: approve, reject, answer',
+    load: async () => (await import('./commands/talk/approvals.ts')).approvals,
+  },
+  {
+    group: 'Talk',
     name: 'schedules',
     summary: 'What an agent is asked at certain times',
     load: async () => (await import('./commands/talk/schedules.ts')).schedules,

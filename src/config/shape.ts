@@ -239,7 +239,7 @@ export const ConfigSettings = z.strictObject({
   roles: record(z.array(Permission).min(1))
     .default({})
     .transform((roles): Roles => ({ ...defaultRoles, ...roles }))
-    .describe('Permissions by role; changes or adds to admin, developer, viewer and caller'),
+    .describe('Permissions by role; changes or adds to admin, developer, viewer, caller and approver'),
 })
 export type Config = z.output<typeof ConfigSettings>
 export type ConfigInput = z.input<typeof ConfigSettings>

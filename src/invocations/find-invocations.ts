@@ -9,6 +9,7 @@ import {
 } from '../storage/queries/counted-lists.ts'
 import { leadOf, whereLed } from '../storage/queries/lead.ts'
 import { keysOfParts, type Page, type PageQuery, pageOfList } from '../storage/queries/page.ts'
+import { eraseFromApprovals } from './approvals/approval-store.ts'
 import { type Invocation, InvocationStatus, UNFINISHED_STATUSES } from './invocation.ts'
 import { fromRow } from './rows/invocation-rows.ts'
 import { withoutWords } from './steps/receipt-steps.ts'
@@ -113,6 +114,10 @@ export async function listIdsOfUser(
 
 /** Removes the texts and the user from receipts, which stay for accounting. Only for invocations that have ended. */
 export async function eraseTexts(db: Database, ended: readonly Invocation[], now: number): Promise<void> {
+  await eraseFromApprovals(
+    db,
+    ended.map(({ id }) => id),
+  )
   for (const { id, response, error, steps } of ended) {
     await db
       .updateTable('invocations')

@@ -3,22 +3,30 @@ import { ApiError, unavailable } from '../errors.ts'
 import type { Context } from '../operation/context.ts'
 import type { LiveRun } from '../runtime/following/live-runs.ts'
 import type { Watch } from '../runtime/following/remote-runs.ts'
-import { type Position, readEventId, type StreamEvent } from '../runtime/following/transcript.ts'
+import { type Position, readEventId, type StreamEvent, Transcript } from '../runtime/following/transcript.ts'
+import { eventsOf, milestonesOf, tellingOf } from '../runtime/told-steps.ts'
 import { isPassing } from '../storage/failures.ts'
+import { listPending } from './approvals/approval-store.ts'
+import { waitingEvent } from './approvals/waiting-event.ts'
 import { handedCalls, type Invocation, isFinal, openingEvent } from './invocation.ts'
 import { getInScope, requireReach } from './invocation-in-scope.ts'
 import { receiptMilestones, transcriptOf } from './steps/receipt-steps.ts'
+import { listKept } from './steps/step-store.ts'
 
-/** Tells the client what an invocation says after `told`, wherever it runs, and returns it when it has ended. */
+/**
+ * Tells the client what an invocation says after `told`, wherever it runs, and returns it when it has ended. If
+ * `endless` is false, it also returns an invocation that waits for people, which may take days.
+ */
 export async function followInvocation(
   agent: Agent,
   request_id: string,
-  told: Position | undefined,
+  { told, endless }: { told: Position | undefined; endless: boolean },
   context: Context,
 ): Promise<Invocation> {
   const { db, actor, emit, live, onHangUp, openStream, remote, stopping } = context
   let isOpen = false
   let gone = false
+  let toldWaiting = 0
   const hungUp = new Promise<void>((resolve) => onHangUp?.(resolve)).then(() => {
     gone = true
   })
@@ -33,6 +41,7 @@ export async function followInvocation(
       openStream?.()
       isOpen = true
       if (invocation && isFinal(invocation)) return tellEnd(invocation)
+      if (invocation?.status === 'waiting' && (await tellWaiting(invocation)) && !endless) return invocation
       if (gone) throw new ApiError('conflict', 'Nobody follows this invocation any more')
       if (run) await follow(run)
       else if (stopping.aborted) throw unavailable('The service is stopping, follow the invocation again')
@@ -65,6 +74,21 @@ export async function followInvocation(
     const from = begin(run.began?.attempt ?? 1, run.began?.milestones ?? [])
     const unfollow = run.follow(from, tell)
     await Promise.race([run.ended, hungUp]).finally(unfollow)
+  }
+
+  /** What it waits for is told once in each attempt. Returns false if it waits for nobody. */
+  async function tellWaiting({ id, attempt }: Invocation): Promise<boolean> {
+    if (toldWaiting === attempt) return true
+    const approvals = await listPending(db, [id])
+    if (approvals.length === 0) return false
+    toldWaiting = attempt
+    const { steps } = await listKept(db, id)
+    const from = begin(attempt, milestonesOf(steps.map(tellingOf)))
+    const transcript = new Transcript(attempt)
+    for (const event of eventsOf(steps)) transcript.add(event)
+    for (const event of transcript.after(from)) tell(event)
+    tell(waitingEvent(told as Position, { request_id: id, status: 'waiting', approvals }))
+    return true
   }
 
   function tellEnd(invocation: Invocation): Invocation {

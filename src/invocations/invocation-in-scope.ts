@@ -5,8 +5,8 @@ import type { Database } from '../storage/database.ts'
 import type { Invocation } from './invocation.ts'
 import * as invocations from './store.ts'
 
-/** The permission for invocations that somebody else started: to see them, or to cancel them. */
-type Needed = 'read' | 'write'
+/** The permission for invocations that somebody else started: to see them, to cancel them, or to decide for them. */
+type Needed = 'read' | 'write' | 'approve'
 
 /** Whether the actor may see, or cancel, every invocation of the agent. */
 export function reachesAll(actor: Actor, needed: Needed): boolean {

@@ -11,6 +11,7 @@ import type { Round } from '../runtime/models/model.ts'
 import type { Step } from '../runtime/steps.ts'
 import { goesOn, type ShownCall, shownCall } from '../runtime/told-steps.ts'
 import { Label, Text, Time } from '../shapes.ts'
+import { Pending } from './approvals/pending.ts'
 import { type ReceiptStep, ReceiptStepShape, receiptSteps, TokenUsage, transcriptOf } from './steps/receipt-steps.ts'
 
 /**
@@ -58,7 +59,11 @@ export const InvocationResult = z
   .meta({ id: 'InvocationResult' })
 
 export const QueuedReply = z
-  .object({ request_id: z.string(), status: z.enum(['queued', 'waiting']) })
+  .object({
+    request_id: z.string(),
+    status: z.enum(['queued', 'waiting']),
+    approvals: z.array(Pending).optional().describe('What people must decide before it goes on'),
+  })
   .meta({ id: 'InvocationQueued' })
 
 const ErrorSummary = z.object({ code: z.enum(Object.keys(STATUS_OF) as [ErrorCode]), message: z.string() })

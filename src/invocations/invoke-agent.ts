@@ -15,6 +15,8 @@ import { answersAtOnce } from '../runtime/models/answers-at-once.ts'
 import { StepNotKept } from '../runtime/steps.ts'
 import { announce } from '../storage/database.ts'
 import { admit, freePlace, leave, notAdmittedError } from './admit.ts'
+import { listPending } from './approvals/approval-store.ts'
+import { waitingEvent } from './approvals/waiting-event.ts'
 import { followInvocation } from './follow-invocation.ts'
 import { takeGiven } from './given/take-given.ts'
 import {
@@ -24,6 +26,7 @@ import {
   type Invocation,
   InvocationResult,
   InvokeBody,
+  isFinal,
   newInvocation,
   QueuedReply,
   replayEvents,
@@ -43,7 +46,7 @@ export const invokeAgent = operation({
   path: '/v1/agents/{agent_id}/invoke',
   summary: 'Invoke an agent',
   description:
-    'Answers when the agent has answered and everything it left is on disk. `Accept: text/event-stream` streams the answer; `Prefer: respond-async` answers 202 at once and runs in the background. With an Idempotency-Key the run goes on when the client hangs up, and a retry gets its result.',
+    'Answers when the agent has answered and everything it left is on disk. `Accept: text/event-stream` streams the answer; `Prefer: respond-async` answers 202 at once and runs in the background. A run that waits for a person is answered with 202 as well, and goes on in the background. With an Idempotency-Key the run goes on when the client hangs up, and a retry gets its result.',
   permission: 'invoke',
   userTokens: true,
   idempotent: true,
@@ -69,7 +72,7 @@ export const invokeAgent = operation({
     const { emit, live, mode, node, request_id } = context
     if (mode === 'background') return queue(await prepare(params.agent_id, body, context))
     const earlier = context.repeatable?.earlier && (await findEarlier(params.agent_id, context))
-    if (earlier) return getResult(await followEarlier(earlier, context), earlier.agent.id)
+    if (earlier) return followEarlier(earlier, context)
 
     // From here on a pause finds the run and stops it. An earlier pause is read below.
     const run = live.start(request_id, params.agent_id)
@@ -89,14 +92,18 @@ export const invokeAgent = operation({
       if (refusal) throw notAdmittedError(refusal, agent, definition)
       emit?.(startEvent(request_id))
       const begins = { invocation, agent, definition, run, owner: node, streaming: emit !== undefined }
-      const { invocation: done, entry } = await runInvocation({ ...begins, ...BEGINNING, span: context.span }, context)
+      const started = { ...begins, ...BEGINNING, span: context.span }
+      const { invocation: done, entry, asked } = await runInvocation(started, context)
       if (wasStopped(done) && (await giveToQueue(run, context))) throw new StillRunning(STOPPED.message)
       const freed = freePlace(run, context)
       if (freed) await freed
-      const answer = answerOf(done, agent)
+      // It may be woken and taken again, also by this node, as soon as this is on disk.
+      if (done.status === 'waiting') run.abandon()
+      const answer = answerOf(done, agent, asked)
       // The run ends, and gives its places back, when its entry is on disk.
       const ended = (written: boolean) => {
-        if (written) context.telemetry.runs.add(1, done.status)
+        if (written && done.status !== 'waiting') context.telemetry.runs.add(1, done.status)
+        if (written && asked) emit?.(waitingEvent({ attempt: done.attempt, ...run.told }, waitingReply(done, asked)))
         end()
       }
       return new Unwritten(entry, answer, { lease: run.lease, lost: ENDED_ELSEWHERE, ended })
@@ -139,12 +146,14 @@ async function findEarlier(agent_id: string, context: Context): Promise<Earlier 
 type Earlier = { agent: Agent; id: string }
 
 /** The earlier run goes on, even if it cannot be followed here any longer. */
-async function followEarlier({ agent, id }: Earlier, context: Context): Promise<Invocation> {
+async function followEarlier({ agent, id }: Earlier, context: Context) {
+  let found: Invocation
   try {
-    return await followInvocation(agent, id, undefined, context)
+    found = await followInvocation(agent, id, { told: undefined, endless: false }, context)
   } catch (error) {
     throw new StillRunning(error instanceof ApiError ? error.message : 'The run goes on, try again shortly', error)
   }
+  return isFinal(found) ? getResult(found, agent.id) : accepted(found, agent, await listPending(context.db, [id]))
 }
 
 /** Ended by the stop of the service, not by anybody's wish. */
@@ -162,8 +171,8 @@ async function giveToQueue({ lease, began }: LiveRun, { storage }: Context): Pro
   return true
 }
 
-function answerOf(done: Done['invocation'], agent: Agent): unknown {
-  if (done.status === 'waiting') return accepted(done, agent)
+function answerOf(done: Done['invocation'], agent: Agent, asked: Done['asked']): unknown {
+  if (done.status === 'waiting') return accepted(done, agent, asked)
   return done.status === 'completed' ? resultOf(done, agent.id) : failureOf(done)
 }
 
@@ -195,6 +204,11 @@ function queue({ invocation, agent, definition }: Prepared): Unwritten {
 }
 
 /** The work goes on, and the receipt will show its result. */
-function accepted({ id: request_id, status }: Invocation, agent: Agent): Accepted {
-  return new Accepted({ request_id, status }, `/v1/agents/${agent.id}/invocations/${request_id}`)
+function accepted({ id: request_id, status }: Invocation, agent: Agent, approvals?: Done['asked']): Accepted {
+  const location = `/v1/agents/${agent.id}/invocations/${request_id}`
+  return new Accepted({ request_id, status, approvals }, location, status === 'queued')
+}
+
+function waitingReply({ id: request_id }: Invocation, approvals: NonNullable<Done['asked']>) {
+  return { request_id, status: 'waiting' as const, approvals: [...approvals] }
 }

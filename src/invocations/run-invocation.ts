@@ -14,6 +14,9 @@ import { type Step, StepNotKept } from '../runtime/steps.ts'
 import { eventsOf, milestonesOf, tellingOf } from '../runtime/told-steps.ts'
 import type { JournalEntry } from '../storage/journal/entry.ts'
 import type { Write } from '../storage/journal/rows.ts'
+import type { Approval } from './approvals/approval.ts'
+import { approvalWrite } from './approvals/approval-store.ts'
+import { approvalsOf, toldApproval, type WaitingOutcome } from './approvals/ask-people.ts'
 import { resolveGiven } from './given/resolve-given.ts'
 import { CANCELLED, type EndedInvocation, type Invocation, STOPPED, type WaitingInvocation } from './invocation.ts'
 import { type ReceiptStep, receiptSteps } from './steps/receipt-steps.ts'
@@ -23,7 +26,12 @@ import { beginRunSpan, endRunSpan } from './trace-run.ts'
 const MAX_EVENT_RESPONSE = 32 * 1024 // bytes
 
 /** A run that has ended or waits; this node has finished its work on it. */
-export type Done = { invocation: EndedInvocation | WaitingInvocation; entry: JournalEntry }
+export type Done = {
+  invocation: EndedInvocation | WaitingInvocation
+  entry: JournalEntry
+  /** What people must decide before it goes on. */
+  asked?: readonly Approval[]
+}
 
 /**
  * Runs the invocation. What it leaves is returned and not written, because it must commit together with the reply.
@@ -73,8 +81,15 @@ export async function runInvocation(started: Started, parts: Parts): Promise<Don
   const worked_ms = (started.invocation.duration_ms ?? 0) + Math.max(0, now - began_at)
   if (outcome.status === 'waiting') {
     if (span) endRunSpan(span, message, outcome, undefined)
-    const invocation = { ...started.invocation, status: 'waiting' as const, duration_ms: worked_ms }
-    return { invocation, entry: stored.waiting(invocation, outcome.steps, outcome.until) }
+    const invocation = {
+      ...started.invocation,
+      status: 'waiting' as const,
+      background: true,
+      duration_ms: worked_ms,
+    }
+    const asked = approvalsOf(invocation, outcome, parts)
+    const writes = await waitingEffects(invocation, agent, { ...outcome, asked }, parts)
+    return { invocation, asked, entry: stored.waiting(invocation, outcome.steps, outcome.until, writes) }
   }
   if (outcome.status === 'cancelled' && run.abandoned) {
     if (span) endRunSpan(span, message, outcome, undefined)
@@ -175,6 +190,27 @@ export function effects(
   }
   const found = events.writes({ type: `agent.${status}`, agent_id: agent.id, data: () => eventData(invocation), time })
   return withValue(found, (more) => (more.length === 0 ? writes : [...writes, ...more]))
+}
+
+/**
+ * What a run leaves that waits for people: the approvals, what its attempt has logged since its last step, and the
+ * event. A run that waits for anything else leaves nothing.
+ */
+async function waitingEffects(
+  invocation: WaitingInvocation,
+  agent: Agent,
+  { asked, steps, logs, usage }: WaitingOutcome & { asked: readonly Approval[] },
+  { events, now }: Parts,
+): Promise<Write[]> {
+  if (asked.length === 0) return []
+  const logged = steps.reduce((sum, step) => sum + step.logs.length, 0)
+  const source = { agent_seq: agent.seq, request_id: invocation.id }
+  const data = () => ({
+    ...eventData({ ...invocation, tokens_used: usage.total_tokens }),
+    approvals: asked.map(toldApproval),
+  })
+  const event = await events.writes({ type: 'agent.waiting', agent_id: agent.id, data, time: now() })
+  return [...asked.map(approvalWrite), ...logWrites(source, logs.slice(logged)), ...event]
 }
 
 const LEVEL_OF = { completed: 'info', failed: 'error', cancelled: 'warn' } as const

@@ -4,6 +4,7 @@ import { firstIdAt } from '../lib/id.ts'
 import { announce, type Database } from '../storage/database.ts'
 import { hasLapsed } from '../storage/leases/lease.ts'
 import { missingAgents } from '../storage/queries/missing-agents.ts'
+import { settlePending } from './approvals/approval-store.ts'
 import { type Invocation, UNFINISHED_STATUSES } from './invocation.ts'
 import { fromRow, LEASED_RUNS, toRow } from './rows/invocation-rows.ts'
 import { removeKept } from './steps/step-store.ts'
@@ -21,6 +22,7 @@ export async function endUnowned(db: Database, invocation: Invocation, now: numb
     .where((was) => was.or([was('status', 'in', ['queued', 'waiting']), hasLapsed(LEASED_RUNS, now)]))
     .executeTakeFirst()
   if (numUpdatedRows === 0n) return false
+  await settlePending(db, [id], 'cancelled', now)
   await removeKept(db, [id])
   return true
 }

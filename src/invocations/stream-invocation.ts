@@ -22,7 +22,8 @@ export const streamInvocation = operation({
 
   async run({ params }, context) {
     const agent = await agents.get(context.db, params.agent_id)
-    const ended = await followInvocation(agent, params.request_id, positionOf(context.last_event_id), context)
+    const told = positionOf(context.last_event_id)
+    const ended = await followInvocation(agent, params.request_id, { told, endless: true }, context)
     return getResult(ended, agent.id)
   },
 })

@@ -14,6 +14,7 @@ export type IdPrefix =
   | 'lsn'
   | 'cns'
   | 'sch'
+  | 'apr'
 
 const ALPHABET = '0123456789ABCDEFGHJKMNPQRSTVWXYZ'
 const RANDOM_CHARACTERS = 13

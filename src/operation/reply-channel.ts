@@ -25,13 +25,15 @@ export const PLAIN_REPLY: ReplyChannel = {
   last_event_id: undefined,
 }
 
-/** A reply with status 202: the work goes on after it. */
+/** A reply with status 202: the work goes on after it. `asked` says whether the client has asked for that. */
 export class Accepted {
   readonly data: unknown
   readonly location: string
+  readonly asked: boolean
 
-  constructor(data: unknown, location: string) {
+  constructor(data: unknown, location: string, asked: boolean) {
     this.data = data
     this.location = location
+    this.asked = asked
   }
 }

@@ -1,25 +1,16 @@
 import { askModel } from './ask-model.ts'
 import { type ModelAnswer, ModelFailure, type Round } from './models/model.ts'
-import { AgentFailure, type LogEntry, type ToolResult, type Usage } from './outcome.ts'
-import { type RunInProgress, Stopped, Waits } from './run-in-progress.ts'
-import { type ModelStep, nextStep, type PendingCall, type Step, type ToolCallStep } from './steps.ts'
+import { AgentFailure, type Usage } from './outcome.ts'
+import { type RunInProgress, Stopped, taken, Waits } from './run-in-progress.ts'
+import { type ModelStep, nextStep, type PendingCall, type Step } from './steps.ts'
 import { shownCall } from './told-steps.ts'
-import { parseArguments } from './tools/arguments.ts'
-import { beginToolCall, failureType } from './trace-steps.ts'
+import { callTools } from './tools/call-tools.ts'
 
-const MAX_CALLS_PER_STEP = 16
 /** How often one run may wait for a provider that is overloaded. */
 const MAX_WAITS = 8
 const MAX_WAIT_MS = 24 * 3_600_000
 /** A shorter wait is lengthened, also one that the provider says is over already: it is still overloaded. */
 const MIN_WAIT_MS = 1_000
-const NO_LOGS: readonly LogEntry[] = []
-
-/** The result for a call that was under way when the process died and may not be made twice. */
-const OUTCOME_UNKNOWN = {
-  error:
-    'The outcome of this call is unknown: the service stopped while it was under way. It may have had its effect. It was not made again',
-}
 
 /** Takes one step after the other until the model has answered. The response is in `left`. */
 export async function converse(run: RunInProgress): Promise<void> {
@@ -75,8 +66,8 @@ function callsOf(steps: readonly Step[]): number {
 /** Tells followers about the calls of one answer, in their order. They know those of an earlier attempt. */
 function tellCalls({ emit }: RunInProgress, calls: readonly PendingCall[]): void {
   if (!emit) return
-  for (const { call, isInDoubt } of calls.toSorted((a, b) => a.index - b.index)) {
-    if (!isInDoubt) emit({ type: 'tool_call', ...shownCall(call) })
+  for (const { call, isTold } of calls.toSorted((a, b) => a.index - b.index)) {
+    if (!isTold) emit({ type: 'tool_call', ...shownCall(call) })
   }
 }
 
@@ -112,64 +103,8 @@ function modelStep(run: RunInProgress, answer: ModelAnswer, { said, spent, start
   }
 }
 
-/** What every step records about itself, including the log entries since the step before. */
-function taken(run: RunInProgress, started_at: number) {
-  const { attempt, logs, now } = run
-  const since = run.logged
-  run.logged = logs.length
-  return { attempt, started_at, finished_at: now(), logs: since === logs.length ? NO_LOGS : logs.slice(since) }
-}
-
 function checkFinish(finish: ModelAnswer['finish'], { left: { response }, log }: RunInProgress): void {
   if (finish === 'filtered' && response === '') throw new AgentFailure('The model declined to answer (content filter)')
   if (finish === 'filtered') log('warn', 'The model stopped early (content filter)')
   if (finish === 'length') log('warn', 'The answer was cut off at the output token limit')
-}
-
-/** Calls the tools in parallel. All calls have ended when this returns or throws. */
-async function callTools(run: RunInProgress, calls: readonly PendingCall[]): Promise<void> {
-  const ended = await Promise.allSettled(calls.map((pending) => callTool(run, pending)))
-  if (run.deadline.stopped) throw new Stopped()
-  for (const one of ended) if (one.status === 'rejected') throw one.reason
-}
-
-/**
- * What a tool has done cannot be undone. The step is recorded even if the run ends here, because the receipt must show
- * it.
- */
-async function callTool(run: RunInProgress, pending: PendingCall): Promise<void> {
-  const { emit, keeper, left, log, now } = run
-  const { call, index } = pending
-  const { id, name, arguments: shown } = shownCall(call)
-  const started_at = now()
-  const result = await resultOf(run, pending)
-  const duration_ms = now() - started_at
-  if ('error' in result) log('warn', `Tool ${name} failed`, { tool: name, duration_ms, error: result.error })
-  else log('info', `Tool ${name} answered`, { tool: name, duration_ms, characters: result.result.length })
-  const done = { id, name, arguments: shown, duration_ms, ...result }
-  const step: ToolCallStep = { kind: 'tool', index, call: done, ...taken(run, started_at) }
-  left.steps.push(step)
-  await keeper?.keep(left.steps)
-  emit?.({ type: 'tool_result', id, name, ...result })
-}
-
-async function resultOf(run: RunInProgress, pending: PendingCall): Promise<ToolResult> {
-  const { request_id, toolbox } = run
-  const { call, index, number, isInDoubt } = pending
-  const { id, name } = shownCall(call)
-  if (index >= MAX_CALLS_PER_STEP) return { error: `At most ${MAX_CALLS_PER_STEP} tool calls at once` }
-  if (isInDoubt && toolbox.retryOf(name) === 'never') return OUTCOME_UNKNOWN
-  const span = beginToolCall(run, { id, name })
-  const headers = {
-    'Idempotency-Key': `${request_id}-${number}`,
-    ...(span && { traceparent: span.traceparent }),
-  }
-  try {
-    const result = await toolbox.call(name, parseArguments(call.arguments), headers)
-    span?.end('error' in result ? 'ToolError' : undefined)
-    return result
-  } catch (error) {
-    span?.end(failureType(error))
-    throw error
-  }
 }

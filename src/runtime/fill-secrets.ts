@@ -1,3 +1,5 @@
+import type { Tool } from './spec.ts'
+
 export type Secret = { value: string; hosts: readonly string[] }
 export type Secrets = Readonly<Record<string, Secret>>
 /** Returns every secret that tools may use now. */
@@ -25,8 +27,8 @@ export function fillHeaders(headers: Readonly<Record<string, string>>, url: URL,
 }
 
 /** The secrets that the tools of an agent name. No other secret can be sent by them or come back. */
-export function secretsOf(tools: readonly { headers: Readonly<Record<string, string>> }[], secrets: Secrets): Secrets {
-  const texts = tools.flatMap(({ headers }) => Object.values(headers))
+export function secretsOf(tools: readonly Tool[], secrets: Secrets): Secrets {
+  const texts = tools.flatMap((tool) => ('headers' in tool ? Object.values(tool.headers) : []))
   const names = texts.flatMap((text) => Array.from(text.matchAll(PLACEHOLDER), ([, name]) => name as string))
   return Object.fromEntries(
     names.filter((name) => Object.hasOwn(secrets, name)).map((name) => [name, secrets[name] as Secret]),

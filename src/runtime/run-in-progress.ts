@@ -1,4 +1,5 @@
 import type { Span } from '../telemetry/tracing.ts'
+import type { Ask } from './approvals/ask.ts'
 import type { Deadline } from './deadline.ts'
 import type { Model } from './models/model-request.ts'
 import type { Log, LogEntry, RunEvent, Usage } from './outcome.ts'
@@ -37,12 +38,24 @@ export type Left = { response: string; usage: Usage; steps: Step[] }
 /** Thrown to leave a run that was stopped from outside. The deadline knows the reason. */
 export class Stopped extends Error {}
 
-/** Thrown to leave a run that goes on later, at or after a time. */
+/** Thrown to leave a run that goes on later: at a time, or before it when people have decided what it asks. */
 export class Waits extends Error {
   readonly until: number
+  readonly asks: readonly Ask[]
 
-  constructor(until: number) {
+  constructor(until: number, asks: readonly Ask[] = []) {
     super('the run waits')
     this.until = until
+    this.asks = asks
   }
+}
+
+const NO_LOGS: readonly LogEntry[] = []
+
+/** What every step records about itself, including the log entries since the step before. */
+export function taken(run: RunInProgress, started_at: number) {
+  const { attempt, logs, now } = run
+  const since = run.logged
+  run.logged = logs.length
+  return { attempt, started_at, finished_at: now(), logs: since === logs.length ? NO_LOGS : logs.slice(since) }
 }

@@ -1,3 +1,4 @@
+import type { Ask } from './approvals/ask.ts'
 import type { Round } from './models/model.ts'
 import type { LogEntry, Usage } from './outcome.ts'
 import type { Step } from './steps.ts'
@@ -9,6 +10,6 @@ export type RunOutcome =
     | { status: 'completed'; rounds?: Round[] }
     | { status: 'failed'; reason: 'error' | 'timeout'; message: string }
     | { status: 'cancelled' }
-    /** The run goes on after its stored steps, at or after `until`. */
-    | { status: 'waiting'; until: number }
+    /** The run goes on after its stored steps, at `until` at the latest, or when people have decided what it asks. */
+    | { status: 'waiting'; until: number; asks: readonly Ask[] }
   ) & { response: string; usage: Usage; steps: Step[]; logs: LogEntry[] }

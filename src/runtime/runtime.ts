@@ -11,6 +11,7 @@ import { type RunInput } from './run-input.ts'
 import type { RunOutcome } from './run-outcome.ts'
 import { roundsForCaller, type Step, type StepKeeper, StepNotKept } from './steps.ts'
 import { ArgumentCheck } from './tools/argument-check.ts'
+import { parseArguments } from './tools/arguments.ts'
 import { McpServers } from './tools/mcp-servers.ts'
 import type { Fetch } from './tools/tool.ts'
 import { NO_TOOLS, openToolbox, withCallersTools } from './tools/toolbox.ts'
@@ -49,6 +50,8 @@ export type RunRequest = RunInput & {
 export type Runtime = {
   /** Says what is wrong with a model's name, or undefined. */
   checkModel(model: string): string | undefined
+  /** What is wrong with arguments that a person wrote for a call, or undefined. */
+  checkArguments(args: Record<string, unknown>, input_schema: object): Promise<string | undefined>
   /**
    * Rejects only with StepNotKept, and not for anything that an agent, a model or a tool does. Settles when all of them
    * have stopped.
@@ -101,6 +104,7 @@ export function createRuntime(options: RuntimeOptions): Runtime {
           log,
           argumentCheck,
           agent_id: input.agent_id,
+          expires_after_seconds: input.agent.approvals.expires_after_seconds,
           user_id: input.context.user_id,
         })
         if (deadline.stopped) throw new Stopped()
@@ -112,7 +116,7 @@ export function createRuntime(options: RuntimeOptions): Runtime {
       return ended(rounds ? { status: 'completed', rounds } : { status: 'completed' })
     } catch (error) {
       if (error instanceof StepNotKept) throw error
-      if (error instanceof Waits) return ended({ status: 'waiting', until: error.until })
+      if (error instanceof Waits) return ended({ status: 'waiting', until: error.until, asks: error.asks })
       return ended(ending(error, deadline, log, redact))
     } finally {
       if (toolbox !== NO_TOOLS) await toolbox.close()
@@ -124,6 +128,10 @@ export function createRuntime(options: RuntimeOptions): Runtime {
 
   return {
     checkModel: models.problem,
+    async checkArguments(args, input_schema) {
+      const read = parseArguments(JSON.stringify(args))
+      return 'problem' in read ? read.problem : argumentCheck.problemOf(read.value, input_schema)
+    },
     run,
     async close() {
       closing.cancel()

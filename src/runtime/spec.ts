@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { NOT_ONE_LINE, ONE_LINE } from '../lib/text/text.ts'
+import { type ApprovalRules, Expiry, ToolApproval } from './approvals/approval-policy.ts'
 
 /** Headers that would let a tool pretend to be another host, or break the framing of its request. */
 const RESERVED_HEADERS = new Set([
@@ -46,21 +47,23 @@ const ToolName = z.string().min(1).max(128).regex(ONE_LINE, NOT_ONE_LINE)
 const ToolTimeout = z.int().min(100).max(600_000).default(30_000)
 
 /** What happens to a call that was under way when the service died. */
-export const Retry = z.enum(['safe', 'never'])
+export const Retry = z.enum(['safe', 'ask', 'never'])
 export type Retry = z.infer<typeof Retry>
 
 const ToolRetry = (unset: string) =>
   Retry.nullable()
     .describe(
-      `A call that was under way when the service died: \`safe\` makes it again with the same Idempotency-Key, \`never\` tells the model that its outcome is unknown. null: ${unset}`,
+      `A call that was under way when the service died: \`safe\` makes it again with the same Idempotency-Key, \`ask\` asks a person whether to, \`never\` tells the model that its outcome is unknown. null: ${unset}`,
     )
     .default(null)
 
+const ToolLabel = z
+  .string()
+  .regex(/^[A-Za-z][A-Za-z0-9_-]{0,63}$/, 'must be 1 to 64 letters, digits, _ and -, starting with a letter')
+
 export const HttpTool = z.strictObject({
   type: z.literal('http'),
-  name: z
-    .string()
-    .regex(/^[A-Za-z][A-Za-z0-9_-]{0,63}$/, 'must be 1 to 64 letters, digits, _ and -, starting with a letter'),
+  name: ToolLabel,
   description: z.string().max(4096).default(''),
   input_schema: z.looseObject({ type: z.literal('object') }).default({ type: 'object', properties: {} }),
   method: z.enum(['GET', 'POST', 'PUT', 'PATCH', 'DELETE']).default('GET'),
@@ -68,6 +71,7 @@ export const HttpTool = z.strictObject({
   headers: Headers.default({}),
   timeout_ms: ToolTimeout,
   retry: ToolRetry('`safe` for GET, else `never`'),
+  approval: ToolApproval.default('never'),
 })
 export type HttpTool = z.infer<typeof HttpTool>
 
@@ -78,10 +82,23 @@ export const McpTool = z.strictObject({
   allow: z.array(ToolName).max(128).nullable().default(null),
   timeout_ms: ToolTimeout,
   retry: ToolRetry('`safe` for tools that the server calls read-only or idempotent, else `never`'),
+  approval: ToolApproval.describe('For every tool of the server').default('never'),
 })
 export type McpTool = z.infer<typeof McpTool>
 
-export const Tool = z.discriminatedUnion('type', [HttpTool, McpTool])
+/** A question to a person. The run waits for the answer. */
+export const PersonTool = z.strictObject({
+  type: z.literal('ask_person'),
+  name: ToolLabel.default('ask_person'),
+  description: z
+    .string()
+    .max(4096)
+    .default('Asks a person who knows or decides what you cannot. The answer may take days: ask only if you must.'),
+  expires_after_seconds: Expiry.nullable().describe("null: the agent's own").default(null),
+})
+export type PersonTool = z.infer<typeof PersonTool>
+
+export const Tool = z.discriminatedUnion('type', [HttpTool, McpTool, PersonTool])
 export type Tool = z.infer<typeof Tool>
 
 export const Tools = z
@@ -90,7 +107,7 @@ export const Tools = z
   .superRefine((tools, issue) => {
     const seen = new Set<string>()
     for (const [index, tool] of tools.entries()) {
-      if (tool.type !== 'http') continue
+      if (tool.type === 'mcp') continue
       if (seen.has(tool.name)) issue.addIssue({ code: 'custom', path: [index, 'name'], message: 'is used twice' })
       seen.add(tool.name)
     }
@@ -162,6 +179,7 @@ export type AgentSpec = {
   script: Script | null
   memory: Pick<MemoryPolicy, 'history' | 'recall'>
   limits: Pick<Limits, 'timeout_ms' | 'max_steps' | 'max_input_tokens' | 'max_output_tokens'>
+  approvals: Pick<ApprovalRules, 'expires_after_seconds'>
 }
 
 /** Parameters may be part of path and query only: a model must never choose the host. */

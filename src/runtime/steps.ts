@@ -1,3 +1,4 @@
+import type { Ruling } from './approvals/ask.ts'
 import type { ModelAnswer, Round, ToolCall } from './models/model.ts'
 import type { LogEntry, ToolStep } from './outcome.ts'
 
@@ -13,8 +14,11 @@ export type ToolCallStep = Taken & { kind: 'tool'; index: number; call: ToolStep
 /** The run waited until a time. No process held it meanwhile. */
 export type WaitStep = Taken & { kind: 'wait'; reason: string }
 
+/** A person was asked about a call, and has decided. The attempt is the one that asked. */
+export type ApprovalStep = Taken & { kind: 'approval'; index: number; decided: Ruling }
+
 /** One thing that a run has done. Steps are plain values, in the order in which they ended. */
-export type Step = ModelStep | ToolCallStep | WaitStep
+export type Step = ModelStep | ToolCallStep | WaitStep | ApprovalStep
 
 export type StepUsage = { input_tokens: number; output_tokens: number }
 
@@ -46,8 +50,12 @@ export type PendingCall = {
   index: number
   /** Its number among all steps of the run, the same in every attempt. */
   number: number
+  /** Followers were told about this call in an earlier attempt. */
+  isTold: boolean
   /** An earlier attempt may have made this call, and its result is not known. */
   isInDoubt: boolean
+  /** What people have decided about it, as far as they were asked. */
+  decided: Ruling | undefined
 }
 
 export type NextStep =
@@ -74,7 +82,13 @@ export function nextStep(steps: readonly Step[], { max_steps, attempt, now }: Si
   if (last.calls.length === 0) return { kind: 'answer', finish: last.finish }
   const number = rounds.reduce((sum, { calls }) => sum + 1 + calls.length, 0) - last.calls.length
   const calls = last.calls
-    .map((call, index) => ({ call, index, number: number + 1 + index, isInDoubt: last.attempt < attempt }))
+    .map((call, index) => ({
+      call,
+      index,
+      number: number + 1 + index,
+      isTold: last.attempt < attempt,
+      ...standingOf(last, index, attempt),
+    }))
     .filter(({ index }) => last.results[index] === undefined)
   const handed = calls.filter(({ call }) => call.handed)
   if (handed.length > 0 && handed.length === calls.length) return { kind: 'answer', finish: last.finish, handed }
@@ -88,16 +102,38 @@ export function nextStep(steps: readonly Step[], { max_steps, attempt, now }: Si
 export function roundsForCaller(steps: readonly Step[], before: readonly Round[] = []): Round[] | undefined {
   const last = steps.findLast((step) => step.kind === 'model')
   if (!last?.answer.calls.some(({ handed }) => handed)) return undefined
-  return [...before, ...roundsOf(steps).map(({ attempt: _attempt, ...round }) => round)]
+  return [...before, ...roundsOf(steps).map(({ attempt: _attempt, approvals: _approvals, ...round }) => round)]
 }
 
+/** A call can be made from the attempt after the one that asked people about it, or else from the one that answered. */
+function standingOf({ attempt: answered, approvals }: KeptRound, index: number, attempt: number) {
+  const approval = approvals?.[index]
+  if (!approval) return { isInDoubt: answered < attempt, decided: undefined }
+  const { decided } = approval
+  // Otherwise it is never made.
+  const isToBeMade = decided.decision === 'approved' && decided.kind !== 'question'
+  return { isInDoubt: isToBeMade && approval.attempt + 1 < attempt, decided }
+}
+
+/** A round, the attempt that asked the model, and what people have decided about its calls. */
+type KeptRound = Round & { attempt: number; approvals?: ApprovalStep[] }
+
 /** Each answer of the model with the results of its tool calls, in the order of the calls. */
-function roundsOf(steps: readonly Step[]): (Round & { attempt: number })[] {
-  const rounds: (Round & { attempt: number })[] = []
+function roundsOf(steps: readonly Step[]): KeptRound[] {
+  const rounds: KeptRound[] = []
   for (const step of steps) {
     if (step.kind === 'model') rounds.push({ ...step.answer, results: [], attempt: step.attempt })
-    const results = rounds.at(-1)?.results
-    if (step.kind === 'tool' && results) results[step.index] = step.call
+    const round = rounds.at(-1)
+    if (step.kind === 'tool' && round) round.results[step.index] = step.call
+    if (step.kind === 'approval' && round) {
+      round.approvals ??= []
+      round.approvals[step.index] = withEarlier(step, round.approvals[step.index])
+    }
   }
   return rounds
+}
+
+/** Arguments that were changed before stay changed when a person is asked again. */
+function withEarlier(step: ApprovalStep, earlier: ApprovalStep | undefined): ApprovalStep {
+  return { ...step, decided: { ...step.decided, arguments: step.decided.arguments ?? earlier?.decided.arguments } }
 }

@@ -17,7 +17,7 @@ export type ShownCall = { id: string; name: string; arguments: unknown; handed?:
 /** The events that followers of a run got for these steps, in the same order. */
 export function eventsOf(steps: readonly Step[]): RunEvent[] {
   return steps.flatMap((step): RunEvent[] => {
-    if (step.kind === 'wait') return []
+    if (step.kind === 'wait' || step.kind === 'approval') return []
     if (step.kind === 'tool') {
       const { arguments: _given, duration_ms: _duration, ...result } = step.call
       return [{ type: 'tool_result', ...result }]

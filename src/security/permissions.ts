@@ -1,15 +1,16 @@
 import { z } from 'zod'
 
-export const Permission = z.enum(['read', 'invoke', 'write', 'delete', 'manage'])
+export const Permission = z.enum(['read', 'invoke', 'write', 'delete', 'manage', 'approve'])
 export type Permission = z.infer<typeof Permission>
 
 export type Roles = Readonly<Record<string, readonly Permission[]>>
 
 export const defaultRoles = {
-  admin: ['read', 'write', 'delete', 'manage'],
+  admin: ['read', 'write', 'delete', 'manage', 'approve'],
   developer: ['read', 'write'],
   viewer: ['read'],
   caller: ['invoke'],
+  approver: ['read', 'approve'],
 } as const satisfies Roles
 
 /** An unknown role has no permissions. Only own properties count, so that `constructor` is not a role. */

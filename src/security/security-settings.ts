@@ -32,7 +32,17 @@ const Window = z
   .regex(DURATION_PATTERN, 'must be a duration such as 1m')
   .refine(isWindow, 'must be between 1s and 1d')
 
-const ProtectedName = z.enum(['delete', 'update', 'deploy', 'rollback', 'clear_memory', 'webhooks', 'keys', 'secrets'])
+const ProtectedName = z.enum([
+  'delete',
+  'update',
+  'deploy',
+  'rollback',
+  'clear_memory',
+  'webhooks',
+  'keys',
+  'secrets',
+  'approve',
+])
 export type ProtectedName = z.output<typeof ProtectedName>
 
 export const SecuritySettings = z.strictObject({

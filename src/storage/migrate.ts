@@ -17,6 +17,7 @@ import { vectorsAsBytes } from './migrations/0015-vectors-as-bytes.ts'
 import { places } from './migrations/0017-places.ts'
 import { steps } from './migrations/0018-steps.ts'
 import { flatLists } from './migrations/0019-flat-lists.ts'
+import { approvals } from './migrations/0020-approvals.ts'
 import { schedules } from './migrations/0021-schedules.ts'
 import { consoleSignIn } from './migrations/0022-console.ts'
 import { doors } from './migrations/0023-doors.ts'
@@ -40,6 +41,7 @@ export const MIGRATIONS: Migration[] = [
   places,
   steps,
   flatLists,
+  approvals,
   schedules,
   consoleSignIn,
   doors,

@@ -1,5 +1,6 @@
 import type {
   AgentsTable,
+  ApprovalsTable,
   DeploymentsTable,
   InvocationsTable,
   LogsTable,
@@ -36,6 +37,7 @@ export type Tables = {
   invocations: InvocationsTable
   steps: StepsTable
   schedules: SchedulesTable
+  approvals: ApprovalsTable
   jobs: JobsTable
   places: PlacesTable
   logs: LogsTable

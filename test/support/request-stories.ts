@@ -20,6 +20,9 @@ export const STORIES: Record<string, Story> = {
     return { params: { agent_id, request_id: request_id as string } }
   },
 
+  getApproval: askPerson,
+  decideApproval: askPerson,
+
   async rollbackDeployment(service, name) {
     const agent_id = await createAgent(service, name)
     const deploy = (version: string) =>
@@ -48,6 +51,18 @@ export const STORIES: Record<string, Story> = {
     const { body } = await asHost(service, 'POST', `/v1/keys/${key_id}/mfa`)
     return { params: { key_id }, body: { code: authenticator(service, body.data.secret).code() } }
   },
+}
+
+/** A run that waits for an answer, which whoever started it may give. */
+async function askPerson(service: Service, name: string) {
+  const agent_id = await createAgent(service, name, {
+    model: 'builtin/script',
+    tools: [{ type: 'ask_person' }],
+    script: { rules: [{ call: { tool: 'ask_person', arguments: { question: 'Why?' } } }] },
+    approvals: { self: true },
+  })
+  const { request_id } = await post(service, `/v1/agents/${agent_id}/invoke`, { message: 'sample' }, 202)
+  return { params: { agent_id, request_id: request_id as string, call_id: 'call_1' } }
 }
 
 async function post(

@@ -40,6 +40,7 @@ const FIELDS: Record<string, () => unknown> = {
 /** What an operation wants of its fields together. */
 const TOGETHER: Record<string, Record<string, unknown>> = {
   createKey: { role: 'viewer' },
+  decideApproval: { decision: 'reject' },
   updateAgent: { temperature: 1 },
   updateMemory: { content: 'changed' },
   updateWebhook: { description: 'changed' },

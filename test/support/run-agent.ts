@@ -14,6 +14,7 @@ const BARE_AGENT: AgentSpec = {
   script: null,
   memory: { history: 20, recall: 5 },
   limits: { timeout_ms: null, max_steps: 8, max_input_tokens: null, max_output_tokens: null },
+  approvals: { expires_after_seconds: 60 },
 }
 
 /** The usual limits but for these. */

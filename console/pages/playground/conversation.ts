@@ -133,6 +133,9 @@ function heard({ response, tools }: Exchange, event: InvocationEvent<InvocationR
       return { tools: [...tools, event] }
     case 'tool_result':
       return { tools: tools.map((tool) => (tool.id === event.id ? { ...tool, ...event } : tool)) }
+    // The receipt says that it waits.
+    case 'waiting':
+      return {}
     case 'done':
       return { response: event.data.response }
   }

@@ -69,7 +69,7 @@ function standardHeaders(request_id: string): Record<string, string> {
 /** Puts what `run` returned through its shape and into the envelope. */
 function render(operation: Operation, result: unknown, { path, paging }: { path: string; paging: unknown }): Rendered {
   if (result instanceof Accepted && operation.accepted) {
-    const headers = { Location: result.location, 'Preference-Applied': 'respond-async' }
+    const headers = { Location: result.location, ...(result.asked && { 'Preference-Applied': 'respond-async' }) }
     return {
       status: 202,
       headers,

@@ -1,7 +1,10 @@
-import { type Selectable, sql } from 'kysely'
+import { type Expression, type Selectable, type SqlBool, sql } from 'kysely'
+import { notFound } from '../../errors.ts'
 import { type Database, engineOf } from '../../storage/database.ts'
 import { hasLapsed, isHeld, type Lease, take } from '../../storage/leases/lease.ts'
+import type { Storage } from '../../storage/open-storage.ts'
 import type { Tables } from '../../storage/tables.ts'
+import { settlePending } from '../approvals/approval-store.ts'
 import type { Invocation } from '../invocation.ts'
 import { fromRow, LEASED_RUNS } from '../rows/invocation-rows.ts'
 
@@ -88,36 +91,81 @@ export async function requeueLapsed(db: Database, now: number): Promise<number> 
 // A literal and not a parameter, as above.
 const WAITING = sql.lit('waiting')
 
-/** Puts waiting runs into the queue when their time has come. Returns how many, and the time of the next one. */
-export async function wakeDue(db: Database, now: number): Promise<{ woken: number; next_at: number | undefined }> {
-  const next = await findNextWake(db)
-  if (next === undefined || next > now) return { woken: 0, next_at: next }
-  const { numUpdatedRows } = await db
-    .updateTable('invocations')
-    .set(QUEUED_AGAIN)
+const WOKEN_AT_ONCE = 200
+
+/**
+ * Puts waiting runs into the queue when their time has come; what people were asked by then has expired. Returns how
+ * many, and the time of the next one.
+ */
+export async function wakeDue(
+  { db, transaction }: Pick<Storage, 'db' | 'transaction'>,
+  now: number,
+): Promise<{ woken: number; next_at: number | undefined }> {
+  let woken = 0
+  for (;;) {
+    const next_at = await findNextWake(db)
+    if (next_at === undefined || next_at > now) return { woken, next_at }
+    woken += await transaction((held) => wakeSome(held, now))
+  }
+}
+
+async function wakeSome(db: Database, now: number): Promise<number> {
+  const due = db
+    .selectFrom('invocations')
+    .select('id')
     .where('status', '=', WAITING)
     .where('wake_at', '<=', now)
+    .orderBy('wake_at')
+    .limit(WOKEN_AT_ONCE)
+    .$if(engineOf(db) === 'postgres', (waiting) => waiting.forUpdate())
+  const ids = await queueThose(db, due)
+  await settlePending(db, ids, 'expired', now)
+  return ids.length
+}
+
+/** Locks the invocation until the transaction ends: whoever else wants to end or wake it waits. */
+export async function lock(db: Database, agent_seq: number, id: string): Promise<Invocation> {
+  const row = await db
+    .selectFrom('invocations')
+    .selectAll()
+    .where('id', '=', id)
+    .where('agent_seq', '=', agent_seq)
+    .$if(engineOf(db) === 'postgres', (select) => select.forUpdate())
     .executeTakeFirst()
-  return { woken: Number(numUpdatedRows), next_at: await findNextWake(db) }
+  if (!row) throw notFound('Invocation', id)
+  return fromRow(row)
+}
+
+/** Puts a waiting run into the queue, because people have decided what it asked. */
+export async function queueWaiting(db: Database, id: string): Promise<void> {
+  await db.updateTable('invocations').set(QUEUED_AGAIN).where('status', '=', WAITING).where('id', '=', id).execute()
 }
 
 /**
  * Puts the waiting runs of paused agents into the queue, where they are cancelled. Without an id, those of every paused
- * agent.
+ * agent. Nobody is asked any more.
  */
-export async function queueWaitingOfPaused(db: Database, agent_id: string | undefined): Promise<number> {
+export async function queueWaitingOfPaused(db: Database, agent_id: string | undefined, now: number): Promise<number> {
   const paused = db
     .selectFrom('agents')
     .select('seq')
     .where('status', '=', 'paused')
     .$if(agent_id !== undefined, (agents) => agents.where('id', '=', agent_id ?? ''))
-  const { numUpdatedRows } = await db
+  const waiting = db.selectFrom('invocations').select('id').where('status', '=', WAITING)
+  const ids = await queueThose(db, waiting.where('agent_seq', 'in', paused))
+  await settlePending(db, ids, 'cancelled', now)
+  return ids.length
+}
+
+async function queueThose(db: Database, ids: Expression<{ id: string }>): Promise<string[]> {
+  const rows = await db
     .updateTable('invocations')
     .set(QUEUED_AGAIN)
     .where('status', '=', WAITING)
-    .where('agent_seq', 'in', paused)
-    .executeTakeFirst()
-  return Number(numUpdatedRows)
+    .where(sql<SqlBool>`id in ${ids}`)
+    .returning('id')
+    .execute()
+  return rows.map(({ id }) => id)
 }
 
 async function findNextWake(db: Database): Promise<number | undefined> {

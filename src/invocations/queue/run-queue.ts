@@ -63,7 +63,8 @@ export class RunQueue {
       if (this.#waiting.freed(agent_id)) this.#look()
     })
     storage.onChange((change, id) => {
-      if (change === 'queue') this.#surveySoon()
+      if (change === 'queue' && id === undefined) this.#surveySoon()
+      if (change === 'queue' && id !== undefined) this.#goOn(Number(id))
       if (change !== 'agents') return
       this.#waiting.forgetLimits(id)
       this.#look()
@@ -80,7 +81,7 @@ export class RunQueue {
   /** Queues the runs whose wait is over, and sets a timer for the next one. */
   async wake(): Promise<void> {
     const { storage, now } = this.#parts
-    const { woken, next_at } = await wakeDue(storage.db, now())
+    const { woken, next_at } = await wakeDue(storage, now())
     clearTimeout(this.#wakeTimer)
     if (next_at !== undefined && !this.#stop.signal.aborted) {
       const pause = Math.min(Math.max(0, next_at - now()), MAX_PAUSE_MS)
@@ -91,7 +92,9 @@ export class RunQueue {
 
   /** A pause cancels the agent's runs, also those that wait. Without an id, every paused agent is meant. */
   async wakePaused(agent_id: string | undefined): Promise<void> {
-    if ((await queueWaitingOfPaused(this.#parts.storage.db, agent_id)) > 0) await this.survey()
+    const { storage, now } = this.#parts
+    const woken = await storage.transaction((db) => queueWaitingOfPaused(db, agent_id, now()))
+    if (woken > 0) await this.survey()
   }
 
   async #tryToWake(): Promise<void> {
@@ -119,6 +122,12 @@ export class RunQueue {
 
   async #idle(): Promise<void> {
     while (this.#working.size > 0) await Promise.all(this.#working)
+  }
+
+  /** Somebody has decided what a run of this agent waited for, on whichever node. That is rare, so nobody waits. */
+  #goOn(agent_seq: number): void {
+    this.#waiting.add(agent_seq)
+    this.#look()
   }
 
   /** Other nodes announce queued runs, perhaps many times a second. */

@@ -84,7 +84,7 @@ const RENEWED_RUNS: EndedTable = { ...LEASED_RUNS, columns: ['lease_until', 'lap
 
 const WAITING_RUNS: EndedTable = {
   ...LEASED_RUNS,
-  columns: ['status', 'wake_at', 'duration_ms', 'owner', 'lease_until'],
+  columns: ['status', 'background', 'wake_at', 'duration_ms', 'owner', 'lease_until'],
 }
 
 /** The same for invocations through other doors. */
@@ -143,9 +143,9 @@ export function renewal({ key, owner, until }: Lease): Ending {
   return { of: RENEWED_RUNS, row: [until, 0, ...key, owner] }
 }
 
-/** The owner gives up the run, which goes on at a later time. */
+/** The owner gives up the run, which goes on at a later time, in the background. */
 export function waiting({ id, duration_ms }: Invocation, owner: string, wake_at: number): Ending {
-  return { of: WAITING_RUNS, row: ['waiting', wake_at, duration_ms, null, null, id, owner] }
+  return { of: WAITING_RUNS, row: ['waiting', 1, wake_at, duration_ms, null, null, id, owner] }
 }
 
 export function toRow(invocation: Invocation): Pick<InvocationRow, (typeof COLUMNS)[number]> {

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import type { Ruling } from '../../runtime/approvals/ask.ts'
 import { type Position, Transcript } from '../../runtime/following/transcript.ts'
 import type { ToolResult } from '../../runtime/outcome.ts'
 import type { Step, StepUsage } from '../../runtime/steps.ts'
@@ -32,6 +33,16 @@ export const ReceiptStepShape = z
       error: z.string().optional(),
     }),
     Taken.extend({ kind: z.literal('wait'), reason: z.string() }),
+    Taken.extend({
+      kind: z.literal('approval'),
+      call_id: z.string(),
+      name: z.string(),
+      decision: z.enum(['approved', 'rejected', 'expired']),
+      by: z.string().nullable().describe('Who decided'),
+      arguments: z.unknown().optional().describe('With which the tool was called instead'),
+      note: z.string().optional(),
+      answer: z.string().optional(),
+    }),
   ])
   .meta({ id: 'InvocationStep' })
 
@@ -49,7 +60,9 @@ type ModelReceipt = Times & {
 type ToolReceipt = Times & { kind: 'tool'; index: number; id: string; name: string; arguments: unknown } & ToolResult
 
 /** Steps in the order in which they ended, as a receipt stores them. */
-export type ReceiptStep = ModelReceipt | ToolReceipt | (Times & { kind: 'wait'; reason: string })
+export type ReceiptStep = ModelReceipt | ToolReceipt | ApprovalReceipt | (Times & { kind: 'wait'; reason: string })
+
+type ApprovalReceipt = Times & { kind: 'approval'; name: string } & Omit<Ruling, 'kind' | 'tool'>
 
 export function receiptSteps(steps: readonly Step[]): ReceiptStep[] {
   return steps.map((step): ReceiptStep => {
@@ -61,6 +74,10 @@ export function receiptSteps(steps: readonly Step[]): ReceiptStep[] {
       return { kind: 'model', ...times, usage: totalOf(step.usage), characters: step.text.length, ...early }
     }
     if (step.kind === 'wait') return { kind: 'wait', ...times, reason: step.reason }
+    if (step.kind === 'approval') {
+      const { kind: _kind, tool: name, ...decided } = step.decided
+      return { kind: 'approval', ...times, name, ...decided }
+    }
     return { kind: 'tool', ...times, index: step.index, ...step.call }
   })
 }
@@ -84,6 +101,10 @@ export function readReceiptSteps(stored: string): ReceiptStep[] {
 /** Steps without their texts: only costs and times are left. */
 export function withoutWords(steps: readonly ReceiptStep[]): ReceiptStep[] {
   return steps.map((step) => {
+    if (step.kind === 'approval') {
+      const { arguments: _given, note: _note, answer: _answer, ...rest } = step
+      return rest
+    }
     if (step.kind !== 'tool') return step
     return { ...step, arguments: {}, ...('error' in step ? { error: '' } : { result: '' }) }
   })

@@ -62,6 +62,24 @@ export async function listKeptOf(db: Database, request_ids: readonly string[]): 
   return kept
 }
 
+/** Adds a step to a run that waits. The caller's transaction has locked the run. */
+export async function appendStep(db: Database, request_id: string, step: Step): Promise<void> {
+  const { kind, attempt, started_at, finished_at, ...rest } = step
+  const last = await db
+    .selectFrom('steps')
+    .select('position')
+    .where('request_id', '=', request_id)
+    .orderBy('position', 'desc')
+    .limit(1)
+    .executeTakeFirst()
+  const position = (last?.position ?? -1) + 1
+  const content = JSON.stringify(rest)
+  await db
+    .insertInto('steps')
+    .values({ request_id, position, kind, attempt, started_at, finished_at, content, definition: null })
+    .execute()
+}
+
 /** The log entries of the steps. They are written to the log when the run ends. */
 export function logsOf(steps: readonly Step[]): LogEntry[] {
   return steps.flatMap(({ logs }) => logs)

@@ -5,6 +5,7 @@ import type { LiveRun } from '../../runtime/following/live-runs.ts'
 import { type Step, StepNotKept } from '../../runtime/steps.ts'
 import { commitPatiently } from '../../storage/journal/commit-patiently.ts'
 import type { JournalEntry } from '../../storage/journal/entry.ts'
+import type { Write } from '../../storage/journal/rows.ts'
 import { LEASE_MS, type Lease } from '../../storage/leases/lease.ts'
 import type { Span } from '../../telemetry/tracing.ts'
 import type { Invocation } from '../invocation.ts'
@@ -114,10 +115,10 @@ export class StoredRun {
     return { writes, endings: [ending], reserved: true }
   }
 
-  /** The run goes on at a later time. What it has done so far is stored, and no node holds it. */
-  waiting(invocation: Invocation, steps: readonly Step[], wake_at: number): JournalEntry {
+  /** The run goes on at a later time. What it has done so far is stored, with `more`, and no node holds it. */
+  waiting(invocation: Invocation, steps: readonly Step[], wake_at: number, more: readonly Write[]): JournalEntry {
     const { owner } = this.#started
-    const writes = this.#stepWrites(steps)
+    const writes = [...this.#stepWrites(steps), ...more]
     if (this.#isStored) return { writes, endings: [rows.waiting(invocation, owner, wake_at)], reserved: true }
     const { keyed } = invocation
     return { writes: [rows.insertionUnfinished(invocation, { keyed, wake_at }), ...writes], reserved: true }

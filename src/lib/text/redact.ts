@@ -40,19 +40,22 @@ export function redact(text: string): string {
 const SECRET_FIELD = /(?:^|[_-])(?:authorization|cookie|password|secret|token|api_?key)$/i
 const MAX_DEPTH = 16
 
-/** Redacts every text inside a value, at any depth. A field that is named like a secret loses its whole text. */
-export function redactDeep(value: unknown, depth = 0): unknown {
-  if (typeof value === 'string') return redact(value)
+/**
+ * Redacts every text inside a value, at any depth. A field that is named like a secret loses its whole text. `clean`
+ * redacts one text.
+ */
+export function redactDeep(value: unknown, clean = redact, depth = 0): unknown {
+  if (typeof value === 'string') return clean(value)
   if (value === null || typeof value !== 'object') return value
   if (depth === MAX_DEPTH) return '[too deep]'
-  if (Array.isArray(value)) return value.map((inner) => redactDeep(inner, depth + 1))
+  if (Array.isArray(value)) return value.map((inner) => redactDeep(inner, clean, depth + 1))
   const fields: Record<string, unknown> = {}
   for (const [name, inner] of Object.entries(value)) {
     const isSecret = typeof inner === 'string' && SECRET_FIELD.test(name)
-    const clean = isSecret ? REDACTED : redactDeep(inner, depth + 1)
+    const cleaned = isSecret ? REDACTED : redactDeep(inner, clean, depth + 1)
     // An assignment to __proto__ would change the prototype of the object.
-    if (name === '__proto__') Object.defineProperty(fields, name, { value: clean, enumerable: true })
-    else fields[redact(name)] = clean
+    if (name === '__proto__') Object.defineProperty(fields, name, { value: cleaned, enumerable: true })
+    else fields[clean(name)] = cleaned
   }
   return fields
 }

@@ -7,6 +7,7 @@ export function httpTool(tool: HttpTool, world: ToolWorld): RunTool {
   return {
     definition: { name: tool.name, description: tool.description, input_schema: tool.input_schema },
     retry: tool.retry ?? (tool.method === 'GET' ? 'safe' : 'never'),
+    approval: tool.approval,
     call: (args, headers) => callHttp(tool, args, headers, world),
   }
 }

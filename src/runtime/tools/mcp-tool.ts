@@ -40,7 +40,7 @@ function toolsOf(listed: readonly Tool[], visit: McpVisit, server: McpTool, worl
     const retry = server.retry ?? annotatedRetry(tool)
     const call = (args: Record<string, unknown>, headers: CallHeaders) =>
       callTool(visit, server, { tool, args, headers }, world)
-    return [{ definition, retry, call }]
+    return [{ definition, retry, approval: server.approval, call }]
   })
 }
 

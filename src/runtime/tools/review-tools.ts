@@ -15,11 +15,12 @@ export function toolProblems(tools: readonly Tool[]): { field: string; error: st
  * host.
  */
 export function toolWarnings(tools: readonly Tool[], secrets: Secrets): string[] {
-  return tools.flatMap(({ headers, ...tool }) => {
+  return tools.flatMap((tool) => {
+    if (tool.type === 'ask_person') return []
     const url = new URL(tool.url.replace(PARAMETER, 'x'))
     const whose = tool.type === 'http' ? `Tool ${tool.name}` : `The MCP server ${url.host}`
     try {
-      fillHeaders(headers, url, secrets)
+      fillHeaders(tool.headers, url, secrets)
       return []
     } catch (error) {
       if (error instanceof SecretRefused) return [`${whose} will fail: ${error.message}`]

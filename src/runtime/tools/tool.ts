@@ -1,3 +1,4 @@
+import type { ToolApproval } from '../approvals/approval-policy.ts'
 import type { Deadline } from '../deadline.ts'
 import type { Redact, Secrets } from '../fill-secrets.ts'
 import type { ToolDefinition } from '../models/model.ts'
@@ -17,6 +18,8 @@ export type ToolWorld = {
   log: Log
   argumentCheck: ArgumentCheck
   agent_id: string
+  /** How long people may take to decide, unless a tool says otherwise. */
+  expires_after_seconds: number
   /** The user of the run; undefined if there is none. */
   user_id: string | undefined
 }
@@ -24,6 +27,9 @@ export type ToolWorld = {
 export type RunTool = {
   definition: ToolDefinition
   retry: Retry
+  approval: ToolApproval
+  /** It is not called: a person answers. */
+  isQuestion?: true
   /** The result as text for the model. Throws ToolError for errors that the model should see. */
   call(args: Record<string, unknown>, headers: CallHeaders): Promise<string>
 }

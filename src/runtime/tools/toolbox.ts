@@ -1,7 +1,11 @@
+import { redact, redactDeep } from '../../lib/text/redact.ts'
+import { needsApproval, type ToolApproval } from '../approvals/approval-policy.ts'
+import type { Ask, AskKind } from '../approvals/ask.ts'
 import type { ToolDefinition } from '../models/model.ts'
 import type { Log, ToolResult } from '../outcome.ts'
 import type { McpTool, Retry, Tool } from '../spec.ts'
 import type { ToolArguments } from './arguments.ts'
+import { askPerson } from './ask-person.ts'
 import { httpTool } from './http-tool.ts'
 import type { McpServers } from './mcp-servers.ts'
 import { type McpToolset, openMcp } from './mcp-tool.ts'
@@ -14,8 +18,16 @@ export type Toolbox = {
   retryOf(name: string): Retry
   /** The names of the tools that the caller runs itself. */
   handed: ReadonlySet<string>
+  /**
+   * What a person must decide before the call is made. Undefined for most calls, and for a call that would fail anyway.
+   * If the call is in doubt, an earlier attempt may have made it.
+   */
+  askFor(name: string, args: ToolArguments, isInDoubt: boolean): AskedCall | undefined | Promise<AskedCall | undefined>
   close(): Promise<void>
 }
+
+/** What the toolbox knows of a call that people are asked about. */
+type AskedCall = Omit<Ask, 'call_id' | 'index'>
 
 const NONE_HANDED: ReadonlySet<string> = new Set()
 
@@ -24,6 +36,7 @@ export const NO_TOOLS: Toolbox = {
   handed: NONE_HANDED,
   call: async (name) => ({ error: `There is no tool ${name}` }),
   retryOf: () => 'never',
+  askFor: () => undefined,
   close: async () => {},
 }
 
@@ -44,7 +57,10 @@ export async function openToolbox(tools: readonly Tool[], mcpServers: McpServers
   }
 
   const byName = new Map<string, RunTool>()
-  for (const tool of tools) if (tool.type === 'http') byName.set(tool.name, httpTool(tool, world))
+  for (const tool of tools) {
+    if (tool.type === 'http') byName.set(tool.name, httpTool(tool, world))
+    if (tool.type === 'ask_person') byName.set(tool.name, askPerson(tool))
+  }
   for (const [name, tool] of mcpNames(toolsets, new Set(byName.keys()))) {
     if (byName.has(name) || byName.size >= MAX_TOOLS) {
       world.log('warn', `Tool ${name} left out: ${byName.has(name) ? 'its name is taken' : 'too many tools'}`)
@@ -64,6 +80,12 @@ export async function openToolbox(tools: readonly Tool[], mcpServers: McpServers
     handed: NONE_HANDED,
     call,
     retryOf: (name) => byName.get(name)?.retry ?? 'never',
+    askFor(name, args, isInDoubt) {
+      const tool = byName.get(name)
+      if (!tool || 'problem' in args) return undefined
+      const kind = kindOfAsk(tool, args.value, isInDoubt)
+      return kind && askAbout(tool, kind, args.value, world)
+    },
     close,
   }
 }
@@ -123,4 +145,33 @@ async function callTool(
     if (error instanceof ToolError) return { error: world.redact(error.message) }
     throw error
   }
+}
+
+function kindOfAsk(tool: RunTool, args: Record<string, unknown>, isInDoubt: boolean): AskKind | undefined {
+  // A call in doubt was approved before, if that was needed.
+  if (isInDoubt) return tool.retry === 'ask' ? 'retry' : undefined
+  if (!needsApproval(tool.approval, args)) return undefined
+  return tool.isQuestion ? 'question' : 'tool'
+}
+
+/** Nobody is asked about a call that fails before it is made. */
+async function askAbout(
+  { definition: { name, input_schema }, approval }: RunTool,
+  kind: AskKind,
+  args: Record<string, unknown>,
+  world: ToolWorld,
+): Promise<AskedCall | undefined> {
+  if (await world.argumentCheck.problemOf(args, input_schema)) return undefined
+  const clean = (text: string) => redact(world.redact(text))
+  return {
+    kind,
+    tool: name,
+    arguments: redactDeep(args, clean) as Record<string, unknown>,
+    input_schema,
+    expires_after_seconds: expiryOf(approval) ?? world.expires_after_seconds,
+  }
+}
+
+function expiryOf(approval: ToolApproval): number | null {
+  return typeof approval === 'string' ? null : approval.expires_after_seconds
 }

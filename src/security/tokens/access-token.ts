@@ -35,6 +35,7 @@ const PERMISSION_OF_SCOPE: ReadonlyMap<string, Permission> = new Map([
   ['write:agents', 'write'],
   ['delete:agents', 'delete'],
   ['manage:agents', 'manage'],
+  ['approve:agents', 'approve'],
 ])
 
 const ID_TOKEN_MARKS = ['nonce', 'at_hash', 'c_hash', 's_hash']

@@ -132,6 +132,38 @@ export type StepsTable = {
   definition: string | null
 }
 
+/** What people are asked about a run. A run has pending ones only while it waits. */
+export type ApprovalsTable = {
+  id: string
+  agent_seq: number
+  request_id: string
+  /** Names the call within its run. A call that people are asked about twice has two rows. */
+  call_id: string
+  /** The position of the call in the answer that asked for it. */
+  call_index: number
+  /** The attempt of the run that asked. */
+  attempt: number
+  kind: string
+  tool: string
+  /** JSON, without secrets. */
+  arguments: string
+  /** JSON Schema. */
+  input_schema: string
+  status: string
+  user_id: string | null
+  session_id: string | null
+  /** Who started the run. */
+  started_by: string
+  created_at: number
+  expires_at: number
+  decided_at: number | null
+  decided_by: string | null
+  /** JSON, without secrets. */
+  changed_arguments: string | null
+  note: string | null
+  answer: string | null
+}
+
 export type LogsTable = {
   id: Generated<number>
   agent_seq: number

@@ -1,5 +1,5 @@
 import type { Command } from 'commander'
-import type { Client, InvocationResult } from '../../../../sdk/client.ts'
+import type { Client, InvocationEvent, InvocationResult } from '../../../../sdk/client.ts'
 import { takesService } from '../../command.ts'
 import { type Common, withClient } from '../../connect/connect.ts'
 import { EXIT, Failure, usage } from '../../failure.ts'
@@ -31,10 +31,11 @@ export function invoke(command: Command, world: World): void {
         // Ctrl-C ends the run.
         const events = client.agents.stream(agent, body, request)
         if (options.stream && !options.json) return speak(world, events)
-        const result = await progress(world, `${agent} is thinking`, () => resultOf(events))
-        if (options.json) return printJson(world, result)
-        print(world, result.response)
-        summarise(world, result)
+        const last = await progress(world, `${agent} is thinking`, () => lastOf(events))
+        if (last.type === 'waiting') return options.json ? printJson(world, last) : tellWaiting(world, last)
+        if (options.json) return printJson(world, last.data)
+        print(world, last.data.response)
+        summarise(world, last.data)
       })
     })
 }
@@ -62,8 +63,12 @@ export function bodyOf({ user, session, environment, context = '{}' }: TalkOptio
   }
 }
 
-async function resultOf(events: ReturnType<Client['agents']['stream']>): Promise<InvocationResult> {
-  for await (const event of events) if (event.type === 'done') return event.data
+type Event = InvocationEvent<InvocationResult>
+type LastEvent = Extract<Event, { type: 'done' | 'waiting' }>
+type WaitingEvent = Extract<Event, { type: 'waiting' }>
+
+async function lastOf(events: ReturnType<Client['agents']['stream']>): Promise<LastEvent> {
+  for await (const event of events) if (event.type === 'done' || event.type === 'waiting') return event
   throw new Failure(EXIT.failed, 'The answer has no end')
 }
 
@@ -83,10 +88,19 @@ export async function speak(
     if (event.type === 'tool_call') note(world, `→ ${event.name} ${JSON.stringify(event.arguments)}`, 'dim')
     if (event.type === 'tool_result')
       note(world, `← ${event.name} ${event.error ?? event.result ?? ''}`.slice(0, 200), 'dim')
+    if (event.type === 'waiting') tellWaiting(world, event)
     if (event.type === 'done') {
       print(world, '\n')
       summarise(world, event.data)
     }
+  }
+}
+
+/** Says who can help. */
+function tellWaiting(world: World, { request_id, approvals = [] }: WaitingEvent): void {
+  for (const { kind, tool, arguments: given } of approvals) {
+    note(world, `It waits for a person: ${tool} ${JSON.stringify(given)}`)
+    note(world, `moorage approvals ${kind === 'question' ? `answer ${request_id} …` : `approve ${request_id}`}`, 'dim')
   }
 }
 

@@ -62,10 +62,12 @@ async function answerAsStream(
     const rendered = await steps.run(admitted, wanted, streamChannel(stream, response, wanted))
     const { status, headers: sent, body } = rendered
     requests.count(arrived, status)
-    if (status === 202) {
+    if (status === 202 && !stream.opened) {
       send(response, headers, rendered)
       return
     }
+    // What the work waits for was told as an event.
+    if (status === 202) return stream.end()
     // A repeated answer comes without events, so they are made from the stored reply.
     if (isReplay(sent)) {
       Object.assign(headers, sent)

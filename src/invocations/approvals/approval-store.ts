@@ -1,0 +1,193 @@
+import { sql } from 'kysely'
+import { firstIdAt } from '../../lib/id.ts'
+import type { Database } from '../../storage/database.ts'
+import type { BulkTable, Write } from '../../storage/journal/rows.ts'
+import { missingAgents } from '../../storage/queries/missing-agents.ts'
+import { type Page, type PageQuery, page } from '../../storage/queries/page.ts'
+import { isShown, type ShownAgents } from '../../storage/queries/shown-agents.ts'
+import type { Tables } from '../../storage/tables.ts'
+import { appendStep } from '../steps/step-store.ts'
+import { type Approval, type ApprovalStatus, type Settlement, settled } from './approval.ts'
+
+const COLUMNS = [
+  'id',
+  'agent_seq',
+  'request_id',
+  'call_id',
+  'call_index',
+  'attempt',
+  'kind',
+  'tool',
+  'arguments',
+  'input_schema',
+  'status',
+  'user_id',
+  'session_id',
+  'started_by',
+  'created_at',
+  'expires_at',
+  'decided_at',
+  'decided_by',
+  'changed_arguments',
+  'note',
+  'answer',
+] as const satisfies (keyof Tables['approvals'])[]
+
+const APPROVALS: BulkTable = { table: 'approvals', columns: COLUMNS }
+
+/** A row for the journal. */
+export function approvalWrite(approval: Approval): Write {
+  const row = toRow(approval)
+  return { into: APPROVALS, row: COLUMNS.map((column) => row[column]) }
+}
+
+export type ListedApproval = Approval & { agent_id: string }
+
+export type ApprovalFilter = {
+  shown: ShownAgents
+  agent_id?: string | undefined
+  status?: ApprovalStatus | undefined
+  kind?: string | undefined
+  request_id?: string | undefined
+  user_id?: string | undefined
+  session_id?: string | undefined
+  started_by?: string | undefined
+  start_time?: number | undefined
+  end_time?: number | undefined
+}
+
+/** Approvals of deleted agents are removed later, and not listed. */
+export async function listApprovals(
+  db: Database,
+  query: PageQuery,
+  { shown, agent_id, start_time, end_time, ...equal }: ApprovalFilter,
+): Promise<Page<ListedApproval>> {
+  let select = db
+    .selectFrom('approvals')
+    .innerJoin('agents', 'agents.seq', 'approvals.agent_seq')
+    .selectAll('approvals')
+    .select('agents.id as agent_id')
+    .where(isShown(db, sql.ref('agents.id'), shown))
+  if (agent_id !== undefined) select = select.where('agents.id', '=', agent_id)
+  if (start_time !== undefined) select = select.where('approvals.created_at', '>=', start_time)
+  if (end_time !== undefined) select = select.where('approvals.created_at', '<', end_time)
+  for (const [column, value] of Object.entries(equal)) {
+    if (value !== undefined) select = select.where(sql.ref(`approvals.${column}`), '=', value)
+  }
+  const [sign, field] = query.sort.startsWith('-') ? ['-', query.sort.slice(1)] : ['', query.sort]
+  const byColumn = { ...query, sort: `${sign}approvals.${field}` }
+  const { items, total } = await page(db, select, byColumn, { tieBreakers: ['approvals.id'] })
+  return { items: items.map(({ agent_id: id, ...row }) => ({ ...fromRow(row), agent_id: id })), total }
+}
+
+/** The approval of a call. If people were asked about it twice, it is the later one. */
+export async function findApproval(db: Database, request_id: string, call_id: string): Promise<Approval | undefined> {
+  const row = await db
+    .selectFrom('approvals')
+    .selectAll()
+    .where('request_id', '=', request_id)
+    .where('call_id', '=', call_id)
+    .orderBy('id', 'desc')
+    .limit(1)
+    .executeTakeFirst()
+  return row && fromRow(row)
+}
+
+/** What these runs still wait for, in the order of the calls. */
+export async function listPending(db: Database, request_ids: readonly string[]): Promise<Approval[]> {
+  if (request_ids.length === 0) return []
+  const rows = await db
+    .selectFrom('approvals')
+    .selectAll()
+    .where('request_id', 'in', request_ids)
+    .where('status', '=', 'pending')
+    .orderBy('request_id')
+    .orderBy('call_index')
+    .execute()
+  return rows.map(fromRow)
+}
+
+/**
+ * Settles an approval, and tells its run by a step. Call this in the transaction in which the run stops waiting, or goes
+ * on waiting for others.
+ */
+export async function settleApproval(db: Database, approval: Approval, settlement: Settlement): Promise<Approval> {
+  const { status, at, by, ...how } = settlement
+  const after = settled(approval, settlement)
+  const { decided_at, decided_by, changed_arguments, note, answer } = toRow(after)
+  await db
+    .updateTable('approvals')
+    .set({ status, decided_at, decided_by, changed_arguments, note, answer })
+    .where('id', '=', approval.id)
+    .execute()
+  // The run has been cancelled, and its steps are gone or will be.
+  if (status === 'cancelled') return after
+  const { kind, call_id, tool, attempt, call_index: index, created_at: started_at, request_id } = approval
+  const decided = { kind, call_id, tool, decision: status, by, ...how }
+  await appendStep(db, request_id, { kind: 'approval', attempt, started_at, finished_at: at, logs: [], index, decided })
+  return after
+}
+
+/** For runs that stop waiting because of their time, a pause or a cancellation. */
+export async function settlePending(
+  db: Database,
+  request_ids: readonly string[],
+  status: 'expired' | 'cancelled',
+  at: number,
+): Promise<void> {
+  for (const approval of await listPending(db, request_ids)) {
+    await settleApproval(db, approval, { status, at, by: null })
+  }
+}
+
+/** Removes the texts and the user from the approvals of ended runs. */
+export async function eraseFromApprovals(db: Database, request_ids: readonly string[]): Promise<void> {
+  if (request_ids.length === 0) return
+  await db
+    .updateTable('approvals')
+    .set({ arguments: '{}', changed_arguments: null, note: null, answer: null, user_id: null, session_id: null })
+    .where('request_id', 'in', request_ids)
+    .execute()
+}
+
+/** For retention. Their ids contain their age. */
+export async function removeApprovals(db: Database, before: number, limit: number): Promise<number> {
+  const old = db
+    .selectFrom('approvals')
+    .select('id')
+    .where('id', '<', firstIdAt('apr', before))
+    .where('status', '!=', 'pending')
+    .limit(limit)
+  const { numDeletedRows } = await db.deleteFrom('approvals').where('id', 'in', old).executeTakeFirst()
+  return Number(numDeletedRows)
+}
+
+export async function removeApprovalsOfMissingAgents(db: Database, limit: number): Promise<number> {
+  const agents = await missingAgents(db, 'approvals')
+  if (agents.length === 0) return 0
+  const left = db.selectFrom('approvals').select('id').where('agent_seq', 'in', agents).limit(limit)
+  const { numDeletedRows } = await db.deleteFrom('approvals').where('id', 'in', left).executeTakeFirst()
+  return Number(numDeletedRows)
+}
+
+function toRow(approval: Approval): Tables['approvals'] {
+  const { arguments: given, changed_arguments: changed, input_schema } = approval
+  return {
+    ...approval,
+    arguments: JSON.stringify(given),
+    input_schema: JSON.stringify(input_schema),
+    changed_arguments: changed && JSON.stringify(changed),
+  }
+}
+
+function fromRow(row: Tables['approvals']): Approval {
+  const { arguments: given, changed_arguments: changed, input_schema, kind, status } = row
+  return {
+    ...row,
+    kind: kind as Approval['kind'],
+    status: status as ApprovalStatus,
+    arguments: JSON.parse(given),
+    input_schema: JSON.parse(input_schema),
+    changed_arguments: changed === null ? null : JSON.parse(changed),
+  }
+}

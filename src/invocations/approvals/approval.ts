@@ -1,0 +1,94 @@
+import { z } from 'zod'
+import { redactDeep } from '../../lib/text/redact.ts'
+import type { AskKind } from '../../runtime/approvals/ask.ts'
+import { Text, Time } from '../../shapes.ts'
+import { InvocationParams } from '../invocation.ts'
+import { Arguments, Pending } from './pending.ts'
+
+/**
+ * pending → approved | rejected | expired | cancelled. A run has pending ones only while it waits, so each of them is
+ * settled in the transaction in which its run stops waiting.
+ */
+export const ApprovalStatus = z.enum(['pending', 'approved', 'rejected', 'expired', 'cancelled'])
+export type ApprovalStatus = z.output<typeof ApprovalStatus>
+
+export const ApprovalReply = z
+  .object({
+    id: z.string(),
+    agent_id: z.string(),
+    request_id: z.string(),
+    ...Pending.shape,
+    status: ApprovalStatus,
+    user_id: z.string().nullable(),
+    session_id: z.string().nullable(),
+    started_by: z.string().describe('Who started the run'),
+    created_at: Time,
+    decided_at: Time.nullable(),
+    decided_by: z.string().nullable().describe('null: nobody, it expired or its run was cancelled'),
+    changed_arguments: Arguments.nullable().describe('With these the tool is called instead'),
+    note: z.string().nullable(),
+    answer: z.string().nullable(),
+  })
+  .meta({ id: 'Approval' })
+
+export const ApprovalParams = z.strictObject({ ...InvocationParams.shape, call_id: z.string() })
+
+export const DecideBody = z
+  .strictObject({
+    decision: z.enum(['approve', 'reject']),
+    arguments: z
+      .record(z.string(), z.json())
+      .optional()
+      .describe("With `approve`: calls the tool with these instead. They must fit the tool's schema"),
+    note: Text(4_000).optional().describe('With `reject` the model is told'),
+    answer: Text(20_000).optional().describe('With `approve` of a question: the answer'),
+  })
+  .meta({ id: 'DecideApproval' })
+
+/** An approval as the service stores it. */
+export type Approval = {
+  id: string
+  agent_seq: number
+  request_id: string
+  call_id: string
+  call_index: number
+  attempt: number
+  kind: AskKind
+  tool: string
+  arguments: Record<string, unknown>
+  input_schema: Record<string, unknown>
+  status: ApprovalStatus
+  user_id: string | null
+  session_id: string | null
+  started_by: string
+  created_at: number
+  expires_at: number
+  decided_at: number | null
+  decided_by: string | null
+  changed_arguments: Record<string, unknown> | null
+  note: string | null
+  answer: string | null
+}
+
+/** Who decided, when and what. `arguments` are those that the tool is called with. */
+export type Settlement = {
+  status: Exclude<ApprovalStatus, 'pending'>
+  at: number
+  by: string | null
+  arguments?: Record<string, unknown> | undefined
+  note?: string | undefined
+  answer?: string | undefined
+}
+
+/** The approval after it was decided, as people see it. */
+export function settled(approval: Approval, { status, at, by, ...how }: Settlement): Approval {
+  return {
+    ...approval,
+    status,
+    decided_at: at,
+    decided_by: by,
+    changed_arguments: how.arguments ? (redactDeep(how.arguments) as Record<string, unknown>) : null,
+    note: how.note ?? null,
+    answer: how.answer ?? null,
+  }
+}

@@ -1,0 +1,80 @@
+import type { z } from 'zod'
+import type { Agent } from '../../agents/agent.ts'
+import * as agents from '../../agents/store.ts'
+import { getVersion } from '../../deployments/store.ts'
+import { conflict, forbidden, invalid, notFound } from '../../errors.ts'
+import { operation } from '../../operation.ts'
+import type { Runtime } from '../../runtime/runtime.ts'
+import { announce, type Database } from '../../storage/database.ts'
+import type { Invocation } from '../invocation.ts'
+import { requireReach } from '../invocation-in-scope.ts'
+import { lock, queueWaiting } from '../queue/queue-store.ts'
+import { listKept } from '../steps/step-store.ts'
+import { type Approval, ApprovalParams, ApprovalReply, DecideBody } from './approval.ts'
+import { findApproval, listPending, settleApproval } from './approval-store.ts'
+
+export const decideApproval = operation({
+  id: 'decideApproval',
+  method: 'POST',
+  path: '/v1/agents/{agent_id}/invocations/{request_id}/approvals/{call_id}',
+  summary: 'Decide an approval',
+  description:
+    'Approves a call, perhaps with other arguments, or rejects it; or answers a question. Decided once: 409 for everybody who comes later. The key that started the run may decide only if the agent says `approvals.self`.',
+  permission: 'approve',
+  userTokens: true,
+  idempotent: true,
+  mfa: 'approve',
+  errors: ['conflict'],
+  params: ApprovalParams,
+  body: DecideBody,
+  data: ApprovalReply,
+
+  async run({ params: { agent_id, request_id, call_id }, body }, { db, actor, now, runtime }) {
+    const agent = await agents.get(db, agent_id)
+    // Two deciders come one after the other.
+    const invocation = await lock(db, agent.seq, request_id)
+    requireReach(actor, 'approve', request_id, { ...invocation, user_id: invocation.context.user_id })
+    const approval = await findApproval(db, request_id, call_id)
+    if (!approval) throw notFound('Approval', call_id)
+    if (actor.id === invocation.created_by) await requireSelf(db, agent, invocation)
+    requireUndecided(approval, invocation, now())
+    await checkDecision(body, approval, runtime)
+
+    const { decision, ...how } = body
+    const status = decision === 'approve' ? 'approved' : 'rejected'
+    const decided = await settleApproval(db, approval, { status, at: now(), by: actor.id, ...how })
+    if ((await listPending(db, [request_id])).length === 0) {
+      await queueWaiting(db, request_id)
+      await announce(db, 'queue', String(agent.seq))
+    }
+    return { ...decided, agent_id: agent.id }
+  },
+})
+
+/** What the run began with says who may decide. */
+async function requireSelf(db: Database, agent: Agent, { id, version }: Invocation): Promise<void> {
+  const kept = version === null ? (await listKept(db, id)).definition : undefined
+  const { approvals } = version === null ? (kept ?? agent) : (await getVersion(db, agent.id, version)).definition
+  if (approvals.self) return
+  throw forbidden('The key that started a run may not decide for it: the agent does not say approvals.self')
+}
+
+function requireUndecided({ status, decided_by, expires_at }: Approval, invocation: Invocation, now: number): void {
+  if (status !== 'pending') throw conflict(`It was ${status} already${decided_by === null ? '' : ` by ${decided_by}`}`)
+  if (invocation.status !== 'waiting') throw conflict(`The invocation does not wait: it is ${invocation.status}`)
+  if (expires_at <= now) throw conflict('It was expired already')
+}
+
+async function checkDecision(body: z.output<typeof DecideBody>, approval: Approval, runtime: Runtime): Promise<void> {
+  const { decision, answer, arguments: changed } = body
+  const { kind, tool, input_schema } = approval
+  const isAnswer = decision === 'approve' && kind === 'question'
+  if (isAnswer && answer === undefined) throw invalid({ field: 'answer', error: 'is required: this is a question' })
+  if (!isAnswer && answer !== undefined) throw invalid({ field: 'answer', error: 'is for approving a question' })
+  if (changed === undefined) return
+  if (decision === 'reject' || kind === 'question') {
+    throw invalid({ field: 'arguments', error: 'is for approving the call of a tool' })
+  }
+  const problem = await runtime.checkArguments(changed, input_schema)
+  if (problem) throw invalid({ field: 'arguments', error: `does not fit the input_schema of ${tool}: ${problem}` })
+}

@@ -1,0 +1,26 @@
+import * as agents from '../../agents/store.ts'
+import { notFound } from '../../errors.ts'
+import { operation } from '../../operation.ts'
+import { getInScope } from '../invocation-in-scope.ts'
+import { ApprovalParams, ApprovalReply } from './approval.ts'
+import { findApproval } from './approval-store.ts'
+
+export const getApproval = operation({
+  id: 'getApproval',
+  method: 'GET',
+  path: '/v1/agents/{agent_id}/invocations/{request_id}/approvals/{call_id}',
+  summary: 'Get an approval',
+  permission: 'read',
+  ownPermission: 'invoke',
+  userTokens: true,
+  params: ApprovalParams,
+  data: ApprovalReply,
+
+  async run({ params: { agent_id, request_id, call_id } }, { db, actor }) {
+    const agent = await agents.get(db, agent_id)
+    await getInScope(db, actor, 'read', { agent_seq: agent.seq, id: request_id })
+    const approval = await findApproval(db, request_id, call_id)
+    if (!approval) throw notFound('Approval', call_id)
+    return { ...approval, agent_id: agent.id }
+  },
+})

@@ -1,0 +1,44 @@
+import { z } from 'zod'
+import * as agents from '../../agents/store.ts'
+import { requireUser } from '../../operation/scope.ts'
+import { operation } from '../../operation.ts'
+import { Label, listQuery, TimeInput } from '../../shapes.ts'
+import { starterFor } from '../invocation-in-scope.ts'
+import { ApprovalReply, ApprovalStatus } from './approval.ts'
+import { listApprovals as list } from './approval-store.ts'
+import { ApprovalKind } from './pending.ts'
+
+export const listApprovals = operation({
+  id: 'listApprovals',
+  method: 'GET',
+  path: '/v1/approvals',
+  summary: 'List approvals',
+  description:
+    'What people are asked before runs go on, and what they decided. With the permission `invoke` alone: of runs that the key itself started.',
+  permission: 'read',
+  ownPermission: 'invoke',
+  userTokens: true,
+  query: listQuery(['created_at', 'expires_at', 'decided_at', 'status', 'id'], {
+    agent_id: z.string().optional().describe('Id or name'),
+    status: ApprovalStatus.optional(),
+    kind: ApprovalKind.optional(),
+    request_id: z.string().max(256).optional(),
+    user_id: Label(256).optional(),
+    session_id: Label(256).optional(),
+    start_time: TimeInput.optional().describe('Asked at this time or later'),
+    end_time: TimeInput.optional().describe('Asked before this time'),
+  }),
+  concerns: async ({ query }) => query.agent_id ?? null,
+  list: ApprovalReply,
+
+  async run({ query }, { db, actor, shownAgents }) {
+    const { limit, offset, sort, agent_id: ref, user_id, ...filter } = query
+    const agent_id = ref === undefined ? undefined : ((await agents.find(db, ref))?.id ?? ref)
+    const shown = await shownAgents()
+    return list(
+      db,
+      { limit, offset, sort },
+      { ...filter, shown, agent_id, user_id: requireUser(actor, user_id), started_by: starterFor(actor, 'read') },
+    )
+  },
+})

@@ -1,0 +1,89 @@
+import { z } from 'zod'
+
+const DAY_SECONDS = 86_400
+export const DEFAULT_EXPIRY_SECONDS = 7 * DAY_SECONDS
+
+/** How long a person may take to decide. */
+export const Expiry = z
+  .int()
+  .min(60)
+  .max(365 * DAY_SECONDS)
+
+const Scalar = z.union([z.string().max(1_000), z.number(), z.boolean(), z.null()])
+const Scalars = z.array(Scalar).min(1).max(100)
+
+const COMPARISONS = ['equals', 'not_equals', 'in', 'not_in', 'greater_than', 'less_than'] as const
+
+/** There are no regular expressions here: one of a stranger could run for ever. */
+const ApprovalCondition = z
+  .strictObject({
+    argument: z
+      .string()
+      .min(1)
+      .max(256)
+      .describe('The name of an argument; `order.amount` is the field `amount` of the argument `order`'),
+    equals: Scalar.optional(),
+    not_equals: Scalar.optional(),
+    in: Scalars.optional(),
+    not_in: Scalars.optional(),
+    greater_than: z.number().optional(),
+    less_than: z.number().optional(),
+  })
+  .refine(
+    (condition) => COMPARISONS.some((name) => condition[name] !== undefined),
+    `must have one of ${COMPARISONS.join(', ')}`,
+  )
+  .describe('True when all its comparisons are. What is no number is taken for greater, and for less')
+type ApprovalCondition = z.infer<typeof ApprovalCondition>
+
+export const ToolApproval = z
+  .union([
+    z.enum(['always', 'never']),
+    z.strictObject({
+      when: z
+        .union([z.literal('always'), z.array(ApprovalCondition).min(1).max(20)])
+        .describe('`always`, or conditions: one that is true is enough')
+        .default('always'),
+      expires_after_seconds: Expiry.nullable().describe("null: the agent's own").default(null),
+    }),
+  ])
+  .describe('Whether a person must approve a call before it is made')
+export type ToolApproval = z.infer<typeof ToolApproval>
+
+/** The agent's own rules for everything that it asks people. */
+export const ApprovalRules = z.strictObject({
+  self: z.boolean().describe('Whether the key that started a run may decide for it').default(false),
+  expires_after_seconds: Expiry.describe('What nobody has decided after this time is rejected').default(
+    DEFAULT_EXPIRY_SECONDS,
+  ),
+})
+export type ApprovalRules = z.infer<typeof ApprovalRules>
+
+/** Whether a call with these arguments must be approved. */
+export function needsApproval(approval: ToolApproval, args: Record<string, unknown>): boolean {
+  if (typeof approval === 'string') return approval === 'always'
+  return approval.when === 'always' || approval.when.some((condition) => isTrue(condition, args))
+}
+
+function isTrue(condition: ApprovalCondition, args: Record<string, unknown>): boolean {
+  const value = valueAt(args, condition.argument)
+  const { equals, not_equals, greater_than, less_than, in: among, not_in } = condition
+  return (
+    (equals === undefined || value === equals) &&
+    (not_equals === undefined || value !== not_equals) &&
+    (among === undefined || among.some((one) => one === value)) &&
+    (not_in === undefined || !not_in.some((one) => one === value)) &&
+    // A text may mean a number to the tool. If it cannot be compared here, a person should look at it.
+    (greater_than === undefined || typeof value !== 'number' || value > greater_than) &&
+    (less_than === undefined || typeof value !== 'number' || value < less_than)
+  )
+}
+
+function valueAt(args: Record<string, unknown>, path: string): unknown {
+  let value: unknown = args
+  for (const name of path.split('.')) {
+    if (typeof value !== 'object' || value === null || !Object.hasOwn(value, name)) return undefined
+    value = (value as Record<string, unknown>)[name]
+  }
+  return value
+}

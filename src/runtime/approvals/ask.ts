@@ -1,0 +1,36 @@
+/**
+ * What a person is asked: whether a tool may be called, a question of the agent, or whether a call whose outcome is
+ * unknown may be made again.
+ */
+export type AskKind = 'tool' | 'question' | 'retry'
+
+/** Something that a run cannot go on without. */
+export type Ask = {
+  /** Names the call within its run. */
+  call_id: string
+  /** The position of the call in the answer that asked for it. */
+  index: number
+  kind: AskKind
+  tool: string
+  /** For people to read: without secrets. */
+  arguments: Record<string, unknown>
+  /** The JSON Schema of the arguments. */
+  input_schema: Record<string, unknown>
+  expires_after_seconds: number
+}
+
+/** What came of it. `expired` means that nobody decided in time. */
+export type Ruling = {
+  kind: AskKind
+  call_id: string
+  tool: string
+  decision: 'approved' | 'rejected' | 'expired'
+  /** The id of the key or token; null if nobody decided. */
+  by: string | null
+  /** The call is made with these instead. */
+  arguments?: Record<string, unknown> | undefined
+  /** What the model is told about a rejection. */
+  note?: string | undefined
+  /** To a question. */
+  answer?: string | undefined
+}

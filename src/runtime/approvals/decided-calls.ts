@@ -1,0 +1,23 @@
+import type { PendingCall, Step } from '../steps.ts'
+import type { Ruling } from './ask.ts'
+
+const PATH_SAFE = /^[A-Za-z0-9_-]{1,128}$/
+
+/**
+ * Names a call within its run: by the id that the model gave it, if that is the only one of its kind and can be part of
+ * a path. Otherwise by its number.
+ */
+export function callIdOf({ call: { id }, number }: PendingCall, steps: readonly Step[]): string {
+  const calls = steps.flatMap((step) => (step.kind === 'model' ? step.answer.calls : []))
+  const isOnly = calls.filter((other) => other.id === id).length === 1
+  return isOnly && PATH_SAFE.test(id) ? id : `step-${number}`
+}
+
+/** What the model hears of a call that a person did not allow. */
+export function refusalOf({ kind, decision, note }: Ruling, unknown: string): { error: string } {
+  const why = note === undefined ? '' : `: ${note}`
+  if (kind === 'retry') return { error: `${unknown}${why}` }
+  if (decision === 'expired')
+    return { error: 'Nobody decided in time' + (kind === 'tool' ? ', so it was not called' : '') }
+  return { error: kind === 'question' ? `The person did not answer${why}` : `A person rejected this call${why}` }
+}

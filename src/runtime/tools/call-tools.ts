@@ -1,0 +1,98 @@
+import type { Ask } from '../approvals/ask.ts'
+import { callIdOf, refusalOf } from '../approvals/decided-calls.ts'
+import type { ToolResult } from '../outcome.ts'
+import { type RunInProgress, Stopped, taken, Waits } from '../run-in-progress.ts'
+import type { PendingCall, ToolCallStep } from '../steps.ts'
+import { shownCall } from '../told-steps.ts'
+import { beginToolCall, failureType } from '../trace-steps.ts'
+import { parseArguments, type ToolArguments } from './arguments.ts'
+
+const MAX_CALLS_PER_STEP = 16
+
+/** The result for a call that was under way when the process died and may not be made twice. */
+const OUTCOME_UNKNOWN = {
+  error:
+    'The outcome of this call is unknown: the service stopped while it was under way. It may have had its effect. It was not made again',
+}
+
+/**
+ * Calls the tools in parallel. All calls have ended when this returns or throws. If people must be asked about some of
+ * them, the others are made first, and then the run waits.
+ */
+export async function callTools(run: RunInProgress, calls: readonly PendingCall[]): Promise<void> {
+  const asks: Ask[] = []
+  const ready: PendingCall[] = []
+  for (const pending of calls) {
+    const asking = askFor(run, pending)
+    const ask = asking instanceof Promise ? await asking : asking
+    if (ask) asks.push(ask)
+    else ready.push(pending)
+  }
+  const ended = await Promise.allSettled(ready.map((pending) => callTool(run, pending)))
+  if (run.deadline.stopped) throw new Stopped()
+  for (const one of ended) if (one.status === 'rejected') throw one.reason
+  if (asks.length > 0) waitForPeople(run, asks)
+}
+
+/** What is asked at once expires at once: when the first of them does. */
+function waitForPeople({ log, now }: RunInProgress, asks: readonly Ask[]): never {
+  for (const { tool, kind, call_id } of asks) log('info', `Tool ${tool} waits for a person`, { tool, kind, call_id })
+  const seconds = Math.min(...asks.map(({ expires_after_seconds }) => expires_after_seconds))
+  throw new Waits(now() + seconds * 1000, asks)
+}
+
+function askFor(run: RunInProgress, pending: PendingCall): Ask | undefined | Promise<Ask | undefined> {
+  const { call, index, isInDoubt, decided } = pending
+  if (index >= MAX_CALLS_PER_STEP || (decided && !isInDoubt)) return undefined
+  const asked = run.toolbox.askFor(shownCall(call).name, argumentsOf(pending), isInDoubt)
+  if (!asked) return undefined
+  return Promise.resolve(asked).then((ask) => ask && { ...ask, index, call_id: callIdOf(pending, run.left.steps) })
+}
+
+/** A person may have changed them. */
+function argumentsOf({ call, decided }: PendingCall): ToolArguments {
+  return decided?.arguments ? { value: decided.arguments } : parseArguments(call.arguments)
+}
+
+/**
+ * What a tool has done cannot be undone. The step is recorded even if the run ends here, because the receipt must show
+ * it.
+ */
+async function callTool(run: RunInProgress, pending: PendingCall): Promise<void> {
+  const { emit, keeper, left, log, now } = run
+  const { call, index, decided } = pending
+  const { id, name, arguments: asked } = shownCall(call)
+  const started_at = now()
+  const result = await resultOf(run, pending)
+  const duration_ms = now() - started_at
+  if ('error' in result) log('warn', `Tool ${name} failed`, { tool: name, duration_ms, error: result.error })
+  else log('info', `Tool ${name} answered`, { tool: name, duration_ms, characters: result.result.length })
+  const done = { id, name, arguments: decided?.arguments ?? asked, duration_ms, ...result }
+  const step: ToolCallStep = { kind: 'tool', index, call: done, ...taken(run, started_at) }
+  left.steps.push(step)
+  await keeper?.keep(left.steps)
+  emit?.({ type: 'tool_result', id, name, ...result })
+}
+
+async function resultOf(run: RunInProgress, pending: PendingCall): Promise<ToolResult> {
+  const { request_id, toolbox } = run
+  const { call, index, number, isInDoubt, decided } = pending
+  const { id, name } = shownCall(call)
+  if (index >= MAX_CALLS_PER_STEP) return { error: `At most ${MAX_CALLS_PER_STEP} tool calls at once` }
+  if (decided?.answer !== undefined) return { result: decided.answer }
+  if (decided && decided.decision !== 'approved') return refusalOf(decided, OUTCOME_UNKNOWN.error)
+  if (isInDoubt && toolbox.retryOf(name) === 'never') return OUTCOME_UNKNOWN
+  const span = beginToolCall(run, { id, name })
+  const headers = {
+    'Idempotency-Key': `${request_id}-${number}`,
+    ...(span && { traceparent: span.traceparent }),
+  }
+  try {
+    const result = await toolbox.call(name, argumentsOf(pending), headers)
+    span?.end('error' in result ? 'ToolError' : undefined)
+    return result
+  } catch (error) {
+    span?.end(failureType(error))
+    throw error
+  }
+}
