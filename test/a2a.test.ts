@@ -134,10 +134,12 @@ onBothEngines('the A2A door', (service) => {
       const { tasks } = await client.listTasks({ ...LISTED, status: TaskState.TASK_STATE_WORKING })
       return tasks.some(({ id }) => id === task.id)
     })
-    const following = gather(client.resubscribeTask({ tenant: '', id: task.id }))
+    const following = client.resubscribeTask({ tenant: '', id: task.id })
+    const { value: first } = await following.next()
+    assert.equal(first?.payload?.$case, 'task')
     const cancelled = await client.cancelTask({ tenant: '', id: task.id, metadata: undefined })
     assert.equal(cancelled.status?.state, TaskState.TASK_STATE_CANCELED)
-    const { states } = await following
+    const { states } = await gather(following)
     assert.equal(states.at(-1), TaskState.TASK_STATE_CANCELED)
     const done = (await client.sendMessage(saying('ahoy'))) as Task
     await assert.rejects(client.cancelTask({ tenant: '', id: done.id, metadata: undefined }), { name: /NotCancelable/ })

@@ -32,6 +32,8 @@ export type Dialect = {
   /** The headers that every reply has. */
   headers(request_id: string): Record<string, string>
   error(error: ApiError, request_id: string): Rendered
+  /** Its clients look for the provider of their tokens where RFC 9728 has it. */
+  isProtectedResource?: true
 }
 
 /** Writes the answer to a call. It may be made for one call, and then remember what it has written. */

@@ -15,6 +15,7 @@ import { addConsoleRoutes } from './console/console-routes.ts'
 import type { Endpoint } from './endpoint.ts'
 import { arrive, type Front, letIn, openFront } from './front.ts'
 import { addOpenRoutes } from './open-routes.ts'
+import { addProtectedResources } from './protected-resource.ts'
 import { readBytes, readsBody } from './read-bytes.ts'
 import { answerFailure } from './replies/answer-failure.ts'
 import { answerRequest } from './replies/answer-request.ts'
@@ -42,6 +43,7 @@ export function createServer(edge: Edge, store: Health): Server {
   const endpoints = new Router<Endpoint>()
   for (const route of front.routes) endpoints.add(route.method, route.path, { route })
   addOpenRoutes(endpoints, edge, async () => (connections.closing ? 'the service is stopping' : await store.problem()))
+  addProtectedResources(endpoints, front)
   if (edge.console) addConsoleRoutes(endpoints, front, edge.console)
   const handle = requestHandler(front, endpoints)
   const server = createHttpServer(config.server, connections.oneAtATime(together(handle)))

@@ -1,23 +1,29 @@
-import type {
-  AgentCard,
-  CancelTaskRequest,
-  GetTaskRequest,
-  ListTasksRequest,
-  ListTasksResponse,
-  SendMessageRequest,
-  StreamResponse,
-  SubscribeToTaskRequest,
-  Task,
+import {
+  type AgentCard,
+  type CancelTaskRequest,
+  type GetTaskRequest,
+  type ListTasksRequest,
+  type ListTasksResponse,
+  type SendMessageRequest,
+  type StreamResponse,
+  type SubscribeToTaskRequest,
+  type Task,
+  TaskState,
 } from '@a2a-js/sdk'
+import {
+  ContentTypeNotSupportedError,
+  ExtendedAgentCardNotConfiguredError,
+  PushNotificationNotSupportedError,
+  TaskNotCancelableError,
+  UnsupportedOperationError,
+} from '@a2a-js/sdk/errors'
 import type { A2ARequestHandler } from '@a2a-js/sdk/server'
 import { ApiError, invalid } from '../../../errors.ts'
 import type { StreamEvent } from '../../../runtime/following/transcript.ts'
 import type { OperationCalls } from '../operation-calls.ts'
 import { agentCard } from './agent-card.ts'
 import { EventQueue } from './event-queue.ts'
-import { STATE_OF, type TaskReceipt, TaskTeller, type Types } from './tasks.ts'
-
-export type A2aErrors = typeof import('@a2a-js/sdk/errors')
+import { STATE_OF, type TaskReceipt, TaskTeller } from './tasks.ts'
 
 type Result = { response: string; request_id: string }
 
@@ -33,13 +39,9 @@ const FAILURES = new Set(['server_error', 'timeout', 'conflict'])
  */
 export class A2aAgent implements A2ARequestHandler {
   readonly #calls: OperationCalls
-  readonly #types: Types
-  readonly #errors: A2aErrors
 
-  constructor(calls: OperationCalls, types: Types, errors: A2aErrors) {
+  constructor(calls: OperationCalls) {
     this.#calls = calls
-    this.#types = types
-    this.#errors = errors
   }
 
   async getAgentCard(): Promise<AgentCard> {
@@ -52,7 +54,7 @@ export class A2aAgent implements A2ARequestHandler {
     const input = { params: this.#agent, body, sent: params, mode } as const
     try {
       const { status, data } = await this.#calls.run<Result>('invokeAgent', input)
-      const answered = new TaskTeller(this.#types, data.request_id, teller.contextId)
+      const answered = new TaskTeller(data.request_id, teller.contextId)
       if (status === 202) return answered.task('TASK_STATE_SUBMITTED')
       return answered.task('TASK_STATE_COMPLETED', { response: data.response })
     } catch (error) {
@@ -70,7 +72,7 @@ export class A2aAgent implements A2ARequestHandler {
 
   async getTask({ id, historyLength }: GetTaskRequest): Promise<Task> {
     const receipt = await this.#receipt(id)
-    return TaskTeller.of(this.#types, receipt).fromReceipt(receipt, historyLength)
+    return TaskTeller.of(receipt).fromReceipt(receipt, historyLength)
   }
 
   async listTasks(params: ListTasksRequest): Promise<ListTasksResponse> {
@@ -81,7 +83,7 @@ export class A2aAgent implements A2ARequestHandler {
     const query = { limit, offset, ...(contextId && { session_id: contextId }), ...this.#statusOf(state) }
     const { data, pagination } = await this.#calls.run<TaskReceipt[]>('listInvocations', { params: this.#agent, query })
     return {
-      tasks: data.map((receipt) => TaskTeller.of(this.#types, receipt).fromReceipt(receipt, historyLength)),
+      tasks: data.map((receipt) => TaskTeller.of(receipt).fromReceipt(receipt, historyLength)),
       nextPageToken: pagination.has_more ? String(offset + limit) : '',
       pageSize: limit,
       totalSize: pagination.total,
@@ -92,10 +94,10 @@ export class A2aAgent implements A2ARequestHandler {
     const params = { ...this.#agent, request_id: id }
     try {
       const { data } = await this.#calls.run<TaskReceipt>('cancelInvocation', { params, body: {} })
-      return TaskTeller.of(this.#types, data).fromReceipt(data)
+      return TaskTeller.of(data).fromReceipt(data)
     } catch (error) {
       if (error instanceof ApiError && error.code === 'conflict') {
-        throw new this.#errors.TaskNotCancelableError(error.message)
+        throw new TaskNotCancelableError(error.message)
       }
       throw error
     }
@@ -106,13 +108,13 @@ export class A2aAgent implements A2ARequestHandler {
     const receipt = await this.#receipt(id).catch(() => undefined)
     if (receipt && receipt.finished_at !== null) throw this.#unsupported('This task has ended: get it')
     const params = { ...this.#agent, request_id: id }
-    const teller = TaskTeller.of(this.#types, receipt ?? { request_id: id, context: {} })
+    const teller = TaskTeller.of(receipt ?? { request_id: id, context: {} })
     const input = { params, mode: 'stream' } as const
     yield* this.#follow(teller, (emit) => this.#calls.run<Result>('streamInvocation', input, { emit }))
   }
 
   async getAuthenticatedExtendedAgentCard(): Promise<AgentCard> {
-    throw new this.#errors.ExtendedAgentCardNotConfiguredError('The card says everything')
+    throw new ExtendedAgentCardNotConfiguredError('The card says everything')
   }
 
   async createTaskPushNotificationConfig(): Promise<never> {
@@ -166,12 +168,12 @@ export class A2aAgent implements A2ARequestHandler {
     if (message.taskId !== '') throw this.#unsupported('A task takes one message: send the next one with its contextId')
     const texts = message.parts.map(({ content }) => {
       if (content?.$case === 'text') return content.value
-      throw new this.#errors.ContentTypeNotSupportedError('Agents read text: every part must have text')
+      throw new ContentTypeNotSupportedError('Agents read text: every part must have text')
     })
     const { request_id } = this.#calls.received
     const contextId = message.contextId || request_id
     const body = { message: texts.join('\n'), context: { session_id: contextId } }
-    return { body, teller: new TaskTeller(this.#types, request_id, contextId) }
+    return { body, teller: new TaskTeller(request_id, contextId) }
   }
 
   get #agent(): { agent_id: string } {
@@ -190,18 +192,18 @@ export class A2aAgent implements A2ARequestHandler {
   }
 
   #statusOf(state: ListTasksRequest['status']): { status?: string } {
-    const name = this.#types.TaskState[state]
-    if (state === this.#types.TaskState.TASK_STATE_UNSPECIFIED) return {}
+    const name = TaskState[state]
+    if (state === TaskState.TASK_STATE_UNSPECIFIED) return {}
     const [status] = Object.entries(STATE_OF).find(([, candidate]) => candidate === name) ?? []
     if (status === undefined) throw this.#unsupported(`No task has the state ${name}`)
     return { status }
   }
 
   #unsupported(message: string): Error {
-    return new this.#errors.UnsupportedOperationError(message)
+    return new UnsupportedOperationError(message)
   }
 
   #noPush(): Error {
-    return new this.#errors.PushNotificationNotSupportedError('Register a webhook with the API to hear of tasks')
+    return new PushNotificationNotSupportedError('Register a webhook with the API to hear of tasks')
   }
 }

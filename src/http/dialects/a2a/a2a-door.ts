@@ -1,3 +1,5 @@
+import { AgentCard } from '@a2a-js/sdk'
+import { JsonRpcTransportHandler, ServerCallContext, validateVersion } from '@a2a-js/sdk/server'
 import { ApiError, type ErrorCode, forbidden } from '../../../errors.ts'
 import type { Operation } from '../../../operation.ts'
 import { parseJson } from '../../input/body.ts'
@@ -5,6 +7,7 @@ import type { CallRunner, Received, Rendered } from '../dialect.ts'
 import { INTERNAL_ERROR, rpcError, wordsOf } from '../json-rpc.ts'
 import { OperationCalls } from '../operation-calls.ts'
 import { A2aAgent } from './a2a-agent.ts'
+import { agentCard } from './agent-card.ts'
 
 type RpcReply = { jsonrpc: string; id: string | number | null; result?: unknown; error?: unknown }
 
@@ -18,12 +21,6 @@ export async function serveA2a(
   runner: CallRunner,
 ): Promise<Rendered> {
   if (runner.isFromForeignPage) throw forbidden('The origin of this page is not listed in security.cors')
-  // Loaded for the first client, because many services have none.
-  const [types, server, errors] = await Promise.all([
-    import('@a2a-js/sdk'),
-    import('@a2a-js/sdk/server'),
-    import('@a2a-js/sdk/errors'),
-  ])
   const { bytes, message, request_id } = received
   const body = bytes && parseJson(bytes)
   if (body === null || typeof body !== 'object' || Array.isArray(body)) {
@@ -34,14 +31,14 @@ export async function serveA2a(
   const calls = new OperationCalls(operations, received, runner, (error) => {
     failure = error
   })
-  const agent = new A2aAgent(calls, types, errors)
+  const agent = new A2aAgent(calls)
   const errorOf = (error: unknown) =>
-    error instanceof ApiError ? toA2a(error, request_id) : server.JsonRpcTransportHandler.mapToJSONRPCError(error)
+    error instanceof ApiError ? toA2a(error, request_id) : JsonRpcTransportHandler.mapToJSONRPCError(error)
   try {
     const requestedVersion = message.headers['a2a-version'] as string | undefined
-    const context = new server.ServerCallContext({ ...(requestedVersion && { requestedVersion }) })
-    server.validateVersion(context.requestedVersion, await agent.getAgentCard(), 'JSONRPC')
-    const reply = await new server.JsonRpcTransportHandler(agent).handle(body as Record<string, unknown>, context)
+    const context = new ServerCallContext({ ...(requestedVersion && { requestedVersion }) })
+    validateVersion(context.requestedVersion, await agent.getAgentCard(), 'JSONRPC')
+    const reply = await new JsonRpcTransportHandler(agent).handle(body as Record<string, unknown>, context)
     if (Symbol.asyncIterator in reply) return await stream(reply, id, errorOf)
     // The SDK does not know our errors. It says that something is wrong inside.
     const isUnknown = (reply.error as { code?: number } | undefined)?.code === INTERNAL_ERROR
@@ -49,6 +46,10 @@ export async function serveA2a(
   } catch (error) {
     return json({ jsonrpc: '2.0', id, error: errorOf(error) })
   }
+}
+
+export function renderCard(runner: CallRunner): Rendered {
+  return { status: 200, headers: {}, body: JSON.stringify(AgentCard.toJSON(agentCard(runner))) }
 }
 
 /** An error before the first event is thrown; one after it is an event. */

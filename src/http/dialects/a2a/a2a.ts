@@ -2,8 +2,6 @@ import type { Operation } from '../../../operation.ts'
 import type { Dialect, Route } from '../dialect.ts'
 import { renderRpcError } from '../json-rpc.ts'
 import { moorage } from '../moorage.ts'
-import { serveA2a } from './a2a-door.ts'
-import { renderCard } from './agent-card.ts'
 
 const OWN_PATH = /^\/v1\/agents\/[^/]+\/(?:a2a|\.well-known\/agent-card\.json)$/
 
@@ -17,6 +15,9 @@ export const a2a: Dialect = {
   error: renderRpcError,
 }
 
+/** Loaded for the first client, because many services have none. */
+const loadDoor = () => import('./a2a-door.ts')
+
 function routes(operations: readonly Operation[]): Route[] {
   const operation = operations.find(({ id }) => id === 'invokeAgent')
   if (!operation) return []
@@ -26,14 +27,14 @@ function routes(operations: readonly Operation[]): Route[] {
       ...common,
       method: 'POST',
       path: '/v1/agents/{agent_id}/a2a',
-      serve: (received, calls) => serveA2a(operations, received, calls),
+      serve: async (received, calls) => (await loadDoor()).serveA2a(operations, received, calls),
     },
     {
       ...common,
       method: 'GET',
       path: '/v1/agents/{agent_id}/.well-known/agent-card.json',
       isOpenForPublicCards: true,
-      serve: (_received, calls) => renderCard(calls),
+      serve: async (_received, calls) => (await loadDoor()).renderCard(calls),
     },
   ]
 }

@@ -1,6 +1,6 @@
 import type { AgentCard } from '@a2a-js/sdk'
 import { notFound } from '../../../errors.ts'
-import type { CallRunner, Rendered } from '../dialect.ts'
+import type { CallRunner } from '../dialect.ts'
 
 const PROTOCOL_VERSION = '1.0'
 const TEXT = 'text/plain'
@@ -44,9 +44,4 @@ export function agentCard({ agent, url }: Pick<CallRunner, 'agent' | 'url'>): Ag
     ],
     signatures: [],
   }
-}
-
-export async function renderCard(calls: CallRunner): Promise<Rendered> {
-  const { AgentCard: Card } = await import('@a2a-js/sdk')
-  return { status: 200, headers: {}, body: JSON.stringify(Card.toJSON(agentCard(calls))) }
 }

@@ -1,6 +1,4 @@
-import type { Artifact, Message, Part, StreamResponse, Task, TaskState } from '@a2a-js/sdk'
-
-export type Types = typeof import('@a2a-js/sdk')
+import { type Artifact, type Message, type Part, Role, type StreamResponse, type Task, TaskState } from '@a2a-js/sdk'
 
 /** What is read of a receipt. */
 export type TaskReceipt = {
@@ -15,7 +13,7 @@ export type TaskReceipt = {
   finished_at: string | null
 }
 
-type StateName = Exclude<keyof Types['TaskState'], 'UNRECOGNIZED'>
+type StateName = Exclude<keyof typeof TaskState, 'UNRECOGNIZED'>
 
 export const STATE_OF: Record<TaskReceipt['status'], StateName> = {
   queued: 'TASK_STATE_SUBMITTED',
@@ -30,19 +28,17 @@ const RESPONSE = 'response'
 
 /** An invocation as A2A tells it. Its id is the task, and its session is the context. */
 export class TaskTeller {
-  readonly #types: Types
   readonly taskId: string
   readonly contextId: string
   #isBegun = false
 
-  constructor(types: Types, taskId: string, contextId: string) {
-    this.#types = types
+  constructor(taskId: string, contextId: string) {
     this.taskId = taskId
     this.contextId = contextId
   }
 
-  static of(types: Types, { request_id, context }: Pick<TaskReceipt, 'request_id' | 'context'>): TaskTeller {
-    return new TaskTeller(types, request_id, context.session_id ?? request_id)
+  static of({ request_id, context }: Pick<TaskReceipt, 'request_id' | 'context'>): TaskTeller {
+    return new TaskTeller(request_id, context.session_id ?? request_id)
   }
 
   fromReceipt(receipt: TaskReceipt, historyLength?: number): Task {
@@ -94,7 +90,7 @@ export class TaskTeller {
 
   #status(state: StateName, failure?: string, at?: string) {
     const message = failure === undefined ? undefined : this.#said('ROLE_AGENT', failure)
-    return { state: this.#types.TaskState[state] as TaskState, message, timestamp: at }
+    return { state: TaskState[state], message, timestamp: at }
   }
 
   #said(role: 'ROLE_USER' | 'ROLE_AGENT', text: string): Message {
@@ -102,7 +98,7 @@ export class TaskTeller {
       messageId: `${this.taskId}-${role === 'ROLE_USER' ? 'message' : 'answer'}`,
       contextId: this.contextId,
       taskId: this.taskId,
-      role: this.#types.Role[role],
+      role: Role[role],
       parts: [partOf(text)],
       metadata: undefined,
       extensions: [],

@@ -1,10 +1,10 @@
-import type { McpRequestContext, Server, ServerEventBus } from '@modelcontextprotocol/server'
+import * as sdk from '@modelcontextprotocol/server'
 import { ApiError, forbidden } from '../../../errors.ts'
 import type { Operation } from '../../../operation.ts'
 import { parseJson } from '../../input/body.ts'
 import type { CallRunner, Received, Rendered } from '../dialect.ts'
 import { OperationCalls } from '../operation-calls.ts'
-import { failedResult, isForModel, protocolError, type Sdk } from './mcp-errors.ts'
+import { failedResult, isForModel, protocolError } from './mcp-errors.ts'
 import { callTool, listTools } from './mcp-tools.ts'
 
 type Message = { id?: unknown; method?: unknown; params?: { requestId?: unknown } }
@@ -21,7 +21,6 @@ export class McpDoor {
   readonly #operations: readonly Operation[]
   /** What runs for clients of 2025-11-25. They cancel with a request of its own; later clients close the stream. */
   readonly #running = new Map<string, AbortController>()
-  #sdk: Promise<Sdk> | undefined
 
   constructor(operations: readonly Operation[]) {
     this.#operations = operations
@@ -29,15 +28,13 @@ export class McpDoor {
 
   async serve(method: 'POST' | 'GET', received: Received, calls: CallRunner): Promise<Rendered> {
     if (calls.isFromForeignPage) throw forbidden('The origin of this page is not listed in security.cors')
-    // Loaded for the first client, because many services have none.
-    const sdk = await (this.#sdk ??= import('@modelcontextprotocol/server'))
     const gone = new AbortController()
     calls.onHangUp(() => gone.abort())
-    if (method === 'GET') return this.#listen(sdk, received, calls, gone.signal)
+    if (method === 'GET') return this.#listen(received, calls, gone.signal)
 
     const message = readMessage(received)
     if (message.method === 'notifications/cancelled') this.#cancel(message.params?.requestId, received, calls)
-    const handler = sdk.createMcpHandler(({ era }) => this.#server(sdk, era, received, calls), {
+    const handler = sdk.createMcpHandler(({ era }) => this.#server(era, received, calls), {
       bus: busOf(calls),
       keepAliveMs: KEEP_ALIVE_MS,
     })
@@ -51,13 +48,13 @@ export class McpDoor {
     return rendered
   }
 
-  #server(sdk: Sdk, era: McpRequestContext['era'], received: Received, runner: CallRunner): Server {
+  #server(era: sdk.McpRequestContext['era'], received: Received, runner: CallRunner): sdk.Server {
     const server = new sdk.Server(
       { name: 'moorage', title: 'Moorage', version: '1' },
       { capabilities: { tools: { listChanged: true } } },
     )
     const calls = new OperationCalls(this.#operations, received, runner)
-    const refusal = (error: unknown) => protocolError(error, received.request_id, sdk)
+    const refusal = (error: unknown) => protocolError(error, received.request_id)
     server.setRequestHandler('tools/list', async ({ params }) => {
       try {
         return await listTools(calls, params?.cursor)
@@ -82,7 +79,7 @@ export class McpDoor {
 
   /** A signal that is aborted when the client has gone or has cancelled its request. */
   #cancellable(
-    era: McpRequestContext['era'],
+    era: sdk.McpRequestContext['era'],
     { id, signal }: { id: unknown; signal: AbortSignal },
     received: Received,
     calls: CallRunner,
@@ -103,8 +100,8 @@ export class McpDoor {
   }
 
   /** The stream on which a client of 2025-11-25 hears that the list of tools has changed. */
-  async #listen(sdk: Sdk, received: Received, calls: CallRunner, gone: AbortSignal): Promise<Rendered> {
-    const server = this.#server(sdk, 'legacy', received, calls)
+  async #listen(received: Received, calls: CallRunner, gone: AbortSignal): Promise<Rendered> {
+    const server = this.#server('legacy', received, calls)
     const transport = new sdk.WebStandardStreamableHTTPServerTransport({ keepAliveMs: KEEP_ALIVE_MS })
     await server.connect(transport)
     const response = await transport.handleRequest(requestOf('GET', received, gone))
@@ -149,7 +146,7 @@ async function* opened(lines: AsyncIterable<string | Uint8Array>) {
 }
 
 /** Tells streams of `subscriptions/listen` that an agent has changed. */
-function busOf(calls: CallRunner): ServerEventBus {
+function busOf(calls: CallRunner): sdk.ServerEventBus {
   return {
     publish() {},
     subscribe: (listener) => calls.onAgentChange(() => listener({ kind: 'tools_list_changed' })),

@@ -1,8 +1,6 @@
-import type { CallToolResult } from '@modelcontextprotocol/server'
+import { type CallToolResult, INVALID_PARAMS, ProtocolError } from '@modelcontextprotocol/server'
 import { ApiError, type ErrorCode } from '../../../errors.ts'
 import { rpcError, wordsOf } from '../json-rpc.ts'
-
-export type Sdk = typeof import('@modelcontextprotocol/server')
 
 /** Errors that a model cannot do anything about. */
 const REFUSALS = new Set<ErrorCode>(['unauthorized', 'mfa_required', 'forbidden', 'https_required', 'not_found'])
@@ -21,10 +19,10 @@ export function failedResult(error: ApiError, request_id: string): CallToolResul
 }
 
 /** The error as the protocol writes it. */
-export function protocolError(error: unknown, request_id: string, sdk: Sdk): unknown {
+export function protocolError(error: unknown, request_id: string): unknown {
   if (!(error instanceof ApiError)) return error
   const { code, message, data } = rpcError(error, request_id)
   // The protocol has one code for a wrong parameter and for an unknown tool.
   const isParameter = error.code === 'not_found' || error.code === 'invalid_request'
-  return new sdk.ProtocolError(isParameter ? sdk.INVALID_PARAMS : code, message, data)
+  return new ProtocolError(isParameter ? INVALID_PARAMS : code, message, data)
 }

@@ -2,7 +2,7 @@ import type { Operation } from '../../../operation.ts'
 import type { Dialect, Route } from '../dialect.ts'
 import { renderRpcError } from '../json-rpc.ts'
 import { moorage } from '../moorage.ts'
-import { McpDoor } from './mcp-door.ts'
+import type { McpDoor } from './mcp-door.ts'
 
 const PATHS = ['/v1/mcp', '/v1/agents/{agent_id}/mcp']
 /** Clients of revision 2025-11-25 hear of changes on a stream that they GET. */
@@ -18,19 +18,25 @@ export const mcp: Dialect = {
   routes,
   owns: (path) => OWN_PATH.test(path),
   error: renderRpcError,
+  isProtectedResource: true,
 }
 
 function routes(operations: readonly Operation[]): Route[] {
   const operation = operations.find(({ id }) => id === 'invokeAgent')
   if (!operation) return []
-  const door = new McpDoor(operations)
+  // Loaded for the first client, because many services have none.
+  let door: Promise<McpDoor> | undefined
+  const openDoor = async () => new (await import('./mcp-door.ts')).McpDoor(operations)
   return PATHS.flatMap((path) =>
     METHODS.map((method) => ({
       dialect: mcp,
       operation,
       method,
       path,
-      serve: (received, calls) => door.serve(method, received, calls),
+      async serve(received, calls) {
+        door ??= openDoor()
+        return (await door).serve(method, received, calls)
+      },
     })),
   )
 }

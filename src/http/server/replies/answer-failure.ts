@@ -4,11 +4,12 @@ import { reportRefusal } from '../../pipeline/report-refusal.ts'
 import type { Arrived } from '../../pipeline/stages.ts'
 import { toApiError } from '../../pipeline/to-api-error.ts'
 import type { Front } from '../front.ts'
+import { withChallenge } from '../protected-resource.ts'
 import { send } from './send.ts'
 
 /** Answers every request that fails, wherever it failed. */
 export function answerFailure(front: Front, error: unknown, arrived: Arrived, response: ServerResponse): void {
-  const { audit, log } = front.edge.parts
+  const { audit, config, log } = front.edge.parts
   const { request_id, headers, dialect, message } = arrived
   // The client is gone and hears nothing. This keeps the log from reporting a failure of the service.
   const isCutOff = error === message.errored
@@ -21,5 +22,6 @@ export function answerFailure(front: Front, error: unknown, arrived: Arrived, re
   if (response.headersSent) return void response.destroy()
   // The rest of the body may still arrive, and will not be read.
   if (!message.complete) headers['Connection'] = 'close'
-  send(response, headers, dialect.error(apiError, request_id))
+  const refusal = dialect.error(apiError, request_id)
+  send(response, headers, apiError.code === 'unauthorized' ? withChallenge(refusal, arrived, config) : refusal)
 }

@@ -6,6 +6,7 @@ import { reportRefusal } from '../../pipeline/report-refusal.ts'
 import type { Admitted } from '../../pipeline/stages.ts'
 import { toApiError } from '../../pipeline/to-api-error.ts'
 import type { Front } from '../front.ts'
+import { publicUrl } from '../protected-resource.ts'
 import { hangUpOf } from './hang-up.ts'
 
 /** Takes each call of a request through the same steps as a request of its own. */
@@ -37,7 +38,7 @@ export function callRunner(
     },
     actor,
     agent,
-    url: `${arrived.secure ? 'https' : 'http'}://${arrived.message.headers.host ?? ''}`,
+    url: publicUrl(arrived),
     isFromForeignPage: isFromForeignPage(arrived),
     onHangUp: hangUpOf(response),
     onAgentChange: (listener) => agentChanges.follow(actor.scope, listener),

@@ -1,0 +1,57 @@
+import type { Config } from '../../config.ts'
+import { Permission } from '../../security/permissions.ts'
+import type { Rendered } from '../dialects/dialect.ts'
+import type { Arrived } from '../pipeline/stages.ts'
+import type { Endpoint } from './endpoint.ts'
+import type { Front } from './front.ts'
+import { send } from './replies/send.ts'
+import type { Router } from './router.ts'
+
+const PREFIX = '/.well-known/oauth-protected-resource'
+
+/**
+ * Adds the documents of RFC 9728, which tell clients where they get tokens. They are there only if the service takes
+ * tokens of a provider: a client that finds one asks for no key any more.
+ */
+export function addProtectedResources(endpoints: Router<Endpoint>, { edge, routes }: Front): void {
+  const { auth } = edge.parts.config
+  if (auth?.type !== 'oauth2') return
+  const scopes = auth.scopes ?? Permission.options.map((name) => `${name}:agents`)
+  const paths = new Set(routes.filter(({ dialect }) => dialect.isProtectedResource).map(({ path }) => path))
+  for (const path of paths) {
+    endpoints.add('GET', PREFIX + path, {
+      open: true,
+      page(arrived, response) {
+        const document = {
+          resource: publicUrl(arrived) + arrived.path.slice(PREFIX.length),
+          authorization_servers: [auth.provider],
+          bearer_methods_supported: ['header'],
+          scopes_supported: scopes,
+          resource_name: 'Moorage',
+        }
+        send(response, arrived.headers, { status: 200, headers: {}, body: JSON.stringify(document) })
+      },
+    })
+  }
+}
+
+/** Names the document in a refusal, for clients that can get a token. */
+export function withChallenge(
+  refusal: Rendered,
+  { dialect, route, params, ...arrived }: Arrived,
+  { auth }: Config,
+): Rendered {
+  const challenge = refusal.headers['WWW-Authenticate']
+  if (!dialect.isProtectedResource || !route || !challenge || auth?.type !== 'oauth2') return refusal
+  const path = route.path.replaceAll(/\{(\w+)\}/g, (_, name: string) => encodeURIComponent(params[name] ?? ''))
+  const document = `${publicUrl(arrived)}${PREFIX}${path}`
+  return {
+    ...refusal,
+    headers: { ...refusal.headers, 'WWW-Authenticate': `${challenge}, resource_metadata="${document}"` },
+  }
+}
+
+/** The address under which the client has reached the service. */
+export function publicUrl({ secure, message }: Pick<Arrived, 'secure' | 'message'>): string {
+  return `${secure ? 'https' : 'http'}://${message.headers.host ?? ''}`
+}
