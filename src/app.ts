@@ -141,7 +141,7 @@ export async function buildParts(
   stop.signal.addEventListener('abort', () => remote.close())
   const parts = {
     config,
-    settings: overrides.settings ?? shownSettings(config),
+    settings: () => overrides.settings ?? shownSettings(config),
     storage,
     journal,
     keyring: ring,

@@ -306,6 +306,9 @@ describe('the console: guessing', () => {
       statuses.push((await tab.ask('POST', '/console/session', { body })).status)
     }
     assert.deepEqual(statuses, [...Array.from({ length: 30 }, () => 401), 429, 429])
+    const guessed = { Cookie: `moorage-${new URL(service.url).port}=${newSecret()}` }
+    assert.equal((await tab.ask('GET', '/console/session', { headers: guessed })).status, 429, 'a guessed secret too')
+    assert.equal((await tab.ask('GET', '/console/session')).status, 200, 'who has none asks freely')
     const { body } = await service.call('GET', '/v1/audit-log?action=signIn')
     const told = body.data.map(({ outcome, code, actor, address }: Record<string, string>) => ({
       outcome,

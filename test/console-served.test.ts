@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { after, before, describe, test } from 'node:test'
 import { brotliDecompressSync, gunzipSync } from 'node:zlib'
 import { ConsoleFiles } from '../src/http/server/console/console-files.ts'
+import { startChildService } from './support/child-service.ts'
 import { ConsoleTab } from './support/console-tab.ts'
 import { assertStandardHeaders } from './support/raw.ts'
 import { type Service, startService } from './support/service.ts'
@@ -148,5 +149,23 @@ describe('without the console', () => {
     } finally {
       await service.stop()
     }
+  })
+})
+
+describe('the link that a start prints', () => {
+  test('signs in once, where only this machine can use it', async (t) => {
+    const child = await startChildService(t, 'sqlite')
+    const link_token = /#link=([\w-]{43}) /.exec(child.output())?.[1]
+    assert.ok(link_token, child.output())
+    const headers = { 'Sec-Fetch-Site': 'same-origin', 'X-Moorage-Console': '1' }
+    const signIn = () => child.send('POST', '/console/session', { link_token }, { ...headers, Authorization: '' })
+    assert.equal((await signIn())?.status, 201)
+    assert.equal((await signIn())?.status, 401)
+  })
+
+  test('is not there when others could use it and no person reads it', async (t) => {
+    const child = await startChildService(t, 'sqlite', { HOST: '0.0.0.0' })
+    assert.match(child.output(), /URL/)
+    assert.doesNotMatch(child.output(), /#link=/)
   })
 })

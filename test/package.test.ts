@@ -34,6 +34,7 @@ describe('npm pack', () => {
     const files = readdirSync(join(project, 'node_modules/moorage'), { recursive: true, encoding: 'utf8' })
     for (const file of [
       'dist/src/main.js',
+      'dist/console/index.html',
       'docs/operations.md',
       'deploy/grafana/moorage.json',
       'LICENSE',
@@ -59,7 +60,7 @@ describe('npm pack', () => {
       env: { ...env(), ...access },
     })
     assert.equal(stdout, 'Ahoy!\n')
-    for (const path of ['/docs', '/docs/reference.css', '/docs/reference.js', '/v1/openapi.json']) {
+    for (const path of ['/', '/docs', '/docs/reference.css', '/docs/reference.js', '/v1/openapi.json']) {
       assert.equal((await fetch(served.url + path)).status, 200, path)
     }
     assert.equal(await served.stop(), 0)

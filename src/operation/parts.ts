@@ -21,7 +21,7 @@ import type { Recall } from './recall.ts'
 export type Parts = {
   config: Config
   /** The configuration as an operator may see it. */
-  settings: readonly ShownSetting[]
+  settings(): readonly ShownSetting[]
   storage: Storage
   journal: Journal
   events: Events

@@ -64,7 +64,7 @@ export const getSystem = operation({
       runs_live: live.all().length,
       queues,
       storage: { bytes, rows, days },
-      settings: settings.map(({ path, value, origin }) => ({
+      settings: settings().map(({ path, value, origin }) => ({
         setting: path,
         value: (value ?? null) as z.input<typeof System>['settings'][number]['value'],
         origin,

@@ -59,10 +59,18 @@ export function sessionPages(front: Front, console: SignedIn): { method: string;
     throw new ApiError('unauthorized', 'This key or link does not count, or does no longer')
   }
 
+  /** Secrets that are guessed count as failures, as guessed keys do. */
+  const findActor = async (arrived: Arrived): Promise<Actor | undefined> => {
+    if (readCookie(arrived) === undefined) return undefined
+    const actor = await actorOfCookie(arrived, console)
+    if (!actor) await steps.countFailure(addressBucket(arrived.address))
+    return actor
+  }
+
   const show = async (arrived: Arrived, response: ServerResponse) => {
     door.checkHost(arrived)
     if (!door.isOwnPage(arrived)) throw notOurPage()
-    const actor = await actorOfCookie(arrived, console)
+    const actor = await findActor(arrived)
     // This is the first question of every page that is opened. To be signed out is no error there.
     if (!actor) return reply(arrived, response, 200, { signed_in: false, version: project.version })
     arrived.trace.actor = actor
@@ -73,7 +81,7 @@ export function sessionPages(front: Front, console: SignedIn): { method: string;
   const signOut = async (arrived: Arrived, response: ServerResponse) => {
     arrived.trace.action = 'signOut'
     checkPage(arrived, console)
-    const actor = readCookie(arrived) === undefined ? undefined : await actorOfCookie(arrived, console)
+    const actor = await findActor(arrived)
     const { request_id, address } = arrived
     if (actor) await sessions.signOut(actor, { request_id, address })
     forgetCookie(arrived)
