@@ -71,6 +71,7 @@ for (const engine of ENGINES) {
       await until('the run with a key is stored', () => isStored('keyed'))
       background = await queue('worker')
       await until('the run', async () => (await service.call('GET', background)).data.status === 'running')
+      await until('every model is asked', () => models.every(({ requests }) => requests.length === 1))
       await service.kill()
       if (engine === 'postgres') await service.inStore(endLeases)
       await service.start()
