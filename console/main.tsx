@@ -3,10 +3,12 @@ import { watchLocation } from './lib/location.ts'
 import { loadSession } from './lib/session.ts'
 import { matchRoute } from './routes.ts'
 import { App } from './shell/app.tsx'
+import { watchPaletteKey } from './shell/palette-state.ts'
 
 // Browsers look for the icon again after a change of the path, from where they are then.
 for (const link of document.querySelectorAll<HTMLLinkElement>('link[rel=icon]')) link.setAttribute('href', link.href)
 watchLocation((path) => matchRoute(path) !== undefined)
+watchPaletteKey()
 const root = document.getElementById('app')
 if (root) render(<App />, root)
 void loadSession()

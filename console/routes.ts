@@ -27,6 +27,8 @@ const ROUTES: Route[] = [
     path: '/agents/:agent/schedules',
     load: async () => (await import('./pages/schedules/schedules-page.tsx')).SchedulesPage,
   },
+  { path: '/activity', load: async () => (await import('./pages/activity/activity-page.tsx')).ActivityPage },
+  { path: '/activity/:request', load: async () => (await import('./pages/activity/request-page.tsx')).RequestPage },
   { path: '/webhooks', load: async () => (await import('./pages/webhooks/webhooks-page.tsx')).WebhooksPage },
   { path: '/webhooks/:webhook', load: async () => (await import('./pages/webhooks/webhook-page.tsx')).WebhookPage },
   {
@@ -42,6 +44,7 @@ type Entry = { label: string; icon: IconName; to: string; needs: OperationId }
 /** The sidebar. An entry whose operation the key may not call is not shown. */
 export const ENTRIES: Entry[] = [
   { label: 'Agents', icon: 'agents', to: '/', needs: 'listAgents' },
+  { label: 'Activity', icon: 'activity', to: '/activity', needs: 'listAllInvocations' },
   { label: 'Webhooks', icon: 'webhooks', to: '/webhooks', needs: 'listWebhooks' },
   { label: 'Keys', icon: 'keys', to: '/keys', needs: 'listKeys' },
 ]
@@ -64,8 +67,17 @@ function matchPath(pattern: string, path: string): Params | undefined {
   const params: Params = {}
   for (const [i, part] of expected.entries()) {
     const value = given[i] ?? ''
-    if (part.startsWith(':') && value) params[part.slice(1)] = decodeURIComponent(value)
+    if (part.startsWith(':') && value) params[part.slice(1)] = decoded(value)
     else if (part !== value) return undefined
   }
   return params
+}
+
+/** Somebody may have typed the address: a stray `%` is taken as it is. */
+function decoded(value: string): string {
+  try {
+    return decodeURIComponent(value)
+  } catch {
+    return value
+  }
 }

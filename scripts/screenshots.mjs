@@ -13,13 +13,17 @@ mkdirSync(folder, { recursive: true })
 const service = await startService('sqlite', SEED_SETTINGS)
 const browser = await openBrowser()
 try {
-  const pages = Object.entries(await fillForConsole(service))
-  const chosen = pages.filter(([name]) => wanted.length === 0 || wanted.some((part) => name.includes(part)))
-  await take('sign-in', '/', { key: null })
-  for (const [name, path] of chosen) await take(name, path, {})
-  await take('agents-dark', '/', { dark: true })
-  await take('playground-dark', '/agents/support?session=order-4702', { dark: true })
-  await take('agents-phone', '/', { width: 390 })
+  const paths = await fillForConsole(service)
+  const shots = [
+    ['sign-in', '/', { key: null }],
+    ...Object.entries(paths).map(([name, path]) => [name, path, {}]),
+    ['agents-dark', paths.agents, { dark: true }],
+    ['playground-dark', paths.playground, { dark: true }],
+    ['agents-phone', paths.agents, { width: 390 }],
+    ['playground-phone', paths.playground, { width: 390 }],
+  ]
+  const chosen = shots.filter(([name]) => wanted.length === 0 || wanted.some((part) => name.includes(part)))
+  for (const [name, path, options] of chosen) await take(name, path, options)
 } finally {
   await browser.close()
   await service.stop()

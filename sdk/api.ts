@@ -1786,7 +1786,7 @@ export type Operations = {
   }
   /** List invocations of all agents */
   listAllInvocations: {
-    query: { limit?: number | undefined; offset?: number | undefined; sort?: 'created_at' | '-created_at' | undefined; agent_id?: string | undefined; status?: 'queued' | 'running' | 'waiting' | 'completed' | 'failed' | 'cancelled' | undefined; session_id?: string | undefined; user_id?: string | undefined }
+    query: { limit?: number | undefined; offset?: number | undefined; sort?: 'created_at' | '-created_at' | undefined; agent_id?: string | undefined; status?: 'queued' | 'running' | 'waiting' | 'completed' | 'failed' | 'cancelled' | undefined; session_id?: string | undefined; user_id?: string | undefined; request_id?: string | undefined }
     item: Invocation
   }
   /** List approvals */

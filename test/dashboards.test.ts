@@ -113,6 +113,10 @@ onBothEngines(
           'session_id=s-ada': [third, first],
           'session_id=s-ada&user_id=bob': [],
           'user_id=nobody': [],
+          [`request_id=${second}`]: [second],
+          [`request_id=${second}&status=failed`]: [],
+          [`request_id=${second}&agent_id=${idle}`]: [],
+          'request_id=req_unknown': [],
         }
         for (const [query, expected] of Object.entries(cases)) {
           const reply = await list(query)

@@ -14,35 +14,37 @@ type Loaded<T> = { key: string | undefined; data?: T | undefined; error?: Moorag
 
 /**
  * Loads something that the page shows. The key says what: another key loads anew. `everyMs` loads it again and again
- * while the page is looked at. Without a key nothing is loaded.
+ * while the page is looked at; it may depend on what was loaded. Without a key nothing is loaded.
  */
 export function useResource<T>(
   key: string | undefined,
   load: (signal: AbortSignal) => Promise<T>,
-  { everyMs }: { everyMs?: number | undefined } = {},
+  { everyMs }: { everyMs?: Pace<T> } = {},
 ): Resource<T> {
   const [loaded, setLoaded] = useState<Loaded<T>>({ key: undefined, isLoading: key !== undefined })
   const [asked, setAsked] = useState(0)
-  const latest = useRef(load)
-  latest.current = load
+  const latest = useRef({ load, everyMs })
+  latest.current = { load, everyMs }
 
   useEffect(() => {
     if (key === undefined) return
     const life = new AbortController()
     let timer: ReturnType<typeof setTimeout> | undefined
     const known = recall(key) as T | undefined
+    let pauseMs = paceOf(latest.current.everyMs, known)
     setLoaded((before) => ({ key, data: known ?? before.data, isLoading: true }))
     const run = async () => {
       try {
-        const data = await latest.current(life.signal)
+        const data = await latest.current.load(life.signal)
         if (life.signal.aborted) return
         keep(key, data)
+        pauseMs = paceOf(latest.current.everyMs, data)
         setLoaded({ key, data, isLoading: false })
       } catch (error) {
         if (life.signal.aborted) return
         setLoaded((before) => ({ ...before, error: error as MoorageError, isLoading: false }))
       }
-      if (everyMs !== undefined) timer = setTimeout(whenSeen, everyMs)
+      if (pauseMs !== undefined) timer = setTimeout(whenSeen, pauseMs)
     }
     // A page in the background asks for nothing until it is looked at again.
     const whenSeen = () => {
@@ -54,11 +56,18 @@ export function useResource<T>(
       life.abort()
       clearTimeout(timer)
     }
-  }, [key, asked, everyMs])
+  }, [key, asked])
 
   const reload = useCallback(() => setAsked((count) => count + 1), [])
   const known = key !== undefined && loaded.key !== key ? (recall(key) as T | undefined) : undefined
   return { data: known ?? loaded.data, error: loaded.error, isLoading: loaded.isLoading, reload }
+}
+
+type Pace<T> = number | undefined | ((data: T) => number | undefined)
+
+function paceOf<T>(everyMs: Pace<T>, data: T | undefined): number | undefined {
+  if (typeof everyMs !== 'function') return everyMs
+  return data === undefined ? undefined : everyMs(data)
 }
 
 export type Action<Args extends unknown[]> = {

@@ -2,6 +2,7 @@ import { state } from '../lib/session-state.ts'
 import { CodeDialog } from '../ui/code-dialog.tsx'
 import { Toasts } from '../ui/toasts.tsx'
 import { Outlet } from './outlet.tsx'
+import { PaletteSlot } from './palette-slot.tsx'
 import { Sidebar } from './sidebar.tsx'
 import { SignIn } from './sign-in.tsx'
 
@@ -21,6 +22,7 @@ export function App() {
       </main>
       <Toasts />
       <CodeDialog />
+      <PaletteSlot />
     </>
   )
 }

@@ -1,5 +1,6 @@
 import { useEffect, useState } from 'preact/hooks'
-import type { MoorageError } from '../../sdk/client.ts'
+import { MoorageError } from '../../sdk/client.ts'
+import { BASE } from '../lib/base.ts'
 import { here } from '../lib/location.ts'
 import { matchRoute, type PageComponent, type Params } from '../routes.ts'
 import { Empty } from '../ui/empty.tsx'
@@ -12,18 +13,22 @@ export function Outlet() {
   const { path } = here.value
   const [shown, setShown] = useState<Shown | undefined>(undefined)
   const [error, setError] = useState<MoorageError | undefined>(undefined)
+  const [tries, setTries] = useState(0)
   const match = matchRoute(path)
   useEffect(() => {
     let isCurrent = true
-    setError(undefined)
     match?.route.load().then(
-      (Component) => isCurrent && setShown({ path: match.route.path, Component, params: match.params }),
-      (cause: Error) => isCurrent && setError(cause as MoorageError),
+      (Component) => {
+        if (!isCurrent) return
+        setError(undefined)
+        setShown({ path: match.route.path, Component, params: match.params })
+      },
+      () => void whyNot(tries).then((why) => isCurrent && setError(why)),
     )
     return () => {
       isCurrent = false
     }
-  }, [path])
+  }, [path, tries])
   if (!match) {
     return (
       <Empty title="There is no such page">
@@ -31,9 +36,20 @@ export function Outlet() {
       </Empty>
     )
   }
-  // A newer version of the service has other files: loading the page again gets them.
-  if (error) return <Failure error={error} retry={() => window.location.reload()} />
+  if (error) return <Failure error={error} retry={() => setTries(tries + 1)} />
   if (!shown) return null
   const { Component, params } = shown
   return <Component key={JSON.stringify(params) + shown.path} params={params} />
+}
+
+/** Why the files of a page did not come. A newer version of the service has other files: a reload gets them. */
+async function whyNot(tries: number): Promise<MoorageError> {
+  const isThere = await fetch(BASE).then(
+    ({ ok }) => ok,
+    () => false,
+  )
+  if (isThere && tries > 0) window.location.reload()
+  return isThere
+    ? new MoorageError('invalid_reply', 'This page could not be loaded: the console may have been updated meanwhile')
+    : new MoorageError('unreachable', `Cannot reach ${BASE.host}`)
 }

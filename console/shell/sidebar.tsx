@@ -6,6 +6,7 @@ import { ENTRIES } from '../routes.ts'
 import { Button } from '../ui/button.tsx'
 import { Icon } from '../ui/icon.tsx'
 import { Anchor } from './anchor.tsx'
+import { isMac, isPaletteOpen } from './palette-state.ts'
 
 export function Sidebar() {
   const { path } = here.value
@@ -17,6 +18,11 @@ export function Sidebar() {
         <Anchor />
         Moorage
       </a>
+      <button type="button" class="find" aria-label="Find" onClick={() => (isPaletteOpen.value = true)}>
+        <Icon name="search" />
+        <span>Find</span>
+        <kbd>{isMac ? '⌘K' : 'Ctrl K'}</kbd>
+      </button>
       <nav aria-label="Console">
         {ENTRIES.filter(({ needs }) => may(needs)).map(({ label, icon, to }) => (
           <a key={to} href={href(asLeft(to))} aria-current={isHere(to) ? 'page' : undefined}>

@@ -18,6 +18,8 @@ export const PAGES = [
   'schedules',
   'settings',
   'settings-yaml',
+  'activity',
+  'request',
   'webhooks',
   'webhook',
   'keys',
@@ -79,6 +81,7 @@ export async function fillForConsole(
   })
   await post('/v1/agents/support/schedules', { every: '6h', message: 'Look for refunds that wait' })
 
+  let request = ''
   for (let hour = 0; hour < 24; hour++) {
     if (hour === 8) await deploy('v1.1.0', 'staging', 'Knows the stock', { temperature: 0.3 })
     if (hour === 12) await deploy('v1.1.0', 'production', 'Knows the stock', {})
@@ -88,7 +91,8 @@ export async function fillForConsole(
       const context = { user_id: `customer-${at % 7}`, session_id: `order-${4700 + (at % 12)}` }
       const message = QUESTIONS[at % QUESTIONS.length]
       const agent = at % 4 === 3 ? 'concierge' : 'support'
-      await service.call('POST', `/v1/agents/${agent}/invoke`, { body: { message, context } })
+      const { body } = await service.call('POST', `/v1/agents/${agent}/invoke`, { body: { message, context } })
+      if (agent === 'support' && body.success) request = body.data.request_id
       service.advance(HOUR_MS / perHour)
     }
   }
@@ -102,6 +106,8 @@ export async function fillForConsole(
     schedules: '/agents/support/schedules',
     settings: '/agents/support/settings',
     'settings-yaml': '/agents/support/settings?view=yaml',
+    activity: '/activity',
+    request: `/activity/${request}`,
     webhooks: '/webhooks',
     webhook: `/webhooks/${webhook}`,
     keys: '/keys',

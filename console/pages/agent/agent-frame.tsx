@@ -44,7 +44,12 @@ export function AgentFrame({ name, tab, actions, api, children }: Props) {
     >
       <nav class="tabs" aria-label="Agent">
         {TABS.filter(({ needs }) => may(needs)).map(({ id, label: text }) => (
-          <a key={id} href={href(asLeft(agentPath(name, id)))} aria-current={id === tab ? 'page' : undefined}>
+          <a
+            key={id}
+            href={href(asLeft(agentPath(name, id)))}
+            aria-current={id === tab ? 'page' : undefined}
+            data-label={text}
+          >
             {text}
           </a>
         ))}

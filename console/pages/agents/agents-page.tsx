@@ -1,7 +1,7 @@
-import { useState } from 'preact/hooks'
-import type { AgentSummary } from '../../../sdk/client.ts'
+import type { AgentOverview } from '../../../sdk/client.ts'
 import { BASE, href } from '../../lib/base.ts'
-import { param } from '../../lib/location.ts'
+import { countText, durationText, percentText } from '../../lib/format.ts'
+import { param, setParams } from '../../lib/location.ts'
 import { agentPath } from '../../lib/paths.ts'
 import { useResource } from '../../lib/resource.ts'
 import { service } from '../../lib/service.ts'
@@ -11,6 +11,7 @@ import { Snippet } from '../../ui/copy.tsx'
 import { Empty } from '../../ui/empty.tsx'
 import { Failure } from '../../ui/failure.tsx'
 import { Page } from '../../ui/page.tsx'
+import { Sparkline } from '../../ui/sparkline.tsx'
 import { Status } from '../../ui/status.tsx'
 import { type Column, Pager, Table } from '../../ui/table.tsx'
 import { Ago } from '../../ui/time.tsx'
@@ -18,9 +19,26 @@ import { CreateDialog } from './create-dialog.tsx'
 
 const LIMIT = 25
 
-const COLUMNS: Column<AgentSummary>[] = [
+const COLUMNS: Column<AgentOverview>[] = [
   { title: 'Agent', sort: 'name', cell: ({ name }) => <a href={href(agentPath(name))}>{name}</a> },
   { title: 'Status', sort: 'status', cell: ({ status }) => <Status value={status} /> },
+  { title: 'Production', isExtra: true, cell: ({ version }) => version ?? <span class="soft">working copy</span> },
+  {
+    title: 'Last 24 hours',
+    isExtra: true,
+    cell: ({ hours, requests }) => <Sparkline values={hours} label={`${requests} requests in the last 24 hours`} />,
+  },
+  { title: 'Requests', isNumber: true, cell: ({ requests }) => countText(requests) },
+  {
+    title: 'Errors',
+    isNumber: true,
+    cell: ({ errors, requests }) => (
+      <span class={errors > 0 ? 'wrong' : 'soft'} title={percentText(errors, requests)}>
+        {countText(errors)}
+      </span>
+    ),
+  },
+  { title: 'p95', isNumber: true, isExtra: true, cell: ({ p95_ms }) => durationText(p95_ms) },
   {
     title: 'Created',
     sort: 'created_at',
@@ -31,22 +49,27 @@ const COLUMNS: Column<AgentSummary>[] = [
 ]
 
 export function AgentsPage() {
-  const [isCreating, setCreating] = useState(false)
+  const isCreating = param('new') === 'agent'
+  const setCreating = (is: boolean) => setParams({ new: is ? 'agent' : undefined }, { push: is })
   const query = {
     limit: LIMIT,
     offset: Number(param('offset') ?? 0),
     sort: (param('sort') ?? 'name') as 'name',
   }
-  const agents = useResource(`agents ${JSON.stringify(query)}`, (signal) => service.agents.list(query, { signal }), {
-    everyMs: 10_000,
-  })
+  const agents = useResource(
+    `agents ${JSON.stringify(query)}`,
+    (signal) => service.agents.overview(query, { signal }),
+    {
+      everyMs: 10_000,
+    },
+  )
   const create = may('createAgent') && (
     <Button look="main" icon="plus" onClick={() => setCreating(true)}>
       New agent
     </Button>
   )
   return (
-    <Page title="Agents" actions={create} api={{ operation: 'listAgents', method: 'agents.list', query }}>
+    <Page title="Agents" actions={create} api={{ operation: 'listOverview', method: 'agents.overview', query }}>
       <Failure error={agents.error} retry={agents.reload} />
       <Table
         label="Agents"

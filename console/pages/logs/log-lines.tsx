@@ -1,9 +1,6 @@
 import { useLayoutEffect, useRef, useState } from 'preact/hooks'
-import type { LogEntry } from '../../../sdk/client.ts'
-import { href } from '../../lib/base.ts'
-import { clockText, exactText } from '../../lib/format.ts'
-import { requestPath } from '../../lib/paths.ts'
 import { Button } from '../../ui/button.tsx'
+import { LogLine } from './log-line.tsx'
 import type { Tail } from './log-tail.ts'
 import { keyOf } from './merge-entries.ts'
 
@@ -40,7 +37,7 @@ export function LogLines({ tail }: { tail: Tail }) {
         )}
         <ol>
           {entries.map((entry, i) => (
-            <Line key={`${keyOf(entry)} ${i}`} entry={entry} />
+            <LogLine key={`${keyOf(entry)} ${i}`} entry={entry} />
           ))}
         </ol>
       </div>
@@ -52,29 +49,5 @@ export function LogLines({ tail }: { tail: Tail }) {
         </div>
       )}
     </div>
-  )
-}
-
-function Line({ entry: { timestamp, level, message, metadata } }: { entry: LogEntry }) {
-  const { request_id, ...rest } = metadata
-  const facts = Object.entries(rest).filter(([, value]) => value !== null)
-  return (
-    <li class={level}>
-      <time dateTime={timestamp} title={exactText(timestamp)}>
-        {clockText(timestamp)}
-      </time>
-      <b>{level}</b>
-      <span class="words">
-        {message}
-        {facts.map(([name, value]) => (
-          <span key={name} class="fact">
-            {name}={typeof value === 'string' ? value : JSON.stringify(value)}
-          </span>
-        ))}
-      </span>
-      <a href={href(requestPath(request_id))} title={`Everything about ${request_id}`}>
-        {request_id.slice(-8)}
-      </a>
-    </li>
   )
 }

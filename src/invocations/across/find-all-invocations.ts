@@ -51,6 +51,24 @@ export async function findAllInvocations(
   return { items: await listByIds(db, ids), total: all }
 }
 
+/** The page of the one invocation with an id, if it is of these agents and passes the filter. */
+export async function findByRequest(
+  db: Database,
+  agents: readonly ShownAgent[],
+  request_id: string,
+  { limit, offset }: PageQuery,
+  filter: Filter,
+): Promise<Page<Invocation>> {
+  const wanted = Object.entries(filter).filter(([, value]) => value !== undefined)
+  const rows = await db.selectFrom('invocations').selectAll().where('id', '=', request_id).execute()
+  const found = rows.filter(
+    (row) =>
+      agents.some(({ seq }) => seq === row.agent_seq) &&
+      wanted.every(([name, value]) => row[name as 'status'] === value),
+  )
+  return { items: found.slice(offset, offset + limit).map(fromRow), total: found.length }
+}
+
 /**
  * The agents are in an expression that no index fits and that PostgreSQL takes for likely: so both engines read ids in
  * their order. Few invocations have another status than `completed`. They have an index, whose condition SQLite wants to

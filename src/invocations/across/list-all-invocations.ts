@@ -5,7 +5,7 @@ import { operation } from '../../operation.ts'
 import { listQuery } from '../../shapes.ts'
 import { InvocationStatus, presentInvocation, Receipt } from '../invocation.ts'
 import { withKeptSteps } from '../steps/kept-steps.ts'
-import { findAllInvocations } from './find-all-invocations.ts'
+import { findAllInvocations, findByRequest } from './find-all-invocations.ts'
 
 export const listAllInvocations = operation({
   id: 'listAllInvocations',
@@ -21,17 +21,21 @@ export const listAllInvocations = operation({
     status: InvocationStatus.optional(),
     session_id: z.string().max(256).optional(),
     user_id: z.string().max(256).optional(),
+    request_id: z.string().max(100).optional().describe('The one with this id, whichever agent it is of'),
   }),
   concerns: async ({ query }) => query.agent_id ?? null,
   list: Receipt,
 
   async run({ query }, { db, actor, shownAgents }) {
-    const { agent_id: ref, status, session_id, user_id, ...page } = query
+    const { agent_id: ref, status, session_id, user_id, request_id, ...page } = query
     const shown = await agents.listShown(db, await shownAgents())
     const wanted = ref === undefined ? undefined : await agents.find(db, ref)
     const among = ref === undefined ? shown : shown.filter(({ id }) => id === wanted?.id)
     const filter = { status, session_id, user_id: requireUser(actor, user_id) }
-    const { items, total } = await findAllInvocations(db, among, page, filter)
+    const { items, total } =
+      request_id === undefined
+        ? await findAllInvocations(db, among, page, filter)
+        : await findByRequest(db, among, request_id, page, filter)
     const idOf = new Map(shown.map(({ id, seq }) => [seq, id]))
     const receipts = await withKeptSteps(db, items)
     return {

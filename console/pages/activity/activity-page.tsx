@@ -1,0 +1,81 @@
+import type { Invocation } from '../../../sdk/client.ts'
+import { useAgentNames } from '../../lib/agent-names.ts'
+import { href } from '../../lib/base.ts'
+import { countText, durationText } from '../../lib/format.ts'
+import { param } from '../../lib/location.ts'
+import { useResource } from '../../lib/resource.ts'
+import { service } from '../../lib/service.ts'
+import { Empty } from '../../ui/empty.tsx'
+import { Failure } from '../../ui/failure.tsx'
+import { ChoiceFilter, TextFilter } from '../../ui/filter.tsx'
+import { Page } from '../../ui/page.tsx'
+import { Status } from '../../ui/status.tsx'
+import { type Column, Pager, Table } from '../../ui/table.tsx'
+import { Ago } from '../../ui/time.tsx'
+import { activityQuery, requestInList } from './activity-query.ts'
+
+const STATUSES = ['queued', 'running', 'waiting', 'completed', 'failed', 'cancelled']
+const LIVE_MS = 3_000
+
+/** Invocations of every agent, the newest first; it is live. */
+export function ActivityPage() {
+  const query = activityQuery()
+  const names = useAgentNames()
+  const runs = useResource(
+    `activity ${JSON.stringify(query)}`,
+    (signal) => service.invocations.listAll(query, { signal }),
+    { everyMs: LIVE_MS },
+  )
+  const nameOf = (agent_id: string) => names.data?.get(agent_id) ?? agent_id
+  const columns: Column<Invocation>[] = [
+    {
+      title: 'Message',
+      isWide: true,
+      cell: ({ request_id, message }) => <a href={href(requestInList(request_id))}>{message || '(empty)'}</a>,
+    },
+    { title: 'Agent', cell: ({ agent_id }) => nameOf(agent_id) },
+    { title: 'Status', cell: ({ status }) => <Status value={status} isLive={status === 'running'} /> },
+    { title: 'Version', isExtra: true, cell: ({ version }) => version ?? <span class="soft">working copy</span> },
+    {
+      title: 'User',
+      isExtra: true,
+      cell: ({ context }) => <span class="soft">{contextText(context['user_id'])}</span>,
+    },
+    { title: 'Tokens', isNumber: true, isExtra: true, cell: ({ tokens_used }) => countText(tokens_used) },
+    { title: 'Took', isNumber: true, isExtra: true, cell: ({ duration_ms }) => durationText(duration_ms) },
+    { title: 'When', isNumber: true, sort: 'created_at', cell: ({ created_at }) => <Ago time={created_at} /> },
+  ]
+  const isFiltered = ['agent', 'status', 'user', 'session'].some((name) => param(name))
+  return (
+    <Page title="Activity" api={{ operation: 'listAllInvocations', method: 'invocations.listAll', query }}>
+      <div class="filters">
+        <ChoiceFilter name="agent" label="Agent" all="Every agent" choices={[...(names.data?.values() ?? [])]} />
+        <ChoiceFilter name="status" label="Status" all="Every status" choices={STATUSES} />
+        <TextFilter name="user" label="User id" />
+        <TextFilter name="session" label="Session id" />
+      </div>
+      <Failure error={runs.error ?? names.error} retry={runs.reload} />
+      <Table
+        label="Invocations"
+        columns={columns}
+        rows={runs.data?.data}
+        keyOf={({ request_id }) => request_id}
+        defaultSort="-created_at"
+        empty={
+          <Empty title={isFiltered ? 'Nothing matches' : 'No invocation yet'}>
+            <p>
+              {isFiltered
+                ? 'No invocation has passed these filters.'
+                : 'Say something to an agent in its playground: it appears here.'}
+            </p>
+          </Empty>
+        }
+      />
+      <Pager pagination={runs.data?.pagination} />
+    </Page>
+  )
+}
+
+function contextText(value: unknown): string {
+  return typeof value === 'string' ? value : ''
+}

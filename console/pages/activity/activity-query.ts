@@ -1,0 +1,28 @@
+import type { Invocation } from '../../../sdk/client.ts'
+import { here, param } from '../../lib/location.ts'
+import { requestPath } from '../../lib/paths.ts'
+
+export const LIMIT = 25
+
+/** The filters of the list, which its URL has, and which the page of a request keeps for its neighbours. */
+export function activityQuery() {
+  const [agent_id, status, user_id, session_id] = ['agent', 'status', 'user', 'session'].map(param)
+  return {
+    limit: LIMIT,
+    offset: Number(param('offset') ?? 0),
+    sort: (param('sort') ?? '-created_at') as '-created_at',
+    ...(agent_id && { agent_id }),
+    ...(status && { status: status as Invocation['status'] }),
+    ...(user_id && { user_id }),
+    ...(session_id && { session_id }),
+  }
+}
+
+/** The page of a request, with the filters by which it was found. */
+export function requestInList(request_id: string, offset?: number): string {
+  const query = new URLSearchParams(here.value.query)
+  if (offset) query.set('offset', String(offset))
+  else if (offset === 0) query.delete('offset')
+  const text = query.toString()
+  return requestPath(request_id) + (text && `?${text}`)
+}

@@ -1,0 +1,37 @@
+import type { Invocation } from '../../../sdk/client.ts'
+import { href } from '../../lib/base.ts'
+import { agentPath } from '../../lib/paths.ts'
+import { useResource } from '../../lib/resource.ts'
+import { service } from '../../lib/service.ts'
+import { may } from '../../lib/session-state.ts'
+import { Failure } from '../../ui/failure.tsx'
+import { LogLine } from '../logs/log-line.tsx'
+
+const SHOWN = 200
+
+/** The lines that a run has written; they are there when it has ended. */
+export function RequestLog({ run, agent }: { run: Invocation; agent: string }) {
+  const { agent_id, request_id, finished_at } = run
+  const mayRead = may('getLogs')
+  const log = useResource(mayRead ? `log ${request_id} ${finished_at}` : undefined, async (signal) => {
+    return service.logs.list(agent_id, { request_id, sort: 'timestamp', limit: SHOWN }, { signal })
+  })
+  if (!mayRead) return null
+  const lines = log.data?.data
+  return (
+    <>
+      <Failure error={log.error} retry={log.reload} />
+      {lines?.length === 0 && <p class="soft">No line yet.</p>}
+      {lines && lines.length > 0 && (
+        <div class="log short" tabIndex={0} role="region" aria-label="Log of this request">
+          <ol>
+            {lines.map((entry, i) => (
+              <LogLine key={i} entry={entry} isAlone />
+            ))}
+          </ol>
+        </div>
+      )}
+      <a href={href(`${agentPath(agent, 'logs')}?request=${encodeURIComponent(request_id)}`)}>In the log of {agent}</a>
+    </>
+  )
+}

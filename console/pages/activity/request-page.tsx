@@ -1,0 +1,150 @@
+import type { Invocation } from '../../../sdk/client.ts'
+import { useAgentNames } from '../../lib/agent-names.ts'
+import { href } from '../../lib/base.ts'
+import { countText, durationText } from '../../lib/format.ts'
+import { go } from '../../lib/location.ts'
+import { agentPath, requestPath } from '../../lib/paths.ts'
+import { useAction, useResource } from '../../lib/resource.ts'
+import { service } from '../../lib/service.ts'
+import { may } from '../../lib/session-state.ts'
+import type { Params } from '../../routes.ts'
+import { Button } from '../../ui/button.tsx'
+import { CopyButton, Snippet } from '../../ui/copy.tsx'
+import { Empty } from '../../ui/empty.tsx'
+import { Facts } from '../../ui/facts.tsx'
+import { Failure } from '../../ui/failure.tsx'
+import { Page } from '../../ui/page.tsx'
+import { Status } from '../../ui/status.tsx'
+import { Steps } from '../../ui/steps.tsx'
+import { Ago } from '../../ui/time.tsx'
+import { Effects } from './effects.tsx'
+import { Neighbours } from './neighbours.tsx'
+import { RequestLog } from './request-log.tsx'
+
+const LIVE_MS = 1_500
+
+export function RequestPage({ params: { request: request_id = '' } }: { params: Params }) {
+  const find = async (signal: AbortSignal) => {
+    const { data } = await service.invocations.listAll({ request_id, limit: 1 }, { signal })
+    return data[0] ?? null
+  }
+  const found = useResource(`request ${request_id}`, find, {
+    everyMs: (run) => (run?.finished_at === null ? LIVE_MS : undefined),
+  })
+  const run = found.data
+  if (run === null) {
+    return (
+      <Empty title="There is no such request">
+        <p>
+          <code>{request_id}</code> was never made here, or its receipt is older than the service keeps them.
+        </p>
+      </Empty>
+    )
+  }
+  return (
+    <Page
+      title={request_id}
+      crumbs={[{ label: 'Activity', to: '/activity' }]}
+      about={
+        <>
+          <CopyButton text={request_id} label="Copy the id" />
+          {run && <Status value={run.status} isLive={run.status === 'running'} />}
+        </>
+      }
+      actions={
+        <>
+          {run && <Deeds run={run} />}
+          <Neighbours request_id={request_id} />
+        </>
+      }
+      {...(run && {
+        api: {
+          operation: 'getInvocation' as const,
+          method: 'invocations.get',
+          params: { agent_id: run.agent_id, request_id },
+        },
+      })}
+    >
+      <Failure error={found.error} retry={found.reload} />
+      {run && <Request run={run} />}
+    </Page>
+  )
+}
+
+function Deeds({ run: { agent_id, request_id, status, message, context, environment } }: { run: Invocation }) {
+  const isOver = ['completed', 'failed', 'cancelled'].includes(status)
+  const again = useAction(async () => {
+    const begun = await service.agents.start(agent_id, { message, context, environment })
+    go(requestPath(begun.request_id))
+  })
+  const cancel = useAction(async () => {
+    await service.invocations.cancel(agent_id, request_id)
+  })
+  return (
+    <>
+      <Failure error={again.error ?? cancel.error} />
+      {isOver && may('invokeAgent') && (
+        <Button icon="retry" isBusy={again.isBusy} onClick={() => void again.run()}>
+          Run again
+        </Button>
+      )}
+      {!isOver && may('cancelInvocation') && (
+        <Button look="danger" icon="stop" isBusy={cancel.isBusy} onClick={() => void cancel.run()}>
+          Cancel
+        </Button>
+      )}
+    </>
+  )
+}
+
+function Request({ run }: { run: Invocation }) {
+  const names = useAgentNames()
+  const isOver = run.finished_at !== null
+  const name = names.data?.get(run.agent_id) ?? run.agent_id
+  const { user_id, session_id, ...rest } = run.context
+  return (
+    <>
+      <Facts
+        of={{
+          Agent: <a href={href(agentPath(name))}>{name}</a>,
+          'Served by': `${run.environment} · ${run.version ?? 'working copy'}`,
+          When: <Ago time={run.created_at} />,
+          Took: durationText(run.duration_ms),
+          Tokens: `${countText(run.usage.input_tokens)} in, ${countText(run.usage.output_tokens)} out`,
+          User: typeof user_id === 'string' ? user_id : undefined,
+          Session:
+            typeof session_id === 'string' ? (
+              <a href={href(`${agentPath(name)}?session=${encodeURIComponent(session_id)}`)}>{session_id}</a>
+            ) : undefined,
+          By: <code class="soft">{run.created_by}</code>,
+        }}
+      />
+      <div class="request">
+        <section>
+          <h2>Message</h2>
+          <p class="text">{run.message}</p>
+          {Object.keys(rest).length > 0 && <Snippet label="context" text={JSON.stringify(rest, null, 2)} />}
+          <h2>Response</h2>
+          {run.error && (
+            <p class="failure">
+              <span>
+                <code>{run.error.code}</code> {run.error.message}
+              </span>
+            </p>
+          )}
+          {run.response !== null && <p class="text">{run.response}</p>}
+          {run.response === null && !run.error && (
+            <p class="soft">{isOver ? 'It said nothing.' : 'It has not ended yet.'}</p>
+          )}
+        </section>
+        <section>
+          <h2>Steps</h2>
+          <Steps run={run} />
+          <h2>Log</h2>
+          <RequestLog run={run} agent={name} />
+          {isOver && may('getEffects') && <Effects run={run} />}
+        </section>
+      </div>
+    </>
+  )
+}

@@ -1,0 +1,32 @@
+import type { LogEntry } from '../../../sdk/client.ts'
+import { href } from '../../lib/base.ts'
+import { clockText, exactText } from '../../lib/format.ts'
+import { requestPath } from '../../lib/paths.ts'
+
+/** One line of a log. Where all lines are of one request, their ids are left out. */
+export function LogLine({ entry, isAlone = false }: { entry: LogEntry; isAlone?: boolean }) {
+  const { timestamp, level, message, metadata } = entry
+  const { request_id, ...rest } = metadata
+  const facts = Object.entries(rest).filter(([, value]) => value !== null)
+  return (
+    <li class={level}>
+      <time dateTime={timestamp} title={exactText(timestamp)}>
+        {clockText(timestamp)}
+      </time>
+      <b>{level}</b>
+      <span class="words">
+        {message}
+        {facts.map(([name, value]) => (
+          <span key={name} class="fact">
+            {name}={typeof value === 'string' ? value : JSON.stringify(value)}
+          </span>
+        ))}
+      </span>
+      {!isAlone && (
+        <a href={href(requestPath(request_id))} title={`Everything about ${request_id}`}>
+          {request_id.slice(-8)}
+        </a>
+      )}
+    </li>
+  )
+}

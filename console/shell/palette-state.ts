@@ -1,0 +1,16 @@
+import { signal } from '@preact/signals'
+
+/** Whether the palette is open. Its code is loaded when it is opened for the first time. */
+export const isPaletteOpen = signal(false)
+
+export const isMac = /Mac|iPhone|iPad/.test(navigator.platform)
+
+/** ⌘K, or Ctrl+K, wherever the reader is. */
+export function watchPaletteKey(): void {
+  document.addEventListener('keydown', (event) => {
+    const isAsked = event.key.toLowerCase() === 'k' && (isMac ? event.metaKey : event.ctrlKey)
+    if (!isAsked || event.shiftKey || event.altKey) return
+    event.preventDefault()
+    isPaletteOpen.value = !isPaletteOpen.value
+  })
+}

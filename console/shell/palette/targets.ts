@@ -1,0 +1,67 @@
+import { asLeft } from '../../lib/location.ts'
+import { agentPath, requestPath } from '../../lib/paths.ts'
+import { signOut } from '../../lib/session.ts'
+import { may } from '../../lib/session-state.ts'
+import { TABS } from '../../pages/agent/tabs.ts'
+import { ENTRIES } from '../../routes.ts'
+import type { IconName } from '../../ui/icon.tsx'
+
+/** Something that the palette leads to: a page, or a deed. */
+export type Target = { id: string; label: string; about?: string; icon: IconName; to?: string; run?(): void }
+
+const MOST = 12
+
+/** Ids that have a page of their own, by what they begin with. */
+const PAGES_OF_IDS: Record<string, { label: string; icon: IconName; path(id: string): string }> = {
+  req: { label: 'request', icon: 'activity', path: requestPath },
+  agt: { label: 'agent', icon: 'agents', path: (id) => agentPath(id) },
+  whk: { label: 'webhook', icon: 'webhooks', path: (id) => `/webhooks/${id}` },
+  key: { label: 'key', icon: 'keys', path: (id) => `/keys/${id}` },
+}
+
+/** What the words that were typed may mean, the best first. */
+export function findTargets(typed: string, agents: Iterable<string>): Target[] {
+  const text = typed.trim()
+  const byId = targetOfId(text)
+  if (byId) return [byId]
+  const words = text.toLowerCase().split(/\s+/)
+  const all = [...pages(), ...[...agents].flatMap(pagesOfAgent), ...deeds()]
+  const matching = all.filter(({ label }) => words.every((word) => label.toLowerCase().includes(word)))
+  // An agent comes before its tabs: the shorter label is the nearer one.
+  return (text ? matching.toSorted((a, b) => a.label.length - b.label.length) : matching).slice(0, MOST)
+}
+
+function targetOfId(text: string): Target | undefined {
+  const [, kind = ''] = /^([a-z]{3})_[0-9A-Za-z]{10,}$/.exec(text) ?? []
+  const found = PAGES_OF_IDS[kind]
+  return found && { id: text, label: `Go to the ${found.label}`, about: text, icon: found.icon, to: found.path(text) }
+}
+
+function pages(): Target[] {
+  return ENTRIES.filter(({ needs }) => may(needs)).map(({ label, icon, to }) => ({
+    id: `page ${to}`,
+    label,
+    icon,
+    to: asLeft(to),
+  }))
+}
+
+function pagesOfAgent(name: string): Target[] {
+  const tabs = TABS.filter(({ id, needs }) => id && may(needs))
+  return [
+    { id: `agent ${name}`, label: name, about: 'agent', icon: 'agents', to: agentPath(name) },
+    ...tabs.map(({ id, label }) => ({
+      id: `agent ${name} ${id}`,
+      label: `${name} › ${label}`,
+      icon: 'right' as const,
+      to: agentPath(name, id),
+    })),
+  ]
+}
+
+function deeds(): Target[] {
+  return [
+    ...(may('createAgent') ? [{ id: 'new agent', label: 'New agent', icon: 'plus' as const, to: '/?new=agent' }] : []),
+    { id: 'sign out', label: 'Sign out', icon: 'out', run: () => void signOut() },
+  ]
+}

@@ -1,0 +1,106 @@
+import assert from 'node:assert/strict'
+import { after, before, describe, test } from 'node:test'
+import { sql } from 'kysely'
+import { recount } from '../src/storage/queries/counts.ts'
+import { type ConsoleBrowser, openBrowser, withoutChromium } from './support/console.ts'
+import { createAgent } from './support/resources.ts'
+import { onBothEngines, type Service, startService } from './support/service.ts'
+
+describe('activity in the console', { skip: withoutChromium() }, () => {
+  let browser: ConsoleBrowser
+  before(async () => {
+    browser = await openBrowser()
+  })
+  after(() => browser.close())
+
+  onBothEngines('with a browser', (service) => {
+    const invoke = async (message: string, user_id = 'ann') => {
+      const body = { message, context: { user_id, session_id: 's-1' } }
+      const reply = await service().call('POST', '/v1/agents/pilot/invoke', { body })
+      return reply.body.request_id ?? reply.body.data.request_id
+    }
+    before(async () => {
+      const script = { rules: [{ match: { contains: 'reef' }, fail: 'aground' }], fallback: 'Aye.' }
+      await createAgent(service(), 'pilot', { model: 'builtin/script', script })
+      for (const message of ['first', 'a reef', 'second', 'another reef']) await invoke(message)
+    })
+
+    test('is live, filters in the URL, and the next request follows the filter', async () => {
+      const { page, leave } = await browser.visit(service(), '/activity')
+      await page.getByRole('link', { name: 'another reef' }).waitFor()
+      await invoke('a third one')
+      await page.getByRole('link', { name: 'a third one' }).waitFor()
+      await page.getByLabel('Status').selectOption('failed')
+      await page.getByRole('link', { name: 'a third one' }).waitFor({ state: 'detached' })
+      assert.match(page.url(), /status=failed/)
+      await page.getByRole('link', { name: 'another reef' }).click()
+      await page.getByText('aground').first().waitFor()
+      await page.getByRole('button', { name: 'Next in the list' }).click()
+      await page.getByText('a reef', { exact: true }).waitFor()
+      await page.getByRole('button', { name: 'Next in the list' }).click()
+      await page.getByText('This is the last one').waitFor()
+      await page.goBack()
+      await page.goBack()
+      assert.equal(await page.getByLabel('Status').inputValue(), 'failed')
+      await leave()
+    })
+
+    test('one request: what came of it, what it left, and running it again', async () => {
+      const request_id = await invoke('Where is the harbour?', 'bob')
+      const { page, leave } = await browser.visit(service(), `/activity/${request_id}`)
+      await page.getByText('Where is the harbour?', { exact: true }).waitFor()
+      await page.getByText('Aye.', { exact: true }).waitFor()
+      await page.getByText('Invocation completed').waitFor()
+      await page.getByText('What it left').click()
+      await page.getByText('No webhook was told.').waitFor()
+      await page.getByRole('listitem').filter({ hasText: 'Where is the harbour?' }).waitFor()
+      await page.getByRole('button', { name: 'Run again' }).click()
+      await page.waitForURL((url) => !url.pathname.endsWith(request_id))
+      await page.getByText('completed').first().waitFor()
+      await leave()
+    })
+
+    test('a run that goes on can be cancelled', async () => {
+      const script = { rules: [{ reply: 'at last', delay_ms: 30_000 }] }
+      await createAgent(service(), 'slow', { model: 'builtin/script', script })
+      const headers = { Prefer: 'respond-async' }
+      const { body } = await service().call('POST', '/v1/agents/slow/invoke', { body: { message: 'wait' }, headers })
+      const { page, leave } = await browser.visit(service(), `/activity/${body.data.request_id}`)
+      await page.getByRole('button', { name: 'Cancel' }).click()
+      await page.getByText('cancelled').first().waitFor()
+      await leave()
+    })
+  })
+
+  test('pages through 100,000 invocations', async () => {
+    const service = await startService('sqlite')
+    await fill(service, await createAgent(service, 'busy'), 100_000)
+    const { page, leave } = await browser.visit(service, '/activity?offset=99975')
+    await page.getByText('99,976–100,000 of 100,000').waitFor()
+    await page.getByRole('link', { name: 'message 0', exact: true }).waitFor()
+    await page.getByRole('button', { name: 'Previous page' }).click()
+    await page.getByText('99,951–99,975 of 100,000').waitFor()
+    await page.getByLabel('Status').selectOption('failed')
+    await page.getByText('1–25 of 2,000').waitFor()
+    await leave()
+    await service.stop()
+  })
+})
+
+/** Rows that the database writes itself, as the runs of a month would. */
+async function fill({ app }: Service, agent_id: string, rows: number): Promise<void> {
+  const { storage } = app.parts
+  const agents = storage.db.selectFrom('agents').select('seq').where('id', '=', agent_id)
+  const { seq } = await agents.executeTakeFirstOrThrow()
+  const time = `(${Date.UTC(2026, 9, 1)} + i * ${Math.floor((30 * 86_400_000) / rows)})`
+  const numbers = `with recursive n(i) as (select 0 union all select i + 1 from n where i < ${rows - 1}) select i from n`
+  const insert = `insert into invocations (id, agent_seq, status, attempt, background, environment, message, context, user_id, session_id,
+    response, input_tokens, output_tokens, tokens_used, duration_ms, steps, created_by, created_at, started_at, finished_at)
+    select 'req_' || (1000000 + i), ${seq}, case when i % 50 = 7 then 'failed' else 'completed' end, 1, 0, 'production',
+    'message ' || i, '{}', 'user-' || (i % 100), 'session-' || (i / 20), 'r', 1, 1, 2, i % 900, '[]', 'key_1', ${time}, ${time}, ${time}
+    from (${numbers}) as n`
+  await storage.transaction(async (db) => {
+    await sql.raw(insert).execute(db)
+    await recount(db)
+  })
+}
