@@ -1,7 +1,15 @@
 const $ = (id) => document.getElementById(id)
 
 // ---- the service's own address in every sample
-for (const place of document.querySelectorAll('[data-origin]')) place.textContent = location.origin
+const address = new URL('.', location.href).href.replace(/\/$/, '')
+for (const place of document.querySelectorAll('[data-origin]')) place.textContent = address
+
+// ---- on a telephone the list of operations is closed until it is wanted
+const list = document.querySelector('aside details')
+if (matchMedia('(max-width: 760px)').matches) list.open = false
+list.addEventListener('click', (event) => {
+  if (event.target.closest('a') && matchMedia('(max-width: 760px)').matches) list.open = false
+})
 
 // ---- copying
 for (const block of document.querySelectorAll('[data-copy]')) {
@@ -47,6 +55,7 @@ function apply(name) {
 const search = $('search')
 search.hidden = false
 search.addEventListener('input', () => {
+  if (search.value) list.open = true
   const words = search.value.toLowerCase().split(/\s+/).filter(Boolean)
   let found = 0
   for (const link of document.querySelectorAll('nav a[data-find]')) {

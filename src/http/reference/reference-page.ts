@@ -1,10 +1,11 @@
 import { fieldList, parameterList } from './fields.ts'
 import { type Html, html, prose } from './html.ts'
 import { type OpenApi, operationsOf, type PlacedOperation, type ShownSchema } from './openapi-document.ts'
-import { curl, sampleReply } from './samples.ts'
+import { curl, sampleReply, sampleRequest } from './samples.ts'
 
 /**
- * The API reference as one page. It can be read without scripts, which only add search, copying and the theme switch.
+ * The API reference as one page. It can be read without scripts, which only add search, copying, the theme switch and, for whoever is signed in, sending. Its addresses are
+ * relative: a proxy may have put a prefix before them.
  */
 export function referencePage(document: OpenApi): string {
   const operations = operationsOf(document)
@@ -20,18 +21,20 @@ export function referencePage(document: OpenApi): string {
 <meta name="color-scheme" content="light dark">
 <title>${document.info.title} API</title>
 <link rel="icon" href="data:,">
-<link rel="stylesheet" href="/docs/reference.css">
-<script src="/docs/reference.js" defer></script>
+<link rel="stylesheet" href="docs/reference.css">
+<script src="docs/reference.js" defer></script>
+<script src="docs/send.js" type="module"></script>
 </head>
 <body>
 <a class="skip" href="#content">Skip to the content</a>
 <aside>
   <header><a class="brand" href="#top">${document.info.title}</a><button type="button" id="theme" hidden aria-label="Light or dark">◐</button></header>
   <input type="search" id="search" placeholder="Search  ( / )" aria-label="Search operations" autocomplete="off" hidden>
+  <details open><summary>Operations</summary>
   <nav aria-label="Operations">
     <a href="#top">Start here</a>
     ${groups.map(navigation)}
-  </nav>
+  </nav></details>
 </aside>
 <main id="content">
 ${introduction(document)}
@@ -58,7 +61,7 @@ function navigation({ name, operations }: { name: string; operations: PlacedOper
 function introduction({ info }: OpenApi): Html {
   return html`<section class="introduction" id="top">
 <h1>${info.title} API</h1>
-<p class="lead">${info.summary}. <a href="/v1/openapi.json">OpenAPI document</a> · <a href="/llms.txt">llms.txt</a></p>
+<p class="lead">${info.summary}. <a href="v1/openapi.json">OpenAPI document</a> · <a href="llms.txt">llms.txt</a></p>
 <div class="cards">
 <div><h3>Authentication</h3><p>Every path under <code>/v1</code> takes <code>Authorization: Bearer &lt;key&gt;</code>. A key holds some of the permissions <code>read</code>, <code>invoke</code>, <code>write</code> (which includes <code>invoke</code>), <code>delete</code>, <code>manage</code>, and may be limited to one agent.</p></div>
 <div><h3>Replies</h3><p>One thing: <code>{"success": true, "data": {…}}</code>. A list: <code>{"data": […], "pagination": {…}}</code>, with <code>limit</code>, <code>offset</code> and <code>sort</code>. Every reply carries <code>X-Request-Id</code>.</p></div>
@@ -76,7 +79,8 @@ function operationArticle(operation: PlacedOperation, document: OpenApi): Html {
   const content = reply?.content ?? {}
   const replySchema = content['application/json'] ? dataOf(content['application/json'].schema) : lineOf(content)
   const body = requestBody?.content['application/json'].schema
-  return html`<article id="${operationId}">
+  const sent = sampleRequest(operation, document)
+  return html`<article id="${operationId}" data-method="${method}" data-path="${sent.path}" data-body="${sent.body}">
 <div class="words">
   <h3><a href="#${operationId}">${summary}</a></h3>
   <p class="route"><b class="method ${method}">${method}</b> <code>${path}</code></p>

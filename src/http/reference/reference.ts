@@ -11,6 +11,7 @@ const CONTENT_SECURITY_POLICY = [
   "default-src 'none'",
   "script-src 'self'",
   "style-src 'self'",
+  "connect-src 'self'",
   'img-src data:',
   "base-uri 'none'",
   "form-action 'none'",
@@ -40,6 +41,11 @@ export function referencePages(document: () => OpenApi): OpenPage[] {
       path: '/docs/reference.js',
       headers: { 'Content-Type': 'text/javascript; charset=utf-8' },
       body: () => asset('./reference-in-browser.js'),
+    },
+    {
+      path: '/docs/send.js',
+      headers: { 'Content-Type': 'text/javascript; charset=utf-8' },
+      body: () => asset('./send-in-browser.js'),
     },
     { path: '/llms.txt', headers: { 'Content-Type': 'text/plain; charset=utf-8' }, body: () => llmsText(document()) },
   ]

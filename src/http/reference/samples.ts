@@ -136,21 +136,31 @@ export function sampleReply({ tags, responses }: PlacedOperation, document: Open
   return sample(Object.values(reply?.content ?? {})[0]?.schema ?? {}, document, 'output', own)
 }
 
-/** A command that works once the key is in MOORAGE_API_KEY and the ids are yours. */
-export function curl(operation: PlacedOperation, document: OpenApi): string {
-  const { method, path, parameters, requestBody } = operation
+/** The path and query of a request that fits, and its body as text; empty where there is none. */
+export function sampleRequest(operation: PlacedOperation, document: OpenApi): { path: string; body: string } {
+  const { path, parameters, requestBody } = operation
   const filled = path.replaceAll(/\{(\w+)\}/g, (_, name: string) => IN_PATH[name] ?? `${ID_PREFIX[name] ?? name}_…`)
   const query = parameters
     .filter((parameter) => parameter.in === 'query' && parameter.required)
     .map(({ name, schema }) => `${name}=${encodeURIComponent(String(sample(schema, document, 'input')))}`)
-  const url = `$MOORAGE_URL${filled}${query.length > 0 ? `?${query.join('&')}` : ''}`
+  const body = requestBody && sample(requestBody.content['application/json'].schema, document, 'input')
+  return {
+    path: filled + (query.length > 0 ? `?${query.join('&')}` : ''),
+    body: body ? JSON.stringify(body, null, 2) : '',
+  }
+}
+
+/** A command that works once the key is in MOORAGE_API_KEY and the ids are yours. */
+export function curl(operation: PlacedOperation, document: OpenApi): string {
+  const { method, requestBody } = operation
+  const { path, body } = sampleRequest(operation, document)
   const lines = [
-    `curl ${method === 'GET' ? '' : `-X ${method} `}"${url}"`,
+    `curl ${method === 'GET' ? '' : `-X ${method} `}"$MOORAGE_URL${path}"`,
     '-H "Authorization: Bearer $MOORAGE_API_KEY"',
   ]
   if (requestBody) {
-    const body = sample(requestBody.content['application/json'].schema, document, 'input')
-    lines.push('-H "Content-Type: application/json"', `-d '${JSON.stringify(body).replaceAll("'", "'\\''")}'`)
+    const given = JSON.stringify(JSON.parse(body))
+    lines.push('-H "Content-Type: application/json"', `-d '${given.replaceAll("'", "'\\''")}'`)
   }
   return lines.join(' \\\n  ')
 }

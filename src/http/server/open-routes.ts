@@ -15,6 +15,7 @@ export const OPEN_PATHS = [
   '/docs',
   '/docs/reference.css',
   '/docs/reference.js',
+  '/docs/send.js',
   '/llms.txt',
 ]
 

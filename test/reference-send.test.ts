@@ -1,0 +1,59 @@
+import assert from 'node:assert/strict'
+import { after, before, describe, test } from 'node:test'
+import { type ConsoleBrowser, openBrowser, withoutChromium } from './support/console.ts'
+import { startPrefixProxy } from './support/prefix-proxy.ts'
+import { createKey } from './support/resources.ts'
+import { type Service, startService } from './support/service.ts'
+
+describe('sending from the API reference', { skip: withoutChromium() }, () => {
+  let browser: ConsoleBrowser
+  let service: Service
+  before(async () => {
+    browser = await openBrowser()
+    service = await startService('sqlite')
+  })
+  after(async () => {
+    await browser.close()
+    await service.stop()
+  })
+
+  test('whoever is signed in sends a request and reads the answer, behind a prefix too', async () => {
+    const proxy = await startPrefixProxy(service.url, '/tools')
+    const { page, leave } = await browser.visit({ ...service, url: proxy.url }, '/docs#invokeAgent')
+    const article = page.locator('#invokeAgent')
+    await article.getByLabel('Body').fill('{"message": "from the docs"}')
+    await article.getByRole('button', { name: 'Send' }).click()
+    const answer = article.locator('.send .answer')
+    await answer.waitFor()
+    assert.match(await answer.innerText(), /^200 · \d+ ms · req_[^]*"response": "from the docs"/)
+    await page.locator('#listAgents').getByRole('button', { name: 'Send' }).click()
+    await page.locator('#listAgents .send .answer').getByText('"name": "hello"').waitFor()
+    await leave()
+    await proxy.close()
+  })
+
+  test('only what the key may call, and nothing for those who are not signed in', async () => {
+    const { secret } = await createKey(service, { role: 'viewer' })
+    const reader = await browser.visit(service, '/docs', { key: secret })
+    await reader.page.locator('#listAgents .send').waitFor()
+    assert.equal(await reader.page.locator('#createAgent .send').count(), 0)
+    await reader.leave()
+    const stranger = await browser.visit(service, '/docs', { key: null })
+    await stranger.page.waitForLoadState('networkidle')
+    assert.equal(await stranger.page.locator('.send').count(), 0)
+    await stranger.leave()
+  })
+
+  test('on a telephone the list of operations is closed until it is wanted', async () => {
+    const { page, leave } = await browser.visit(service, '/docs', { width: 390 })
+    assert.equal(await page.locator('aside nav').isVisible(), false)
+    await page.locator('aside summary').click()
+    await page
+      .getByRole('link', { name: /^Create an API key/ })
+      .first()
+      .click()
+    assert.equal(await page.locator('aside nav').isVisible(), false)
+    await page.locator('#createKey').getByRole('heading').waitFor()
+    await leave()
+  })
+})
