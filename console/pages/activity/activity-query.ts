@@ -2,7 +2,7 @@ import type { Invocation } from '../../../sdk/client.ts'
 import { here, param } from '../../lib/location.ts'
 import { requestPath } from '../../lib/paths.ts'
 
-export const LIMIT = 25
+const LIMIT = 25
 
 /** The filters of the list, which its URL has, and which the page of a request keeps for its neighbours. */
 export function activityQuery() {
