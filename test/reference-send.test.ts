@@ -53,7 +53,7 @@ describe('sending from the API reference', { skip: withoutChromium() }, () => {
       .first()
       .click()
     assert.equal(await page.locator('aside nav').isVisible(), false)
-    await page.locator('#createKey').getByRole('heading').waitFor()
+    await page.locator('#createKey h3').waitFor()
     await leave()
   })
 })

@@ -18,7 +18,7 @@ export function Sidebar() {
         <Anchor />
         Moorage
       </a>
-      <button type="button" class="find" aria-label="Find" onClick={() => (isPaletteOpen.value = true)}>
+      <button type="button" class="find" onClick={() => (isPaletteOpen.value = true)}>
         <Icon name="search" />
         <span>Find</span>
         <kbd>{isMac ? '⌘K' : 'Ctrl K'}</kbd>
