@@ -1,0 +1,85 @@
+import assert from 'node:assert/strict'
+import { after, before, test } from 'node:test'
+import { newAgent } from './support/agents.ts'
+import {
+  approver,
+  decide,
+  LOCAL_TOOLS,
+  refundingAgent,
+  startTill,
+  startWaiting,
+  type Till,
+} from './support/approvals.ts'
+import { createKey } from './support/resources.ts'
+import { onBothEngines, type Service } from './support/service.ts'
+import { JWT_SECRET, signJwt } from './support/tokens.ts'
+import { until } from './support/until.ts'
+
+const APPROVE = { decision: 'approve' }
+const TOKEN = 'mrg_a_secret_that_looks_like_a_key'
+
+onBothEngines(
+  'who sees and decides approvals',
+  (service) => {
+    let till: Till
+    before(async () => {
+      till = await startTill()
+    })
+    after(() => till.close())
+    const listed = async (at: Service, key: string, query = '') => {
+      const { body } = await at.call('GET', `/v1/approvals${query}`, { key })
+      return body.data?.map(({ request_id }: { request_id: string }) => request_id)
+    }
+
+    test('the key that started a run may not decide, unless the agent allows it', async () => {
+      const starter = (await createKey(service(), { permissions: ['read', 'write', 'approve'] })).secret
+      for (const [self, expected] of [
+        [false, 403],
+        [true, 200],
+      ] as const) {
+        const agent = await newAgent(service(), { ...refundingAgent(till), approvals: { self } })
+        const body = { message: `self-${self}` }
+        const { body: reply } = await service().call('POST', `/v1/agents/${agent}/invoke`, { key: starter, body })
+        const path = `/v1/agents/${agent}/invocations/${reply.data.request_id}/approvals/call_1`
+        assert.equal((await decide(service(), path, starter, APPROVE)).status, expected)
+      }
+    })
+
+    test('a key of another agent sees no trace, and a key without approve may not decide', async () => {
+      const agent = await newAgent(service(), refundingAgent(till))
+      const elsewhere = await newAgent(service())
+      const { approval, request_id } = await startWaiting(service(), agent, 'scoped-1')
+      const own = await approver(service(), { agent_id: agent })
+      const other = await approver(service(), { agent_id: elsewhere })
+      assert.deepEqual(await listed(service(), other), [])
+      assert.equal((await service().call('GET', approval, { key: other })).status, 403)
+      assert.equal((await decide(service(), approval, other, APPROVE)).status, 403)
+      const reader = (await createKey(service(), { role: 'developer' })).secret
+      assert.equal((await decide(service(), approval, reader, APPROVE)).status, 403)
+      assert.deepEqual(await listed(service(), own, '?status=pending'), [request_id])
+      assert.equal((await decide(service(), approval, own, { decision: 'reject' })).status, 200)
+    })
+
+    test('a token that speaks for a user sees and decides what is of that user', async () => {
+      const agent = await newAgent(service(), refundingAgent(till))
+      const adas = await startWaiting(service(), agent, 'ada-1', { user_id: 'ada' })
+      const bobs = await startWaiting(service(), agent, 'bob-1', { user_id: 'bob' })
+      const ada = await signJwt({ user_id: 'ada', permissions: ['read', 'approve'] })
+      assert.deepEqual(await listed(service(), ada, `?agent_id=${agent}`), [adas.request_id])
+      assert.equal((await service().call('GET', bobs.approval, { key: ada })).status, 404)
+      assert.equal((await decide(service(), bobs.approval, ada, APPROVE)).status, 404)
+      assert.equal((await decide(service(), adas.approval, ada, { decision: 'reject' })).status, 200)
+    })
+
+    test('secrets do not show in the list, and reach the tool as they are', async () => {
+      const agent = await newAgent(service(), refundingAgent(till))
+      const { approval } = await startWaiting(service(), agent, TOKEN)
+      const { text } = await service().call('GET', `/v1/approvals?agent_id=${agent}`)
+      assert.ok(!text.includes(TOKEN), text)
+      assert.match(text, /\[redacted\]/)
+      await decide(service(), approval, await approver(service()), APPROVE)
+      await until('the call', () => till.of(TOKEN).length === 1)
+    })
+  },
+  { ...LOCAL_TOOLS, MOORAGE_AUTH__TYPE: 'jwt', MOORAGE_AUTH__SECRET: JWT_SECRET },
+)
