@@ -146,6 +146,25 @@ onBothEngines('the A2A door', (service) => {
     await assert.rejects(gather(client.resubscribeTask({ tenant: '', id: done.id })), { name: /UnsupportedOperation/ })
   })
 
+  test('a task that waits for a person is under way, and its follower hears the rest', async () => {
+    const rule = { call: { tool: 'ask_person', arguments: { question: 'Which berth?' } }, reply: 'Berth {{result}}' }
+    const tools = [{ type: 'ask_person' }]
+    await createAgent(service(), 'harbour', { model: 'builtin/script', script: { rules: [rule] }, tools })
+    const client = await connectA2a(service(), 'harbour')
+    const task = (await client.sendMessage(saying('ahoy'))) as Task
+    assert.equal(task.status?.state, TaskState.TASK_STATE_WORKING)
+    const following = client.resubscribeTask({ tenant: '', id: task.id })
+    await following.next()
+    const { secret } = await createKey(service(), { role: 'approver' })
+    const decided = await service().call('POST', `/v1/agents/harbour/invocations/${task.id}/approvals/call_1`, {
+      key: secret,
+      body: { decision: 'approve', answer: 'seven' },
+    })
+    assert.equal(decided.status, 200, decided.text)
+    const { states, text } = await gather(following)
+    assert.deepEqual([states.at(-1), text], [TaskState.TASK_STATE_COMPLETED, 'Berth seven'])
+  })
+
   test('a task goes on when its client hangs up, and is taken up again', async () => {
     const client = await connectA2a(service(), 'pilot')
     let id = ''

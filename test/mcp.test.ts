@@ -141,6 +141,20 @@ onBothEngines('the MCP door', (service) => {
     assert.deepEqual([failed.isError, textOf(failed)], [true, 'The engine is cold'])
   })
 
+  test('a model hears that a person must decide first', async (t) => {
+    const rule = { call: { tool: 'ask_person', arguments: { question: 'Which berth?' } }, reply: 'Berth {{result}}' }
+    const tools = [{ type: 'ask_person' }]
+    await createAgent(service(), 'harbour', { model: 'builtin/script', script: { rules: [rule] }, tools })
+    const client = await connectMcp(t, service(), '2026-07-28')
+    const heard: (string | undefined)[] = []
+    const result = await client.callTool(
+      { name: 'harbour', arguments: { message: 'ahoy' } },
+      { onprogress: ({ message }) => heard.push(message) },
+    )
+    assert.match(String(textOf(result)), /^A person must decide before the agent answers. The receipt is req_/)
+    assert.ok(heard.includes('Waits until a person has decided'), heard.join())
+  })
+
   test('only messages of JSON-RPC, one at a time', async () => {
     for (const body of [[], '1', '{']) {
       const reply = await service().call('POST', '/v1/mcp', { body })

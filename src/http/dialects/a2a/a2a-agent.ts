@@ -25,7 +25,9 @@ import { agentCard } from './agent-card.ts'
 import { EventQueue } from './event-queue.ts'
 import { STATE_OF, type TaskReceipt, TaskTeller } from './tasks.ts'
 
-type Result = { response: string; request_id: string }
+type Result = { response: string; request_id: string; status?: 'queued' | 'waiting' }
+
+const WAITS = 'Waits until a person has decided'
 
 const PAGE = 50
 const MAX_PAGE = 100
@@ -55,7 +57,7 @@ export class A2aAgent implements A2ARequestHandler {
     try {
       const { status, data } = await this.#calls.run<Result>('invokeAgent', input)
       const answered = new TaskTeller(data.request_id, teller.contextId)
-      if (status === 202) return answered.task('TASK_STATE_SUBMITTED')
+      if (status === 202) return answered.task(STATE_OF[data.status ?? 'queued'])
       return answered.task('TASK_STATE_COMPLETED', { response: data.response })
     } catch (error) {
       const receipt = await this.#receiptAfter(error, teller.taskId)
@@ -146,6 +148,7 @@ export class A2aAgent implements A2ARequestHandler {
     for await (const { event, data } of events) {
       if (event === 'start') yield teller.begun()
       if (event === 'restart') teller.restart()
+      if (event === 'waiting') yield teller.now('TASK_STATE_WORKING', WAITS)
       if (event === 'delta') yield teller.piece((data as { text: string }).text)
       isTold = true
     }
@@ -154,11 +157,11 @@ export class A2aAgent implements A2ARequestHandler {
       // A repeated answer comes without events.
       if (!isTold) yield teller.begun()
       if (!isTold && status !== 202) yield teller.piece(data.response)
-      if (status !== 202) yield teller.ended('TASK_STATE_COMPLETED')
+      if (status !== 202) yield teller.now('TASK_STATE_COMPLETED')
     } catch (error) {
       if (!isTold || !(error instanceof ApiError)) throw error
       const receipt = await this.#receiptAfter(error, teller.taskId)
-      yield teller.ended(receipt ? STATE_OF[receipt.status] : 'TASK_STATE_FAILED', error.message)
+      yield teller.now(receipt ? STATE_OF[receipt.status] : 'TASK_STATE_FAILED', error.message)
     }
   }
 

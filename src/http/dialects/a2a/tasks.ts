@@ -82,14 +82,14 @@ export class TaskTeller {
     this.#isBegun = false
   }
 
-  ended(state: StateName, failure?: string): StreamResponse {
+  now(state: StateName, words?: string): StreamResponse {
     const { taskId, contextId } = this
-    const value = { taskId, contextId, status: this.#status(state, failure), metadata: undefined }
+    const value = { taskId, contextId, status: this.#status(state, words), metadata: undefined }
     return { payload: { $case: 'statusUpdate', value } }
   }
 
-  #status(state: StateName, failure?: string, at?: string) {
-    const message = failure === undefined ? undefined : this.#said('ROLE_AGENT', failure)
+  #status(state: StateName, words?: string, at?: string) {
+    const message = words === undefined ? undefined : this.#said('ROLE_AGENT', words)
     return { state: TaskState[state], message, timestamp: at }
   }
 

@@ -81,8 +81,9 @@ async function askAgent(
       emit: progressToken === undefined ? undefined : progressReporter(progressToken, notify),
     },
   )
+  // The run goes on when somebody has decided, without this client.
   const words =
-    status === 202 ? `The agent goes on in the background. Its receipt is ${data.request_id}` : data.response
+    status === 202 ? `A person must decide before the agent answers. The receipt is ${data.request_id}` : data.response
   return { content: [textOf(String(words))], structuredContent: data }
 }
 
