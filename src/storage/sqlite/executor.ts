@@ -3,14 +3,18 @@ import { Compared, type Comparison } from '../comparison.ts'
 import type { SqliteResult, SqliteStatement } from './sqlite-messages.ts'
 
 const STATEMENTS_KEPT = 500
+const NO_ROWS = { columns: [], rows: [] }
 
 /** Thrown when a statement should have changed a row of its owner, and another owner has the row. */
 export class LostLease extends Error {}
 
+/** `columns` are the names of those that it returns. */
+type Prepared = { statement: StatementSync; columns: string[] }
+
 /** Executes statements on one connection. Each text is prepared once. */
 export class Executor {
   readonly #connection: DatabaseSync
-  readonly #statements = new Map<string, StatementSync>()
+  readonly #statements = new Map<string, Prepared>()
   #rolledBackBy: unknown
 
   constructor(connection: DatabaseSync) {
@@ -18,20 +22,20 @@ export class Executor {
   }
 
   execute({ sql, values, many, mustChange, compare }: SqliteStatement): SqliteResult {
-    const statement = this.#prepare(sql)
+    const { statement, columns } = this.#prepare(sql)
     if (compare) return compareRows(statement, values as SQLInputValue[], compare)
     if (many) {
       for (const row of values as SQLInputValue[][]) {
         const { changes } = statement.run(...row)
         if (mustChange && Number(changes) === 0) throw new LostLease('a row belongs to another owner')
       }
-      return { rows: [], changes: values.length }
+      return { ...NO_ROWS, changes: values.length }
     }
-    if (statement.columns().length > 0) {
-      const rows = statement.all(...(values as SQLInputValue[]))
-      return { rows, changes: rows.length }
+    if (columns.length > 0) {
+      const rows = statement.all(...(values as SQLInputValue[])) as unknown as unknown[][]
+      return { columns, rows, changes: rows.length }
     }
-    return { rows: [], changes: Number(statement.run(...(values as SQLInputValue[])).changes) }
+    return { ...NO_ROWS, changes: Number(statement.run(...(values as SQLInputValue[])).changes) }
   }
 
   /**
@@ -83,33 +87,35 @@ export class Executor {
   }
 
   #executeAll(statements: SqliteStatement[]): SqliteResult {
-    let last: SqliteResult = { rows: [], changes: 0 }
+    let last: SqliteResult = { ...NO_ROWS, changes: 0 }
     for (const statement of statements) last = this.execute(statement)
     return last
   }
 
-  #prepare(sql: string): StatementSync {
+  #prepare(sql: string): Prepared {
     const known = this.#statements.get(sql)
     if (known) return known
     const statement = this.#connection.prepare(sql)
+    const columns = statement.columns().map(({ name }) => name)
+    // Arrays cost half of what objects do, here and on their way to the other thread.
+    if (columns.length > 0) statement.setReturnArrays(true)
     // A run also reports the last rowid, and rowids of full-text indexes can be too large for a number.
-    if (statement.columns().length === 0) statement.setReadBigInts(true)
+    else statement.setReadBigInts(true)
     if (this.#statements.size >= STATEMENTS_KEPT) {
       this.#statements.delete(this.#statements.keys().next().value as string)
     }
-    this.#statements.set(sql, statement)
-    return statement
+    const prepared = { statement, columns }
+    this.#statements.set(sql, prepared)
+    return prepared
   }
 }
 
 /** Compares row by row: the vectors of a large scope would fill the thread's memory. */
 function compareRows(statement: StatementSync, values: SQLInputValue[], comparison: Comparison): SqliteResult {
   const compared = new Compared(comparison)
-  // Arrays cost half of what objects do.
-  statement.setReturnArrays(true)
   for (const row of statement.iterate(...values)) {
     const [seq, vector] = row as unknown as [number, Uint8Array]
     compared.add(seq, vector)
   }
-  return { rows: [compared.result()], changes: 0 }
+  return { columns: ['compared'], rows: [[compared.result()]], changes: 0 }
 }

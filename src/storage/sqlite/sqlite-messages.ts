@@ -16,14 +16,15 @@ export type SqliteStatement = {
   many?: boolean
   /** Each run must change a row. Otherwise the statement fails, because another owner has the row. */
   mustChange?: boolean
-  /** The rows are memories and their vectors. They are compared in the thread, and the result is the only row. */
+  /** The rows are memories and their vectors. They are compared in the thread, and the only row has the result in `compared`. */
   compare?: Comparison
 }
 
 /** A statement, or whole transactions that share one commit. */
 export type SqliteRequest = { id: number } & (SqliteStatement | { transactions: SqliteStatement[][] })
 
-export type SqliteResult = { rows: Record<string, unknown>[]; changes: number }
+/** Each row has one value for each column. */
+export type SqliteResult = { columns: string[]; rows: unknown[][]; changes: number }
 export type SqliteFailure = { error: { message: string; errcode: number | undefined; lostLease: boolean } }
 
 export type SqliteReply =

@@ -124,7 +124,15 @@ export class SqliteThread {
 }
 
 function outcomeOf(outcome: SqliteResult | SqliteFailure): QueryResult<never> | Error {
-  if (!('error' in outcome)) return { rows: outcome.rows as never[], numAffectedRows: BigInt(outcome.changes) }
+  if (!('error' in outcome)) return { rows: namedRows(outcome) as never[], numAffectedRows: BigInt(outcome.changes) }
   const { lostLease, ...error } = outcome.error
   return lostLease ? new LostLeaseError(error.message) : new SqliteError(error)
+}
+
+function namedRows({ columns, rows }: SqliteResult): Record<string, unknown>[] {
+  return rows.map((values) => {
+    const row: Record<string, unknown> = {}
+    for (let i = 0; i < columns.length; i++) row[columns[i] as string] = values[i]
+    return row
+  })
 }

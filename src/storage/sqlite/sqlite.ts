@@ -59,8 +59,8 @@ export function openSqlite({ path, silentMs = SILENT_MS, readTimeout, ...watcher
     transact: (statements) => group.transact(statements),
     async compare({ sql, parameters }, compare) {
       const values = parameters as SqliteStatement['values']
-      const { rows } = await readers.run<Comparing>({ sql, values, compare })
-      return rows[0] as Comparing
+      const { rows } = await readers.run<{ compared: Comparing }>({ sql, values, compare })
+      return (rows[0] as { compared: Comparing }).compared
     },
   }
 }
