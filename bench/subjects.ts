@@ -46,6 +46,7 @@ export function subjectsFor(key: string, rows: number): Subject[] {
   })
   const get = (path: string): Load => ({ method: 'GET', path, headers })
   const invoke = post(INVOKE, { message: MESSAGE })
+  const chat = post('/v1/chat/completions', { model: 'hello', messages: [{ role: 'user', content: MESSAGE }] })
   const asUser = (user_id: string, message = MESSAGE) =>
     post(INVOKE, { message, context: { user_id, session_id: 'session-@@@@@@@@' } })
   const search = post('/v1/agents/hello/memory/search', { query: 'which harbour did the Nightingale leave from' })
@@ -54,6 +55,8 @@ export function subjectsFor(key: string, rows: number): Subject[] {
     { group: 'requests', name: 'invoke', engine: 'embedded', load: invoke, disk: true },
     { group: 'requests', name: 'invoke', engine: 'PostgreSQL', load: invoke },
     { group: 'requests', name: 'invoke', engine: 'PostgreSQL + Redis', load: invoke },
+    { group: 'requests', name: 'chat completion', engine: 'embedded', load: chat },
+    { group: 'requests', name: 'chat completion', engine: 'PostgreSQL', load: chat },
     {
       group: 'requests',
       name: 'invoke, streamed',

@@ -1769,6 +1769,11 @@ export type Operations = {
     params: { agent_id: string; request_id: string }
     data: Invocation
   }
+  /** Erase an invocation */
+  eraseInvocation: {
+    params: { agent_id: string; request_id: string }
+    data: Invocation
+  }
   /** Follow an invocation */
   streamInvocation: {
     params: { agent_id: string; request_id: string }
@@ -2208,6 +2213,7 @@ export const routes = {
   invokeAgent: { method: 'POST', path: '/v1/agents/{agent_id}/invoke' },
   listInvocations: { method: 'GET', path: '/v1/agents/{agent_id}/invocations' },
   getInvocation: { method: 'GET', path: '/v1/agents/{agent_id}/invocations/{request_id}' },
+  eraseInvocation: { method: 'DELETE', path: '/v1/agents/{agent_id}/invocations/{request_id}' },
   streamInvocation: { method: 'GET', path: '/v1/agents/{agent_id}/invocations/{request_id}/stream' },
   cancelInvocation: { method: 'POST', path: '/v1/agents/{agent_id}/invocations/{request_id}/cancel' },
   getEffects: { method: 'GET', path: '/v1/agents/{agent_id}/invocations/{request_id}/effects' },

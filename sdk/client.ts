@@ -71,6 +71,9 @@ export function createClient(options: ClientOptions) {
       /** Resolves once the run has stopped. */
       cancel: (agent_id: string, request_id: string, o?: Options) =>
         call('cancelInvocation', { params: { agent_id, request_id } }, o),
+      /** Removes what was said. The receipt stays, without words. */
+      erase: (agent_id: string, request_id: string, o?: Options) =>
+        call('eraseInvocation', { params: { agent_id, request_id } }, o),
     },
     /** What people are asked before runs go on. */
     approvals: {

@@ -25,7 +25,13 @@ export type ErrorCode = keyof typeof STATUS_OF
 
 export type ErrorDetail = { field: string; error: string }
 
-type Extras = { details?: ErrorDetail[]; retry_after?: number; headers?: Record<string, string>; cause?: unknown }
+type Extras = {
+  details?: ErrorDetail[]
+  retry_after?: number
+  headers?: Record<string, string>
+  cause?: unknown
+  missing?: string
+}
 
 export class ApiError extends Error {
   readonly code: ErrorCode
@@ -34,12 +40,15 @@ export class ApiError extends Error {
   /** Whole seconds. */
   readonly retry_after: number | undefined
   readonly headers: Record<string, string>
+  /** The kind of thing that was not found. */
+  readonly missing: string | undefined
 
-  constructor(code: ErrorCode, message: string, { details, retry_after, headers, cause }: Extras = {}) {
+  constructor(code: ErrorCode, message: string, { details, retry_after, headers, cause, missing }: Extras = {}) {
     super(message, { cause })
     this.code = code
     this.status = STATUS_OF[code]
     this.details = details
+    this.missing = missing
     this.retry_after = retry_after
     this.headers = retry_after === undefined ? { ...headers } : { ...headers, 'Retry-After': String(retry_after) }
   }
@@ -58,7 +67,7 @@ export function invalid(...details: ErrorDetail[]): ApiError {
 }
 
 export function notFound(kind: string, id: string): ApiError {
-  return new ApiError('not_found', `${kind} ${JSON.stringify(id.slice(0, 100))} not found`)
+  return new ApiError('not_found', `${kind} ${JSON.stringify(id.slice(0, 100))} not found`, { missing: kind })
 }
 
 export function conflict(message: string): ApiError {

@@ -20,6 +20,7 @@ import { getApproval } from './invocations/approvals/get-approval.ts'
 import { listApprovals } from './invocations/approvals/list-approvals.ts'
 import { cancelInvocation } from './invocations/cancel-invocation.ts'
 import { getEffects } from './invocations/effects/get-effects.ts'
+import { eraseInvocation } from './invocations/erase-invocation.ts'
 import { getInvocation } from './invocations/get-invocation.ts'
 import { invokeAgent } from './invocations/invoke-agent.ts'
 import { listInvocations } from './invocations/list-invocations.ts'
@@ -87,6 +88,7 @@ export const operations = [
   listApprovals,
   getApproval,
   decideApproval,
+  eraseInvocation,
 
   createAgent,
   listAgents,

@@ -112,6 +112,7 @@ const DOCS = [
   'docs/schedules.md',
   'docs/webhooks.md',
   'docs/mcp.md',
+  'docs/openai.md',
   'docs/a2a.md',
   'README.md',
 ]

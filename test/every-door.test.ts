@@ -45,6 +45,7 @@ const DOORS: Record<string, { sdk: Call; cli: string }> = {
     sdk: (c) => c.approvals.decide('a', 'r', 'c', { decision: 'approve' }),
     cli: 'approvals approve r --call c --agent a',
   },
+  eraseInvocation: { sdk: (c) => c.invocations.erase('a', 'r'), cli: 'invocations erase a r --yes' },
   createAgent: { sdk: (c) => c.agents.create({ name: 'b' }), cli: 'agents create b' },
   listAgents: { sdk: (c) => c.agents.list(), cli: 'agents list' },
   listInvocable: { sdk: (c) => c.keys.agents(), cli: 'agents invocable' },
@@ -243,7 +244,8 @@ describe('every route of another dialect', () => {
 
 /** A key with every permission that is not enough for the operation. */
 async function weakKey(service: Service, { permission, ownPermission }: Operation): Promise<string> {
-  const enough = new Set([permission, ownPermission, permission === 'invoke' && 'write'])
+  // The permission `write` includes `invoke`.
+  const enough = new Set([permission, ownPermission, [permission, ownPermission].includes('invoke') && 'write'])
   const others = Permission.options.filter((name) => !enough.has(name))
   return (await createKey(service, { permissions: others, tier: 'enterprise' })).secret
 }

@@ -18,6 +18,7 @@ const FOR_USER_TOKENS = [
   'listApprovals',
   'getApproval',
   'decideApproval',
+  'eraseInvocation',
   'listAgents',
   'listInvocable',
   'getAgent',

@@ -21,7 +21,7 @@ import { resolveGiven } from './given/resolve-given.ts'
 import { CANCELLED, type EndedInvocation, type Invocation, STOPPED, type WaitingInvocation } from './invocation.ts'
 import { type ReceiptStep, receiptSteps } from './steps/receipt-steps.ts'
 import { type Started, StoredRun } from './steps/stored-run.ts'
-import { beginRunSpan, endRunSpan } from './trace-run.ts'
+import { beginRunSpan, endRunSpan } from './steps/trace-run.ts'
 
 const MAX_EVENT_RESPONSE = 32 * 1024 // bytes
 

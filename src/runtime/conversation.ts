@@ -3,7 +3,7 @@ import { type ModelAnswer, ModelFailure, type Round } from './models/model.ts'
 import { AgentFailure, type Usage } from './outcome.ts'
 import { type RunInProgress, Stopped, taken, Waits } from './run-in-progress.ts'
 import { type ModelStep, nextStep, type PendingCall, type Step } from './steps.ts'
-import { shownCall } from './told-steps.ts'
+import { toldCall } from './told-steps.ts'
 import { callTools } from './tools/call-tools.ts'
 
 /** How often one run may wait for a provider that is overloaded. */
@@ -66,8 +66,8 @@ function callsOf(steps: readonly Step[]): number {
 /** Tells followers about the calls of one answer, in their order. They know those of an earlier attempt. */
 function tellCalls({ emit }: RunInProgress, calls: readonly PendingCall[]): void {
   if (!emit) return
-  for (const { call, isTold } of calls.toSorted((a, b) => a.index - b.index)) {
-    if (!isTold) emit({ type: 'tool_call', ...shownCall(call) })
+  for (const { call, index, isTold } of calls.toSorted((a, b) => a.index - b.index)) {
+    if (!isTold) emit(toldCall(call, index))
   }
 }
 

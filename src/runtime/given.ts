@@ -24,8 +24,8 @@ export type Given = {
   noted?: Record<string, unknown>
 }
 
-/** The assistant's turn may have called tools before it said something. */
-export type GivenTurn = Turn & { rounds?: GivenRound[] }
+/** The assistant's turn may have called tools before it said something. With `of`, it is what that invocation answered. */
+export type GivenTurn = Turn & { rounds?: GivenRound[]; of?: string }
 
 /** A call that an earlier invocation handed to its caller, and its position among the calls of that answer. */
 export type GivenCall = ToolCall & { of?: { request_id: string; index: number } }

@@ -1,9 +1,10 @@
 /** What one side said in a session. */
 export type Turn = { role: 'user' | 'assistant'; content: string }
 
+/** `handed` is there if the tool is the caller's own: the position of the call in its answer. */
 export type RunEvent =
   | { type: 'delta'; text: string }
-  | { type: 'tool_call'; id: string; name: string; arguments: unknown; handed?: true }
+  | { type: 'tool_call'; id: string; name: string; arguments: unknown; handed?: number }
   | { type: 'tool_result'; id: string; name: string; result: string }
   | { type: 'tool_result'; id: string; name: string; error: string }
 

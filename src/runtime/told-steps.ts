@@ -6,13 +6,17 @@ import type { Step } from './steps.ts'
 import { parseArguments } from './tools/arguments.ts'
 
 /** A tool call as clients see it: with its parsed arguments, or with the text that the model wrote instead. */
-export function shownCall({ id, name, arguments: given, handed }: ToolCall): ShownCall {
+export function shownCall({ id, name, arguments: given }: ToolCall): ShownCall {
   const args = parseArguments(given)
-  const shown = { id, name: storable(name.slice(0, 128)), arguments: 'value' in args ? args.value : args.raw }
-  return handed ? { ...shown, handed } : shown
+  return { id, name: storable(name.slice(0, 128)), arguments: 'value' in args ? args.value : args.raw }
 }
 
-export type ShownCall = { id: string; name: string; arguments: unknown; handed?: true }
+export type ShownCall = { id: string; name: string; arguments: unknown }
+
+/** How followers hear of a call. `index` is its position in the answer. */
+export function toldCall(call: ToolCall, index: number): Extract<RunEvent, { type: 'tool_call' }> {
+  return { type: 'tool_call', ...shownCall(call), ...(call.handed && { handed: index }) }
+}
 
 /** The events that followers of a run got for these steps, in the same order. */
 export function eventsOf(steps: readonly Step[]): RunEvent[] {
@@ -22,7 +26,7 @@ export function eventsOf(steps: readonly Step[]): RunEvent[] {
       const { arguments: _given, duration_ms: _duration, ...result } = step.call
       return [{ type: 'tool_result', ...result }]
     }
-    const calls = step.answer.calls.map((call) => ({ type: 'tool_call' as const, ...shownCall(call) }))
+    const calls = step.answer.calls.map(toldCall)
     return step.text === '' ? calls : [{ type: 'delta', text: step.text }, ...calls]
   })
 }

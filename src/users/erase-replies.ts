@@ -32,12 +32,24 @@ async function findTheirs(db: Database, things: Thing[], whose: Whose): Promise<
   const remembered = things.filter(
     ({ id, user_id }) => isText(id) && id.startsWith('mem_') && user_id === whose.user_id,
   )
-  const answered = things.filter(({ request_id, response }) => isText(request_id) && isText(response))
-  const requests = new Set(
-    await listIdsOfUser(db, whose.user_id, { ...whose, ids: answered.map(({ request_id }) => String(request_id)) }),
-  )
+  const answered = things.flatMap((thing) => {
+    const request = requestOf(thing)
+    return request === undefined ? [] : [{ thing, request }]
+  })
+  const ids = answered.map(({ request }) => request)
+  const requests = new Set(await listIdsOfUser(db, whose.user_id, { ...whose, ids }))
   const inReach = whose.isEverything ? remembered : await memoriesInReach(db, remembered, whose)
-  return new Set([...inReach, ...answered.filter(({ request_id }) => requests.has(String(request_id)))])
+  return new Set([...inReach, ...answered.flatMap(({ thing, request }) => (requests.has(request) ? [thing] : []))])
+}
+
+/** The ids of completions and responses contain that of their invocation. */
+const OF_INVOCATION = /^(?:chatcmpl-|resp_)([0-9A-Z]{26})/
+
+/** The invocation whose answer this is, in the form of any door. */
+function requestOf({ id, request_id, response }: Thing): string | undefined {
+  if (isText(request_id) && isText(response)) return request_id
+  const [, bare] = (isText(id) && OF_INVOCATION.exec(id)) || []
+  return bare && `req_${bare}`
 }
 
 async function memoriesInReach(db: Database, remembered: Thing[], { agent_seqs }: Whose): Promise<Thing[]> {
@@ -65,13 +77,29 @@ function thingsIn(value: Json): Thing[] {
 
 const EMPTY: Thing = { content: '', response: '', metadata: {}, user_id: null, session_id: null }
 
+/** What people or models said in the replies of doors. */
+const WORDS = new Set(['arguments', 'content', 'instructions', 'output_text', 'safety_identifier', 'text', 'user'])
+
 function withoutWords(value: Json, theirs: ReadonlySet<Json>): Json {
   if (Array.isArray(value)) return value.map((item) => withoutWords(item, theirs))
   if (value === null || typeof value !== 'object') return value
   if (theirs.has(value)) {
+    if (isText(value['object'])) return wordless(value)
     return Object.fromEntries(
       Object.entries(value).map(([name, field]) => [name, name in EMPTY ? EMPTY[name] : field]),
     ) as Thing
   }
   return Object.fromEntries(Object.entries(value).map(([name, field]) => [name, withoutWords(field, theirs)]))
+}
+
+/** Texts are emptied wherever they are, and the rest stays, so that the client still finds the shape that it knows. */
+function wordless(value: Json): Json {
+  if (Array.isArray(value)) return value.map(wordless)
+  if (value === null || typeof value !== 'object') return value
+  return Object.fromEntries(
+    Object.entries(value).map(([name, field]) => {
+      if (WORDS.has(name) && isText(field)) return [name, '']
+      return [name, name === 'metadata' ? {} : wordless(field)]
+    }),
+  ) as Thing
 }

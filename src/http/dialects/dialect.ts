@@ -38,6 +38,8 @@ export type Dialect = {
 
 /** Writes the answer to a call. It may be made for one call, and then remember what it has written. */
 export type Writer = {
+  /** Told the id of the call's agent, before it runs. */
+  begin?(agent_id: string): void
   /** `result` is what the operation returned; `path` and `paging` are what the request asked for. */
   reply(operation: Operation, result: unknown, asked: { path: string; paging: unknown }): Rendered
   /** The events of a stream in their order. The last one is `done`, with the body of the reply, or `error`. */
@@ -71,7 +73,12 @@ export type Wanted = {
 }
 
 /** A call that the request itself names. `agent_id` in `params` takes an id or a name. */
-export type NamedCall = Wanted & { operation: Operation; params: Readonly<Record<string, string>> }
+export type NamedCall = Wanted & {
+  operation: Operation
+  params: Readonly<Record<string, string>>
+  /** A call that is answered instead of this one, once this one has its reply. */
+  next?(reply: Rendered): NamedCall
+}
 
 /** What a protocol tells its clients of an agent. */
 export type NamedAgent = { id: string; name: string; description: string | null }

@@ -2,10 +2,11 @@ import { a2a } from './a2a/a2a.ts'
 import type { Dialect } from './dialect.ts'
 import { mcp } from './mcp/mcp.ts'
 import { moorage } from './moorage.ts'
+import { openai } from './openai/openai.ts'
 import { prometheus } from './prometheus.ts'
 
 /** Every dialect that we speak. The first one answers on paths that belong to no dialect. */
-export const dialects: readonly [Dialect, ...Dialect[]] = [moorage, prometheus, mcp, a2a]
+export const dialects: readonly [Dialect, ...Dialect[]] = [moorage, prometheus, openai, mcp, a2a]
 
 /** The dialect in which errors on this path are written. */
 export function dialectOf(path: string): Dialect {

@@ -14,12 +14,18 @@ export async function resolveGiven(given: Given, agent_seq: number, db: Database
   if (ids.length === 0) return given
   const earlier = new Map((await listByIds(db, agent_seq, ids)).map((one) => [one.id, one]))
   const own = withRounds(given, (rounds) => restoreRounds(rounds, earlier))
+  if (own.history) own.history = own.history.map((turn) => withAnswer(turn, earlier))
   if (given.previous === undefined) return { ...given, ...own }
   const chain = await listChain(db, agent_seq, earlier.get(given.previous))
   for (const one of chain) earlier.set(one.id, one)
   const isAnswered = (one: Invocation) => one === chain.at(-1) && !given.goes_on
   const history = chain.flatMap((one) => turnsOf(one, isAnswered(one), earlier))
   return { ...given, ...own, history: [...history, ...(own.history ?? [])] }
+}
+
+/** A turn may stand for what an earlier invocation answered. */
+function withAnswer(turn: GivenTurn, earlier: ReadonlyMap<string, Invocation>): GivenTurn {
+  return turn.of === undefined ? turn : { ...turn, content: earlier.get(turn.of)?.response ?? '' }
 }
 
 /** The conversation that ends with this invocation, oldest first. */

@@ -6,6 +6,7 @@ import type { Invocation } from '../invocation.ts'
 export function idsIn({ history = [], rounds = [], previous }: Given): string[] {
   const all = [...rounds, ...history.flatMap((turn) => turn.rounds ?? [])]
   const ids = all.flatMap(({ calls }) => calls.flatMap(({ of }) => of?.request_id ?? []))
+  ids.push(...history.flatMap(({ of }) => of ?? []))
   return [...new Set(previous === undefined ? ids : [...ids, previous])]
 }
 

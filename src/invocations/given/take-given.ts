@@ -20,6 +20,8 @@ export async function takeGiven(
   if (ids.length === 0) return { given, message }
   const found = await listByIds(db, agent_seq, ids)
   const seen = new Map(found.filter((one) => mayContinue(actor, one)).map((one) => [one.id, one]))
+  const unknown = given.history?.find(({ of }) => of !== undefined && !seen.has(of))
+  if (unknown) throw invalid({ field: 'input', error: 'refers to an item that is not known' })
   const taken = { ...given, ...withRounds(given, (rounds) => knownOf(rounds, seen)) }
   if (given.previous === undefined) return { given: taken, message }
   const previous = requirePrevious(given, seen)

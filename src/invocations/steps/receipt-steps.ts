@@ -144,7 +144,13 @@ export function transcriptOf(
     const calls = i === rounds.length - 1 ? [...tools, ...handed] : tools
     for (const call of calls.toSorted((a, b) => a.index - b.index)) {
       const { id, name, arguments: given } = call
-      transcript.add({ type: 'tool_call', id, name, arguments: given, ...('handed' in call && { handed: true }) })
+      transcript.add({
+        type: 'tool_call',
+        id,
+        name,
+        arguments: given,
+        ...('kind' in call ? {} : { handed: call.index }),
+      })
     }
     for (const tool of tools) {
       const { id, name } = tool

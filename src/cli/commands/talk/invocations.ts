@@ -1,11 +1,12 @@
 import type { Command } from 'commander'
 import type { Invocation } from '../../../../sdk/client.ts'
-import { takesService } from '../../command.ts'
+import { takesService, yesOption } from '../../command.ts'
 import { type Common, withClient } from '../../connect/connect.ts'
 import { usage } from '../../failure.ts'
 import { gather, type Limit, limitOption } from '../../terminal/gather.ts'
 import { type Column, print, printJson, printRecord, printRows, success } from '../../terminal/output.ts'
 import { progress } from '../../terminal/progress.ts'
+import { confirm } from '../../terminal/prompts.ts'
 import type { World } from '../../world.ts'
 import { speak } from './invoke.ts'
 
@@ -127,5 +128,17 @@ export function invocations(command: Command, world: World): void {
       )
       if (options.json) return printJson(world, receipt)
       success(world, `Cancelled ${id}`)
+    })
+
+  takesService(command.command('erase'))
+    .description('Remove what was said in an invocation; its receipt stays without words')
+    .argument('<agent>', 'id or name')
+    .argument('<request_id>')
+    .addOption(yesOption())
+    .action(async (agent: string, id: string, options: Common & { yes?: boolean }) => {
+      await confirm(world, `Erase what was said in ${id}? This cannot be undone.`, options)
+      const receipt = await withClient(world, options, (client) => client.invocations.erase(agent, id, options))
+      if (options.json) return printJson(world, receipt)
+      success(world, `Erased what was said in ${id}`)
     })
 }

@@ -1,7 +1,7 @@
 import type { ServerResponse } from 'node:http'
 import { withValue } from '../../../lib/with-value.ts'
 import { PLAIN_REPLY, type ReplyChannel } from '../../../operation/reply-channel.ts'
-import type { Received, Route, Wanted } from '../../dialects/dialect.ts'
+import type { NamedCall, Received, Route, Wanted } from '../../dialects/dialect.ts'
 import { isReplay } from '../../pipeline/idempotency.ts'
 import type { Admitted } from '../../pipeline/stages.ts'
 import { toApiError } from '../../pipeline/to-api-error.ts'
@@ -24,7 +24,15 @@ export function answerRequest(
   if (route.read) return answerCall(front, admitted, route.read(received), response)
   if (route.serve) return serve(front, admitted, route.serve, received, response)
   const call = route.name(received)
-  return withValue(front.steps.authoriseNamed(admitted, call), (named) => answerCall(front, named, call, response))
+  return withValue(front.steps.authoriseNamed(admitted, call), (named) => answerNamed(front, named, call, response))
+}
+
+/** Answers a call that the request has named, or the call that comes after it. */
+async function answerNamed(front: Front, admitted: Admitted, call: NamedCall, response: ServerResponse): Promise<void> {
+  if (admitted.agent) call.writer.begin?.(admitted.agent.id)
+  if (!call.next) return answerCall(front, admitted, call, response)
+  const next = call.next(await front.steps.run(admitted, call, { ...PLAIN_REPLY, mode: call.mode }))
+  return answerNamed(front, await front.steps.authoriseNamed(admitted, next), next, response)
 }
 
 /** Sends the answer of one call: as one reply or as a stream of events. */

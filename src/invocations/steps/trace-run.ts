@@ -1,8 +1,8 @@
-import type { Parts } from '../operation/parts.ts'
-import { splitModelName } from '../runtime/models/model-name.ts'
-import type { RunOutcome } from '../runtime/run-outcome.ts'
-import type { Span } from '../telemetry/tracing.ts'
-import type { Started } from './steps/stored-run.ts'
+import type { Parts } from '../../operation/parts.ts'
+import { splitModelName } from '../../runtime/models/model-name.ts'
+import type { RunOutcome } from '../../runtime/run-outcome.ts'
+import type { Span } from '../../telemetry/tracing.ts'
+import type { Started } from './stored-run.ts'
 
 /** The run in the trace of its request; a run in the background has a trace of its own. */
 export function beginRunSpan({ invocation, agent, definition, span }: Started, { tracer }: Parts): Span | undefined {

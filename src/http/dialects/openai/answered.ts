@@ -1,0 +1,43 @@
+import type { Given } from '../../../runtime/given.ts'
+
+/** What operations tell of an invocation, as far as this dialect shows it. */
+export type AnsweredRun = {
+  request_id: string
+  agent_id: string
+  status: 'queued' | 'running' | 'waiting' | 'completed' | 'failed' | 'cancelled'
+  background: boolean
+  message: string
+  context: Record<string, unknown>
+  given: Given | null
+  response: string | null
+  calls: readonly HandedOver[]
+  error: { code: string; message: string } | null
+  usage: { input_tokens: number; output_tokens: number; total_tokens: number }
+  steps: readonly { kind: string; finish?: 'length' | 'filtered' }[]
+  created_at: number
+  finished_at: number | null
+  erased_at: number | null
+}
+
+/** A call that the caller has to make, and its position among the calls of the answer. */
+export type HandedOver = { name: string; arguments: unknown; index: number }
+
+/** An invocation that was waited for, or one that was read. */
+export function answeredOf(result: unknown): AnsweredRun {
+  const { receipt } = result as { receipt?: () => AnsweredRun }
+  return receipt ? receipt() : (result as AnsweredRun)
+}
+
+/** Why the last answer of the model stopped early, if it did. */
+export function earlyFinish({ steps }: Pick<AnsweredRun, 'steps'>): 'length' | 'filtered' | undefined {
+  return steps.findLast(({ kind }) => kind === 'model')?.finish
+}
+
+/** The arguments as JSON, as the model wrote them. */
+export function argumentsText({ arguments: given }: Pick<HandedOver, 'arguments'>): string {
+  return typeof given === 'string' ? given : JSON.stringify(given)
+}
+
+export function seconds(ms: number): number {
+  return Math.floor(ms / 1000)
+}

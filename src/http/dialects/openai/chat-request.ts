@@ -1,0 +1,125 @@
+import { z } from 'zod'
+import { invalid } from '../../../errors.ts'
+import { validate } from '../../input/validate.ts'
+import { type Item, readConversation } from './conversation-items.ts'
+import { readCallId } from './ids.ts'
+import {
+  COMMON,
+  checkTools,
+  choiceOf,
+  FunctionShape,
+  givenOf,
+  JsonSchemaFormat,
+  jsonOf,
+  NEVER,
+  ONLY,
+  present,
+  readModel,
+  refuseUnsupported,
+  samplingOf,
+  textOfParts,
+  toolOf,
+} from './parameters.ts'
+
+const ToolCallShape = z.looseObject({
+  id: z.string().min(1).max(256),
+  function: z.looseObject({ name: z.string().min(1).max(128), arguments: z.string() }),
+})
+
+const Message = z.looseObject({
+  role: z.enum(['system', 'developer', 'user', 'assistant', 'tool']),
+  content: z.unknown().optional(),
+  tool_calls: z.array(ToolCallShape).max(128).nullish(),
+  tool_call_id: z.string().max(256).nullish(),
+})
+
+const ResponseFormat = z.discriminatedUnion('type', [
+  z.looseObject({ type: z.literal('text') }),
+  z.looseObject({ type: z.literal('json_object') }),
+  z.looseObject({ type: z.literal('json_schema'), json_schema: JsonSchemaFormat }),
+])
+
+const Named = z.looseObject({ type: z.literal('function'), function: z.looseObject({ name: z.string() }) })
+
+const ChatBody = z.looseObject({
+  ...COMMON,
+  messages: z.array(Message).min(1).max(2_000),
+  stream_options: z.looseObject({ include_usage: z.boolean().nullish() }).nullish(),
+  max_tokens: z.int().min(1).nullish(),
+  max_completion_tokens: z.int().min(1).nullish(),
+  stop: z.union([z.string(), z.array(z.string()).max(4)]).nullish(),
+  seed: z.int().nullish(),
+  presence_penalty: z.number().min(-2).max(2).nullish(),
+  frequency_penalty: z.number().min(-2).max(2).nullish(),
+  response_format: ResponseFormat.nullish(),
+  tools: z.array(z.looseObject({ type: z.literal('function'), function: FunctionShape })).nullish(),
+  tool_choice: z.union([z.enum(['auto', 'none', 'required']), Named]).nullish(),
+})
+
+export type ChatBody = z.output<typeof ChatBody>
+
+/** What would change the answer and is not done, with the values that ask for nothing. */
+const UNSUPPORTED = {
+  n: ONLY(1),
+  audio: NEVER,
+  modalities: ONLY(['text']),
+  functions: ONLY([]),
+  function_call: ONLY('none', 'auto'),
+  logprobs: ONLY(false),
+  top_logprobs: ONLY(0),
+  logit_bias: ONLY({}),
+  web_search_options: NEVER,
+}
+
+/** A chat completion as a call of our own. */
+export function readChat(sent: unknown) {
+  const chat = validateChat(sent)
+  const { agent, environment } = readModel(chat.model)
+  const { message, ...told } = readConversation(chat.messages.map(itemOf), 'messages', false)
+  const context = present({ user_id: chat.user ?? chat.safety_identifier, session_id: chat.metadata?.['session_id'] })
+  const given = givenOf({ ...told, ...toolsOf(chat), sampling: samplingIn(chat) })
+  return { chat, agent, given, body: { message, context, ...(environment !== undefined && { environment }) } }
+}
+
+function validateChat(sent: unknown): ChatBody {
+  const chat = validate(ChatBody, sent)
+  refuseUnsupported(chat, UNSUPPORTED)
+  return chat
+}
+
+function itemOf({ role, content, tool_calls, tool_call_id }: ChatBody['messages'][number], i: number): Item {
+  const text = textOfParts(content, `messages.${i}.content`)
+  if (role === 'system' || role === 'developer') return { kind: 'system', text }
+  if (role === 'user') return { kind: 'user', text }
+  if (role === 'tool') {
+    if (!tool_call_id) throw invalid({ field: `messages.${i}.tool_call_id`, error: 'is required' })
+    return { kind: 'result', call: { id: tool_call_id, name: '', arguments: '' }, text }
+  }
+  const calls = (tool_calls ?? []).map(({ id, function: { name, arguments: args } }) => {
+    const of = readCallId(id)
+    return { id, name, arguments: args, handed: true as const, ...(of && { of }) }
+  })
+  return { kind: 'assistant', text, calls }
+}
+
+function toolsOf({ tools, tool_choice }: ChatBody) {
+  const choice = typeof tool_choice === 'object' && tool_choice ? { name: tool_choice.function.name } : tool_choice
+  return {
+    tools: checkTools((tools ?? []).map((tool) => toolOf(tool.function))),
+    tool_choice: choiceOf(choice),
+  }
+}
+
+function samplingIn(chat: ChatBody) {
+  const { temperature, top_p, seed, presence_penalty, frequency_penalty, stop, response_format: format } = chat
+  return samplingOf({
+    temperature,
+    top_p,
+    seed,
+    presence_penalty,
+    frequency_penalty,
+    max_output_tokens: chat.max_completion_tokens ?? chat.max_tokens,
+    stop: typeof stop === 'string' ? [stop] : stop,
+    json: format?.type === 'json_schema' ? jsonOf(format.json_schema) : format?.type === 'json_object' ? {} : undefined,
+  })
+}

@@ -1,0 +1,132 @@
+import { Accepted } from '../../../operation/reply-channel.ts'
+import type { Operation } from '../../../operation.ts'
+import type { StreamEvent } from '../../../runtime/following/transcript.ts'
+import type { Rendered, Writer } from '../dialect.ts'
+import { type AnsweredRun, answeredOf, argumentsText, earlyFinish, type HandedOver, seconds } from './answered.ts'
+import { callId, completionId, readCallId } from './ids.ts'
+import { waitsError } from './openai-error.ts'
+
+type Asked = { model: string; includeUsage: boolean; request_id: string; now: number }
+
+type ToolCallPart = { id: string; type: 'function'; function: { name: string; arguments: string } }
+
+type Completion = {
+  id: string
+  created: number
+  model: string
+  choices: [{ message: { content: string | null; tool_calls?: ToolCallPart[] }; finish_reason: string }]
+  usage: unknown
+}
+
+/** Writes one chat completion: whole, or chunk by chunk. */
+export class ChatWriter implements Writer {
+  readonly #model: string
+  readonly #includeUsage: boolean
+  #request_id: string
+  #created: number
+  #calls = 0
+
+  constructor({ model, includeUsage, request_id, now }: Asked) {
+    this.#model = model
+    this.#includeUsage = includeUsage
+    this.#request_id = request_id
+    this.#created = seconds(now)
+  }
+
+  reply(_operation: Operation, result: unknown): Rendered {
+    if (result instanceof Accepted) return waitsError(this.#request_id)
+    const answered = answeredOf(result)
+    this.#created = seconds(answered.created_at)
+    const body = {
+      id: completionId(answered.request_id),
+      object: 'chat.completion',
+      created: this.#created,
+      model: this.#model,
+      choices: [{ index: 0, message: messageOf(answered), logprobs: null, finish_reason: finishOf(answered) }],
+      usage: usageOf(answered),
+    }
+    return { status: 200, headers: {}, body: JSON.stringify(body) }
+  }
+
+  event({ event, data }: StreamEvent): string {
+    if (event === 'start') return this.#chunk({ role: 'assistant', content: '', refusal: null })
+    if (event === 'delta') return this.#chunk({ content: (data as { text: string }).text })
+    if (event === 'tool_call') return this.#call(data as HandedOver & { handed?: number })
+    if (event === 'done') return this.#end(JSON.parse(data as string))
+    return event === 'error' ? `data: ${data}\n\n` : ''
+  }
+
+  /** The chunks of a stored completion. They have its id. */
+  replay(_operation: Operation, { body }: Rendered): StreamEvent[] {
+    const { id, created, choices } = JSON.parse(body) as Completion
+    this.#request_id = `req_${id.slice(id.indexOf('-') + 1)}`
+    this.#created = created
+    const { content, tool_calls = [] } = choices[0].message
+    return [
+      stored('start', {}),
+      ...(content ? [stored('delta', { text: content })] : []),
+      ...tool_calls.map(({ id: call, function: { name, arguments: args } }) => {
+        return stored('tool_call', { name, arguments: args, handed: readCallId(call)?.index ?? 0 })
+      }),
+    ]
+  }
+
+  /** The agent's own tools are called here. The client hears only of its own. */
+  #call({ name, arguments: args, handed }: { name: string; arguments: unknown; handed?: number }): string {
+    if (handed === undefined) return ''
+    const index = this.#calls++
+    const id = callId(this.#request_id, handed)
+    const opening = { index, id, type: 'function', function: { name, arguments: '' } }
+    const rest = { index, function: { arguments: argumentsText({ arguments: args }) } }
+    return this.#chunk({ tool_calls: [opening] }) + this.#chunk({ tool_calls: [rest] })
+  }
+
+  #end(body: Completion | { error: unknown }): string {
+    if ('error' in body) return `data: ${JSON.stringify(body)}\n\n`
+    const last = this.#chunk({}, body.choices[0].finish_reason)
+    const usage = this.#includeUsage ? this.#frame([], body.usage) : ''
+    return `${last}${usage}data: [DONE]\n\n`
+  }
+
+  #chunk(delta: object, finish_reason: string | null = null): string {
+    return this.#frame([{ index: 0, delta, logprobs: null, finish_reason }], null)
+  }
+
+  #frame(choices: object[], usage: unknown): string {
+    const chunk = {
+      id: completionId(this.#request_id),
+      object: 'chat.completion.chunk',
+      created: this.#created,
+      model: this.#model,
+      choices,
+      ...(this.#includeUsage && { usage }),
+    }
+    return `data: ${JSON.stringify(chunk)}\n\n`
+  }
+}
+
+function stored(name: string, data: unknown): StreamEvent {
+  return { id: '', event: name, data }
+}
+
+function messageOf(answered: AnsweredRun) {
+  const { request_id, response, calls } = answered
+  const message = { role: 'assistant', content: response, refusal: null, annotations: [] }
+  if (calls.length === 0) return { ...message, content: response ?? '' }
+  const tool_calls = calls.map((call) => ({
+    id: callId(request_id, call.index),
+    type: 'function',
+    function: { name: call.name, arguments: argumentsText(call) },
+  }))
+  return { ...message, content: response || null, tool_calls }
+}
+
+function finishOf(answered: AnsweredRun): string {
+  if (answered.calls.length > 0) return 'tool_calls'
+  const early = earlyFinish(answered)
+  return early === undefined ? 'stop' : early === 'filtered' ? 'content_filter' : 'length'
+}
+
+function usageOf({ usage: { input_tokens, output_tokens, total_tokens } }: AnsweredRun) {
+  return { prompt_tokens: input_tokens, completion_tokens: output_tokens, total_tokens }
+}

@@ -1,0 +1,45 @@
+import type { ApiError, ErrorCode } from '../../../errors.ts'
+import type { Rendered } from '../dialect.ts'
+
+/** OpenAI's words for some of our codes. The others keep ours. */
+const CODES: Partial<Record<ErrorCode, string>> = {
+  unauthorized: 'invalid_api_key',
+  rate_limited: 'rate_limit_exceeded',
+  invalid_request: 'invalid_value',
+}
+
+const UNSUPPORTED = /is not supported/
+
+/** An error in OpenAI's shape, with the status that it has everywhere. */
+export function openaiError(error: ApiError): Rendered {
+  const { status, headers, message, details, code } = error
+  const [first] = details ?? []
+  const words = {
+    message: first && message === 'Validation failed' ? `${bracketed(first.field)}: ${first.error}` : message,
+    type: typeOf(status),
+    param: first ? bracketed(first.field) : null,
+    code: first && UNSUPPORTED.test(first.error) ? 'unsupported_parameter' : (CODES[code] ?? code),
+  }
+  if (error.missing === 'Agent') Object.assign(words, NO_MODEL)
+  return { status, headers, body: JSON.stringify({ error: words }) }
+}
+
+const NO_MODEL = { message: 'The model does not exist or you may not use it', param: 'model', code: 'model_not_found' }
+
+function typeOf(status: number): string {
+  if (status >= 500) return 'server_error'
+  if (status === 429) return 'rate_limit_error'
+  return status === 403 ? 'permission_error' : 'invalid_request_error'
+}
+
+/** `messages.0.content` is written as `messages[0].content`. */
+function bracketed(field: string): string {
+  return field.replaceAll(/\.(\d+)(?=\.|$)/g, '[$1]')
+}
+
+/** The run goes on later, and a chat completion has no words for that. No client sends such an error again by itself. */
+export function waitsError(request_id: string): Rendered {
+  const message = `The run ${request_id} waits for a person and goes on by itself. Its receipt has the answer then; a response, unlike a chat completion, can be read again.`
+  const error = { message, type: 'invalid_request_error', param: null, code: 'run_waits' }
+  return { status: 400, headers: {}, body: JSON.stringify({ error }) }
+}

@@ -1,0 +1,175 @@
+import { ApiError, invalid, notFound } from '../../../errors.ts'
+import type { Mode } from '../../../operation/reply-channel.ts'
+import type { Operation } from '../../../operation.ts'
+import { readBody } from '../../input/body.ts'
+import { readIdempotencyKey } from '../../input/idempotency-key.ts'
+import type { Dialect, NamedCall, Received, Rendered, Route, Writer } from '../dialect.ts'
+import { OperationCalls } from '../operation-calls.ts'
+import { answeredOf } from './answered.ts'
+import { readChat } from './chat-request.ts'
+import { ChatWriter } from './chat-writer.ts'
+import { readResponseId, responseId } from './ids.ts'
+import { inputItems } from './input-items.ts'
+import { getModel, listModels } from './models.ts'
+import { openaiError } from './openai-error.ts'
+import { type ResponseObject, responseOf } from './response-object.ts'
+import { readResponses } from './responses-request.ts'
+import { ResponsesWriter } from './responses-writer.ts'
+
+/** The paths of OpenAI's API, also those that we do not have: their clients expect their own errors there. */
+const OWN_PATHS =
+  /^\/v1\/(?:chat|models|responses|completions|embeddings|conversations|audio|images|moderations|files|batches)(?:\/|$)/
+
+/**
+ * The dialect of OpenAI's clients: an agent is a model. Chat completions and responses are invocations, and a response
+ * is read again from its receipt.
+ */
+export const openai: Dialect = {
+  name: 'openai',
+  door: 'openai',
+  routes: routesTo,
+  owns: (path) => OWN_PATHS.test(path),
+  authorization: (headers) => headers.authorization,
+  headers: (request_id) => ({
+    'X-Request-Id': request_id,
+    'Cache-Control': 'no-store',
+    'X-Content-Type-Options': 'nosniff',
+    'Content-Type': 'application/json; charset=utf-8',
+  }),
+  error: openaiError,
+}
+
+function routesTo(operations: readonly Operation[]): Route[] {
+  const of = (id: string) => operations.find((operation) => operation.id === id) as Operation
+  const response = '/v1/responses/{response_id}'
+  const at = (method: string, path: string, id: string) => ({ dialect: openai, method, path, operation: of(id) })
+  return [
+    { ...at('POST', '/v1/chat/completions', 'invokeAgent'), name: (received) => chatCall(of('invokeAgent'), received) },
+    {
+      ...at('POST', '/v1/responses', 'invokeAgent'),
+      name: (received) => responsesCall(of('invokeAgent'), of('streamInvocation'), received),
+    },
+    {
+      ...at('GET', response, 'getInvocation'),
+      name: (received) => readCall(of('getInvocation'), of('streamInvocation'), received),
+    },
+    { ...at('DELETE', response, 'eraseInvocation'), name: (received) => deleteCall(of('eraseInvocation'), received) },
+    { ...at('POST', `${response}/cancel`, 'cancelInvocation'), name: (got) => cancelCall(of('cancelInvocation'), got) },
+    {
+      ...at('GET', `${response}/input_items`, 'getInvocation'),
+      name: (received) => stored(of('getInvocation'), received, inputItems),
+    },
+    {
+      ...at('GET', '/v1/models', 'listInvocable'),
+      serve: (received, runner) => listModels(new OperationCalls(operations, received, runner)),
+    },
+    {
+      ...at('GET', '/v1/models/{model}', 'listInvocable'),
+      serve: (received, runner) => getModel(new OperationCalls(operations, received, runner)),
+    },
+  ]
+}
+
+/** A call whose input the body names. */
+function named(
+  operation: Operation,
+  { message }: Received,
+  { sent, mode }: { sent: unknown; mode: Mode },
+): Omit<NamedCall, 'params' | 'body' | 'writer'> {
+  const idempotencyKey = readIdempotencyKey(message)
+  return { operation, query: {}, sent, mode, last_event_id: undefined, idempotencyKey }
+}
+
+function chatCall(invokeAgent: Operation, received: Received): NamedCall {
+  const sent = readBody(invokeAgent, received.bytes)
+  const { chat, agent, given, body } = readChat(sent)
+  const mode = chat.stream ? 'stream' : 'reply'
+  const includeUsage = chat.stream_options?.include_usage === true
+  const { request_id } = received
+  const writer = new ChatWriter({ model: chat.model, includeUsage, request_id, now: Date.now() })
+  return { ...named(invokeAgent, received, { sent, mode }), params: { agent_id: agent }, body, given, writer }
+}
+
+function responsesCall(invokeAgent: Operation, streamInvocation: Operation, received: Received): NamedCall {
+  const sent = readBody(invokeAgent, received.bytes)
+  const { asked, agent, given, body } = readResponses(sent)
+  const background = asked.background === true
+  const mode = background ? 'background' : asked.stream ? 'stream' : 'reply'
+  const { request_id } = received
+  const writer = new ResponsesWriter({ request_id, background, given: given ?? null, created_at: Date.now() })
+  const call = { ...named(invokeAgent, received, { sent, mode }), params: { agent_id: agent }, body, given, writer }
+  if (!background || !asked.stream) return call
+  return { ...call, next: (reply) => followCall(streamInvocation, received, reply, -1) }
+}
+
+/** The response as it is now, or its events after a number. */
+function readCall(getInvocation: Operation, streamInvocation: Operation, received: Received): NamedCall {
+  const query = new URLSearchParams(received.query)
+  const call = stored(getInvocation, received, wholeResponse)
+  if (query.get('stream') !== 'true') return call
+  const after = query.get('starting_after') ?? '-1'
+  if (!/^(?:-1|\d{1,15})$/.test(after)) throw invalid({ field: 'starting_after', error: 'must be a whole number' })
+  return { ...call, next: (reply) => followCall(streamInvocation, received, reply, Number(after)) }
+}
+
+/** `reply` is the response before its events, which begin with it. */
+function followCall(
+  streamInvocation: Operation,
+  received: Received,
+  reply: Rendered,
+  startingAfter: number,
+): NamedCall {
+  const now = JSON.parse(reply.body) as ResponseObject
+  const response = { ...now, status: 'in_progress', output: [], usage: null, completed_at: null, error: null }
+  const begun = { request_id: received.request_id, background: true, given: null, created_at: 0 }
+  return {
+    ...named(streamInvocation, received, { sent: {}, mode: 'stream' }),
+    idempotencyKey: undefined,
+    params: idsOf(now.id),
+    body: {},
+    writer: new ResponsesWriter(begun, { response, startingAfter }),
+  }
+}
+
+function deleteCall(eraseInvocation: Operation, received: Received): NamedCall {
+  return stored(eraseInvocation, received, {
+    ...wholeResponse,
+    reply(_operation, result) {
+      const { request_id, agent_id } = answeredOf(result)
+      const body = { id: responseId(request_id, agent_id), object: 'response', deleted: true }
+      return { status: 200, headers: {}, body: JSON.stringify(body) }
+    },
+  })
+}
+
+function cancelCall(cancelInvocation: Operation, received: Received): NamedCall {
+  return { ...stored(cancelInvocation, received, wholeResponse), idempotencyKey: readIdempotencyKey(received.message) }
+}
+
+/** A call about a response that is stored. */
+function stored(operation: Operation, received: Received, writer: Writer): NamedCall {
+  const params = idsOf(received.params['response_id'] ?? '')
+  return {
+    ...named(operation, received, { sent: {}, mode: 'reply' }),
+    idempotencyKey: undefined,
+    params,
+    body: {},
+    writer,
+  }
+}
+
+function idsOf(id: string): { agent_id: string; request_id: string } {
+  const ids = readResponseId(id)
+  if (!ids) throw notFound('Response', id)
+  return ids
+}
+
+const wholeResponse: Writer = {
+  reply(_operation, result) {
+    const answered = answeredOf(result)
+    if (answered.erased_at !== null) throw new ApiError('not_found', 'This response was deleted')
+    return { status: 200, headers: {}, body: JSON.stringify(responseOf(answered)) }
+  },
+  event: () => '',
+  replay: () => [],
+}

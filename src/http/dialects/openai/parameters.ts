@@ -1,0 +1,116 @@
+import { z } from 'zod'
+import { invalid } from '../../../errors.ts'
+import type { Given, Sampling, ToolChoice } from '../../../runtime/given.ts'
+import type { ToolDefinition } from '../../../runtime/models/model.ts'
+
+const MAX_TOOLS = 128
+
+/** The name of an agent or its id, and behind `@` an environment. */
+const ModelName = z.string().min(1).max(200)
+
+export function readModel(model: string): { agent: string; environment?: string } {
+  const at = model.indexOf('@')
+  return at < 0 ? { agent: model } : { agent: model.slice(0, at), environment: model.slice(at + 1) }
+}
+
+/** What both kinds of request have. Parameters that are not here change nothing about the answer, and are ignored. */
+export const COMMON = {
+  model: ModelName,
+  stream: z.boolean().nullish(),
+  temperature: z.number().min(0).max(2).nullish(),
+  top_p: z.number().min(0).max(1).nullish(),
+  user: z.string().max(256).nullish(),
+  safety_identifier: z.string().max(256).nullish(),
+  metadata: z.record(z.string(), z.string()).nullish(),
+  parallel_tool_calls: z.boolean().nullish(),
+}
+
+/** A parameter that would change the answer and that we cannot follow. Silence would be a wrong answer. */
+export function refuseUnsupported(body: Record<string, unknown>, unsupported: Record<string, Harmless>): void {
+  for (const [field, isHarmless] of Object.entries(unsupported)) {
+    const value = body[field]
+    if (value === undefined || value === null || isHarmless(value)) continue
+    throw invalid({ field, error: 'is not supported by this service' })
+  }
+}
+
+type Harmless = (value: unknown) => boolean
+
+export const NEVER: Harmless = () => false
+export const ONLY = (...values: unknown[]): Harmless => {
+  return (value) => values.some((one) => JSON.stringify(one) === JSON.stringify(value))
+}
+
+/** Values that are there. OpenAI's clients send null for what is not set. */
+export function present<T extends Record<string, unknown>>(values: T): { [K in keyof T]?: NonNullable<T[K]> } {
+  const entries = Object.entries(values).filter(([, value]) => value !== undefined && value !== null)
+  return Object.fromEntries(entries) as { [K in keyof T]?: NonNullable<T[K]> }
+}
+
+/** Undefined when the caller gives nothing but its message. */
+export function givenOf(values: { [K in keyof Given]?: Given[K] | undefined }): Given | undefined {
+  const given = present(values)
+  return Object.keys(given).length === 0 ? undefined : (given as Given)
+}
+
+export function samplingOf(values: { [K in keyof Sampling]?: Sampling[K] | null | undefined }): Sampling | undefined {
+  const sampling = present(values)
+  return Object.keys(sampling).length === 0 ? undefined : (sampling as Sampling)
+}
+
+export const JsonSchemaFormat = z.looseObject({
+  name: z.string().max(128).optional(),
+  description: z.string().nullish(),
+  schema: z.record(z.string(), z.unknown()).optional(),
+})
+
+export function jsonOf({
+  name,
+  description,
+  schema,
+}: z.output<typeof JsonSchemaFormat>): NonNullable<Sampling['json']> {
+  return present({ name, description, schema })
+}
+
+export const FunctionShape = z.looseObject({
+  name: z.string().regex(/^[A-Za-z0-9_-]{1,64}$/, 'must be 1 to 64 letters, digits, _ and -'),
+  description: z.string().nullish(),
+  parameters: z.record(z.string(), z.unknown()).nullish(),
+})
+
+export function toolOf({ name, description, parameters }: z.output<typeof FunctionShape>): ToolDefinition {
+  return { name, description: description ?? '', input_schema: parameters ?? { type: 'object', properties: {} } }
+}
+
+export function checkTools(tools: readonly ToolDefinition[]): ToolDefinition[] | undefined {
+  if (tools.length === 0) return undefined
+  if (tools.length > MAX_TOOLS) throw invalid({ field: 'tools', error: `must be at most ${MAX_TOOLS}` })
+  const names = tools.map(({ name }) => name)
+  const twice = names.find((name, i) => names.indexOf(name) !== i)
+  if (twice !== undefined) throw invalid({ field: 'tools', error: `names ${twice} twice` })
+  return [...tools]
+}
+
+/** `auto` is what happens anyway. */
+export function choiceOf(
+  choice: 'auto' | 'none' | 'required' | { name: string } | null | undefined,
+): ToolChoice | undefined {
+  return choice === 'auto' || choice === null ? undefined : choice
+}
+
+/** The texts of a message. Other kinds of content are refused by name. */
+export function textOfParts(content: unknown, field: string): string {
+  if (typeof content === 'string') return content
+  if (content === null || content === undefined) return ''
+  if (!Array.isArray(content)) throw invalid({ field, error: 'must be a text or a list of parts' })
+  return content
+    .map((part: { type?: unknown; text?: unknown; refusal?: unknown } | null, i) => {
+      const text = part?.type === 'refusal' ? part.refusal : part?.text
+      if (typeof text === 'string' && TEXT_PARTS.has(part?.type)) return text
+      const at = `${field}.${i}`
+      throw invalid({ field: `${at}.type`, error: `${JSON.stringify(part?.type)} is not supported: send text` })
+    })
+    .join('')
+}
+
+const TEXT_PARTS = new Set<unknown>(['text', 'input_text', 'output_text', 'refusal'])

@@ -1,0 +1,115 @@
+import type { Given } from '../../../runtime/given.ts'
+import { type AnsweredRun, argumentsText, earlyFinish, type HandedOver, seconds } from './answered.ts'
+import { callId, itemIdOfCall, messageId, responseId } from './ids.ts'
+
+/** A response as its client reads it. */
+export type ResponseObject = Record<string, unknown> & { id: string; status: string; output: unknown[] }
+
+type Begun = Pick<AnsweredRun, 'request_id' | 'agent_id' | 'background' | 'given' | 'created_at'>
+
+const STATUS = {
+  queued: 'queued',
+  running: 'in_progress',
+  waiting: 'in_progress',
+  completed: 'completed',
+  failed: 'failed',
+  cancelled: 'cancelled',
+} as const
+
+export function responseOf(answered: AnsweredRun): ResponseObject {
+  const { status, error, finished_at } = answered
+  const early = status === 'completed' && answered.calls.length === 0 ? earlyFinish(answered) : undefined
+  const reason = early === 'length' ? 'max_output_tokens' : 'content_filter'
+  const isEnded = finished_at !== null
+  return {
+    ...begunResponse(answered),
+    status: early ? 'incomplete' : STATUS[status],
+    completed_at: status === 'completed' && isEnded ? seconds(finished_at) : null,
+    error: status === 'failed' && error ? { code: 'server_error', message: error.message } : null,
+    incomplete_details: early ? { reason } : null,
+    output_text: answered.response ?? '',
+    output: isEnded ? outputOf(answered, early ? 'incomplete' : 'completed') : [],
+    usage: isEnded ? usageOf(answered) : null,
+  }
+}
+
+/** A response before there is anything to tell of it. */
+export function begunResponse({ request_id, agent_id, background, given, created_at }: Begun): ResponseObject {
+  const { noted = {}, sampling = {} } = given ?? {}
+  return {
+    id: responseId(request_id, agent_id),
+    object: 'response',
+    created_at: seconds(created_at),
+    status: 'in_progress',
+    background,
+    completed_at: null,
+    error: null,
+    incomplete_details: null,
+    instructions: null,
+    max_output_tokens: sampling.max_output_tokens ?? null,
+    model: agent_id,
+    output: [],
+    output_text: '',
+    access_programs: null,
+    parallel_tool_calls: true,
+    previous_response_id: null,
+    reasoning: { effort: null, summary: null },
+    service_tier: 'default',
+    store: true,
+    temperature: sampling.temperature ?? null,
+    text: { format: { type: 'text' } },
+    tool_choice: 'auto',
+    tools: toolsOf(given),
+    top_p: sampling.top_p ?? null,
+    truncation: 'disabled',
+    usage: null,
+    metadata: {},
+    ...noted,
+  }
+}
+
+/** Clients read whether a tool is strict, even where they did not say it. */
+function toolsOf(given: Given | null): unknown[] {
+  return (given?.tools ?? []).map(({ name, description, input_schema: parameters }) => {
+    return { type: 'function', name, description, parameters, strict: false }
+  })
+}
+
+function usageOf({ usage: { input_tokens, output_tokens, total_tokens } }: AnsweredRun) {
+  return {
+    input_tokens,
+    input_tokens_details: { cached_tokens: 0, cache_write_tokens: 0 },
+    output_tokens,
+    output_tokens_details: { reasoning_tokens: 0 },
+    total_tokens,
+  }
+}
+
+/** What the model said, and then the calls that it leaves to the caller. */
+function outputOf({ request_id, response, calls }: AnsweredRun, status: string): unknown[] {
+  const text = response ?? ''
+  const said = text !== '' || calls.length === 0 ? [messageItem(request_id, text, status)] : []
+  return [...said, ...calls.map((call) => callItem(request_id, call, 'completed'))]
+}
+
+export function messageItem(request_id: string, text: string, status: string) {
+  const content = status === 'in_progress' ? [] : [textPart(text)]
+  return { id: messageId(request_id), type: 'message', role: 'assistant', status, content }
+}
+
+export function textPart(text: string) {
+  return { type: 'output_text', text, annotations: [], logprobs: [] }
+}
+
+export function callItem(request_id: string, call: HandedOver, status: string) {
+  const text = status === 'in_progress' ? '' : argumentsText(call)
+  const id = itemIdOfCall(request_id, call.index)
+  return {
+    id,
+    type: 'function_call',
+    call_id: callId(request_id, call.index),
+    name: call.name,
+    arguments: text,
+    status,
+  }
+}

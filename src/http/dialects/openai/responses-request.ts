@@ -1,0 +1,153 @@
+import { z } from 'zod'
+import { invalid } from '../../../errors.ts'
+import { validate } from '../../input/validate.ts'
+import { type Item, readConversation } from './conversation-items.ts'
+import { readCallId, readMessageId, readResponseId } from './ids.ts'
+import {
+  COMMON,
+  checkTools,
+  choiceOf,
+  FunctionShape,
+  givenOf,
+  JsonSchemaFormat,
+  jsonOf,
+  NEVER,
+  ONLY,
+  present,
+  readModel,
+  refuseUnsupported,
+  samplingOf,
+  textOfParts,
+  toolOf,
+} from './parameters.ts'
+
+const InputItem = z.looseObject({
+  type: z.string().optional(),
+  role: z.enum(['system', 'developer', 'user', 'assistant']).optional(),
+  content: z.unknown().optional(),
+  id: z.string().max(256).nullish(),
+  call_id: z.string().max(256).optional(),
+  name: z.string().max(128).optional(),
+  arguments: z.string().optional(),
+  output: z.unknown().optional(),
+})
+
+const Format = z.discriminatedUnion('type', [
+  z.looseObject({ type: z.literal('text') }),
+  z.looseObject({ type: z.literal('json_object') }),
+  z.looseObject({ type: z.literal('json_schema'), ...JsonSchemaFormat.shape }),
+])
+
+const ResponsesBody = z.looseObject({
+  ...COMMON,
+  input: z.union([z.string(), z.array(InputItem).min(1).max(2_000)]),
+  instructions: z.string().nullish(),
+  background: z.boolean().nullish(),
+  conversation: z.union([z.string().max(256), z.looseObject({ id: z.string().max(256) })]).nullish(),
+  previous_response_id: z.string().max(256).nullish(),
+  max_output_tokens: z.int().min(1).nullish(),
+  text: z.looseObject({ format: Format.optional() }).nullish(),
+  tools: z.array(z.looseObject({ ...FunctionShape.shape, type: z.literal('function') })).nullish(),
+  tool_choice: z
+    .union([z.enum(['auto', 'none', 'required']), z.looseObject({ type: z.literal('function'), name: z.string() })])
+    .nullish(),
+})
+
+export type ResponsesBody = z.output<typeof ResponsesBody>
+
+const UNSUPPORTED = { prompt: NEVER, top_logprobs: ONLY(0), max_tool_calls: NEVER, context_management: ONLY([]) }
+
+/** A response as a call of our own. */
+export function readResponses(sent: unknown) {
+  const asked = validate(ResponsesBody, sent)
+  refuseUnsupported(asked, UNSUPPORTED)
+  const { agent, environment } = readModel(asked.model)
+  const previous = previousOf(asked)
+  const items: Item[] = typeof asked.input === 'string' ? [{ kind: 'user', text: asked.input }] : itemsOf(asked.input)
+  if (asked.instructions) items.unshift({ kind: 'system', text: asked.instructions })
+  const { message, ...told } = readConversation(items, 'input', previous !== undefined)
+  const session_id = typeof asked.conversation === 'string' ? asked.conversation : asked.conversation?.id
+  const context = present({
+    user_id: asked.user ?? asked.safety_identifier,
+    session_id: session_id ?? asked.metadata?.['session_id'],
+  })
+  const given = givenOf({ ...told, previous, ...toolsOf(asked), sampling: samplingIn(asked), noted: notedOf(asked) })
+  return { asked, agent, given, body: { message, context, ...(environment !== undefined && { environment }) } }
+}
+
+function previousOf({ previous_response_id: id, conversation }: ResponsesBody): string | undefined {
+  if (!id) return undefined
+  const field = 'previous_response_id'
+  if (conversation) throw invalid({ field, error: 'cannot be used together with conversation' })
+  const read = readResponseId(id)
+  if (!read) throw invalid({ field, error: 'is not the id of a response' })
+  return read.request_id
+}
+
+function itemsOf(input: z.output<typeof InputItem>[]): Item[] {
+  return input.flatMap((item, i) => itemOf(item, `input.${i}`))
+}
+
+function itemOf(item: z.output<typeof InputItem>, field: string): Item[] {
+  const { type = 'message', role, content, output } = item
+  if (type === 'message') {
+    const text = textOfParts(content, `${field}.content`)
+    if (role === undefined) throw invalid({ field: `${field}.role`, error: 'is required' })
+    if (role === 'user') return [{ kind: 'user', text }]
+    return [role === 'assistant' ? { kind: 'assistant', text, calls: [] } : { kind: 'system', text }]
+  }
+  // What a model thought is for that model. Ours has kept it with its own answer.
+  if (type === 'reasoning') return []
+  if (type === 'item_reference') return [referenceOf(item.id ?? '', field)]
+  const id = item.call_id ?? ''
+  const of = readCallId(id)
+  if (type === 'function_call_output') {
+    const call = { id, name: '', arguments: '', ...(of && { of }) }
+    return [{ kind: 'result', call, text: textOfParts(output, `${field}.output`) }]
+  }
+  if (type !== 'function_call') throw invalid({ field: `${field}.type`, error: `${type} is not supported` })
+  const { name = '', arguments: args = '{}' } = item
+  return [{ kind: 'assistant', text: '', calls: [{ id, name, arguments: args, handed: true, ...(of && { of }) }] }]
+}
+
+/** A client may name an item of an earlier response instead of sending it again. */
+function referenceOf(id: string, field: string): Item {
+  const of = readCallId(id)
+  if (of) {
+    const call = { id: id.replace(/^fc_/, 'call_'), name: '', arguments: '{}', handed: true as const, of }
+    return { kind: 'assistant', text: '', calls: [call] }
+  }
+  const said = readMessageId(id)
+  if (said === undefined) throw invalid({ field: `${field}.id`, error: 'is not the id of an item of a response' })
+  return { kind: 'assistant', text: '', calls: [], of: said }
+}
+
+function toolsOf({ tools, tool_choice }: ResponsesBody) {
+  const choice = typeof tool_choice === 'object' && tool_choice ? { name: tool_choice.name } : tool_choice
+  return { tools: checkTools((tools ?? []).map(toolOf)), tool_choice: choiceOf(choice) }
+}
+
+function samplingIn({ temperature, top_p, max_output_tokens, text }: ResponsesBody) {
+  const format = text?.format
+  const json = format?.type === 'json_schema' ? jsonOf(format) : format?.type === 'json_object' ? {} : undefined
+  return samplingOf({ temperature, top_p, max_output_tokens, json })
+}
+
+/** What the response repeats. It is kept with the run, so that the response reads the same later. */
+function notedOf(asked: ResponsesBody): Record<string, unknown> {
+  const { model, instructions, metadata, previous_response_id, tools, tool_choice, text, conversation } = asked
+  const { parallel_tool_calls, user, safety_identifier, truncation } = asked
+  const repeated = { parallel_tool_calls, user, safety_identifier, truncation }
+  const conversationId = typeof conversation === 'string' ? conversation : conversation?.id
+  return present({
+    model,
+    instructions,
+    metadata,
+    previous_response_id,
+    tools: tools?.map((tool) => ({ description: null, parameters: null, strict: false, ...tool })),
+    tool_choice,
+    text: text && { ...text, format: text.format ?? { type: 'text' } },
+    conversation: conversationId === undefined ? undefined : { id: conversationId },
+    ...repeated,
+  })
+}

@@ -1,0 +1,31 @@
+import * as agents from '../agents/store.ts'
+import { conflict } from '../errors.ts'
+import * as logs from '../logs/store.ts'
+import { operation } from '../operation.ts'
+import { eraseTexts } from './find-invocations.ts'
+import { InvocationParams, isFinal, presentInvocation, Receipt } from './invocation.ts'
+import { getInScope } from './invocation-in-scope.ts'
+import * as invocations from './store.ts'
+
+export const eraseInvocation = operation({
+  id: 'eraseInvocation',
+  method: 'DELETE',
+  path: '/v1/agents/{agent_id}/invocations/{request_id}',
+  summary: 'Erase an invocation',
+  description:
+    'Removes what was said from an invocation that has ended: message, context, response, results of tools, log entries. The receipt stays for accounting, without words and without whose it was. What memory keeps of it is not touched.',
+  permission: 'delete',
+  userTokens: true,
+  errors: ['conflict'],
+  params: InvocationParams,
+  data: Receipt,
+
+  async run({ params }, { db, actor, now }) {
+    const agent = await agents.get(db, params.agent_id)
+    const found = await getInScope(db, actor, 'write', { agent_seq: agent.seq, id: params.request_id })
+    if (!isFinal(found)) throw conflict('The invocation has not ended: cancel it first')
+    await logs.removeOfRequests(db, agent.seq, [found.id])
+    await eraseTexts(db, [found], now())
+    return presentInvocation(await invocations.get(db, agent.seq, found.id), agent.id)
+  },
+})

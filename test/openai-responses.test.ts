@@ -1,0 +1,198 @@
+import assert from 'node:assert/strict'
+import { after, before, describe, test } from 'node:test'
+import type { FunctionTool, ResponseStreamEvent } from 'openai/resources/responses/responses'
+import { type LocalServer, startLocalServer } from './support/local-server.ts'
+import { type ModelServer, startModelServer } from './support/model-server.ts'
+import { checkEvents, checkResponse, gathered, openaiClient } from './support/openai.ts'
+import { ENGINES, type Service, startService } from './support/service.ts'
+import { until } from './support/until.ts'
+
+const WEATHER: FunctionTool = {
+  type: 'function',
+  name: 'weather',
+  description: 'The weather of a city',
+  parameters: { type: 'object', properties: { city: { type: 'string' } } },
+  strict: false,
+}
+
+for (const engine of ENGINES) {
+  describe(`responses on ${engine}`, () => {
+    let service: Service
+    let model: ModelServer
+    let tools: LocalServer
+
+    before(async () => {
+      model = await startModelServer()
+      tools = await startLocalServer((_request, response) => response.end('stock: 7'))
+      service = await startService(engine, {
+        MOORAGE_PROVIDERS: JSON.stringify([{ name: 'local', baseUrl: model.url }]),
+        MOORAGE_OUTGOING__ALLOW_INSECURE: 'true',
+        MOORAGE_OUTGOING__ALLOWED_CIDRS: '127.0.0.0/8',
+      })
+      await create({ name: 'echo' })
+      const stock = { type: 'http', name: 'stock', url: `${tools.url}/stock` }
+      await create({ name: 'tiny', model: 'local/tiny', instructions: 'Be brief.', tools: [stock] })
+      const rules = [{ reply: 'late', delay_ms: 60_000 }]
+      await create({ name: 'slow', model: 'builtin/script', script: { rules } })
+    })
+    after(async () => {
+      await service.stop()
+      await model.close()
+      await tools.close()
+    })
+    const create = async (body: object) => {
+      const reply = await service.call('POST', '/v1/agents', { body })
+      assert.equal(reply.status, 201, reply.text)
+    }
+    const textOf = (events: ResponseStreamEvent[]) =>
+      events.map((event) => (event.type === 'response.output_text.delta' ? event.delta : '')).join('')
+    const shownTo = (request: number) => {
+      const { messages = [] } = model.requests[request]?.body ?? {}
+      return messages.map(({ role, content }) => `${role}: ${content ?? ''}`)
+    }
+
+    test('answers with every field, can be read again and deleted', async () => {
+      const client = openaiClient(service)
+      const asked = { model: 'echo', input: 'Ahoy', instructions: 'Repeat.', metadata: { k: 'v' } }
+      const response = await client.responses.create(asked)
+      checkResponse(response)
+      assert.equal(response.output_text, 'Ahoy')
+      assert.deepEqual([response.status, response.model, response.instructions], ['completed', 'echo', 'Repeat.'])
+      assert.deepEqual(response.metadata, { k: 'v' })
+      assert.ok(response.usage && response.usage.total_tokens > 0)
+      const { _request_id, ...first } = response as object as Record<string, unknown>
+      const { _request_id: _again, ...read } = (await client.responses.retrieve(response.id)) as object as Record<
+        string,
+        unknown
+      >
+      assert.deepEqual(read, first)
+
+      const items = await gathered(client.responses.inputItems.list(response.id))
+      assert.equal(items.length, 1)
+      assert.deepEqual((items[0] as { content: unknown }).content, [{ type: 'input_text', text: 'Ahoy' }])
+
+      await client.responses.delete(response.id)
+      await assert.rejects(client.responses.retrieve(response.id), { status: 404 })
+      const { body } = await service.call('GET', '/v1/agents/echo/invocations?limit=1')
+      assert.deepEqual([body.data[0].message, body.data[0].response, body.data[0].door], ['', '', 'openai'])
+    })
+
+    test('streams every event with its fields and rising numbers', async () => {
+      const stream = openaiClient(service).responses.stream({ model: 'echo', input: 'one two three' })
+      const events = await gathered(stream)
+      checkEvents(events)
+      assert.deepEqual(
+        events.map(({ type }) => type).filter((type, i, all) => type !== all[i - 1]),
+        [
+          'response.created',
+          'response.in_progress',
+          'response.output_item.added',
+          'response.content_part.added',
+          'response.output_text.delta',
+          'response.output_text.done',
+          'response.content_part.done',
+          'response.output_item.done',
+          'response.completed',
+        ],
+      )
+      assert.equal((await stream.finalResponse()).output_text, 'one two three')
+    })
+
+    test('a call of a tool is an item, and the follow-up goes on where it stopped', async () => {
+      model.reset()
+      const calls = [
+        { name: 'stock', arguments: {} },
+        { name: 'weather', arguments: { city: 'Kiel' } },
+      ]
+      model.reply({ text: ['Let me see.'], calls }, { text: ['Sunny, and 7 left.'] }, { text: ['Yes.'] })
+      const client = openaiClient(service)
+      const stream = client.responses.stream({ model: 'tiny', input: 'Can I sail?', tools: [WEATHER] })
+      checkEvents(await gathered(stream))
+      const first = await stream.finalResponse()
+      const call = first.output.find((item) => item.type === 'function_call')
+      assert.ok(call)
+      assert.deepEqual([call.name, call.arguments, first.status], ['weather', '{"city":"Kiel"}', 'completed'])
+
+      const output = { type: 'function_call_output', call_id: call.call_id, output: 'sunny' } as const
+      const next = { model: 'tiny', previous_response_id: first.id, tools: [WEATHER] }
+      const second = await client.responses.create({ ...next, input: [output] })
+      assert.equal(second.output_text, 'Sunny, and 7 left.')
+      const shown = [
+        'system: Be brief.',
+        'user: Can I sail?',
+        'assistant: Let me see.',
+        'tool: stock: 7',
+        'tool: sunny',
+      ]
+      assert.deepEqual(shownTo(1), shown)
+
+      const third = await client.responses.create({ model: 'tiny', previous_response_id: second.id, input: 'Really?' })
+      assert.equal(third.output_text, 'Yes.')
+      assert.deepEqual(shownTo(2), [...shown, 'assistant: Sunny, and 7 left.', 'user: Really?'])
+      await assert.rejects(client.responses.create({ model: 'echo', previous_response_id: second.id, input: 'x' }), {
+        status: 400,
+        param: 'previous_response_id',
+      })
+    })
+
+    test('runs in the background, and is cancelled', async () => {
+      const client = openaiClient(service)
+      const queued = await client.responses.create({ model: 'slow', input: 'go', background: true })
+      checkResponse(queued)
+      assert.equal(queued.status, 'queued')
+      await until('it runs', async () => (await client.responses.retrieve(queued.id)).status === 'in_progress')
+      assert.equal((await client.responses.cancel(queued.id)).status, 'cancelled')
+      assert.equal((await client.responses.retrieve(queued.id)).status, 'cancelled')
+
+      const done = await client.responses.create({ model: 'echo', input: 'soon', background: true })
+      await until('it has ended', async () => (await client.responses.retrieve(done.id)).status === 'completed')
+      assert.equal((await client.responses.retrieve(done.id)).output_text, 'soon')
+    })
+
+    test('a stream is taken up again after any event, and loses and repeats nothing', async () => {
+      const client = openaiClient(service)
+      const asked = { model: 'echo', input: 'a b c d', background: true, stream: true } as const
+      const events = await gathered(await client.responses.create(asked))
+      checkEvents(events)
+      assert.equal(textOf(events), 'a b c d')
+      const [created] = events
+      assert.ok(created?.type === 'response.created')
+      for (const [i, { sequence_number }] of events.entries()) {
+        const query = { stream: true, starting_after: sequence_number } as const
+        const rest: ResponseStreamEvent[] = await gathered(await client.responses.retrieve(created.response.id, query))
+        checkEvents([...events.slice(0, i + 1), ...rest])
+        assert.equal(textOf(events.slice(0, i + 1)) + textOf(rest), 'a b c d')
+      }
+    })
+
+    test('a run that fails is told as failed', async () => {
+      model.reset()
+      model.reply({ status: 400, body: { error: { message: 'no' } } })
+      const client = openaiClient(service)
+      const events = await gathered(await client.responses.create({ model: 'tiny', input: 'x', stream: true }))
+      checkEvents(events)
+      assert.equal(events.at(-1)?.type, 'response.failed')
+      model.reply({ status: 400, body: { error: { message: 'no' } } })
+      await assert.rejects(client.responses.create({ model: 'tiny', input: 'x' }), {
+        status: 500,
+        type: 'server_error',
+      })
+    })
+
+    test('structured output and its schema reach the model', async () => {
+      model.reset()
+      model.reply({ text: ['{"city":"Kiel"}'] })
+      const schema = {
+        type: 'object',
+        properties: { city: { type: 'string' } },
+        required: ['city'],
+        additionalProperties: false,
+      }
+      const text = { format: { type: 'json_schema', name: 'place', schema, strict: true } } as const
+      const parsed = await openaiClient(service).responses.parse({ model: 'tiny', input: 'Where?', text })
+      assert.deepEqual(parsed.output_parsed, { city: 'Kiel' })
+      const sent = model.requests[0]?.body['response_format']
+      assert.deepEqual((sent as { json_schema: { schema: unknown } }).json_schema.schema, schema)
+    })
+  })
+}
