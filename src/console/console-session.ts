@@ -55,18 +55,18 @@ export function isSecretInForce({ hash, confirmed_at }: ConsoleSession, shown: s
 type Changes = Partial<Pick<ConsoleSession, 'last_used_at' | 'confirmed_at' | 'rotated_at' | 'hash' | 'previous_hash'>>
 
 /**
- * What is to be written when a secret is used; undefined for most uses. `fresh` is the hash of a new secret: with
+ * What is to be written when a secret is used; undefined for most uses. `renew` makes the hash of a new secret: with
  * `hash` in the changes, the browser must be sent that secret.
  */
-export function useOf(session: ConsoleSession, shown: string, now: number, fresh: string): Changes | undefined {
+export function useOf(session: ConsoleSession, shown: string, now: number, renew: () => string): Changes | undefined {
   const { hash, confirmed_at, rotated_at, last_used_at } = session
-  const replaced = { hash: fresh, rotated_at: now, confirmed_at: null, last_used_at: now }
+  const replaced = () => ({ hash: renew(), rotated_at: now, confirmed_at: null, last_used_at: now })
   if (shown === hash) {
     if (confirmed_at === null) return { confirmed_at: now, last_used_at: now }
-    if (now - rotated_at >= ROTATE_MS) return { ...replaced, previous_hash: hash }
+    if (now - rotated_at >= ROTATE_MS) return { ...replaced(), previous_hash: hash }
   } else if (confirmed_at === null && now - rotated_at >= GRACE_MS) {
     // The reply that had the new secret was lost: the browser still shows the one before.
-    return replaced
+    return replaced()
   }
   return now - last_used_at >= TOUCH_MS ? { last_used_at: now } : undefined
 }

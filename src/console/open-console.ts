@@ -40,11 +40,11 @@ export function openConsole(parts: Parts) {
       if (!isInForce(session, key, time, idleTimeout) || !isSecretInForce(session, hash, time)) return undefined
       // What was sent over TLS once may have been read on its way if it comes in plain text.
       if (session.secure === 1 && !secure) return undefined
-      const fresh = newSecret()
-      const changes = useOf(session, hash, time, sha256(fresh))
-      if (!changes) return { actor, fresh: undefined }
+      let fresh: string | undefined
+      const changes = useOf(session, hash, time, () => sha256((fresh = newSecret())))
+      if (!changes) return { actor, fresh }
       const isWritten = await storage.transaction((db) => sessions.update(db, session, changes))
-      return { actor, fresh: isWritten && changes.hash !== undefined ? fresh : undefined }
+      return { actor, fresh: isWritten ? fresh : undefined }
     },
 
     /** What the console shows of the session that it runs in. */

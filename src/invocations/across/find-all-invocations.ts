@@ -9,6 +9,7 @@ import {
 import { countOwners } from '../../storage/queries/counts.ts'
 import { leadOf, whereLed } from '../../storage/queries/lead.ts'
 import { type Page, type PageQuery, page } from '../../storage/queries/page.ts'
+import { findInvocations } from '../find-invocations.ts'
 import { type Invocation, InvocationStatus } from '../invocation.ts'
 import { fromRow } from '../rows/invocation-rows.ts'
 
@@ -29,6 +30,9 @@ export async function findAllInvocations(
   query: PageQuery,
   { status, ...filter }: Filter,
 ): Promise<Page<Invocation>> {
+  const [only, ...others] = agents
+  // An agent alone has indexes of its own, also for pages far down the list.
+  if (only && others.length === 0) return findInvocations(db, only.seq, query, { status, ...filter })
   const parts = status === undefined ? InvocationStatus.options : [status]
   const led = leadOf(LEADS, filter)
   const { list, value } = led.lead ?? { list: INVOCATIONS_OF_AGENT, value: undefined }
