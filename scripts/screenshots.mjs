@@ -30,8 +30,8 @@ try {
 }
 
 async function take(name, path, options) {
-  const { page, leave } = await browser.visit(service, path, { ...options, height: 800, width: options.width ?? 1280 })
-  await page.waitForLoadState('networkidle').catch(() => undefined)
+  const { page, settled, leave } = await browser.visit(service, path, { ...options, height: 800, width: options.width ?? 1280 })
+  await settled()
   await page.screenshot({ path: join(folder, `${name}.png`) })
   console.log(`${name}.png`)
   await leave()

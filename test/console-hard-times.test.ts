@@ -92,7 +92,7 @@ describe('the console in hard times', { skip: withoutChromium() }, () => {
       })
       const { id: key_id } = await createKey(service, { name: MARKUP, role: 'viewer' })
       const session = encodeURIComponent(MARKUP)
-      const { page, leave } = await browser.visit(service, `/agents/hostile?session=${session}`)
+      const { page, settled, leave } = await browser.visit(service, `/agents/hostile?session=${session}`)
       for (const path of [
         `/agents/hostile?session=${session}`,
         '/agents/hostile/deployments',
@@ -105,7 +105,7 @@ describe('the console in hard times', { skip: withoutChromium() }, () => {
         `/keys/${key_id}`,
       ]) {
         await page.goto(service.url + path)
-        await page.waitForLoadState('networkidle')
+        await settled()
         const shown = await page.evaluate(SHOWN)
         assert.match(String(shown), /onerror=/, path)
         assert.equal(await page.evaluate('globalThis.hacked'), undefined, path)

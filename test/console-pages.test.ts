@@ -29,9 +29,9 @@ describe('the pages of the console', { skip: withoutChromium() }, () => {
 
   for (const name of PAGES) {
     test(`${name}: opens behind a prefix with ${MOST_REQUESTS} requests at most, nothing goes wrong, everybody can use it`, async () => {
-      const { page, asked, leave } = await browser.visit({ ...service, url: proxy.url }, paths[name])
+      const { page, asked, settled, leave } = await browser.visit({ ...service, url: proxy.url }, paths[name])
       await page.locator('h1').waitFor()
-      await page.waitForLoadState('networkidle')
+      await settled()
       const requests = asked().filter((request) => request.includes('/v1/'))
       assert.ok(requests.length <= MOST_REQUESTS, requests.join('\n'))
       assert.equal(await page.locator('.failure').count(), 0)

@@ -10,7 +10,7 @@ const HEADERS = { 'X-Moorage-Console': '1' }
 export const service = createClient({ url: BASE.href, fetch: send, retries: 1 })
 
 /** A request to the service. A one-time code is asked for when the service wants one, and the request is sent again. */
-export async function send(url: string, init: RequestInit = {}): Promise<Response> {
+async function send(url: string, init: RequestInit = {}): Promise<Response> {
   const request = { ...init, headers: { ...(init.headers as Record<string, string>), ...HEADERS } }
   const response = await fetch(url, request)
   if (response.status !== 401) return response

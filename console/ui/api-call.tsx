@@ -71,7 +71,7 @@ await moorage.${method}(${args.map((arg) => literal(arg)).join(', ')})`
 }
 
 /** For the shell. */
-export function quoted(text: string): string {
+function quoted(text: string): string {
   return `'${text.replaceAll("'", `'\\''`)}'`
 }
 

@@ -5,6 +5,7 @@ import { type Browser, type BrowserContext, chromium, type Page } from 'playwrig
 import { CHROMIUM_FLAGS, chromiumPath } from './chromium.ts'
 import { PATIENCE } from './patience.ts'
 import type { Service } from './service.ts'
+import { until } from './until.ts'
 
 /** For `describe(…, { skip: withoutChromium() }, …)`. */
 export function withoutChromium(): string | false {
@@ -30,6 +31,8 @@ export type Visit = {
   context: BrowserContext
   /** What the window asked the API for since the last time this was called: `GET /v1/agents`. */
   asked(): string[]
+  /** Resolves when nothing is asked of the API any more. A live page asks again later. */
+  settled(): Promise<void>
   /** Lets a problem pass that the test itself causes. */
   expect(problem: RegExp): void
   /** Closes the window. Fails if anything went wrong in it, or anything was asked of another origin. */
@@ -71,6 +74,9 @@ async function visit(
     page,
     context,
     asked: watched.asked,
+    async settled() {
+      await until('the page has what it asked for', watched.isQuiet)
+    },
     expect: watched.expect,
     async leave() {
       await context.close()
@@ -84,6 +90,12 @@ function watch(page: Page, origin: string) {
   const found: string[] = []
   const allowed: RegExp[] = []
   let asked: string[] = []
+  let underWay = 0
+  let changedAt = 0
+  const count = (by: 1 | -1) => {
+    underWay += by
+    changedAt = performance.now()
+  }
   page.on('pageerror', (error) => found.push(`error: ${error.stack ?? error.message}`))
   page.on('console', (message) => {
     if (message.type() === 'error' || message.type() === 'warning')
@@ -93,8 +105,12 @@ function watch(page: Page, origin: string) {
     const url = new URL(request.url())
     if (url.origin !== origin && !['data:', 'blob:'].includes(url.protocol)) found.push(`elsewhere: ${url}`)
     if (/\/v1\/|\/console\/session/.test(url.pathname)) asked.push(`${request.method()} ${url.pathname}`)
+    count(1)
   })
+  page.on('requestfinished', () => count(-1))
+  page.on('requestfailed', () => count(-1))
   return {
+    isQuiet: async () => asked.length > 0 && underWay === 0 && performance.now() - changedAt > QUIET_MS,
     problems: () => found.filter((problem) => !allowed.some((pattern) => pattern.test(problem))),
     expect: (problem: RegExp) => void allowed.push(problem),
     asked() {
@@ -105,26 +121,31 @@ function watch(page: Page, origin: string) {
   }
 }
 
+/** A page that has an answer asks its next question sooner than that. */
+const QUIET_MS = 60
+
 const AXE = createRequire(import.meta.url).resolve('axe-core/axe.min.js')
 
 type Finding = { id: string; impact: string; nodes: { html: string; failureSummary: string }[] }
 
+/** Everything is checked in light on a desk and in dark on a phone; what else may differ there is the contrast. */
 const STATES = [
-  { width: 1440, dark: false },
-  { width: 1440, dark: true },
-  { width: 390, dark: false },
-  { width: 390, dark: true },
+  { width: 1440, dark: false, rules: undefined },
+  { width: 390, dark: true, rules: undefined },
+  { width: 390, dark: false, rules: ['color-contrast'] },
+  { width: 1440, dark: true, rules: ['color-contrast'] },
 ]
 
 /** Nothing serious for those who do not see, or do not use a mouse: in light and dark, on a desk and on a phone. */
 export async function checkAccess(page: Page): Promise<void> {
   const hasAxe = await page.evaluate(`'axe' in globalThis`)
   if (!hasAxe) await page.evaluate(readFileSync(AXE, 'utf8'))
-  for (const { width, dark } of STATES) {
+  for (const { width, dark, rules } of STATES) {
     await page.setViewportSize({ width, height: 900 })
     await page.emulateMedia({ colorScheme: dark ? 'dark' : 'light' })
+    const options = JSON.stringify({ resultTypes: ['violations'], ...(rules && { runOnly: rules }) })
     const found = (await page.evaluate(
-      `axe.run(document, { resultTypes: ['violations'] }).then(({ violations }) => violations)`,
+      `axe.run(document, ${options}).then(({ violations }) => violations)`,
     )) as Finding[]
     const serious = found.filter(({ impact }) => impact === 'serious' || impact === 'critical')
     const told = serious.map(

@@ -45,7 +45,7 @@ export function DefinitionYaml({ agent, onSaved }: { agent: Agent; onSaved(): vo
 }
 
 async function parse(text: string): Promise<Record<string, unknown>> {
-  const { load } = await import('js-yaml')
+  const { load } = await import('./yaml-load.ts')
   let value: unknown
   try {
     value = load(text)
