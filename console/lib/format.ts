@@ -7,6 +7,7 @@ const clock = new Intl.DateTimeFormat('en-GB', {
   fractionalSecondDigits: 3,
 })
 const count = new Intl.NumberFormat('en')
+const short = new Intl.NumberFormat('en', { notation: 'compact', maximumFractionDigits: 1 })
 
 const UNITS: [Intl.RelativeTimeFormatUnit, number][] = [
   ['day', 86_400_000],
@@ -42,6 +43,11 @@ export function durationText(ms: number | null | undefined): string {
 
 export function countText(value: number | null | undefined): string {
   return value === null || value === undefined ? '–' : count.format(value)
+}
+
+/** `12.3K`: for places that are too narrow for the number itself. */
+export function shortText(value: number): string {
+  return short.format(value)
 }
 
 export function percentText(part: number, whole: number): string {
