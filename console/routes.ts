@@ -8,35 +8,35 @@ export type PageComponent = ComponentType<{ params: Params }>
 
 type Route = { path: string; load(): Promise<PageComponent> }
 
-/** Every page. A page is loaded when it is opened for the first time. */
+/** Every page. Pages are loaded when one of their group is opened for the first time. */
 const ROUTES: Route[] = [
   { path: '/', load: async () => (await import('./pages/agents/agents-page.tsx')).AgentsPage },
-  { path: '/agents/:agent', load: async () => (await import('./pages/playground/playground-page.tsx')).PlaygroundPage },
+  { path: '/agents/:agent', load: async () => (await import('./pages/agent-pages.ts')).PlaygroundPage },
   {
     path: '/agents/:agent/deployments',
-    load: async () => (await import('./pages/deployments/deployments-page.tsx')).DeploymentsPage,
+    load: async () => (await import('./pages/agent-pages.ts')).DeploymentsPage,
   },
-  { path: '/agents/:agent/logs', load: async () => (await import('./pages/logs/logs-page.tsx')).LogsPage },
+  { path: '/agents/:agent/logs', load: async () => (await import('./pages/agent-pages.ts')).LogsPage },
   { path: '/agents/:agent/metrics', load: async () => (await import('./pages/metrics/metrics-page.tsx')).MetricsPage },
-  { path: '/agents/:agent/memory', load: async () => (await import('./pages/memory/memory-page.tsx')).MemoryPage },
+  { path: '/agents/:agent/memory', load: async () => (await import('./pages/agent-pages.ts')).MemoryPage },
   {
     path: '/agents/:agent/settings',
-    load: async () => (await import('./pages/settings/settings-page.tsx')).SettingsPage,
+    load: async () => (await import('./pages/agent-pages.ts')).SettingsPage,
   },
   {
     path: '/agents/:agent/schedules',
-    load: async () => (await import('./pages/schedules/schedules-page.tsx')).SchedulesPage,
+    load: async () => (await import('./pages/agent-pages.ts')).SchedulesPage,
   },
-  { path: '/activity', load: async () => (await import('./pages/activity/activity-page.tsx')).ActivityPage },
-  { path: '/activity/:request', load: async () => (await import('./pages/activity/request-page.tsx')).RequestPage },
-  { path: '/webhooks', load: async () => (await import('./pages/webhooks/webhooks-page.tsx')).WebhooksPage },
-  { path: '/webhooks/:webhook', load: async () => (await import('./pages/webhooks/webhook-page.tsx')).WebhookPage },
+  { path: '/activity', load: async () => (await import('./pages/service-pages.ts')).ActivityPage },
+  { path: '/activity/:request', load: async () => (await import('./pages/service-pages.ts')).RequestPage },
+  { path: '/webhooks', load: async () => (await import('./pages/service-pages.ts')).WebhooksPage },
+  { path: '/webhooks/:webhook', load: async () => (await import('./pages/service-pages.ts')).WebhookPage },
   {
     path: '/webhooks/:webhook/:delivery',
-    load: async () => (await import('./pages/webhooks/delivery-page.tsx')).DeliveryPage,
+    load: async () => (await import('./pages/service-pages.ts')).DeliveryPage,
   },
-  { path: '/keys', load: async () => (await import('./pages/keys/keys-page.tsx')).KeysPage },
-  { path: '/keys/:key', load: async () => (await import('./pages/keys/key-page.tsx')).KeyPage },
+  { path: '/keys', load: async () => (await import('./pages/service-pages.ts')).KeysPage },
+  { path: '/keys/:key', load: async () => (await import('./pages/service-pages.ts')).KeyPage },
 ]
 
 type Entry = { label: string; icon: IconName; to: string; needs: OperationId }
