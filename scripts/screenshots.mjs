@@ -30,7 +30,11 @@ try {
 }
 
 async function take(name, path, options) {
-  const { page, settled, leave } = await browser.visit(service, path, { ...options, height: 800, width: options.width ?? 1280 })
+  const { page, settled, leave } = await browser.visit(service, path, {
+    ...options,
+    height: 800,
+    width: options.width ?? 1280,
+  })
   await settled()
   await page.screenshot({ path: join(folder, `${name}.png`) })
   console.log(`${name}.png`)

@@ -1,6 +1,5 @@
 import assert from 'node:assert/strict'
-import { readFileSync } from 'node:fs'
-import { createRequire } from 'node:module'
+import axe from 'axe-core'
 import { type Browser, type BrowserContext, chromium, type Page } from 'playwright-core'
 import { CHROMIUM_FLAGS, chromiumPath } from './chromium.ts'
 import { PATIENCE } from './patience.ts'
@@ -124,8 +123,6 @@ function watch(page: Page, origin: string) {
 /** A page that has an answer asks its next question sooner than that. */
 const QUIET_MS = 60
 
-const AXE = createRequire(import.meta.url).resolve('axe-core/axe.min.js')
-
 type Finding = { id: string; impact: string; nodes: { html: string; failureSummary: string }[] }
 
 /** Everything is checked in light on a desk and in dark on a phone; what else may differ there is the contrast. */
@@ -139,7 +136,7 @@ const STATES = [
 /** Nothing serious for those who do not see, or do not use a mouse: in light and dark, on a desk and on a phone. */
 export async function checkAccess(page: Page): Promise<void> {
   const hasAxe = await page.evaluate(`'axe' in globalThis`)
-  if (!hasAxe) await page.evaluate(readFileSync(AXE, 'utf8'))
+  if (!hasAxe) await page.evaluate(axe.source)
   for (const { width, dark, rules } of STATES) {
     await page.setViewportSize({ width, height: 900 })
     await page.emulateMedia({ colorScheme: dark ? 'dark' : 'light' })
