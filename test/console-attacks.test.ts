@@ -406,3 +406,31 @@ describe('console.allowInsecure', () => {
     }
   })
 })
+
+describe('the console beside security.cors', () => {
+  test('a page of a listed origin may use a key, and never the cookie of whoever sits before it', async () => {
+    const Origin = 'https://app.example'
+    const service = await startService('sqlite', { MOORAGE_SECURITY__CORS__ORIGINS: Origin })
+    try {
+      const tab = new ConsoleTab(() => service)
+      await tab.signIn(service.admin)
+      const preflight = await tab.ask('OPTIONS', '/v1/agents', {
+        headers: {
+          Origin,
+          'Access-Control-Request-Method': 'GET',
+          'Access-Control-Request-Headers': 'x-moorage-console',
+        },
+      })
+      const granted = preflight.headers.get('access-control-allow-headers') ?? ''
+      assert.match(granted, /Authorization/)
+      assert.doesNotMatch(granted, /moorage/i)
+      for (const site of ['cross-site', 'same-site', undefined]) {
+        const { status, headers } = await tab.ask('GET', '/v1/agents', { headers: { Origin, 'Sec-Fetch-Site': site } })
+        assert.equal(status, 401)
+        assert.equal(headers.get('access-control-allow-credentials'), null)
+      }
+    } finally {
+      await service.stop()
+    }
+  })
+})

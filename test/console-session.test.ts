@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { removeExpired } from '../src/console/store.ts'
 import { ConsoleTab } from './support/console-tab.ts'
 import { asHost, enrol } from './support/mfa.ts'
 import { createAgent, createKey, later } from './support/resources.ts'
@@ -283,6 +284,27 @@ onBothEngines('the console: sign-in', (service, engine) => {
     } finally {
       await other.stop()
     }
+  })
+
+  test('sessions and links that have ended are removed from the store, and no others', async () => {
+    const { tab, key } = await signedIn({ role: 'viewer' })
+    await asHost(service(), 'POST', '/v1/console-links', { key_id: key.id })
+    const { storage, now } = service().app.parts
+    const left = async () => {
+      const rows = await Promise.all(
+        (['console_sessions', 'console_links'] as const).map((table) =>
+          storage.db.selectFrom(table).select('key_id').where('key_id', '=', key.id).execute(),
+        ),
+      )
+      return rows.map(({ length }) => length)
+    }
+    await removeExpired(storage.db, now())
+    assert.deepEqual(await left(), [1, 1])
+    assert.equal(await tab.isIn(), true)
+    await removeExpired(storage.db, now() + 11 * MINUTE)
+    assert.deepEqual(await left(), [1, 0])
+    await removeExpired(storage.db, now() + 13 * HOUR)
+    assert.deepEqual(await left(), [0, 0])
   })
 
   test('a start makes a link for an admin key that is older than the permission `approve`', async () => {
