@@ -179,6 +179,23 @@ for (const engine of ENGINES) {
       })
     })
 
+    test('a run that waits for a person is in progress, and then completed', async () => {
+      const rules = [{ call: { tool: 'ask_person', arguments: { question: 'Why?' } }, reply: '{{result}}' }]
+      const asks = { tools: [{ type: 'ask_person' }], approvals: { self: true } }
+      await create({ name: 'asker', model: 'builtin/script', script: { rules }, ...asks })
+      const client = openaiClient(service)
+      const asked = client.chat.completions.create({ model: 'asker', messages: [{ role: 'user', content: 'go' }] })
+      await assert.rejects(asked, { status: 400, code: 'run_waits' })
+
+      const response = await client.responses.create({ model: 'asker', input: 'go' })
+      assert.equal(response.status, 'in_progress')
+      const { body } = await service.call('GET', '/v1/agents/asker/invocations?limit=1')
+      const path = `/v1/agents/asker/invocations/${body.data[0].request_id}/approvals/call_1`
+      await service.call('POST', path, { body: { decision: 'approve', answer: 'Because.' } })
+      await until('it has ended', async () => (await client.responses.retrieve(response.id)).status === 'completed')
+      assert.equal((await client.responses.retrieve(response.id)).output_text, 'Because.')
+    })
+
     test('structured output and its schema reach the model', async () => {
       model.reset()
       model.reply({ text: ['{"city":"Kiel"}'] })
