@@ -37,6 +37,8 @@ function saying(text: string, more: { contextId?: string; taskId?: string; retur
 const textOf = ({ artifacts: [first] }: Pick<Task, 'artifacts'>) =>
   first?.parts.map(({ content }) => content?.value).join('')
 
+const WAITS = 'Waits until a person has decided'
+
 const LISTED = { tenant: '', contextId: '', status: 0, pageToken: '', statusTimestampAfter: undefined }
 
 async function gather(stream: AsyncIterable<StreamResponse>) {
@@ -146,13 +148,22 @@ onBothEngines('the A2A door', (service) => {
     await assert.rejects(gather(client.resubscribeTask({ tenant: '', id: done.id })), { name: /UnsupportedOperation/ })
   })
 
-  test('a task that waits for a person is under way, and its follower hears the rest', async () => {
+  test('a task that waits for a person says so, whoever asks, and its follower hears the rest', async () => {
     const rule = { call: { tool: 'ask_person', arguments: { question: 'Which berth?' } }, reply: 'Berth {{result}}' }
     const tools = [{ type: 'ask_person' }]
     await createAgent(service(), 'harbour', { model: 'builtin/script', script: { rules: [rule] }, tools })
     const client = await connectA2a(service(), 'harbour')
     const task = (await client.sendMessage(saying('ahoy'))) as Task
-    assert.equal(task.status?.state, TaskState.TASK_STATE_WORKING)
+    const { TASK_STATE_INPUT_REQUIRED } = TaskState
+    const listed = await client.listTasks({ ...LISTED, status: TASK_STATE_INPUT_REQUIRED })
+    for (const { status } of [task, await client.getTask({ tenant: '', id: task.id }), ...listed.tasks]) {
+      const [words] = status?.message?.parts ?? []
+      assert.deepEqual([status?.state, words?.content?.value], [TASK_STATE_INPUT_REQUIRED, WAITS])
+    }
+    assert.equal(listed.tasks.length, 1)
+    const { states: streamed } = await gather(client.sendMessageStream(saying('ahoy again')))
+    assert.deepEqual(streamed, [TaskState.TASK_STATE_WORKING, TASK_STATE_INPUT_REQUIRED])
+    await assert.rejects(client.sendMessage(saying('seven', { taskId: task.id })), /decisions to the API/)
     const following = client.resubscribeTask({ tenant: '', id: task.id })
     await following.next()
     const { secret } = await createKey(service(), { role: 'approver' })

@@ -67,6 +67,23 @@ describe('the examples', () => {
     await run(process.execPath, [join(root, 'examples/conversation/conversation.ts')])
   })
 
+  test('approvals are asked for, and what the lead decides is what the customer hears', async () => {
+    const file = join(root, 'examples/approvals/approvals.ts')
+    const { stdout } = await run(process.execPath, [file])
+    assert.equal(
+      stdout,
+      `Customer: I want a refund of 250
+The lead is asked: refund {"amount":250}
+Clerk: A person rejected this call: Only up to 100
+Customer: May I bring my dog?
+The lead is asked: ask_person {"question":"May I bring my dog?"}
+Clerk: The lead says: If it can swim
+`,
+    )
+    // It may run again.
+    await run(process.execPath, [file])
+  })
+
   test('schedules are made, and changed when the script runs again', async () => {
     const script = join(root, 'examples/schedules/schedules.sh')
     const client = createClient({ url: service.url, key: service.admin })

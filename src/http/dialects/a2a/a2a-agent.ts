@@ -27,8 +27,6 @@ import { STATE_OF, type TaskReceipt, TaskTeller } from './tasks.ts'
 
 type Result = { response: string; request_id: string; status?: 'queued' | 'waiting' }
 
-const WAITS = 'Waits until a person has decided'
-
 const PAGE = 50
 const MAX_PAGE = 100
 
@@ -148,7 +146,7 @@ export class A2aAgent implements A2ARequestHandler {
     for await (const { event, data } of events) {
       if (event === 'start') yield teller.begun()
       if (event === 'restart') teller.restart()
-      if (event === 'waiting') yield teller.now('TASK_STATE_WORKING', WAITS)
+      if (event === 'waiting') yield teller.now(STATE_OF.waiting)
       if (event === 'delta') yield teller.piece((data as { text: string }).text)
       isTold = true
     }
@@ -168,7 +166,10 @@ export class A2aAgent implements A2ARequestHandler {
   #read({ message, configuration }: SendMessageRequest): { body: unknown; teller: TaskTeller } {
     if (!message) throw invalid({ field: 'message', error: 'is required' })
     if (configuration?.taskPushNotificationConfig) throw this.#noPush()
-    if (message.taskId !== '') throw this.#unsupported('A task takes one message: send the next one with its contextId')
+    if (message.taskId !== '')
+      throw this.#unsupported(
+        'A task takes one message: send the next one with its contextId, and decisions to the API',
+      )
     const texts = message.parts.map(({ content }) => {
       if (content?.$case === 'text') return content.value
       throw new ContentTypeNotSupportedError('Agents read text: every part must have text')

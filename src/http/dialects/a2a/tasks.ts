@@ -8,6 +8,7 @@ export type TaskReceipt = {
   context: { session_id?: string }
   response: string | null
   error: { message: string } | null
+  steps: readonly { kind: string }[]
   created_at: string
   started_at: string | null
   finished_at: string | null
@@ -15,10 +16,13 @@ export type TaskReceipt = {
 
 type StateName = Exclude<keyof typeof TaskState, 'UNRECOGNIZED'>
 
+/** The client has to see to it that somebody decides. */
+const WAITS = 'Waits until a person has decided'
+
 export const STATE_OF: Record<TaskReceipt['status'], StateName> = {
   queued: 'TASK_STATE_SUBMITTED',
   running: 'TASK_STATE_WORKING',
-  waiting: 'TASK_STATE_WORKING',
+  waiting: 'TASK_STATE_INPUT_REQUIRED',
   completed: 'TASK_STATE_COMPLETED',
   failed: 'TASK_STATE_FAILED',
   cancelled: 'TASK_STATE_CANCELED',
@@ -42,23 +46,22 @@ export class TaskTeller {
   }
 
   fromReceipt(receipt: TaskReceipt, historyLength?: number): Task {
-    const { status, message, response, error, created_at, started_at, finished_at } = receipt
+    const { status, message, response, error, steps, created_at, started_at, finished_at } = receipt
+    const at = finished_at ?? started_at ?? created_at
+    // A run may wait for its provider, too. Then nobody has to do anything.
+    const state = steps.at(-1)?.kind === 'wait' && status === 'waiting' ? 'TASK_STATE_WORKING' : STATE_OF[status]
     return {
-      ...this.task(STATE_OF[status], {
-        response,
-        failure: error?.message,
-        at: finished_at ?? started_at ?? created_at,
-      }),
+      ...this.task(state, { response, words: error?.message, at }),
       history: historyLength === 0 ? [] : [this.#said('ROLE_USER', message)],
     }
   }
 
-  task(state: StateName, more: { response?: string | null; failure?: string | undefined; at?: string } = {}): Task {
-    const { response, failure, at } = more
+  task(state: StateName, more: { response?: string | null; words?: string | undefined; at?: string } = {}): Task {
+    const { response, words, at } = more
     return {
       id: this.taskId,
       contextId: this.contextId,
-      status: this.#status(state, failure, at),
+      status: this.#status(state, words, at),
       artifacts: response ? [artifactOf(response)] : [],
       history: [],
       metadata: undefined,
@@ -88,7 +91,8 @@ export class TaskTeller {
     return { payload: { $case: 'statusUpdate', value } }
   }
 
-  #status(state: StateName, words?: string, at?: string) {
+  #status(state: StateName, said?: string, at?: string) {
+    const words = state === 'TASK_STATE_INPUT_REQUIRED' ? WAITS : said
     const message = words === undefined ? undefined : this.#said('ROLE_AGENT', words)
     return { state: TaskState[state], message, timestamp: at }
   }
