@@ -29,6 +29,8 @@ const ROUTES: Route[] = [
   },
   { path: '/activity', load: async () => (await import('./pages/service-pages.ts')).ActivityPage },
   { path: '/activity/:request', load: async () => (await import('./pages/service-pages.ts')).RequestPage },
+  { path: '/approvals', load: async () => (await import('./pages/service-pages.ts')).ApprovalsPage },
+  { path: '/system', load: async () => (await import('./pages/service-pages.ts')).SystemPage },
   { path: '/webhooks', load: async () => (await import('./pages/service-pages.ts')).WebhooksPage },
   { path: '/webhooks/:webhook', load: async () => (await import('./pages/service-pages.ts')).WebhookPage },
   {
@@ -45,8 +47,10 @@ type Entry = { label: string; icon: IconName; to: string; needs: OperationId }
 export const ENTRIES: Entry[] = [
   { label: 'Agents', icon: 'agents', to: '/', needs: 'listAgents' },
   { label: 'Activity', icon: 'activity', to: '/activity', needs: 'listAllInvocations' },
+  { label: 'Approvals', icon: 'approvals', to: '/approvals', needs: 'listApprovals' },
   { label: 'Webhooks', icon: 'webhooks', to: '/webhooks', needs: 'listWebhooks' },
   { label: 'Keys', icon: 'keys', to: '/keys', needs: 'listKeys' },
+  { label: 'System', icon: 'system', to: '/system', needs: 'getSystem' },
 ]
 
 export type Match = { route: Route; params: Params }

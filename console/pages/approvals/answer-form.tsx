@@ -1,0 +1,60 @@
+import { useState } from 'preact/hooks'
+import type { Approval } from '../../../sdk/client.ts'
+import { useAction } from '../../lib/resource.ts'
+import { service } from '../../lib/service.ts'
+import { toast } from '../../lib/toasts.ts'
+import { Button } from '../../ui/button.tsx'
+import { Failure } from '../../ui/failure.tsx'
+import { Field } from '../../ui/field.tsx'
+
+/** Answers a question of an agent: one of its own choices, or in words. */
+export function AnswerForm({ approval, onDecided }: { approval: Approval; onDecided(): void }) {
+  const { agent_id, request_id, call_id } = approval
+  const options = optionsOf(approval)
+  const [answer, setAnswer] = useState('')
+  const send = useAction(async (given: string | undefined) => {
+    try {
+      await service.approvals.decide(
+        agent_id,
+        request_id,
+        call_id,
+        given === undefined ? { decision: 'reject' } : { decision: 'approve', answer: given },
+      )
+      toast(given === undefined ? 'The agent goes on without an answer' : 'The agent has your answer')
+    } finally {
+      onDecided()
+    }
+  })
+  return (
+    <form
+      onSubmit={(event) => {
+        event.preventDefault()
+        void send.run(answer.trim())
+      }}
+    >
+      {options.length > 0 && (
+        <div class="filters">
+          {options.map((option) => (
+            <Button key={option} isBusy={send.isBusy} onClick={() => void send.run(option)}>
+              {option}
+            </Button>
+          ))}
+        </div>
+      )}
+      <Field label="Answer" rows={2} value={answer} onInput={setAnswer} />
+      <Failure error={send.error} />
+      <div class="actions">
+        <Button look="danger" isBusy={send.isBusy} onClick={() => void send.run(undefined)}>
+          Do not answer
+        </Button>
+        <Button look="main" type="submit" isBusy={send.isBusy} disabled={!answer.trim()}>
+          Answer
+        </Button>
+      </div>
+    </form>
+  )
+}
+
+function optionsOf({ arguments: { options } }: Approval): string[] {
+  return Array.isArray(options) ? options.filter((option) => typeof option === 'string') : []
+}

@@ -1,0 +1,59 @@
+import type { Approval } from '../../../sdk/client.ts'
+import { href } from '../../lib/base.ts'
+import { agentPath, requestPath } from '../../lib/paths.ts'
+import { may } from '../../lib/session-state.ts'
+import { yamlText } from '../../lib/yaml-text.ts'
+import { Snippet } from '../../ui/copy.tsx'
+import { Status } from '../../ui/status.tsx'
+import { Ago } from '../../ui/time.tsx'
+import { AnswerForm } from './answer-form.tsx'
+import { DecisionForm } from './decision-form.tsx'
+
+/** One thing that waits for a person, or that a person has decided. */
+export function ApprovalCard({ approval, onDecided }: { approval: Approval; onDecided(): void }) {
+  const { kind, tool, status, created_at, expires_at, agent_id, request_id, user_id } = approval
+  const isOpen = status === 'pending' && may('decideApproval')
+  const Form = kind === 'question' ? AnswerForm : DecisionForm
+  return (
+    <article class="approval" aria-label={titleOf(approval)}>
+      <header>
+        <h2>{kind === 'question' ? 'A question' : <code>{tool}</code>}</h2>
+        <Status value={status} />
+        <span class="soft">
+          <Ago time={created_at} />
+          {status === 'pending' && (
+            <>
+              , rejected <Ago time={expires_at} />
+            </>
+          )}
+        </span>
+      </header>
+      {kind === 'retry' && (
+        <p class="hint">The service died during this call, so nobody knows whether it happened. Make it again?</p>
+      )}
+      {kind === 'question' ? (
+        <p class="whole">{String(approval.arguments['question'] ?? '')}</p>
+      ) : (
+        <Snippet label="arguments" text={yamlText(approval.changed_arguments ?? approval.arguments)} />
+      )}
+      <p class="facts soft">
+        <a href={href(agentPath(agent_id))}>agent</a>
+        <a href={href(requestPath(request_id))}>the run</a>
+        {user_id && <span>for {user_id}</span>}
+        <span>asked by {approval.started_by}</span>
+      </p>
+      {isOpen && <Form approval={approval} onDecided={onDecided} />}
+      {approval.decided_at && (
+        <p class="soft">
+          {approval.decided_by ?? 'nobody'} · <Ago time={approval.decided_at} />
+          {approval.note && ` · ${approval.note}`}
+          {approval.answer && ` · ${approval.answer}`}
+        </p>
+      )}
+    </article>
+  )
+}
+
+function titleOf({ kind, tool }: Approval): string {
+  return kind === 'question' ? 'A question' : `Call of ${tool}`
+}

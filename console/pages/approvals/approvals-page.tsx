@@ -1,0 +1,72 @@
+import type { Approval } from '../../../sdk/client.ts'
+import { param } from '../../lib/location.ts'
+import { useResource } from '../../lib/resource.ts'
+import { service } from '../../lib/service.ts'
+import { Empty } from '../../ui/empty.tsx'
+import { Failure } from '../../ui/failure.tsx'
+import { ChoiceFilter } from '../../ui/filter.tsx'
+import { Page } from '../../ui/page.tsx'
+import { Pager } from '../../ui/table.tsx'
+import { ApprovalCard } from './approval-card.tsx'
+
+const LIMIT = 20
+/** In the address; without one, what waits is shown. */
+const EVERYTHING = 'any'
+
+/** What waits for a person, decided in place; and what was decided. */
+export function ApprovalsPage() {
+  const status = param('status') ?? 'pending'
+  const query = {
+    limit: LIMIT,
+    offset: Number(param('offset') ?? 0),
+    sort: status === 'pending' ? ('created_at' as const) : ('-created_at' as const),
+    status: status === EVERYTHING ? undefined : (status as Approval['status']),
+    kind: param('kind') as Approval['kind'] | undefined,
+    agent_id: param('agent'),
+  }
+  const approvals = useResource(
+    `approvals ${JSON.stringify(query)}`,
+    (signal) => service.approvals.list(query, { signal }),
+    { everyMs: 3_000 },
+  )
+  const rows = approvals.data?.data
+  return (
+    <Page title="Approvals" api={{ operation: 'listApprovals', method: 'approvals.list', query }}>
+      <div class="filters">
+        <ChoiceFilter
+          name="status"
+          label="Status"
+          all="Waiting"
+          choices={['approved', 'rejected', 'expired', 'cancelled', [EVERYTHING, 'Everything']]}
+        />
+        <ChoiceFilter
+          name="kind"
+          label="Kind"
+          all="Every kind"
+          choices={[
+            ['tool', 'calls of tools'],
+            ['question', 'questions'],
+            ['retry', 'calls cut off'],
+          ]}
+        />
+      </div>
+      <Failure error={approvals.error} retry={approvals.reload} />
+      {rows?.length === 0 && (
+        <Empty title={status === 'pending' ? 'Nothing waits for you' : 'Nothing fits these filters'}>
+          <p>
+            A tool with <code>approval: always</code>, or with a condition on its arguments, waits here for a person before
+            it is called. The run goes on when it is decided, and holds nothing until then.
+          </p>
+        </Empty>
+      )}
+      <ul class="approvals" aria-label="Approvals">
+        {rows?.map((approval) => (
+          <li key={approval.id}>
+            <ApprovalCard approval={approval} onDecided={approvals.reload} />
+          </li>
+        ))}
+      </ul>
+      <Pager pagination={approvals.data?.pagination} />
+    </Page>
+  )
+}

@@ -1,0 +1,92 @@
+import { useState } from 'preact/hooks'
+import type { AuditEntry } from '../../../sdk/client.ts'
+import { countText } from '../../lib/format.ts'
+import { param } from '../../lib/location.ts'
+import { useAction, useResource } from '../../lib/resource.ts'
+import { service } from '../../lib/service.ts'
+import { session } from '../../lib/session-state.ts'
+import { Button } from '../../ui/button.tsx'
+import { Failure } from '../../ui/failure.tsx'
+import { ChoiceFilter, TextFilter } from '../../ui/filter.tsx'
+import { Status } from '../../ui/status.tsx'
+import { type Column, Pager, Table } from '../../ui/table.tsx'
+import { Ago } from '../../ui/time.tsx'
+import { type Verdict, verifyChain } from './verify-chain.ts'
+
+const LIMIT = 50
+
+const COLUMNS: Column<AuditEntry>[] = [
+  { title: 'What', cell: ({ action, times }) => `${action ?? 'an unknown path'}${times > 1 ? ` × ${times}` : ''}` },
+  {
+    title: 'Outcome',
+    cell: ({ outcome, code }) => (
+      <>
+        <Status value={outcome} />
+        {code && <span class="soft"> {code}</span>}
+      </>
+    ),
+  },
+  {
+    title: 'Who',
+    cell: ({ actor, actor_kind }) => (actor ? <code title={actor_kind ?? ''}>{actor}</code> : 'nobody known'),
+  },
+  { title: 'On', isExtra: true, cell: ({ target }) => target && <code>{target}</code> },
+  { title: 'From', isExtra: true, cell: ({ address }) => address ?? '–' },
+  { title: 'When', isNumber: true, cell: ({ created_at }) => <Ago time={created_at} /> },
+]
+
+/** Who did what, and whether the chain of entries is whole. */
+export function AuditView() {
+  const query = {
+    limit: LIMIT,
+    offset: Number(param('offset') ?? 0),
+    outcome: param('outcome') as AuditEntry['outcome'] | undefined,
+    actor: param('actor'),
+    action: param('action'),
+  }
+  const entries = useResource(`audit ${JSON.stringify(query)}`, (signal) => service.audit.list(query, { signal }), {
+    everyMs: 10_000,
+  })
+  return (
+    <>
+      <div class="filters">
+        <ChoiceFilter name="outcome" label="Outcome" all="Every outcome" choices={['success', 'started', 'refused']} />
+        <TextFilter name="actor" label="Who (an id)" />
+        <TextFilter name="action" label="What (an operation)" />
+        {session.value?.agent_id === null && <Verify />}
+      </div>
+      <Failure error={entries.error} retry={entries.reload} />
+      <Table label="Audit log" columns={COLUMNS} rows={entries.data?.data} keyOf={({ id }) => id} />
+      <Pager pagination={entries.data?.pagination} />
+    </>
+  )
+}
+
+/** Checks the chain here. Browsers reckon hashes on https and on this machine only; the command line does it everywhere. */
+function Verify() {
+  const [verdict, setVerdict] = useState<Verdict>()
+  const verify = useAction(async () => setVerdict(await verifyChain()))
+  if (!globalThis.isSecureContext) {
+    return (
+      <span class="hint">
+        Check the chain with <code>moorage audit verify</code>
+      </span>
+    )
+  }
+  return (
+    <>
+      <Button isBusy={verify.isBusy} onClick={() => void verify.run()}>
+        Check the chain
+      </Button>
+      <span role="status">
+        {verdict && (
+          <>
+            <Status value={verdict.problem ? 'broken' : 'whole'} />{' '}
+            <span class="soft">{verdict.problem ?? `the newest ${countText(verdict.checked)} entries fit together`}</span>
+          </>
+        )}
+      </span>
+      <Failure error={verify.error} />
+    </>
+  )
+}

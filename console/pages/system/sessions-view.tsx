@@ -1,0 +1,72 @@
+import type { ConsoleSession } from '../../../sdk/client.ts'
+import { href } from '../../lib/base.ts'
+import { param } from '../../lib/location.ts'
+import { useAction, useResource } from '../../lib/resource.ts'
+import { service } from '../../lib/service.ts'
+import { may } from '../../lib/session-state.ts'
+import { toast } from '../../lib/toasts.ts'
+import { Button } from '../../ui/button.tsx'
+import { Failure } from '../../ui/failure.tsx'
+import { type Column, Pager, Table } from '../../ui/table.tsx'
+import { Ago } from '../../ui/time.tsx'
+
+const LIMIT = 25
+
+/** Who is signed in to the console. */
+export function SessionsView() {
+  const query = {
+    limit: LIMIT,
+    offset: Number(param('offset') ?? 0),
+    sort: (param('sort') ?? '-last_used_at') as '-last_used_at',
+  }
+  const sessions = useResource(
+    `console sessions ${JSON.stringify(query)}`,
+    (signal) => service.console.sessions(query, { signal }),
+    { everyMs: 10_000 },
+  )
+  const end = useAction(async (session: ConsoleSession) => {
+    await service.console.endSession(session.id)
+    toast(`${session.key_name} is signed out there`)
+    sessions.reload()
+  })
+  const columns: Column<ConsoleSession>[] = [
+    {
+      title: 'Key',
+      cell: ({ key_id, key_name, current }) => (
+        <>
+          <a href={href(`/keys/${key_id}`)}>{key_name}</a>
+          {current && <span class="soft"> this one</span>}
+        </>
+      ),
+    },
+    { title: 'From', cell: ({ address }) => address },
+    { title: 'Browser', isWide: true, isExtra: true, cell: ({ browser }) => browser },
+    { title: 'Signed in', sort: 'created_at', isNumber: true, isExtra: true, cell: ({ created_at }) => <Ago time={created_at} /> },
+    { title: 'Last used', sort: 'last_used_at', isNumber: true, cell: ({ last_used_at }) => <Ago time={last_used_at} /> },
+    { title: 'Ends', isNumber: true, isExtra: true, cell: ({ expires_at }) => <Ago time={expires_at} /> },
+    {
+      title: '',
+      isNumber: true,
+      cell: (session) =>
+        may('endConsoleSession') &&
+        !session.current && (
+          <Button look="danger" isBusy={end.isBusy} onClick={() => void end.run(session)}>
+            End
+          </Button>
+        ),
+    },
+  ]
+  return (
+    <>
+      <Failure error={sessions.error ?? end.error} retry={sessions.reload} />
+      <Table
+        label="Sessions"
+        columns={columns}
+        rows={sessions.data?.data}
+        keyOf={({ id }) => id}
+        defaultSort="-last_used_at"
+      />
+      <Pager pagination={sessions.data?.pagination} />
+    </>
+  )
+}

@@ -1,0 +1,25 @@
+import type { System } from '../../../sdk/client.ts'
+import { useResource } from '../../lib/resource.ts'
+import { service } from '../../lib/service.ts'
+import { Failure } from '../../ui/failure.tsx'
+import { type Column, Table } from '../../ui/table.tsx'
+
+type Setting = System['settings'][number]
+
+const COLUMNS: Column<Setting>[] = [
+  { title: 'Setting', cell: ({ setting }) => <code>{setting}</code> },
+  { title: 'Value', isWide: true, cell: ({ value }) => <code>{JSON.stringify(value)}</code> },
+  { title: 'Set by', cell: ({ origin }) => origin ?? <span class="soft">default</span> },
+]
+
+/** The configuration in force. The service itself leaves secrets out. */
+export function SettingsView() {
+  const system = useResource('system', (signal) => service.system.get({ signal }))
+  const own = (system.data?.settings ?? []).toSorted((a, b) => Number(b.origin !== null) - Number(a.origin !== null))
+  return (
+    <>
+      <Failure error={system.error} retry={system.reload} />
+      <Table label="Configuration" columns={COLUMNS} rows={system.data && own} keyOf={({ setting }) => setting} />
+    </>
+  )
+}

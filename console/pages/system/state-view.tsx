@@ -1,0 +1,73 @@
+import type { System } from '../../../sdk/client.ts'
+import { countText, shortText } from '../../lib/format.ts'
+import { useResource } from '../../lib/resource.ts'
+import { service } from '../../lib/service.ts'
+import { Id } from '../../ui/copy.tsx'
+import { Facts } from '../../ui/facts.tsx'
+import { Failure } from '../../ui/failure.tsx'
+import { Sparkline } from '../../ui/sparkline.tsx'
+import { Status } from '../../ui/status.tsx'
+import { type Column, Table } from '../../ui/table.tsx'
+import { Ago } from '../../ui/time.tsx'
+
+type Queue = System['queues'][number]
+
+const QUEUES: Column<Queue>[] = [
+  { title: 'Queue', cell: ({ queue }) => queue },
+  { title: 'Waiting', isNumber: true, cell: ({ waiting }) => countText(waiting) },
+  { title: 'In hand', isNumber: true, cell: ({ leased }) => countText(leased) },
+  { title: 'Oldest', isNumber: true, cell: ({ oldest }) => (oldest ? <Ago time={oldest} /> : '–') },
+]
+
+const MEGABYTE = 1024 * 1024
+
+/** How the service is, and how its store grows. */
+export function StateView() {
+  const system = useResource('system', (signal) => service.system.get({ signal }), { everyMs: 10_000 })
+  const found = system.data
+  return (
+    <>
+      <Failure error={system.error} retry={system.reload} />
+      {found && (
+        <>
+          <Facts
+            of={{
+              Health: <Status value="healthy" />,
+              Version: found.version,
+              Store: found.engine === 'postgres' ? 'PostgreSQL' : 'SQLite',
+              'Size of the store': `${countText(Math.ceil(found.storage.bytes / MEGABYTE))} MB`,
+              'Runs under way here': countText(found.runs_live),
+              Started: <Ago time={found.started_at} />,
+              'Node that answered': <Id id={found.node} />,
+            }}
+          />
+          <Table label="Queues" columns={QUEUES} rows={found.queues} keyOf={({ queue }) => queue} />
+          <div class="section-head">
+            <h2>What is stored</h2>
+          </div>
+          <Growth storage={found.storage} />
+        </>
+      )}
+    </>
+  )
+}
+
+type Row = { kind: string; rows: number; days: number[] | undefined }
+
+const KINDS: Column<Row>[] = [
+  { title: 'Kind', cell: ({ kind }) => kind.replaceAll('_', ' ') },
+  { title: 'Rows', isNumber: true, cell: ({ rows }) => countText(rows) },
+  {
+    title: 'Last 30 days',
+    isExtra: true,
+    cell: ({ kind, days }) => days && <Sparkline values={days} label={`${kind} of the last 30 days`} />,
+  },
+  { title: 'Today', isNumber: true, cell: ({ days }) => (days ? shortText(days.at(-1) ?? 0) : '') },
+]
+
+function Growth({ storage: { rows, days } }: { storage: System['storage'] }) {
+  const daysOf = (kind: string) =>
+    kind === 'invocations' || kind === 'logs' || kind === 'audit_log' ? days.map((day) => day[kind]) : undefined
+  const kinds = Object.entries(rows).map(([kind, count]) => ({ kind, rows: count, days: daysOf(kind) }))
+  return <Table label="What is stored" columns={KINDS} rows={kinds} keyOf={({ kind }) => kind} />
+}
