@@ -54,8 +54,8 @@ export function ApprovalsPage() {
       {rows?.length === 0 && (
         <Empty title={status === 'pending' ? 'Nothing waits for you' : 'Nothing fits these filters'}>
           <p>
-            A tool with <code>approval: always</code>, or with a condition on its arguments, waits here for a person before
-            it is called. The run goes on when it is decided, and holds nothing until then.
+            A tool with <code>approval: always</code>, or with a condition on its arguments, waits here for a person
+            before it is called. The run goes on when it is decided, and holds nothing until then.
           </p>
         </Empty>
       )}

@@ -30,7 +30,13 @@ export function DecisionForm({ approval, onDecided }: { approval: Approval; onDe
   return (
     <div class="stack">
       {text !== undefined && (
-        <Field label="Arguments, as JSON" rows={Math.min(14, text.split('\n').length + 1)} value={text} onInput={setText} isMono />
+        <Field
+          label="Arguments, as JSON"
+          rows={Math.min(14, text.split('\n').length + 1)}
+          value={text}
+          onInput={setText}
+          isMono
+        />
       )}
       <Field label="Note" value={note} onInput={setNote} hint="If you reject it, the agent is told." />
       <Failure error={decide.error} />

@@ -82,7 +82,9 @@ function Verify() {
         {verdict && (
           <>
             <Status value={verdict.problem ? 'broken' : 'whole'} />{' '}
-            <span class="soft">{verdict.problem ?? `the newest ${countText(verdict.checked)} entries fit together`}</span>
+            <span class="soft">
+              {verdict.problem ?? `the newest ${countText(verdict.checked)} entries fit together`}
+            </span>
           </>
         )}
       </span>

@@ -41,8 +41,19 @@ export function SessionsView() {
     },
     { title: 'From', cell: ({ address }) => address },
     { title: 'Browser', isWide: true, isExtra: true, cell: ({ browser }) => browser },
-    { title: 'Signed in', sort: 'created_at', isNumber: true, isExtra: true, cell: ({ created_at }) => <Ago time={created_at} /> },
-    { title: 'Last used', sort: 'last_used_at', isNumber: true, cell: ({ last_used_at }) => <Ago time={last_used_at} /> },
+    {
+      title: 'Signed in',
+      sort: 'created_at',
+      isNumber: true,
+      isExtra: true,
+      cell: ({ created_at }) => <Ago time={created_at} />,
+    },
+    {
+      title: 'Last used',
+      sort: 'last_used_at',
+      isNumber: true,
+      cell: ({ last_used_at }) => <Ago time={last_used_at} />,
+    },
     { title: 'Ends', isNumber: true, isExtra: true, cell: ({ expires_at }) => <Ago time={expires_at} /> },
     {
       title: '',
