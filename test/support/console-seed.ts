@@ -20,6 +20,11 @@ export const PAGES = [
   'settings-yaml',
   'activity',
   'request',
+  'approvals',
+  'system',
+  'audit',
+  'sessions',
+  'configuration',
   'webhooks',
   'webhook',
   'keys',
@@ -44,6 +49,23 @@ const SUPPORT = {
     ],
     fallback: 'I can help with orders, refunds and stock. What do you need?',
   },
+}
+
+const CASHIER = {
+  name: 'cashier',
+  description: 'Pays money back, if somebody agrees',
+  model: 'builtin/script',
+  tools: [
+    {
+      type: 'http',
+      name: 'refund',
+      description: 'Pays money back',
+      method: 'POST',
+      url: 'https://shop.example.com/refunds',
+      approval: { when: [{ argument: 'amount', greater_than: 100 }] },
+    },
+  ],
+  script: { rules: [{ call: { tool: 'refund', arguments: { order: '4711', amount: 250 } } }] },
 }
 
 const QUESTIONS = [
@@ -73,6 +95,8 @@ export async function fillForConsole(
   await post('/v1/keys', { name: 'shop backend', role: 'caller' })
   const { id: key } = await post('/v1/keys', { name: 'reports', role: 'viewer', agent_id: 'support' })
   await deploy('v1.0.0', 'production', 'First release', {})
+  await post('/v1/agents', CASHIER)
+  await post('/v1/agents/cashier/invoke', { message: 'Please give me a refund', context: { user_id: 'customer-3' } })
   await post('/v1/agents/support/schedules', {
     name: 'Morning round',
     cron: '0 9 * * MON-FRI',
@@ -108,6 +132,11 @@ export async function fillForConsole(
     'settings-yaml': '/agents/support/settings?view=yaml',
     activity: '/activity',
     request: `/activity/${request}`,
+    approvals: '/approvals',
+    system: '/system',
+    audit: '/system?view=audit',
+    sessions: '/system?view=sessions',
+    configuration: '/system?view=settings',
     webhooks: '/webhooks',
     webhook: `/webhooks/${webhook}`,
     keys: '/keys',

@@ -7,7 +7,7 @@ const BORDER = 2
 export function QrCode({ text, label }: { text: string; label: string }) {
   const [squares, setSquares] = useState<boolean[][]>()
   useEffect(() => {
-    void import('uqr').then(({ encode }) => setSquares(encode(text, { border: BORDER }).data))
+    void import('./encode-qr.ts').then(({ encodeQr }) => setSquares(encodeQr(text, { border: BORDER }).data))
   }, [text])
   if (!squares) return <div class="qr" aria-busy="true" />
   const path = squares.flatMap((row, y) => row.map((isDark, x) => (isDark ? `M${x} ${y}h1v1h-1z` : ''))).join('')

@@ -1,0 +1,155 @@
+import assert from 'node:assert/strict'
+import { after, before, describe, test } from 'node:test'
+import { type ConsoleBrowser, openBrowser, withoutChromium } from './support/console.ts'
+import { type LocalServer, readBody, startLocalServer } from './support/local-server.ts'
+import { createAgent, createKey } from './support/resources.ts'
+import { ENGINES, type Service, startService } from './support/service.ts'
+import { until } from './support/until.ts'
+
+for (const engine of ENGINES) {
+  describe(`approvals and the system in the console (${engine})`, { skip: withoutChromium() }, () => {
+    let browser: ConsoleBrowser
+    let service: Service
+    let shop: LocalServer
+    const refunds: unknown[] = []
+    before(async () => {
+      shop = await startLocalServer(async (request, response) => {
+        refunds.push(JSON.parse(await readBody(request)))
+        response.end('"refunded"')
+      })
+      service = await startService(engine, {
+        MOORAGE_OUTGOING__ALLOW_INSECURE: 'true',
+        MOORAGE_OUTGOING__ALLOWED_CIDRS: '127.0.0.1',
+      })
+      await createAgent(service, 'payer', {
+        model: 'builtin/script',
+        tools: [
+          {
+            type: 'http',
+            name: 'refund',
+            method: 'POST',
+            url: `${shop.url}/refund`,
+            input_schema: { type: 'object', properties: { amount: { type: 'number' } }, required: ['amount'] },
+            approval: 'always',
+          },
+          { type: 'ask_person' },
+        ],
+        script: {
+          rules: [
+            { match: { contains: 'money' }, call: { tool: 'refund', arguments: { amount: 250 } } },
+            {
+              match: { contains: 'way' },
+              call: { tool: 'ask_person', arguments: { question: 'Left or right?', options: ['left', 'right'] } },
+            },
+          ],
+        },
+      })
+      browser = await openBrowser()
+    })
+    after(async () => {
+      await browser.close()
+      await service.stop()
+      await shop.close()
+    })
+    const invoke = async (message: string) => {
+      const { status, body, text } = await service.call('POST', '/v1/agents/payer/invoke', { body: { message } })
+      assert.equal(status, 202, text)
+      return body.data.request_id as string
+    }
+    const ended = (request_id: string) =>
+      until('the end of the run', async () => {
+        const { body } = await service.call('GET', `/v1/agents/payer/invocations/${request_id}`)
+        return body.data.status === 'completed' ? body.data : undefined
+      })
+
+    test('a call is approved with other arguments, another is rejected with a note, a question is answered', async () => {
+      const { secret } = await createKey(service, { name: 'boss', permissions: ['read', 'approve'] })
+      const first = await invoke('my money')
+      const { page, expect, leave } = await browser.visit(service, '/approvals', { key: secret })
+      const card = page.getByRole('article', { name: 'Call of refund' })
+      await card.getByText('amount: 250').waitFor()
+      await card.getByRole('button', { name: 'Change the arguments' }).click()
+      await card.getByLabel('Arguments, as JSON').fill('{"amount": "much"}')
+      expect(/400/)
+      await card.getByRole('button', { name: 'Approve' }).click()
+      await card.getByRole('alert').waitFor()
+      assert.deepEqual(refunds, [])
+      await card.getByLabel('Arguments, as JSON').fill('{"amount": 20}')
+      await card.getByRole('button', { name: 'Approve' }).click()
+      await page.getByText('Nothing waits for you').waitFor()
+      await ended(first)
+      assert.deepEqual(refunds, [{ amount: 20 }])
+
+      const second = await invoke('my money again')
+      await card.getByLabel('Note').fill('not today')
+      await card.getByRole('button', { name: 'Reject' }).click()
+      await page.getByText('Nothing waits for you').waitFor()
+      const { steps } = await ended(second)
+      assert.match(JSON.stringify(steps), /not today/)
+      assert.equal(refunds.length, 1)
+
+      const third = await invoke('which way')
+      const question = page.getByRole('article', { name: 'A question' })
+      await question.getByText('Left or right?').waitFor()
+      await question.getByRole('button', { name: 'right' }).click()
+      await page.getByText('Nothing waits for you').waitFor()
+      assert.match(JSON.stringify(await ended(third)), /right/)
+
+      await page.getByLabel('Status').selectOption('approved')
+      await card.getByText('amount: 20').waitFor()
+      await leave()
+    })
+
+    test('who comes second hears that it was decided', async () => {
+      const { secret } = await createKey(service, { name: 'slow', permissions: ['read', 'approve'] })
+      const other = await createKey(service, { name: 'quick', permissions: ['read', 'approve'] })
+      const request_id = await invoke('more money')
+      const { page, expect, leave } = await browser.visit(service, '/approvals', { key: secret })
+      const card = page.getByRole('article', { name: 'Call of refund' })
+      await card.waitFor()
+      // The page does not hear of what happens meanwhile.
+      await page.route('**/v1/approvals?*', (route) => route.abort())
+      expect(/ERR_FAILED|409/)
+      const { body } = await service.call('GET', `/v1/approvals?request_id=${request_id}`)
+      const path = `/v1/agents/payer/invocations/${request_id}/approvals/${body.data[0].call_id}`
+      const decided = await service.call('POST', path, { key: other.secret, body: { decision: 'reject' } })
+      assert.equal(decided.status, 200, decided.text)
+      await card.getByRole('button', { name: 'Approve' }).click()
+      await card.getByRole('alert').getByText('conflict').waitFor()
+      await leave()
+    })
+
+    test('the audit log is checked in the browser, and an altered entry is found', async () => {
+      const { page, leave } = await browser.visit(service, '/system?view=audit')
+      await page.getByRole('cell', { name: 'createAgent' }).waitFor()
+      await page.getByRole('button', { name: 'Check the chain' }).click()
+      await page.getByText(/the newest \d+ entries fit together/).waitFor()
+      const { db } = service.app.parts.storage
+      await db.updateTable('audit_log').set({ actor: 'somebody else' }).where('action', '=', 'createAgent').execute()
+      await page.getByRole('button', { name: 'Check the chain' }).click()
+      await page.getByText(/entry \d+ was altered/).waitFor()
+      await leave()
+    })
+
+    test('state, configuration without secrets, and sessions that are ended from here', async () => {
+      const elsewhere = await browser.visit(service, '/')
+      const { page, leave } = await browser.visit(service, '/system')
+      await page
+        .getByText(engine === 'postgres' ? 'PostgreSQL' : 'SQLite')
+        .first()
+        .waitFor()
+      await page.getByRole('button', { name: 'Configuration' }).click()
+      await page.getByRole('cell', { name: 'outgoing.allowInsecure', exact: true }).waitFor()
+      assert.ok(!(await page.content()).includes(service.admin))
+      await page.getByRole('button', { name: 'Sessions' }).click()
+      await page.getByText('this one').waitFor()
+      await page.getByRole('button', { name: 'End' }).first().click()
+      await page.getByText('is signed out there').waitFor()
+      elsewhere.expect(/401/)
+      await elsewhere.page.reload()
+      await elsewhere.page.getByLabel(/key/i).first().waitFor()
+      await elsewhere.leave()
+      await leave()
+    })
+  })
+}
