@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
-import { before, test } from 'node:test'
+import { before, describe, test } from 'node:test'
 import { connectMcp, REVISIONS } from './support/mcp-client.ts'
 import { createAgent, createKey } from './support/resources.ts'
-import { onBothEngines, type Service } from './support/service.ts'
+import { onBothEngines, type Service, startService } from './support/service.ts'
 import { until } from './support/until.ts'
 
 const RULES = [
@@ -163,4 +163,23 @@ onBothEngines('the MCP door', (service) => {
     }
     assert.equal((await service().call('DELETE', '/v1/mcp')).status, 405)
   })
+})
+
+describe('a service that stops', () => {
+  for (const revision of REVISIONS) {
+    test(`${revision}: ends the streams on which clients wait for changes, and lets calls finish`, async (t) => {
+      const service = await startService('sqlite')
+      const listChanged = { tools: { onChanged() {}, autoRefresh: false } }
+      const script = { model: 'builtin/script', script: { rules: RULES } }
+      await createAgent(service, 'pilot', script)
+      const client = await connectMcp(t, service, revision, { options: { listChanged } })
+      await client.listTools()
+      const call = client.callTool({ name: 'pilot', arguments: { message: 'slowly' } })
+      await until('it runs', () => service.app.parts.live.all().length === 1)
+      const started = performance.now()
+      await service.stop()
+      assert.ok(performance.now() - started < 5_000)
+      assert.equal(textOf(await call), 'one two three four')
+    })
+  }
 })

@@ -18,20 +18,24 @@ import {
   UnsupportedOperationError,
 } from '@a2a-js/sdk/errors'
 import type { A2ARequestHandler } from '@a2a-js/sdk/server'
-import { ApiError, invalid } from '../../../errors.ts'
+import { ApiError, type ErrorCode, invalid } from '../../../errors.ts'
 import type { StreamEvent } from '../../../runtime/following/transcript.ts'
 import type { OperationCalls } from '../operation-calls.ts'
 import { agentCard } from './agent-card.ts'
 import { EventQueue } from './event-queue.ts'
-import { STATE_OF, type TaskReceipt, TaskTeller } from './tasks.ts'
+import { STATE_OF, type TaskReceipt, type TaskStateName, TaskTeller } from './tasks.ts'
 
 type Result = { response: string; request_id: string; status?: 'queued' | 'waiting' }
 
 const PAGE = 50
 const MAX_PAGE = 100
 
-/** Errors of a run that has a receipt. The task tells them. */
-const FAILURES = new Set(['server_error', 'timeout', 'conflict'])
+/** What became of a task whose run ended with such an error. Any other error says nothing about the run. */
+const STATE_AFTER: Partial<Record<ErrorCode, TaskStateName>> = {
+  server_error: 'TASK_STATE_FAILED',
+  timeout: 'TASK_STATE_FAILED',
+  conflict: 'TASK_STATE_CANCELED',
+}
 
 /**
  * One agent of ours, as the official SDK wants an agent to be. A task goes on when its client hangs up: clients take it up
@@ -54,13 +58,14 @@ export class A2aAgent implements A2ARequestHandler {
     const input = { params: this.#agent, body, sent: params, mode } as const
     try {
       const { status, data } = await this.#calls.run<Result>('invokeAgent', input)
-      const answered = new TaskTeller(data.request_id, teller.contextId)
+      // A repeated message gets the task of the first one.
+      const answered = new TaskTeller(data.request_id, params.message?.contextId || data.request_id)
       if (status === 202) return answered.task(STATE_OF[data.status ?? 'queued'])
       return answered.task('TASK_STATE_COMPLETED', { response: data.response })
     } catch (error) {
-      const receipt = await this.#receiptAfter(error, teller.taskId)
-      if (!receipt) throw error
-      return teller.fromReceipt(receipt)
+      const state = stateAfter(error)
+      if (!state) throw error
+      return teller.task(state, { words: (error as ApiError).message })
     }
   }
 
@@ -157,9 +162,9 @@ export class A2aAgent implements A2ARequestHandler {
       if (!isTold && status !== 202) yield teller.piece(data.response)
       if (status !== 202) yield teller.now('TASK_STATE_COMPLETED')
     } catch (error) {
-      if (!isTold || !(error instanceof ApiError)) throw error
-      const receipt = await this.#receiptAfter(error, teller.taskId)
-      yield teller.now(receipt ? STATE_OF[receipt.status] : 'TASK_STATE_FAILED', error.message)
+      const state = isTold ? stateAfter(error) : undefined
+      if (!state) throw error
+      yield teller.now(state, (error as ApiError).message)
     }
   }
 
@@ -189,12 +194,6 @@ export class A2aAgent implements A2ARequestHandler {
     return (await this.#calls.run<TaskReceipt>('getInvocation', { params })).data
   }
 
-  /** The receipt of a run that failed; undefined if it did not begin. */
-  async #receiptAfter(error: unknown, request_id: string): Promise<TaskReceipt | undefined> {
-    if (!(error instanceof ApiError) || !FAILURES.has(error.code)) return undefined
-    return this.#receipt(request_id).catch(() => undefined)
-  }
-
   #statusOf(state: ListTasksRequest['status']): { status?: string } {
     const name = TaskState[state]
     if (state === TaskState.TASK_STATE_UNSPECIFIED) return {}
@@ -210,4 +209,8 @@ export class A2aAgent implements A2ARequestHandler {
   #noPush(): Error {
     return new PushNotificationNotSupportedError('Register a webhook with the API to hear of tasks')
   }
+}
+
+function stateAfter(error: unknown): TaskStateName | undefined {
+  return error instanceof ApiError ? STATE_AFTER[error.code] : undefined
 }

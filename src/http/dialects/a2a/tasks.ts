@@ -14,12 +14,12 @@ export type TaskReceipt = {
   finished_at: string | null
 }
 
-type StateName = Exclude<keyof typeof TaskState, 'UNRECOGNIZED'>
+export type TaskStateName = Exclude<keyof typeof TaskState, 'UNRECOGNIZED'>
 
 /** The client has to see to it that somebody decides. */
 const WAITS = 'Waits until a person has decided'
 
-export const STATE_OF: Record<TaskReceipt['status'], StateName> = {
+export const STATE_OF: Record<TaskReceipt['status'], TaskStateName> = {
   queued: 'TASK_STATE_SUBMITTED',
   running: 'TASK_STATE_WORKING',
   waiting: 'TASK_STATE_INPUT_REQUIRED',
@@ -56,7 +56,7 @@ export class TaskTeller {
     }
   }
 
-  task(state: StateName, more: { response?: string | null; words?: string | undefined; at?: string } = {}): Task {
+  task(state: TaskStateName, more: { response?: string | null; words?: string | undefined; at?: string } = {}): Task {
     const { response, words, at } = more
     return {
       id: this.taskId,
@@ -85,13 +85,13 @@ export class TaskTeller {
     this.#isBegun = false
   }
 
-  now(state: StateName, words?: string): StreamResponse {
+  now(state: TaskStateName, words?: string): StreamResponse {
     const { taskId, contextId } = this
     const value = { taskId, contextId, status: this.#status(state, words), metadata: undefined }
     return { payload: { $case: 'statusUpdate', value } }
   }
 
-  #status(state: StateName, said?: string, at?: string) {
+  #status(state: TaskStateName, said?: string, at?: string) {
     const words = state === 'TASK_STATE_INPUT_REQUIRED' ? WAITS : said
     const message = words === undefined ? undefined : this.#said('ROLE_AGENT', words)
     return { state: TaskState[state], message, timestamp: at }
