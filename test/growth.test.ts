@@ -146,6 +146,9 @@ function retentionRan({ app }: Service): Promise<unknown> {
 
 type Statement = { sql: string; values: unknown[] }
 
+/** What nodes look for every few seconds, whatever clients ask for. */
+const OF_NODES = /status"? = '(queued|running|waiting)'/
+
 /** What the service asks of a table while `work` goes on. */
 async function statementsOf({ engine }: Service, table: string, work: () => Promise<void>): Promise<Statement[]> {
   const seen: Statement[] = []
@@ -155,7 +158,8 @@ async function statementsOf({ engine }: Service, table: string, work: () => Prom
   Reflect.set(target, method, function seeing(this: unknown, ...args: unknown[]) {
     const [asked, values] = args as [Statement | string, unknown[]]
     const statement = typeof asked === 'string' ? { sql: asked, values: values ?? [] } : asked
-    if (new RegExp(`from "?${table}\\b`).test(statement.sql)) seen.push(statement)
+    const isAboutTable = new RegExp(`from "?${table}\\b`).test(statement.sql)
+    if (isAboutTable && !OF_NODES.test(statement.sql)) seen.push(statement)
     return original.apply(this, args)
   })
   try {
