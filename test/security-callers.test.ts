@@ -17,6 +17,7 @@ const FOR_CALLERS = new Set([
   'getApproval',
   'getSelf',
   'listInvocable',
+  'createConsoleLink',
 ])
 
 onBothEngines(

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { NOT_ONE_LINE, ONE_LINE } from '../../lib/text/text.ts'
 
 const DAY_SECONDS = 86_400
 export const DEFAULT_EXPIRY_SECONDS = 7 * DAY_SECONDS
@@ -21,6 +22,7 @@ const ApprovalCondition = z
       .string()
       .min(1)
       .max(256)
+      .regex(ONE_LINE, NOT_ONE_LINE)
       .describe('The name of an argument; `order.amount` is the field `amount` of the argument `order`'),
     equals: Scalar.optional(),
     not_equals: Scalar.optional(),
