@@ -3,7 +3,7 @@ import type { Mode } from '../../../operation/reply-channel.ts'
 import type { Operation } from '../../../operation.ts'
 import { readBody } from '../../input/body.ts'
 import { readIdempotencyKey } from '../../input/idempotency-key.ts'
-import type { Dialect, NamedCall, Received, Rendered, Route, Writer } from '../dialect.ts'
+import type { CallRunner, Dialect, NamedCall, Received, Rendered, Route, Writer } from '../dialect.ts'
 import { OperationCalls } from '../operation-calls.ts'
 import { answeredOf } from './answered.ts'
 import { readChat } from './chat-request.ts'
@@ -41,32 +41,20 @@ export const openai: Dialect = {
 
 function routesTo(operations: readonly Operation[]): Route[] {
   const of = (id: string) => operations.find((operation) => operation.id === id) as Operation
+  const [invoke, read, follow] = [of('invokeAgent'), of('getInvocation'), of('streamInvocation')]
+  const [cancel, erase, list] = [of('cancelInvocation'), of('eraseInvocation'), of('listInvocable')]
   const response = '/v1/responses/{response_id}'
-  const at = (method: string, path: string, id: string) => ({ dialect: openai, method, path, operation: of(id) })
+  const at = (method: string, path: string, operation: Operation) => ({ dialect: openai, method, path, operation })
+  const calls = (received: Received, runner: CallRunner) => new OperationCalls(operations, received, runner)
   return [
-    { ...at('POST', '/v1/chat/completions', 'invokeAgent'), name: (received) => chatCall(of('invokeAgent'), received) },
-    {
-      ...at('POST', '/v1/responses', 'invokeAgent'),
-      name: (received) => responsesCall(of('invokeAgent'), of('streamInvocation'), received),
-    },
-    {
-      ...at('GET', response, 'getInvocation'),
-      name: (received) => readCall(of('getInvocation'), of('streamInvocation'), received),
-    },
-    { ...at('DELETE', response, 'eraseInvocation'), name: (received) => deleteCall(of('eraseInvocation'), received) },
-    { ...at('POST', `${response}/cancel`, 'cancelInvocation'), name: (got) => cancelCall(of('cancelInvocation'), got) },
-    {
-      ...at('GET', `${response}/input_items`, 'getInvocation'),
-      name: (received) => stored(of('getInvocation'), received, inputItems),
-    },
-    {
-      ...at('GET', '/v1/models', 'listInvocable'),
-      serve: (received, runner) => listModels(new OperationCalls(operations, received, runner)),
-    },
-    {
-      ...at('GET', '/v1/models/{model}', 'listInvocable'),
-      serve: (received, runner) => getModel(new OperationCalls(operations, received, runner)),
-    },
+    { ...at('POST', '/v1/chat/completions', invoke), name: (received) => chatCall(invoke, received) },
+    { ...at('POST', '/v1/responses', invoke), name: (received) => responsesCall(invoke, follow, received) },
+    { ...at('GET', response, read), name: (received) => readCall(read, follow, received) },
+    { ...at('DELETE', response, erase), name: (received) => deleteCall(erase, received) },
+    { ...at('POST', `${response}/cancel`, cancel), name: (received) => cancelCall(cancel, received) },
+    { ...at('GET', `${response}/input_items`, read), name: (received) => stored(read, received, inputItems) },
+    { ...at('GET', '/v1/models', list), serve: (received, runner) => listModels(calls(received, runner)) },
+    { ...at('GET', '/v1/models/{model}', list), serve: (received, runner) => getModel(calls(received, runner)) },
   ]
 }
 
