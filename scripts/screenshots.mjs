@@ -36,6 +36,8 @@ async function take(name, path, options) {
     width: options.width ?? 1280,
   })
   await settled()
+  // What comes last is drawn, and a chart too.
+  await page.waitForTimeout(400)
   await page.screenshot({ path: join(folder, `${name}.png`) })
   console.log(`${name}.png`)
   await leave()

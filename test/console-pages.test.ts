@@ -67,6 +67,17 @@ describe('the size of the console', () => {
     assert.ok(sum(all) <= 120 * 1024, `${sum(all)} bytes`)
   })
 
+  test('a class is described in one file only: no page changes the look of another', () => {
+    const folder = new URL('../console/css/', import.meta.url)
+    const described = readdirSync(folder).flatMap((file) => {
+      const names = readFileSync(new URL(file, folder), 'utf8').matchAll(/^\.([\w-]+) \{/gm)
+      return [...new Set([...names].map(([, name]) => name))]
+    })
+    const twice = described.filter((name, i) => described.indexOf(name) !== i)
+    assert.ok(described.length > 50)
+    assert.deepEqual(twice, [])
+  })
+
   test('and the page has no script or style in itself', () => {
     const page = readFileSync(new URL('index.html', BUILT), 'utf8')
     assert.doesNotMatch(page, /<script(?![^>]*src=)|<style|\sstyle=|\son\w+=|https?:/)

@@ -74,6 +74,8 @@ async function visit(
     context,
     asked: watched.asked,
     async settled() {
+      await page.locator('h1').waitFor()
+      await page.locator('.coming').first().waitFor({ state: 'detached' })
       await until('the page has what it asked for', watched.isQuiet)
     },
     expect: watched.expect,

@@ -108,7 +108,7 @@ function Playground({ agent: { name } }: { agent: Agent }) {
             New session
           </Button>
         </div>
-        <div class="columns">
+        <div class="conversations">
           {columns.length === 0 && (
             <div class="chat first">
               <p>
@@ -117,7 +117,7 @@ function Playground({ agent: { name } }: { agent: Agent }) {
             </div>
           )}
           {columns.map(({ where, conversation }) => (
-            <div key={where + conversation.session} class="column">
+            <div key={where + conversation.session} class="conversation">
               {beside && <h2>{choices.find(({ value }) => value === where)?.label ?? where}</h2>}
               {chat(conversation)}
             </div>
