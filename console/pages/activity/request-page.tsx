@@ -108,6 +108,7 @@ function Request({ run }: { run: Invocation }) {
         of={{
           Agent: <a href={href(agentPath(name))}>{name}</a>,
           'Served by': `${run.environment} · ${run.version ?? 'working copy'}`,
+          Door: run.door,
           When: <Ago time={run.created_at} />,
           Took: durationText(run.duration_ms),
           Tokens: `${countText(run.usage.input_tokens)} in, ${countText(run.usage.output_tokens)} out`,

@@ -104,9 +104,7 @@ function Playground({ agent: { name } }: { agent: Agent }) {
             isBare
             isMono
           />
-          <Button icon="plus" onClick={() => startOver()} disabled={!session}>
-            New session
-          </Button>
+          <Button icon="plus" label="New session" onClick={() => startOver()} disabled={!session} />
         </div>
         <div class="conversations">
           {columns.length === 0 && (
