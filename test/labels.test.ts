@@ -9,7 +9,8 @@ import { JWT_SECRET, signJwt } from './support/tokens.ts'
 const BAD = ['\r', '\n', '\t', '\u0001', '\u001b', '\u007f', '\u0085', '\u009b', '\u2028', '\u2029', '\u202e', '\u2066']
 
 /** Texts that people and models write: they may have lines. What their fields refuse, they refuse by rules of their own. */
-const FREE_TEXT = /(^|\.)(instructions|content|query|fallback|reply|fail|equals|not_equals|in|not_in|contains|starts_with)$/
+const FREE_TEXT =
+  /(^|\.)(instructions|content|query|fallback|reply|fail|equals|not_equals|in|not_in|contains|starts_with)$/
 const FREE_TEXT_OF: Record<string, string[]> = {
   invokeAgent: ['message'],
   createSchedule: ['message'],
