@@ -5,6 +5,7 @@ import { Button } from '../ui/button.tsx'
 import { Snippet } from '../ui/copy.tsx'
 import { Failure } from '../ui/failure.tsx'
 import { Field } from '../ui/field.tsx'
+import { Form } from '../ui/form.tsx'
 import { Anchor } from './anchor.tsx'
 
 /** The key goes to the service once and is not kept in the browser. */
@@ -16,12 +17,7 @@ export function SignIn({ reason }: { reason: string | undefined }) {
   }, [])
   return (
     <main class="sign-in">
-      <form
-        onSubmit={(event) => {
-          event.preventDefault()
-          void action.run()
-        }}
-      >
+      <Form onSubmit={() => action.run()}>
         <Anchor />
         <h1>Sign in to Moorage</h1>
         {reason && <p class="notice">{reason}</p>}
@@ -46,7 +42,7 @@ export function SignIn({ reason }: { reason: string | undefined }) {
           <p>This opens a link that works once:</p>
           <Snippet label="command" text="npm run moorage -- open" />
         </details>
-      </form>
+      </Form>
     </main>
   )
 }

@@ -3,6 +3,7 @@ import { question } from '../lib/one-time-code.ts'
 import { Button } from './button.tsx'
 import { Dialog, DialogActions } from './dialog.tsx'
 import { Field } from './field.tsx'
+import { Form } from './form.tsx'
 
 /** Asks for a one-time code while a request waits for it. */
 export function CodeDialog() {
@@ -15,12 +16,7 @@ export function CodeDialog() {
   }
   return (
     <Dialog title="One-time code" onClose={() => answer(undefined)}>
-      <form
-        onSubmit={(event) => {
-          event.preventDefault()
-          answer(code.trim())
-        }}
-      >
+      <Form onSubmit={() => answer(code.trim())}>
         <p>This needs the six digits that your authenticator shows now.</p>
         <Field
           label="Code"
@@ -39,7 +35,7 @@ export function CodeDialog() {
             Continue
           </Button>
         </DialogActions>
-      </form>
+      </Form>
     </Dialog>
   )
 }

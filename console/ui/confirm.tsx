@@ -5,6 +5,7 @@ import { Button } from './button.tsx'
 import { Dialog, DialogActions } from './dialog.tsx'
 import { Failure } from './failure.tsx'
 import { Field } from './field.tsx'
+import { Form } from './form.tsx'
 
 type Props = {
   title: string
@@ -28,12 +29,7 @@ export function Confirm({ title, action, isDanger = false, typed, work, onClose,
   })
   return (
     <Dialog title={title} onClose={onClose}>
-      <form
-        onSubmit={(event) => {
-          event.preventDefault()
-          void doing.run()
-        }}
-      >
+      <Form onSubmit={() => doing.run()}>
         {children}
         {typed !== undefined && (
           <Field label={`Type ${typed} to go on`} value={text} onInput={setText} isMono hasFocus />
@@ -50,7 +46,7 @@ export function Confirm({ title, action, isDanger = false, typed, work, onClose,
             {action}
           </Button>
         </DialogActions>
-      </form>
+      </Form>
     </Dialog>
   )
 }

@@ -8,6 +8,7 @@ import { Button } from '../../ui/button.tsx'
 import { Dialog, DialogActions } from '../../ui/dialog.tsx'
 import { Failure, reasonOf } from '../../ui/failure.tsx'
 import { Field } from '../../ui/field.tsx'
+import { Form } from '../../ui/form.tsx'
 import { TEMPLATES } from './templates.ts'
 
 export function CreateDialog({ onClose }: { onClose(): void }) {
@@ -21,12 +22,7 @@ export function CreateDialog({ onClose }: { onClose(): void }) {
   })
   return (
     <Dialog title="New agent" onClose={onClose}>
-      <form
-        onSubmit={(event) => {
-          event.preventDefault()
-          void action.run()
-        }}
-      >
+      <Form onSubmit={() => action.run()}>
         <Field
           label="Name"
           value={name}
@@ -73,7 +69,7 @@ export function CreateDialog({ onClose }: { onClose(): void }) {
             Create agent
           </Button>
         </DialogActions>
-      </form>
+      </Form>
     </Dialog>
   )
 }

@@ -6,6 +6,7 @@ import { toast } from '../../lib/toasts.ts'
 import { Button } from '../../ui/button.tsx'
 import { Failure } from '../../ui/failure.tsx'
 import { Field } from '../../ui/field.tsx'
+import { Form } from '../../ui/form.tsx'
 
 /** Answers a question of an agent: one of its own choices, or in words. */
 export function AnswerForm({ approval, onDecided }: { approval: Approval; onDecided(): void }) {
@@ -26,12 +27,7 @@ export function AnswerForm({ approval, onDecided }: { approval: Approval; onDeci
     }
   })
   return (
-    <form
-      onSubmit={(event) => {
-        event.preventDefault()
-        void send.run(answer.trim())
-      }}
-    >
+    <Form onSubmit={() => send.run(answer.trim())}>
       {options.length > 0 && (
         <div class="filters">
           {options.map((option) => (
@@ -51,7 +47,7 @@ export function AnswerForm({ approval, onDecided }: { approval: Approval; onDeci
           Answer
         </Button>
       </div>
-    </form>
+    </Form>
   )
 }
 

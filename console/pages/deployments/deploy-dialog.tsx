@@ -8,6 +8,7 @@ import { Dialog, DialogActions } from '../../ui/dialog.tsx'
 import { Diff } from '../../ui/diff.tsx'
 import { Failure, reasonOf } from '../../ui/failure.tsx'
 import { Field } from '../../ui/field.tsx'
+import { Form } from '../../ui/form.tsx'
 import { nextLabel } from './next-label.ts'
 
 type Props = { agent: Agent; serving: Deployment[]; onClose(): void; onDone(): void }
@@ -30,12 +31,7 @@ export function DeployDialog({ agent, serving, onClose, onDone }: Props) {
   const before = current && served.data?.id === current.id ? served.data.definition : undefined
   return (
     <Dialog title={`Deploy ${agent.name}`} onClose={onClose} isWide>
-      <form
-        onSubmit={(event) => {
-          event.preventDefault()
-          void action.run()
-        }}
-      >
+      <Form onSubmit={() => action.run()}>
         <div class="side-by-side">
           <Field
             label="Environment"
@@ -71,7 +67,7 @@ export function DeployDialog({ agent, serving, onClose, onDone }: Props) {
             Deploy {version} to {environment}
           </Button>
         </DialogActions>
-      </form>
+      </Form>
     </Dialog>
   )
 }

@@ -8,6 +8,7 @@ import { Dialog, DialogActions } from '../../ui/dialog.tsx'
 import { Diff } from '../../ui/diff.tsx'
 import { Failure } from '../../ui/failure.tsx'
 import { Field } from '../../ui/field.tsx'
+import { Form } from '../../ui/form.tsx'
 import { Icon } from '../../ui/icon.tsx'
 
 type Props = { agent: Agent; deployment: Deployment; serving: Deployment[]; onClose(): void; onDone(): void }
@@ -37,12 +38,7 @@ export function RollbackDialog({ agent, deployment, onClose, onDone }: Props) {
   })
   return (
     <Dialog title={`Roll back ${environment}`} onClose={onClose} isWide>
-      <form
-        onSubmit={(event) => {
-          event.preventDefault()
-          void action.run()
-        }}
-      >
+      <Form onSubmit={() => action.run()}>
         <Failure error={preview.error} retry={preview.reload} />
         {shown && (
           <>
@@ -80,7 +76,7 @@ export function RollbackDialog({ agent, deployment, onClose, onDone }: Props) {
             {shown ? `Serve ${shown.to.version}` : 'Roll back'}
           </Button>
         </DialogActions>
-      </form>
+      </Form>
     </Dialog>
   )
 }

@@ -7,6 +7,7 @@ import { Checks } from '../../ui/checks.tsx'
 import { Dialog, DialogActions } from '../../ui/dialog.tsx'
 import { Failure, reasonOf } from '../../ui/failure.tsx'
 import { Field } from '../../ui/field.tsx'
+import { Form } from '../../ui/form.tsx'
 
 type Permission = Key['permissions'][number]
 
@@ -37,12 +38,7 @@ export function CreateKeyDialog({ onClose, onCreated }: Props) {
   })
   return (
     <Dialog title="New key" onClose={onClose}>
-      <form
-        onSubmit={(event) => {
-          event.preventDefault()
-          void action.run()
-        }}
-      >
+      <Form onSubmit={() => action.run()}>
         <Field
           label="Name"
           value={name}
@@ -82,7 +78,7 @@ export function CreateKeyDialog({ onClose, onCreated }: Props) {
             Create key
           </Button>
         </DialogActions>
-      </form>
+      </Form>
     </Dialog>
   )
 }

@@ -10,6 +10,7 @@ import { Snippet } from '../../ui/copy.tsx'
 import { Dialog, DialogActions } from '../../ui/dialog.tsx'
 import { Failure, reasonOf } from '../../ui/failure.tsx'
 import { Field } from '../../ui/field.tsx'
+import { Form } from '../../ui/form.tsx'
 import { Status } from '../../ui/status.tsx'
 import { Ago } from '../../ui/time.tsx'
 import { QrCode } from './qr-code.tsx'
@@ -101,12 +102,7 @@ function EnrolDialog({ enrolled, onClose }: { enrolled: NewKeyFactor; onClose():
   })
   return (
     <Dialog title="Set up the second factor" onClose={onClose} isGuarded>
-      <form
-        onSubmit={(event) => {
-          event.preventDefault()
-          void confirm.run()
-        }}
-      >
+      <Form onSubmit={() => confirm.run()}>
         <p>Scan this with an authenticator app, or type the secret into it. It is shown only now.</p>
         <QrCode text={enrolled.uri} label="QR code for the authenticator app" />
         <Snippet label="secret" text={enrolled.secret} />
@@ -127,7 +123,7 @@ function EnrolDialog({ enrolled, onClose }: { enrolled: NewKeyFactor; onClose():
             Confirm
           </Button>
         </DialogActions>
-      </form>
+      </Form>
     </Dialog>
   )
 }

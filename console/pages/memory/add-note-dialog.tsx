@@ -8,6 +8,7 @@ import { Button } from '../../ui/button.tsx'
 import { Dialog, DialogActions } from '../../ui/dialog.tsx'
 import { Failure, reasonOf } from '../../ui/failure.tsx'
 import { Field } from '../../ui/field.tsx'
+import { Form } from '../../ui/form.tsx'
 
 export function AddNoteDialog({ agent, onClose, onDone }: { agent: Agent; onClose(): void; onDone(): void }) {
   const [content, setContent] = useState('')
@@ -21,12 +22,7 @@ export function AddNoteDialog({ agent, onClose, onDone }: { agent: Agent; onClos
   })
   return (
     <Dialog title="Add a note" onClose={onClose}>
-      <form
-        onSubmit={(event) => {
-          event.preventDefault()
-          void action.run()
-        }}
-      >
+      <Form onSubmit={() => action.run()}>
         <Field
           label="Note"
           rows={4}
@@ -51,7 +47,7 @@ export function AddNoteDialog({ agent, onClose, onDone }: { agent: Agent; onClos
             Add note
           </Button>
         </DialogActions>
-      </form>
+      </Form>
     </Dialog>
   )
 }

@@ -11,6 +11,7 @@ import { Dialog, DialogActions } from '../../ui/dialog.tsx'
 import { Facts } from '../../ui/facts.tsx'
 import { Failure, reasonOf } from '../../ui/failure.tsx'
 import { Field } from '../../ui/field.tsx'
+import { Form } from '../../ui/form.tsx'
 import type { Shown } from './memory-list.tsx'
 
 type Props = { agent: Agent; memory: Shown; onClose(): void; onChanged(): void }
@@ -34,12 +35,7 @@ export function MemoryDialog({ agent, memory, onClose, onChanged }: Props) {
   })
   return (
     <Dialog title={role ? `${kind} of the ${role}` : kind} onClose={onClose} isWide>
-      <form
-        onSubmit={(event) => {
-          event.preventDefault()
-          void save.run()
-        }}
-      >
+      <Form onSubmit={() => save.run()}>
         {may('updateMemory') ? (
           <Field
             label="Content"
@@ -81,7 +77,7 @@ export function MemoryDialog({ agent, memory, onClose, onChanged }: Props) {
             </Button>
           )}
         </DialogActions>
-      </form>
+      </Form>
     </Dialog>
   )
 }

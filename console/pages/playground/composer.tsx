@@ -1,5 +1,6 @@
 import { useEffect, useRef } from 'preact/hooks'
 import { Button } from '../../ui/button.tsx'
+import { Form } from '../../ui/form.tsx'
 
 type Props = { text: string; onText(text: string): void; onSend(): void; agent: string }
 
@@ -11,13 +12,7 @@ export function Composer({ text, onText, onSend, agent }: Props) {
     if (text.trim()) onSend()
   }
   return (
-    <form
-      class="composer"
-      onSubmit={(event) => {
-        event.preventDefault()
-        send()
-      }}
-    >
+    <Form class="composer" onSubmit={() => send()}>
       <textarea
         ref={area}
         rows={Math.min(8, text.split('\n').length)}
@@ -32,6 +27,6 @@ export function Composer({ text, onText, onSend, agent }: Props) {
         }}
       />
       <Button look="main" type="submit" icon="send" label="Send" disabled={!text.trim()} />
-    </form>
+    </Form>
   )
 }

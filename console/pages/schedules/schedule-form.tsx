@@ -7,6 +7,7 @@ import { Button } from '../../ui/button.tsx'
 import { Dialog, DialogActions } from '../../ui/dialog.tsx'
 import { Failure, reasonOf } from '../../ui/failure.tsx'
 import { Field, Segments, Select } from '../../ui/field.tsx'
+import { Form } from '../../ui/form.tsx'
 
 type Kind = 'cron' | 'every' | 'at'
 
@@ -47,12 +48,7 @@ export function ScheduleForm({ agent, schedule, onClose, onSaved }: Props) {
   })
   return (
     <Dialog title={schedule ? 'Change the schedule' : 'New schedule'} onClose={onClose}>
-      <form
-        onSubmit={(event) => {
-          event.preventDefault()
-          void save.run()
-        }}
-      >
+      <Form onSubmit={() => save.run()}>
         <Field
           label="Message"
           rows={3}
@@ -110,7 +106,7 @@ export function ScheduleForm({ agent, schedule, onClose, onSaved }: Props) {
             {schedule ? 'Save' : 'Set schedule'}
           </Button>
         </DialogActions>
-      </form>
+      </Form>
     </Dialog>
   )
 }

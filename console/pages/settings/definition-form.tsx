@@ -7,6 +7,7 @@ import { toast } from '../../lib/toasts.ts'
 import { Button } from '../../ui/button.tsx'
 import { Failure, reasonOf } from '../../ui/failure.tsx'
 import { Field, Select } from '../../ui/field.tsx'
+import { Form } from '../../ui/form.tsx'
 import { changesOf } from './definition.ts'
 
 type Values = Record<string, string>
@@ -30,13 +31,7 @@ export function DefinitionForm({ agent, onSaved }: { agent: Agent; onSaved(): vo
     <Field label={label} hint={hint} inputMode="numeric" pattern="[0-9.]*" {...field(name)} />
   )
   return (
-    <form
-      class="settings"
-      onSubmit={(event) => {
-        event.preventDefault()
-        void save.run()
-      }}
-    >
+    <Form class="settings" onSubmit={() => save.run()}>
       <fieldset disabled={!may('updateAgent')}>
         <legend>The agent</legend>
         <Field label="Description" hint="For people; the model does not read it." {...field('description')} />
@@ -89,7 +84,7 @@ export function DefinitionForm({ agent, onSaved }: { agent: Agent; onSaved(): vo
           </Button>
         </footer>
       )}
-    </form>
+    </Form>
   )
 }
 

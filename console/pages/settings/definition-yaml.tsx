@@ -9,6 +9,7 @@ import { Button } from '../../ui/button.tsx'
 import { Snippet } from '../../ui/copy.tsx'
 import { Failure } from '../../ui/failure.tsx'
 import { Field } from '../../ui/field.tsx'
+import { Form } from '../../ui/form.tsx'
 import { changesOf, definitionOf } from './definition.ts'
 
 /** The whole definition as text. The service checks it as it checks the form. */
@@ -23,13 +24,7 @@ export function DefinitionYaml({ agent, onSaved }: { agent: Agent; onSaved(): vo
   })
   if (!may('updateAgent')) return <Snippet label="definition" text={known} />
   return (
-    <form
-      class="settings"
-      onSubmit={(event) => {
-        event.preventDefault()
-        void save.run()
-      }}
-    >
+    <Form class="settings" onSubmit={() => save.run()}>
       <Field label="Definition" rows={26} value={text} onInput={setText} isMono />
       <Failure error={save.error} />
       <footer class="actions">
@@ -40,7 +35,7 @@ export function DefinitionYaml({ agent, onSaved }: { agent: Agent; onSaved(): vo
           Save
         </Button>
       </footer>
-    </form>
+    </Form>
   )
 }
 

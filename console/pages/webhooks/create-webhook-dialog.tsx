@@ -7,6 +7,7 @@ import { Checks } from '../../ui/checks.tsx'
 import { Dialog, DialogActions } from '../../ui/dialog.tsx'
 import { Failure, reasonOf } from '../../ui/failure.tsx'
 import { Field } from '../../ui/field.tsx'
+import { Form } from '../../ui/form.tsx'
 import { EVENT_TYPES } from './event-types.ts'
 
 type Props = { onClose(): void; onCreated(webhook: WebhookWithSecret): void }
@@ -28,12 +29,7 @@ export function CreateWebhookDialog({ onClose, onCreated }: Props) {
   })
   return (
     <Dialog title="New webhook" onClose={onClose}>
-      <form
-        onSubmit={(event) => {
-          event.preventDefault()
-          void action.run()
-        }}
-      >
+      <Form onSubmit={() => action.run()}>
         <Field
           label="Address of the receiver"
           type="url"
@@ -66,7 +62,7 @@ export function CreateWebhookDialog({ onClose, onCreated }: Props) {
             Create webhook
           </Button>
         </DialogActions>
-      </form>
+      </Form>
     </Dialog>
   )
 }
