@@ -30,6 +30,17 @@ const TAKEN = [
   'Mcp-Name',
   'A2A-Version',
   'A2A-Extensions',
+  // What OpenAI's client says of itself.
+  'X-Stainless-Arch',
+  'X-Stainless-Async',
+  'X-Stainless-Helper-Method',
+  'X-Stainless-Lang',
+  'X-Stainless-OS',
+  'X-Stainless-Package-Version',
+  'X-Stainless-Retry-Count',
+  'X-Stainless-Runtime',
+  'X-Stainless-Runtime-Version',
+  'X-Stainless-Timeout',
 ].join(', ')
 
 const BELOW_AGENT = /^\/v1\/agents\/([^/]+)/
