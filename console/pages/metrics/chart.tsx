@@ -99,7 +99,7 @@ function draw(host: HTMLElement, latest: { current: Props }): uPlot {
         y: { range: (_, _low, high) => [0, Math.max(high * 1.1, least)] },
       },
       axes: [
-        { ...axis, values: (_, ticks, _axis, _space, step) => ticks.map((tick) => timeText(tick, step)) },
+        { ...axis, size: 30, values: (_, ticks, _axis, _space, step) => ticks.map((tick) => timeText(tick, step)) },
         { ...axis, size: 64, values: (_, ticks) => ticks.map(format) },
       ],
       series: [
@@ -122,6 +122,7 @@ function seriesOf(host: HTMLElement, { label, color, isBars }: Line, format: (va
     label,
     stroke,
     width: isBars ? 0 : 1.5,
+    spanGaps: true,
     value: (_, value) => (value === null || value === undefined ? '–' : format(value)),
     ...(isBars && { fill: stroke, paths: uPlot.paths.bars?.({ size: [0.8, 40] }) as uPlot.Series.PathBuilder }),
     points: { show: !isBars, size: 4 },
