@@ -3,6 +3,7 @@ import type { ServerResponse } from 'node:http'
 import { after, before, describe, test } from 'node:test'
 import { type ConsoleBrowser, openBrowser, withoutChromium } from './support/console.ts'
 import { type LocalServer, readBody, startLocalServer } from './support/local-server.ts'
+import { createKey } from './support/resources.ts'
 import { type Service, startService } from './support/service.ts'
 
 /** A model that says what the test says, when the test says it. */
@@ -108,6 +109,32 @@ describe('the playground', { skip: withoutChromium() }, () => {
     assert.match(await call.innerText(), /moorage\.agents\.invoke\('grump', \{[^]*message: "It's me"/)
     await page.getByRole('button', { name: 'Python' }).click()
     assert.match(await call.innerText(), /requests\.post\([^]*"message": "It's me"/)
+    await leave()
+  })
+
+  test('a run that waits for a person says so, and goes on in the conversation once somebody has decided', async () => {
+    const url = 'https://shop.example.com/refunds'
+    const body = {
+      name: 'cashier',
+      model: 'builtin/script',
+      tools: [
+        { type: 'http', name: 'refund', description: 'Pays money back', method: 'POST', url, approval: 'always' },
+      ],
+      script: { rules: [{ call: { tool: 'refund', arguments: {} }, reply: 'That is settled.' }] },
+    }
+    assert.equal((await service.call('POST', '/v1/agents', { body })).status, 201)
+    const { page, leave } = await browser.visit(service, '/agents/cashier')
+    await page.getByLabel('Message', { exact: true }).fill('Money back, please')
+    await page.keyboard.press('Enter')
+    await page.getByText('It waits for a person.').waitFor()
+    const { data } = (await service.call('GET', '/v1/approvals')).body
+    const { agent_id, request_id, call_id } = data[0]
+    const path = `/v1/agents/${agent_id}/invocations/${request_id}/approvals/${call_id}`
+    const { secret: key } = await createKey(service, { role: 'admin' })
+    const decided = await service.call('POST', path, { key, body: { decision: 'reject' } })
+    assert.equal(decided.status, 200, decided.text)
+    await page.getByText('That is settled.').waitFor()
+    await page.getByText('completed').waitFor()
     await leave()
   })
 

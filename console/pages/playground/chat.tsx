@@ -76,6 +76,11 @@ function Answer({ exchange: { response, isRunning, tools, error, run } }: { exch
           <code>{tool.name}</code> {tool.error ? 'failed' : tool.result === undefined ? 'is called …' : 'answered'}
         </p>
       ))}
+      {!isRunning && run?.status === 'waiting' && (
+        <p class="notice">
+          It waits for a person. <a href={href('/approvals')}>Approvals</a> has what is to be decided.
+        </p>
+      )}
       <p aria-busy={isRunning}>
         {response}
         {isRunning && <i class="caret" />}

@@ -26,6 +26,8 @@ export type Conversation = {
 }
 
 const SHOWN = 100
+/** How often it is looked whether somebody has decided. */
+const DECISION_MS = 3_000
 
 /**
  * Conversations of this window. They outlive the page, so that an answer goes on arriving while the reader looks at
@@ -119,14 +121,34 @@ async function receive(conversation: Conversation, key: string, events: Events):
   // The receipt has the steps. What was said is shown without it if it cannot be read.
   const run = request_id && (await service.invocations.get(conversation.agent, request_id).catch(() => undefined))
   change(() => ({ isRunning: false, ...(run && { run }) }))
+  if (run && run.status === 'waiting') await waitForDecision(conversation, key, run)
+}
+
+/** A run that waits for a person ends its stream. When it goes on, so does the conversation. */
+async function waitForDecision(conversation: Conversation, key: string, { request_id }: Invocation): Promise<void> {
+  const { agent, exchanges } = conversation
+  let isWaiting = true
+  while (isWaiting) {
+    await new Promise((wake) => setTimeout(wake, DECISION_MS))
+    if (document.hidden) continue
+    try {
+      const run = await service.invocations.get(agent, request_id)
+      isWaiting = run.status === 'waiting'
+    } catch (error) {
+      // A service that is away comes back; a reader who may not ask any more does not.
+      if ([401, 403, 404].includes((error as MoorageError).status)) return
+    }
+  }
+  exchanges.value = exchanges.value.map((before) => (before.key === key ? { ...before, isRunning: true } : before))
+  await receive(conversation, key, service.invocations.follow(agent, request_id))
 }
 
 function heard({ response, tools }: Exchange, event: InvocationEvent<InvocationResult>): Partial<Exchange> {
   switch (event.type) {
+    // Both come before everything that the run has said so far.
     case 'start':
-      return { request_id: event.request_id }
     case 'restart':
-      return { response: '', tools: [] }
+      return { request_id: event.request_id, response: '', tools: [] }
     case 'delta':
       return { response: response + event.text }
     case 'tool_call':
