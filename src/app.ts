@@ -27,7 +27,7 @@ import { openRedisWire } from './runtime/following/redis-wire.ts'
 import { RemoteRuns } from './runtime/following/remote-runs.ts'
 import { createRuntime } from './runtime/runtime.ts'
 import { knownSecrets } from './secrets/known-secrets.ts'
-import { keyring, loadMasterKey, masterKeyFingerprint } from './security/keyring.ts'
+import { type Keyring, keyring, loadMasterKey, masterKeyFingerprint } from './security/keyring.ts'
 import { openLimiter } from './security/limits/open-limiter.ts'
 import { GuardedClient, type OutgoingPolicy } from './security/outgoing/guarded-client.ts'
 import { deprecatedOpenings, policiesOf } from './security/outgoing/policies.ts'
@@ -135,7 +135,7 @@ export async function buildParts(
   const live = new LiveRuns()
   const findEnded = (ids: string[]) => invocations.listEnded(storage.db, ids)
   // A command on the host is too short to connect. Other nodes hear its messages over PostgreSQL.
-  const redisWire = overrides.kind === 'cli' ? undefined : await openWire(config, storage, log)
+  const redisWire = overrides.kind === 'cli' ? undefined : await openWire(config, storage, ring, log)
   opened.defer(() => redisWire?.close())
   const remote = new RemoteRuns({ node, live, wire: redisWire ?? storage.wire, findEnded, log })
   stop.signal.addEventListener('abort', () => remote.close())
@@ -271,8 +271,13 @@ function keepHouse({ audit, log }: Parts & { audit: OpenTrail }, keys: KeyVerifi
 }
 
 /** What runs say travels between nodes over Redis where there is one, because that costs the database nothing. */
-async function openWire({ redis }: Config, { db, wire }: Storage, log: Logger) {
+async function openWire({ redis }: Config, { db, wire }: Storage, ring: Keyring, log: Logger) {
   if (!wire || !redis.url) return undefined
   const { value: name } = await writeOnce(db, 'redis_channel', randomUUID())
-  return openRedisWire({ url: redis.url, channel: `moorage:runs:${name}`, detour: wire, log })
+  const channel = `moorage:runs:${name}`
+  const seal = {
+    close: (message: string) => ring.encrypt(message, channel),
+    open: (sealed: string) => ring.decrypt(sealed, channel),
+  }
+  return openRedisWire({ url: redis.url, channel, detour: wire, seal, log })
 }

@@ -12,6 +12,19 @@ import { until } from './support/until.ts'
 
 type RedisWire = Awaited<ReturnType<typeof openRedisWire>>
 
+/** What anybody may publish who reaches the same Redis. */
+const STRANGE = [
+  '{',
+  'null',
+  '5',
+  '{"by":"me","kind":"follow"}',
+  '{"by":"me","kind":"follow","runs":[null]}',
+  'v1.AAAA',
+]
+
+/** A seal that hides nothing. */
+const openly = { close: (message: string) => message, open: (message: string) => message }
+
 describe('what runs say, with Redis', () => {
   let redis: RedisServer
   before(async () => {
@@ -36,6 +49,36 @@ describe('what runs say, with Redis', () => {
     }
   })
 
+  test('is sealed, and nothing that others say is heard', async () => {
+    const here = await startService('postgres', { REDIS_URL: redis.url })
+    const there = await here.beside()
+    const client = new Redis(redis.url)
+    const listener = new Redis(redis.url)
+    try {
+      const script = { rules: [{ reply: 'the word is marzipan', delay_ms: 400 }] }
+      await createAgent(here, 'teller', { model: 'builtin/script', script })
+      const [channel] = await until('a channel', async () => {
+        const found = (await client.pubsub('CHANNELS', 'moorage:runs:*')) as string[]
+        return found.length > 0 && (await client.pubsub('NUMSUB', found[0] as string))[1] === 2 && found
+      })
+      const carried: string[] = []
+      listener.on('message', (_channel, message) => carried.push(message))
+      await listener.subscribe(channel as string)
+      for (const message of STRANGE) await client.publish(channel as string, message)
+      await followElsewhere(here, there)
+      const own = carried.filter((message) => !STRANGE.includes(message))
+      assert.ok(own.length > 0)
+      assert.ok(!own.some((message) => /marzipan|teller|req_|follow/.test(message)), own.join('\n'))
+      for (const message of STRANGE) await here.app.parts.storage.wire?.publish(message)
+      await followElsewhere(here, there)
+    } finally {
+      client.disconnect()
+      listener.disconnect()
+      await there.stop()
+      await here.stop()
+    }
+  })
+
   test('takes the detour while a node does not reach Redis, and comes back', async (t) => {
     let passed = 0
     const clock = performance.now.bind(performance)
@@ -50,7 +93,7 @@ describe('what runs say, with Redis', () => {
       },
     }
     const log = createLog({ level: 'silent', format: 'json' })
-    const open = () => openRedisWire({ url: redis.url, channel: 'test', detour, log })
+    const open = () => openRedisWire({ url: redis.url, channel: 'test', detour, seal: openly, log })
     const wires: RedisWire[] = [await open(), await open()]
     t.after(() => wires.forEach((wire) => wire.close()))
     const [one, other] = wires as [RedisWire, RedisWire]

@@ -10,7 +10,15 @@ type Options = {
   channel: string
   /** Another wire that all nodes hear. */
   detour: NodeWire
+  seal: Seal
   log: Logger
+}
+
+/** Redis may be shared with others. They must not read what runs say, and what they say must not be heard. */
+export type Seal = {
+  close(message: string): string
+  /** Throws if it was not closed by a node. */
+  open(sealed: string): string
 }
 
 /**
@@ -18,7 +26,7 @@ type Options = {
  * with `{` there, as those of a node that has no Redis; the others hear that and take the detour too. A message that
  * takes it only for their sake begins with a space, so that it does not keep anybody from going back to Redis.
  */
-export async function openRedisWire({ url, channel, detour, log }: Options) {
+export async function openRedisWire({ url, channel, detour, seal, log }: Options) {
   // Only who has a Redis waits for its client to be loaded.
   const { Redis } = await import('ioredis')
   const options = {
@@ -49,7 +57,7 @@ export async function openRedisWire({ url, channel, detour, log }: Options) {
       const now = performance.now()
       if (hears && now >= Math.max(awayUntil, detourUntil)) {
         try {
-          await speaker.publish(channel, message)
+          await speaker.publish(channel, seal.close(message))
           return
         } catch {
           awayUntil = now + DETOUR_MS
@@ -58,7 +66,10 @@ export async function openRedisWire({ url, channel, detour, log }: Options) {
       await detour.publish(hears && now >= awayUntil ? ` ${message}` : message)
     },
     onMessage(listener) {
-      hearer.on('message', (_channel, message) => listener(message))
+      hearer.on('message', (_channel, sealed) => {
+        const message = openIfOurs(sealed, seal)
+        if (message !== undefined) listener(message)
+      })
       detour.onMessage((message) => {
         if (message.startsWith('{')) detourUntil = performance.now() + DETOUR_MS
         listener(message)
@@ -72,5 +83,13 @@ export async function openRedisWire({ url, channel, detour, log }: Options) {
     close() {
       for (const connection of [speaker, hearer]) connection.disconnect()
     },
+  }
+}
+
+function openIfOurs(sealed: string, seal: Seal): string | undefined {
+  try {
+    return seal.open(sealed)
+  } catch {
+    return undefined
   }
 }

@@ -73,7 +73,7 @@ export class RemoteRuns {
 
   constructor(options: Options) {
     this.#options = options
-    options.wire?.onMessage((message) => this.#hear(JSON.parse(message)))
+    options.wire?.onMessage((message) => this.#hearIfReadable(message))
     options.live.onBegun((run) => {
       const watched = this.#watched.get(run.request_id)
       // The node of the copy has died, and this node has taken the run over.
@@ -143,6 +143,15 @@ export class RemoteRuns {
   #tellChange(watched: Watched): void {
     watched.change.resolve()
     watched.change = Promise.withResolvers()
+  }
+
+  /** Whatever else travels on the wire must not end this process. */
+  #hearIfReadable(text: string): void {
+    try {
+      this.#hear(JSON.parse(text))
+    } catch (err) {
+      this.#options.log.debug({ err }, 'a message between nodes cannot be read')
+    }
   }
 
   #hear(message: NodeMessage): void {
