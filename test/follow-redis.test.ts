@@ -57,14 +57,12 @@ describe('what runs say, with Redis', () => {
     try {
       const script = { rules: [{ reply: 'the word is marzipan', delay_ms: 400 }] }
       await createAgent(here, 'teller', { model: 'builtin/script', script })
-      const [channel] = await until('a channel', async () => {
-        const found = (await client.pubsub('CHANNELS', 'moorage:runs:*')) as string[]
-        return found.length > 0 && (await client.pubsub('NUMSUB', found[0] as string))[1] === 2 && found
-      })
+      await until('both nodes listen', () => countListeners(redis.url, 2))
+      const [channel = ''] = (await client.pubsub('CHANNELS', 'moorage:runs:*')) as string[]
       const carried: string[] = []
       listener.on('message', (_channel, message) => carried.push(message))
-      await listener.subscribe(channel as string)
-      for (const message of STRANGE) await client.publish(channel as string, message)
+      await listener.subscribe(channel)
+      for (const message of STRANGE) await client.publish(channel, message)
       await followElsewhere(here, there)
       const own = carried.filter((message) => !STRANGE.includes(message))
       assert.ok(own.length > 0)
