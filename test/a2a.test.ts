@@ -90,6 +90,43 @@ onBothEngines('the A2A door', (service) => {
     assert.equal(wrong.status, 401)
   })
 
+  test('strangers who read a public card use up nothing of the limit that its callers have', async () => {
+    const rateLimit = { enabled: true, requests: 2, window: '1h' }
+    await createAgent(service(), 'busy', { security: { publicCard: true, rateLimit } })
+    const path = '/v1/agents/busy/.well-known/agent-card.json'
+    for (let asked = 0; asked < 4; asked++) assert.equal((await service().call('GET', path, { key: null })).status, 200)
+    const reply = await service().call('POST', '/v1/agents/busy/invoke', { body: { message: 'hi' } })
+    assert.equal(reply.status, 200, reply.text)
+    const stranger = () => service().call('GET', path, { key: null })
+    const statuses = await Promise.all(Array.from({ length: 120 }, async () => (await stranger()).status))
+    assert.ok(statuses.includes(429), 'nothing limits a stranger')
+  })
+
+  test('a request that cannot be read is said to be so, not in the words of the runtime', async () => {
+    for (const parts of [[null], [5], ['text']]) {
+      const message = { messageId: '1', role: 'ROLE_USER', parts }
+      for (const method of ['SendMessage', 'SendStreamingMessage']) {
+        const { text } = await service().call('POST', '/v1/agents/pilot/a2a', {
+          headers: { 'A2A-Version': '1.0' },
+          body: { jsonrpc: '2.0', id: 1, method, params: { message } },
+        })
+        assert.doesNotMatch(text, /Cannot read|undefined|TypeError|-32603/)
+        assert.match(text, /-3200\d|-32602/)
+      }
+    }
+  })
+
+  test('400 for an id of many characters: it would come back with every event', async () => {
+    const message = { messageId: '1', role: 'ROLE_USER', parts: [{ text: 'one two three' }] }
+    const ask = (id: string) =>
+      service().call('POST', '/v1/agents/pilot/a2a', {
+        headers: { 'A2A-Version': '1.0' },
+        body: { jsonrpc: '2.0', id, method: 'SendStreamingMessage', params: { message } },
+      })
+    assert.equal((await ask('x'.repeat(256))).status, 200)
+    assert.equal((await ask('x'.repeat(257))).status, 400)
+  })
+
   test('a message is an invocation, its receipt is a task, and its context is the session', async () => {
     const client = await connectA2a(service(), 'pilot')
     const task = (await client.sendMessage(saying('ahoy', { contextId: 'trip' }))) as Task

@@ -25,6 +25,22 @@ onBothEngines('the MCP door', (service) => {
     await createAgent(service(), 'pilot', { ...script, description: 'Brings ships into the harbour' })
   })
 
+  test('400 for an id or a progress token of many characters: it would come back with every event', async () => {
+    const ask = (id: string, progressToken: string) =>
+      service().call('POST', '/v1/mcp', {
+        headers: { Accept: 'application/json, text/event-stream' },
+        body: {
+          jsonrpc: '2.0',
+          id,
+          method: 'tools/call',
+          params: { name: 'pilot', arguments: { message: 'ahoy' }, _meta: { progressToken } },
+        },
+      })
+    assert.equal((await ask('x'.repeat(256), 'x'.repeat(256))).status, 200)
+    assert.equal((await ask('x'.repeat(257), 'x')).status, 400)
+    assert.equal((await ask('x', 'x'.repeat(257))).status, 400)
+  })
+
   for (const revision of REVISIONS) {
     test(`${revision}: agents are tools, and a call is an invocation`, async (t) => {
       const client = await connectMcp(t, service(), revision)

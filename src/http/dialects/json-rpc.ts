@@ -1,10 +1,11 @@
-import type { ApiError, ErrorCode } from '../../errors.ts'
+import { ApiError, type ErrorCode } from '../../errors.ts'
 import type { Rendered } from './dialect.ts'
 
 type RpcError = { code: number; message: string; data: Record<string, unknown> }
 
 const INVALID_REQUEST = -32_600
 export const INTERNAL_ERROR = -32_603
+const MAX_ID_CHARACTERS = 256
 /** The first of the codes that JSON-RPC leaves to the server. */
 const SERVER_ERROR = -32_000
 
@@ -35,4 +36,13 @@ export function wordsOf({ message, details = [] }: ApiError): string {
 export function renderRpcError(error: ApiError, request_id: string): Rendered {
   const body = JSON.stringify({ jsonrpc: '2.0', id: null, error: rpcError(error, request_id) })
   return { status: error.status, headers: error.headers, body }
+}
+
+/**
+ * What a client names its request by comes back with every event about it. A long name would make gigabytes of one
+ * request.
+ */
+export function requireShortNames(...names: unknown[]): void {
+  if (names.every((name) => typeof name !== 'string' || name.length <= MAX_ID_CHARACTERS)) return
+  throw new ApiError('invalid_request', `An id or a progress token has at most ${MAX_ID_CHARACTERS} characters`)
 }

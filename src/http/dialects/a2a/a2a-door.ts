@@ -4,7 +4,7 @@ import { ApiError, type ErrorCode, forbidden } from '../../../errors.ts'
 import type { Operation } from '../../../operation.ts'
 import { parseJson } from '../../input/body.ts'
 import type { CallRunner, Received, Rendered } from '../dialect.ts'
-import { INTERNAL_ERROR, rpcError, wordsOf } from '../json-rpc.ts'
+import { INTERNAL_ERROR, requireShortNames, rpcError, wordsOf } from '../json-rpc.ts'
 import { OperationCalls } from '../operation-calls.ts'
 import { A2aAgent } from './a2a-agent.ts'
 import { agentCard } from './agent-card.ts'
@@ -27,22 +27,25 @@ export async function serveA2a(
     throw new ApiError('invalid_request', 'The body must be one JSON-RPC request')
   }
   const { id = null } = body as { id?: RpcReply['id'] }
+  requireShortNames(id)
   let failure: ApiError | undefined
   const calls = new OperationCalls(operations, received, runner, (error) => {
     failure = error
   })
   const agent = new A2aAgent(calls)
+  // The SDK does not know our errors and says that something is wrong inside, in the words of the runtime. If it was no
+  // call of ours, it could not read the request.
+  const known = (error: unknown) =>
+    (error as { code?: number }).code === INTERNAL_ERROR ? toA2a(failure ?? unreadable(), request_id) : error
   const errorOf = (error: unknown) =>
-    error instanceof ApiError ? toA2a(error, request_id) : JsonRpcTransportHandler.mapToJSONRPCError(error)
+    error instanceof ApiError ? toA2a(error, request_id) : known(JsonRpcTransportHandler.mapToJSONRPCError(error))
   try {
     const requestedVersion = message.headers['a2a-version'] as string | undefined
     const context = new ServerCallContext({ ...(requestedVersion && { requestedVersion }) })
     validateVersion(context.requestedVersion, await agent.getAgentCard(), 'JSONRPC')
     const reply = await new JsonRpcTransportHandler(agent).handle(body as Record<string, unknown>, context)
     if (Symbol.asyncIterator in reply) return await stream(reply, id, errorOf)
-    // The SDK does not know our errors. It says that something is wrong inside.
-    const isUnknown = (reply.error as { code?: number } | undefined)?.code === INTERNAL_ERROR
-    return json(isUnknown && failure ? { ...reply, error: toA2a(failure, request_id) } : reply)
+    return json(reply.error ? { ...reply, error: known(reply.error) } : reply)
   } catch (error) {
     return json({ jsonrpc: '2.0', id, error: errorOf(error) })
   }
@@ -50,6 +53,10 @@ export async function serveA2a(
 
 export function renderCard(runner: CallRunner): Rendered {
   return { status: 200, headers: {}, body: JSON.stringify(AgentCard.toJSON(agentCard(runner))) }
+}
+
+function unreadable(): ApiError {
+  return new ApiError('invalid_request', 'The params do not have the form that the method wants')
 }
 
 /** An error before the first event is thrown; one after it is an event. */

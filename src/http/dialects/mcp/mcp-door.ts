@@ -3,11 +3,16 @@ import { ApiError, forbidden } from '../../../errors.ts'
 import type { Operation } from '../../../operation.ts'
 import { parseJson } from '../../input/body.ts'
 import type { CallRunner, Received, Rendered } from '../dialect.ts'
+import { requireShortNames } from '../json-rpc.ts'
 import { OperationCalls } from '../operation-calls.ts'
 import { failedResult, isForModel, protocolError } from './mcp-errors.ts'
 import { callTool, listTools } from './mcp-tools.ts'
 
-type Message = { id?: unknown; method?: unknown; params?: { requestId?: unknown } }
+type Message = {
+  id?: unknown
+  method?: unknown
+  params?: { requestId?: unknown; _meta?: { progressToken?: unknown } | null } | null
+}
 
 const SESSION = 'mcp-session-id'
 const KEEP_ALIVE_MS = 15_000
@@ -121,6 +126,9 @@ function readMessage({ bytes }: Received): Message {
   if (message === null || typeof message !== 'object' || Array.isArray(message)) {
     throw new ApiError('invalid_request', 'The body must be one JSON-RPC message')
   }
+  const { id, params } = message as Message
+  const { _meta: meta } = params ?? {}
+  requireShortNames(id, meta?.progressToken)
   return message
 }
 
