@@ -33,7 +33,7 @@ export type TickDecision = {
  * Decides what comes of a tick and of those that have passed since. Of several at most one begins a run, and what
  * becomes of the others is told.
  */
-export function decideTick(due: Due, situation: Situation): TickDecision {
+export async function decideTick(due: Due, situation: Situation): Promise<TickDecision> {
   const { now, times, key, isAgentPaused, isBusy } = situation
   const tell = teller(due, now)
   if (key !== 'active') {
@@ -48,7 +48,7 @@ export function decideTick(due: Due, situation: Situation): TickDecision {
 
   // A tick is in the table only if it comes: the latest is this one or a later one.
   const latest = Math.max(times.latest(now) ?? due.next_at, due.next_at)
-  const passed = countTicks(times, due.next_at, latest)
+  const passed = await countTicks(times, due.next_at, latest)
   const isInTime = now - latest <= IN_TIME_MS
   const isWanted = !due.parked && (isInTime || due.catch_up === 'one')
   const isSkipped = isWanted && due.overlap === 'skip' && isBusy

@@ -101,7 +101,7 @@ export class Ticker {
   async #prepare(due: Due) {
     const { newId, now, storage } = this.#parts
     const agent = await agents.get(storage.db, due.agent_id)
-    const { after, runs_for, told } = decideTick(due, {
+    const { after, runs_for, told } = await decideTick(due, {
       now: now(),
       times: await timesOf(due),
       key: await this.#keyOf(due),

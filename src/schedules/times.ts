@@ -1,3 +1,4 @@
+import { setImmediate } from 'node:timers/promises'
 import type { Cron } from 'croner'
 import { invalid } from '../errors.ts'
 import { parseDuration } from '../lib/duration.ts'
@@ -67,11 +68,16 @@ export async function listNext(timing: Timing, after: number, count: number): Pr
 /** So many ticks are counted one by one at most, because the times of a pattern take long to compute. */
 export const MOST_COUNTED = 1_000
 
+/** After so many the event loop gets a turn: when a service was down for a night, many schedules count at once. */
+const COUNTED_AT_ONCE = 5
+
 /** How many ticks there are from one to another. */
-export function countTicks(times: Times, from: number, to: number): number {
+export async function countTicks(times: Times, from: number, to: number): Promise<number> {
   let count = 1
-  for (let time = times.next(from); time !== null && time <= to && count < MOST_COUNTED; time = times.next(time))
+  for (let time = times.next(from); time !== null && time <= to && count < MOST_COUNTED; time = times.next(time)) {
     count++
+    if (count % COUNTED_AT_ONCE === 0) await setImmediate()
+  }
   return count
 }
 
