@@ -7,6 +7,7 @@ import { asHost } from './support/mfa.ts'
 import { createAgent, createKey, later } from './support/resources.ts'
 import { onBothEngines, type Service, startService } from './support/service.ts'
 import { TLS_SETTINGS, tlsCall } from './support/tls.ts'
+import { until } from './support/until.ts'
 
 const MINUTE = 60_000
 /** What a page of another site can make a browser send without being asked first. */
@@ -257,6 +258,15 @@ onBothEngines(
       assert.equal((await tab.ask('POST', '/v1/console-links')).status, 403, 'or it would never end')
     })
 
+    test('403 for a link with a secret that was replaced: its session would outlive the secret', async () => {
+      const { id, secret } = await createKey(service(), { role: 'viewer' })
+      const { body } = await service().call('POST', `/v1/keys/${id}/rotate`, { body: { grace_period_seconds: 60 } })
+      const create = (key: string) => service().call('POST', '/v1/console-links', { body: {}, key })
+      assert.equal((await service().call('GET', '/v1/keys/self', { key: secret })).status, 200)
+      assert.equal((await create(secret)).status, 403)
+      assert.equal((await create(body.data.secret)).status, 201)
+    })
+
     test('the secret of a session is no key, and the id of one is no secret', async () => {
       const { tab, key } = await signedIn()
       const [name, secret] = tab.cookie.split('=')
@@ -309,8 +319,11 @@ describe('the console: guessing', () => {
     const guessed = { Cookie: `moorage-${new URL(service.url).port}=${newSecret()}` }
     assert.equal((await tab.ask('GET', '/console/session', { headers: guessed })).status, 429, 'a guessed secret too')
     assert.equal((await tab.ask('GET', '/console/session')).status, 200, 'who has none asks freely')
-    const { body } = await service.call('GET', '/v1/audit-log?action=signIn')
-    const told = body.data.map(({ outcome, code, actor, address }: Record<string, string>) => ({
+    const { data } = await until('both kinds are written', async () => {
+      const { body } = await service.call('GET', '/v1/audit-log?action=signIn')
+      return body.data.length > 1 && body
+    })
+    const told = data.map(({ outcome, code, actor, address }: Record<string, string>) => ({
       outcome,
       code,
       actor,

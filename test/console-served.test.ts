@@ -74,6 +74,7 @@ describe('the console is served', () => {
       '.js',
       'a..js',
       'a%00.js',
+      `${'a'.repeat(300)}.js`,
     ]) {
       const { status } = await fetch(`${service.url}/console/assets/${name}`)
       assert.ok([400, 404].includes(status), `${name}: ${status}`)

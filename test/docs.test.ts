@@ -58,13 +58,14 @@ async function openReader(service: Service, receiver: LocalServer): Promise<Read
   })
   await bash.run(`moorage() { '${process.execPath}' '${await bundled('src/cli/main.ts')}' "$@"; }`)
   await bash.run('ln -s "$MOORAGE_DATA" data')
+  const ownId = (await service.call('GET', '/v1/keys/self')).body.data.id
   let owner: Authenticator | undefined
   let pending = ''
 
   /** What the reader's authenticator shows. A code counts once, so time goes on between two of them. */
   const giveCodes = async (command: string) => {
     if (command.includes('$OTP')) {
-      owner ??= await enrol(service, (await service.call('GET', '/v1/keys/self')).body.data.id)
+      owner ??= await enrol(service, ownId)
       service.advance(STEP_MS)
       await bash.run(`OTP=${owner.code()}`)
     }
@@ -77,6 +78,9 @@ async function openReader(service: Service, receiver: LocalServer): Promise<Read
       if (id) await bash.run(`${name}=${id}`)
     }
     pending = /"status":"pending","secret":"(\w+)"/.exec(output)?.[1] ?? pending
+    const [, replaced] = /"secret": ?"(mrg_\w+)"/.exec(output) ?? []
+    // Who rotates the own key uses the new secret from then on.
+    if (replaced && output.includes(`"id":"${ownId}"`)) await bash.run(`KEY=${replaced}; MOORAGE_API_KEY=${replaced}`)
   }
 
   return {

@@ -48,6 +48,9 @@ async function keyOf(db: Database, actor: Context['actor'], wanted: string | und
   if (actor.console_session !== undefined) {
     throw forbidden('A session cannot make another: use the key itself')
   }
+  if (actor.by_previous_secret) {
+    throw forbidden('This secret was replaced, and a session would outlive it: use the new one')
+  }
   if (actor.kind === 'token') throw forbidden('Only an API key can sign in to the console')
   if (actor.kind === 'key' && (wanted ?? actor.id) !== actor.id) {
     throw forbidden('A key makes links for itself only')

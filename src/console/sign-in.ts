@@ -30,6 +30,9 @@ export async function signIn(
   credential: Credential,
   from: SignInFrom,
 ): Promise<{ actor: Actor; secret: string } | undefined> {
+  // Guesses are many and must not wait for the only writer of a database, or make others wait.
+  const isGuess = 'link_token' in credential && !(await sessions.hasLink(storage.db, sha256(credential.link_token)))
+  if (isGuess) return undefined
   const secret = newSecret()
   return storage.transaction(async (db) => {
     const time = now()

@@ -97,6 +97,11 @@ export async function insertLink(
   await db.insertInto('console_links').values(link).execute()
 }
 
+export async function hasLink(db: Database, hash: string): Promise<boolean> {
+  const link = await db.selectFrom('console_links').select('hash').where('hash', '=', hash).executeTakeFirst()
+  return link !== undefined
+}
+
 /** Removes the link and returns whose it was. Of two requests with the same link, one gets it. */
 export async function takeLink(
   db: Database,

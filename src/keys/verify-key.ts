@@ -22,7 +22,9 @@ function subjectsOf({ key: { id, agent_id } }: KnownKey): string[] {
 export function keyVerifier({ memo, now, storage }: Parts): KeyVerifier {
   const load = async (hash: string) => {
     const key = await keys.findByHash(storage.db, hash)
-    return key && { key, actor: actorOf(key) }
+    if (!key) return undefined
+    const actor = actorOf(key)
+    return { key, actor: key.hash === hash ? actor : { ...actor, by_previous_secret: true as const } }
   }
   const used = new Map<string, number>()
 
