@@ -84,6 +84,13 @@ describe('a line of the log', () => {
     assert.doesNotMatch(JSON.stringify(said((log) => log.info(secrets, 'shown'))), /x[123]/)
   })
 
+  test('never holds what was sent to Redis, such as its password', () => {
+    const err = Object.assign(new Error('WRONGPASS'), { command: { name: 'hello', args: ['3', 'AUTH', 'me', 'x4'] } })
+    const line = JSON.stringify(said((log) => log.warn({ err }, 'refused')))
+    assert.match(line, /WRONGPASS/)
+    assert.doesNotMatch(line, /x4/)
+  })
+
   test('fails nobody, whatever it is given', () => {
     const circle: Record<string, unknown> = {}
     circle['itself'] = circle

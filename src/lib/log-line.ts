@@ -30,5 +30,6 @@ function plain(name: string, value: unknown): unknown {
   if (typeof value === 'bigint') return String(value)
   if (!(value instanceof Error)) return value
   const { name: type, message, stack, cause } = value
-  return Object.assign({ type, message, stack, cause }, value)
+  // The client of Redis puts the command into its errors, and with it the password or the text that was sent.
+  return Object.assign({ type, message, stack, cause }, value, { command: undefined })
 }
