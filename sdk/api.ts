@@ -346,6 +346,8 @@ export type Agent = {
     recall: number
     /** `model`: when a conversation has fallen silent, the agent's own model writes down what lasts */
     facts: 'off' | 'model'
+    /** Whether the agent's own model keeps a summary of long sessions. It is made after so many new turns; `true`: 10 */
+    summarize: boolean | number
     /** Older memories are forgotten; null: none */
     retention_days: number | null
   }
@@ -526,6 +528,8 @@ export type CreateAgent = {
     recall?: number | undefined
     /** `model`: when a conversation has fallen silent, the agent's own model writes down what lasts */
     facts?: 'off' | 'model' | undefined
+    /** Whether the agent's own model keeps a summary of long sessions. It is made after so many new turns; `true`: 10 */
+    summarize?: boolean | number | undefined
     /** Older memories are forgotten; null: none */
     retention_days?: number | null | undefined
   } | undefined
@@ -759,6 +763,8 @@ export type UpdateAgent = {
     recall?: number | undefined
     /** `model`: when a conversation has fallen silent, the agent's own model writes down what lasts */
     facts?: 'off' | 'model' | undefined
+    /** Whether the agent's own model keeps a summary of long sessions. It is made after so many new turns; `true`: 10 */
+    summarize?: boolean | number | undefined
     /** Older memories are forgotten; null: none */
     retention_days?: number | null | undefined
   } | undefined
@@ -1017,6 +1023,8 @@ export type DeploymentWithDefinition = {
       recall: number
       /** `model`: when a conversation has fallen silent, the agent's own model writes down what lasts */
       facts: 'off' | 'model'
+      /** Whether the agent's own model keeps a summary of long sessions. It is made after so many new turns; `true`: 10 */
+      summarize: boolean | number
       /** Older memories are forgotten; null: none */
       retention_days: number | null
     }
@@ -1325,6 +1333,23 @@ export type AgentSession = {
   last_used_at: string
 }
 
+export type SessionSummary = {
+  session_id: string
+  user_id: string | null
+  content: string
+  /** How many turns of the session it covers */
+  turns: number
+  /** The model that wrote it last; null: a client did */
+  model: string | null
+  /** What the model has spent on it so far */
+  tokens_used: number
+  updated_at: string
+}
+
+export type ReplaceSummary = {
+  content: string
+}
+
 export type UserLine = {
   type: 'memory'
   agent_id: string
@@ -1338,6 +1363,19 @@ export type UserLine = {
   metadata: Record<string, Json>
   /** The newer fact about the same thing; null while it holds */
   superseded_by: string | null
+} | {
+  type: 'summary'
+  agent_id: string
+  session_id: string
+  user_id: string | null
+  content: string
+  /** How many turns of the session it covers */
+  turns: number
+  /** The model that wrote it last; null: a client did */
+  model: string | null
+  /** What the model has spent on it so far */
+  tokens_used: number
+  updated_at: string
 } | {
   type: 'invocation'
   request_id: string
@@ -1998,6 +2036,28 @@ export type Operations = {
     query: { limit?: number | undefined; offset?: number | undefined; sort?: 'last_used_at' | '-last_used_at' | 'session_id' | '-session_id' | undefined; user_id?: string | undefined }
     item: AgentSession
   }
+  /** Replace the summary of a session */
+  replaceSummary: {
+    params: { agent_id: string; session_id: string }
+    query: { user_id?: string | undefined }
+    body: ReplaceSummary
+    data: SessionSummary
+  }
+  /** Get the summary of a session */
+  getSummary: {
+    params: { agent_id: string; session_id: string }
+    query: { user_id?: string | undefined }
+    data: SessionSummary
+  }
+  /** Delete the summary of a session */
+  deleteSummary: {
+    params: { agent_id: string; session_id: string }
+    query: { user_id?: string | undefined }
+    data: {
+      session_id: string
+      deleted: true
+    }
+  }
   /** Export a user */
   exportUser: {
     params: { user_id: string }
@@ -2252,6 +2312,9 @@ export const routes = {
   getMemoryStatus: { method: 'GET', path: '/v1/memory' },
   listUsers: { method: 'GET', path: '/v1/agents/{agent_id}/users' },
   listSessions: { method: 'GET', path: '/v1/agents/{agent_id}/sessions' },
+  replaceSummary: { method: 'PUT', path: '/v1/agents/{agent_id}/sessions/{session_id}/summary' },
+  getSummary: { method: 'GET', path: '/v1/agents/{agent_id}/sessions/{session_id}/summary' },
+  deleteSummary: { method: 'DELETE', path: '/v1/agents/{agent_id}/sessions/{session_id}/summary' },
   exportUser: { method: 'GET', path: '/v1/users/{user_id}/export' },
   eraseUser: { method: 'DELETE', path: '/v1/users/{user_id}' },
   createWebhook: { method: 'POST', path: '/v1/webhooks' },

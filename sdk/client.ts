@@ -138,6 +138,18 @@ export function createClient(options: ClientOptions) {
         call('updateMemory', { params: { agent_id, memory_id }, body }, o),
       delete: (agent_id: string, memory_id: string, o?: Options) =>
         call('deleteMemory', { params: { agent_id, memory_id } }, o),
+      /** What a long session was about, as the model is shown it. `user_id` says whose session it is. */
+      summary: (agent_id: string, session_id: string, query?: ListQuery<'getSummary'>, o?: Options) =>
+        call('getSummary', { params: { agent_id, session_id }, query }, o),
+      replaceSummary: (
+        agent_id: string,
+        session_id: string,
+        body: Body<'replaceSummary'>,
+        query?: ListQuery<'replaceSummary'>,
+        o?: Options,
+      ) => call('replaceSummary', { params: { agent_id, session_id }, query, body }, o),
+      deleteSummary: (agent_id: string, session_id: string, query?: ListQuery<'deleteSummary'>, o?: Options) =>
+        call('deleteSummary', { params: { agent_id, session_id }, query }, o),
       /** How many memories of the service the embedder has processed. */
       status: (o?: Options) => call('getMemoryStatus', {}, o),
     },

@@ -11,6 +11,7 @@ import { extractFacts } from './memory/facts/extract-facts.ts'
 import { indexMemories } from './memory/index-memories.ts'
 import { renewMemories } from './memory/renew-memories.ts'
 import * as memory from './memory/store.ts'
+import { keepSummaries } from './memory/summaries/keep-summaries.ts'
 import * as metrics from './metrics/store.ts'
 import type { Parts } from './operation/parts.ts'
 import { Ticker } from './schedules/ticker.ts'
@@ -126,6 +127,7 @@ function jobHandlers(parts: Parts): Record<string, JobHandler> {
     'memory terms': renewMemories(parts),
     'memory index': indexMemories(parts),
     facts: extractFacts(parts),
+    summaries: keepSummaries(parts),
     /** Queued with every deletion of an agent or a webhook. */
     purge: sweep(parts, ofDeletedAgents),
     /** It also removes what an invocation wrote after its agent was deleted. */

@@ -42,6 +42,9 @@ import { getMemoryStatus } from './memory/embedding/get-memory-status.ts'
 import { getMemory } from './memory/get-memory.ts'
 import { listMemory } from './memory/list-memory.ts'
 import { searchMemory } from './memory/search-memory.ts'
+import { deleteSummary } from './memory/summaries/delete-summary.ts'
+import { getSummary } from './memory/summaries/get-summary.ts'
+import { replaceSummary } from './memory/summaries/replace-summary.ts'
 import { updateMemory } from './memory/update-memory.ts'
 import { writeMemory } from './memory/write-memory.ts'
 import { getMetrics } from './metrics/get-metrics.ts'
@@ -124,6 +127,9 @@ export const operations = [
   getMemoryStatus,
   listUsers,
   listSessions,
+  replaceSummary,
+  getSummary,
+  deleteSummary,
   exportUser,
   eraseUser,
 

@@ -30,7 +30,7 @@ onBothEngines('agents', (service) => {
         instructions: null,
         tools: [],
         script: null,
-        memory: { remember: true, history: 20, recall: 5, facts: 'off', retention_days: null },
+        memory: { remember: true, history: 20, recall: 5, facts: 'off', summarize: false, retention_days: null },
         limits: {
           timeout_ms: null,
           max_steps: 8,
@@ -38,6 +38,7 @@ onBothEngines('agents', (service) => {
           max_output_tokens: null,
           max_concurrency: null,
         },
+        approvals: { self: false, expires_after_seconds: 604_800 },
         metadata: {},
         security: null,
         auth: null,
@@ -62,11 +63,13 @@ onBothEngines('agents', (service) => {
             headers: { 'X-Key': '{{secret.WEATHER}}' },
             timeout_ms: 1000,
             retry: 'never',
+            approval: { when: [{ argument: 'city', equals: 'Ys' }], expires_after_seconds: 60 },
           },
         ],
         script: { rules: [{ match: { contains: 'hi' }, reply: 'hello' }], fallback: 'what?' },
-        memory: { remember: false, history: 0, recall: 0, facts: 'model', retention_days: 30 },
+        memory: { remember: false, history: 0, recall: 0, facts: 'model', summarize: 12, retention_days: 30 },
         limits: { timeout_ms: 1000, max_steps: 1, max_input_tokens: 9, max_output_tokens: 5, max_concurrency: 2 },
+        approvals: { self: true, expires_after_seconds: 3600 },
         metadata: { team: 'blue', nested: [1, null, { deep: true }], '': 'empty', constructor: 'inert' },
       }
       const { status, body, text } = await call('POST', '/v1/agents', given)

@@ -81,6 +81,12 @@ const DOORS: Record<string, { sdk: Call; cli: string }> = {
   deleteMemory: { sdk: (c) => c.memory.delete('a', 'm'), cli: 'memory delete a m --yes' },
   listUsers: { sdk: (c) => c.users.list('a'), cli: 'users list a' },
   listSessions: { sdk: (c) => c.users.sessions('a'), cli: 'users sessions a' },
+  getSummary: { sdk: (c) => c.memory.summary('a', 's'), cli: 'memory summary a s' },
+  replaceSummary: {
+    sdk: (c) => c.memory.replaceSummary('a', 's', { content: 'c' }),
+    cli: 'memory set-summary a s c',
+  },
+  deleteSummary: { sdk: (c) => c.memory.deleteSummary('a', 's'), cli: 'memory delete-summary a s --yes' },
   exportUser: { sdk: (c) => c.users.export('u'), cli: 'users export u' },
   eraseUser: { sdk: (c) => c.users.erase('u'), cli: 'users erase u --yes' },
   createWebhook: {
@@ -181,7 +187,7 @@ describe('every operation', () => {
       const own = ownPermission ? `, or \`${ownPermission}\` for what the key itself started` : ''
       assert.ok(route.endsWith(permission ? `permission \`${permission}\`${own}` : 'any valid key'), `${id}: ${route}`)
       assert.match(paragraph, /^\S.{20,}/s, id)
-      const pattern = path.replaceAll(/\{\w+\}/g, '[\\w$]+').replaceAll('/', '\\/')
+      const pattern = path.replaceAll(/\{\w+\}/g, '[\\w$-]+').replaceAll('/', '\\/')
       assert.match(sample_, new RegExp(`^\`\`\`sh\n[\\s\\S]*curl .*\\$URL${pattern}(\\?|")`), id)
     }
   })

@@ -93,6 +93,7 @@ describe('the other shapes', () => {
       history: 20,
       recall: 5,
       facts: 'off',
+      summarize: false,
       retention_days: null,
     })
     for (const limits of [

@@ -40,6 +40,9 @@ const FOR_USER_TOKENS = [
   'deleteMemory',
   'listUsers',
   'listSessions',
+  'getSummary',
+  'replaceSummary',
+  'deleteSummary',
   'getSelf',
 ]
 

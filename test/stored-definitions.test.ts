@@ -83,7 +83,7 @@ onBothEngines('a definition that an older release stored', (service) => {
       .where('id', '=', agent)
       .executeTakeFirstOrThrow()
     const { max_input_tokens: _added, ...limits } = JSON.parse(definition).limits
-    const { facts: _facts, retention_days: _days, ...memory } = JSON.parse(definition).memory
+    const { facts: _facts, summarize: _summarize, retention_days: _days, ...memory } = JSON.parse(definition).memory
     const { approvals: _approvals, ...rest } = JSON.parse(definition)
     const before = sha256(canonicalJson({ ...rest, limits, memory }))
     assert.equal((await deploy(agent, 'v1')).body.data.digest, before)

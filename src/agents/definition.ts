@@ -59,7 +59,7 @@ export function writeDefinition(agent: Definition): string {
  */
 export function digestOf(agent: Definition): string {
   const { max_input_tokens, ...limits } = agent.limits
-  const { facts, retention_days, ...memory } = agent.memory
+  const { facts, retention_days, summarize, ...memory } = agent.memory
   const { approvals, ...rest } = definitionOf(agent)
   const hasOwnRules = approvals.self || approvals.expires_after_seconds !== DEFAULT_EXPIRY_SECONDS
   return sha256(
@@ -68,7 +68,12 @@ export function digestOf(agent: Definition): string {
       ...(hasOwnRules && { approvals }),
       tools: agent.tools.map(digestedTool),
       limits: { ...limits, ...(max_input_tokens && { max_input_tokens }) },
-      memory: { ...memory, ...(facts !== 'off' && { facts }), ...(retention_days && { retention_days }) },
+      memory: {
+        ...memory,
+        ...(facts !== 'off' && { facts }),
+        ...(retention_days && { retention_days }),
+        ...(summarize && { summarize }),
+      },
     }),
   )
 }

@@ -105,15 +105,20 @@ export async function listDescribed(db: Database, query: PageQuery, shown: Shown
   return { items: described as DescribedAgent[], total }
 }
 
+/** How a stored memory policy looks that has more than the defaults. */
+const OWN_POLICIES = [
+  '"facts":"model"',
+  '"summarize":true',
+  ...Array.from('123456789').flatMap((digit) => [`"retention_days":${digit}`, `"summarize":${digit}`]),
+]
+
 /** The agents whose memory policy fits. */
 export async function listWithMemory(db: Database, wanted: (policy: Agent['memory']) => boolean): Promise<Agent[]> {
   // Most agents have the default policy, so not every definition is read.
   const rows = await db
     .selectFrom('agents')
     .select(COLUMNS)
-    .where((row) =>
-      row.or([row('definition', 'like', '%"facts":"model"%'), row('definition', 'like', '%"retention_days":%')]),
-    )
+    .where((row) => row.or(OWN_POLICIES.map((policy) => row('definition', 'like', `%${policy}%`))))
     .execute()
   return rows.map(fromRow).filter(({ memory }) => wanted(memory))
 }

@@ -52,7 +52,7 @@ export async function runInvocation(started: Started, parts: Parts): Promise<Don
   try {
     const stateless = isStateless(context)
     if (!stateless) onWait()
-    const { history, recalled } = stateless ? NOTHING : await remember(started, parts)
+    const { history, recalled, summary } = stateless ? NOTHING : await remember(started, parts)
     const resolved = given ? await resolveGiven(given, agent.seq, parts.storage.db) : undefined
     if (streaming) for (const event of eventsOf(kept)) run.record(event)
     outcome = await parts.runtime.run({
@@ -63,6 +63,7 @@ export async function runInvocation(started: Started, parts: Parts): Promise<Don
       message,
       context,
       history: resolved?.history ?? history,
+      summary,
       recalled,
       given: resolved,
       cancellation: run.cancellation,
@@ -178,7 +179,7 @@ export function effects(
   const source = { agent_seq: agent.seq, request_id }
   const writes = logWrites(source, logs)
   writes.push(
-    ownLogWrite(source, summary(invocation)),
+    ownLogWrite(source, endEntry(invocation)),
     ...metricWrites({ agent_seq: agent.seq, time, duration_ms, outcome: status }),
   )
   // Without a user and a session there is nothing to remember it for. An answer that ended with calls for its caller is
@@ -215,7 +216,7 @@ async function waitingEffects(
 
 const LEVEL_OF = { completed: 'info', failed: 'error', cancelled: 'warn' } as const
 
-function summary(invocation: EndedInvocation): LogEntry {
+function endEntry(invocation: EndedInvocation): LogEntry {
   const { status, door, error, duration_ms, tokens_used, version, environment, finished_at } = invocation
   const message = error && status === 'failed' ? `Invocation failed: ${redact(error.message)}` : `Invocation ${status}`
   const labels = { environment: redact(environment), version: version && redact(version) }

@@ -12,6 +12,7 @@ import { storedTerms } from './language/terms.ts'
 import type { Memory } from './memory.ts'
 import { inMemoryScope } from './memory-filter.ts'
 import { fromRow, SHOWN, type StoredMemory, termColumns, toRow } from './memory-rows.ts'
+import { forgetSummaries } from './summaries/forget-summaries.ts'
 import {
   countedScope,
   countMemories,
@@ -178,6 +179,7 @@ export async function update(
   // an old generation.
   await insertMany(db, SCOPE_COUNTS, countsOf(row))
   await subtractCounts(db, [seq], generation)
+  if (memory.kind === 'turn') await forgetSummaries(db, [seq])
   await db.updateTable('memories').set(row).where('seq', '=', seq).execute()
   await indexAnew(db, [seq])
   // The vector now belongs to no model. It is not compared with queries any more, and the memory will get a new one.
@@ -229,6 +231,7 @@ export async function remove(db: Database, seqs: number[]): Promise<number> {
   await lockCounts(db, seqs)
   await removeFromIndex(db, seqs)
   await subtractCounts(db, seqs)
+  await forgetSummaries(db, seqs)
   const { numDeletedRows } = await db.deleteFrom('memories').where('seq', 'in', seqs).executeTakeFirst()
   return Number(numDeletedRows)
 }

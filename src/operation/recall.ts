@@ -27,10 +27,10 @@ export type Found = {
 }
 
 /**
- * What the model is given besides the message: the latest turns of the session, oldest first, and other memories that
- * fit.
+ * What the model is given besides the message: the latest turns of the session, oldest first, its summary if there is
+ * one, and other memories that fit.
  */
-export type Remembered = { history: Turn[]; recalled: Found[] }
+export type Remembered = { history: Turn[]; recalled: Found[]; summary?: string | undefined }
 
 /** Finds memories. The implementation is in `memory/`. */
 export type Recall = {
@@ -42,6 +42,6 @@ export type Recall = {
   remember(
     conversation: Conversation,
     message: string,
-    limits: { history: number; recall: number },
+    limits: { history: number; recall: number; summarize?: boolean | number },
   ): Promise<Remembered>
 }

@@ -16,6 +16,8 @@ export type RunInput = {
   message: string
   context: InvocationContext
   history: readonly GivenTurn[]
+  /** What the session was about so far, also the turns that are not in the history any more. */
+  summary?: string | undefined
   recalled: readonly Recalled[]
   given?: Given | undefined
 }

@@ -3,6 +3,7 @@ import type { Span } from '../telemetry/tracing.ts'
 import { converse } from './conversation.ts'
 import { Cancellation, Deadline } from './deadline.ts'
 import { type Redact, redactor, type SecretSource, type Secrets, secretsOf } from './fill-secrets.ts'
+import { PromptTooLong } from './models/model.ts'
 import { createModels, type Provider } from './models/registry.ts'
 import { AgentFailure, type Log, type LogEntry, type RunEvent } from './outcome.ts'
 import { ModelWindows } from './prompt/model-windows.ts'
@@ -155,7 +156,8 @@ function ending(error: unknown, deadline: Deadline, log: Log, redact: Redact) {
   }
   if (error instanceof AgentFailure) {
     log('error', error.message, error.detail)
-    return { ...failed, message: redact(error.message) }
+    const reason = error instanceof PromptTooLong ? ('too long' as const) : failed.reason
+    return { ...failed, reason, message: redact(error.message) }
   }
   log('error', 'The agent failed unexpectedly', { error: error instanceof Error ? error.message : String(error) })
   return { ...failed, message: 'The agent failed unexpectedly' }

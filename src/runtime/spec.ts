@@ -136,6 +136,12 @@ export const MemoryPolicy = z.strictObject({
     .enum(['off', 'model'])
     .describe("`model`: when a conversation has fallen silent, the agent's own model writes down what lasts")
     .default('off'),
+  summarize: z
+    .union([z.boolean(), z.int().min(2).max(200)])
+    .describe(
+      "Whether the agent's own model keeps a summary of long sessions. It is made after so many new turns; `true`: 10",
+    )
+    .default(false),
   retention_days: z
     .int()
     .min(1)

@@ -22,6 +22,7 @@ import { schedules } from './migrations/0021-schedules.ts'
 import { consoleSignIn } from './migrations/0022-console.ts'
 import { doors } from './migrations/0023-doors.ts'
 import { leanScopes } from './migrations/0025-lean-scopes.ts'
+import { summaries } from './migrations/0026-summaries.ts'
 import type { Migration } from './migrations/migration.ts'
 
 /** In order. A released migration is never edited; changes come as a new one. */
@@ -46,6 +47,7 @@ export const MIGRATIONS: Migration[] = [
   consoleSignIn,
   doors,
   leanScopes,
+  summaries,
 ]
 
 const LOCK = 7_766_837

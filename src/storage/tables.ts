@@ -10,7 +10,12 @@ import type {
   StepsTable,
   VersionsTable,
 } from './tables/agent-tables.ts'
-import type { MemoriesTable, MemoryScopesTable, MemoryVectorsTable } from './tables/memory-tables.ts'
+import type {
+  MemoriesTable,
+  MemoryScopesTable,
+  MemorySummariesTable,
+  MemoryVectorsTable,
+} from './tables/memory-tables.ts'
 import type {
   AuditChainTable,
   AuditLogTable,
@@ -46,6 +51,7 @@ export type Tables = {
   memories: MemoriesTable
   memory_vectors: MemoryVectorsTable
   memory_scopes: MemoryScopesTable
+  memory_summaries: MemorySummariesTable
   webhooks: WebhooksTable
   events: EventsTable
   deliveries: DeliveriesTable

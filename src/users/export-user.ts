@@ -4,6 +4,7 @@ import { listOfUser } from '../invocations/find-invocations.ts'
 import { presentInvocation } from '../invocations/invocation.ts'
 import * as logs from '../logs/store.ts'
 import * as memories from '../memory/store.ts'
+import { listSummaries } from '../memory/summaries/summary-store.ts'
 import { operation } from '../operation.ts'
 import * as schedules from '../schedules/store.ts'
 import type { Database } from '../storage/database.ts'
@@ -15,7 +16,7 @@ export const exportUser = operation({
   path: '/v1/users/{user_id}/export',
   summary: 'Export a user',
   description:
-    'Everything that the agents in reach of the key know of a user, as JSON lines: memories, schedules, receipts and their log entries.',
+    'Everything that the agents in reach of the key know of a user, as JSON lines: memories, summaries of sessions, schedules, receipts and their log entries.',
   permission: 'read',
   params: UserParams,
   lines: UserLine,
@@ -40,6 +41,8 @@ async function* linesOf(db: Database, shown: agents.ShownAgent[], user_id: strin
       if (!last) break
       after = last.seq
     }
+    for (const summary of await listSummaries(db, { agent_seq, user_id }))
+      yield { type: 'summary', agent_id, ...summary }
     for (const schedule of await schedules.listOfUser(db, { agent_id, user_id }))
       yield { type: 'schedule', ...schedule }
     let place: Parameters<typeof listOfUser>[2]

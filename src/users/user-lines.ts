@@ -2,12 +2,14 @@ import { z } from 'zod'
 import { Receipt } from '../invocations/invocation.ts'
 import { LogEntryReply } from '../logs/log-entry.ts'
 import { MemoryReply } from '../memory/memory.ts'
+import { SessionSummary } from '../memory/summaries/summary.ts'
 import { ScheduleReply } from '../schedules/schedule.ts'
 
 /** What is known about a user, one line for each thing. */
 export const UserLine = z
   .discriminatedUnion('type', [
     z.object({ type: z.literal('memory'), agent_id: z.string(), ...MemoryReply.shape }),
+    z.object({ type: z.literal('summary'), agent_id: z.string(), ...SessionSummary.shape }),
     z.object({ type: z.literal('invocation'), ...Receipt.shape }),
     z.object({ type: z.literal('schedule'), ...ScheduleReply.shape }),
     z.object({ type: z.literal('log'), agent_id: z.string(), ...LogEntryReply.shape }),

@@ -39,7 +39,11 @@ const SLICES: { level: number; name: string; face: string[] }[] = [
   },
   { level: 3, name: 'console', face: [] },
   { level: 3, name: 'deployments', face: ['deployment.ts', 'serving.ts', 'store.ts'] },
-  { level: 2, name: 'memory', face: ['memory.ts', 'store.ts', 'warm/scope-lists.ts'] },
+  {
+    level: 2,
+    name: 'memory',
+    face: ['memory.ts', 'store.ts', 'summaries/summary.ts', 'summaries/summary-store.ts', 'warm/scope-lists.ts'],
+  },
   { level: 2, name: 'logs', face: ['log-entry.ts', 'store.ts'] },
   { level: 2, name: 'metrics', face: ['metric.ts', 'histogram.ts', 'store.ts'] },
   {

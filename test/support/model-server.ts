@@ -54,6 +54,8 @@ export type ModelServer = {
   reply(...replies: ModelReply[]): void
   /** From now on refuses prompts of more characters, the way a small model's server does. */
   takeAtMost(characters: number, refusal?: ModelReply): void
+  /** The next request is seen at once, and answered only then. */
+  holdNext(until: Promise<void>): void
   /** Resolves when the next request has come in and its answer, as far as it goes, has been sent. */
   nextRequest(): Promise<SeenRequest>
   /** Forgets requests, answers that are still lined up, and what it refuses. */
@@ -66,6 +68,7 @@ export async function startModelServer(): Promise<ModelServer> {
   const queue: ModelReply[] = []
   const requests: SeenRequest[] = []
   let waiting: ((request: SeenRequest) => void)[] = []
+  let held: Promise<void> | undefined
   let most: { characters: number; refusal: ModelReply } | undefined
 
   const server = await startLocalServer(async (request, response) => {
@@ -76,7 +79,11 @@ export async function startModelServer(): Promise<ModelServer> {
     const seen = { path: request.url ?? '', headers: request.headers, body, port: request.socket.remotePort, closed }
     requests.push(seen)
     const refusal = most && charactersOf(body) > most.characters ? most.refusal : undefined
-    answer(response, body, refusal ?? queue.shift() ?? { text: [lastUserMessage(body)] })
+    const reply = refusal ?? queue.shift() ?? { text: [lastUserMessage(body)] }
+    if (held) {
+      void held.then(() => answer(response, body, reply))
+      held = undefined
+    } else answer(response, body, reply)
     const told = waiting
     waiting = []
     for (const tell of told) tell(seen)
@@ -88,6 +95,9 @@ export async function startModelServer(): Promise<ModelServer> {
     reply: (...replies) => void queue.push(...replies),
     takeAtMost(characters, refusal = TOO_LONG) {
       most = { characters, refusal }
+    },
+    holdNext(until) {
+      held = until
     },
     nextRequest: () => new Promise((resolve) => waiting.push(resolve)),
     reset() {

@@ -20,6 +20,10 @@ export const STORIES: Record<string, Story> = {
     return { params: { agent_id, request_id: request_id as string } }
   },
 
+  getSummary: summarized,
+  replaceSummary: summarized,
+  deleteSummary: summarized,
+
   getApproval: askPerson,
   decideApproval: askPerson,
 
@@ -51,6 +55,17 @@ export const STORIES: Record<string, Story> = {
     const { body } = await asHost(service, 'POST', `/v1/keys/${key_id}/mfa`)
     return { params: { key_id }, body: { code: authenticator(service, body.data.secret).code() } }
   },
+}
+
+/** A session that has a summary. */
+async function summarized(service: Service, name: string) {
+  const agent_id = await createAgent(service, name)
+  const context = { session_id: name }
+  await post(service, `/v1/agents/${agent_id}/invoke`, { message: 'sample', context }, 200)
+  const path = `/v1/agents/${agent_id}/sessions/${name}/summary`
+  const { status, text } = await service.call('PUT', path, { body: { content: 'A sample' } })
+  assert.equal(status, 200, text)
+  return { params: { agent_id, session_id: name } }
 }
 
 /** A run that waits for an answer, which whoever started it may give. */

@@ -13,6 +13,7 @@ import { planSearch } from '../ranking/plan.ts'
 import type { Postings } from '../ranking/postings.ts'
 import { DATE, MEANING, Scorer, WORDS } from '../ranking/score.ts'
 import { listLatestTurns } from '../store.ts'
+import { findSummary } from '../summaries/summary-store.ts'
 import { WarmScopes } from '../warm/warm-scopes.ts'
 import { findCandidates } from './candidates.ts'
 import { Contents } from './contents.ts'
@@ -83,13 +84,14 @@ export class WarmRecall implements Recall {
   async remember(
     conversation: Conversation,
     message: string,
-    limits: { history: number; recall: number },
+    limits: { history: number; recall: number; summarize?: boolean | number },
   ): Promise<Remembered> {
     const { agent_seq, user_id, session_id } = conversation
     if (user_id === null && session_id === null) return { history: [], recalled: [] }
     const scope = user_id === null ? conversation : { agent_seq, user_id }
     const postings = await this.#warm.find(scope)
     if (postings?.size === 0) return { history: [], recalled: [] }
+    const summary = limits.summarize ? findSummary(this.#storage.db, conversation) : undefined
     const shown = await this.#latestTurns(conversation, postings, limits.history)
     const known = new Set(shown)
     const { hits } =
@@ -105,6 +107,7 @@ export class WarmRecall implements Recall {
     return {
       history: history.map(({ role, content }) => ({ role, content }) as Turn),
       recalled: withScores(recalled, memories),
+      ...(summary && { summary: (await summary)?.content }),
     }
   }
 

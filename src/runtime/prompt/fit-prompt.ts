@@ -2,7 +2,7 @@ import { cutToBytes } from '../../lib/text/text.ts'
 import type { GivenTurn } from '../given.ts'
 import type { Round, ToolDefinition } from '../models/model.ts'
 import type { Recalled, RunInput } from '../run-input.ts'
-import { shownMemories, shownTurns } from './build-prompt.ts'
+import { shownMemories, shownSummary, shownTurns } from './build-prompt.ts'
 
 /** Close enough in most languages, and fast. */
 const BYTES_PER_TOKEN = 4
@@ -12,12 +12,12 @@ const WRAPPING_TOKENS = 16
 const SHORTEST_CUT_TOKENS = 64
 const CUT_MARK = ' […]'
 
-/** The input with as much of the history and the memories as fits. */
+/** The input with as much of the history, its summary and the memories as fits. */
 export type FittedPrompt = {
   input: RunInput
   /** The whole prompt, estimated. */
   tokens: number
-  /** The history and the memories in it, which could still be left out. */
+  /** The history, its summary and the memories in it, which could still be left out. */
   optional: number
   left_out: { turns: number; memories: number }
 }
@@ -28,21 +28,30 @@ type Fixed = { rounds: readonly Round[]; tools: readonly ToolDefinition[] }
 export function fitPrompt(input: RunInput, fixed: Fixed, budget: number): FittedPrompt {
   const turns = shownTurns(input)
   const memories = shownMemories(input)
+  const summary = summaryOf(input)
   const needed = tokensOfFixed(input, fixed)
-  const all = sum(turns) + sum(memories)
+  const all = sum(turns) + sum(memories) + sum(summary)
   if (needed + all <= budget) return { input, tokens: needed + all, optional: all, left_out: { turns: 0, memories: 0 } }
 
-  const room = Math.max(0, budget - needed)
+  const whole = Math.max(0, budget - needed)
+  // The summary stands for the turns that are left out, so it is the last to go.
+  const kept = latestWithin(summary, whole / 2)
+  const room = whole - sum(kept)
   // Memories get the room that the history leaves, and a quarter in any case.
   const recalled = bestWithin(memories, Math.max(room / 4, room - sum(turns)))
   const history = latestWithin(turns, room - sum(recalled))
-  const optional = sum(history) + sum(recalled)
+  const optional = sum(history) + sum(recalled) + sum(kept)
   return {
-    input: { ...input, history, recalled },
+    input: { ...input, history, recalled, summary: kept[0]?.content },
     tokens: needed + optional,
     optional,
     left_out: { turns: turns.length - history.length, memories: memories.length - recalled.length },
   }
+}
+
+function summaryOf(input: RunInput): GivenTurn[] {
+  const content = shownSummary(input)
+  return content === undefined ? [] : [{ role: 'user', content }]
 }
 
 function tokensOfFixed({ agent, message, context, given }: RunInput, { rounds, tools }: Fixed): number {

@@ -39,6 +39,23 @@ export type MemoryScopesTable = {
   facts_through: Generated<number>
 }
 
+/** One summary for each session that has one. */
+export type MemorySummariesTable = {
+  agent_seq: number
+  /** Empty for a session without a user. */
+  user_id: string
+  session_id: string
+  content: string
+  /** How many turns it covers, and the seq of the last memory among them. */
+  turns: number
+  through_seq: number
+  /** The model that wrote it last; null if a client did. */
+  model: string | null
+  /** What the model has spent on it so far. */
+  tokens_used: number
+  updated_at: number
+}
+
 export type MemoryVectorsTable = {
   memory_seq: number
   /**

@@ -9,6 +9,7 @@ import { confirm } from '../../terminal/prompts.ts'
 import type { World } from '../../world.ts'
 import { memoryImport } from './memory-import.ts'
 import { memoryItems } from './memory-items.ts'
+import { sessionSummary } from './session-summary.ts'
 
 const COLUMNS: Column<FoundMemory>[] = [
   { title: 'SCORE', of: (found) => found.score.toFixed(2) },
@@ -70,6 +71,7 @@ export function memory(command: Command, world: World): void {
 
   memoryItems(command, world)
   memoryImport(command, world)
+  sessionSummary(command, world)
 }
 
 function takesScope(command: Command): Command {

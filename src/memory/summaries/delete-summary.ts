@@ -1,0 +1,26 @@
+import { z } from 'zod'
+import * as agents from '../../agents/store.ts'
+import { requireUser } from '../../operation/scope.ts'
+import { operation } from '../../operation.ts'
+import { SummaryParams, SummaryQuery } from './summary.ts'
+import { removeSummary } from './summary-store.ts'
+
+export const deleteSummary = operation({
+  id: 'deleteSummary',
+  method: 'DELETE',
+  path: '/v1/agents/{agent_id}/sessions/{session_id}/summary',
+  summary: 'Delete the summary of a session',
+  description: 'The turns stay. If the agent keeps summaries, its model makes it anew, from the first turn on.',
+  permission: 'delete',
+  userTokens: true,
+  mfa: 'clear_memory',
+  params: SummaryParams,
+  query: SummaryQuery,
+  data: z.object({ session_id: z.string(), deleted: z.literal(true) }),
+
+  async run({ params: { agent_id, session_id }, query }, { db, actor }) {
+    const { seq: agent_seq } = await agents.get(db, agent_id)
+    await removeSummary(db, { agent_seq, user_id: requireUser(actor, query.user_id) ?? null, session_id })
+    return { session_id, deleted: true as const }
+  },
+})

@@ -1,0 +1,26 @@
+import { z } from 'zod'
+import { Label, Text, Time } from '../../shapes.ts'
+
+export const MAX_SUMMARY = 4_000
+
+export const SummaryParams = z.strictObject({ agent_id: z.string(), session_id: z.string() })
+
+export const SummaryQuery = z.strictObject({
+  user_id: Label(256).optional().describe('Whose session it is; without it, the one that belongs to no user'),
+})
+
+export const ReplaceSummaryBody = z.strictObject({ content: Text(MAX_SUMMARY) }).meta({ id: 'ReplaceSummary' })
+
+/** What a session was about. The model is shown it before the history. */
+export const SessionSummary = z
+  .object({
+    session_id: z.string(),
+    user_id: z.string().nullable(),
+    content: z.string(),
+    turns: z.int().describe('How many turns of the session it covers'),
+    model: z.string().nullable().describe('The model that wrote it last; null: a client did'),
+    tokens_used: z.int().describe('What the model has spent on it so far'),
+    updated_at: Time,
+  })
+  .meta({ id: 'SessionSummary' })
+export type SessionSummary = z.input<typeof SessionSummary>
