@@ -1,3 +1,4 @@
+import { ApiError } from '../../../errors.ts'
 import type { Given } from '../../../runtime/given.ts'
 
 /** What operations tell of an invocation, as far as this dialect shows it. */
@@ -26,6 +27,13 @@ export type HandedOver = { name: string; arguments: unknown; index: number }
 export function answeredOf(result: unknown): AnsweredRun {
   const { receipt } = result as { receipt?: () => AnsweredRun }
   return receipt ? receipt() : (result as AnsweredRun)
+}
+
+/** The same, if nobody has deleted it. */
+export function keptOf(result: unknown): AnsweredRun {
+  const answered = answeredOf(result)
+  if (answered.erased_at !== null) throw new ApiError('not_found', 'This response was deleted')
+  return answered
 }
 
 /** Why the last answer of the model stopped early, if it did. */

@@ -57,7 +57,9 @@ export class ChatWriter implements Writer {
   }
 
   /** The chunks of a stored completion. They have its id. */
-  replay(_operation: Operation, { body }: Rendered): StreamEvent[] {
+  replay(_operation: Operation, { status, body }: Rendered): StreamEvent[] {
+    // The run waits for a person, and `done` says so.
+    if (status !== 200) return []
     const { id, created, choices } = JSON.parse(body) as Completion
     this.#request_id = `req_${id.slice(id.indexOf('-') + 1)}`
     this.#created = created

@@ -1,12 +1,12 @@
 import type { GivenRound, GivenTurn } from '../../../runtime/given.ts'
 import type { Rendered, Writer } from '../dialect.ts'
-import { answeredOf } from './answered.ts'
+import { keptOf } from './answered.ts'
 import { bareId, readCallId } from './ids.ts'
 
 /** Writes what a response was asked with, as a list of items. */
 export const inputItems: Writer = {
   reply(_operation, result): Rendered {
-    const { given, message, request_id } = answeredOf(result)
+    const { given, message, request_id } = keptOf(result)
     const told: GivenTurn[] = [
       ...(given?.history ?? []),
       ...(given?.goes_on ? [] : [{ role: 'user' as const, content: message }]),

@@ -1,11 +1,11 @@
-import { ApiError, invalid, notFound } from '../../../errors.ts'
+import { invalid, notFound } from '../../../errors.ts'
 import type { Mode } from '../../../operation/reply-channel.ts'
 import type { Operation } from '../../../operation.ts'
 import { readBody } from '../../input/body.ts'
 import { readIdempotencyKey } from '../../input/idempotency-key.ts'
 import type { CallRunner, Dialect, NamedCall, Received, Rendered, Route, Writer } from '../dialect.ts'
 import { OperationCalls } from '../operation-calls.ts'
-import { answeredOf } from './answered.ts'
+import { answeredOf, keptOf } from './answered.ts'
 import { readChat } from './chat-request.ts'
 import { ChatWriter } from './chat-writer.ts'
 import { readResponseId, responseId } from './ids.ts'
@@ -154,8 +154,7 @@ function idsOf(id: string): { agent_id: string; request_id: string } {
 
 const wholeResponse: Writer = {
   reply(_operation, result) {
-    const answered = answeredOf(result)
-    if (answered.erased_at !== null) throw new ApiError('not_found', 'This response was deleted')
+    const answered = keptOf(result)
     return { status: 200, headers: {}, body: JSON.stringify(responseOf(answered)) }
   },
   event: () => '',

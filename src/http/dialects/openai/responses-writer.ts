@@ -19,7 +19,7 @@ type Begun = { request_id: string; background: boolean; given: Given | null; cre
  */
 export class ResponsesWriter implements Writer {
   readonly #begun: Begun
-  readonly #startingAfter: number
+  #startingAfter: number
   #response: ResponseObject | undefined
   #request_id: string
   #agent_id = ''
@@ -29,6 +29,7 @@ export class ResponsesWriter implements Writer {
   #items = 0
   /** How far the answer has come. */
   #position = 0
+  #lastNumber = -1
 
   constructor(
     begun: Begun,
@@ -60,7 +61,8 @@ export class ResponsesWriter implements Writer {
   }
 
   event({ id, event, data }: StreamEvent): string {
-    if (event === 'start' || event === 'restart') return this.#start()
+    if (event === 'start') return this.#start()
+    if (event === 'restart') return this.#startAgain()
     if (event === 'done') return this.#end(JSON.parse(data as string))
     if (event === 'error') return this.#fail(JSON.parse(data as string))
     const { characters, tools } = readEventId(id) ?? { characters: 0, tools: 0 }
@@ -92,6 +94,18 @@ export class ResponsesWriter implements Writer {
   #start(): string {
     const response = this.#beginning()
     return this.#write(0, 'response.created', { response }) + this.#write(1, 'response.in_progress', { response })
+  }
+
+  /**
+   * The run begins again after the death of its node. What was written cannot be taken back, so the stream goes on after
+   * it, as one does that is taken up again.
+   */
+  #startAgain(): string {
+    this.#startingAfter = Math.max(this.#startingAfter, this.#lastNumber)
+    this.#text = ''
+    this.#message = 'none'
+    this.#items = 0
+    return this.#start()
   }
 
   #delta(text: string): string {
@@ -174,6 +188,7 @@ export class ResponsesWriter implements Writer {
 
   #write(sequence_number: number, type: string, data: object): string {
     if (sequence_number <= this.#startingAfter) return ''
+    this.#lastNumber = sequence_number
     return `event: ${type}\ndata: ${JSON.stringify({ type, sequence_number, ...data })}\n\n`
   }
 }
