@@ -133,6 +133,23 @@ onBothEngines('a refusal through the door of OpenAI', (service) => {
     assert.equal(status, 429)
   })
 
+  test('400 for more of earlier responses than one run takes up', { timeout: 120_000 }, async () => {
+    await createAgent(service(), 'long')
+    const client = openaiClient(service())
+    const long = { role: 'assistant', content: 'x'.repeat(1_000_000) } as const
+    const asked = [{ role: 'user', content: 'a' } as const, long, { role: 'user', content: 'b' } as const]
+    const items: { type: 'item_reference'; id: string }[] = []
+    for (let i = 0; i < 18; i++) {
+      const { output } = await client.responses.create({ model: 'long', input: asked })
+      items.push({ type: 'item_reference', id: output[0]?.id ?? '' })
+    }
+    const next = { role: 'user', content: 'c' } as const
+    const ask = (named: typeof items) =>
+      client.responses.create({ model: 'long', input: [...named.flatMap((item) => [next, item]), next] })
+    assert.equal((await ask(items.slice(-3))).output_text, 'c')
+    await assert.rejects(ask(items), { status: 400, param: 'input' })
+  })
+
   test('a client that tries again by itself is served once, with a key', async () => {
     await createAgent(service(), 'once')
     let cut = true

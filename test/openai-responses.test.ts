@@ -73,6 +73,7 @@ for (const engine of ENGINES) {
 
       await client.responses.delete(response.id)
       await assert.rejects(client.responses.retrieve(response.id), { status: 404 })
+      await assert.rejects(gathered(client.responses.inputItems.list(response.id)), { status: 404 })
       const { body } = await service.call('GET', '/v1/agents/echo/invocations?limit=1')
       assert.deepEqual([body.data[0].message, body.data[0].response, body.data[0].door], ['', '', 'openai'])
     })
@@ -135,6 +136,34 @@ for (const engine of ENGINES) {
       })
     })
 
+    test('a response goes on after one that named items of earlier ones', async () => {
+      model.reset()
+      const calls = [{ name: 'weather', arguments: { city: 'Kiel' } }]
+      model.reply({ text: ['Let me see.'], calls }, { text: ['Sunny.'] }, { text: ['Yes.'] }, { text: ['Surely.'] })
+      const client = openaiClient(service)
+      const first = await client.responses.create({ model: 'tiny', input: 'Can I sail?', tools: [WEATHER] })
+      const call = first.output.find((item) => item.type === 'function_call')
+      assert.ok(call?.id)
+      const asked = { role: 'user', content: 'Can I sail?' } as const
+      const named = { type: 'item_reference', id: call.id } as const
+      const output = { type: 'function_call_output', call_id: call.call_id, output: 'sunny' } as const
+      const second = await client.responses.create({ model: 'tiny', input: [asked, named, output], tools: [WEATHER] })
+      const said = { type: 'item_reference', id: second.output[0]?.id ?? '' } as const
+      const sure = { role: 'user', content: 'Sure?' } as const
+      const third = await client.responses.create({ model: 'tiny', input: [asked, named, output, said, sure] })
+      const shown = [
+        'system: Be brief.',
+        'user: Can I sail?',
+        'assistant: Let me see.',
+        'tool: sunny',
+        'assistant: Sunny.',
+        'user: Sure?',
+      ]
+      assert.deepEqual(shownTo(2), shown)
+      await client.responses.create({ model: 'tiny', previous_response_id: third.id, input: 'Really?' })
+      assert.deepEqual(shownTo(3), [...shown, 'assistant: Yes.', 'user: Really?'])
+    })
+
     test('runs in the background, and is cancelled', async () => {
       const client = openaiClient(service)
       const queued = await client.responses.create({ model: 'slow', input: 'go', background: true })
@@ -186,6 +215,13 @@ for (const engine of ENGINES) {
       const client = openaiClient(service)
       const asked = client.chat.completions.create({ model: 'asker', messages: [{ role: 'user', content: 'go' }] })
       await assert.rejects(asked, { status: 400, code: 'run_waits' })
+      for (let i = 0; i < 2; i++) {
+        const streamed = client.chat.completions.create(
+          { model: 'asker', messages: [{ role: 'user', content: 'go' }], stream: true },
+          { headers: { 'Idempotency-Key': 'a-stream-that-waits' } },
+        )
+        await assert.rejects(streamed.then(gathered), { code: 'run_waits' })
+      }
 
       const response = await client.responses.create({ model: 'asker', input: 'go' })
       assert.equal(response.status, 'in_progress')

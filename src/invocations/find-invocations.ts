@@ -57,15 +57,34 @@ export async function isBusy(db: Database, agent_seq: number, schedule_id: strin
   return unfinished !== undefined
 }
 
-/** Those of the ids that are invocations of the agent. */
-export async function listByIds(db: Database, agent_seq: number, ids: readonly string[]): Promise<Invocation[]> {
-  if (ids.length === 0) return []
-  const rows = await db
-    .selectFrom('invocations')
-    .selectAll()
-    .where('id', 'in', ids)
-    .where('agent_seq', '=', agent_seq)
-    .execute()
+const MOST_IDS = 2_000
+
+/**
+ * Those of the ids that are invocations of the agent. The latest come first. Those that are left when their texts have
+ * so many characters are not among them.
+ */
+export async function listByIds(
+  db: Database,
+  agent_seq: number,
+  ids: readonly string[],
+  characters: number,
+): Promise<Invocation[]> {
+  const latest = ids.toSorted().toReversed().slice(0, MOST_IDS)
+  if (latest.length === 0) return []
+  const size = sql<number>`coalesce(length(given), 0) + coalesce(length(rounds), 0) + coalesce(length(response), 0)`
+  const select = db.selectFrom('invocations').where('agent_seq', '=', agent_seq)
+  let left = characters
+  const fitting: string[] = []
+  const sizes = select
+    .select(['id', size.as('size')])
+    .where('id', 'in', latest)
+    .orderBy('id', 'desc')
+  for (const one of latest.length === 1 ? [{ id: latest[0] as string, size: 0 }] : await sizes.execute()) {
+    if (left > 0) fitting.push(one.id)
+    left -= one.size
+  }
+  if (fitting.length === 0) return []
+  const rows = await select.selectAll().where('id', 'in', fitting).orderBy('id', 'desc').execute()
   return rows.map(fromRow)
 }
 

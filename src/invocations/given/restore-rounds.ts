@@ -2,12 +2,21 @@ import type { Given, GivenRound } from '../../runtime/given.ts'
 import type { Round } from '../../runtime/models/model.ts'
 import type { Invocation } from '../invocation.ts'
 
-/** The invocations that the caller's calls and `previous` belong to. */
+/**
+ * The invocations that the caller's calls and `previous` belong to. Of rounds that follow each other, the last one that
+ * an invocation handed over is enough: that invocation has kept those before.
+ */
 export function idsIn({ history = [], rounds = [], previous }: Given): string[] {
-  const all = [...rounds, ...history.flatMap((turn) => turn.rounds ?? [])]
-  const ids = all.flatMap(({ calls }) => calls.flatMap(({ of }) => of?.request_id ?? []))
+  const ids = [rounds, ...history.map((turn) => turn.rounds ?? [])].flatMap((list) => {
+    return list[lastHanded(list)]?.calls.flatMap(({ of }) => of?.request_id ?? []) ?? []
+  })
   ids.push(...history.flatMap(({ of }) => of ?? []))
   return [...new Set(previous === undefined ? ids : [...ids, previous])]
+}
+
+/** The position of the last round that an earlier invocation handed over, or -1. */
+export function lastHanded(rounds: readonly GivenRound[]): number {
+  return rounds.findLastIndex(({ calls }) => calls.some(({ of }) => of))
 }
 
 /** Replaces the rounds wherever they are given. */

@@ -5,7 +5,8 @@ import type { Given, GivenCall, GivenRound } from '../../runtime/given.ts'
 import { listByIds } from '../find-invocations.ts'
 import { type Invocation, isFinal } from '../invocation.ts'
 import { requireReach } from '../invocation-in-scope.ts'
-import { idsIn, withRounds } from './restore-rounds.ts'
+import { charactersOf, MAX_EARLIER } from './earlier-size.ts'
+import { idsIn, lastHanded, withRounds } from './restore-rounds.ts'
 
 /**
  * Checks what the caller gives before it is stored: it may continue only what the actor may see. A call of an earlier
@@ -18,8 +19,11 @@ export async function takeGiven(
 ): Promise<Pick<Invocation, 'given' | 'message'>> {
   const ids = idsIn(given)
   if (ids.length === 0) return { given, message }
-  const found = await listByIds(db, agent_seq, ids)
+  const found = await listByIds(db, agent_seq, ids, MAX_EARLIER)
   const seen = new Map(found.filter((one) => mayContinue(actor, one)).map((one) => [one.id, one]))
+  if (found.some((one) => one.rounds && charactersOf(one) > MAX_EARLIER)) {
+    throw invalid({ field: 'input', error: `goes on with more than ${MAX_EARLIER} characters: begin anew` })
+  }
   const unknown = given.history?.find(({ of }) => of !== undefined && !seen.has(of))
   if (unknown) throw invalid({ field: 'input', error: 'refers to an item that is not known' })
   const taken = { ...given, ...withRounds(given, (rounds) => knownOf(rounds, seen)) }
@@ -50,12 +54,19 @@ function requirePrevious({ previous = '', goes_on }: Given, seen: ReadonlyMap<st
   return found
 }
 
-/** Forgets whose call it was, if that invocation may not be seen. A call without a name is told by nobody then. */
+/**
+ * Forgets whose call it was, if that invocation may not be seen. A call without a name is told by nobody then, unless
+ * a later round brings it back.
+ */
 function knownOf(rounds: readonly GivenRound[], seen: ReadonlyMap<string, Invocation>): GivenRound[] {
-  const knownCall = ({ of, ...call }: GivenCall): GivenCall => {
-    if (of && seen.get(of.request_id)?.rounds) return { ...call, of }
-    if (call.name !== '') return call
-    throw invalid({ field: 'input', error: `answers the call ${call.id}, which is not known` })
+  const isSeen = ({ of }: GivenCall) => of !== undefined && Boolean(seen.get(of.request_id)?.rounds)
+  const last = lastHanded(rounds)
+  const isRestored = rounds[last]?.calls.some(isSeen)
+  const knownCall = (call: GivenCall, position: number): GivenCall => {
+    if (isSeen(call)) return call
+    const { of: _of, ...told } = call
+    if (told.name !== '' || (isRestored && position < last)) return told
+    throw invalid({ field: 'input', error: `answers the call ${told.id}, which is not known` })
   }
-  return rounds.map((round) => ({ ...round, calls: round.calls.map(knownCall) }))
+  return rounds.map((round, i) => ({ ...round, calls: round.calls.map((call) => knownCall(call, i)) }))
 }
