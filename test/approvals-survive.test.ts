@@ -84,6 +84,37 @@ for (const engine of ENGINES) {
       const keys = new Set(world.calls.filter(({ label }) => label === 'write').map(({ key }) => key))
       assert.deepEqual([...keys], [`${data.request_id}-2`])
     })
+
+    test('a call that needs an approval is asked about, although the process died before anybody was asked', async (t) => {
+      const world = await watchWorld(t, [{ calls: ['slow', 'read', 'write'] }, { text: 'Done.' }])
+      const service = await startChildService(t, engine, {
+        ...LOCAL_TOOLS,
+        MOORAGE_PROVIDERS: JSON.stringify([{ name: 'local', baseUrl: `${world.url}/v1` }]),
+      })
+      const http = (name: string) => ({ type: 'http', name, method: 'GET', url: `${world.url}/${name}` })
+      const write = { type: 'http', name: 'write', method: 'POST', url: `${world.url}/write`, approval: 'always' }
+      const tools = [http('slow'), { ...http('read'), approval: 'always' }, write]
+      await service.call('POST', '/v1/agents', { name: 'clerk', model: 'local/tiny', tools, approvals: { self: true } })
+      const held = world.hold('slow')
+      const started = { message: 'go' }
+      const { data } = await service.call('POST', '/v1/agents/clerk/invoke', started, { Prefer: 'respond-async' })
+      await held
+      await service.kill()
+      if (engine === 'postgres') await service.inStore(endLeases)
+      await service.start()
+      const path = `/v1/agents/clerk/invocations/${data.request_id}`
+      const statusIs = async (status: string) => (await service.call('GET', path)).data.status === status
+      await until('it waits', () => statusIs('waiting'))
+      const asked = await service.call('GET', `/v1/approvals?request_id=${data.request_id}`)
+      assert.deepEqual(asked.data.map(({ tool, kind }: { tool: string; kind: string }) => [tool, kind]).toSorted(), [
+        ['read', 'tool'],
+        ['write', 'tool'],
+      ])
+      assert.deepEqual([world.count('read').came, world.count('write').came], [0, 0])
+      for (const { call_id } of asked.data) await service.call('POST', `${path}/approvals/${call_id}`, APPROVE)
+      await until('the answer', () => statusIs('completed'))
+      assert.deepEqual([world.count('read').came, world.count('write').came], [1, 1])
+    })
   })
 }
 

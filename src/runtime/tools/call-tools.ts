@@ -44,7 +44,10 @@ function waitForPeople({ log, now }: RunInProgress, asks: readonly Ask[]): never
 function askFor(run: RunInProgress, pending: PendingCall): Ask | undefined | Promise<Ask | undefined> {
   const { call, index, isInDoubt, decided } = pending
   if (index >= MAX_CALLS_PER_STEP || (decided && !isInDoubt)) return undefined
-  const asked = run.toolbox.askFor(shownCall(call).name, argumentsOf(pending), isInDoubt)
+  const asked = run.toolbox.askFor(shownCall(call).name, argumentsOf(pending), {
+    isInDoubt,
+    isDecided: decided !== undefined,
+  })
   if (!asked) return undefined
   return Promise.resolve(asked).then((ask) => ask && { ...ask, index, call_id: callIdOf(pending, run.left.steps) })
 }

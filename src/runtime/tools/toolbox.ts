@@ -20,11 +20,13 @@ export type Toolbox = {
   handed: ReadonlySet<string>
   /**
    * What a person must decide before the call is made. Undefined for most calls, and for a call that would fail anyway.
-   * If the call is in doubt, an earlier attempt may have made it.
    */
-  askFor(name: string, args: ToolArguments, isInDoubt: boolean): AskedCall | undefined | Promise<AskedCall | undefined>
+  askFor(name: string, args: ToolArguments, standing: Standing): AskedCall | undefined | Promise<AskedCall | undefined>
   close(): Promise<void>
 }
+
+/** What is known of a call that has no result. If it is in doubt, an earlier attempt may have made it. */
+type Standing = { isInDoubt: boolean; isDecided: boolean }
 
 /** What the toolbox knows of a call that people are asked about. */
 type AskedCall = Omit<Ask, 'call_id' | 'index'>
@@ -80,10 +82,10 @@ export async function openToolbox(tools: readonly Tool[], mcpServers: McpServers
     handed: NONE_HANDED,
     call,
     retryOf: (name) => byName.get(name)?.retry ?? 'never',
-    askFor(name, args, isInDoubt) {
+    askFor(name, args, standing) {
       const tool = byName.get(name)
       if (!tool || 'problem' in args) return undefined
-      const kind = kindOfAsk(tool, args.value, isInDoubt)
+      const kind = kindOfAsk(tool, args.value, standing)
       return kind && askAbout(tool, kind, args.value, world)
     },
     close,
@@ -147,11 +149,14 @@ async function callTool(
   }
 }
 
-function kindOfAsk(tool: RunTool, args: Record<string, unknown>, isInDoubt: boolean): AskKind | undefined {
-  // A call in doubt was approved before, if that was needed.
-  if (isInDoubt) return tool.retry === 'ask' ? 'retry' : undefined
-  if (!needsApproval(tool.approval, args)) return undefined
-  return tool.isQuestion ? 'question' : 'tool'
+function kindOfAsk(
+  tool: RunTool,
+  args: Record<string, unknown>,
+  { isInDoubt, isDecided }: Standing,
+): AskKind | undefined {
+  // Without a decision no attempt has made the call: the process may have died before anybody was asked.
+  if (!isDecided && needsApproval(tool.approval, args)) return tool.isQuestion ? 'question' : 'tool'
+  return isInDoubt && tool.retry === 'ask' ? 'retry' : undefined
 }
 
 /** Nobody is asked about a call that fails before it is made. */
