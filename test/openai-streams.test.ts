@@ -2,7 +2,10 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { ResponsesWriter } from '../src/http/dialects/openai/responses-writer.ts'
 import type { StreamEvent } from '../src/runtime/following/transcript.ts'
-import { checkEvents } from './support/openai.ts'
+import { LOCAL_TOOLS } from './support/approvals.ts'
+import { startChildService } from './support/child-service.ts'
+import { checkEvents, gathered, openaiClient } from './support/openai.ts'
+import { watchWorld } from './support/watched-world.ts'
 
 type Told = { type: string; sequence_number: number; delta?: string; text?: string }
 
@@ -29,4 +32,45 @@ test('the stream of a response whose run begins again tells its text once, with 
   checkEvents(told)
   assert.equal(told.map((event) => event.delta ?? '').join(''), 'one two three')
   assert.equal(told.find(({ type }) => type === 'response.output_text.done')?.text, 'one two three')
+})
+
+test('a stream that is asked for again after kill -9 has the ids of the run that it began', async (t) => {
+  const world = await watchWorld(t, [{ calls: ['read'] }, { text: 'Done.' }])
+  const service = await startChildService(t, 'sqlite', {
+    ...LOCAL_TOOLS,
+    MOORAGE_PROVIDERS: JSON.stringify([{ name: 'local', baseUrl: `${world.url}/v1` }]),
+  })
+  const tools = [{ type: 'http', name: 'read', url: `${world.url}/read` }]
+  await service.call('POST', '/v1/agents', { name: 'reader', model: 'local/tiny', tools })
+  const client = () => openaiClient({ url: service.url(), admin: service.admin })
+  const ask = async () => {
+    const asked = { model: 'reader', input: 'go', stream: true } as const
+    return gathered(await client().responses.create(asked, { headers: { 'Idempotency-Key': 'a-killed-stream' } }))
+  }
+  const chat = async () => {
+    const message = { role: 'user', content: 'go' } as const
+    const headers = { 'Idempotency-Key': 'a-killed-chat' }
+    const asked = { model: 'reader', messages: [message], stream: true as const }
+    return gathered(await client().chat.completions.create(asked, { headers }))
+  }
+  /** Kills the service during the stream. Returns the id of the run, and what the stream tells when it is asked for again. */
+  const cutOff = async <T>(stream: () => Promise<T>) => {
+    const held = world.hold('read')
+    const cut = assert.rejects(stream())
+    await held
+    await service.kill()
+    await cut
+    await service.start()
+    const { data } = await service.call('GET', '/v1/agents/reader/invocations?limit=1')
+    return { id: data[0].request_id.slice('req_'.length), told: await stream() }
+  }
+  const response = await cutOff(ask)
+  checkEvents(response.told)
+  const [created] = response.told
+  assert.ok(created?.type === 'response.created')
+  assert.ok(created.response.id.startsWith(`resp_${response.id}`))
+  assert.equal((await client().responses.retrieve(created.response.id)).output_text, 'Done.')
+
+  const completion = await cutOff(chat)
+  assert.deepEqual([...new Set(completion.told.map(({ id }) => id))], [`chatcmpl-${completion.id}`])
 })

@@ -3,7 +3,7 @@ import OpenAI, { type ClientOptions } from 'openai'
 import type { Service } from './service.ts'
 
 /** The official client, pointed at the service. */
-export function openaiClient({ url, admin }: Service, options: ClientOptions = {}): OpenAI {
+export function openaiClient({ url, admin }: Pick<Service, 'url' | 'admin'>, options: ClientOptions = {}): OpenAI {
   return new OpenAI({ baseURL: `${url}/v1`, apiKey: admin, maxRetries: 0, ...options })
 }
 

@@ -34,7 +34,7 @@ export class ChatWriter implements Writer {
   }
 
   reply(_operation: Operation, result: unknown): Rendered {
-    if (result instanceof Accepted) return waitsError(this.#request_id)
+    if (result instanceof Accepted) return waitsError((result.data as { request_id: string }).request_id)
     const answered = answeredOf(result)
     this.#created = seconds(answered.created_at)
     const body = {
@@ -49,11 +49,17 @@ export class ChatWriter implements Writer {
   }
 
   event({ event, data }: StreamEvent): string {
-    if (event === 'start') return this.#chunk({ role: 'assistant', content: '', refusal: null })
+    if (event === 'start') return this.#start(data as { request_id?: string })
     if (event === 'delta') return this.#chunk({ content: (data as { text: string }).text })
     if (event === 'tool_call') return this.#call(data as HandedOver & { handed?: number })
     if (event === 'done') return this.#end(JSON.parse(data as string))
     return event === 'error' ? `data: ${data}\n\n` : ''
+  }
+
+  /** A repeated request may follow the run that it began before, which has the id of that request. */
+  #start({ request_id = this.#request_id }: { request_id?: string }): string {
+    this.#request_id = request_id
+    return this.#chunk({ role: 'assistant', content: '', refusal: null })
   }
 
   /** The chunks of a stored completion. They have its id. */

@@ -52,17 +52,22 @@ export class ResponsesWriter implements Writer {
   }
 
   #accepted({ data }: Accepted): ResponseObject {
-    const { status } = data as { status: 'queued' | 'waiting' }
+    const { request_id, status } = data as { request_id: string; status: 'queued' | 'waiting' }
+    this.#request_id = request_id
     return { ...this.#beginning(), status: status === 'queued' ? 'queued' : 'in_progress' }
   }
 
   #beginning(): ResponseObject {
-    return (this.#response ??= begunResponse({ ...this.#begun, agent_id: this.#agent_id }))
+    return (this.#response ??= begunResponse({
+      ...this.#begun,
+      request_id: this.#request_id,
+      agent_id: this.#agent_id,
+    }))
   }
 
   event({ id, event, data }: StreamEvent): string {
-    if (event === 'start') return this.#start()
-    if (event === 'restart') return this.#startAgain()
+    if (event === 'start') return this.#start(data as Opening)
+    if (event === 'restart') return this.#startAgain(data as Opening)
     if (event === 'done') return this.#end(JSON.parse(data as string))
     if (event === 'error') return this.#fail(JSON.parse(data as string))
     const { characters, tools } = readEventId(id) ?? { characters: 0, tools: 0 }
@@ -91,7 +96,9 @@ export class ResponsesWriter implements Writer {
     return events
   }
 
-  #start(): string {
+  /** A repeated request may follow the run that it began before, which has the id of that request. */
+  #start({ request_id = this.#request_id }: Opening): string {
+    this.#request_id = request_id
     const response = this.#beginning()
     return this.#write(0, 'response.created', { response }) + this.#write(1, 'response.in_progress', { response })
   }
@@ -100,12 +107,12 @@ export class ResponsesWriter implements Writer {
    * The run begins again after the death of its node. What was written cannot be taken back, so the stream goes on after
    * it, as one does that is taken up again.
    */
-  #startAgain(): string {
+  #startAgain(opening: Opening): string {
     this.#startingAfter = Math.max(this.#startingAfter, this.#lastNumber)
     this.#text = ''
     this.#message = 'none'
     this.#items = 0
-    return this.#start()
+    return this.#start(opening)
   }
 
   #delta(text: string): string {
@@ -192,6 +199,9 @@ export class ResponsesWriter implements Writer {
     return `event: ${type}\ndata: ${JSON.stringify({ type, sequence_number, ...data })}\n\n`
   }
 }
+
+/** What the event says that opens a stream. */
+type Opening = { request_id?: string }
 
 type OutputItem =
   | { type: 'message'; content: { text: string }[] }
