@@ -7,7 +7,7 @@ import { until } from './support/until.ts'
 
 const SCHEDULES = 12
 /** All are created before the first tick comes. */
-const FIRST_MS = 800 * PATIENCE
+const FIRST_MS = 1_500 * PATIENCE
 /** The ticks come one after the other. */
 const STEP_MS = 30
 
