@@ -173,6 +173,7 @@ for (const engine of ENGINES) {
       const line = exported.map((one) => JSON.parse(one)).find(({ type }) => type === 'summary')
       assert.deepEqual([line.agent_id, line.session_id, line.content], [agent, 's', 'The code is 4711'])
       await forgets('PATCH', `/v1/agents/${agent}/memory/TURN`, { content: 'My code is a secret' })
+      await forgets('PATCH', `/v1/agents/${agent}/memory/TURN`, { kind: 'note' })
       await forgets('DELETE', `/v1/agents/${agent}/memory/TURN`)
       await forgets('DELETE', `/v1/agents/${agent}/memory?user_id=cleo&session_id=s`)
       await forgets('DELETE', '/v1/users/cleo')
@@ -196,12 +197,14 @@ for (const engine of ENGINES) {
         role: 'user',
         context,
       }))
+      // What earlier tests have left is read before.
+      await summarize()
       await writeMemory(service, agent, items)
       const held = Promise.withResolvers<void>()
       model.holdNext(held.promise)
       const reading = model.nextRequest()
       const done = summarize()
-      await reading
+      assert.match(shownTo(await reading) ?? '', /Secret 3/)
       await service.call('DELETE', '/v1/users/dora')
       held.resolve()
       await done

@@ -179,7 +179,7 @@ export async function update(
   // an old generation.
   await insertMany(db, SCOPE_COUNTS, countsOf(row))
   await subtractCounts(db, [seq], generation)
-  if (memory.kind === 'turn') await forgetSummaries(db, [seq])
+  await forgetSummaries(db, [seq])
   await db.updateTable('memories').set(row).where('seq', '=', seq).execute()
   await indexAnew(db, [seq])
   // The vector now belongs to no model. It is not compared with queries any more, and the memory will get a new one.

@@ -91,7 +91,6 @@ export class WarmRecall implements Recall {
     const scope = user_id === null ? conversation : { agent_seq, user_id }
     const postings = await this.#warm.find(scope)
     if (postings?.size === 0) return { history: [], recalled: [] }
-    const summary = limits.summarize ? findSummary(this.#storage.db, conversation) : undefined
     const shown = await this.#latestTurns(conversation, postings, limits.history)
     const known = new Set(shown)
     const { hits } =
@@ -104,11 +103,12 @@ export class WarmRecall implements Recall {
     const recalled = hits.filter(({ seq }) => !known.has(seq)).slice(0, limits.recall)
     const memories = await this.#contents.read(scope, [...shown, ...recalled.map(({ seq }) => seq)])
     const history = shown.toReversed().flatMap((seq) => memories.get(seq) ?? [])
-    return {
+    const remembered = {
       history: history.map(({ role, content }) => ({ role, content }) as Turn),
       recalled: withScores(recalled, memories),
-      ...(summary && { summary: (await summary)?.content }),
     }
+    if (!limits.summarize || session_id === null) return remembered
+    return { ...remembered, summary: (await findSummary(this.#storage.db, conversation))?.content }
   }
 
   /** The latest first. */
