@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { ChatWriter } from '../src/http/dialects/openai/chat-writer.ts'
 import { ResponsesWriter } from '../src/http/dialects/openai/responses-writer.ts'
 import type { StreamEvent } from '../src/runtime/following/transcript.ts'
 import { LOCAL_TOOLS } from './support/approvals.ts'
@@ -32,6 +33,22 @@ test('the stream of a response whose run begins again tells its text once, with 
   checkEvents(told)
   assert.equal(told.map((event) => event.delta ?? '').join(''), 'one two three')
   assert.equal(told.find(({ type }) => type === 'response.output_text.done')?.text, 'one two three')
+})
+
+test('the stream of a completion whose run begins again tells its text once', () => {
+  const request_id = 'req_01KA0000000000000000000000'
+  const writer = new ChatWriter({ model: 'echo', includeUsage: false, request_id, now: 0 })
+  const events = [
+    { id: '1.0.0', event: 'start', data: { request_id } },
+    { id: '1.4.0', event: 'delta', data: { text: 'one ' } },
+    { id: '1.7.0', event: 'delta', data: { text: 'two' } },
+    { id: '2.0.0', event: 'restart', data: { request_id } },
+    { id: '2.4.0', event: 'delta', data: { text: 'one ' } },
+    { id: '2.13.0', event: 'delta', data: { text: 'two three' } },
+  ]
+  const written = events.map((event) => writer.event(event)).join('')
+  const chunks = [...written.matchAll(/^data: (.*)$/gm)].map(([, data]) => JSON.parse(data as string))
+  assert.equal(chunks.map(({ choices }) => choices[0].delta.content).join(''), 'one two three')
 })
 
 test('a stream that is asked for again after kill -9 has the ids of the run that it began', async (t) => {

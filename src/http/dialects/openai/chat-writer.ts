@@ -25,6 +25,9 @@ export class ChatWriter implements Writer {
   #request_id: string
   #created: number
   #calls = 0
+  /** How many characters the client has, and how many of them the run says again. */
+  #told = 0
+  #repeated = 0
 
   constructor({ model, includeUsage, request_id, now }: Asked) {
     this.#model = model
@@ -50,7 +53,8 @@ export class ChatWriter implements Writer {
 
   event({ event, data }: StreamEvent): string {
     if (event === 'start') return this.#start(data as { request_id?: string })
-    if (event === 'delta') return this.#chunk({ content: (data as { text: string }).text })
+    if (event === 'restart') this.#repeated = this.#told
+    if (event === 'delta') return this.#delta((data as { text: string }).text)
     if (event === 'tool_call') return this.#call(data as HandedOver & { handed?: number })
     if (event === 'done') return this.#end(JSON.parse(data as string))
     return event === 'error' ? `data: ${data}\n\n` : ''
@@ -60,6 +64,14 @@ export class ChatWriter implements Writer {
   #start({ request_id = this.#request_id }: { request_id?: string }): string {
     this.#request_id = request_id
     return this.#chunk({ role: 'assistant', content: '', refusal: null })
+  }
+
+  /** What was written cannot be taken back. A run that begins again is heard from there on. */
+  #delta(text: string): string {
+    const content = text.slice(this.#repeated)
+    this.#repeated -= text.length - content.length
+    this.#told += content.length
+    return content === '' ? '' : this.#chunk({ content })
   }
 
   /** The chunks of a stored completion. They have its id. */
