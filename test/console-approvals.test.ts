@@ -119,6 +119,20 @@ for (const engine of ENGINES) {
       await leave()
     })
 
+    test('whoever started a run is told that another key must decide', async () => {
+      const { secret } = await createKey(service, { name: 'second', permissions: ['read', 'approve'] })
+      const request_id = await invoke('money of mine')
+      const { page, leave } = await browser.visit(service, '/approvals')
+      const card = page.getByRole('article', { name: 'Call of refund' })
+      await card.getByText('Another key must decide').waitFor()
+      await card.getByRole('link', { name: 'payer' }).waitFor()
+      const { body } = await service.call('GET', `/v1/approvals?request_id=${request_id}`)
+      const path = `/v1/agents/payer/invocations/${request_id}/approvals/${body.data[0].call_id}`
+      await service.call('POST', path, { key: secret, body: { decision: 'reject' } })
+      await page.getByText('Nothing waits for you').waitFor()
+      await leave()
+    })
+
     test('the audit log is checked in the browser, and an altered entry is found', async () => {
       const { page, leave } = await browser.visit(service, '/system?view=audit')
       await page.getByRole('cell', { name: 'createAgent' }).waitFor()

@@ -41,6 +41,8 @@ describe('deployments in the console', { skip: withoutChromium() }, () => {
       await page.getByText('production serves v1 again').waitFor()
       assert.deepEqual(await serves(), ['v1'])
       await page.getByText('too warm').waitFor()
+      // v2 was rolled back: the service would refuse to return to that deployment.
+      assert.equal(await page.getByRole('button', { name: 'Return to it' }).count(), 0)
 
       await page.getByRole('button', { name: 'Undo' }).click()
       await page.getByText('production serves v2 as before').waitFor()

@@ -1,7 +1,7 @@
 import type { Approval } from '../../../sdk/client.ts'
 import { href } from '../../lib/base.ts'
 import { agentPath, requestPath } from '../../lib/paths.ts'
-import { may } from '../../lib/session-state.ts'
+import { may, session } from '../../lib/session-state.ts'
 import { yamlText } from '../../lib/yaml-text.ts'
 import { Snippet } from '../../ui/copy.tsx'
 import { Status } from '../../ui/status.tsx'
@@ -9,10 +9,13 @@ import { Ago } from '../../ui/time.tsx'
 import { AnswerForm } from './answer-form.tsx'
 import { DecisionForm } from './decision-form.tsx'
 
+type Props = { approval: Approval; agentName: string; onDecided(): void }
+
 /** One thing that waits for a person, or that a person has decided. */
-export function ApprovalCard({ approval, onDecided }: { approval: Approval; onDecided(): void }) {
+export function ApprovalCard({ approval, agentName, onDecided }: Props) {
   const { kind, tool, status, created_at, expires_at, agent_id, request_id, user_id } = approval
   const isOpen = status === 'pending' && may('decideApproval')
+  const isOwn = approval.started_by === session.value?.key.id
   const Form = kind === 'question' ? AnswerForm : DecisionForm
   return (
     <article class="approval" aria-label={titleOf(approval)}>
@@ -23,7 +26,7 @@ export function ApprovalCard({ approval, onDecided }: { approval: Approval; onDe
           <Ago time={created_at} />
           {status === 'pending' && (
             <>
-              , rejected <Ago time={expires_at} />
+              , expires <Ago time={expires_at} />
             </>
           )}
         </span>
@@ -37,11 +40,16 @@ export function ApprovalCard({ approval, onDecided }: { approval: Approval; onDe
         <Snippet label="arguments" text={yamlText(approval.changed_arguments ?? approval.arguments)} />
       )}
       <p class="facts soft">
-        <a href={href(agentPath(agent_id))}>agent</a>
+        <a href={href(agentPath(agent_id))}>{agentName}</a>
         <a href={href(requestPath(request_id))}>the run</a>
         {user_id && <span>for {user_id}</span>}
-        <span>asked by {approval.started_by}</span>
+        <span>started by {isOwn ? 'your key' : approval.started_by}</span>
       </p>
+      {isOpen && isOwn && (
+        <p class="hint">
+          Another key must decide, because yours started the run; unless its agent has <code>approvals.self</code>.
+        </p>
+      )}
       {isOpen && <Form approval={approval} onDecided={onDecided} />}
       {approval.decided_at && (
         <p class="soft">

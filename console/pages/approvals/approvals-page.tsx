@@ -1,4 +1,5 @@
 import type { Approval } from '../../../sdk/client.ts'
+import { useAgentNames } from '../../lib/agent-names.ts'
 import { param } from '../../lib/location.ts'
 import { useResource } from '../../lib/resource.ts'
 import { service } from '../../lib/service.ts'
@@ -24,6 +25,7 @@ export function ApprovalsPage() {
     kind: param('kind') as Approval['kind'] | undefined,
     agent_id: param('agent'),
   }
+  const names = useAgentNames()
   const approvals = useResource(
     `approvals ${JSON.stringify(query)}`,
     (signal) => service.approvals.list(query, { signal }),
@@ -62,7 +64,11 @@ export function ApprovalsPage() {
       <ul class="approvals" aria-label="Approvals">
         {rows?.map((approval) => (
           <li key={approval.id}>
-            <ApprovalCard approval={approval} onDecided={approvals.reload} />
+            <ApprovalCard
+              approval={approval}
+              agentName={names.data?.get(approval.agent_id) ?? approval.agent_id}
+              onDecided={approvals.reload}
+            />
           </li>
         ))}
       </ul>

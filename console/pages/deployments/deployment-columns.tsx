@@ -13,12 +13,31 @@ type Deeds = {
 export function deploymentColumns({ onChanges, onRollback, serving }: Deeds): Column<Deployment>[] {
   const canReturnTo = ({ environment, version, status, replaces }: Deployment) => {
     if (status === 'active') return replaces !== null
+    if (status === 'rolled_back') return false
     return serving.some((active) => active.environment === environment && active.version !== version)
   }
   return [
-    { title: 'Version', cell: ({ version }) => <b>{version}</b> },
-    { title: 'Environment', cell: ({ environment }) => environment },
-    { title: 'Status', cell: ({ status }) => <Status value={status} /> },
+    {
+      title: 'Version',
+      cell: ({ version, environment }) => (
+        <>
+          <b>{version}</b>
+          <span class="narrow soft">{environment}</span>
+        </>
+      ),
+    },
+    { title: 'Environment', isExtra: true, cell: ({ environment }) => environment },
+    {
+      title: 'Status',
+      cell: ({ status, created_at }) => (
+        <>
+          <Status value={status} />
+          <span class="narrow soft">
+            <Ago time={created_at} />
+          </span>
+        </>
+      ),
+    },
     {
       title: 'Message',
       isExtra: true,
@@ -31,7 +50,7 @@ export function deploymentColumns({ onChanges, onRollback, serving }: Deeds): Co
       ),
     },
     { title: 'By', isExtra: true, cell: ({ created_by }) => <code class="soft">{created_by}</code> },
-    { title: 'When', isNumber: true, cell: ({ created_at }) => <Ago time={created_at} /> },
+    { title: 'When', isNumber: true, isExtra: true, cell: ({ created_at }) => <Ago time={created_at} /> },
     {
       title: '',
       isNumber: true,

@@ -56,7 +56,9 @@ async function requireSelf(db: Database, agent: Agent, { id, version }: Invocati
   const kept = version === null ? (await listKept(db, id)).definition : undefined
   const { approvals } = version === null ? (kept ?? agent) : (await getVersion(db, agent.id, version)).definition
   if (approvals.self) return
-  throw forbidden('The key that started a run may not decide for it: the agent does not say approvals.self')
+  throw forbidden(
+    'The key that started a run may not decide for it: use another key, or set approvals.self of the agent',
+  )
 }
 
 function requireUndecided({ status, decided_by, expires_at }: Approval, invocation: Invocation, now: number): void {
