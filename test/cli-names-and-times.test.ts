@@ -49,6 +49,17 @@ describe('moorage shows agents by name', () => {
     assert.match(told.stdout, /agt_/)
   })
 
+  test('a schedule at a time from now, one that is paused, and when it is said in two ways', async () => {
+    const id = (await moorage('schedules', 'create', 'hello', 'Is the tide in?', '--at', '30m')).trim()
+    const { at } = JSON.parse(await moorage('schedules', 'get', 'hello', id, '--json'))
+    assert.ok(Math.abs(Date.parse(at) - Date.now() - DAY_MS / 48) < 60_000, at)
+    await moorage('schedules', 'pause', 'hello', id)
+    assert.match(await moorage('schedules', 'list', 'hello'), / paused /)
+    const told = await shell().moorage(['schedules', 'create', 'hello', 'x', '--every', '1h', '--cron', '@daily'])
+    assert.equal(told.code, 2)
+    assert.match(told.stderr, /in one way/)
+  })
+
   test('Tab completes names: as an argument, as an option, after options', async () => {
     const complete = async (...words: string[]) => (await moorage('__complete', ...words)).split('\n').filter(Boolean)
     assert.deepEqual(await complete('invoke', 'front'), ['front-desk'])

@@ -4,7 +4,7 @@ import { takesService, yesOption } from '../../command.ts'
 import { type Common, withClient } from '../../connect/connect.ts'
 import { usage } from '../../failure.ts'
 import { gather, type Limit, limitOption } from '../../terminal/gather.ts'
-import { readMessage } from '../../terminal/input.ts'
+import { readMessage, timeAhead } from '../../terminal/input.ts'
 import { type Column, note, print, printJson, printRecord, printRows, success } from '../../terminal/output.ts'
 import { confirm } from '../../terminal/prompts.ts'
 import type { World } from '../../world.ts'
@@ -14,7 +14,7 @@ const COLUMNS: Column<Schedule>[] = [
   { title: 'ID', of: (schedule) => schedule.id },
   { title: 'NAME', of: (schedule) => schedule.name },
   { title: 'WHEN', of: whenOf },
-  { title: 'NEXT', of: (schedule) => schedule.next_at ?? schedule.disabled_reason },
+  { title: 'NEXT', of: nextOf },
   { title: 'LAST', of: (schedule) => schedule.last_tick_at },
   { title: 'MISSED', of: (schedule) => schedule.missed },
   { title: 'SKIPPED', of: (schedule) => schedule.skipped },
@@ -23,6 +23,12 @@ const COLUMNS: Column<Schedule>[] = [
 
 function whenOf({ cron, timezone, every, at }: Schedule): string {
   return cron === null ? (every === null ? `at ${at}` : `every ${every}`) : `${cron} (${timezone})`
+}
+
+/** The next tick, or why none comes. */
+function nextOf({ next_at, enabled, disabled_reason }: Schedule): string | null {
+  if (next_at !== null || enabled) return next_at
+  return disabled_reason === 'requested' ? 'paused' : disabled_reason
 }
 
 type Body = Parameters<Client['schedules']['update']>[2]
@@ -45,7 +51,8 @@ export function schedules(command: Command, world: World): void {
     .option('--disabled', 'let no tick come until `moorage schedules resume`')
     .action(async (agent: string, words: string[], options: FieldOptions & { disabled?: boolean }) => {
       const when = [options.cron, options.every, options.at].filter((given) => given !== undefined)
-      if (when.length !== 1) throw usage('Say when: --cron "0 9 * * MON-FRI", --every 1h or --at 2027-01-01T09:00:00Z')
+      if (when.length !== 1)
+        throw usage('Say when, in one way: --cron "0 9 * * MON-FRI", --every 1h or --at 2027-01-01T09:00:00Z')
       const message = await readMessage(world, words)
       const body = { ...fieldsOf(options), message, enabled: !options.disabled }
       const schedule = await withClient(world, options, (client) => client.schedules.create(agent, body, options))
@@ -140,7 +147,7 @@ function takesFields(command: Command): Command {
     .option('--cron <pattern>', 'five fields, such as "0 9 * * MON-FRI", or @daily')
     .option('--timezone <name>', 'of the pattern, such as Europe/Berlin (UTC)')
     .option('--every <duration>', 'an interval, such as 15m or 2h')
-    .option('--at <time>', 'once, such as 2027-01-01T09:00:00Z')
+    .option('--at <time>', 'once: 2027-01-01T09:00:00Z, or 30m from now', timeAhead)
     .option('--overlap <what>', 'while an earlier run goes on: skip or queue (skip)')
     .option('--catch-up <what>', 'one run for the ticks that were missed: none or one (none)')
     .option('--name <text>', 'what it is for')
