@@ -51,7 +51,7 @@ for (const engine of ENGINES) {
       await say('friend', 'I keep bees on the roof', { user_id: 'ann', session_id: 's1' })
       await say('friend', 'The weather is fine', { user_id: 'bob', session_id: 's2' })
       const { page, leave } = await browser.visit(service, '/agents/friend/memory')
-      await page.getByLabel('Search by meaning and words').fill('bees')
+      await page.getByLabel('Search memories').fill('bees')
       await page.getByRole('cell', { name: 'words' }).first().waitFor()
       assert.match(page.url(), /search=bees/)
       await page.reload()

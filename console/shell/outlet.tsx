@@ -32,7 +32,7 @@ export function Outlet() {
   if (!match) {
     return (
       <Empty title="There is no such page">
-        <p>Nothing of the console is at this address. The sidebar has everything that there is.</p>
+        <p>Nothing of the console is at this address. The menu has everything that there is.</p>
       </Empty>
     )
   }

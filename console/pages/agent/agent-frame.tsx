@@ -1,4 +1,5 @@
 import type { ComponentChildren } from 'preact'
+import { useEffect, useRef } from 'preact/hooks'
 import type { Agent } from '../../../sdk/client.ts'
 import { href } from '../../lib/base.ts'
 import { asLeft } from '../../lib/location.ts'
@@ -25,6 +26,11 @@ type Props = {
 /** What the tabs of an agent have in common: its name and state, and the way to the other tabs. */
 export function AgentFrame({ name, tab, actions, api, children }: Props) {
   const agent = useResource(`agent ${name}`, (signal) => service.agents.get(name, { signal }))
+  const tabs = useRef<HTMLElement>(null)
+  // On a phone the tabs are wider than the page: the one that is open must be seen.
+  useEffect(() => {
+    tabs.current?.querySelector(`[data-tab="${tab}"]`)?.scrollIntoView({ inline: 'center', block: 'nearest' })
+  }, [tab])
   const label = TABS.find(({ id }) => id === tab)?.label ?? ''
   return (
     <Page
@@ -42,13 +48,14 @@ export function AgentFrame({ name, tab, actions, api, children }: Props) {
       actions={actions}
       {...(api && { api })}
     >
-      <nav class="tabs" aria-label="Agent">
+      <nav ref={tabs} class="tabs" aria-label="Agent">
         {TABS.filter(({ needs }) => may(needs)).map(({ id, label: text }) => (
           <a
             key={id}
             href={href(asLeft(agentPath(name, id)))}
             aria-current={id === tab ? 'page' : undefined}
             data-label={text}
+            data-tab={id}
           >
             {text}
           </a>

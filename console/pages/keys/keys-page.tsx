@@ -1,5 +1,6 @@
 import { useState } from 'preact/hooks'
 import type { Key, KeyWithSecret } from '../../../sdk/client.ts'
+import { useAgentNames } from '../../lib/agent-names.ts'
 import { href } from '../../lib/base.ts'
 import { go, param } from '../../lib/location.ts'
 import { useResource } from '../../lib/resource.ts'
@@ -18,7 +19,7 @@ import { CreateKeyDialog } from './create-key-dialog.tsx'
 
 const LIMIT = 25
 
-const COLUMNS: Column<Key>[] = [
+const columnsOf = (nameOf: (agent_id: string) => string): Column<Key>[] => [
   {
     title: 'Key',
     sort: 'name',
@@ -31,7 +32,7 @@ const COLUMNS: Column<Key>[] = [
   },
   { title: 'Status', cell: ({ status }) => <Status value={status} /> },
   { title: 'May', isExtra: true, cell: ({ permissions }) => permissions.join(', ') },
-  { title: 'Agent', isExtra: true, cell: ({ agent_id }) => agent_id ?? 'every agent' },
+  { title: 'Agent', isExtra: true, cell: ({ agent_id }) => (agent_id ? nameOf(agent_id) : 'every agent') },
   { title: 'Hint', isExtra: true, cell: ({ hint }) => <code class="soft">{hint}</code> },
   {
     title: 'Last used',
@@ -50,6 +51,7 @@ export function KeysPage() {
     sort: (param('sort') ?? '-created_at') as '-created_at',
     status: param('status') as Key['status'] | undefined,
   }
+  const names = useAgentNames()
   const keys = useResource(`keys ${JSON.stringify(query)}`, (signal) => service.keys.list(query, { signal }), {
     everyMs: 15_000,
   })
@@ -66,7 +68,7 @@ export function KeysPage() {
       <Failure error={keys.error} retry={keys.reload} />
       <Table
         label="Keys"
-        columns={COLUMNS}
+        columns={columnsOf((agent_id) => names.data?.get(agent_id) ?? agent_id)}
         rows={keys.data?.data}
         keyOf={({ id }) => id}
         defaultSort="-created_at"

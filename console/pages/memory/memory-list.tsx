@@ -53,7 +53,7 @@ export function MemoryList({ agent }: { agent: Agent }) {
   return (
     <>
       <div class="filters">
-        <TextFilter name="search" label="Search by meaning and words" />
+        <TextFilter name="search" label="Search memories" />
         <TextFilter name="user" label="User" />
         <TextFilter name="session" label="Session" />
         {!search && <ChoiceFilter name="kind" label="Kind" all="Every kind" choices={['turn', 'fact', 'note']} />}

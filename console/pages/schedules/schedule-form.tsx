@@ -81,7 +81,7 @@ export function ScheduleForm({ agent, schedule, onClose, onSaved }: Props) {
         </div>
         <div class="columns">
           <Select
-            label="If the run before still goes on"
+            label="If one still runs"
             value={values.overlap}
             choices={[
               { value: 'skip', label: 'leave this one out' },

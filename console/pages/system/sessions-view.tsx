@@ -9,6 +9,7 @@ import { Button } from '../../ui/button.tsx'
 import { Failure } from '../../ui/failure.tsx'
 import { type Column, Pager, Table } from '../../ui/table.tsx'
 import { Ago } from '../../ui/time.tsx'
+import { browserText } from './browser-text.ts'
 
 const LIMIT = 25
 
@@ -40,7 +41,12 @@ export function SessionsView() {
       ),
     },
     { title: 'From', cell: ({ address }) => address },
-    { title: 'Browser', isWide: true, isExtra: true, cell: ({ browser }) => browser },
+    {
+      title: 'Browser',
+      isWide: true,
+      isExtra: true,
+      cell: ({ browser }) => <span title={browser ?? ''}>{browserText(browser)}</span>,
+    },
     {
       title: 'Signed in',
       sort: 'created_at',
