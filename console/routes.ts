@@ -11,6 +11,7 @@ type Route = { path: string; load(): Promise<PageComponent> }
 /** Every page. Pages are loaded when one of their group is opened for the first time. */
 const ROUTES: Route[] = [
   { path: '/', load: async () => (await import('./pages/agents/agents-page.tsx')).AgentsPage },
+  { path: '/agents', load: async () => (await import('./pages/agents/agents-page.tsx')).AgentsPage },
   { path: '/agents/:agent', load: async () => (await import('./pages/agent-pages.ts')).PlaygroundPage },
   {
     path: '/agents/:agent/deployments',

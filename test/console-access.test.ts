@@ -35,6 +35,7 @@ for (const engine of ENGINES) {
       await page.getByRole('button', { name: 'New key' }).click()
       await page.getByLabel('Name').fill('website')
       await page.getByLabel('read').check()
+      await page.getByLabel('approve').check()
       await page.getByRole('button', { name: 'Create key' }).click()
       const dialog = page.getByRole('dialog', { name: 'The secret of website' })
       const secret = await dialog.getByLabel('secret', { exact: true }).innerText()
@@ -48,7 +49,7 @@ for (const engine of ENGINES) {
       await page.getByRole('heading', { name: 'website', exact: true }).waitFor()
       assert.ok(!(await page.content()).includes(secret))
       const { body } = await service.call('GET', '/v1/keys/self', { key: secret })
-      assert.deepEqual(body.data.permissions, ['invoke', 'read'])
+      assert.deepEqual(body.data.permissions, ['invoke', 'read', 'approve'])
       await leave()
     })
 

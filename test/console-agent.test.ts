@@ -100,6 +100,7 @@ for (const engine of ENGINES) {
       await dialog.getByText('None: it is paused').waitFor()
       await dialog.getByRole('button', { name: 'Run now' }).click()
       await page.waitForURL(/\/activity\/req_/)
+      await page.getByRole('heading', { name: /^req_/ }).waitFor()
       await page.goBack()
       await page.getByRole('button', { name: 'What time is it?' }).click()
       await dialog.getByRole('button', { name: 'Delete' }).click()

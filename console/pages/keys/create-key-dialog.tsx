@@ -16,6 +16,7 @@ const PERMISSIONS: { value: Permission; about: string }[] = [
   { value: 'read', about: 'see agents, invocations, logs, memory' },
   { value: 'write', about: 'create and change agents, deploy; includes invoke' },
   { value: 'delete', about: 'delete agents and clear memory' },
+  { value: 'approve', about: 'decide what agents ask people' },
   { value: 'manage', about: 'keys, audit log, the service itself' },
 ]
 
