@@ -178,7 +178,7 @@ describe('settings that do not go together', () => {
       'scopes that grant nothing',
       'auth: { type: oauth2, provider: "https://id.test", clientId: c, scopes: [openid] }',
       [
-        'moorage.yaml:1:65: auth.scopes: must name one of read:agents, invoke:agents, write:agents, delete:agents, manage:agents',
+        'moorage.yaml:1:65: auth.scopes: must name one of read:agents, invoke:agents, write:agents, delete:agents, manage:agents, approve:agents',
       ],
     ],
   ]
