@@ -35,6 +35,7 @@ export function ScheduleDialog({ agent, id, onClose, onChanged }: Props) {
   const runNow = useAction(async () => {
     const { request_id } = await service.schedules.run(agent.id, id)
     toast('A run has begun')
+    onClose()
     go(requestPath(request_id))
   })
   const remove = useAction(async () => {
