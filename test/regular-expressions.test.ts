@@ -79,13 +79,18 @@ function slowest(expression: RegExp): number {
   return longest
 }
 
+/** Slow each time: once it may have been the machine. */
+function isSlow(expression: RegExp): boolean {
+  return [1, 2, 3].every(() => slowest(expression) > LIMIT_MS)
+}
+
 describe('regular expressions', () => {
   const sources = readSources(fileURLToPath(new URL('../src', import.meta.url)))
 
   test('none takes longer because a text was made for it', () => {
     const found = sources.flatMap(({ file, text }) => literalsIn(text).map((expression) => ({ file, expression })))
     assert.ok(found.length > 80, `${found.length}`)
-    const slow = found.filter(({ file, expression }) => !SHORT_TEXT_ONLY[file] && slowest(expression) > LIMIT_MS)
+    const slow = found.filter(({ file, expression }) => !SHORT_TEXT_ONLY[file] && isSlow(expression))
     assert.deepEqual(slow, [])
   })
 

@@ -11,6 +11,9 @@ const FIRST_MS = 1_500 * PATIENCE
 /** The ticks come one after the other. */
 const STEP_MS = 30
 
+/** A node looks for the runs of dead nodes every few seconds. */
+const TAKEN_OVER_MS = 20_000
+
 async function createSchedules(service: ChildService): Promise<string[]> {
   await service.call('POST', '/v1/agents', { name: 'worker' })
   const first = Date.now() + FIRST_MS
@@ -30,7 +33,7 @@ async function countRuns(service: ChildService): Promise<Map<string, number>> {
 }
 
 async function assertOnce(service: ChildService, ids: string[]): Promise<void> {
-  await until('the runs', async () => (await countRuns(service)).size === SCHEDULES)
+  await until('the runs', async () => (await countRuns(service)).size === SCHEDULES, TAKEN_OVER_MS)
   assert.deepEqual(await countRuns(service), new Map(ids.map((id) => [id, 1])))
   const { pagination } = await service.call('GET', '/v1/agents/worker/invocations')
   assert.equal(pagination.total, SCHEDULES)

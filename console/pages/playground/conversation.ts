@@ -26,6 +26,8 @@ export type Conversation = {
 }
 
 const SHOWN = 100
+/** A run is listed from its first quarter of a second on. */
+const LISTED_MS = 500
 /** How often it is looked whether somebody has decided. */
 const DECISION_MS = 3_000
 
@@ -49,17 +51,33 @@ export function openConversation(agent: string, session: string, { isNew = false
 export async function loadEarlier(conversation: Conversation): Promise<void> {
   const { agent, session, exchanges, error } = conversation
   error.value = undefined
-  try {
-    const query = { session_id: session, sort: '-created_at' as const, limit: SHOWN }
+  const query = { session_id: session, sort: '-created_at' as const, limit: SHOWN }
+  const load = async () => {
     const { data } = await service.invocations.list(agent, query)
-    const earlier = data.toReversed().map(exchangeOf)
+    const shown = new Set(exchanges.value.map(({ request_id }) => request_id))
+    const earlier = data
+      .toReversed()
+      .map(exchangeOf)
+      .filter(({ request_id }) => !shown.has(request_id))
     exchanges.value = [...earlier, ...exchanges.value]
     for (const { key, request_id, isRunning } of earlier) {
       if (isRunning && request_id) void receive(conversation, key, service.invocations.follow(agent, request_id))
     }
+  }
+  try {
+    await load()
+    if (!wasReloaded()) return
+    await new Promise((wake) => setTimeout(wake, LISTED_MS))
+    await load()
   } catch (caught) {
     error.value = caught as MoorageError
   }
+}
+
+/** The reader may have sent something right before. */
+function wasReloaded(): boolean {
+  const [navigation] = performance.getEntriesByType('navigation') as PerformanceNavigationTiming[]
+  return navigation?.type === 'reload'
 }
 
 function exchangeOf(run: Invocation): Exchange {

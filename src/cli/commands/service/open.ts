@@ -39,5 +39,5 @@ async function consoleLink(world: World, options: OpenOptions, base: string): Pr
   const body = options.key === undefined ? {} : { key_id: options.key }
   const { token } = await withClientOrStore(world, options, (client) => client.console.createLink(body, options))
   note(world, 'The link works once, within 10 minutes', 'dim')
-  return `${base.replace(/\/+$/, '')}/#link=${token}`
+  return `${base.replace(/\/$/, '')}/#link=${token}`
 }
