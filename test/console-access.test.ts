@@ -101,7 +101,9 @@ for (const engine of ENGINES) {
       await page.getByText('The test event was not taken: 500').waitFor()
 
       await service.call('POST', '/v1/agents/bell/invoke', { body: { message: 'ring' } })
+      await page.reload()
       await page.getByRole('link', { name: 'agent.completed' }).click()
+      await page.getByRole('heading', { name: 'agent.completed' }).waitFor()
       await page.getByText('500').first().waitFor()
       assert.match(await page.getByLabel('body', { exact: true }).innerText(), /"type": "agent.completed"/)
       answer = 200

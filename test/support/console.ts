@@ -60,7 +60,7 @@ async function visit(
     colorScheme: dark ? 'dark' : 'light',
     reducedMotion: 'reduce',
   })
-  context.setDefaultTimeout(5_000 * PATIENCE)
+  context.setDefaultTimeout(15_000 * PATIENCE)
   if (key !== null) {
     const headers = { 'X-Moorage-Console': '1', Origin: new URL(url).origin }
     const reply = await context.request.post(`${url}/console/session`, { data: { key }, headers })
