@@ -116,9 +116,10 @@ for (const engine of ENGINES) {
       assert.equal(received.at(-1), 'agent.completed')
 
       await page.goBack()
+      // The way back is offered for a few seconds only.
       await page.getByRole('button', { name: 'Disable' }).click()
-      await page.getByText('by its owner').waitFor()
       await page.getByRole('button', { name: 'Undo' }).click()
+      await page.getByText('Events are sent again').waitFor()
       await page.getByText('healthy').waitFor()
       await page.getByRole('button', { name: 'Rotate secret' }).click()
       await page.getByRole('dialog').getByRole('button', { name: 'Rotate secret' }).click()
