@@ -14,8 +14,8 @@ import { pgbouncerPath } from '../test/support/pgbouncer.ts'
 import { startPostgres } from '../test/support/postgres.ts'
 import { redisEngine } from '../test/support/redis.ts'
 
-/** For one test, and for a whole file: the runner knows one limit. The slowest file takes a third of it. */
-const TEST_LIMIT_MS = 60_000 * PATIENCE
+/** For one test, and for a whole file: the runner knows one limit. The slowest file takes half of it. */
+const TEST_LIMIT_MS = 150_000 * PATIENCE
 const RUN_LIMIT_MS = 10 * 60_000 * PATIENCE
 /** One more than there are processors: tests wait for other processes, for the disk and for time. */
 const SIDE_BY_SIDE = Math.max(2, Math.min(4, availableParallelism() + 1))

@@ -104,7 +104,7 @@ for (const engine of ENGINES) {
       await page.reload()
       await page.getByRole('link', { name: 'agent.completed' }).click()
       await page.getByRole('heading', { name: 'agent.completed' }).waitFor()
-      await page.getByText('500').first().waitFor()
+      await page.getByRole('cell', { name: '500', exact: true }).first().waitFor()
       assert.match(await page.getByLabel('body', { exact: true }).innerText(), /"type": "agent.completed"/)
       answer = 200
       await service.app.parts.storage.db
