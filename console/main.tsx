@@ -5,7 +5,7 @@ import { matchRoute } from './routes.ts'
 import { App } from './shell/app.tsx'
 import { watchPaletteKey } from './shell/palette-state.ts'
 
-// Browsers look for the icon again after a change of the path, from where they are then.
+// Browsers load the icon again when the path changes. A relative address would then be wrong, so it is made absolute.
 for (const link of document.querySelectorAll<HTMLLinkElement>('link[rel=icon]')) link.setAttribute('href', link.href)
 watchLocation((path) => matchRoute(path) !== undefined)
 watchPaletteKey()

@@ -1,13 +1,18 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
+import { CONSOLE_FLOORS, floorOf, wrongConsoleArrows } from './support/console-rules.ts'
 import { crowdedRooms, MOST_FILES, repeatedFileNames, repeatedTypes } from './support/house-names.ts'
 import { ROOMS, roomOf, wrongArrows } from './support/house-rules.ts'
-import { cyclesOf, loadedBy, readImports, readSources, type SourceFile } from './support/imports.ts'
+import { cyclesOf, filesOf, loadedBy, readImports, readSources, type SourceFile } from './support/imports.ts'
 
 const sources = readSources(fileURLToPath(new URL('../src', import.meta.url)))
 
 const LONGEST = 300
+
+function tooLong(files: readonly { file: string; text: string }[]): string[] {
+  return files.filter(({ text }) => text.split('\n').length > LONGEST).map(({ file }) => file)
+}
 
 describe('the house', () => {
   test('arrows go down only', () => {
@@ -67,9 +72,46 @@ describe('the house', () => {
   })
 
   test(`no file is longer than ${LONGEST} lines`, () => {
-    const long = sources.filter(({ text }) => text.split('\n').length > LONGEST).map(({ file }) => file)
-    assert.deepEqual(long, [])
+    assert.deepEqual(tooLong(sources), [])
   })
+})
+
+describe('the console', () => {
+  const folder = fileURLToPath(new URL('../console', import.meta.url))
+  const files = filesOf(folder, ['.ts', '.tsx', '.css'])
+  const ofConsole = readSources(folder)
+
+  test('arrows go down only, and no page knows another', () => {
+    assert.ok(ofConsole.length > 100, 'looked at the right folder')
+    assert.deepEqual(wrongConsoleArrows(ofConsole), [], 'move what both need to ui/ or lib/')
+  })
+
+  test('every file stands on a floor that has its place', () => {
+    const homeless = ofConsole.filter(({ file }) => !CONSOLE_FLOORS.includes(floorOf(file))).map(({ file }) => file)
+    assert.deepEqual(homeless, [], 'give the new floor its place in test/support/console-rules.ts')
+  })
+
+  test(`no folder has more than ${MOST_FILES} files, and no file more than ${LONGEST} lines`, () => {
+    assert.deepEqual(crowdedRooms(files.map(({ file }) => file)), [], 'give the second subject a folder of its own')
+    assert.deepEqual(tooLong(files), [])
+  })
+
+  test('a file name and the name of a type stand once', () => {
+    assert.deepEqual(repeatedFileNames(ofConsole.map(({ file }) => file)), [])
+    assert.deepEqual(repeatedTypes(ofConsole), [])
+  })
+
+  for (const [name, [file, to]] of Object.entries({
+    'a page uses another': ['pages/keys/key-page.tsx', 'pages/logs/log-tail.ts'],
+    'the kit uses a page': ['ui/page.tsx', 'pages/agent/tabs.ts'],
+    'a library draws': ['lib/resource.ts', 'ui/failure.tsx'],
+    'a page knows the shell': ['pages/keys/keys-page.tsx', 'shell/sidebar.tsx'],
+    'a page knows the insides of the server': ['pages/keys/keys-page.tsx', '../src/keys/key.ts'],
+  } satisfies Record<string, [string, string]>)) {
+    test(`it is seen when ${name}`, () => {
+      assert.deepEqual(wrongConsoleArrows([{ file, imports: [{ to, kind: 'value' }] }]), [`${file} → ${to}`])
+    })
+  }
 })
 
 describe('the guards of the house', () => {

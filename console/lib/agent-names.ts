@@ -1,7 +1,7 @@
 import { type Resource, useResource } from './resource.ts'
 import { service } from './service.ts'
 
-/** A list names its agents by their ids; so many agents are looked up at most. */
+/** Rows have the ids of agents. So many names are loaded at most. */
 const MOST = 100
 
 /** The names of agents by their ids. An agent that is not among them is shown by its id. */

@@ -6,7 +6,7 @@ type Question = {
   answer(code: string | undefined): void
 }
 
-/** Set while a request waits for a one-time code; the dialog in `ui/code-dialog.tsx` answers it. */
+/** Set while a request waits for a one-time code; the dialog in `ui/dialogs/code-dialog.tsx` answers it. */
 export const question = signal<Question | undefined>(undefined)
 
 /** Resolves with the code, or with undefined if the reader gave up. */

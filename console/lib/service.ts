@@ -6,7 +6,7 @@ import { endSession } from './session-state.ts'
 /** The service takes a browser's session only with this header, which no other site can send. */
 const HEADERS = { 'X-Moorage-Console': '1' }
 
-/** Every operation of the API, as whoever is signed in. */
+/** Every operation of the API. The browser's session says who asks. */
 export const service = createClient({ url: BASE.href, fetch: send, retries: 1 })
 
 /** A request to the service. A one-time code is asked for when the service wants one, and the request is sent again. */

@@ -10,7 +10,7 @@ const HEADERS = { 'X-Moorage-Console': '1', 'Content-Type': 'application/json', 
 export async function loadSession(): Promise<void> {
   const link_token = new URLSearchParams(window.location.hash.slice(1)).get('link')
   if (link_token) {
-    // The token is of no use again, and must not stay in the history.
+    // The token works once. It must not stay in the browser's history.
     window.history.replaceState(null, '', window.location.pathname + window.location.search)
     const why = await signIn({ link_token }).catch((error: MoorageError) => error)
     if (why) endSession(`The link does not work any more: ${why.message}`)
@@ -25,7 +25,7 @@ export async function loadSession(): Promise<void> {
   }
 }
 
-/** Throws what the service has against it. */
+/** Throws the service's error if it refuses the credentials. */
 export async function signIn(credentials: { key: string } | { link_token: string }): Promise<void> {
   const begun = await ask('POST', credentials)
   if (begun) beginSession(begun)

@@ -1,6 +1,6 @@
 import { state } from '../lib/session-state.ts'
-import { CodeDialog } from '../ui/code-dialog.tsx'
-import { Toasts } from '../ui/toasts.tsx'
+import { CodeDialog } from '../ui/dialogs/code-dialog.tsx'
+import { Toasts } from '../ui/dialogs/toasts.tsx'
 import { Outlet } from './outlet.tsx'
 import { PaletteSlot } from './palette-slot.tsx'
 import { Sidebar } from './sidebar.tsx'

@@ -4,8 +4,8 @@ import { signIn } from '../lib/session.ts'
 import { Button } from '../ui/button.tsx'
 import { Snippet } from '../ui/copy.tsx'
 import { Failure } from '../ui/failure.tsx'
-import { Field } from '../ui/field.tsx'
-import { Form } from '../ui/form.tsx'
+import { Field } from '../ui/forms/field.tsx'
+import { Form } from '../ui/forms/form.tsx'
 import { Anchor } from './anchor.tsx'
 
 /** The key goes to the service once and is not kept in the browser. */

@@ -2,7 +2,7 @@ import { useId, useState } from 'preact/hooks'
 import { routes } from '../../sdk/api.ts'
 import { BASE } from '../lib/base.ts'
 import { Snippet } from './copy.tsx'
-import { Segments } from './field.tsx'
+import { Segments } from './forms/field.tsx'
 import { Icon } from './icon.tsx'
 
 type Values = Record<string, string | number | boolean | undefined>

@@ -20,7 +20,7 @@ export function CopyButton({ text, label = 'Copy' }: { text: string; label?: str
   )
 }
 
-/** Browsers have the clipboard on https and on this machine only; elsewhere the old way works. */
+/** Browsers offer the clipboard only on https and on localhost. On other addresses the text is copied from a hidden field. */
 async function copyText(text: string): Promise<void> {
   if (navigator.clipboard) return navigator.clipboard.writeText(text)
   const area = document.createElement('textarea')
@@ -31,7 +31,7 @@ async function copyText(text: string): Promise<void> {
   area.remove()
 }
 
-/** An id, in the type of ids, with its copy button. */
+/** An id in monospaced type, with a copy button. */
 export function Id({ id }: { id: string }) {
   return (
     <span class="id">

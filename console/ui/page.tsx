@@ -25,7 +25,7 @@ export function Page({ title, windowTitle = title, crumbs = [], about, actions, 
   useEffect(() => {
     document.title = `${windowTitle} · Moorage`
   }, [windowTitle])
-  // Whoever listens to the page instead of looking at it hears where they are.
+  // A screen reader reads the title aloud, so that its user knows that the page has changed.
   useEffect(() => heading.current?.focus({ preventScroll: true }), [])
   return (
     <>

@@ -8,16 +8,20 @@ export type SourceFile = { file: string; text: string; imports: Import[] }
 
 /** Every TypeScript file under a folder; what they import of each other by their paths in it, all else by its name. */
 export function readSources(folder: string): SourceFile[] {
+  return filesOf(folder, ['.ts', '.tsx']).map(({ file, text }) => {
+    const imports = readImports(text).map(({ to, kind }) => ({
+      to: to.startsWith('.') ? relative(folder, normalize(join(folder, dirname(file), to))) : to,
+      kind,
+    }))
+    return { file, text, imports }
+  })
+}
+
+/** Every file under a folder whose name ends in one of these. */
+export function filesOf(folder: string, endings: readonly string[]): Pick<SourceFile, 'file' | 'text'>[] {
   return readdirSync(folder, { recursive: true, encoding: 'utf8' })
-    .filter((file) => file.endsWith('.ts') || file.endsWith('.tsx'))
-    .map((file) => {
-      const text = readFileSync(join(folder, file), 'utf8')
-      const imports = readImports(text).map(({ to, kind }) => ({
-        to: to.startsWith('.') ? relative(folder, normalize(join(folder, dirname(file), to))) : to,
-        kind,
-      }))
-      return { file, text, imports }
-    })
+    .filter((file) => endings.some((ending) => file.endsWith(ending)))
+    .map((file) => ({ file, text: readFileSync(join(folder, file), 'utf8') }))
 }
 
 const STATIC = /^(?:import|export)\b((?:(?!^(?:import|export)\b)[^'"`;])*?)from\s*['"]([^'"]+)['"]/gm

@@ -1,17 +1,17 @@
 import type { Invocation } from '../../../sdk/client.ts'
 import { useAgentNames } from '../../lib/agent-names.ts'
 import { href } from '../../lib/base.ts'
-import { countText, durationText } from '../../lib/format.ts'
 import { param } from '../../lib/location.ts'
 import { useResource } from '../../lib/resource.ts'
 import { service } from '../../lib/service.ts'
+import { countText, durationText } from '../../lib/text/format.ts'
+import { List } from '../../ui/data/list.tsx'
+import { Status } from '../../ui/data/status.tsx'
+import type { Column } from '../../ui/data/table.tsx'
+import { Ago } from '../../ui/data/time.tsx'
 import { Empty } from '../../ui/empty.tsx'
-import { Failure } from '../../ui/failure.tsx'
-import { ChoiceFilter, TextFilter } from '../../ui/filter.tsx'
+import { ChoiceFilter, TextFilter } from '../../ui/forms/filter.tsx'
 import { Page } from '../../ui/page.tsx'
-import { Status } from '../../ui/status.tsx'
-import { type Column, Pager, Table } from '../../ui/table.tsx'
-import { Ago } from '../../ui/time.tsx'
 import { activityQuery, requestInList } from './activity-query.ts'
 
 const STATUSES = ['queued', 'running', 'waiting', 'completed', 'failed', 'cancelled']
@@ -54,13 +54,13 @@ export function ActivityPage() {
         <TextFilter name="user" label="User id" />
         <TextFilter name="session" label="Session id" />
       </div>
-      <Failure error={runs.error ?? names.error} retry={runs.reload} />
-      <Table
+      <List
+        of={runs}
+        error={names.error}
         label="Invocations"
         columns={columns}
-        rows={runs.data?.data}
         keyOf={({ request_id }) => request_id}
-        defaultSort="-created_at"
+        sort={query.sort}
         empty={
           <Empty title={isFiltered ? 'Nothing matches' : 'No invocation yet'}>
             <p>
@@ -71,7 +71,6 @@ export function ActivityPage() {
           </Empty>
         }
       />
-      <Pager pagination={runs.data?.pagination} />
     </Page>
   )
 }

@@ -1,5 +1,6 @@
 import type { Invocation } from '../../../sdk/client.ts'
 import { here, param } from '../../lib/location.ts'
+import { pageQuery } from '../../lib/page-query.ts'
 import { requestPath } from '../../lib/paths.ts'
 
 const LIMIT = 25
@@ -8,9 +9,7 @@ const LIMIT = 25
 export function activityQuery() {
   const [agent_id, status, user_id, session_id] = ['agent', 'status', 'user', 'session'].map(param)
   return {
-    limit: LIMIT,
-    offset: Number(param('offset') ?? 0),
-    sort: (param('sort') ?? '-created_at') as '-created_at',
+    ...pageQuery(LIMIT, '-created_at'),
     ...(agent_id && { agent_id }),
     ...(status && { status: status as Invocation['status'] }),
     ...(user_id && { user_id }),

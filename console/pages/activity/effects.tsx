@@ -3,8 +3,8 @@ import type { Invocation } from '../../../sdk/client.ts'
 import { href } from '../../lib/base.ts'
 import { useResource } from '../../lib/resource.ts'
 import { service } from '../../lib/service.ts'
+import { Status } from '../../ui/data/status.tsx'
 import { Failure } from '../../ui/failure.tsx'
-import { Status } from '../../ui/status.tsx'
 
 /** What a run left elsewhere: memories, and deliveries to webhooks. It is asked for when it is opened. */
 export function Effects({ run: { agent_id, request_id } }: { run: Invocation }) {

@@ -4,8 +4,8 @@ import { agentPath } from '../../lib/paths.ts'
 import { useResource } from '../../lib/resource.ts'
 import { service } from '../../lib/service.ts'
 import { may } from '../../lib/session-state.ts'
+import { LogLine } from '../../ui/data/log-line.tsx'
 import { Failure } from '../../ui/failure.tsx'
-import { LogLine } from '../logs/log-line.tsx'
 
 const SHOWN = 200
 

@@ -8,9 +8,9 @@ import { type Resource, useResource } from '../../lib/resource.ts'
 import { service } from '../../lib/service.ts'
 import { may } from '../../lib/session-state.ts'
 import type { ApiRequest } from '../../ui/api-call.tsx'
+import { Status } from '../../ui/data/status.tsx'
 import { Failure } from '../../ui/failure.tsx'
 import { Page } from '../../ui/page.tsx'
-import { Status } from '../../ui/status.tsx'
 import { TABS } from './tabs.ts'
 
 type Props = {

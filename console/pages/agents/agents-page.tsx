@@ -1,20 +1,21 @@
 import type { AgentOverview } from '../../../sdk/client.ts'
 import { BASE, href } from '../../lib/base.ts'
-import { countText, durationText, percentText } from '../../lib/format.ts'
 import { param, setParams } from '../../lib/location.ts'
+import { pageQuery } from '../../lib/page-query.ts'
 import { agentPath } from '../../lib/paths.ts'
 import { useResource } from '../../lib/resource.ts'
 import { service } from '../../lib/service.ts'
 import { may } from '../../lib/session-state.ts'
+import { countText, durationText, percentText } from '../../lib/text/format.ts'
 import { Button } from '../../ui/button.tsx'
 import { Snippet } from '../../ui/copy.tsx'
+import { List } from '../../ui/data/list.tsx'
+import { Sparkline } from '../../ui/data/sparkline.tsx'
+import { Status } from '../../ui/data/status.tsx'
+import type { Column } from '../../ui/data/table.tsx'
+import { Ago } from '../../ui/data/time.tsx'
 import { Empty } from '../../ui/empty.tsx'
-import { Failure } from '../../ui/failure.tsx'
 import { Page } from '../../ui/page.tsx'
-import { Sparkline } from '../../ui/sparkline.tsx'
-import { Status } from '../../ui/status.tsx'
-import { type Column, Pager, Table } from '../../ui/table.tsx'
-import { Ago } from '../../ui/time.tsx'
 import { CreateDialog } from './create-dialog.tsx'
 
 const LIMIT = 25
@@ -51,11 +52,7 @@ const COLUMNS: Column<AgentOverview>[] = [
 export function AgentsPage() {
   const isCreating = param('new') === 'agent'
   const setCreating = (is: boolean) => setParams({ new: is ? 'agent' : undefined }, { push: is })
-  const query = {
-    limit: LIMIT,
-    offset: Number(param('offset') ?? 0),
-    sort: (param('sort') ?? 'name') as 'name',
-  }
+  const query = pageQuery(LIMIT, 'name')
   const agents = useResource(
     `agents ${JSON.stringify(query)}`,
     (signal) => service.agents.overview(query, { signal }),
@@ -70,16 +67,14 @@ export function AgentsPage() {
   )
   return (
     <Page title="Agents" actions={create} api={{ operation: 'listOverview', method: 'agents.overview', query }}>
-      <Failure error={agents.error} retry={agents.reload} />
-      <Table
+      <List
+        of={agents}
         label="Agents"
         columns={COLUMNS}
-        rows={agents.data?.data}
         keyOf={({ id }) => id}
-        defaultSort="name"
+        sort={query.sort}
         empty={<NoAgents />}
       />
-      <Pager pagination={agents.data?.pagination} />
       {isCreating && <CreateDialog onClose={() => setCreating(false)} />}
     </Page>
   )

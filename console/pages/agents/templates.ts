@@ -7,7 +7,7 @@ export type Template = {
   definition: Omit<CreateAgent, 'name'>
 }
 
-/** What a new agent may begin as. All but the last answer at once, without a model's key. */
+/** Definitions that a new agent can start from. All but the last work at once, without an API key of a model provider. */
 export const TEMPLATES: Template[] = [
   {
     id: 'script',

@@ -5,8 +5,8 @@ import { service } from '../../lib/service.ts'
 import { toast } from '../../lib/toasts.ts'
 import { Button } from '../../ui/button.tsx'
 import { Failure } from '../../ui/failure.tsx'
-import { Field } from '../../ui/field.tsx'
-import { Form } from '../../ui/form.tsx'
+import { Field } from '../../ui/forms/field.tsx'
+import { Form } from '../../ui/forms/form.tsx'
 
 /** Answers a question of an agent: one of its own choices, or in words. */
 export function AnswerForm({ approval, onDecided }: { approval: Approval; onDecided(): void }) {

@@ -1,25 +1,25 @@
 import type { Approval } from '../../../sdk/client.ts'
 import { useAgentNames } from '../../lib/agent-names.ts'
 import { param } from '../../lib/location.ts'
+import { pageQuery } from '../../lib/page-query.ts'
 import { useResource } from '../../lib/resource.ts'
 import { service } from '../../lib/service.ts'
+import { Pager } from '../../ui/data/pager.tsx'
 import { Empty } from '../../ui/empty.tsx'
 import { Failure } from '../../ui/failure.tsx'
-import { ChoiceFilter } from '../../ui/filter.tsx'
+import { ChoiceFilter } from '../../ui/forms/filter.tsx'
 import { Page } from '../../ui/page.tsx'
-import { Pager } from '../../ui/table.tsx'
 import { ApprovalCard } from './approval-card.tsx'
 
 const LIMIT = 20
-/** In the address; without one, what waits is shown. */
+/** The value of `status` in the URL that shows everything. Without a value, the page shows what waits. */
 const EVERYTHING = 'any'
 
 /** What waits for a person, decided in place; and what was decided. */
 export function ApprovalsPage() {
   const status = param('status') ?? 'pending'
   const query = {
-    limit: LIMIT,
-    offset: Number(param('offset') ?? 0),
+    ...pageQuery(LIMIT),
     sort: status === 'pending' ? ('created_at' as const) : ('-created_at' as const),
     status: status === EVERYTHING ? undefined : (status as Approval['status']),
     kind: param('kind') as Approval['kind'] | undefined,

@@ -5,7 +5,7 @@ import { service } from '../../lib/service.ts'
 import { toast } from '../../lib/toasts.ts'
 import { Button } from '../../ui/button.tsx'
 import { Failure } from '../../ui/failure.tsx'
-import { Field } from '../../ui/field.tsx'
+import { Field } from '../../ui/forms/field.tsx'
 
 /** Approves the call of a tool, perhaps with other arguments, or rejects it. */
 export function DecisionForm({ approval, onDecided }: { approval: Approval; onDecided(): void }) {

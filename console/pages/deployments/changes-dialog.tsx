@@ -2,8 +2,8 @@ import type { Agent, Deployment } from '../../../sdk/client.ts'
 import { useResource } from '../../lib/resource.ts'
 import { service } from '../../lib/service.ts'
 import { Id } from '../../ui/copy.tsx'
-import { Dialog } from '../../ui/dialog.tsx'
-import { Diff } from '../../ui/diff.tsx'
+import { Diff } from '../../ui/data/diff.tsx'
+import { Dialog } from '../../ui/dialogs/dialog.tsx'
 import { Failure } from '../../ui/failure.tsx'
 
 type Props = { agent: Agent; deployment: Deployment; onClose(): void }

@@ -1,8 +1,8 @@
 import type { Deployment } from '../../../sdk/client.ts'
 import { Button } from '../../ui/button.tsx'
-import { Status } from '../../ui/status.tsx'
-import type { Column } from '../../ui/table.tsx'
-import { Ago } from '../../ui/time.tsx'
+import { Status } from '../../ui/data/status.tsx'
+import type { Column } from '../../ui/data/table.tsx'
+import { Ago } from '../../ui/data/time.tsx'
 
 type Deeds = {
   onChanges(deployment: Deployment): void

@@ -1,15 +1,15 @@
 import { useState } from 'preact/hooks'
 import type { Agent, Deployment } from '../../../sdk/client.ts'
 import { param } from '../../lib/location.ts'
+import { pageQuery } from '../../lib/page-query.ts'
 import { useResource } from '../../lib/resource.ts'
 import { service } from '../../lib/service.ts'
 import { may } from '../../lib/session-state.ts'
 import type { Params } from '../../routes.ts'
 import { Button } from '../../ui/button.tsx'
+import { List } from '../../ui/data/list.tsx'
 import { Empty } from '../../ui/empty.tsx'
-import { Failure } from '../../ui/failure.tsx'
-import { ChoiceFilter } from '../../ui/filter.tsx'
-import { Pager, Table } from '../../ui/table.tsx'
+import { ChoiceFilter } from '../../ui/forms/filter.tsx'
 import { AgentFrame } from '../agent/agent-frame.tsx'
 import { ChangesDialog } from './changes-dialog.tsx'
 import { DeployDialog } from './deploy-dialog.tsx'
@@ -25,8 +25,7 @@ export function DeploymentsPage({ params: { agent = '' } }: { params: Params }) 
   const [open, setOpen] = useState<Open | undefined>(undefined)
   const environment = param('environment')
   const query = {
-    limit: LIMIT,
-    offset: Number(param('offset') ?? 0),
+    ...pageQuery(LIMIT),
     ...(environment && { environment }),
   }
   const deploy = may('createDeployment') && (
@@ -62,10 +61,13 @@ function Deployments({ agent, query, open, onOpen }: Props) {
   )
   const serving = active.data?.data ?? []
   const close = () => onOpen(undefined)
-  const done = () => {
-    close()
+  const reloadBoth = () => {
     active.reload()
     history.reload()
+  }
+  const done = () => {
+    close()
+    reloadBoth()
   }
   const columns = deploymentColumns({
     onChanges: (deployment) => onOpen({ is: 'changes', deployment }),
@@ -74,7 +76,6 @@ function Deployments({ agent, query, open, onOpen }: Props) {
   })
   return (
     <>
-      <Failure error={active.error ?? history.error} retry={done} />
       <Serving active={active.data && serving} agent={agent} />
       <div class="filters">
         <h2>History</h2>
@@ -85,12 +86,12 @@ function Deployments({ agent, query, open, onOpen }: Props) {
           choices={serving.map((deployment) => deployment.environment)}
         />
       </div>
-      <Table
+      <List
+        of={{ ...history, reload: reloadBoth }}
+        error={active.error}
         label="Deployments"
         columns={columns}
-        rows={history.data?.data}
         keyOf={({ id }) => id}
-        isStale={history.isLoading && history.data !== undefined}
         empty={
           <Empty title="Nothing was deployed yet">
             <p>
@@ -100,7 +101,6 @@ function Deployments({ agent, query, open, onOpen }: Props) {
           </Empty>
         }
       />
-      <Pager pagination={history.data?.pagination} />
       {open?.is === 'deploy' && <DeployDialog agent={agent} serving={serving} onClose={close} onDone={done} />}
       {open?.is === 'rollback' && (
         <RollbackDialog agent={agent} deployment={open.deployment} serving={serving} onClose={close} onDone={done} />

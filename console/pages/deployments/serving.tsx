@@ -1,5 +1,5 @@
 import type { Agent, Deployment } from '../../../sdk/client.ts'
-import { Ago } from '../../ui/time.tsx'
+import { Ago } from '../../ui/data/time.tsx'
 
 /** What each environment serves now. */
 export function Serving({ active, agent }: { active: Deployment[] | undefined; agent: Agent }) {

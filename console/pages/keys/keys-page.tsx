@@ -3,18 +3,19 @@ import type { Key, KeyWithSecret } from '../../../sdk/client.ts'
 import { useAgentNames } from '../../lib/agent-names.ts'
 import { href } from '../../lib/base.ts'
 import { go, param } from '../../lib/location.ts'
+import { pageQuery } from '../../lib/page-query.ts'
 import { useResource } from '../../lib/resource.ts'
 import { service } from '../../lib/service.ts'
 import { may, session } from '../../lib/session-state.ts'
 import { Button } from '../../ui/button.tsx'
+import { List } from '../../ui/data/list.tsx'
+import { Status } from '../../ui/data/status.tsx'
+import type { Column } from '../../ui/data/table.tsx'
+import { Ago } from '../../ui/data/time.tsx'
+import { SecretOnce } from '../../ui/dialogs/secret-once.tsx'
 import { Empty } from '../../ui/empty.tsx'
-import { Failure } from '../../ui/failure.tsx'
-import { ChoiceFilter } from '../../ui/filter.tsx'
+import { ChoiceFilter } from '../../ui/forms/filter.tsx'
 import { Page } from '../../ui/page.tsx'
-import { SecretOnce } from '../../ui/secret-once.tsx'
-import { Status } from '../../ui/status.tsx'
-import { type Column, Pager, Table } from '../../ui/table.tsx'
-import { Ago } from '../../ui/time.tsx'
 import { CreateKeyDialog } from './create-key-dialog.tsx'
 
 const LIMIT = 25
@@ -46,9 +47,7 @@ export function KeysPage() {
   const [isCreating, setCreating] = useState(false)
   const [created, setCreated] = useState<KeyWithSecret>()
   const query = {
-    limit: LIMIT,
-    offset: Number(param('offset') ?? 0),
-    sort: (param('sort') ?? '-created_at') as '-created_at',
+    ...pageQuery(LIMIT, '-created_at'),
     status: param('status') as Key['status'] | undefined,
   }
   const names = useAgentNames()
@@ -65,16 +64,14 @@ export function KeysPage() {
       <div class="filters">
         <ChoiceFilter name="status" label="Status" all="Every status" choices={['active', 'expired', 'revoked']} />
       </div>
-      <Failure error={keys.error} retry={keys.reload} />
-      <Table
+      <List
+        of={keys}
         label="Keys"
         columns={columnsOf((agent_id) => names.data?.get(agent_id) ?? agent_id)}
-        rows={keys.data?.data}
         keyOf={({ id }) => id}
-        defaultSort="-created_at"
+        sort={query.sort}
         empty={<Empty title="No key fits these filters" />}
       />
-      <Pager pagination={keys.data?.pagination} />
       {isCreating && (
         <CreateKeyDialog
           onClose={() => setCreating(false)}

@@ -1,6 +1,6 @@
 import { useLayoutEffect, useRef, useState } from 'preact/hooks'
 import { Button } from '../../ui/button.tsx'
-import { LogLine } from './log-line.tsx'
+import { LogLine } from '../../ui/data/log-line.tsx'
 import type { Tail } from './log-tail.ts'
 import { keyOf } from './merge-entries.ts'
 

@@ -80,7 +80,7 @@ export function useLogTail(agent: string, query: LogQuery, isLive: boolean): Tai
     const end = olderThan.current
     if (!end) return
     try {
-      // The last page may have ended within a millisecond; what is read twice is merged.
+      // The last page may have ended between two entries of the same millisecond. Entries that come twice are merged.
       const end_time = new Date(Date.parse(end) + 1).toISOString()
       const { entries, goOnAt } = await read({ end_time })
       olderThan.current = goOnAt === end ? undefined : goOnAt

@@ -1,9 +1,9 @@
 import type { Agent } from '../../../sdk/client.ts'
-import { countText } from '../../lib/format.ts'
 import { param } from '../../lib/location.ts'
 import { service } from '../../lib/service.ts'
+import { countText } from '../../lib/text/format.ts'
 import { toast } from '../../lib/toasts.ts'
-import { Confirm } from '../../ui/confirm.tsx'
+import { Confirm } from '../../ui/dialogs/confirm.tsx'
 
 /** Clears what the filters show: a user, a session, or everything. */
 export function ClearMemoryDialog({ agent, onClose, onDone }: { agent: Agent; onClose(): void; onDone(): void }) {

@@ -1,13 +1,14 @@
 import { useState } from 'preact/hooks'
 import type { Agent, FoundMemory, Memory } from '../../../sdk/client.ts'
 import { param } from '../../lib/location.ts'
+import { pageQuery } from '../../lib/page-query.ts'
 import { useResource } from '../../lib/resource.ts'
 import { service } from '../../lib/service.ts'
+import { List } from '../../ui/data/list.tsx'
+import type { Column } from '../../ui/data/table.tsx'
+import { Ago } from '../../ui/data/time.tsx'
 import { Empty } from '../../ui/empty.tsx'
-import { Failure } from '../../ui/failure.tsx'
-import { ChoiceFilter, TextFilter } from '../../ui/filter.tsx'
-import { type Column, Pager, Table } from '../../ui/table.tsx'
-import { Ago } from '../../ui/time.tsx'
+import { ChoiceFilter, TextFilter } from '../../ui/forms/filter.tsx'
 import { MemoryDialog } from './memory-dialog.tsx'
 
 const LIMIT = 25
@@ -22,11 +23,10 @@ export function MemoryList({ agent }: { agent: Agent }) {
   const [opened, setOpened] = useState<Shown>()
   const [search, user_id, session_id] = [param('search'), param('user'), param('session')]
   const kind = param('kind') as Memory['kind'] | undefined
-  const offset = Number(param('offset') ?? 0)
-  const page = { limit: LIMIT, offset }
+  const page = pageQuery(LIMIT)
   const context = { ...(user_id && { user_id }), ...(session_id && { session_id }) }
   const memories = useResource(
-    `memories ${agent.id} ${JSON.stringify([search, context, kind, offset])}`,
+    `memories ${agent.id} ${JSON.stringify([search, context, kind, page])}`,
     (signal): Promise<{ data: Shown[]; pagination: Memories }> =>
       Promise.resolve(
         search
@@ -58,15 +58,13 @@ export function MemoryList({ agent }: { agent: Agent }) {
         <TextFilter name="session" label="Session" />
         {!search && <ChoiceFilter name="kind" label="Kind" all="Every kind" choices={['turn', 'fact', 'note']} />}
       </div>
-      <Failure error={memories.error} retry={memories.reload} />
-      <Table
+      <List
+        of={memories}
         label="Memories"
         columns={columns}
-        rows={memories.data?.data}
         keyOf={({ id }) => id}
         empty={<NoMemories isFiltered={Boolean(search || user_id || session_id || kind)} />}
       />
-      <Pager pagination={memories.data?.pagination} />
       {opened && (
         <MemoryDialog agent={agent} memory={opened} onClose={() => setOpened(undefined)} onChanged={memories.reload} />
       )}

@@ -1,6 +1,6 @@
 import { useEffect, useRef } from 'preact/hooks'
 import uPlot from 'uplot'
-import { exactText } from '../../lib/format.ts'
+import { exactText } from '../../lib/text/format.ts'
 import { colorOf } from './color.ts'
 
 export type Line = {
@@ -32,14 +32,14 @@ type Props = {
 
 const HEIGHT = 190
 const SYNC = 'metrics'
-/** The others follow the pointer only: a drag over one chart is one zoom. */
+/** The other charts follow the pointer, but not a drag: one drag must zoom once. */
 const FOLLOWED = { pub: () => true, sub: (type: string) => type === 'mousemove' || type === 'mouseleave' }
 const dark = window.matchMedia('(prefers-color-scheme: dark)')
 
 const clock = new Intl.DateTimeFormat('en-GB', { hour: '2-digit', minute: '2-digit' })
 const day = new Intl.DateTimeFormat('en-GB', { day: 'numeric', month: 'short' })
 
-/** The first moment of a day is named by the day. */
+/** Midnight is written as the date. */
 function timeText(seconds: number, step: number): string {
   const date = new Date(seconds * 1000)
   const isDay = step >= 86_400 || (date.getHours() === 0 && date.getMinutes() === 0)
@@ -151,7 +151,7 @@ function drawMarkers(chart: uPlot, host: HTMLElement, markers: Marker[]): void {
     ctx.moveTo(x, bbox.top)
     ctx.lineTo(x, bbox.top + bbox.height)
     ctx.stroke()
-    // A word that would cover the one before it is left out. Its line is there.
+    // A label that would cover the label before it is left out. Its line is still drawn.
     const width = ctx.measureText(label).width + 8
     if (x < free || x + width > bbox.left + bbox.width) continue
     ctx.fillText(label, x + 4, bbox.top + 10 * window.devicePixelRatio)

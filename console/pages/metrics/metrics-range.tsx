@@ -1,6 +1,6 @@
 import { param, setParams } from '../../lib/location.ts'
 import { Button } from '../../ui/button.tsx'
-import { Segments } from '../../ui/field.tsx'
+import { Segments } from '../../ui/forms/field.tsx'
 
 const HOUR_MS = 3_600_000
 const RANGES: Record<string, number> = {

@@ -1,11 +1,11 @@
 import { useEffect, useRef } from 'preact/hooks'
 import { href } from '../../lib/base.ts'
-import { countText, durationText } from '../../lib/format.ts'
 import { requestPath } from '../../lib/paths.ts'
+import { countText, durationText } from '../../lib/text/format.ts'
 import { Button } from '../../ui/button.tsx'
 import { CopyButton } from '../../ui/copy.tsx'
+import { Status } from '../../ui/data/status.tsx'
 import { Failure } from '../../ui/failure.tsx'
-import { Status } from '../../ui/status.tsx'
 import { type Conversation, type Exchange, loadEarlier, stop } from './conversation.ts'
 
 type Props = {

@@ -1,6 +1,6 @@
 import { useEffect, useRef } from 'preact/hooks'
 import { Button } from '../../ui/button.tsx'
-import { Form } from '../../ui/form.tsx'
+import { Form } from '../../ui/forms/form.tsx'
 
 type Props = { text: string; onText(text: string): void; onSend(): void; agent: string }
 

@@ -26,9 +26,9 @@ export type Conversation = {
 }
 
 const SHOWN = 100
-/** A run is listed from its first quarter of a second on. */
+/** A run is stored, and listed, when it has lasted a quarter of a second. */
 const LISTED_MS = 500
-/** How often it is looked whether somebody has decided. */
+/** How often we ask whether somebody has decided. */
 const DECISION_MS = 3_000
 
 /**
@@ -153,7 +153,7 @@ async function waitForDecision(conversation: Conversation, key: string, { reques
       const run = await service.invocations.get(agent, request_id)
       isWaiting = run.status === 'waiting'
     } catch (error) {
-      // A service that is away comes back; a reader who may not ask any more does not.
+      // A service that is away comes back. Without the permission to ask, it makes no sense to try again.
       if ([401, 403, 404].includes((error as MoorageError).status)) return
     }
   }

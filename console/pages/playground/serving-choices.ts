@@ -1,6 +1,6 @@
 import type { Deployment } from '../../../sdk/client.ts'
 
-/** An environment to which nobody deploys serves the working copy. */
+/** Nobody deploys to an environment of this name, so it serves the working copy. */
 const WORKING_COPY = 'working-copy'
 
 /** What an invocation may be served by: each environment, and the working copy. */

@@ -4,10 +4,10 @@ import { useAction } from '../../lib/resource.ts'
 import { service } from '../../lib/service.ts'
 import { toast } from '../../lib/toasts.ts'
 import { Button } from '../../ui/button.tsx'
-import { Dialog, DialogActions } from '../../ui/dialog.tsx'
+import { Dialog, DialogActions } from '../../ui/dialogs/dialog.tsx'
 import { Failure, reasonOf } from '../../ui/failure.tsx'
-import { Field, Segments, Select } from '../../ui/field.tsx'
-import { Form } from '../../ui/form.tsx'
+import { Field, Segments, Select } from '../../ui/forms/field.tsx'
+import { Form } from '../../ui/forms/form.tsx'
 
 type Kind = 'cron' | 'every' | 'at'
 

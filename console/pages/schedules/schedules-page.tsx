@@ -1,18 +1,18 @@
 import { useState } from 'preact/hooks'
 import type { Agent, Schedule } from '../../../sdk/client.ts'
 import { href } from '../../lib/base.ts'
-import { param } from '../../lib/location.ts'
+import { pageQuery } from '../../lib/page-query.ts'
 import { requestPath } from '../../lib/paths.ts'
 import { useResource } from '../../lib/resource.ts'
 import { service } from '../../lib/service.ts'
 import { may } from '../../lib/session-state.ts'
 import type { Params } from '../../routes.ts'
 import { Button } from '../../ui/button.tsx'
+import { List } from '../../ui/data/list.tsx'
+import { Status } from '../../ui/data/status.tsx'
+import type { Column } from '../../ui/data/table.tsx'
+import { Ago } from '../../ui/data/time.tsx'
 import { Empty } from '../../ui/empty.tsx'
-import { Failure } from '../../ui/failure.tsx'
-import { Status } from '../../ui/status.tsx'
-import { type Column, Pager, Table } from '../../ui/table.tsx'
-import { Ago } from '../../ui/time.tsx'
 import { AgentFrame } from '../agent/agent-frame.tsx'
 import { ScheduleDialog } from './schedule-dialog.tsx'
 import { ScheduleForm } from './schedule-form.tsx'
@@ -21,11 +21,7 @@ import { whenText } from './when-text.ts'
 const LIMIT = 25
 
 export function SchedulesPage({ params: { agent = '' } }: { params: Params }) {
-  const query = {
-    limit: LIMIT,
-    offset: Number(param('offset') ?? 0),
-    sort: (param('sort') ?? 'next_at') as 'next_at',
-  }
+  const query = pageQuery(LIMIT, 'next_at')
   return (
     <AgentFrame
       name={agent}
@@ -37,9 +33,7 @@ export function SchedulesPage({ params: { agent = '' } }: { params: Params }) {
   )
 }
 
-type Query = { limit: number; offset: number; sort: 'next_at' }
-
-function Schedules({ agent, query }: { agent: Agent; query: Query }) {
+function Schedules({ agent, query }: { agent: Agent; query: ReturnType<typeof pageQuery<'next_at'>> }) {
   const [isCreating, setCreating] = useState(false)
   const [opened, setOpened] = useState<string>()
   const schedules = useResource(
@@ -56,13 +50,12 @@ function Schedules({ agent, query }: { agent: Agent; query: Query }) {
           </Button>
         </div>
       )}
-      <Failure error={schedules.error} retry={schedules.reload} />
-      <Table
+      <List
+        of={schedules}
         label="Schedules"
         columns={columnsWith(setOpened)}
-        rows={schedules.data?.data}
         keyOf={({ id }) => id}
-        defaultSort="next_at"
+        sort={query.sort}
         empty={
           <Empty title="No schedule yet">
             <p>
@@ -72,7 +65,6 @@ function Schedules({ agent, query }: { agent: Agent; query: Query }) {
           </Empty>
         }
       />
-      <Pager pagination={schedules.data?.pagination} />
       {isCreating && (
         <ScheduleForm agent={agent} onClose={() => setCreating(false)} onSaved={() => schedules.reload()} />
       )}

@@ -1,5 +1,5 @@
 import type { Schedule } from '../../../sdk/client.ts'
-import { exactText } from '../../lib/format.ts'
+import { exactText } from '../../lib/text/format.ts'
 
 /** When a schedule ticks, in its own words. */
 export function whenText({ cron, timezone, every, at }: Pick<Schedule, 'cron' | 'timezone' | 'every' | 'at'>): string {

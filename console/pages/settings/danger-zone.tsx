@@ -6,7 +6,7 @@ import { service } from '../../lib/service.ts'
 import { may } from '../../lib/session-state.ts'
 import { toast } from '../../lib/toasts.ts'
 import { Button } from '../../ui/button.tsx'
-import { Confirm } from '../../ui/confirm.tsx'
+import { Confirm } from '../../ui/dialogs/confirm.tsx'
 import { Failure } from '../../ui/failure.tsx'
 
 /** What stops the agent, for a while or for good. */

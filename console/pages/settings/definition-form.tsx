@@ -6,8 +6,8 @@ import { may } from '../../lib/session-state.ts'
 import { toast } from '../../lib/toasts.ts'
 import { Button } from '../../ui/button.tsx'
 import { Failure, reasonOf } from '../../ui/failure.tsx'
-import { Field, Select } from '../../ui/field.tsx'
-import { Form } from '../../ui/form.tsx'
+import { Field, Select } from '../../ui/forms/field.tsx'
+import { Form } from '../../ui/forms/form.tsx'
 import { changesOf } from './definition.ts'
 
 type Values = Record<string, string>

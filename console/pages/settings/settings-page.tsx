@@ -3,7 +3,7 @@ import { param, setParams } from '../../lib/location.ts'
 import type { Resource } from '../../lib/resource.ts'
 import { may } from '../../lib/session-state.ts'
 import type { Params } from '../../routes.ts'
-import { Segments } from '../../ui/field.tsx'
+import { Segments } from '../../ui/forms/field.tsx'
 import { AgentFrame } from '../agent/agent-frame.tsx'
 import { DangerZone } from './danger-zone.tsx'
 import { DefinitionForm } from './definition-form.tsx'
@@ -23,7 +23,7 @@ export function SettingsPage({ params: { agent = '' } }: { params: Params }) {
 
 function Settings({ agent, resource }: { agent: Agent; resource: Resource<Agent> }) {
   const view = param('view') ?? 'form'
-  // Another digest is another definition: whoever changed it, the fields begin with it anew.
+  // The digest changes with the definition. The fields then start again from the new one, also when somebody else changed it.
   const props = { key: agent.digest, agent, onSaved: resource.reload }
   return (
     <>

@@ -1,16 +1,18 @@
 import { useState } from 'preact/hooks'
 import type { AuditEntry } from '../../../sdk/client.ts'
-import { countText } from '../../lib/format.ts'
 import { param } from '../../lib/location.ts'
+import { pageQuery } from '../../lib/page-query.ts'
 import { useAction, useResource } from '../../lib/resource.ts'
 import { service } from '../../lib/service.ts'
 import { session } from '../../lib/session-state.ts'
+import { countText } from '../../lib/text/format.ts'
 import { Button } from '../../ui/button.tsx'
+import { List } from '../../ui/data/list.tsx'
+import { Status } from '../../ui/data/status.tsx'
+import type { Column } from '../../ui/data/table.tsx'
+import { Ago } from '../../ui/data/time.tsx'
 import { Failure } from '../../ui/failure.tsx'
-import { ChoiceFilter, TextFilter } from '../../ui/filter.tsx'
-import { Status } from '../../ui/status.tsx'
-import { type Column, Pager, Table } from '../../ui/table.tsx'
-import { Ago } from '../../ui/time.tsx'
+import { ChoiceFilter, TextFilter } from '../../ui/forms/filter.tsx'
 import { type Verdict, verifyChain } from './verify-chain.ts'
 
 const LIMIT = 50
@@ -38,8 +40,7 @@ const COLUMNS: Column<AuditEntry>[] = [
 /** Who did what, and whether the chain of entries is whole. */
 export function AuditView() {
   const query = {
-    limit: LIMIT,
-    offset: Number(param('offset') ?? 0),
+    ...pageQuery(LIMIT),
     outcome: param('outcome') as AuditEntry['outcome'] | undefined,
     actor: param('actor'),
     action: param('action'),
@@ -55,14 +56,12 @@ export function AuditView() {
         <TextFilter name="action" label="What (an operation)" />
         {session.value?.agent_id === null && <Verify />}
       </div>
-      <Failure error={entries.error} retry={entries.reload} />
-      <Table label="Audit log" columns={COLUMNS} rows={entries.data?.data} keyOf={({ id }) => id} />
-      <Pager pagination={entries.data?.pagination} />
+      <List of={entries} label="Audit log" columns={COLUMNS} keyOf={({ id }) => id} />
     </>
   )
 }
 
-/** Checks the chain here. Browsers reckon hashes on https and on this machine only; the command line does it everywhere. */
+/** Checks the chain in the browser. Browsers compute hashes only on https and on localhost; the command line always can. */
 function Verify() {
   const [verdict, setVerdict] = useState<Verdict>()
   const verify = useAction(async () => setVerdict(await verifyChain()))

@@ -1,25 +1,21 @@
 import type { ConsoleSession } from '../../../sdk/client.ts'
 import { href } from '../../lib/base.ts'
-import { param } from '../../lib/location.ts'
+import { pageQuery } from '../../lib/page-query.ts'
 import { useAction, useResource } from '../../lib/resource.ts'
 import { service } from '../../lib/service.ts'
 import { may } from '../../lib/session-state.ts'
 import { toast } from '../../lib/toasts.ts'
 import { Button } from '../../ui/button.tsx'
-import { Failure } from '../../ui/failure.tsx'
-import { type Column, Pager, Table } from '../../ui/table.tsx'
-import { Ago } from '../../ui/time.tsx'
+import { List } from '../../ui/data/list.tsx'
+import type { Column } from '../../ui/data/table.tsx'
+import { Ago } from '../../ui/data/time.tsx'
 import { browserText } from './browser-text.ts'
 
 const LIMIT = 25
 
 /** Who is signed in to the console. */
 export function SessionsView() {
-  const query = {
-    limit: LIMIT,
-    offset: Number(param('offset') ?? 0),
-    sort: (param('sort') ?? '-last_used_at') as '-last_used_at',
-  }
+  const query = pageQuery(LIMIT, '-last_used_at')
   const sessions = useResource(
     `console sessions ${JSON.stringify(query)}`,
     (signal) => service.console.sessions(query, { signal }),
@@ -74,16 +70,6 @@ export function SessionsView() {
     },
   ]
   return (
-    <>
-      <Failure error={sessions.error ?? end.error} retry={sessions.reload} />
-      <Table
-        label="Sessions"
-        columns={columns}
-        rows={sessions.data?.data}
-        keyOf={({ id }) => id}
-        defaultSort="-last_used_at"
-      />
-      <Pager pagination={sessions.data?.pagination} />
-    </>
+    <List of={sessions} error={end.error} label="Sessions" columns={columns} keyOf={({ id }) => id} sort={query.sort} />
   )
 }

@@ -1,8 +1,8 @@
 import type { System } from '../../../sdk/client.ts'
 import { useResource } from '../../lib/resource.ts'
 import { service } from '../../lib/service.ts'
+import { type Column, Table } from '../../ui/data/table.tsx'
 import { Failure } from '../../ui/failure.tsx'
-import { type Column, Table } from '../../ui/table.tsx'
 
 type Setting = System['settings'][number]
 

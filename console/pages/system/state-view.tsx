@@ -1,14 +1,14 @@
 import type { System } from '../../../sdk/client.ts'
-import { countText, shortText } from '../../lib/format.ts'
 import { useResource } from '../../lib/resource.ts'
 import { service } from '../../lib/service.ts'
+import { countText, shortText } from '../../lib/text/format.ts'
 import { Id } from '../../ui/copy.tsx'
-import { Facts } from '../../ui/facts.tsx'
+import { Facts } from '../../ui/data/facts.tsx'
+import { Sparkline } from '../../ui/data/sparkline.tsx'
+import { Status } from '../../ui/data/status.tsx'
+import { type Column, Table } from '../../ui/data/table.tsx'
+import { Ago } from '../../ui/data/time.tsx'
 import { Failure } from '../../ui/failure.tsx'
-import { Sparkline } from '../../ui/sparkline.tsx'
-import { Status } from '../../ui/status.tsx'
-import { type Column, Table } from '../../ui/table.tsx'
-import { Ago } from '../../ui/time.tsx'
 
 type Queue = System['queues'][number]
 

@@ -1,6 +1,6 @@
 import { param, setParams } from '../../lib/location.ts'
 import { may } from '../../lib/session-state.ts'
-import { Segments } from '../../ui/field.tsx'
+import { Segments } from '../../ui/forms/field.tsx'
 import { Page } from '../../ui/page.tsx'
 import { AuditView } from './audit-view.tsx'
 import { SessionsView } from './sessions-view.tsx'

@@ -2,13 +2,13 @@ import type { AuditEntry } from '../../../sdk/client.ts'
 import { service } from '../../lib/service.ts'
 
 const PAGE = 100
-/** As many as a browser may ask for without being a burden. The command line checks all. */
+/** So many entries are checked at most, because loading more is slow. The command line checks all of them. */
 const MOST = 2_000
 
 export type Verdict = { checked: number; problem?: string }
 
 /**
- * Reckons the hashes of the newest entries anew, here in the browser: each entry has the hash of the one before it, and
+ * Computes the hashes of the newest entries again, in the browser: each entry has the hash of the one before it, and
  * the newest has the one that the service calls the end of the chain.
  */
 export async function verifyChain(): Promise<Verdict> {
@@ -18,7 +18,7 @@ export async function verifyChain(): Promise<Verdict> {
   let checked = 0
   for (const entry of chain) {
     const { seq, hash, prev_hash } = entry
-    // Entries that retention has removed, and those beyond the newest, are not looked at.
+    // There is a gap: older entries were not loaded, or retention has removed them. They are not checked.
     if (seq !== expected.seq) break
     if (hash !== expected.hash) return { checked, problem: `entry ${seq} does not carry the hash that follows from it` }
     if (hash !== (await hashOf(entry))) return { checked, problem: `entry ${seq} was altered` }

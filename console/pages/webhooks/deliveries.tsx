@@ -1,17 +1,18 @@
 import type { Delivery } from '../../../sdk/client.ts'
 import { href } from '../../lib/base.ts'
 import { param } from '../../lib/location.ts'
+import { pageQuery } from '../../lib/page-query.ts'
 import { useAction, useResource } from '../../lib/resource.ts'
 import { service } from '../../lib/service.ts'
 import { may } from '../../lib/session-state.ts'
 import { toast } from '../../lib/toasts.ts'
 import { Button } from '../../ui/button.tsx'
+import { List } from '../../ui/data/list.tsx'
+import { Status } from '../../ui/data/status.tsx'
+import type { Column } from '../../ui/data/table.tsx'
+import { Ago } from '../../ui/data/time.tsx'
 import { Empty } from '../../ui/empty.tsx'
-import { Failure } from '../../ui/failure.tsx'
-import { ChoiceFilter } from '../../ui/filter.tsx'
-import { Status } from '../../ui/status.tsx'
-import { type Column, Pager, Table } from '../../ui/table.tsx'
-import { Ago } from '../../ui/time.tsx'
+import { ChoiceFilter } from '../../ui/forms/filter.tsx'
 import { EVENT_TYPES } from './event-types.ts'
 
 const LIMIT = 25
@@ -40,9 +41,7 @@ export function answerOf(attempt: Delivery['attempts'][number] | undefined): str
 /** What was sent, or will be. Failed ones can all be sent again, a page at a time. */
 export function Deliveries({ webhook_id }: { webhook_id: string }) {
   const query = {
-    limit: LIMIT,
-    offset: Number(param('offset') ?? 0),
-    sort: (param('sort') ?? '-created_at') as '-created_at',
+    ...pageQuery(LIMIT, '-created_at'),
     status: param('status') as Delivery['status'] | undefined,
     event: param('event') as Delivery['event'] | undefined,
   }
@@ -69,20 +68,19 @@ export function Deliveries({ webhook_id }: { webhook_id: string }) {
           </Button>
         )}
       </div>
-      <Failure error={deliveries.error ?? recover.error} retry={deliveries.reload} />
-      <Table
+      <List
+        of={deliveries}
+        error={recover.error}
         label="Deliveries"
         columns={COLUMNS}
-        rows={deliveries.data?.data}
         keyOf={({ id }) => id}
-        defaultSort="-created_at"
+        sort={query.sort}
         empty={
           <Empty title="Nothing was sent yet">
             <p>The next event that this webhook wants appears here. A test event is sent at once and not kept.</p>
           </Empty>
         }
       />
-      <Pager pagination={deliveries.data?.pagination} />
     </section>
   )
 }

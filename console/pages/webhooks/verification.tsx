@@ -1,6 +1,6 @@
 import { useState } from 'preact/hooks'
 import { Snippet } from '../../ui/copy.tsx'
-import { Segments } from '../../ui/field.tsx'
+import { Segments } from '../../ui/forms/field.tsx'
 
 const SNIPPETS: Record<string, string> = {
   TypeScript: `import { verifyWebhook } from 'moorage-sdk'
@@ -16,7 +16,7 @@ wh, _ := standardwebhooks.NewWebhook(os.Getenv("MOORAGE_WEBHOOK_SECRET"))
 err := wh.Verify(body, request.Header)`,
 }
 
-/** How a receiver finds out that an event is from here. */
+/** Code with which a receiver checks that an event came from this service. */
 export function Verification({ secret_hint }: { secret_hint: string }) {
   const [language, setLanguage] = useState('TypeScript')
   return (

@@ -1,6 +1,6 @@
 import type { Webhook } from '../../../sdk/client.ts'
-import { Status } from '../../ui/status.tsx'
-import { Ago } from '../../ui/time.tsx'
+import { Status } from '../../ui/data/status.tsx'
+import { Ago } from '../../ui/data/time.tsx'
 
 const REASONS = { requested: 'by its owner', gone: 'its receiver answered 410 Gone', failing: 'it failed for days' }
 

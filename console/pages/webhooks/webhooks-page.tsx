@@ -2,18 +2,19 @@ import { useState } from 'preact/hooks'
 import type { Webhook, WebhookWithSecret } from '../../../sdk/client.ts'
 import { href } from '../../lib/base.ts'
 import { go, param } from '../../lib/location.ts'
+import { pageQuery } from '../../lib/page-query.ts'
 import { useResource } from '../../lib/resource.ts'
 import { service } from '../../lib/service.ts'
 import { may } from '../../lib/session-state.ts'
 import { Button } from '../../ui/button.tsx'
 import { Snippet } from '../../ui/copy.tsx'
+import { List } from '../../ui/data/list.tsx'
+import type { Column } from '../../ui/data/table.tsx'
+import { Ago } from '../../ui/data/time.tsx'
+import { SecretOnce } from '../../ui/dialogs/secret-once.tsx'
 import { Empty } from '../../ui/empty.tsx'
-import { Failure } from '../../ui/failure.tsx'
-import { ChoiceFilter } from '../../ui/filter.tsx'
+import { ChoiceFilter } from '../../ui/forms/filter.tsx'
 import { Page } from '../../ui/page.tsx'
-import { SecretOnce } from '../../ui/secret-once.tsx'
-import { type Column, Pager, Table } from '../../ui/table.tsx'
-import { Ago } from '../../ui/time.tsx'
 import { CreateWebhookDialog } from './create-webhook-dialog.tsx'
 import { EVENT_TYPES } from './event-types.ts'
 import { WebhookHealth } from './webhook-health.tsx'
@@ -37,9 +38,7 @@ export function WebhooksPage() {
   const [isCreating, setCreating] = useState(false)
   const [created, setCreated] = useState<WebhookWithSecret>()
   const query = {
-    limit: LIMIT,
-    offset: Number(param('offset') ?? 0),
-    sort: (param('sort') ?? '-created_at') as '-created_at',
+    ...pageQuery(LIMIT, '-created_at'),
     status: param('status') as Webhook['status'] | undefined,
     event: param('event') as 'ping' | undefined,
   }
@@ -59,16 +58,14 @@ export function WebhooksPage() {
         <ChoiceFilter name="status" label="Status" all="Every status" choices={['enabled', 'disabled']} />
         <ChoiceFilter name="event" label="Event" all="Every event" choices={EVENT_TYPES.map(({ value }) => value)} />
       </div>
-      <Failure error={webhooks.error} retry={webhooks.reload} />
-      <Table
+      <List
+        of={webhooks}
         label="Webhooks"
         columns={COLUMNS}
-        rows={webhooks.data?.data}
         keyOf={({ id }) => id}
-        defaultSort="-created_at"
+        sort={query.sort}
         empty={<NoWebhooks isFiltered={Boolean(query.status || query.event)} />}
       />
-      <Pager pagination={webhooks.data?.pagination} />
       {isCreating && (
         <CreateWebhookDialog
           onClose={() => setCreating(false)}

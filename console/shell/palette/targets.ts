@@ -6,7 +6,7 @@ import { TABS } from '../../pages/agent/tabs.ts'
 import { ENTRIES } from '../../routes.ts'
 import type { IconName } from '../../ui/icon.tsx'
 
-/** Something that the palette leads to: a page, or a deed. */
+/** Something that the palette offers: a page to go to, or a command to run. */
 export type Target = { id: string; label: string; about?: string; icon: IconName; to?: string; run?(): void }
 
 const MOST = 12
@@ -27,7 +27,7 @@ export function findTargets(typed: string, agents: Iterable<string>): Target[] {
   const words = text.toLowerCase().split(/\s+/)
   const all = [...pages(), ...[...agents].flatMap(pagesOfAgent), ...deeds()]
   const matching = all.filter(({ label }) => words.every((word) => label.toLowerCase().includes(word)))
-  // An agent comes before its tabs: the shorter label is the nearer one.
+  // Short labels come first, so that an agent stands before its tabs.
   return (text ? matching.toSorted((a, b) => a.label.length - b.label.length) : matching).slice(0, MOST)
 }
 

@@ -1,6 +1,6 @@
 import { useState } from 'preact/hooks'
-import { Button } from './button.tsx'
-import { Snippet } from './copy.tsx'
+import { Button } from '../button.tsx'
+import { Snippet } from '../copy.tsx'
 import { Dialog, DialogActions } from './dialog.tsx'
 
 type Props = {

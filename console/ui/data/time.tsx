@@ -1,5 +1,5 @@
 import { signal } from '@preact/signals'
-import { agoText, exactText } from '../lib/format.ts'
+import { agoText, exactText } from '../../lib/text/format.ts'
 
 /** One clock for every relative time on the page. */
 const now = signal(Date.now())

@@ -8,7 +8,7 @@ type Props<Value extends string> = {
   error?: string | undefined
 }
 
-/** Any number of these. */
+/** Checkboxes: the reader chooses any number of the values. */
 export function Checks<Value extends string>({ legend, choices, chosen, onChange, error }: Props<Value>) {
   const toggle = (value: Value) =>
     onChange(chosen.includes(value) ? chosen.filter((other) => other !== value) : [...chosen, value])

@@ -1,6 +1,6 @@
 import type { LogEntry } from '../../../sdk/client.ts'
 import { href } from '../../lib/base.ts'
-import { clockText, exactText } from '../../lib/format.ts'
+import { clockText, exactText } from '../../lib/text/format.ts'
 import { requestPath } from '../../lib/paths.ts'
 
 /** One line of a log. Where all lines are of one request, their ids are left out. */

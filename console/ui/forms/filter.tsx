@@ -1,6 +1,6 @@
 import { useEffect, useState } from 'preact/hooks'
-import { param, setParams } from '../lib/location.ts'
-import { Icon } from './icon.tsx'
+import { param, setParams } from '../../lib/location.ts'
+import { Icon } from '../icon.tsx'
 
 const TYPED_MS = 250
 

@@ -1,6 +1,6 @@
 import type { ComponentChildren } from 'preact'
 import { useEffect, useId, useRef } from 'preact/hooks'
-import { Button } from './button.tsx'
+import { Button } from '../button.tsx'
 
 type Props = {
   title: string
@@ -22,7 +22,7 @@ export function Dialog({ title, onClose, isGuarded = false, isWide = false, chil
     event.preventDefault()
     if (!isGuarded) onClose()
   }
-  // Browsers close a dialog at the second Escape, whatever is done about the first, unless they never hear of the key.
+  // Browsers close a dialog at the second Escape even if the first was cancelled. So the key itself is stopped.
   const onKeyDown = (event: KeyboardEvent) => {
     if (isGuarded && event.key === 'Escape') event.preventDefault()
   }

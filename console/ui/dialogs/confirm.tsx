@@ -1,18 +1,18 @@
 import type { ComponentChildren } from 'preact'
 import { useState } from 'preact/hooks'
-import { useAction } from '../lib/resource.ts'
-import { Button } from './button.tsx'
+import { useAction } from '../../lib/resource.ts'
+import { Button } from '../button.tsx'
+import { Failure } from '../failure.tsx'
+import { Field } from '../forms/field.tsx'
+import { Form } from '../forms/form.tsx'
 import { Dialog, DialogActions } from './dialog.tsx'
-import { Failure } from './failure.tsx'
-import { Field } from './field.tsx'
-import { Form } from './form.tsx'
 
 type Props = {
   title: string
   /** What the button says: the thing that it does. */
   action: string
   isDanger?: boolean
-  /** The reader has to type this first: for what cannot be undone and concerns much. */
+  /** The reader has to type this text first. Used for large changes that cannot be undone. */
   typed?: string
   work(): Promise<void>
   onClose(): void

@@ -1,5 +1,5 @@
 import { useMemo } from 'preact/hooks'
-import { param, setParams } from '../lib/location.ts'
+import { param, setParams } from '../../lib/location.ts'
 import { Segments } from './field.tsx'
 
 const RANGES: Record<string, number> = { '15m': 15 * 60_000, '1h': 3_600_000, '24h': 86_400_000, '7d': 7 * 86_400_000 }
@@ -16,7 +16,7 @@ export function RangeFilter() {
   )
 }
 
-/** When the chosen range begins, reckoned from the moment of the choice. */
+/** When the chosen range begins. It is counted back from the moment of the choice. */
 export function useRangeStart(): string | undefined {
   const length = RANGES[param('range') ?? '']
   return useMemo(() => (length ? new Date(Date.now() - length).toISOString() : undefined), [length])

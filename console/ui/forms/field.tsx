@@ -61,7 +61,7 @@ export function Field({
       {rows ? (
         <textarea rows={rows} placeholder={rest.placeholder} {...common} />
       ) : (
-        // The types tell inputs apart by their roles; these have the same one.
+        // The types of Preact give each type of input a role of its own. These types all have the same role.
         <input spellcheck={false} {...rest} {...common} type={(type ?? 'text') as 'text'} />
       )}
       {(error || hint) && (

@@ -1,9 +1,9 @@
 import { useState } from 'preact/hooks'
-import { question } from '../lib/one-time-code.ts'
-import { Button } from './button.tsx'
+import { question } from '../../lib/one-time-code.ts'
+import { Button } from '../button.tsx'
+import { Field } from '../forms/field.tsx'
+import { Form } from '../forms/form.tsx'
 import { Dialog, DialogActions } from './dialog.tsx'
-import { Field } from './field.tsx'
-import { Form } from './form.tsx'
 
 /** Asks for a one-time code while a request waits for it. */
 export function CodeDialog() {

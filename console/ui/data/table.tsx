@@ -1,9 +1,6 @@
 import type { ComponentChildren } from 'preact'
-import type { Pagination } from '../../sdk/client.ts'
-import { countText } from '../lib/format.ts'
-import { param, setParams } from '../lib/location.ts'
-import { Button } from './button.tsx'
-import { Icon } from './icon.tsx'
+import { setParams } from '../../lib/location.ts'
+import { Icon } from '../icon.tsx'
 
 export type Column<Row> = {
   title: string
@@ -18,30 +15,29 @@ export type Column<Row> = {
   isWide?: boolean
 }
 
-type Props<Row> = {
+export type TableProps<Row> = {
   label: string
   columns: Column<Row>[]
   /** Undefined while they are loaded for the first time. */
   rows: Row[] | undefined
   keyOf(row: Row): string
-  defaultSort?: string
+  /** The order of the rows: a field of the service, with `-` before it if the highest come first. */
+  sort?: string
   empty?: ComponentChildren
-  /** Older rows are shown while newer ones are loaded. */
-  isStale?: boolean
 }
 
 const EXPECTED_ROWS = 6
 
 /** Rows that the service has sorted and cut into pages. A link in the first cell covers its whole row. */
-export function Table<Row>({ label, columns, rows, keyOf, defaultSort, empty, isStale }: Props<Row>) {
+export function Table<Row>({ label, columns, rows, keyOf, sort, empty }: TableProps<Row>) {
   if (rows?.length === 0) return <>{empty}</>
   return (
     <div class="scroll" role="region" aria-label={label} tabIndex={0}>
-      <table class={isStale ? 'stale' : ''} aria-busy={rows === undefined}>
+      <table aria-busy={rows === undefined}>
         <thead>
           <tr>
             {columns.map((column) => (
-              <Head key={column.title} column={column} defaultSort={defaultSort} />
+              <Head key={column.title} column={column} order={sort} />
             ))}
           </tr>
         </thead>
@@ -75,44 +71,17 @@ function classOf({ isNumber, isExtra, isWide }: Pick<Column<never>, 'isNumber' |
   return [isNumber && 'number', isExtra && 'extra', isWide && 'wide'].filter(Boolean).join(' ')
 }
 
-function Head<Row>({ column, defaultSort }: { column: Column<Row>; defaultSort: string | undefined }) {
+function Head<Row>({ column, order }: { column: Column<Row>; order: string | undefined }) {
   const { title, sort } = column
   if (!sort) return <th class={classOf(column)}>{title}</th>
-  const now = param('sort') ?? defaultSort
-  const isDown = now === `-${sort}`
-  const order = now === sort ? 'ascending' : isDown ? 'descending' : 'none'
+  const isDown = order === `-${sort}`
   const choose = () => setParams({ sort: isDown ? sort : `-${sort}`, offset: undefined }, { push: true })
   return (
-    <th class={classOf(column)} aria-sort={order}>
+    <th class={classOf(column)} aria-sort={order === sort ? 'ascending' : isDown ? 'descending' : 'none'}>
       <button type="button" onClick={choose}>
         {title}
         <Icon name="down" />
       </button>
     </th>
-  )
-}
-
-/** Which rows are shown, of how many; the page is in the URL. */
-export function Pager({ pagination }: { pagination: Pagination | undefined }) {
-  if (!pagination || pagination.total === 0) return null
-  const { limit, offset, total, has_more } = pagination
-  const to = (target: number) => setParams({ offset: target || undefined }, { push: true })
-  return (
-    <nav class="pager" aria-label="Pages">
-      <span>
-        {countText(offset + 1)}–{countText(Math.min(offset + limit, total))} of {countText(total)}
-      </span>
-      {(offset > 0 || has_more) && (
-        <>
-          <Button
-            icon="left"
-            label="Previous page"
-            disabled={offset === 0}
-            onClick={() => to(Math.max(0, offset - limit))}
-          />
-          <Button icon="right" label="Next page" disabled={!has_more} onClick={() => to(offset + limit)} />
-        </>
-      )}
-    </nav>
   )
 }

@@ -1,5 +1,5 @@
-import { dismiss, type Toast, toasts } from '../lib/toasts.ts'
-import { Button } from './button.tsx'
+import { dismiss, type Toast, toasts } from '../../lib/toasts.ts'
+import { Button } from '../button.tsx'
 
 export function Toasts() {
   return (

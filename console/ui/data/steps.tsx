@@ -1,6 +1,6 @@
-import type { Invocation, InvocationStep } from '../../sdk/client.ts'
-import { countText, durationText } from '../lib/format.ts'
-import { Snippet } from './copy.tsx'
+import type { Invocation, InvocationStep } from '../../../sdk/client.ts'
+import { countText, durationText } from '../../lib/text/format.ts'
+import { Snippet } from '../copy.tsx'
 
 /** What a run has done, as bars over the time that it took. */
 export function Steps({ run }: { run: Invocation }) {

@@ -1,7 +1,7 @@
 export type DiffLine = { mark: '+' | '-' | ' ' | '…'; text: string }
 
 const CONTEXT = 3
-/** Of more lines than that, everything counts as changed: to compare them would take long. */
+/** Longer texts are not compared, because that takes too long: all their lines count as changed. */
 const MOST_LINES = 2_000
 
 /** What changed between two texts, line by line, with a few unchanged lines around each change. */
@@ -36,7 +36,7 @@ function allLines(from: string[], to: string[]): DiffLine[] {
   return lines
 }
 
-/** How many lines the rests of both have in common, from each pair of positions on. */
+/** For each pair of positions: how many lines both texts have in common from there to the end. */
 function commonLengths(from: string[], to: string[]): Uint16Array[] {
   const lengths = Array.from({ length: from.length + 1 }, () => new Uint16Array(to.length + 1))
   for (let i = from.length - 1; i >= 0; i--) {

@@ -1,0 +1,22 @@
+import type { MoorageError, Pagination } from '../../../sdk/client.ts'
+import type { Resource } from '../../lib/resource.ts'
+import { Failure } from '../failure.tsx'
+import { Pager } from './pager.tsx'
+import { Table, type TableProps } from './table.tsx'
+
+type Props<Row> = Omit<TableProps<Row>, 'rows'> & {
+  of: Resource<{ data: Row[]; pagination: Pagination }>
+  /** What else has gone wrong: something that the reader did to a row. */
+  error?: MoorageError | undefined
+}
+
+/** One page of a list: its rows, what went wrong, and the way to the other pages. */
+export function List<Row>({ of: { data, error, reload }, error: otherError, ...table }: Props<Row>) {
+  return (
+    <>
+      <Failure error={error ?? otherError} retry={reload} />
+      <Table {...table} rows={data?.data} />
+      <Pager pagination={data?.pagination} />
+    </>
+  )
+}
