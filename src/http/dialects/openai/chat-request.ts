@@ -5,6 +5,7 @@ import { type Item, readConversation } from './conversation-items.ts'
 import { readCallId } from './ids.ts'
 import {
   COMMON,
+  callOf,
   checkTools,
   choiceOf,
   FunctionShape,
@@ -13,8 +14,6 @@ import {
   jsonOf,
   NEVER,
   ONLY,
-  present,
-  readModel,
   refuseUnsupported,
   samplingOf,
   textOfParts,
@@ -74,11 +73,9 @@ const UNSUPPORTED = {
 /** A chat completion as a call of our own. */
 export function readChat(sent: unknown) {
   const chat = validateChat(sent)
-  const { agent, environment } = readModel(chat.model)
   const { message, ...told } = readConversation(chat.messages.map(itemOf), 'messages', false)
-  const context = present({ user_id: chat.user ?? chat.safety_identifier, session_id: chat.metadata?.['session_id'] })
   const given = givenOf({ ...told, ...toolsOf(chat), sampling: samplingIn(chat) })
-  return { chat, agent, given, body: { message, context, ...(environment !== undefined && { environment }) } }
+  return { chat, given, ...callOf(chat, message) }
 }
 
 function validateChat(sent: unknown): ChatBody {
@@ -120,6 +117,6 @@ function samplingIn(chat: ChatBody) {
     frequency_penalty,
     max_output_tokens: chat.max_completion_tokens ?? chat.max_tokens,
     stop: typeof stop === 'string' ? [stop] : stop,
-    json: format?.type === 'json_schema' ? jsonOf(format.json_schema) : format?.type === 'json_object' ? {} : undefined,
+    json: jsonOf(format?.type === 'json_schema' ? { ...format.json_schema, type: 'json_schema' } : format),
   })
 }

@@ -25,6 +25,15 @@ export const COMMON = {
   parallel_tool_calls: z.boolean().nullish(),
 }
 
+type Common = z.output<z.ZodObject<typeof COMMON>>
+
+/** Which agent a request asks, and the body of our own call. */
+export function callOf(request: Common, message: string, session_id = request.metadata?.['session_id']) {
+  const { agent, environment } = readModel(request.model)
+  const context = present({ user_id: request.user ?? request.safety_identifier, session_id })
+  return { agent, body: { message, context, ...(environment !== undefined && { environment }) } }
+}
+
 /** A parameter that would change the answer and that we cannot follow. Silence would be a wrong answer. */
 export function refuseUnsupported(body: Record<string, unknown>, unsupported: Record<string, Harmless>): void {
   for (const [field, isHarmless] of Object.entries(unsupported)) {
@@ -64,11 +73,13 @@ export const JsonSchemaFormat = z.looseObject({
   schema: z.record(z.string(), z.unknown()).optional(),
 })
 
-export function jsonOf({
-  name,
-  description,
-  schema,
-}: z.output<typeof JsonSchemaFormat>): NonNullable<Sampling['json']> {
+type AnswerFormat = { type: 'text' | 'json_object' } | ({ type: 'json_schema' } & z.output<typeof JsonSchemaFormat>)
+
+/** Which JSON the answer is to be. Undefined for text. */
+export function jsonOf(format: AnswerFormat | null | undefined): Sampling['json'] {
+  if (format?.type === 'json_object') return {}
+  if (format?.type !== 'json_schema') return undefined
+  const { name, description, schema } = format
   return present({ name, description, schema })
 }
 

@@ -5,6 +5,7 @@ import { type Item, readConversation } from './conversation-items.ts'
 import { readCallId, readMessageId, readResponseId } from './ids.ts'
 import {
   COMMON,
+  callOf,
   checkTools,
   choiceOf,
   FunctionShape,
@@ -14,7 +15,6 @@ import {
   NEVER,
   ONLY,
   present,
-  readModel,
   refuseUnsupported,
   samplingOf,
   textOfParts,
@@ -61,18 +61,16 @@ const UNSUPPORTED = { prompt: NEVER, top_logprobs: ONLY(0), max_tool_calls: NEVE
 export function readResponses(sent: unknown) {
   const asked = validate(ResponsesBody, sent)
   refuseUnsupported(asked, UNSUPPORTED)
-  const { agent, environment } = readModel(asked.model)
   const previous = previousOf(asked)
   const items: Item[] = typeof asked.input === 'string' ? [{ kind: 'user', text: asked.input }] : itemsOf(asked.input)
   if (asked.instructions) items.unshift({ kind: 'system', text: asked.instructions })
   const { message, ...told } = readConversation(items, 'input', previous !== undefined)
-  const session_id = typeof asked.conversation === 'string' ? asked.conversation : asked.conversation?.id
-  const context = present({
-    user_id: asked.user ?? asked.safety_identifier,
-    session_id: session_id ?? asked.metadata?.['session_id'],
-  })
   const given = givenOf({ ...told, previous, ...toolsOf(asked), sampling: samplingIn(asked), noted: notedOf(asked) })
-  return { asked, agent, given, body: { message, context, ...(environment !== undefined && { environment }) } }
+  return { asked, given, ...callOf(asked, message, conversationIdOf(asked)) }
+}
+
+function conversationIdOf({ conversation }: ResponsesBody): string | undefined {
+  return typeof conversation === 'string' ? conversation : conversation?.id
 }
 
 function previousOf({ previous_response_id: id, conversation }: ResponsesBody): string | undefined {
@@ -128,17 +126,15 @@ function toolsOf({ tools, tool_choice }: ResponsesBody) {
 }
 
 function samplingIn({ temperature, top_p, max_output_tokens, text }: ResponsesBody) {
-  const format = text?.format
-  const json = format?.type === 'json_schema' ? jsonOf(format) : format?.type === 'json_object' ? {} : undefined
-  return samplingOf({ temperature, top_p, max_output_tokens, json })
+  return samplingOf({ temperature, top_p, max_output_tokens, json: jsonOf(text?.format) })
 }
 
 /** What the response repeats. It is kept with the run, so that the response reads the same later. */
 function notedOf(asked: ResponsesBody): Record<string, unknown> {
-  const { model, instructions, metadata, previous_response_id, tools, tool_choice, text, conversation } = asked
+  const { model, instructions, metadata, previous_response_id, tools, tool_choice, text } = asked
   const { parallel_tool_calls, user, safety_identifier, truncation } = asked
   const repeated = { parallel_tool_calls, user, safety_identifier, truncation }
-  const conversationId = typeof conversation === 'string' ? conversation : conversation?.id
+  const conversation = conversationIdOf(asked)
   return present({
     model,
     instructions,
@@ -147,7 +143,7 @@ function notedOf(asked: ResponsesBody): Record<string, unknown> {
     tools: tools?.map((tool) => ({ description: null, parameters: null, strict: false, ...tool })),
     tool_choice,
     text: text && { ...text, format: text.format ?? { type: 'text' } },
-    conversation: conversationId === undefined ? undefined : { id: conversationId },
+    conversation: conversation === undefined ? undefined : { id: conversation },
     ...repeated,
   })
 }
