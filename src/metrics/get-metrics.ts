@@ -3,7 +3,7 @@ import * as agents from '../agents/store.ts'
 import { operation } from '../operation.ts'
 import { percentile } from './histogram.ts'
 import { MetricSeries, MetricsQuery, UNIT_OF } from './metric.ts'
-import { MINUTE_MS, rangeOf, stepsOf } from './range.ts'
+import { begunSteps, MINUTE_MS, rangeOf } from './range.ts'
 import * as metrics from './store.ts'
 
 export const getMetrics = operation({
@@ -28,10 +28,9 @@ export const getMetrics = operation({
     const at = (minute: number, value: number) => ({ timestamp: minute * MINUTE_MS, value, unit: UNIT_OF[metric] })
 
     if (metric === 'throughput') {
-      const values = stepsOf(range)
-        // Minutes that have not begun yet are left out.
-        .filter((minute) => totals.has(minute) || minute * MINUTE_MS <= time)
-        .map((minute) => at(minute, (totals.get(minute)?.count ?? 0) / range.step))
+      const values = begunSteps(range, totals, time).map((minute) =>
+        at(minute, (totals.get(minute)?.count ?? 0) / range.step),
+      )
       return { metric, granularity, values }
     }
     const counted = [...totals].toSorted(([a], [b]) => a - b)

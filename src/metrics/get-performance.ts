@@ -3,7 +3,7 @@ import * as agents from '../agents/store.ts'
 import { operation } from '../operation.ts'
 import { type Histogram, percentile } from './histogram.ts'
 import { PerformanceQuery, PerformanceReply, type Totals } from './metric.ts'
-import { MINUTE_MS, rangeOf, stepsOf } from './range.ts'
+import { begunSteps, MINUTE_MS, rangeOf } from './range.ts'
 import * as metrics from './store.ts'
 
 export const getPerformance = operation({
@@ -24,12 +24,10 @@ export const getPerformance = operation({
     const time = now()
     const { granularity, ...range } = rangeOf(query, time)
     const [totals, histograms] = await Promise.all([metrics.totals(db, seq, range), metrics.histograms(db, seq, range)])
-    const buckets = stepsOf(range)
-      .filter((minute) => totals.has(minute) || minute * MINUTE_MS <= time)
-      .map((minute) => ({
-        timestamp: minute * MINUTE_MS,
-        ...performanceOf(totals.get(minute), histograms.get(minute) ?? []),
-      }))
+    const buckets = begunSteps(range, totals, time).map((minute) => ({
+      timestamp: minute * MINUTE_MS,
+      ...performanceOf(totals.get(minute), histograms.get(minute) ?? []),
+    }))
     return { granularity, buckets }
   },
 })

@@ -39,7 +39,11 @@ function granularityFor(rangeMs: number): Granularity {
   return rangeMs <= 60 * 24 * HOUR_MS ? '1h' : '1d'
 }
 
-/** The first minute of each bucket. */
-export function stepsOf({ from, to, step }: Range): number[] {
-  return Array.from({ length: (to - from) / step }, (_, i) => from + i * step)
+/**
+ * The first minute of each bucket that has begun. A bucket with something counted has begun: the clock of the node that
+ * counted may be ahead of ours.
+ */
+export function begunSteps({ from, to, step }: Range, counted: ReadonlyMap<number, unknown>, now: number): number[] {
+  const steps = Array.from({ length: (to - from) / step }, (_, i) => from + i * step)
+  return steps.filter((minute) => counted.has(minute) || minute * MINUTE_MS <= now)
 }
