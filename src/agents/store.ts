@@ -112,15 +112,15 @@ const OWN_POLICIES = [
   ...Array.from('123456789').flatMap((digit) => [`"retention_days":${digit}`, `"summarize":${digit}`]),
 ]
 
-/** The agents whose memory policy fits. */
-export async function listWithMemory(db: Database, wanted: (policy: Agent['memory']) => boolean): Promise<Agent[]> {
+/** The wanted ones of the agents that have a memory policy of their own. */
+export async function listWithMemory(db: Database, isWanted: (agent: Agent) => boolean): Promise<Agent[]> {
   // Most agents have the default policy, so not every definition is read.
   const rows = await db
     .selectFrom('agents')
     .select(COLUMNS)
     .where((row) => row.or(OWN_POLICIES.map((policy) => row('definition', 'like', `%${policy}%`))))
     .execute()
-  return rows.map(fromRow).filter(({ memory }) => wanted(memory))
+  return rows.map(fromRow).filter(isWanted)
 }
 
 /** Agents with their numbers. */

@@ -240,7 +240,7 @@ const DAY_MS = 86_400_000
 
 /** Removes up to `limit` memories that are older than their agents keep them. */
 export async function removeExpired(db: Database, now: number, limit: number): Promise<number> {
-  for (const { seq, memory } of await agents.listWithMemory(db, ({ retention_days }) => retention_days !== null)) {
+  for (const { seq, memory } of await agents.listWithMemory(db, (agent) => agent.memory.retention_days !== null)) {
     const before = now - (memory.retention_days ?? 0) * DAY_MS
     const which = { scope: { agent_seq: seq }, before, through: Number.MAX_SAFE_INTEGER }
     const seqs = await listSeqs(db, which, limit)

@@ -1,8 +1,8 @@
 import type { Agent } from '../../agents/agent.ts'
-import * as agents from '../../agents/store.ts'
 import type { Parts } from '../../operation/parts.ts'
-import { Cancellation } from '../../runtime/deadline.ts'
 import type { JobHandler } from '../../storage/jobs/job-handler.ts'
+import { askOwnModel } from '../own-model/ask-own-model.ts'
+import { sessionJob } from '../own-model/session-job.ts'
 import { type FoundFact, factMessage, INSTRUCTIONS, readFacts } from './fact-prompt.ts'
 import { listDue, listKnown, listNewTurns, type Session, writeFacts } from './fact-store.ts'
 
@@ -14,10 +14,8 @@ const TURNS_AT_ONCE = 60
 const ENOUGH_TURNS = 40
 const KNOWN_FACTS = 50
 const SESSIONS_AT_ONCE = 20
-/** After a failure, how long the model is not asked again. */
-const PAUSE_MS = 3_600_000
 
-type Needed = Pick<Parts, 'storage' | 'runtime' | 'log' | 'now' | 'newId'>
+type Needed = Pick<Parts, 'storage' | 'runtime' | 'telemetry' | 'log' | 'now' | 'newId'>
 
 /**
  * Recurring. When a conversation has been silent for a while, or has become long, its agent's own model extracts
@@ -25,37 +23,27 @@ type Needed = Pick<Parts, 'storage' | 'runtime' | 'log' | 'now' | 'newId'>
  * with the facts, so that a crash repeats nothing.
  */
 export function extractFacts(parts: Needed): JobHandler {
-  const { storage, log, now } = parts
-  const paused = new Map<string, number>()
-  return {
-    concurrency: 1,
-    lease_ms: 60_000,
+  const { storage, now } = parts
+  return sessionJob(parts, {
     every_ms: EVERY_MS,
-    async run(_payload, { signal }) {
+    wants: ({ memory }) => memory.facts === 'model',
+    listDue: ({ seq }) => {
       const due = { since: now() - LOOK_BACK_MS, idle: now() - IDLE_MS, turns: ENOUGH_TURNS, limit: SESSIONS_AT_ONCE }
-      for (const agent of await agents.listWithMemory(storage.db, ({ facts }) => facts === 'model')) {
-        for (const session of await listDue(storage.db, agent.seq, due)) {
-          if (signal.aborted) return
-          const key = JSON.stringify([session.agent_seq, session.user_id, session.session_id])
-          if ((paused.get(key) ?? 0) > now()) continue
-          paused.delete(key)
-          const problem = await extract(parts, agent, session, signal)
-          if (problem === undefined) continue
-          paused.set(key, now() + PAUSE_MS)
-          log.warn({ agent: agent.id, problem }, 'facts were not extracted, and will be tried again in an hour')
-        }
-      }
+      return listDue(storage.db, seq, due)
     },
-  }
+    work: (agent, session, signal) => extract(parts, agent, session, signal),
+    failed: 'facts were not extracted',
+  })
 }
 
 /** Returns why it failed, or undefined. */
 async function extract(
-  { storage, runtime, log, now, newId }: Needed,
+  parts: Needed,
   agent: Agent,
   session: Session,
   signal: AbortSignal,
 ): Promise<string | undefined> {
+  const { storage, log, now, newId } = parts
   const { turns, through } = await listNewTurns(storage.db, session, TURNS_AT_ONCE)
   const time = now()
   const write = (facts: FoundFact[]) =>
@@ -67,21 +55,8 @@ async function extract(
     return undefined
   }
   const known = await listKnown(storage.db, session, KNOWN_FACTS)
-  const cancellation = new Cancellation()
-  const cancel = () => cancellation.cancel()
-  signal.addEventListener('abort', cancel)
-  const outcome = await runtime.run({
-    request_id: newId('req', time),
-    attempt: 1,
-    agent_id: agent.id,
-    agent: { ...agent, instructions: INSTRUCTIONS, tools: [], temperature: null },
-    message: factMessage(turns, known),
-    context: {},
-    history: [],
-    recalled: [],
-    cancellation,
-  })
-  signal.removeEventListener('abort', cancel)
+  const asked = { instructions: INSTRUCTIONS, message: factMessage(turns, known) }
+  const outcome = await askOwnModel(parts, agent, asked, signal)
   if (outcome.status === 'cancelled') return undefined
   if (outcome.status === 'failed') return outcome.message
   const facts = readFacts(outcome.response, turns, known)

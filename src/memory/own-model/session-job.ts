@@ -1,0 +1,46 @@
+import type { Agent } from '../../agents/agent.ts'
+import * as agents from '../../agents/store.ts'
+import type { Parts } from '../../operation/parts.ts'
+import type { Conversation } from '../../operation/recall.ts'
+import type { JobHandler } from '../../storage/jobs/job-handler.ts'
+
+/** After a failure, how long the model is not asked again about the session. */
+const PAUSE_MS = 3_600_000
+
+/** Work on sessions that the agents' own models do. */
+type SessionWork<Session extends Conversation> = {
+  every_ms: number
+  wants: (agent: Agent) => boolean
+  listDue: (agent: Agent) => Promise<Session[]>
+  /** Returns why it failed, or undefined. */
+  work: (agent: Agent, session: Session, signal: AbortSignal) => Promise<string | undefined>
+  /** What the log says of a session whose work failed. */
+  failed: string
+}
+
+/** Recurring. Does the work for every session that is due, one after the other. */
+export function sessionJob<Session extends Conversation>(
+  { storage, log, now }: Pick<Parts, 'storage' | 'log' | 'now'>,
+  { every_ms, wants, listDue, work, failed }: SessionWork<Session>,
+): JobHandler {
+  const paused = new Map<string, number>()
+  return {
+    concurrency: 1,
+    lease_ms: 60_000,
+    every_ms,
+    async run(_payload, { signal }) {
+      for (const [key, until] of paused) if (until <= now()) paused.delete(key)
+      for (const agent of await agents.listWithMemory(storage.db, wants)) {
+        for (const session of await listDue(agent)) {
+          if (signal.aborted) return
+          const key = JSON.stringify([session.agent_seq, session.user_id, session.session_id])
+          if (paused.has(key)) continue
+          const problem = await work(agent, session, signal)
+          if (problem === undefined) continue
+          paused.set(key, now() + PAUSE_MS)
+          log.warn({ agent: agent.id, problem }, `${failed}, and will be tried again in an hour`)
+        }
+      }
+    },
+  }
+}
