@@ -3,6 +3,7 @@ import { isBusy } from '../invocations/find-invocations.ts'
 import { scheduledRun } from '../invocations/queue/scheduled-run.ts'
 import { statusOf } from '../keys/key.ts'
 import * as keys from '../keys/store.ts'
+import { Lookout } from '../lib/lookout.ts'
 import { ownLogWrite } from '../logs/store.ts'
 import type { Parts } from '../operation/parts.ts'
 import { BacklogFullError } from '../storage/journal/journal.ts'
@@ -11,8 +12,6 @@ import { type Due, decideTick } from './decide-tick.ts'
 import * as schedules from './store.ts'
 import { timesOf } from './times.ts'
 
-/** The clock may be changed, so it is checked at least this often. The database is not asked before a tick is due. */
-const CLOCK_MS = 10_000
 /** How soon ticks are looked at again that another node is taking, or that could not be written. */
 const AGAIN_MS = 1_000
 const AT_ONCE = 50
@@ -23,13 +22,15 @@ const AT_ONCE = 50
  */
 export class Ticker {
   readonly #parts: Parts
-  #timer: NodeJS.Timeout | undefined
-  #looking: Promise<void> | undefined
-  #lookAgain = false
-  #isClosed = false
+  readonly #lookout: Lookout
 
   constructor(parts: Parts) {
     this.#parts = parts
+    this.#lookout = new Lookout({
+      look: () => this.#look(),
+      failed: (err) => parts.log.warn({ err }, 'could not look for the ticks of schedules'),
+      now: parts.now,
+    })
     parts.storage.onChange((change) => {
       // A paused agent that runs again has ticks to take.
       if (change === 'schedules' || change === 'agents') this.wake()
@@ -38,30 +39,11 @@ export class Ticker {
 
   /** Looks for ticks that are due. */
   wake(): void {
-    if (this.#isClosed) return
-    this.#lookAgain = true
-    this.#looking ??= this.#lookUntilDone()
+    this.#lookout.wake()
   }
 
-  async close(): Promise<void> {
-    this.#isClosed = true
-    clearTimeout(this.#timer)
-    await this.#looking
-  }
-
-  async #lookUntilDone(): Promise<void> {
-    let next_at: number | undefined
-    while (this.#lookAgain && !this.#isClosed) {
-      this.#lookAgain = false
-      try {
-        next_at = await this.#look()
-      } catch (err) {
-        this.#parts.log.warn({ err }, 'could not look for the ticks of schedules')
-        next_at = this.#parts.now() + AGAIN_MS
-      }
-    }
-    this.#looking = undefined
-    this.#setTimer(next_at)
+  close(): Promise<void> {
+    return this.#lookout.close()
   }
 
   /** Takes the ticks that are due. Returns when to look again, or undefined if a change will tell. */
@@ -72,16 +54,9 @@ export class Ticker {
     const due = nearest.filter(({ next_at }) => next_at <= time)
     if (due.length === 0) return nearest[0]?.next_at
     const taken = await Promise.all(due.map((schedule) => this.#tick(schedule)))
-    if (!taken.includes(false)) this.#lookAgain = true
+    // More may be due than are taken at once.
+    if (!taken.includes(false)) this.wake()
     return time + AGAIN_MS
-  }
-
-  #setTimer(next_at: number | undefined): void {
-    clearTimeout(this.#timer)
-    if (next_at === undefined || this.#isClosed) return
-    const rest = next_at - this.#parts.now()
-    const whenDue = () => (next_at <= this.#parts.now() ? this.wake() : this.#setTimer(next_at))
-    this.#timer = setTimeout(whenDue, Math.min(Math.max(rest, 0), CLOCK_MS)).unref()
   }
 
   /** Returns false if this node did not get the tick. */

@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto'
+import { Lookout } from '../../lib/lookout.ts'
 import { waitAtMost } from '../../lib/wait-at-most.ts'
 import { keepLeases, type Lease } from '../leases/lease.ts'
 import type { JobHandler, JobOptions } from './job-handler.ts'
@@ -6,8 +7,8 @@ import type { TakenJob } from './jobs.ts'
 import * as jobs from './jobs.ts'
 import { type RunningJob, runJob } from './run-job.ts'
 
-/** How often a lane checks the clock while a job is due later. It does not ask the database before the job is due. */
-const CLOCK_MS = 1_000
+/** How soon a lane looks again when other nodes may have taken all that is due. */
+const AGAIN_MS = 1_000
 /** How long a handler may take to end after its signal. A handler that takes longer keeps its lease until that ends. */
 const STOP_MS = 5_000
 
@@ -18,19 +19,19 @@ export class JobLane {
   readonly #handler: JobHandler
   readonly #running = new Map<string, RunningJob>()
   readonly #stopRenewing: () => void
-  #looking: Promise<void> | undefined
-  #lookAgain = false
-  /** The time at which the next job is due. Undefined when the lane will be woken. */
-  #due: number | undefined
-  #clock: NodeJS.Timeout | undefined
+  readonly #lookout: Lookout
   #isSeeded: boolean
-  #isClosed = false
 
   constructor(options: JobOptions, kind: string, handler: JobHandler) {
     this.#options = options
     this.#kind = kind
     this.#handler = handler
     this.#isSeeded = handler.every_ms === undefined
+    this.#lookout = new Lookout({
+      look: () => this.#look(),
+      failed: (err) => options.log.warn({ kind, err }, 'could not look for jobs'),
+      now: options.now,
+    })
     this.#stopRenewing = keepLeases(jobs.LEASED_JOBS, {
       ...options,
       db: options.storage.db,
@@ -41,34 +42,15 @@ export class JobLane {
   }
 
   wake(): void {
-    if (this.#isClosed) return
-    this.#lookAgain = true
-    this.#looking ??= this.#lookUntilDone()
+    this.#lookout.wake()
   }
 
   async close(): Promise<void> {
-    this.#isClosed = true
-    clearTimeout(this.#clock)
-    await this.#looking
+    await this.#lookout.close()
     const running = [...this.#running.values()]
     for (const { stop } of running) stop.abort(new Error('the service stops'))
     await waitAtMost(Promise.all(running.map(({ ended }) => ended)), STOP_MS)
     this.#stopRenewing()
-  }
-
-  async #lookUntilDone(): Promise<void> {
-    clearTimeout(this.#clock)
-    while (this.#lookAgain) {
-      this.#lookAgain = false
-      try {
-        this.#due = await this.#look()
-      } catch (err) {
-        this.#options.log.warn({ kind: this.#kind, err }, 'could not look for jobs')
-        this.#due = this.#options.now() + CLOCK_MS
-      }
-    }
-    this.#looking = undefined
-    this.#watchClock()
   }
 
   /** Starts the jobs that are due. Returns the time at which the next one is due. */
@@ -81,7 +63,7 @@ export class JobLane {
       this.#isSeeded = true
     }
     const free = concurrency - this.#running.size
-    if (free === 0 || this.#isClosed) return undefined
+    if (free === 0 || this.#lookout.isClosed) return undefined
     // A process that slept through the end of its own leases must not run its jobs a second time.
     const except = [...this.#running.keys()]
     const next = await jobs.nextRunAt(storage.db, kind, except)
@@ -89,17 +71,8 @@ export class JobLane {
     const owner = `${node}:${randomUUID()}`
     const taken = await jobs.takeDue(storage.db, { kind, limit: free, lease_ms, owner, except }, now())
     for (const job of taken) this.#start(job)
-    if (taken.length > 0) this.#lookAgain = true
-    // Another node was faster and may have taken everything that is due.
-    return now() + CLOCK_MS
-  }
-
-  /** The clock may be changed, so it is checked often instead of setting one long timer. */
-  #watchClock(): void {
-    if (this.#due === undefined || this.#isClosed) return
-    const rest = this.#due - this.#options.now()
-    if (rest <= 0) return this.wake()
-    this.#clock = setTimeout(() => this.#watchClock(), Math.min(rest, CLOCK_MS))
+    if (taken.length > 0) this.wake()
+    return now() + AGAIN_MS
   }
 
   #start(job: TakenJob): void {
