@@ -91,9 +91,9 @@ onAnyEngine('a request that carries several calls', (service) => {
       const known = await steps.authenticate(arrivedWith(made.data.secret))
       assert.equal(known.actor.id, made.data.id)
 
-      const admitted = await steps.authorise(known, operationOf('getAgent'), { agent_id: 'mine' })
-      assert.deepEqual(admitted.params, { agent_id: mine.data.id })
-      assert.equal((await steps.run(admitted, wanted, PLAIN_REPLY)).body, 'it is mine')
+      const authorised = await steps.authorise(known, operationOf('getAgent'), { agent_id: 'mine' })
+      assert.deepEqual(authorised.params, { agent_id: mine.data.id })
+      assert.equal((await steps.run(authorised, wanted, PLAIN_REPLY)).body, 'it is mine')
 
       const refusal = async (id: string, agent_id: string) => steps.authorise(known, operationOf(id), { agent_id })
       await assert.rejects(refusal('getAgent', 'theirs'), { code: 'forbidden' })

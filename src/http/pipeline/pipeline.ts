@@ -12,8 +12,8 @@ import { allowOrigin } from './guards/cors.ts'
 import { failureLimit } from './guards/failure-limit.ts'
 import { passGate } from './guards/pass-gate.ts'
 import { countRequest, takeFromGate } from './guards/rate-limit.ts'
-import { runAdmitted } from './run-admitted.ts'
-import type { Admitted, Arrived, Known, PathParams } from './stages.ts'
+import { runAuthorised } from './run-authorised.ts'
+import type { Arrived, Authorised, Known, PathParams } from './stages.ts'
 
 /**
  * The steps of a request, in this order. A request is authenticated once and may carry several calls: each call is
@@ -29,11 +29,11 @@ export type Pipeline = {
   /** Applies the rate limits of the actor and of the service. */
   count(known: Known): void | Promise<void>
   /** Decides whether the actor may have this operation on this agent, before the body is read. */
-  authorise(known: Known, operation: Operation, params: PathParams): Admitted | Promise<Admitted>
-  /** The same for a call that the body of an admitted request names. */
-  authoriseNamed(admitted: Admitted, call: NamedCall): Admitted | Promise<Admitted>
+  authorise(known: Known, operation: Operation, params: PathParams): Authorised | Promise<Authorised>
+  /** The same for a call that the body of an authorised request names. */
+  authoriseNamed(authorised: Authorised, call: NamedCall): Authorised | Promise<Authorised>
   /** With the body: asks for a second factor, validates, runs once, renders. */
-  run(admitted: Admitted, wanted: Wanted, channel: ReplyChannel): Promise<Rendered>
+  run(authorised: Authorised, wanted: Wanted, channel: ReplyChannel): Promise<Rendered>
 }
 
 /** Every request takes these steps; an operation cannot forget one. */
@@ -64,8 +64,8 @@ export function pipeline(edge: Edge): Pipeline {
         takeFromGate(known.arrived, edge.gate(), 'service', limiter),
       ),
     authorise: (known, operation, params) => authorise(edge, known, operation, params),
-    authoriseNamed: (admitted, call) => authoriseNamed(edge, admitted, call),
-    run: (admitted, wanted, channel) => runAdmitted(edge, admitted, wanted, channel),
+    authoriseNamed: (authorised, call) => authoriseNamed(edge, authorised, call),
+    run: (authorised, wanted, channel) => runAuthorised(edge, authorised, wanted, channel),
   }
 }
 

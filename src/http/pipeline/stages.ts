@@ -56,7 +56,7 @@ export type Arrived = {
 export type Known = { readonly arrived: Arrived; readonly actor: Actor }
 
 /** The third stage, one for each call in the request: the actor may have this operation on this agent. */
-export type Admitted = {
+export type Authorised = {
   readonly arrived: Arrived
   readonly actor: Actor
   readonly operation: Operation

@@ -5,12 +5,12 @@ import type { Span, Tracer } from '../../telemetry/tracing.ts'
 import type { Route } from '../dialects/dialect.ts'
 import { dialectOf, dialects } from '../dialects/dialects.ts'
 import type { Edge } from '../pipeline/edge.ts'
-import { admitPublic } from '../pipeline/guards/admit-public.ts'
+import { authorisePublic } from '../pipeline/guards/authorise-public.ts'
 import { isSecure } from '../pipeline/guards/client-address.ts'
 import { isPreflight } from '../pipeline/guards/cors.ts'
 import { promiseHttps } from '../pipeline/guards/pass-gate.ts'
 import { type Pipeline, pipeline } from '../pipeline/pipeline.ts'
-import type { Admitted, Arrived, PathParams } from '../pipeline/stages.ts'
+import type { Arrived, Authorised, PathParams } from '../pipeline/stages.ts'
 import { AgentChanges } from './agent-changes.ts'
 import type { Endpoint } from './endpoint.ts'
 import { RequestLog } from './request-log.ts'
@@ -89,28 +89,28 @@ export function letIn(
   front: Front,
   arrived: Arrived,
   { open, probe }: Endpoint,
-): Admitted | undefined | Promise<Admitted | undefined> {
+): Authorised | undefined | Promise<Authorised | undefined> {
   checkTransport(arrived)
   if (probe) return undefined
-  return withValue(front.steps.enter(arrived), () => (open ? undefined : admit(front, arrived)))
+  return withValue(front.steps.enter(arrived), () => (open ? undefined : authoriseArrived(front, arrived)))
 }
 
-function admit(front: Front, arrived: Arrived): Admitted | undefined | Promise<Admitted | undefined> {
+function authoriseArrived(front: Front, arrived: Arrived): Authorised | undefined | Promise<Authorised | undefined> {
   // A preflight carries no key. A preflight that is not granted needs a key, like every other request.
   if (isPreflight(arrived)) {
     checkBodyHeaders(arrived)
     return undefined
   }
-  if (!arrived.route?.isOpenForPublicCards) return admitKnown(front, arrived)
-  return withValue(admitPublic(front.edge, arrived), (admitted) => admitted ?? admitKnown(front, arrived))
+  if (!arrived.route?.isOpenForPublicCards) return authoriseKnown(front, arrived)
+  return withValue(authorisePublic(front.edge, arrived), (authorised) => authorised ?? authoriseKnown(front, arrived))
 }
 
-function admitKnown({ steps, requireRoute }: Front, arrived: Arrived): Admitted | Promise<Admitted> {
+function authoriseKnown({ steps, requireRoute }: Front, arrived: Arrived): Authorised | Promise<Authorised> {
   return withValue(steps.authenticate(arrived), (known) =>
     withValue(steps.count(known), () =>
-      withValue(steps.authorise(known, requireRoute(arrived).operation, arrived.params), (admitted) => {
+      withValue(steps.authorise(known, requireRoute(arrived).operation, arrived.params), (authorised) => {
         checkBodyHeaders(arrived)
-        return admitted
+        return authorised
       }),
     ),
   )

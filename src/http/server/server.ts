@@ -5,7 +5,7 @@ import type { ApiError } from '../../errors.ts'
 import { withValue } from '../../lib/with-value.ts'
 import type { Edge } from '../pipeline/edge.ts'
 import { preflightAnswer } from '../pipeline/guards/cors.ts'
-import type { Admitted, Arrived } from '../pipeline/stages.ts'
+import type { Arrived, Authorised } from '../pipeline/stages.ts'
 import { answerRaw, connectRefusal, parserError } from './connections/broken-request.ts'
 import { Connections } from './connections/connections.ts'
 import { createHttpServer, listen } from './connections/http-server.ts'
@@ -76,12 +76,17 @@ function requestHandler(front: Front, endpoints: Router<Endpoint>) {
     page: (arrived, response) => send(response, arrived.headers, answerPreflight(arrived)),
   }
 
-  const answer = (admitted: Admitted | undefined, { page }: Endpoint, arrived: Arrived, response: ServerResponse) => {
+  const answer = (
+    authorised: Authorised | undefined,
+    { page }: Endpoint,
+    arrived: Arrived,
+    response: ServerResponse,
+  ) => {
     // The rest of a body that nobody reads may still arrive. Then it must not be taken for another request.
     if (!arrived.message.complete && !readsBody(arrived.message)) response.shouldKeepAlive = false
-    if (!admitted) return page?.(arrived, response)
+    if (!authorised) return page?.(arrived, response)
     const bytes = readBytes(arrived.message, limits.body)
-    return withValue(bytes, (body) => answerRequest(front, admitted, body, response))
+    return withValue(bytes, (body) => answerRequest(front, authorised, body, response))
   }
 
   return (message: IncomingMessage, response: ServerResponse): void => {
@@ -100,8 +105,8 @@ function requestHandler(front: Front, endpoints: Router<Endpoint>) {
     const fail = (error: unknown) => answerFailure(front, error, arrived, response)
     if (malformed) return fail(badTarget())
     try {
-      const pending = withValue(letIn(front, arrived, endpoint), (admitted) =>
-        answer(admitted, endpoint, arrived, response),
+      const pending = withValue(letIn(front, arrived, endpoint), (authorised) =>
+        answer(authorised, endpoint, arrived, response),
       )
       if (pending) pending.catch(fail)
     } catch (error) {

@@ -6,7 +6,7 @@ import type { Operation } from '../../../operation.ts'
 import { covers } from '../../../security/permissions.ts'
 import type { NamedCall } from '../../dialects/dialect.ts'
 import type { Edge } from '../edge.ts'
-import type { Admitted, Arrived, FoundAgent, Known, PathParams } from '../stages.ts'
+import type { Arrived, Authorised, FoundAgent, Known, PathParams } from '../stages.ts'
 import { passGate, promiseHttps } from './pass-gate.ts'
 import { takeFromGate } from './rate-limit.ts'
 
@@ -16,7 +16,7 @@ export function authorise(
   { arrived, actor }: Known,
   operation: Operation,
   params: PathParams,
-): Admitted | Promise<Admitted> {
+): Authorised | Promise<Authorised> {
   requireOperationPermission(actor, operation)
   const { agent_id: ref } = params
   if (ref === undefined) return { arrived, actor, operation, params, agent: undefined }
@@ -24,20 +24,20 @@ export function authorise(
     // The scope is checked first: an actor must not learn whether an agent outside of its scope exists.
     requireScope(actor, agent?.id ?? null)
     if (!agent) throw notFound('Agent', ref)
-    const admitted = { arrived, actor, operation, params: { ...params, agent_id: agent.id }, agent }
-    return withValue(enterAgent(arrived, agent, edge), () => admitted)
+    const authorised = { arrived, actor, operation, params: { ...params, agent_id: agent.id }, agent }
+    return withValue(enterAgent(arrived, agent, edge), () => authorised)
   })
 }
 
 /**
- * Decides about a call that an admitted request names. If the path has the call's agent, that agent was entered already
- * and is not asked twice.
+ * Decides about a call that an authorised request names. If the path has the call's agent, that agent was entered
+ * already and is not asked twice.
  */
 export function authoriseNamed(
   edge: Edge,
-  { arrived, actor, agent }: Admitted,
+  { arrived, actor, agent }: Authorised,
   { operation, params }: Pick<NamedCall, 'operation' | 'params'>,
-): Admitted | Promise<Admitted> {
+): Authorised | Promise<Authorised> {
   if (!agent || params['agent_id'] !== agent.id) return authorise(edge, { arrived, actor }, operation, params)
   requireOperationPermission(actor, operation)
   return { arrived, actor, operation, params, agent }

@@ -2,7 +2,7 @@ import { ApiError } from '../../../errors.ts'
 import { type Operation, protectedNames } from '../../../operation.ts'
 import type { Gate } from '../../../security/gate.ts'
 import type { AttemptResult } from '../../../security/one-time-code.ts'
-import type { Admitted } from '../stages.ts'
+import type { Authorised } from '../stages.ts'
 
 /** Tries and spends a key's one-time code. Returns undefined for a key without a second factor. */
 export type SpendCode = (key_id: string, code: string) => Promise<AttemptResult | undefined>
@@ -12,14 +12,14 @@ const CODE = /^\d{6}$/
 
 /** Asks for a one-time code where the service or the agent wants one for this operation. */
 export function requireCode(
-  admitted: Admitted,
+  authorised: Authorised,
   body: unknown,
   { gates, spend }: { gates: Gate[]; spend: SpendCode },
 ): void | Promise<void> {
-  if (needsCode(admitted.operation, body, gates)) return readAndSpend(admitted, spend)
+  if (needsCode(authorised.operation, body, gates)) return readAndSpend(authorised, spend)
 }
 
-async function readAndSpend({ arrived, actor }: Admitted, spend: SpendCode): Promise<void> {
+async function readAndSpend({ arrived, actor }: Authorised, spend: SpendCode): Promise<void> {
   const { kind, id } = actor
   const code = arrived.message.headers[HEADER]
   if (kind !== 'key') throw codeRequired('This needs a one-time code, which only an API key can have')

@@ -3,7 +3,7 @@ import { withValue } from '../../../lib/with-value.ts'
 import { PLAIN_REPLY, type ReplyChannel } from '../../../operation/reply-channel.ts'
 import type { NamedCall, Received, Route, Wanted } from '../../dialects/dialect.ts'
 import { isReplay } from '../../pipeline/idempotency.ts'
-import type { Admitted } from '../../pipeline/stages.ts'
+import type { Authorised } from '../../pipeline/stages.ts'
 import { toApiError } from '../../pipeline/to-api-error.ts'
 import type { Front } from '../front.ts'
 import { callRunner } from './call-runner.ts'
@@ -14,43 +14,48 @@ import { send, sendLines } from './send.ts'
 /** Reads what the client wants, runs it and sends the answer as the client wants it. */
 export function answerRequest(
   front: Front,
-  admitted: Admitted,
+  authorised: Authorised,
   bytes: Buffer | undefined,
   response: ServerResponse,
 ): void | Promise<void> {
-  const { message, params, query, request_id } = admitted.arrived
-  const route = admitted.arrived.route as Route
+  const { message, params, query, request_id } = authorised.arrived
+  const route = authorised.arrived.route as Route
   const received = { message, params, query, bytes, request_id }
-  if (route.read) return answerCall(front, admitted, route.read(received), response)
-  if (route.serve) return serve(front, admitted, route.serve, received, response)
+  if (route.read) return answerCall(front, authorised, route.read(received), response)
+  if (route.serve) return serve(front, authorised, route.serve, received, response)
   const call = route.name(received)
-  return withValue(front.steps.authoriseNamed(admitted, call), (named) => answerNamed(front, named, call, response))
+  return withValue(front.steps.authoriseNamed(authorised, call), (named) => answerNamed(front, named, call, response))
 }
 
 /** Answers a call that the request has named, or the call that comes after it. */
-async function answerNamed(front: Front, admitted: Admitted, call: NamedCall, response: ServerResponse): Promise<void> {
-  if (admitted.agent) call.writer.begin?.(admitted.agent.id)
-  if (!call.next) return answerCall(front, admitted, call, response)
-  const next = call.next(await front.steps.run(admitted, call, { ...PLAIN_REPLY, mode: call.mode }))
-  return answerNamed(front, await front.steps.authoriseNamed(admitted, next), next, response)
+async function answerNamed(
+  front: Front,
+  authorised: Authorised,
+  call: NamedCall,
+  response: ServerResponse,
+): Promise<void> {
+  if (authorised.agent) call.writer.begin?.(authorised.agent.id)
+  if (!call.next) return answerCall(front, authorised, call, response)
+  const next = call.next(await front.steps.run(authorised, call, { ...PLAIN_REPLY, mode: call.mode }))
+  return answerNamed(front, await front.steps.authoriseNamed(authorised, next), next, response)
 }
 
 /** Sends the answer of one call: as one reply or as a stream of events. */
-function answerCall(front: Front, admitted: Admitted, wanted: Wanted, response: ServerResponse): Promise<void> {
+function answerCall(front: Front, authorised: Authorised, wanted: Wanted, response: ServerResponse): Promise<void> {
   const answer = wanted.mode === 'stream' ? answerAsStream : answerOnce
-  return answer(front, admitted, wanted, response)
+  return answer(front, authorised, wanted, response)
 }
 
 async function answerOnce(
   { steps, requests }: Front,
-  admitted: Admitted,
+  authorised: Authorised,
   wanted: Wanted,
   response: ServerResponse,
 ): Promise<void> {
-  const { arrived, operation } = admitted
+  const { arrived, operation } = authorised
   const { mode } = wanted
   const onHangUp = operation.streams && mode === 'reply' ? hangUpOf(response) : undefined
-  const rendered = await steps.run(admitted, wanted, { ...PLAIN_REPLY, mode, onHangUp })
+  const rendered = await steps.run(authorised, wanted, { ...PLAIN_REPLY, mode, onHangUp })
   requests.count(arrived, rendered.status)
   if (rendered.lines) await sendLines(response, arrived.headers, rendered)
   else send(response, arrived.headers, rendered)
@@ -58,16 +63,16 @@ async function answerOnce(
 
 async function answerAsStream(
   { edge, steps, requests }: Front,
-  admitted: Admitted,
+  authorised: Authorised,
   wanted: Wanted,
   response: ServerResponse,
 ): Promise<void> {
-  const { arrived, operation } = admitted
+  const { arrived, operation } = authorised
   const { request_id, headers, dialect } = arrived
   const { writer } = wanted
   const stream = new EventStream(response, headers, writer)
   try {
-    const rendered = await steps.run(admitted, wanted, streamChannel(stream, response, wanted))
+    const rendered = await steps.run(authorised, wanted, streamChannel(stream, response, wanted))
     const { status, headers: sent, body } = rendered
     requests.count(arrived, status)
     if (status === 202 && !stream.opened) {
@@ -104,14 +109,14 @@ function streamChannel(stream: EventStream, response: ServerResponse, { last_eve
 /** The dialect runs the calls of the request and writes the answer itself. */
 async function serve(
   front: Front,
-  admitted: Admitted,
+  authorised: Authorised,
   answer: NonNullable<Route['serve']>,
   received: Received,
   response: ServerResponse,
 ): Promise<void> {
-  const { arrived } = admitted
+  const { arrived } = authorised
   // The path may have the agent's name; from here on it is the id.
-  const rendered = await answer({ ...received, params: admitted.params }, callRunner(front, admitted, response))
+  const rendered = await answer({ ...received, params: authorised.params }, callRunner(front, authorised, response))
   front.requests.count(arrived, rendered.status)
   if (rendered.lines) await sendLines(response, arrived.headers, rendered)
   else send(response, arrived.headers, rendered)

@@ -3,7 +3,7 @@ import { PLAIN_REPLY } from '../../../operation/reply-channel.ts'
 import type { CallRunner } from '../../dialects/dialect.ts'
 import { isFromForeignPage } from '../../pipeline/guards/cors.ts'
 import { reportRefusal } from '../../pipeline/report-refusal.ts'
-import type { Admitted } from '../../pipeline/stages.ts'
+import type { Authorised } from '../../pipeline/stages.ts'
 import { toApiError } from '../../pipeline/to-api-error.ts'
 import type { Front } from '../front.ts'
 import { publicUrl } from '../protected-resource.ts'
@@ -12,19 +12,19 @@ import { hangUpOf } from './hang-up.ts'
 /** Takes each call of a request through the same steps as a request of its own. */
 export function callRunner(
   { edge: { parts }, steps, agentChanges }: Front,
-  admitted: Admitted,
+  authorised: Authorised,
   response: ServerResponse,
 ): CallRunner {
-  const { arrived, actor, agent } = admitted
+  const { arrived, actor, agent } = authorised
   let isFirst = true
   return {
     async run(call, channel = {}) {
       // The request itself was counted, and that pays for its first call.
       const paid = isFirst
       isFirst = false
-      if (!paid) await steps.count(admitted)
+      if (!paid) await steps.count(authorised)
       const { mode, last_event_id } = call
-      return steps.run(await steps.authoriseNamed(admitted, call), call, {
+      return steps.run(await steps.authoriseNamed(authorised, call), call, {
         ...PLAIN_REPLY,
         ...channel,
         mode,

@@ -9,23 +9,23 @@ import { passesGate } from './guards/pass-gate.ts'
 import { requireCode } from './guards/require-code.ts'
 import { fingerprint } from './idempotency.ts'
 import { type Call, contextOf, type Input, runOperation } from './run-operation.ts'
-import type { Admitted, Arrived, FoundAgent } from './stages.ts'
+import type { Arrived, Authorised, FoundAgent } from './stages.ts'
 
-/** Runs an admitted call: asks for a second factor, validates, runs once, renders. */
-export async function runAdmitted(
+/** Runs an authorised call: asks for a second factor, validates, runs once, renders. */
+export async function runAuthorised(
   edge: Edge,
-  admitted: Admitted,
+  authorised: Authorised,
   wanted: Wanted,
   channel: ReplyChannel,
 ): Promise<Rendered> {
-  const { arrived, actor, operation } = admitted
+  const { arrived, actor, operation } = authorised
   const { body, sent, idempotencyKey: key, writer } = wanted
   // Some operations concern an agent that only their input names. That agent may ask for a code too.
-  const early = operation.concerns && readInput(admitted, wanted)
-  const agent = early ? await enterConcerned(edge, admitted, early) : admitted.agent
-  const asked = requireCode(admitted, body, { gates: gatesOf(edge, agent), spend: edge.spendCode })
+  const early = operation.concerns && readInput(authorised, wanted)
+  const agent = early ? await enterConcerned(edge, authorised, early) : authorised.agent
+  const asked = requireCode(authorised, body, { gates: gatesOf(edge, agent), spend: edge.spendCode })
   if (asked) await asked
-  const input = early ?? readInput(admitted, wanted)
+  const input = early ?? readInput(authorised, wanted)
 
   const { path, request_id, address } = arrived
   const call = {
@@ -63,14 +63,14 @@ async function staysInside({ parts }: Edge, call: Call, channel: ReplyChannel): 
   return await operation.staysInside(input, contextOf(parts, call, channel, parts.storage.db))
 }
 
-function readInput({ operation, params }: Admitted, { query, body }: Wanted): Input {
+function readInput({ operation, params }: Authorised, { query, body }: Wanted): Input {
   return { params, query, body: operation.body ? validate(operation.body, body) : undefined }
 }
 
 /** Checks the security of the agent that the operation concerns, if there is one. */
 async function enterConcerned(
   edge: Edge,
-  { arrived, actor, operation, agent: named }: Admitted,
+  { arrived, actor, operation, agent: named }: Authorised,
   input: Input,
 ): Promise<FoundAgent | undefined> {
   const ref = (await operation.concerns?.(input, edge.parts.storage.db)) ?? null

@@ -1,15 +1,15 @@
 import type { Actor } from '../../../operation/actor.ts'
 import { addressBucket } from '../../../security/ip-list.ts'
 import type { Edge } from '../edge.ts'
-import type { Admitted, Arrived, FoundAgent } from '../stages.ts'
+import type { Arrived, Authorised, FoundAgent } from '../stages.ts'
 import { passesGate, promiseHttps } from './pass-gate.ts'
 import { countRequest } from './rate-limit.ts'
 
 /**
- * Admits a request without a key where an agent shows itself to everybody. It may call nothing. Undefined otherwise:
+ * Authorises a request without a key where an agent shows itself to everybody. It may call nothing. Undefined otherwise:
  * then the request needs a key, so a stranger does not learn whether the agent exists.
  */
-export async function admitPublic(edge: Edge, arrived: Arrived): Promise<Admitted | undefined> {
+export async function authorisePublic(edge: Edge, arrived: Arrived): Promise<Authorised | undefined> {
   const { route, params, message } = arrived
   const { agent_id: ref } = params
   if (!route || ref === undefined || message.headers.authorization !== undefined) return undefined
