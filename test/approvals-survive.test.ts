@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import type { Database } from '../src/storage/database.ts'
+import { doors } from '../src/storage/migrations/0023-doors.ts'
 import { newAgent } from './support/agents.ts'
 import {
   approver,
@@ -11,9 +12,11 @@ import {
   startWaiting,
   untilStatus,
 } from './support/approvals.ts'
-import { startChildService } from './support/child-service.ts'
+import { type ChildService, startChildService } from './support/child-service.ts'
+import { makeOlder } from './support/older-store.ts'
+import { postMany } from './support/send-many.ts'
 import { ENGINES, withService } from './support/service.ts'
-import { until } from './support/until.ts'
+import { until, untilCounted } from './support/until.ts'
 import { watchWorld } from './support/watched-world.ts'
 
 const APPROVE = { decision: 'approve' }
@@ -24,9 +27,22 @@ async function endLeases(db: Database): Promise<void> {
   await db.updateTable('invocations').set({ lease_until: 0 }).where('status', '=', 'running').execute()
 }
 
+/** 10,000 runs of the agent. Somebody waits for the answers of most. The others go through the queue. */
+async function runMany(service: ChildService, agent_id: string): Promise<void> {
+  const Authorization = `Bearer ${service.admin}`
+  const many = { path: `/v1/agents/${agent_id}/invoke`, body: { message: 'other' } }
+  await postMany(service.url(), { ...many, headers: { Authorization }, count: 9_000, status: 200 })
+  const background = { Authorization, Prefer: 'respond-async' }
+  await postMany(service.url(), { ...many, headers: background, count: 1_000, status: 202 })
+  await untilCounted('other runs', 10_000, async () => {
+    const { pagination } = await service.call('GET', `/v1/agents/${agent_id}/invocations?status=completed&limit=1`)
+    return pagination.total
+  })
+}
+
 for (const engine of ENGINES) {
   describe(`a run that waits for a person, on ${engine}`, () => {
-    test('goes on after kill -9, a deploy, a rollback and other runs, with the version it began with', async (t) => {
+    test('goes on after kill -9, a deploy, a rollback, 10,000 other runs and an upgrade, with its own version', async (t) => {
       const till = await startTill()
       t.after(() => till.close())
       const service = await startChildService(t, engine, LOCAL_TOOLS)
@@ -37,14 +53,19 @@ for (const engine of ENGINES) {
       await deploy('v1')
       const { request_id } = (await service.call('POST', `/v1/agents/${id}/invoke`, { message: 'kept' })).data
       const path = `/v1/agents/${id}/invocations/${request_id}`
+
       await service.kill()
+      // The program that asked knew the schema before the last migrations.
+      await service.inStore((db) => makeOlder(db, doors))
       await service.start()
+
       await service.call('PATCH', `/v1/agents/${id}`, { model: 'builtin/echo', tools: [], script: null })
       const { id: second } = (await deploy('v2')).data
-      for (let i = 0; i < 20; i++) await service.call('POST', `/v1/agents/${id}/invoke`, { message: `other ${i}` })
+      await runMany(service, id)
       await service.call('POST', `/v1/agents/${id}/deployments/${second}/rollback`)
       await service.kill()
       await service.start()
+
       assert.equal((await service.call('GET', path)).data.status, 'waiting')
       assert.deepEqual(till.refunds, [])
       await service.call('POST', `${path}/approvals/call_1`, APPROVE, { Authorization: `Bearer ${secret}` })
