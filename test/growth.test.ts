@@ -5,7 +5,7 @@ import { CompiledQuery, sql } from 'kysely'
 import pg from 'pg'
 import { operations } from '../src/operations.ts'
 import { recount } from '../src/storage/queries/counts.ts'
-import { createAgent } from './support/resources.ts'
+import { createAgent, createKey } from './support/resources.ts'
 import { onBothEngines, type Service } from './support/service.ts'
 import { until } from './support/until.ts'
 import { createWebhook } from './support/webhooks.ts'
@@ -16,7 +16,8 @@ const FEW = 2_500
 /** A search of logs looks through so many entries. */
 const SEARCHED = 10_000
 
-type Case = { query: string; uses: RegExp; reads?: number }
+/** `as` is the role of the key that asks; with the one of a caller it sees only what it has started. */
+type Case = { query: string; as?: 'caller'; uses: RegExp; reads?: number }
 
 /** Of every list that grows without end: each way to ask for it, and the index that must serve it. */
 const LONG: Record<string, Case[]> = {
@@ -29,6 +30,8 @@ const LONG: Record<string, Case[]> = {
     { query: 'user_id=user-1&status=failed', uses: /invocations_by_user/ },
     { query: 'session_id=session-1', uses: /invocations_by_session/ },
     { query: 'session_id=session-1&user_id=user-1', uses: /invocations_by_session/ },
+    { query: '', as: 'caller', uses: /invocations_by_starter/ },
+    { query: 'status=failed', as: 'caller', uses: /invocations_by_starter/ },
   ],
   listAllInvocations: [
     { query: '', uses: /invocations_(pkey|1)/ },
@@ -94,24 +97,26 @@ describe('lists', () => {
 
 onBothEngines('a list of many rows', (service) => {
   const params = { agent_id: '', webhook_id: '' }
+  let caller = { id: '', secret: '' }
 
   before(async () => {
     await retentionRan(service())
     params.agent_id = await createAgent(service(), 'long')
     params.webhook_id = (await createWebhook(service(), { url: 'https://example.com/hook', events: ['ping'] })).id
-    await fill(service(), params)
+    caller = await createKey(service(), { role: 'caller' })
+    await fill(service(), { ...params, caller: caller.id })
   })
 
   for (const [id, cases] of Object.entries(LONG)) {
-    for (const { query, uses, reads = FEW } of cases) {
-      test(`${id} ${query}`, async () => {
+    for (const { query, as, uses, reads = FEW } of cases) {
+      test(`${id} ${query} ${as ?? ''}`, async () => {
         const [table = ''] = /^[a-z]+(_log)?/.exec(uses.source) ?? []
         const path = operations.find((operation) => operation.id === id)?.path ?? ''
         const filled = path.replaceAll(/\{(\w+)\}/g, (_, name: 'agent_id') => params[name])
         const seen = await statementsOf(service(), table, async () => {
-          const reply = await service().call('GET', `${filled}?${query}`)
+          const reply = await service().call('GET', `${filled}?${query}`, as && { key: caller.secret })
           assert.equal(reply.status, 200, reply.text)
-          if (query === '') assert.ok(reply.body.pagination.total >= ROWS, reply.text)
+          if (query === '') assert.ok(reply.body.pagination.total >= (as ? ROWS / 8 : ROWS), reply.text)
         })
         assert.ok(seen.length > 0)
         for (const statement of seen) {
@@ -201,7 +206,7 @@ async function planOf(service: Service, statement: Statement): Promise<{ text: s
 /** Rows over a month, written by the database itself. */
 async function fill(
   service: Service,
-  { agent_id, webhook_id }: { agent_id: string; webhook_id: string },
+  { agent_id, webhook_id, caller }: { agent_id: string; webhook_id: string; caller: string },
 ): Promise<void> {
   const { storage } = service.app.parts
   const { seq } = await storage.db
@@ -217,7 +222,7 @@ async function fill(
     `insert into invocations (id, agent_seq, status, attempt, background, environment, message, context, user_id, session_id, response,
       input_tokens, output_tokens, tokens_used, duration_ms, steps, created_by, created_at, started_at, finished_at)
       select 'req_' || (1000000 + i), ${seq}, ${status}, 1, 0, 'production', 'm', '{}', 'user-' || (i % 100), 'session-' || (i / 20), 'r',
-      1, 1, 2, i % 900, '[]', 'key_' || (i % 8), ${time}, ${time}, ${time} from ${rows}`,
+      1, 1, 2, i % 900, '[]', case i % 8 when 0 then '${caller}' else 'key_' || (i % 8) end, ${time}, ${time}, ${time} from ${rows}`,
     `insert into logs (agent_seq, timestamp, level, request_id, message, metadata)
       select ${seq}, ${time}, case when i % 50 = 7 then 3 else 1 end, 'req_' || i, 'Invocation completed', '{}' from ${rows}`,
     `insert into deliveries (id, webhook_id, event_id, event, status, tries, attempt_count, attempts, created_at)

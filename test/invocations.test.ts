@@ -176,7 +176,11 @@ onBothEngines('invocations', (service) => {
         body: '{"message":"go"}',
         signal: hangUp.signal,
       })
-      await until('the run', async () => service().app.parts.live.agents().includes(agent))
+      await until('the run', () =>
+        service()
+          .app.parts.live.ofAgent(agent)
+          .some(({ hasPlace }) => hasPlace),
+      )
       const { status, body, headers } = await service().call('POST', `/v1/agents/${agent}/invoke`, {
         body: { message: 'go' },
       })

@@ -32,7 +32,9 @@ export async function findInvocations(
   { status, ...filter }: Filter,
 ): Promise<Page<Invocation>> {
   const led = leadOf(LEADS, filter)
-  const select = whereLed(db.selectFrom('invocations').selectAll().where('agent_seq', '=', agent_seq), led)
+  let select = whereLed(db.selectFrom('invocations').selectAll().where('agent_seq', '=', agent_seq), led)
+  // The words of the index of starters: see `Invocation.own`.
+  if (led.lead?.column === 'created_by') select = select.where(sql<SqlBool>`own = 1`)
   const wanted = {
     list: led.lead?.list ?? INVOCATIONS_OF_AGENT,
     owner: led.lead ? [agent_seq, led.lead.value] : [agent_seq],
@@ -104,13 +106,13 @@ export async function listOfUser(
     .where('user_id', '=', user_id)
     .where(sql<SqlBool>`(created_at, id) > (${after.created_at}, ${after.id})`)
   const wanted = { list: INVOCATIONS_OF_USER, parts: InvocationStatus.options }
-  const keys = keysOfParts(db, select, wanted, { direction: 'asc', limit: AT_ONCE })
+  const keys = keysOfParts(db, select, wanted, { direction: 'asc', limit: AT_ONCE, number: 'id' })
   const rows = await db
     .selectFrom(keys.as('next'))
-    .innerJoin('invocations', 'invocations.id', 'next.id')
+    .innerJoin('invocations', (row) => row.on('invocations.id', '=', sql.ref('next.number')))
     .selectAll('invocations')
     .orderBy('next.time')
-    .orderBy('next.id')
+    .orderBy('next.number')
     .execute()
   return rows.map(fromRow)
 }

@@ -3,6 +3,7 @@ import type { Agent } from '../agents/agent.ts'
 import { DEFAULT_ENVIRONMENT, Environment } from '../deployments/deployment.ts'
 import type { Serving } from '../deployments/serving.ts'
 import { ApiError, type ErrorCode, STATUS_OF, unavailable } from '../errors.ts'
+import type { Actor } from '../operation/actor.ts'
 import type { Context } from '../operation/context.ts'
 import { DOORS, type Door } from '../operation/door.ts'
 import { eventId, type Position, type StreamEvent } from '../runtime/following/transcript.ts'
@@ -10,6 +11,7 @@ import type { Given } from '../runtime/given.ts'
 import type { Round } from '../runtime/models/model.ts'
 import type { Step } from '../runtime/steps.ts'
 import { goesOn, type ShownCall, shownCall } from '../runtime/told-steps.ts'
+import { covers } from '../security/permissions.ts'
 import { Label, Text, Time } from '../shapes.ts'
 import { Pending } from './approvals/pending.ts'
 import { type ReceiptStep, ReceiptStepShape, receiptSteps, TokenUsage, transcriptOf } from './steps/receipt-steps.ts'
@@ -130,6 +132,8 @@ export type Invocation = {
   schedule_id: string | null
   scheduled_at: number | null
   created_by: string
+  /** Whether its starter may have to find it among what it has started itself. */
+  own: boolean
   created_at: number
   started_at: number | null
   finished_at: number | null
@@ -139,8 +143,10 @@ export type Invocation = {
 /** What is asked of an agent. */
 export type Asked = z.output<typeof InvokeBody>
 
-/** Who begins it, and how. */
-type Beginning = Pick<Context, 'door' | 'mode' | 'now' | 'repeatable' | 'request_id'> & { actor: { id: string } }
+/** Who begins it, and how. A schedule knows of its maker nothing but the id. */
+type Beginning = Pick<Context, 'door' | 'mode' | 'now' | 'repeatable' | 'request_id'> & {
+  actor: Pick<Actor, 'id'> & Partial<Actor>
+}
 
 /** An invocation that begins now, or is queued. */
 export function newInvocation(
@@ -176,11 +182,17 @@ export function newInvocation(
     schedule_id: null,
     scheduled_at: null,
     created_by: actor.id,
+    own: mayLackRead(actor),
     created_at: time,
     started_at: background ? null : time,
     finished_at: null,
     erased_at: null,
   }
+}
+
+/** The permissions of a key never change. Those of the next token with the same subject may be fewer. */
+function mayLackRead({ kind, permissions = [] }: Beginning['actor']): boolean {
+  return kind === 'token' || !covers(permissions, 'read')
 }
 
 /** An invocation that has ended. */

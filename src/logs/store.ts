@@ -1,8 +1,8 @@
-import { type SqlBool, sql } from 'kysely'
+import { type RawBuilder, type SqlBool, sql } from 'kysely'
 import { redact, redactDeep } from '../lib/text/redact.ts'
 import { storable } from '../lib/text/text.ts'
 import type { LogEntry } from '../runtime/outcome.ts'
-import type { Database } from '../storage/database.ts'
+import { type Database, engineOf } from '../storage/database.ts'
 import type { BulkTable, Write } from '../storage/journal/rows.ts'
 import { contains } from '../storage/queries/contains.ts'
 import { countInserted } from '../storage/queries/count-changes.ts'
@@ -51,16 +51,15 @@ export async function list(db: Database, agent_seq: number, query: LogsQuery): P
 
 function listRows(db: Database, agent_seq: number, query: LogsQuery): Promise<Page<LogRow>> {
   const { request_id, search } = query
-  const select = selectLogs(db, agent_seq)
   // An invocation has few entries: no other filter needs an index.
   if (request_id !== undefined) {
-    let ofRequest = within(select, LOGS_OF_AGENT, rangeOf(query)).where('request_id', '=', request_id)
-    // An expression, so that the index of levels is not thought of.
-    if (query.level) ofRequest = ofRequest.where(sql<number>`level + 0`, 'in', numbersOf(query))
+    let ofRequest = within(selectOfRequests(db, agent_seq, [request_id]), LOGS_OF_AGENT, rangeOf(query))
+    if (query.level) ofRequest = ofRequest.where('level', 'in', numbersOf(query))
     if (search !== undefined) ofRequest = ofRequest.where(isFound(db, search))
     return page(db, ofRequest, query)
   }
   if (search !== undefined) return searchRows(db, agent_seq, search, query)
+  const select = selectLogs(db, agent_seq)
   const wanted = { list: LOGS_OF_AGENT, owner: [agent_seq], parts: numbersOf(query) }
   return pageOfList(db, select, query, wanted, { range: rangeOf(query) })
 }
@@ -100,6 +99,21 @@ function selectLogs(db: Database, agent_seq: number) {
     .where('agent_seq', '=', agent_seq)
 }
 
+function selectOfRequests(db: Database, agent_seq: number, requests: readonly string[]) {
+  return db
+    .selectFrom('logs')
+    .select(['timestamp', 'level', 'request_id', 'message', 'metadata'])
+    .where(isOfRequests(db, agent_seq, requests))
+}
+
+/** The agent is in an expression, so that the index of levels is not thought of. SQLite's index has a part of each id. */
+function isOfRequests(db: Database, agent_seq: number, requests: readonly string[]): RawBuilder<SqlBool> {
+  const isNamed = sql<SqlBool>`request_id in (${sql.join(requests)}) and agent_seq + 0 = ${agent_seq}`
+  if (engineOf(db) === 'postgres') return isNamed
+  const parts = requests.map((id) => id.slice(4, 17))
+  return sql<SqlBool>`substr(request_id, 5, 13) in (${sql.join(parts)}) and ${isNamed}`
+}
+
 function rangeOf({ start_time, end_time }: LogsQuery) {
   return { from: start_time, to: end_time }
 }
@@ -132,8 +146,7 @@ const REQUESTS_AT_ONCE = 100
 export async function listOfRequests(db: Database, agent_seq: number, requests: string[]): Promise<StoredLogEntry[]> {
   const found: StoredLogEntry[] = []
   for (let i = 0; i < requests.length; i += REQUESTS_AT_ONCE) {
-    const rows = await selectLogs(db, agent_seq)
-      .where('request_id', 'in', requests.slice(i, i + REQUESTS_AT_ONCE))
+    const rows = await selectOfRequests(db, agent_seq, requests.slice(i, i + REQUESTS_AT_ONCE))
       .orderBy('id')
       .execute()
     found.push(...rows.map(fromRow))
@@ -147,8 +160,7 @@ export async function removeOfRequests(db: Database, agent_seq: number, requests
   for (let i = 0; i < requests.length; i += REQUESTS_AT_ONCE) {
     const { numDeletedRows } = await db
       .deleteFrom('logs')
-      .where('agent_seq', '=', agent_seq)
-      .where('request_id', 'in', requests.slice(i, i + REQUESTS_AT_ONCE))
+      .where(isOfRequests(db, agent_seq, requests.slice(i, i + REQUESTS_AT_ONCE)))
       .executeTakeFirst()
     removed += Number(numDeletedRows)
   }

@@ -23,6 +23,7 @@ import { consoleSignIn } from './migrations/0022-console.ts'
 import { doors } from './migrations/0023-doors.ts'
 import { leanScopes } from './migrations/0025-lean-scopes.ts'
 import { summaries } from './migrations/0026-summaries.ts'
+import { leanLists } from './migrations/0031-lean-lists.ts'
 import type { Migration } from './migrations/migration.ts'
 
 /** In order. A released migration is never edited; changes come as a new one. */
@@ -48,6 +49,7 @@ export const MIGRATIONS: Migration[] = [
   doors,
   leanScopes,
   summaries,
+  leanLists,
 ]
 
 const LOCK = 7_766_837

@@ -17,7 +17,7 @@ export type CountedList = {
   owner: readonly string[]
   /** The column that parts the list: it has few values, and the rows of each are counted apart. */
   part: string
-  /** The column of times that it is ordered by, the id behind it. */
+  /** The column of times that it is ordered by; rows of one millisecond in the order of `numberOf`. */
   order: 'created_at' | 'timestamp'
   /** Its rows are counted by the quarter of a day: for the totals of a range of time, and for pages far down the list. */
   byTime?: true

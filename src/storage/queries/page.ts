@@ -152,40 +152,48 @@ async function listPage<TB extends keyof Tables, Row>(
   const found = keysOfParts(db, from, wanted, { direction, limit, offset: passed })
   const table = sql.table(list.table)
   const { rows } = await sql<Row>`
-    select ${table}.* from ${found} as found cross join ${table} where ${table}.id = found.id
-    order by found.time ${sql.raw(direction)}, found.id ${sql.raw(direction)}`.execute(db)
+    select ${table}.* from ${found} as found cross join ${table} where ${table}.${sql.ref(numberOf(db))} = found.number
+    order by found.time ${sql.raw(direction)}, found.number ${sql.raw(direction)}`.execute(db)
   return rows
 }
 
-type Slice = { direction: 'asc' | 'desc'; limit: number; offset?: number }
+/**
+ * The column that decides between rows of the same millisecond, and leads to the row. SQLite's own number of a row is in
+ * every index.
+ */
+function numberOf(db: Database): 'rowid' | 'id' {
+  return engineOf(db) === 'sqlite' ? 'rowid' : 'id'
+}
+
+type Slice = { direction: 'asc' | 'desc'; limit: number; offset?: number; number?: 'rowid' | 'id' }
 
 /**
- * The times and ids of some rows of some parts, in order. Each part is read in the order of its index and the parts are
+ * The times and numbers of some rows of some parts, in order. Each part is read in the order of its index and the parts are
  * merged, so that no more is read than is asked for.
  */
 export function keysOfParts<TB extends keyof Tables, Row>(
   db: Database,
   select: SelectQueryBuilder<Tables, TB, Row>,
   { list, parts }: Omit<ListParts, 'owner'>,
-  { direction, limit, offset = 0 }: Slice,
+  { direction, limit, offset = 0, number = numberOf(db) }: Slice,
 ) {
   const [first, ...others] = parts.map((part) => {
     const keys = select
       .clearSelect()
-      .select([sql.ref<number>(list.order).as('time'), sql.ref<string>('id').as('id')])
+      .select([sql.ref<number>(list.order).as('time'), sql.ref<string | number>(number).as('number')])
       .where(sql.ref(list.part), '=', part)
     // SQLite reads a part no further than the merge needs. PostgreSQL would sort it as a whole, and must hear how far.
     const needed = keys
       .orderBy(sql.ref('time'), direction)
-      .orderBy(sql.ref('id'), direction)
+      .orderBy(sql.ref('number'), direction)
       .limit(limit + offset)
-    return db.selectFrom((engineOf(db) === 'sqlite' ? keys : needed).as('part')).select(['time', 'id'])
+    return db.selectFrom((engineOf(db) === 'sqlite' ? keys : needed).as('part')).select(['time', 'number'])
   })
   if (!first) throw new Error(`no part of ${list.name} is wanted`)
   return others
     .reduce((merged, other) => merged.unionAll(other), first)
     .orderBy('time', direction)
-    .orderBy('id', direction)
+    .orderBy('number', direction)
     .limit(limit)
     .offset(offset)
 }

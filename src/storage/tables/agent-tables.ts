@@ -57,6 +57,8 @@ export type InvocationsTable = {
   duration_ms: number | null
   steps: string
   created_by: string
+  /** 1 if whoever started it sees, or may one day see, only what it has started itself. */
+  own: Generated<number>
   created_at: number
   started_at: number | null
   finished_at: number | null
