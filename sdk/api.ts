@@ -113,6 +113,19 @@ export type InvocationStep = {
   started_at: string | null
   finished_at: string | null
   duration_ms: number
+  kind: 'recall'
+  /** How many turns of the session were found */
+  turns: number
+  /** How many memories were recalled */
+  memories: number
+  /** Whether there was a summary of the session */
+  summary: boolean
+} | {
+  /** Which attempt of the run took it */
+  attempt: number
+  started_at: string | null
+  finished_at: string | null
+  duration_ms: number
   kind: 'model'
   usage: {
     input_tokens: number
@@ -123,6 +136,14 @@ export type InvocationStep = {
   characters: number
   /** Why it stopped early */
   finish?: 'length' | 'filtered' | undefined
+  /** What the model was not shown, because the prompt would be too long */
+  left_out?: {
+    /** The oldest turns of the session */
+    turns: number
+    memories: number
+    /** Turns of which only the beginning was shown */
+    shortened: number
+  } | undefined
 } | {
   /** Which attempt of the run took it */
   attempt: number
@@ -159,6 +180,59 @@ export type InvocationStep = {
   arguments?: unknown | undefined
   note?: string | undefined
   answer?: string | undefined
+}
+
+export type Prompt = {
+  /** The position of the model step in the receipt */
+  step: number
+  model: string
+  temperature: number | null
+  messages: ({
+    role: 'system' | 'user' | 'assistant' | 'tool'
+    /** Its beginning, if it is long */
+    content: string
+    /** The length of the whole */
+    characters: number
+    /** The tools that the model called with this answer */
+    calls?: ({
+      id: string
+      name: string
+      arguments: unknown
+    })[] | undefined
+    /** The tool whose result it is */
+    name?: string | undefined
+  })[]
+  /** What was recalled, best first */
+  memories: ({
+    id: string
+    content: string
+    kind: 'turn' | 'fact' | 'note'
+    role: 'user' | 'assistant' | null
+    user_id: string | null
+    session_id: string | null
+    created_at: string
+    metadata: Record<string, Json>
+    /** The newer fact about the same thing; null while it holds */
+    superseded_by: string | null
+    score: number
+    /** false: it did not fit */
+    shown: boolean
+  })[]
+  /** What did not fit */
+  left_out: {
+    /** The oldest turns of the session */
+    turns: number
+    memories: number
+    /** Turns of which only the beginning was shown */
+    shortened: number
+  } | null
+  /** What it could call; of an MCP server its address */
+  tools: ({
+    type: 'http' | 'mcp' | 'ask_person' | 'caller'
+    name: string
+  })[]
+  /** How this differs from what the model was shown */
+  notes: string[]
 }
 
 export type Effects = {
@@ -1822,6 +1896,12 @@ export type Operations = {
     params: { agent_id: string; request_id: string }
     data: Invocation
   }
+  /** Get what the model was shown */
+  getPrompt: {
+    params: { agent_id: string; request_id: string }
+    query: { step?: number | undefined }
+    data: Prompt
+  }
   /** Get what an invocation left elsewhere */
   getEffects: {
     params: { agent_id: string; request_id: string }
@@ -2276,6 +2356,7 @@ export const routes = {
   eraseInvocation: { method: 'DELETE', path: '/v1/agents/{agent_id}/invocations/{request_id}' },
   streamInvocation: { method: 'GET', path: '/v1/agents/{agent_id}/invocations/{request_id}/stream' },
   cancelInvocation: { method: 'POST', path: '/v1/agents/{agent_id}/invocations/{request_id}/cancel' },
+  getPrompt: { method: 'GET', path: '/v1/agents/{agent_id}/invocations/{request_id}/prompt' },
   getEffects: { method: 'GET', path: '/v1/agents/{agent_id}/invocations/{request_id}/effects' },
   listAllInvocations: { method: 'GET', path: '/v1/invocations' },
   listApprovals: { method: 'GET', path: '/v1/approvals' },

@@ -62,6 +62,9 @@ export function createClient(options: ClientOptions) {
         call('getInvocation', { params: { agent_id, request_id } }, o),
       /** Those of all agents that the key may see. */
       listAll: (query?: ListQuery<'listAllInvocations'>, o?: Options) => list('listAllInvocations', { query }, o),
+      /** What the model was shown: the prompt of its last answer, or of a step. */
+      prompt: (agent_id: string, request_id: string, query?: ListQuery<'getPrompt'>, o?: Options) =>
+        call('getPrompt', { params: { agent_id, request_id }, query }, o),
       /** What it left elsewhere: memories, and deliveries of its event. */
       effects: (agent_id: string, request_id: string, o?: Options) =>
         call('getEffects', { params: { agent_id, request_id } }, o),

@@ -24,6 +24,7 @@ import { eraseInvocation } from './invocations/erase-invocation.ts'
 import { getInvocation } from './invocations/get-invocation.ts'
 import { invokeAgent } from './invocations/invoke-agent.ts'
 import { listInvocations } from './invocations/list-invocations.ts'
+import { getPrompt } from './invocations/prompt/get-prompt.ts'
 import { streamInvocation } from './invocations/stream-invocation.ts'
 import { createKey } from './keys/create-key.ts'
 import { confirmFactor } from './keys/factors/confirm-factor.ts'
@@ -86,6 +87,7 @@ export const operations = [
   getInvocation,
   streamInvocation,
   cancelInvocation,
+  getPrompt,
   getEffects,
   listAllInvocations,
   listApprovals,

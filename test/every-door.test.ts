@@ -35,6 +35,7 @@ const DOORS: Record<string, { sdk: Call; cli: string }> = {
   streamInvocation: { sdk: (c) => c.invocations.follow('a', 'r'), cli: 'invocations follow a r' },
   cancelInvocation: { sdk: (c) => c.invocations.cancel('a', 'r'), cli: 'invocations cancel a r' },
   listAllInvocations: { sdk: (c) => c.invocations.listAll(), cli: 'invocations list' },
+  getPrompt: { sdk: (c) => c.invocations.prompt('a', 'r'), cli: 'invocations prompt a r' },
   getEffects: { sdk: (c) => c.invocations.effects('a', 'r'), cli: 'invocations effects a r' },
   listOverview: { sdk: (c) => c.agents.overview(), cli: 'agents overview' },
   diffDeployment: { sdk: (c) => c.deployments.diff('a', 'd'), cli: 'deployments diff a d' },

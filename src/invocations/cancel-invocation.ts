@@ -9,10 +9,10 @@ import {
   isFinal,
   presentInvocation,
   Receipt,
-  withKept,
 } from './invocation.ts'
 import { getInScope, reachesAll, requireReach } from './invocation-in-scope.ts'
 import { effects } from './run-invocation.ts'
+import { withKept } from './steps/kept-steps.ts'
 import { listKept, logsOf } from './steps/step-store.ts'
 import * as invocations from './store.ts'
 

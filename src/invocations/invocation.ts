@@ -9,12 +9,11 @@ import { DOORS, type Door } from '../operation/door.ts'
 import { eventId, type Position, type StreamEvent } from '../runtime/following/transcript.ts'
 import type { Given } from '../runtime/given.ts'
 import type { Round } from '../runtime/models/model.ts'
-import type { Step } from '../runtime/steps.ts'
 import { goesOn, type ShownCall, shownCall } from '../runtime/told-steps.ts'
 import { covers } from '../security/permissions.ts'
 import { Label, Text, Time } from '../shapes.ts'
 import { Pending } from './approvals/pending.ts'
-import { type ReceiptStep, ReceiptStepShape, receiptSteps, TokenUsage, transcriptOf } from './steps/receipt-steps.ts'
+import { presentSteps, type ReceiptStep, ReceiptStepShape, TokenUsage, transcriptOf } from './steps/receipt-steps.ts'
 
 /**
  * queued → running → completed | failed | cancelled. The last three are final. A running one may become waiting, and is
@@ -213,21 +212,6 @@ export function endWith(
   return { ...invocation, status, error, duration_ms: worked_ms, finished_at: now }
 }
 
-/** An invocation that has not ended, with the results of its stored steps. */
-export function withKept(invocation: Invocation, steps: readonly Step[]): Invocation {
-  const asked = steps.filter((step) => step.kind === 'model')
-  const input_tokens = asked.reduce((sum, { usage }) => sum + usage.input_tokens, 0)
-  const output_tokens = asked.reduce((sum, { usage }) => sum + usage.output_tokens, 0)
-  return {
-    ...invocation,
-    response: asked.map(({ text }) => text).join('') || null,
-    steps: receiptSteps(steps),
-    input_tokens,
-    output_tokens,
-    tokens_used: input_tokens + output_tokens,
-  }
-}
-
 export const CANCELLED = { code: 'conflict', message: 'The invocation was cancelled' } as const
 
 /** Nobody asked for this end, so the client may try again. */
@@ -237,10 +221,14 @@ type PresentInvocation = z.input<typeof Receipt> & Pick<Invocation, 'given' | 'r
 
 /** The receipt. What is not in its shape is for doors. */
 export function presentInvocation(invocation: Invocation, agent_id: string): PresentInvocation {
-  const { id, input_tokens, output_tokens, tokens_used, ...rest } = invocation
-  const usage = { input_tokens, output_tokens, total_tokens: tokens_used }
-  const steps = shownSteps(invocation, usage)
+  const { id, input_tokens: _input, output_tokens: _output, tokens_used, ...rest } = invocation
+  const usage = usageOf(invocation)
+  const steps = presentSteps(shownSteps(invocation, usage))
   return { ...rest, request_id: id, agent_id, calls: handedCalls(rest), tokens_used, usage, steps }
+}
+
+export function usageOf({ input_tokens, output_tokens, tokens_used }: Invocation): z.output<typeof TokenUsage> {
+  return { input_tokens, output_tokens, total_tokens: tokens_used }
 }
 
 /** The calls that were left to the caller. They are in the last answer. */
@@ -250,7 +238,7 @@ export function handedCalls({ rounds }: Pick<Invocation, 'rounds'>): (ShownCall 
 }
 
 /** If a run asked the model only once, the receipt's own fields tell everything, and its step is not stored. */
-function shownSteps(invocation: Invocation, usage: z.output<typeof TokenUsage>): ReceiptStep[] {
+export function shownSteps(invocation: Invocation, usage: z.output<typeof TokenUsage>): ReceiptStep[] {
   const { status, steps, attempt, started_at, finished_at, duration_ms, response } = invocation
   if (status !== 'completed' || steps.length > 0) return steps
   const times = { attempt, started_at, finished_at, duration_ms: duration_ms ?? 0 }

@@ -10,7 +10,7 @@ import type { Parts } from '../operation/parts.ts'
 import type { Remembered } from '../operation/recall.ts'
 import type { LogEntry } from '../runtime/outcome.ts'
 import type { RunOutcome } from '../runtime/run-outcome.ts'
-import { type Step, StepNotKept } from '../runtime/steps.ts'
+import { type RecalledNames, type RecallStep, type Step, StepNotKept } from '../runtime/steps.ts'
 import { eventsOf, milestonesOf, tellingOf } from '../runtime/told-steps.ts'
 import type { JournalEntry } from '../storage/journal/entry.ts'
 import type { Write } from '../storage/journal/rows.ts'
@@ -52,7 +52,8 @@ export async function runInvocation(started: Started, parts: Parts): Promise<Don
   try {
     const stateless = isStateless(context)
     if (!stateless) onWait()
-    const { history, recalled, summary } = stateless ? NOTHING : await remember(started, parts)
+    const { history, recalled, summary, names } = stateless ? NOTHING : await remember(started, parts)
+    const recall = names && recallStep(names, { attempt, started_at: began_at, finished_at: parts.now() })
     const resolved = given ? await resolveGiven(given, agent.seq, parts.storage.db) : undefined
     if (streaming) for (const event of eventsOf(kept)) run.record(event)
     outcome = await parts.runtime.run({
@@ -66,6 +67,7 @@ export async function runInvocation(started: Started, parts: Parts): Promise<Don
       summary,
       recalled,
       given: resolved,
+      recall,
       cancellation: run.cancellation,
       emit: streaming ? (event) => run.record(event) : undefined,
       onWait,
@@ -129,6 +131,13 @@ function remember({ agent, definition, invocation }: Started, { recall }: Parts)
   return recall.remember({ agent_seq: agent.seq, user_id, session_id }, invocation.message, definition.memory)
 }
 
+function recallStep(
+  names: RecalledNames,
+  times: Pick<RecallStep, 'attempt' | 'started_at' | 'finished_at'>,
+): RecallStep {
+  return { kind: 'recall', ...times, logs: [], ...names }
+}
+
 type EndOutcome = Exclude<RunOutcome, { status: 'waiting' }>
 
 function endedBy(
@@ -155,7 +164,8 @@ function endedBy(
 /** The receipt's own fields tell everything about a single answer that is whole. */
 function isOneAnswer({ status, steps }: EndOutcome): boolean {
   const [step] = steps
-  return status === 'completed' && steps.length === 1 && step?.kind === 'model' && step.answer.finish === 'stop'
+  if (status !== 'completed' || steps.length > 1 || step?.kind !== 'model') return false
+  return step.answer.finish === 'stop' && !step.left_out
 }
 
 const NO_STEPS: ReceiptStep[] = []

@@ -10,7 +10,7 @@ import { type Page, type PageQuery, page } from '../storage/queries/page.ts'
 import { indexAnew, removeFromIndex } from './full-text/fts5.ts'
 import { storedTerms } from './language/terms.ts'
 import type { Memory } from './memory.ts'
-import { inMemoryScope } from './memory-filter.ts'
+import { inMemoryScope, listed } from './memory-filter.ts'
 import { fromRow, SHOWN, type StoredMemory, termColumns, toRow } from './memory-rows.ts'
 import { forgetSummaries } from './summaries/forget-summaries.ts'
 import {
@@ -124,6 +124,20 @@ export async function listIdsOfAgents(db: Database, agent_seqs: ReadonlySet<numb
   if (ids.length === 0) return []
   const rows = await db.selectFrom('memories').select(['id', 'agent_seq']).where('id', 'in', ids).execute()
   return rows.filter(({ agent_seq }) => agent_seqs.has(agent_seq)).map(({ id }) => id)
+}
+
+/** Those of the memories that still exist and belong to the scope. */
+export async function findMany(db: Database, scope: MemoryScope, seqs: number[]): Promise<Map<number, Memory>> {
+  if (seqs.length === 0) return new Map()
+  // A cross join makes SQLite begin with the few given memories.
+  const rows = await db
+    .selectFrom(listed(db, seqs).as('given'))
+    .crossJoin('memories')
+    .whereRef('memories.seq', '=', 'given.seq')
+    .where(inMemoryScope(scope))
+    .select(['memories.seq', ...SHOWN])
+    .execute()
+  return new Map(rows.map((row) => [row.seq, fromRow(row)]))
 }
 
 /** The turns of one request: it wrote them all at the same moment, and they name it. */

@@ -1,5 +1,6 @@
 import type { z } from 'zod'
 import type { Turn } from '../runtime/outcome.ts'
+import type { RecalledNames } from '../runtime/steps.ts'
 import type { Page } from '../storage/queries/page.ts'
 
 /** Which memories: undefined means any user or session, and null means memories without one. */
@@ -30,7 +31,13 @@ export type Found = {
  * What the model is given besides the message: the latest turns of the session, oldest first, its summary if there is
  * one, and other memories that fit.
  */
-export type Remembered = { history: Turn[]; recalled: Found[]; summary?: string | undefined }
+export type Remembered = {
+  history: Turn[]
+  recalled: Found[]
+  summary?: string | undefined
+  /** The same by the seqs of the memories. Undefined if there is nothing. */
+  names?: RecalledNames | undefined
+}
 
 /** Finds memories. The implementation is in `memory/`. */
 export type Recall = {

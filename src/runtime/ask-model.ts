@@ -10,6 +10,8 @@ import { beginChat, failureType } from './trace-steps.ts'
 
 const MAX_RESPONSE_CHARACTERS = 1024 * 1024
 
+const NOTHING = { turns: 0, memories: 0 }
+
 /** Shows the model as much as fits. Only a built-in model, which has no limit, may answer without waiting. */
 export function askModel(run: RunInProgress, rounds: Round[]): ModelAnswer | Promise<ModelAnswer> {
   const budget = run.windows.budget(run.input.agent)
@@ -46,9 +48,11 @@ function smallerBudget({ tokens, optional }: FittedPrompt, { max_tokens }: Promp
 }
 
 /** Logged once, and again when more is left out. */
-function noteLeftOut(run: RunInProgress, { left_out: { turns, memories } }: FittedPrompt, tokens: number): void {
-  if (turns + memories <= run.left_out) return
-  run.left_out = turns + memories
+function noteLeftOut(run: RunInProgress, { left_out }: FittedPrompt, tokens: number): void {
+  const before = run.left_out ?? NOTHING
+  run.left_out = left_out
+  const { turns, memories } = left_out ?? NOTHING
+  if (turns + memories <= before.turns + before.memories) return
   const message = `The prompt would be too long; left out: older turns ${turns}, memories ${memories}`
   run.log('info', message, { turns, memories, max_input_tokens: Math.floor(tokens) })
 }

@@ -90,6 +90,7 @@ function waitsOf(steps: readonly Step[]): number {
 type Before = { said: number; spent: Usage; started_at: number }
 
 function modelStep(run: RunInProgress, answer: ModelAnswer, { said, spent, started_at }: Before): ModelStep {
+  const { left_out } = run
   const { response, usage } = run.left
   return {
     kind: 'model',
@@ -99,6 +100,7 @@ function modelStep(run: RunInProgress, answer: ModelAnswer, { said, spent, start
       input_tokens: usage.input_tokens - spent.input_tokens,
       output_tokens: usage.output_tokens - spent.output_tokens,
     },
+    ...(left_out && { left_out }),
     ...taken(run, started_at),
   }
 }

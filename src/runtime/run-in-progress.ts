@@ -3,6 +3,7 @@ import type { Ask } from './approvals/ask.ts'
 import type { Deadline } from './deadline.ts'
 import type { Model } from './models/model-request.ts'
 import type { Log, LogEntry, RunEvent, Usage } from './outcome.ts'
+import type { LeftOut } from './prompt/fit-prompt.ts'
 import type { ModelWindows } from './prompt/model-windows.ts'
 import type { RunInput } from './run-input.ts'
 import type { Step, StepKeeper } from './steps.ts'
@@ -27,8 +28,8 @@ export type RunInProgress = {
   keeper: StepKeeper | undefined
   /** The run in its trace, if there is one. */
   span: Span | undefined
-  /** How many turns and memories were left out of the prompt, as last logged. */
-  left_out: number
+  /** What was left out of the prompt when the model was last asked. */
+  left_out: LeftOut | undefined
   left: Left
 }
 

@@ -10,7 +10,7 @@ import { ModelWindows } from './prompt/model-windows.ts'
 import { type Left, Stopped, Waits } from './run-in-progress.ts'
 import { type RunInput } from './run-input.ts'
 import type { RunOutcome } from './run-outcome.ts'
-import { roundsForCaller, type Step, type StepKeeper, StepNotKept } from './steps.ts'
+import { type RecallStep, roundsForCaller, type Step, type StepKeeper, StepNotKept } from './steps.ts'
 import { ArgumentCheck } from './tools/argument-check.ts'
 import { parseArguments } from './tools/arguments.ts'
 import { McpServers } from './tools/mcp-servers.ts'
@@ -40,6 +40,8 @@ export type RunRequest = RunInput & {
   attempt: number
   /** Stores the run's steps, so that it survives its process. The run goes on after the stored ones. */
   keeper?: StepKeeper | undefined
+  /** What memory found for this attempt. */
+  recall?: RecallStep | undefined
   /** The run in its trace, if there is one. */
   span?: Span | undefined
   cancellation: Cancellation
@@ -85,6 +87,7 @@ export function createRuntime(options: RuntimeOptions): Runtime {
     let redact = redactKeys
     const log = redactedLog(logs, (text) => redact(text), now)
     const left = leftBy(kept)
+    if (input.recall) left.steps.push(input.recall)
     const ended = <How>(how: How) => ({ ...how, ...left, logs })
     let toolbox = NO_TOOLS
     active += 1
@@ -112,7 +115,7 @@ export function createRuntime(options: RuntimeOptions): Runtime {
       }
       if (input.given?.tools) toolbox = withCallersTools(toolbox, input.given.tools, log)
       const conversation = { request_id, attempt, input, model, windows, toolbox, deadline, emit, log, logs, logged }
-      await converse({ ...conversation, now, keeper, span, left_out: 0, left })
+      await converse({ ...conversation, now, keeper, span, left_out: undefined, left })
       const rounds = roundsForCaller(left.steps, input.given?.rounds)
       return ended(rounds ? { status: 'completed', rounds } : { status: 'completed' })
     } catch (error) {

@@ -1,12 +1,34 @@
 import type { Ruling } from './approvals/ask.ts'
 import type { ModelAnswer, Round, ToolCall } from './models/model.ts'
 import type { LogEntry, ToolStep } from './outcome.ts'
+import type { LeftOut } from './prompt/fit-prompt.ts'
 
 /** What every step has: its attempt, its times and its log entries. */
 type Taken = { attempt: number; started_at: number; finished_at: number; logs: readonly LogEntry[] }
 
-/** The model was asked. `text` is what it added to the response. */
-export type ModelStep = Taken & { kind: 'model'; answer: ModelAnswer; text: string; usage: StepUsage }
+/** Memory was asked before the model was. The step names what was found and has no texts: memory has them. */
+export type RecallStep = Taken & { kind: 'recall' } & RecalledNames
+
+export type RecalledNames = {
+  /** The turns of the session that are its history, by their seqs in memory, oldest first. */
+  turns: readonly number[]
+  /** What was recalled, best first. */
+  memories: readonly { seq: number; score: number }[]
+  /** When the summary of the session was written, if there was one. */
+  summarized_at: number | null
+}
+
+/**
+ * The model was asked. `text` is what it added to the response. `left_out` is there if the prompt would have been too
+ * long.
+ */
+export type ModelStep = Taken & {
+  kind: 'model'
+  answer: ModelAnswer
+  text: string
+  usage: StepUsage
+  left_out?: LeftOut
+}
 
 /** A tool was called. `index` is the position of the call in the answer that asked for it. */
 export type ToolCallStep = Taken & { kind: 'tool'; index: number; call: ToolStep }
@@ -18,7 +40,7 @@ export type WaitStep = Taken & { kind: 'wait'; reason: string }
 export type ApprovalStep = Taken & { kind: 'approval'; index: number; decided: Ruling }
 
 /** One thing that a run has done. Steps are plain values, in the order in which they ended. */
-export type Step = ModelStep | ToolCallStep | WaitStep | ApprovalStep
+export type Step = RecallStep | ModelStep | ToolCallStep | WaitStep | ApprovalStep
 
 export type StepUsage = { input_tokens: number; output_tokens: number }
 
@@ -74,7 +96,7 @@ type Situation = { max_steps: number; attempt: number; now: number }
 
 /** The next step of a run follows from the steps so far and the time, and from nothing else. */
 export function nextStep(steps: readonly Step[], { max_steps, attempt, now }: Situation): NextStep {
-  const latest = steps.at(-1)
+  const latest = steps.findLast(({ kind }) => kind !== 'recall')
   if (latest?.kind === 'wait' && latest.finished_at > now) return { kind: 'wait', until: latest.finished_at }
   const rounds = roundsOf(steps)
   const last = rounds.at(-1)

@@ -21,11 +21,11 @@ export function toldCall(call: ToolCall, index: number): Extract<RunEvent, { typ
 /** The events that followers of a run got for these steps, in the same order. */
 export function eventsOf(steps: readonly Step[]): RunEvent[] {
   return steps.flatMap((step): RunEvent[] => {
-    if (step.kind === 'wait' || step.kind === 'approval') return []
     if (step.kind === 'tool') {
       const { arguments: _given, duration_ms: _duration, ...result } = step.call
       return [{ type: 'tool_result', ...result }]
     }
+    if (step.kind !== 'model') return []
     const calls = step.answer.calls.map(toldCall)
     return step.text === '' ? calls : [{ type: 'delta', text: step.text }, ...calls]
   })

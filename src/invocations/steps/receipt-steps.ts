@@ -2,7 +2,8 @@ import { z } from 'zod'
 import type { Ruling } from '../../runtime/approvals/ask.ts'
 import { type Position, Transcript } from '../../runtime/following/transcript.ts'
 import type { ToolResult } from '../../runtime/outcome.ts'
-import type { Step, StepUsage } from '../../runtime/steps.ts'
+import type { LeftOut } from '../../runtime/prompt/fit-prompt.ts'
+import type { RecalledNames, Step, StepUsage } from '../../runtime/steps.ts'
 import { milestonesOf, type ShownCall } from '../../runtime/told-steps.ts'
 import { Time } from '../../shapes.ts'
 
@@ -15,14 +16,27 @@ const Taken = z.object({
   duration_ms: z.int(),
 })
 
+export const LeftOutShape = z.object({
+  turns: z.int().describe('The oldest turns of the session'),
+  memories: z.int(),
+  shortened: z.int().describe('Turns of which only the beginning was shown'),
+})
+
 /** A step as the receipt shows it. */
 export const ReceiptStepShape = z
   .discriminatedUnion('kind', [
+    Taken.extend({
+      kind: z.literal('recall'),
+      turns: z.int().describe('How many turns of the session were found'),
+      memories: z.int().describe('How many memories were recalled'),
+      summary: z.boolean().describe('Whether there was a summary of the session'),
+    }),
     Taken.extend({
       kind: z.literal('model'),
       usage: TokenUsage,
       characters: z.int().describe('How much of the response it said'),
       finish: z.enum(['length', 'filtered']).optional().describe('Why it stopped early'),
+      left_out: LeftOutShape.optional().describe('What the model was not shown, because the prompt would be too long'),
     }),
     Taken.extend({
       kind: z.literal('tool'),
@@ -54,13 +68,19 @@ type ModelReceipt = Times & {
   usage: z.output<typeof TokenUsage>
   characters: number
   finish?: 'length' | 'filtered'
+  left_out?: LeftOut
 }
+
+/** It names the memories by their seqs. The receipt shows how many they were. */
+export type RecallReceipt = Times & { kind: 'recall' } & RecalledNames
 
 /** `index` is the position of the call in the answer that asked for it. */
 type ToolReceipt = Times & { kind: 'tool'; index: number; id: string; name: string; arguments: unknown } & ToolResult
 
 /** Steps in the order in which they ended, as a receipt stores them. */
-export type ReceiptStep = ModelReceipt | ToolReceipt | ApprovalReceipt | (Times & { kind: 'wait'; reason: string })
+export type ReceiptStep = RecallReceipt | ModelReceipt | ToolReceipt | ApprovalReceipt | WaitReceipt
+
+type WaitReceipt = Times & { kind: 'wait'; reason: string }
 
 type ApprovalReceipt = Times & { kind: 'approval'; name: string } & Omit<Ruling, 'kind' | 'tool'>
 
@@ -71,7 +91,13 @@ export function receiptSteps(steps: readonly Step[]): ReceiptStep[] {
     if (step.kind === 'model') {
       const { finish } = step.answer
       const early = finish === 'stop' ? {} : { finish }
-      return { kind: 'model', ...times, usage: totalOf(step.usage), characters: step.text.length, ...early }
+      const { text, left_out } = step
+      const cut = left_out && { left_out }
+      return { kind: 'model', ...times, usage: totalOf(step.usage), characters: text.length, ...early, ...cut }
+    }
+    if (step.kind === 'recall') {
+      const { turns, memories, summarized_at } = step
+      return { kind: 'recall', ...times, turns, memories, summarized_at }
     }
     if (step.kind === 'wait') return { kind: 'wait', ...times, reason: step.reason }
     if (step.kind === 'approval') {
@@ -98,6 +124,15 @@ export function readReceiptSteps(stored: string): ReceiptStep[] {
   )
 }
 
+/** Steps as clients see them. */
+export function presentSteps(steps: readonly ReceiptStep[]): z.input<typeof ReceiptStepShape>[] {
+  return steps.map((step) => {
+    if (step.kind !== 'recall') return step
+    const { turns, memories, summarized_at, ...rest } = step
+    return { ...rest, turns: turns.length, memories: memories.length, summary: summarized_at !== null }
+  })
+}
+
 /** Steps without their texts: only costs and times are left. */
 export function withoutWords(steps: readonly ReceiptStep[]): ReceiptStep[] {
   return steps.map((step) => {
@@ -105,6 +140,7 @@ export function withoutWords(steps: readonly ReceiptStep[]): ReceiptStep[] {
       const { arguments: _given, note: _note, answer: _answer, ...rest } = step
       return rest
     }
+    if (step.kind === 'recall') return { ...step, turns: [], memories: [], summarized_at: null }
     if (step.kind !== 'tool') return step
     return { ...step, arguments: {}, ...('error' in step ? { error: '' } : { result: '' }) }
   })

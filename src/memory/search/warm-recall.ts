@@ -1,6 +1,7 @@
 import type { Conversation, Found, MemoryScope, Recall, Remembered } from '../../operation/recall.ts'
 import type { Embedder } from '../../runtime/embedders/embedder.ts'
 import type { Turn } from '../../runtime/outcome.ts'
+import type { RecalledNames } from '../../runtime/steps.ts'
 import type { Storage } from '../../storage/open-storage.ts'
 import type { Page } from '../../storage/queries/page.ts'
 import { findSimilar } from '../embedding/vectors.ts'
@@ -13,6 +14,7 @@ import { planSearch } from '../ranking/plan.ts'
 import type { Postings } from '../ranking/postings.ts'
 import { DATE, MEANING, Scorer, WORDS } from '../ranking/score.ts'
 import { listLatestTurns } from '../store.ts'
+import type { SessionSummary } from '../summaries/summary.ts'
 import { findSummary } from '../summaries/summary-store.ts'
 import { WarmScopes } from '../warm/warm-scopes.ts'
 import { findCandidates } from './candidates.ts'
@@ -102,13 +104,19 @@ export class WarmRecall implements Recall {
           })
     const recalled = hits.filter(({ seq }) => !known.has(seq)).slice(0, limits.recall)
     const memories = await this.#contents.read(scope, [...shown, ...recalled.map(({ seq }) => seq)])
-    const history = shown.toReversed().flatMap((seq) => memories.get(seq) ?? [])
-    const remembered = {
-      history: history.map(({ role, content }) => ({ role, content }) as Turn),
+    const turns = shown.toReversed().filter((seq) => memories.has(seq))
+    const isSummarized = limits.summarize && session_id !== null
+    const summary = isSummarized ? await findSummary(this.#storage.db, conversation) : undefined
+    return {
+      history: turns.map((seq) => turnOf(memories.get(seq) as Memory)),
       recalled: withScores(recalled, memories),
+      summary: summary?.content,
+      names: namesOf(
+        turns,
+        recalled.filter(({ seq }) => memories.has(seq)),
+        summary,
+      ),
     }
-    if (!limits.summarize || session_id === null) return remembered
-    return { ...remembered, summary: (await findSummary(this.#storage.db, conversation))?.content }
   }
 
   /** The latest first. */
@@ -162,6 +170,16 @@ export class WarmRecall implements Recall {
       ),
     )
   }
+}
+
+function turnOf({ role, content }: Memory): Turn {
+  return { role, content } as Turn
+}
+
+function namesOf(turns: number[], hits: Ranked[], summary: SessionSummary | undefined): RecalledNames | undefined {
+  if (turns.length + hits.length === 0 && !summary) return undefined
+  const memories = hits.map(({ seq, score }) => ({ seq, score: Math.round(score * 1_000) / 1_000 }))
+  return { turns, memories, summarized_at: summary?.updated_at ?? null }
 }
 
 /** The memories of the hits. A memory that was removed meanwhile is left out. */

@@ -19,33 +19,49 @@ export type FittedPrompt = {
   tokens: number
   /** The history, its summary and the memories in it, which could still be left out. */
   optional: number
-  left_out: { turns: number; memories: number }
+  left_out: LeftOut | undefined
+}
+
+/** What did not fit: turns and memories that are not shown, and turns of which a part is shown. */
+export type LeftOut = {
+  turns: number
+  memories: number
+  shortened: number
+  /** The tokens that were free for the history, its summary and the memories: the same room gives the same prompt. */
+  room: number
 }
 
 type Fixed = { rounds: readonly Round[]; tools: readonly ToolDefinition[] }
 
 /** Leaves out the oldest turns and the least fitting memories. Instructions, message and context stay whole. */
 export function fitPrompt(input: RunInput, fixed: Fixed, budget: number): FittedPrompt {
+  const needed = tokensOfFixed(input, fixed)
+  const fitted = fitIntoRoom(input, Math.max(0, budget - needed))
+  return { ...fitted, tokens: needed + fitted.optional }
+}
+
+export function fitIntoRoom(input: RunInput, room: number): Omit<FittedPrompt, 'tokens'> {
   const turns = shownTurns(input)
   const memories = shownMemories(input)
   const summary = summaryOf(input)
-  const needed = tokensOfFixed(input, fixed)
   const all = sum(turns) + sum(memories) + sum(summary)
-  if (needed + all <= budget) return { input, tokens: needed + all, optional: all, left_out: { turns: 0, memories: 0 } }
+  if (all <= room) return { input, optional: all, left_out: undefined }
 
-  const whole = Math.max(0, budget - needed)
   // The summary stands for the turns that are left out, so it is the last to go.
-  const kept = latestWithin(summary, whole / 2)
-  const room = whole - sum(kept)
+  const kept = latestWithin(summary, room / 2)
+  const free = room - sum(kept)
   // Memories get the room that the history leaves, and a quarter in any case.
-  const recalled = bestWithin(memories, Math.max(room / 4, room - sum(turns)))
-  const history = latestWithin(turns, room - sum(recalled))
-  const optional = sum(history) + sum(recalled) + sum(kept)
+  const recalled = bestWithin(memories, Math.max(free / 4, free - sum(turns)))
+  const history = latestWithin(turns, free - sum(recalled))
   return {
     input: { ...input, history, recalled, summary: kept[0]?.content },
-    tokens: needed + optional,
-    optional,
-    left_out: { turns: turns.length - history.length, memories: memories.length - recalled.length },
+    optional: sum(history) + sum(recalled) + sum(kept),
+    left_out: {
+      turns: turns.length - history.length,
+      memories: memories.length - recalled.length,
+      shortened: history.filter((turn) => !turns.includes(turn)).length,
+      room,
+    },
   }
 }
 

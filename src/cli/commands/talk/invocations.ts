@@ -1,10 +1,10 @@
 import type { Command } from 'commander'
-import type { Invocation } from '../../../../sdk/client.ts'
-import { takesService, yesOption } from '../../command.ts'
+import type { Invocation, Prompt } from '../../../../sdk/client.ts'
+import { integer, takesService, yesOption } from '../../command.ts'
 import { type Common, withClient } from '../../connect/connect.ts'
 import { usage } from '../../failure.ts'
 import { gather, type Limit, limitOption } from '../../terminal/gather.ts'
-import { type Column, print, printJson, printRecord, printRows, success } from '../../terminal/output.ts'
+import { type Column, print, printJson, printRecord, printRows, success, warn } from '../../terminal/output.ts'
 import { progress } from '../../terminal/progress.ts'
 import { confirm } from '../../terminal/prompts.ts'
 import type { World } from '../../world.ts'
@@ -32,9 +32,16 @@ const STEP_COLUMNS: Column<Step>[] = [
 
 function whatOf(step: Step): string {
   if (step.kind === 'wait') return step.reason
+  if (step.kind === 'recall') return `found ${step.turns} turns, ${step.memories} memories`
   if (step.kind === 'model') return step.characters > 0 ? `said ${step.characters} characters` : 'called tools'
   if (step.kind === 'approval') return `${step.name}: ${step.decision}${step.by === null ? '' : ` by ${step.by}`}`
   return step.error === undefined ? step.name : `${step.name}: ${step.error}`
+}
+
+function messageText({ role, name, content, characters, calls = [] }: Prompt['messages'][number]): string {
+  const cut = characters > content.length ? ` [… ${characters} characters]` : ''
+  const called = calls.map((call) => `→ ${call.name} ${JSON.stringify(call.arguments)}`)
+  return [`[${name ? `${role} ${name}` : role}]`, ...(content === '' ? [] : [content + cut]), ...called].join('\n')
 }
 
 const EFFECT_COLUMNS: Column<{ kind: string; id: string; what: string }>[] = [
@@ -98,6 +105,23 @@ export function invocations(command: Command, world: World): void {
         if (!options.json) return speak(world, client.invocations.follow(agent, id))
         for await (const event of client.invocations.follow(agent, id)) print(world, JSON.stringify(event))
       })
+    })
+
+  takesService(command.command('prompt'))
+    .description('Show what the model was shown: instructions, history, memories, the message')
+    .argument('<agent>', 'id or name')
+    .argument('<request_id>')
+    .option(
+      '--step <position>',
+      'of a model step in the receipt; without it, the last time the model answered',
+      integer,
+    )
+    .action(async (agent: string, id: string, { step, ...options }: Common & { step?: number }) => {
+      const query = step === undefined ? {} : { step }
+      const prompt = await withClient(world, options, (client) => client.invocations.prompt(agent, id, query))
+      if (options.json) return printJson(world, prompt)
+      for (const message of prompt.messages) print(world, `${messageText(message)}\n`)
+      for (const note of prompt.notes) warn(world, note)
     })
 
   takesService(command.command('effects'))

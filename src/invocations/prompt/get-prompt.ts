@@ -1,0 +1,50 @@
+import { z } from 'zod'
+import * as agents from '../../agents/store.ts'
+import { invalid } from '../../errors.ts'
+import { operation } from '../../operation.ts'
+import { InvocationParams, isFinal } from '../invocation.ts'
+import { getInScope } from '../invocation-in-scope.ts'
+import { withKept } from '../steps/kept-steps.ts'
+import { listKept, NOTHING_KEPT } from '../steps/step-store.ts'
+import { ShownPrompt } from './prompt.ts'
+import { rebuildPrompt, stepsOf } from './rebuild-prompt.ts'
+
+export const getPrompt = operation({
+  id: 'getPrompt',
+  method: 'GET',
+  path: '/v1/agents/{agent_id}/invocations/{request_id}/prompt',
+  summary: 'Get what the model was shown',
+  description:
+    'The instructions, the history, the recalled memories with their scores, the message, and the answers and results of the rounds before. The texts of memories are read from memory, so what was forgotten there is not shown here; `notes` tell what differs from what the model saw.',
+  permission: 'read',
+  params: InvocationParams,
+  query: z.strictObject({
+    step: z
+      .int()
+      .min(0)
+      .optional()
+      .describe(
+        'The position of a model step in the receipt, or the number of all steps for what would come next. Without it: the last time the model answered',
+      ),
+  }),
+  data: ShownPrompt,
+
+  async run({ params, query }, { db, actor }) {
+    const agent = await agents.get(db, params.agent_id)
+    const found = await getInScope(db, actor, 'read', { agent_seq: agent.seq, id: params.request_id })
+    const kept = isFinal(found) ? NOTHING_KEPT : await listKept(db, found.id)
+    const invocation = kept.steps.length > 0 ? withKept(found, kept.steps) : found
+    const steps = stepsOf(invocation)
+    const step = query.step ?? lastAnswered(steps)
+    if (step !== steps.length && steps[step]?.kind !== 'model') {
+      throw invalid({ field: 'step', error: 'is not a model step of this invocation' })
+    }
+    return rebuildPrompt({ agent, invocation, steps, step, definition: kept.definition }, db)
+  },
+})
+
+/** A model that has never answered was asked after all other steps. */
+function lastAnswered(steps: ReturnType<typeof stepsOf>): number {
+  const last = steps.findLastIndex(({ kind }) => kind === 'model')
+  return last < 0 ? steps.length : last
+}

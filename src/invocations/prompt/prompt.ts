@@ -1,0 +1,45 @@
+import { z } from 'zod'
+import { MemoryReply } from '../../memory/memory.ts'
+import { LeftOutShape } from '../steps/receipt-steps.ts'
+
+const PromptCall = z.object({ id: z.string(), name: z.string(), arguments: z.unknown() })
+
+const ShownMessage = z.object({
+  role: z.enum(['system', 'user', 'assistant', 'tool']),
+  content: z.string().describe('Its beginning, if it is long'),
+  characters: z.int().describe('The length of the whole'),
+  calls: z.array(PromptCall).optional().describe('The tools that the model called with this answer'),
+  name: z.string().optional().describe('The tool whose result it is'),
+})
+
+export const ShownPrompt = z
+  .object({
+    step: z.int().describe('The position of the model step in the receipt'),
+    model: z.string(),
+    temperature: z.number().nullable(),
+    messages: z.array(ShownMessage),
+    memories: z
+      .array(MemoryReply.extend({ score: z.number(), shown: z.boolean().describe('false: it did not fit') }))
+      .describe('What was recalled, best first'),
+    left_out: LeftOutShape.nullable().describe('What did not fit'),
+    tools: z
+      .array(z.object({ type: z.enum(['http', 'mcp', 'ask_person', 'caller']), name: z.string() }))
+      .describe('What it could call; of an MCP server its address'),
+    notes: z.array(z.string()).describe('How this differs from what the model was shown'),
+  })
+  .meta({ id: 'Prompt' })
+export type ShownPrompt = z.input<typeof ShownPrompt>
+
+export type ShownMessage = z.input<typeof ShownMessage>
+
+const LONGEST = 20_000
+const SHORTEST = 1_000
+const TOGETHER = 400_000
+
+/** Each message with its beginning. The more messages there are, the less of each is shown. */
+export function cutMessages(messages: readonly Omit<ShownMessage, 'characters'>[]): ShownMessage[] {
+  const longest = Math.max(SHORTEST, Math.min(LONGEST, Math.floor(TOGETHER / messages.length)))
+  return messages.map(({ content, ...rest }) => {
+    return { ...rest, content: content.slice(0, longest).toWellFormed(), characters: content.length }
+  })
+}

@@ -1,0 +1,124 @@
+import type { Agent } from '../../agents/agent.ts'
+import type { Definition } from '../../agents/definition.ts'
+import * as deployments from '../../deployments/store.ts'
+import type { Memory } from '../../memory/memory.ts'
+import * as memory from '../../memory/store.ts'
+import { findSummary } from '../../memory/summaries/summary-store.ts'
+import type { Turn } from '../../runtime/outcome.ts'
+import { buildPrompt, shownMemories } from '../../runtime/prompt/build-prompt.ts'
+import { fitIntoRoom } from '../../runtime/prompt/fit-prompt.ts'
+import type { Recalled, RunInput } from '../../runtime/run-input.ts'
+import type { Database } from '../../storage/database.ts'
+import { resolveGiven } from '../given/resolve-given.ts'
+import { type Invocation, shownSteps, usageOf } from '../invocation.ts'
+import type { RecallReceipt, ReceiptStep } from '../steps/receipt-steps.ts'
+import { cutMessages, type ShownPrompt } from './prompt.ts'
+import { givenMessages, ownMessages, type WholeMessage } from './round-messages.ts'
+
+type Wanted = {
+  agent: Agent
+  invocation: Invocation
+  steps: readonly ReceiptStep[]
+  /** The position of the model step. */
+  step: number
+  /** The working copy with which the run began, if it is still stored. */
+  definition: Definition | undefined
+}
+
+export function stepsOf(invocation: Invocation): ReceiptStep[] {
+  return shownSteps(invocation, usageOf(invocation))
+}
+
+/** Puts together what the model was shown, from what is stored and with the functions by which the run did it. */
+export async function rebuildPrompt(wanted: Wanted, db: Database): Promise<ShownPrompt> {
+  const { agent, invocation, steps, step } = wanted
+  const notes: string[] = []
+  const definition = await definitionOf(wanted, db, notes)
+  const { model, temperature } = definition
+  const common = { step, model, temperature, tools: toolsOf(definition, invocation) }
+  if (invocation.erased_at !== null) {
+    return { ...common, messages: [], memories: [], left_out: null, notes: ['What was said has been erased'] }
+  }
+  const found = await remembered(wanted, db, notes)
+  const given = invocation.given ? await resolveGiven(invocation.given, agent.seq, db) : undefined
+  const { message, context } = invocation
+  const input: RunInput = {
+    agent: definition,
+    message,
+    context,
+    history: given?.history ?? found.history,
+    recalled: found.recalled,
+    summary: found.summary,
+    given,
+  }
+  const asked = steps[step]
+  const left_out = (asked?.kind === 'model' && asked.left_out) || null
+  const fitted = left_out ? fitIntoRoom(input, left_out.room).input : input
+  const shown = new Set<Recalled>(shownMemories(fitted))
+  const messages = [
+    ...buildPrompt(fitted).flatMap(withRounds),
+    ...givenMessages(given?.rounds),
+    ...ownMessages(invocation, steps.slice(0, step)),
+  ]
+  return {
+    ...common,
+    messages: cutMessages(messages),
+    memories: found.recalled.map((one) => ({ ...one, shown: shown.has(one) })),
+    left_out,
+    notes,
+  }
+}
+
+function withRounds({ role, content, rounds }: ReturnType<typeof buildPrompt>[number]): WholeMessage[] {
+  return [...givenMessages(rounds), ...(content === '' ? [] : [{ role, content }])]
+}
+
+async function definitionOf({ agent, invocation, definition }: Wanted, db: Database, notes: string[]) {
+  if (definition) return definition
+  const { version, created_at } = invocation
+  if (version !== null) return (await deployments.getVersion(db, agent.id, version)).definition
+  if (agent.updated_at > created_at) {
+    notes.push('The working copy has changed since: its instructions and tools are shown as they are now')
+  }
+  return agent
+}
+
+type Found = { history: Turn[]; recalled: (Memory & { score: number })[]; summary: string | undefined }
+
+/** What memory still has of what it gave. */
+async function remembered(wanted: Wanted, db: Database, notes: string[]): Promise<Found> {
+  const { agent, invocation, steps, step } = wanted
+  const recall = steps.slice(0, step).findLast((one) => one.kind === 'recall')
+  if (!recall) return { history: [], recalled: [], summary: undefined }
+  const { user_id = null, session_id = null } = invocation.context
+  const conversation = { agent_seq: agent.seq, user_id, session_id }
+  const scope = user_id === null ? conversation : { agent_seq: agent.seq, user_id }
+  const memories = await memory.findMany(db, scope, [...recall.turns, ...recall.memories.map(({ seq }) => seq)])
+  const history = recall.turns.flatMap((seq) => memories.get(seq) ?? [])
+  const recalled = recall.memories.flatMap(({ seq, score }) => {
+    const one = memories.get(seq)
+    return one ? { ...one, score } : []
+  })
+  const forgotten = recall.turns.length + recall.memories.length - history.length - recalled.length
+  if (forgotten > 0) notes.push(`Memories that were forgotten since and are not shown: ${forgotten}`)
+  const turns = history.map(({ role, content }) => ({ role, content }) as Turn)
+  return { history: turns, recalled, summary: await summaryThen(recall, conversation, db, notes) }
+}
+
+async function summaryThen(
+  { summarized_at }: RecallReceipt,
+  conversation: Parameters<typeof findSummary>[1],
+  db: Database,
+  notes: string[],
+): Promise<string | undefined> {
+  if (summarized_at === null) return undefined
+  const summary = await findSummary(db, conversation)
+  if (summary?.updated_at === summarized_at) return summary.content
+  notes.push('The summary of the session has been renewed since, and the old one is gone')
+  return undefined
+}
+
+function toolsOf({ tools }: Definition, { given }: Invocation): ShownPrompt['tools'] {
+  const own = tools.map((tool) => ({ type: tool.type, name: tool.type === 'mcp' ? tool.url : tool.name }))
+  return [...own, ...(given?.tools ?? []).map(({ name }) => ({ type: 'caller' as const, name }))]
+}
