@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, type TestContext, test } from 'node:test'
 import { setImmediate as pass } from 'node:timers/promises'
-import { Lookout } from '../src/lib/lookout.ts'
+import { Lookout } from '../src/lib/work/lookout.ts'
 
 /** A lookout whose looks end when the test says so, on a clock of the test's own. */
 function lookout(t: TestContext) {

@@ -17,6 +17,18 @@ export function serving(agent: Agent, environment: string, { memo, storage }: Pa
   return withValue(active, (found) => found ?? workingCopy(agent))
 }
 
+/** The definition of a version, or of the working copy where the version is null. */
+export async function definitionOf(
+  agent: Agent,
+  version: string | null,
+  { memo, storage }: Parts,
+): Promise<Definition> {
+  if (version === null) return agent
+  const load = async () => (await deployments.getVersion(storage.db, agent.id, version)).definition
+  // It is always there: loading a version that does not exist throws.
+  return (await memo('deployments', `version ${agent.id} ${version}`, load, () => [agent.id])) as Definition
+}
+
 /** The agent's id is the first word of the key. */
 function agentOf(_active: Active | null, key: string): string[] {
   return [key.slice(0, key.indexOf(' '))]

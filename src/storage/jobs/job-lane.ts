@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
-import { Lookout } from '../../lib/lookout.ts'
-import { waitAtMost } from '../../lib/wait-at-most.ts'
+import { Lookout } from '../../lib/work/lookout.ts'
+import { waitAtMost } from '../../lib/work/wait-at-most.ts'
 import { keepLeases, type Lease } from '../leases/lease.ts'
 import type { JobHandler, JobOptions } from './job-handler.ts'
 import type { TakenJob } from './jobs.ts'
