@@ -4,7 +4,7 @@ export type Load = {
   method: string
   path: string
   headers: Record<string, string>
-  /** Eight `@` in a header or in the body are replaced by a number of eight digits, a new one for each request. */
+  /** Eight `@` in a header or in the body are replaced by eight digits and letters, other ones for each request. */
   body?: string | undefined
 }
 
@@ -126,13 +126,12 @@ function requestSource(url: string, { method, path, headers, body = '' }: Load):
   const places: number[] = []
   for (let at = template.indexOf(PLACE); at >= 0; at = template.indexOf(PLACE, at + 1)) places.push(at)
   if (places.length === 0) return () => template
-  // The numbers of an earlier measurement must not be used again.
-  let next = Math.floor(performance.timeOrigin + performance.now()) % 100_000_000
+  // Microseconds are used up faster than requests are sent, so no later measurement meets the same ones again.
+  let next = Math.floor((performance.timeOrigin + performance.now()) * 1000) % 36 ** PLACE.length
   return () => {
-    next = (next + 1) % 100_000_000
-    const number = String(next).padStart(PLACE.length, '0')
+    const name = (next++).toString(36).padStart(PLACE.length, '0')
     const request = Buffer.from(template)
-    for (const at of places) request.write(number, at, 'latin1')
+    for (const at of places) request.write(name, at, 'latin1')
     return request
   }
 }

@@ -14,6 +14,8 @@ const WAIT_MS = 30_000
 const POLL_MS = 100
 const PURPOSE = 'idempotency'
 const REPLAYED = 'Idempotent-Replayed'
+/** How many stored keys a node remembers. The oldest are forgotten first. */
+const STORED_KEYS = 5_000
 
 /** A request that may be sent again. */
 export type Repeatable = {
@@ -66,6 +68,7 @@ export function idempotency(options: Options): Idempotency {
   const { storage, keyring, now, log, node, stopping, leaseMs = LEASE_MS, waitMs = WAIT_MS } = options
   const running = new Map<string, Running>()
   const reader = new ClaimReader(storage.db)
+  const stored = new Set<string>()
   let claimed = 0
 
   // A long run keeps its claim, and a dead process loses it. Nothing is done when a claim is lost: the run finds that
@@ -113,8 +116,8 @@ export function idempotency(options: Options): Idempotency {
   }
 
   /**
-   * Claims the key in the same commit as what the run leaves. Returns undefined when the run left nothing: another node
-   * was faster with the same request, or the key must be claimed first.
+   * Claims the key in the same commit as what the run leaves, without looking it up before: most keys are new. Returns
+   * undefined when the run left nothing: the key is in the store, or it must be claimed first.
    */
   const runUnclaimed = async (
     lease: Lease,
@@ -141,10 +144,18 @@ export function idempotency(options: Options): Idempotency {
       })
     } catch (error) {
       if (refused || error instanceof GoesOutside) return undefined
+      // A run that was refused has claimed nothing, and its key may have an answer nevertheless.
+      if (await reader.find({ scope, key }).catch(() => undefined)) return undefined
       throw error
     } finally {
       end()
     }
+  }
+
+  /** Requests with this key are answered from the store, so they need not run to find that out. */
+  const rememberStored = (id: string) => {
+    stored.add(id)
+    if (stored.size > STORED_KEYS) stored.delete(stored.keys().next().value as string)
   }
 
   /** From now on retries on this node wait for the run. Returns the function that tells them that it has ended. */
@@ -171,7 +182,7 @@ export function idempotency(options: Options): Idempotency {
         const known = running.get(id)
         if (known && known.fingerprint !== print) throw keyReused()
         if (!known) {
-          const held = request.staysInside ? await reader.find({ scope, key }) : undefined
+          const held = request.staysInside && stored.has(id) ? await reader.find({ scope, key }) : undefined
           // The same request may have begun to run here meanwhile.
           if (running.has(id)) continue
           const time = now()
@@ -179,7 +190,10 @@ export function idempotency(options: Options): Idempotency {
           if (request.staysInside && !held) {
             if (waited && stopping.aborted) throw serviceStops()
             const reply = await runUnclaimed(lease, request, run)
-            if (reply) return reply
+            if (reply) {
+              rememberStored(id)
+              return reply
+            }
           }
           const found = await claims.claim(storage.db, lease, request, { now: time, isDead, found: held })
           if (found.state === 'claimed') {
@@ -189,6 +203,7 @@ export function idempotency(options: Options): Idempotency {
             await claims.giveUp(storage.db, lease, now())
             throw serviceStops()
           }
+          rememberStored(id)
           if (found.state === 'other') throw keyReused()
           if (found.state === 'done') {
             const { status, headers, body } = found.reply
