@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { type Key, statusOf } from '../keys/key.ts'
 import { Time } from '../shapes.ts'
+import type { ConsoleSessionsTable } from '../storage/tables/security-tables.ts'
 
 export const ConsoleSessionReply = z
   .object({
@@ -18,21 +19,7 @@ export const ConsoleSessionReply = z
   .meta({ id: 'ConsoleSession' })
 
 /** A browser that is signed in with a key. Its secret is in a cookie and is replaced from time to time. */
-export type ConsoleSession = {
-  id: string
-  key_id: string
-  key_hash: string
-  hash: string
-  previous_hash: string | null
-  rotated_at: number
-  confirmed_at: number | null
-  secure: number
-  address: string
-  browser: string
-  created_at: number
-  last_used_at: number
-  expires_at: number
-}
+export type ConsoleSession = ConsoleSessionsTable
 
 const ROTATE_MS = 15 * 60_000
 /** Requests that were sent before the browser had the new secret may arrive so long after it. */

@@ -18,7 +18,7 @@ export function serving(agent: Agent, environment: string, { memo, storage }: Pa
 }
 
 /** The definition of a version, or of the working copy where the version is null. */
-export async function definitionOf(
+export async function getDefinition(
   agent: Agent,
   version: string | null,
   { memo, storage }: Parts,

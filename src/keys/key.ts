@@ -2,6 +2,8 @@ import { z } from 'zod'
 import type { Actor } from '../operation/actor.ts'
 import { Permission } from '../security/permissions.ts'
 import { Label, Time, TimeInput } from '../shapes.ts'
+import type { RowWith } from '../storage/tables/row.ts'
+import type { KeysTable } from '../storage/tables/security-tables.ts'
 
 export const KeyStatus = z.enum(['active', 'expired', 'revoked'])
 
@@ -54,23 +56,7 @@ export const KeyWithSecret = z
   .meta({ id: 'KeyWithSecret' })
 
 /** A key as the service stores it: with hashes, never with the secret. */
-export type Key = {
-  id: string
-  name: string
-  agent_id: string | null
-  permissions: Permission[]
-  role: string | null
-  tier: string
-  hint: string
-  hash: string
-  previous_hash: string | null
-  previous_secret_expires_at: number | null
-  created_at: number
-  created_by: string
-  expires_at: number | null
-  last_used_at: number | null
-  revoked_at: number | null
-}
+export type Key = RowWith<KeysTable, { permissions: Permission[] }>
 
 export function statusOf(key: Pick<Key, 'revoked_at' | 'expires_at'>, now: number): z.output<typeof KeyStatus> {
   if (key.revoked_at !== null) return 'revoked'

@@ -4,6 +4,8 @@ import { EVENT_TYPES, type EventType } from '../events.ts'
 import type { Keyring } from '../security/keyring.ts'
 import { checkUrl, type UrlPolicy } from '../security/outgoing/guarded-url.ts'
 import { Label, Time } from '../shapes.ts'
+import type { RowWith } from '../storage/tables/row.ts'
+import type { WebhooksTable } from '../storage/tables/webhook-tables.ts'
 
 /**
  * enabled ⇄ disabled. A webhook is disabled by its owner, by a receiver that answers 410 Gone, or after days of
@@ -69,22 +71,14 @@ export const WebhookWithSecret = z
   .meta({ id: 'WebhookWithSecret' })
 
 /** A webhook as it is stored; both secrets are sealed. */
-export type Webhook = {
-  id: string
-  agent_id: string | null
-  url: string
-  events: (EventType | '*')[]
-  status: z.output<typeof WebhookStatus>
-  disabled_reason: z.output<typeof DisabledReason> | null
-  description: string | null
-  secret: string
-  secret_hint: string
-  previous_secret: string | null
-  previous_secret_expires_at: number | null
-  failing_since: number | null
-  created_at: number
-  updated_at: number
-}
+export type Webhook = RowWith<
+  WebhooksTable,
+  {
+    events: (EventType | '*')[]
+    status: z.output<typeof WebhookStatus>
+    disabled_reason: z.output<typeof DisabledReason> | null
+  }
+>
 
 export function requireUrl(url: string, policy: UrlPolicy): void {
   const problem = checkUrl(url, policy)

@@ -2,6 +2,8 @@ import { z } from 'zod'
 import { redactDeep } from '../../lib/text/redact.ts'
 import type { AskKind } from '../../runtime/approvals/ask.ts'
 import { Text, Time } from '../../shapes.ts'
+import type { ApprovalsTable } from '../../storage/tables/agent-tables.ts'
+import type { RowWith } from '../../storage/tables/row.ts'
 import { InvocationParams } from '../invocation.ts'
 import { Arguments, Pending } from './pending.ts'
 
@@ -46,29 +48,16 @@ export const DecideBody = z
   .meta({ id: 'DecideApproval' })
 
 /** An approval as the service stores it. */
-export type Approval = {
-  id: string
-  agent_seq: number
-  request_id: string
-  call_id: string
-  call_index: number
-  attempt: number
-  kind: AskKind
-  tool: string
-  arguments: Record<string, unknown>
-  input_schema: Record<string, unknown>
-  status: ApprovalStatus
-  user_id: string | null
-  session_id: string | null
-  started_by: string
-  created_at: number
-  expires_at: number
-  decided_at: number | null
-  decided_by: string | null
-  changed_arguments: Record<string, unknown> | null
-  note: string | null
-  answer: string | null
-}
+export type Approval = RowWith<
+  ApprovalsTable,
+  {
+    kind: AskKind
+    arguments: Record<string, unknown>
+    input_schema: Record<string, unknown>
+    status: ApprovalStatus
+    changed_arguments: Record<string, unknown> | null
+  }
+>
 
 /** Who decided, when and what. `arguments` are those that the tool is called with. */
 export type Settlement = {

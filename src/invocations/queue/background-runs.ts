@@ -1,6 +1,6 @@
 import type { Agent } from '../../agents/agent.ts'
 import * as agents from '../../agents/store.ts'
-import { definitionOf } from '../../deployments/serving.ts'
+import { getDefinition } from '../../deployments/serving.ts'
 import type { UnderWay } from '../../lib/work/under-way.ts'
 import type { Parts } from '../../operation/parts.ts'
 import type { LiveRun } from '../../runtime/following/live-runs.ts'
@@ -89,7 +89,7 @@ export class BackgroundRuns {
     // A run that begins for the first time has no stored steps.
     const kept = attempt > 1 ? await listKept(storage.db, id) : NOTHING_KEPT
     // The version is the one that was deployed when the invocation was queued.
-    const definition = kept.definition ?? (await definitionOf(agent, version, this.#parts))
+    const definition = kept.definition ?? (await getDefinition(agent, version, this.#parts))
     return { ...taken, agent, definition, run, kept: kept.steps, nextPosition: kept.nextPosition }
   }
 

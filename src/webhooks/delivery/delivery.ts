@@ -1,6 +1,8 @@
 import { z } from 'zod'
 import type { GuardedFetchCode } from '../../security/outgoing/guarded-error.ts'
 import { Time } from '../../shapes.ts'
+import type { RowWith } from '../../storage/tables/row.ts'
+import type { DeliveriesTable } from '../../storage/tables/webhook-tables.ts'
 import { EventName } from '../webhook.ts'
 
 /** pending → delivered | failed (no attempt is left). Sending it again makes it pending. */
@@ -55,20 +57,10 @@ export const DeliveryWithBody = z
   .object({ ...DeliveryReply.shape, body: z.string().describe('What is sent, to the byte') })
   .meta({ id: 'DeliveryWithBody' })
 
-export type Delivery = {
-  id: string
-  webhook_id: string
-  event_id: string
-  event: z.output<typeof EventName>
-  status: z.output<typeof DeliveryStatus>
-  tries: number
-  attempt_count: number
-  attempts: Attempt[]
-  next_attempt_at: number | null
-  owner: string | null
-  created_at: number
-  delivered_at: number | null
-}
+export type Delivery = RowWith<
+  DeliveriesTable,
+  { event: z.output<typeof EventName>; status: z.output<typeof DeliveryStatus>; attempts: Attempt[] }
+>
 
 export function presentDelivery(delivery: Delivery): z.input<typeof DeliveryReply> {
   return { ...delivery, next_attempt_at: delivery.owner === null ? delivery.next_attempt_at : null }

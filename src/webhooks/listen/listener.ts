@@ -1,6 +1,8 @@
 import { z } from 'zod'
 import type { EventType } from '../../events.ts'
 import { Time } from '../../shapes.ts'
+import type { RowWith } from '../../storage/tables/row.ts'
+import type { ListenersTable } from '../../storage/tables/webhook-tables.ts'
 import { DeliveryWithBody } from '../delivery/delivery.ts'
 import { CreateWebhookBody } from '../webhook.ts'
 
@@ -32,11 +34,4 @@ export const ListenerReply = z
  * A listener receives events as a webhook does, but has no address: a client asks for them. It ends when no client has
  * asked for a while.
  */
-export type Listener = {
-  id: string
-  agent_id: string | null
-  events: (EventType | '*')[]
-  created_by: string
-  created_at: number
-  expires_at: number
-}
+export type Listener = RowWith<ListenersTable, { events: (EventType | '*')[] }>
