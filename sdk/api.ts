@@ -60,6 +60,21 @@ export type Invoke = {
     [name: string]: unknown
   } | undefined
   environment?: string | undefined
+  /** Hears how a run in the background ends */
+  callback?: NewCallback | undefined
+}
+
+export type NewCallback = {
+  /** Public https address; the operator may allow others */
+  url: string
+  /** A name of your own within the run; the same name again replaces it */
+  name?: string | undefined
+  /** What is sent: an event, as webhooks get it, or an A2A task */
+  format?: 'event' | 'a2a' | undefined
+  /** Sent as X-A2A-Notification-Token, and never shown */
+  token?: string | undefined
+  /** Sent as Authorization, and never shown */
+  authorization?: string | undefined
 }
 
 export type Invocation = {
@@ -315,6 +330,32 @@ export type DecideApproval = {
   note?: string | undefined
   /** With `approve` of a question: the answer */
   answer?: string | undefined
+}
+
+export type CallbackWithSecret = {
+  id: string
+  request_id: string
+  name: string | null
+  url: string
+  format: 'event' | 'a2a'
+  status: 'enabled' | 'disabled'
+  disabled_reason: 'requested' | 'gone' | 'failing' | null
+  secret_hint: string
+  created_at: string
+  /** Signs what is sent. Shown in this reply only */
+  secret: string
+}
+
+export type Callback = {
+  id: string
+  request_id: string
+  name: string | null
+  url: string
+  format: 'event' | 'a2a'
+  status: 'enabled' | 'disabled'
+  disabled_reason: 'requested' | 'gone' | 'failing' | null
+  secret_hint: string
+  created_at: string
 }
 
 export type Agent = {
@@ -1928,6 +1969,31 @@ export type Operations = {
     body: DecideApproval
     data: Approval
   }
+  /** Create a callback */
+  createCallback: {
+    params: { agent_id: string; request_id: string }
+    body: NewCallback
+    data: CallbackWithSecret
+  }
+  /** List callbacks */
+  listCallbacks: {
+    params: { agent_id: string; request_id: string }
+    query: { limit?: number | undefined; offset?: number | undefined; sort?: 'created_at' | '-created_at' | undefined }
+    item: Callback
+  }
+  /** Get a callback */
+  getCallback: {
+    params: { agent_id: string; request_id: string; callback_id: string }
+    data: Callback
+  }
+  /** Delete a callback */
+  deleteCallback: {
+    params: { agent_id: string; request_id: string; callback_id: string }
+    data: {
+      id: string
+      deleted: true
+    }
+  }
   /** Create an agent */
   createAgent: {
     body: CreateAgent
@@ -2362,6 +2428,10 @@ export const routes = {
   listApprovals: { method: 'GET', path: '/v1/approvals' },
   getApproval: { method: 'GET', path: '/v1/agents/{agent_id}/invocations/{request_id}/approvals/{call_id}' },
   decideApproval: { method: 'POST', path: '/v1/agents/{agent_id}/invocations/{request_id}/approvals/{call_id}' },
+  createCallback: { method: 'POST', path: '/v1/agents/{agent_id}/invocations/{request_id}/callbacks' },
+  listCallbacks: { method: 'GET', path: '/v1/agents/{agent_id}/invocations/{request_id}/callbacks' },
+  getCallback: { method: 'GET', path: '/v1/agents/{agent_id}/invocations/{request_id}/callbacks/{callback_id}' },
+  deleteCallback: { method: 'DELETE', path: '/v1/agents/{agent_id}/invocations/{request_id}/callbacks/{callback_id}' },
   createAgent: { method: 'POST', path: '/v1/agents' },
   listAgents: { method: 'GET', path: '/v1/agents' },
   listOverview: { method: 'GET', path: '/v1/overview' },

@@ -22,6 +22,7 @@ import { type Sweepable, sweep } from './storage/jobs/sweep.ts'
 import * as claims from './storage/leases/claims.ts'
 import { endLeases } from './storage/leases/lease.ts'
 import * as places from './storage/leases/places.ts'
+import { removeOfMissingRuns } from './webhooks/callback-store.ts'
 import { LEASED_DELIVERIES } from './webhooks/delivery/delivery-queue.ts'
 import * as deliveries from './webhooks/delivery/delivery-store.ts'
 import * as listeners from './webhooks/listen/listener-store.ts'
@@ -101,6 +102,7 @@ function jobHandlers(parts: Parts): Record<string, JobHandler> {
     { name: 'invocations', keep_ms: retention.invocations, remove: invocations.remove },
     { name: 'approvals', keep_ms: retention.invocations, remove: removeApprovals },
     { name: 'deliveries', keep_ms: retention.deliveries, remove: deliveries.removeOlder },
+    { name: 'callbacks of removed runs', keep_ms: 0, remove: removeOfMissingRuns },
     { name: 'listeners', keep_ms: 0, remove: listeners.removeExpired },
     { name: 'sessions of the console', keep_ms: 0, remove: consoleSessions.removeExpired },
     { name: 'audit log', keep_ms: retention.audit, remove: removeOldEntries },

@@ -20,7 +20,14 @@ export type EventType = (typeof EVENT_TYPES)[number]
  * `agent_id` is null when the event concerns no single agent. `data` makes the content of the event and is called only
  * if somebody listens. Its fields are part of the API.
  */
-export type NewEvent = { type: EventType; agent_id: string | null; data(): object; time: number }
+export type NewEvent = {
+  type: EventType
+  agent_id: string | null
+  /** The run that the event is about. Its callbacks receive the event too. */
+  request_id?: string
+  data(): object
+  time: number
+}
 
 export type Events = {
   /**
@@ -35,6 +42,8 @@ export type Events = {
   wake(rows?: Rows): void
   /** Writes the event inside the caller's transaction. The commit wakes the senders by itself. */
   emit(db: Database, event: NewEvent): Promise<void>
+  /** Writes the event for these webhooks only. */
+  emitTo(db: Database, event: NewEvent, webhook_ids: readonly string[]): Promise<void>
   /** The listener hears which webhooks have something to send. Undefined means that any of them may have. */
   onWake(listener: (webhook_ids: ReadonlySet<string> | undefined) => void): void
 }

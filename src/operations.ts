@@ -18,6 +18,10 @@ import { listAllInvocations } from './invocations/across/list-all-invocations.ts
 import { decideApproval } from './invocations/approvals/decide-approval.ts'
 import { getApproval } from './invocations/approvals/get-approval.ts'
 import { listApprovals } from './invocations/approvals/list-approvals.ts'
+import { createCallback } from './invocations/callbacks/create-callback.ts'
+import { deleteCallback } from './invocations/callbacks/delete-callback.ts'
+import { getCallback } from './invocations/callbacks/get-callback.ts'
+import { listCallbacks } from './invocations/callbacks/list-callbacks.ts'
 import { cancelInvocation } from './invocations/cancel-invocation.ts'
 import { getEffects } from './invocations/effects/get-effects.ts'
 import { eraseInvocation } from './invocations/erase-invocation.ts'
@@ -94,6 +98,10 @@ export const operations = [
   getApproval,
   decideApproval,
   eraseInvocation,
+  createCallback,
+  listCallbacks,
+  getCallback,
+  deleteCallback,
 
   createAgent,
   listAgents,

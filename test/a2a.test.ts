@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { before, test } from 'node:test'
-import { Role, type SendMessageRequest, type StreamResponse, type Task, TaskState } from '@a2a-js/sdk'
-import { connectA2a } from './support/a2a-client.ts'
+import { type StreamResponse, type Task, TaskState } from '@a2a-js/sdk'
+import { connectA2a, saying } from './support/a2a-client.ts'
 import { createAgent, createKey } from './support/resources.ts'
 import { onBothEngines } from './support/service.ts'
 import { until } from './support/until.ts'
@@ -12,27 +12,6 @@ const RULES = [
   { match: { equals: 'fail' }, fail: 'The engine is cold' },
   { reply: 'aye' },
 ]
-
-function saying(text: string, more: { contextId?: string; taskId?: string; returnImmediately?: boolean } = {}) {
-  const { contextId = '', taskId = '', returnImmediately = false } = more
-  const part = { content: { $case: 'text', value: text } as const, metadata: undefined, filename: '', mediaType: '' }
-  const request: SendMessageRequest = {
-    tenant: '',
-    metadata: undefined,
-    message: {
-      messageId: crypto.randomUUID(),
-      contextId,
-      taskId,
-      role: Role.ROLE_USER,
-      parts: [part],
-      metadata: undefined,
-      extensions: [],
-      referenceTaskIds: [],
-    },
-    configuration: { acceptedOutputModes: [], taskPushNotificationConfig: undefined, returnImmediately },
-  }
-  return request
-}
 
 const textOf = ({ artifacts: [first] }: Pick<Task, 'artifacts'>) =>
   first?.parts.map(({ content }) => content?.value).join('')

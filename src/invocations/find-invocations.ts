@@ -9,6 +9,7 @@ import {
 } from '../storage/queries/counted-lists.ts'
 import { leadOf, whereLed } from '../storage/queries/lead.ts'
 import { keysOfParts, type Page, type PageQuery, pageOfList } from '../storage/queries/page.ts'
+import { removeOfRequests } from '../webhooks/callback-store.ts'
 import { eraseFromApprovals } from './approvals/approval-store.ts'
 import { type Invocation, InvocationStatus, UNFINISHED_STATUSES } from './invocation.ts'
 import { fromRow } from './rows/invocation-rows.ts'
@@ -133,12 +134,14 @@ export async function listIdsOfUser(
   return rows.filter(({ agent_seq }) => agent_seqs.has(agent_seq)).map(({ id }) => id)
 }
 
-/** Removes the texts and the user from receipts, which stay for accounting. Only for invocations that have ended. */
+/**
+ * Removes the texts and the user from receipts, which stay for accounting, and their callbacks. Only for invocations that
+ * have ended.
+ */
 export async function eraseTexts(db: Database, ended: readonly Invocation[], now: number): Promise<void> {
-  await eraseFromApprovals(
-    db,
-    ended.map(({ id }) => id),
-  )
+  const ids = ended.map(({ id }) => id)
+  await eraseFromApprovals(db, ids)
+  await removeOfRequests(db, ids)
   for (const { id, response, error, steps } of ended) {
     await db
       .updateTable('invocations')

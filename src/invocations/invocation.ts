@@ -13,6 +13,7 @@ import { goesOn, type ShownCall, shownCall } from '../runtime/told-steps.ts'
 import { covers } from '../security/permissions.ts'
 import { Label, Text, Time } from '../shapes.ts'
 import { Pending } from './approvals/pending.ts'
+import { NewCallback } from './callbacks/callback.ts'
 import { presentSteps, type ReceiptStep, ReceiptStepShape, TokenUsage, transcriptOf } from './steps/receipt-steps.ts'
 
 /**
@@ -45,6 +46,7 @@ export const InvokeBody = z
     message: Text(100_000),
     context: InvocationContext.default({}),
     environment: Environment.default(DEFAULT_ENVIRONMENT),
+    callback: NewCallback.optional().describe('Hears how a run in the background ends'),
   })
   .meta({ id: 'Invoke' })
 

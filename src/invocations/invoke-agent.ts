@@ -1,8 +1,9 @@
+import type { z } from 'zod'
 import { type Agent, AgentParams } from '../agents/agent.ts'
 import type { Definition } from '../agents/definition.ts'
 import * as agents from '../agents/store.ts'
 import { serving } from '../deployments/serving.ts'
-import { ApiError, conflict, notFound, StillRunning } from '../errors.ts'
+import { ApiError, conflict, invalid, notFound, StillRunning } from '../errors.ts'
 import { withValue } from '../lib/with-value.ts'
 import type { Context } from '../operation/context.ts'
 import { GoesOutside } from '../operation/goes-outside.ts'
@@ -13,10 +14,12 @@ import { operation } from '../operation.ts'
 import type { LiveRun } from '../runtime/following/live-runs.ts'
 import { answersAtOnce } from '../runtime/models/answers-at-once.ts'
 import { StepNotKept } from '../runtime/steps.ts'
-import { announce } from '../storage/database.ts'
+import { announce, type Database } from '../storage/database.ts'
+import * as callbacks from '../webhooks/callback-store.ts'
 import { admit, freePlace, leave, notAdmittedError } from './admit.ts'
 import { listPending } from './approvals/approval-store.ts'
 import { waitingEvent } from './approvals/waiting-event.ts'
+import { callbackOf, type NewCallback } from './callbacks/callback.ts'
 import { followInvocation } from './follow-invocation.ts'
 import { takeGiven } from './given/take-given.ts'
 import {
@@ -70,7 +73,8 @@ export const invokeAgent = operation({
 
   async run({ params, body }, context) {
     const { emit, live, mode, node, request_id } = context
-    if (mode === 'background') return queue(await prepare(params.agent_id, body, context))
+    if (mode === 'background') return queue(await prepare(params.agent_id, body, context), body.callback, context)
+    if (body.callback) throw invalid({ field: 'callback', error: 'is for a run in the background' })
     const earlier = context.repeatable?.earlier && (await findEarlier(params.agent_id, context))
     if (earlier) return followEarlier(earlier, context)
 
@@ -198,9 +202,21 @@ function bindUser(context: Asked['context'], user_id: string | undefined): Asked
   return user_id === undefined ? context : { ...context, user_id }
 }
 
-function queue({ invocation, agent, definition }: Prepared): Unwritten {
+function queue(
+  { invocation, agent, definition }: Prepared,
+  asked: z.output<typeof NewCallback> | undefined,
+  context: Context,
+): Unwritten {
   if (agent.status === 'paused') throw notAdmittedError('paused', agent, definition)
-  return new Unwritten({ writes: [rows.insertion(invocation)] }, accepted(invocation, agent))
+  const writes = [rows.insertion(invocation)]
+  if (!asked) return new Unwritten({ writes }, accepted(invocation, agent))
+  const run = { agent_id: agent.id, request_id: invocation.id }
+  const { callback } = callbackOf(asked, run, context, 'callback.')
+  const guard = async (db: Database) => {
+    await callbacks.insert(db, callback)
+    return true
+  }
+  return new Unwritten({ writes, guard }, accepted(invocation, agent))
 }
 
 /** The work goes on, and the receipt will show its result. */

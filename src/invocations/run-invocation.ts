@@ -1,5 +1,6 @@
 import type { Agent } from '../agents/agent.ts'
 import type { Definition } from '../agents/definition.ts'
+import type { NewEvent } from '../events.ts'
 import { redact } from '../lib/text/redact.ts'
 import { cutToBytes } from '../lib/text/text.ts'
 import { withValue } from '../lib/with-value.ts'
@@ -199,7 +200,7 @@ export function effects(
     const exchange = { agent_seq: agent.seq, user_id, session_id, request_id, message, response: response ?? '' }
     writes.push(...memory.turnWrites({ ...exchange, created_at: time, newId }))
   }
-  const found = events.writes({ type: `agent.${status}`, agent_id: agent.id, data: () => eventData(invocation), time })
+  const found = events.writes(endEvent(invocation, agent.id))
   return withValue(found, (more) => (more.length === 0 ? writes : [...writes, ...more]))
 }
 
@@ -220,7 +221,8 @@ async function waitingEffects(
     ...eventData({ ...invocation, tokens_used: usage.total_tokens }),
     approvals: asked.map(toldApproval),
   })
-  const event = await events.writes({ type: 'agent.waiting', agent_id: agent.id, data, time: now() })
+  const told = { type: 'agent.waiting' as const, agent_id: agent.id, request_id: invocation.id }
+  const event = await events.writes({ ...told, data, time: now() })
   return [...asked.map(approvalWrite), ...logWrites(source, logs.slice(logged)), ...event]
 }
 
@@ -232,6 +234,12 @@ function endEntry(invocation: EndedInvocation): LogEntry {
   const labels = { environment: redact(environment), version: version && redact(version) }
   const metadata = { duration_ms, tokens_used, ...labels, ...(door !== 'api' && { door }) }
   return { timestamp: finished_at, level: LEVEL_OF[status], message, metadata }
+}
+
+/** What webhooks hear of the end. */
+export function endEvent(invocation: EndedInvocation, agent_id: string): NewEvent {
+  const { id: request_id, status, finished_at: time } = invocation
+  return { type: `agent.${status}`, agent_id, request_id, data: () => eventData(invocation), time }
 }
 
 function eventData({

@@ -1,6 +1,8 @@
 import * as agents from '../agents/store.ts'
 import type { Parts } from '../operation/parts.ts'
 import { type Keeping, keepLeases, LEASE_MS, renewHeld } from '../storage/leases/lease.ts'
+import { listUntold } from '../webhooks/callback-store.ts'
+import { tellEnd } from './callbacks/tell-end.ts'
 import { endWith, type Invocation } from './invocation.ts'
 import { requeueLapsed } from './queue/queue-store.ts'
 import { LEASED_RUNS } from './rows/invocation-rows.ts'
@@ -30,7 +32,7 @@ function keeping({ live, log, now, storage }: Parts): Keeping {
 
 /**
  * Takes care of the runs of dead nodes. Runs in the background, and those with an Idempotency-Key, are queued again and
- * go on after their last step. The others have failed.
+ * go on after their last step. The others have failed. Callbacks that were made while their run ended hear of it.
  */
 export async function takeUpRuns(parts: Parts): Promise<void> {
   // This process may have slept until its own leases ended. Its own runs must not be taken for those of a dead node.
@@ -39,6 +41,7 @@ export async function takeUpRuns(parts: Parts): Promise<void> {
   const lapsed = await invocations.listLapsed(storage.db, now(), AT_ONCE)
   if (lapsed.some(goesOn)) await requeueLapsed(storage.db, now())
   for (const invocation of lapsed) if (!goesOn(invocation)) await fail(invocation, parts)
+  for (const { webhook_id } of await listUntold(storage.db, now())) await tellEnd(webhook_id, parts)
 }
 
 function goesOn({ background, keyed }: Invocation): boolean {

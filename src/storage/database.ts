@@ -16,6 +16,7 @@ export const CHANGES = [
   'keys',
   'deployments',
   'webhooks',
+  'callbacks',
   'deliveries',
   'cancellations',
   'jobs',

@@ -24,6 +24,7 @@ import { doors } from './migrations/0023-doors.ts'
 import { leanScopes } from './migrations/0025-lean-scopes.ts'
 import { summaries } from './migrations/0026-summaries.ts'
 import { leanLists } from './migrations/0031-lean-lists.ts'
+import { callbacks } from './migrations/0029-callbacks.ts'
 import type { Migration } from './migrations/migration.ts'
 
 /** In order. A released migration is never edited; changes come as a new one. */
@@ -50,6 +51,7 @@ export const MIGRATIONS: Migration[] = [
   leanScopes,
   summaries,
   leanLists,
+  callbacks,
 ]
 
 const LOCK = 7_766_837

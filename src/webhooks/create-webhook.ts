@@ -6,7 +6,7 @@ import { operation } from '../operation.ts'
 import { policiesOf } from '../security/outgoing/policies.ts'
 import { newWebhookSecret } from './signature.ts'
 import * as webhooks from './store.ts'
-import { CreateWebhookBody, presentWebhook, requireUrl, sealSecret, WebhookWithSecret } from './webhook.ts'
+import { CreateWebhookBody, NO_CALLBACK, presentWebhook, requireUrl, sealSecret, WebhookWithSecret } from './webhook.ts'
 import { requireKey } from './webhook-in-scope.ts'
 
 export const createWebhook = operation({
@@ -54,6 +54,7 @@ export const createWebhook = operation({
       failing_since: null,
       created_at: time,
       updated_at: time,
+      ...NO_CALLBACK,
     }
     await webhooks.insert(db, webhook)
     return { ...presentWebhook(webhook, time), secret }

@@ -1,10 +1,12 @@
 import type { Events, EventType, NewEvent } from '../events.ts'
 import type { NewId } from '../lib/id.ts'
 import { formatTime } from '../lib/time.ts'
-import { announce } from '../storage/database.ts'
+import { withValue } from '../lib/with-value.ts'
+import { announce, type Database } from '../storage/database.ts'
 import { rowOf, type Write } from '../storage/journal/rows.ts'
 import { insertMany } from '../storage/journal/write-rows.ts'
 import type { Storage } from '../storage/open-storage.ts'
+import { CalledBack } from './called-back.ts'
 import { DELIVERIES, EVENTS } from './delivery/delivery-store.ts'
 import * as webhooks from './store.ts'
 
@@ -14,6 +16,7 @@ import * as webhooks from './store.ts'
  */
 export function openEvents(storage: Storage, newId: NewId): Events {
   const listeners: Parameters<Events['onWake']>[0][] = []
+  const calledBack = new CalledBack(storage)
   let known: Subscribers | undefined
   let loading: Promise<Subscribers> | undefined
 
@@ -38,16 +41,32 @@ export function openEvents(storage: Storage, newId: NewId): Events {
     }
   }
 
-  const write = (event: NewEvent, subscribers: Subscribers): Write[] => {
-    const webhook_ids = wanting(event, subscribers)
+  /** `called` are the callbacks of the event's run. */
+  const write = (event: NewEvent, subscribers: Subscribers, called: readonly string[]): Write[] => {
+    const webhook_ids = [...wanting(event, subscribers), ...called]
     return webhook_ids.length === 0 ? [] : rowsOf(event, webhook_ids, newId)
+  }
+  const writeFor = (event: NewEvent, subscribers: Subscribers): Write[] | Promise<Write[]> =>
+    withValue(calledBack.callbacksOf(event), (called) => write(event, subscribers, called))
+
+  const insert = async (db: Database, writes: Write[]) => {
+    if (writes.length === 0) return
+    for (const table of [EVENTS, DELIVERIES]) {
+      const rows = writes.filter(({ into }) => into === table)
+      await insertMany(
+        db,
+        table,
+        rows.map(({ row }) => row),
+      )
+    }
+    await announce(db, 'deliveries')
   }
 
   return {
     writes(event) {
-      if (!storage.hears()) return webhooks.listSubscribers(storage.db).then((all) => write(event, byAgent(all)))
-      if (known) return write(event, known)
-      return (loading ?? load()).then((subscribers) => write(event, subscribers))
+      if (!storage.hears()) return webhooks.listSubscribers(storage.db).then((all) => writeFor(event, byAgent(all)))
+      if (known) return writeFor(event, known)
+      return (loading ?? load()).then((subscribers) => writeFor(event, subscribers))
     },
     wake(rows) {
       if (!rows) return wake(undefined)
@@ -55,18 +74,9 @@ export function openEvents(storage: Storage, newId: NewId): Events {
       if (deliveries) wake(new Set(deliveries.map((row) => String(row[WEBHOOK_ID]))))
     },
     async emit(db, event) {
-      const writes = write(event, byAgent(await webhooks.listSubscribers(db)))
-      if (writes.length === 0) return
-      for (const table of [EVENTS, DELIVERIES]) {
-        const rows = writes.filter(({ into }) => into === table)
-        await insertMany(
-          db,
-          table,
-          rows.map(({ row }) => row),
-        )
-      }
-      await announce(db, 'deliveries')
+      await insert(db, write(event, byAgent(await webhooks.listSubscribers(db)), []))
     },
+    emitTo: (db, event, webhook_ids) => insert(db, rowsOf(event, webhook_ids, newId)),
     onWake: (listener) => listeners.push(listener),
   }
 }
@@ -87,7 +97,7 @@ function wanting({ type, agent_id, time }: NewEvent, subscribers: Subscribers): 
   return [...ofAgent, ...(subscribers.get(null) ?? [])].filter(wants).map(({ id }) => id)
 }
 
-function rowsOf({ type, agent_id, data, time }: NewEvent, webhook_ids: string[], newId: NewId): Write[] {
+function rowsOf({ type, agent_id, data, time }: NewEvent, webhook_ids: readonly string[], newId: NewId): Write[] {
   const event_id = newId('evt', time)
   const body = eventBody({ id: event_id, type, agent_id, data, time })
   const deliveries = webhook_ids.map((webhook_id) => ({

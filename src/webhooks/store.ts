@@ -18,12 +18,13 @@ export type WebhookFilter = {
   status?: Webhook['status'] | undefined
 }
 
-/** Everybody who may receive events: the enabled webhooks and the listeners. */
+/** Everybody who may receive events: the enabled webhooks and the listeners. Callbacks are found by their run. */
 export async function listSubscribers(db: Database): Promise<Subscriber[]> {
   const rows = await db
     .selectFrom('webhooks')
     .select(['id', 'agent_id', 'events', sql<number | null>`null`.as('until')])
     .where('status', '=', 'enabled')
+    .where('request_id', 'is', null)
     .unionAll(db.selectFrom('listeners').select(['id', 'agent_id', 'events', 'expires_at as until']))
     .execute()
   return rows.map(({ events, ...row }) => ({ ...row, events: JSON.parse(events) }))
@@ -50,6 +51,7 @@ export async function list(db: Database, query: PageQuery, filter: WebhookFilter
   let select = db
     .selectFrom('webhooks')
     .selectAll()
+    .where('request_id', 'is', null)
     .where(isShown(db, sql.ref('agent_id'), filter.shown))
   if (filter.agent_id !== undefined) select = select.where('agent_id', '=', filter.agent_id)
   if (filter.status !== undefined) select = select.where('status', '=', filter.status)
@@ -74,6 +76,7 @@ export async function countAndHold(db: Database, agent_id: string | null): Promi
     .selectFrom('webhooks')
     .select((webhook) => webhook.fn.countAll<number>().as('count'))
     .where('agent_id', agent_id === null ? 'is' : '=', agent_id)
+    .where('request_id', 'is', null)
     .executeTakeFirstOrThrow()
   return count
 }
@@ -89,7 +92,7 @@ export async function insert(db: Database, webhook: Webhook): Promise<void> {
 export async function update(
   db: Database,
   id: string,
-  { events, ...changes }: Partial<Omit<Webhook, 'id' | 'agent_id' | 'created_at'>>,
+  { events, ...changes }: Partial<Omit<Webhook, 'id' | 'agent_id' | 'request_id' | 'created_at'>>,
 ): Promise<void> {
   await db
     .updateTable('webhooks')
@@ -148,15 +151,17 @@ export async function remove(db: Database, id: string): Promise<void> {
   await announce(db, 'webhooks', id)
 }
 
-type WebhookRow = Omit<Webhook, 'events' | 'status' | 'disabled_reason'> & {
+type WebhookRow = Omit<Webhook, 'events' | 'status' | 'disabled_reason' | 'format'> & {
   events: string
   status: string
   disabled_reason: string | null
+  format: string | null
 }
 
-export function fromRow({ events, status, disabled_reason, ...row }: WebhookRow): Webhook {
+export function fromRow({ events, status, disabled_reason, format, ...row }: WebhookRow): Webhook {
   return {
     ...row,
+    format: format as Webhook['format'],
     events: JSON.parse(events),
     status: status as Webhook['status'],
     disabled_reason: disabled_reason as Webhook['disabled_reason'],

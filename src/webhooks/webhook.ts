@@ -17,7 +17,7 @@ export const DisabledReason = z.enum(['requested', 'gone', 'failing'])
 
 export const EventName = z.enum(EVENT_TYPES)
 
-const Url = Label(2048).describe('Public https address; the operator may allow others')
+export const WebhookUrl = Label(2048).describe('Public https address; the operator may allow others')
 
 const Events = z
   .array(z.enum([...EVENT_TYPES, '*']))
@@ -37,14 +37,14 @@ export const CreateWebhookBody = z
       .nullable()
       .default(null)
       .describe('Only events of this agent (id or name); null is all agents'),
-    url: Url,
+    url: WebhookUrl,
     events: Events,
     description: Description.default(null),
   })
   .meta({ id: 'CreateWebhook' })
 
 export const UpdateWebhookBody = z
-  .strictObject({ url: Url, events: Events, description: Description, status: WebhookStatus })
+  .strictObject({ url: WebhookUrl, events: Events, description: Description, status: WebhookStatus })
   .partial()
   .refine((body) => Object.keys(body).length > 0, 'must name at least one field')
   .meta({ id: 'UpdateWebhook' })
@@ -70,22 +70,37 @@ export const WebhookWithSecret = z
   .object({ ...WebhookReply.shape, secret: z.string().describe('Shown in this reply only') })
   .meta({ id: 'WebhookWithSecret' })
 
-/** A webhook as it is stored; both secrets are sealed. */
+/** `event` is what every webhook is sent. `a2a` is the run as A2A tells a task. */
+export const CallbackFormat = z.enum(['event', 'a2a'])
+
+/** A webhook as it is stored. Both secrets and the headers are sealed. */
 export type Webhook = RowWith<
   WebhooksTable,
   {
     events: (EventType | '*')[]
     status: z.output<typeof WebhookStatus>
     disabled_reason: z.output<typeof DisabledReason> | null
+    format: z.output<typeof CallbackFormat> | null
   }
 >
 
-export function requireUrl(url: string, policy: UrlPolicy): void {
+export const NO_CALLBACK = { request_id: null, name: null, format: null, headers: null } as const
+
+export function requireUrl(url: string, policy: UrlPolicy, field = 'url'): void {
   const problem = checkUrl(url, policy)
-  if (problem) throw invalid({ field: 'url', error: problem.message })
+  if (problem) throw invalid({ field, error: problem.message })
 }
 
 const SECRET_PURPOSE = 'webhook.secret'
+const HEADERS_PURPOSE = 'webhook.headers'
+
+export function sealHeaders(headers: Record<string, string>, keyring: Keyring): string | null {
+  return Object.keys(headers).length === 0 ? null : keyring.encrypt(JSON.stringify(headers), HEADERS_PURPOSE)
+}
+
+export function openHeaders({ headers }: Pick<Webhook, 'headers'>, keyring: Keyring): Record<string, string> {
+  return headers === null ? {} : JSON.parse(keyring.decrypt(headers, HEADERS_PURPOSE))
+}
 
 export function sealSecret(secret: string, keyring: Keyring): Pick<Webhook, 'secret' | 'secret_hint'> {
   // The last character of the encoding is only padding.

@@ -16,6 +16,14 @@ export type WebhooksTable = {
   failing_since: number | null
   created_at: number
   updated_at: number
+  /** Set for a callback, which hears of this run only. */
+  request_id: string | null
+  /** The name that its caller gave a callback. */
+  name: string | null
+  /** What a callback is sent; null for a webhook. */
+  format: string | null
+  /** JSON, sealed: the headers that its caller wants a callback to have. */
+  headers: string | null
 }
 
 /** An event is kept as long as one of its deliveries. */

@@ -13,6 +13,8 @@ export type Message = {
   attempt: number
   /** Newest first. */
   secrets: readonly string[]
+  /** What a callback is sent besides. */
+  headers: Record<string, string>
 }
 
 export type AttemptOutcome = {
@@ -76,9 +78,10 @@ export async function attempt(
 }
 
 function headersOf(message: Message, at: number): Record<string, string> {
-  const { event_id, event, body, secrets } = message
+  const { event_id, event, body, secrets, headers } = message
   return {
     'Content-Type': 'application/json; charset=utf-8',
+    ...headers,
     ...signDelivery({ id: event_id, timestamp: Math.floor(at / 1000), body }, secrets),
     'X-Service-Event': event,
     'X-Service-Attempt': String(message.attempt),

@@ -2,6 +2,7 @@ import type { Parts } from '../../operation/parts.ts'
 import type { Database } from '../../storage/database.ts'
 import { signingSecrets, type Webhook } from '../webhook.ts'
 import { type AttemptOutcome, attempt } from './attempt.ts'
+import { sentBody, sentHeaders } from './callback-message.ts'
 import * as queue from './delivery-queue.ts'
 import { Lanes, type Look } from './lanes.ts'
 import { type Report, recordAttempt } from './record-attempt.ts'
@@ -147,7 +148,8 @@ export class Dispatcher {
     const at = now()
     try {
       const secrets = signingSecrets(webhook, keyring, at)
-      const message = { url: webhook.url, event_id, event, body, attempt: attempt_count + 1, secrets }
+      const sent = { body: sentBody(webhook, body), headers: sentHeaders(webhook, keyring) }
+      const message = { url: webhook.url, event_id, event, ...sent, attempt: attempt_count + 1, secrets }
       const owner = webhook.agent_id ?? webhook.id
       return await attempt(webhookFetch, message, { timeout_ms: config.webhooks.attemptTimeout, now, owner, signal })
     } catch (err) {

@@ -1,5 +1,6 @@
 import { operation } from '../../operation.ts'
 import { agentOfDelivery, getInScope } from '../webhook-in-scope.ts'
+import { sentBody } from './callback-message.ts'
 import { DeliveryParams, DeliveryWithBody, presentDelivery } from './delivery.ts'
 import * as deliveries from './delivery-store.ts'
 
@@ -15,8 +16,11 @@ export const getDelivery = operation({
   data: DeliveryWithBody,
 
   async run({ params }, { db, actor }) {
-    const { id } = await getInScope(db, actor, params.webhook_id)
-    const delivery = await deliveries.get(db, id, params.delivery_id)
-    return { ...presentDelivery(delivery), body: await deliveries.getBody(db, delivery.event_id) }
+    const webhook = await getInScope(db, actor, params.webhook_id)
+    const delivery = await deliveries.get(db, webhook.id, params.delivery_id)
+    return {
+      ...presentDelivery(delivery),
+      body: sentBody(webhook, await deliveries.getBody(db, delivery.event_id)),
+    }
   },
 })

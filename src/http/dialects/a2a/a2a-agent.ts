@@ -1,19 +1,23 @@
 import {
   type AgentCard,
   type CancelTaskRequest,
+  type DeleteTaskPushNotificationConfigRequest,
+  type GetTaskPushNotificationConfigRequest,
   type GetTaskRequest,
+  type ListTaskPushNotificationConfigsRequest,
+  type ListTaskPushNotificationConfigsResponse,
   type ListTasksRequest,
   type ListTasksResponse,
   type SendMessageRequest,
   type StreamResponse,
   type SubscribeToTaskRequest,
   type Task,
+  type TaskPushNotificationConfig,
   TaskState,
 } from '@a2a-js/sdk'
 import {
   ContentTypeNotSupportedError,
   ExtendedAgentCardNotConfiguredError,
-  PushNotificationNotSupportedError,
   TaskNotCancelableError,
   UnsupportedOperationError,
 } from '@a2a-js/sdk/errors'
@@ -23,12 +27,11 @@ import type { StreamEvent } from '../../../runtime/following/transcript.ts'
 import type { OperationCalls } from '../operation-calls.ts'
 import { agentCard } from './agent-card.ts'
 import { EventQueue } from './event-queue.ts'
+import { callbackBody, PushConfigs } from './push-configs.ts'
+import { readPage } from './task-pages.ts'
 import { STATE_OF, type TaskReceipt, type TaskStateName, TaskTeller } from './tasks.ts'
 
 type Result = { response: string; request_id: string; status?: 'queued' | 'waiting' }
-
-const PAGE = 50
-const MAX_PAGE = 100
 
 /** What became of a task whose run ended with such an error. Any other error says nothing about the run. */
 const STATE_AFTER: Partial<Record<ErrorCode, TaskStateName>> = {
@@ -43,9 +46,11 @@ const STATE_AFTER: Partial<Record<ErrorCode, TaskStateName>> = {
  */
 export class A2aAgent implements A2ARequestHandler {
   readonly #calls: OperationCalls
+  readonly #pushes: PushConfigs
 
   constructor(calls: OperationCalls) {
     this.#calls = calls
+    this.#pushes = new PushConfigs(calls)
   }
 
   async getAgentCard(): Promise<AgentCard> {
@@ -54,10 +59,12 @@ export class A2aAgent implements A2ARequestHandler {
 
   async sendMessage(params: SendMessageRequest): Promise<Task> {
     const { body, teller } = this.#read(params)
-    const mode = params.configuration?.returnImmediately ? 'background' : 'reply'
+    const { returnImmediately = false } = params.configuration ?? {}
+    const mode = returnImmediately || body.callback ? 'background' : 'reply'
     const input = { params: this.#agent, body, sent: params, mode } as const
     try {
       const { status, data } = await this.#calls.run<Result>('invokeAgent', input)
+      if (mode === 'background' && !returnImmediately) return await this.#settled(data.request_id)
       // A repeated message gets the task of the first one.
       const answered = new TaskTeller(data.request_id, params.message?.contextId || data.request_id)
       if (status === 202) return answered.task(STATE_OF[data.status ?? 'queued'])
@@ -71,8 +78,14 @@ export class A2aAgent implements A2ARequestHandler {
 
   async *sendMessageStream(params: SendMessageRequest): AsyncGenerator<StreamResponse, void, undefined> {
     const { body, teller } = this.#read(params)
-    const input = { params: this.#agent, body, sent: params, mode: 'stream' } as const
-    yield* this.#follow(teller, (emit) => this.#calls.run<Result>('invokeAgent', input, { emit }))
+    const input = { params: this.#agent, body, sent: params }
+    if (!body.callback) {
+      const streamed = { ...input, mode: 'stream' } as const
+      return yield* this.#follow(teller, (emit) => this.#calls.run<Result>('invokeAgent', streamed, { emit }))
+    }
+    // A client that wants to be notified may leave, so the task runs in the background.
+    const { data } = await this.#calls.run<Result>('invokeAgent', { ...input, mode: 'background' })
+    yield* this.#followTask(new TaskTeller(data.request_id, teller.contextId))
   }
 
   async getTask({ id, historyLength }: GetTaskRequest): Promise<Task> {
@@ -81,10 +94,9 @@ export class A2aAgent implements A2ARequestHandler {
   }
 
   async listTasks(params: ListTasksRequest): Promise<ListTasksResponse> {
-    const { contextId, status: state, pageSize = PAGE, pageToken, statusTimestampAfter, historyLength } = params
+    const { contextId, status: state, statusTimestampAfter, historyLength } = params
     if (statusTimestampAfter !== undefined) throw this.#unsupported('Tasks are not listed by the time of their status')
-    const limit = pageSize === 0 ? PAGE : Math.min(pageSize, MAX_PAGE)
-    const offset = pageToken === '' ? 0 : Number(pageToken)
+    const { limit, offset } = readPage(params)
     const query = { limit, offset, ...(contextId && { session_id: contextId }), ...this.#statusOf(state) }
     const { data, pagination } = await this.#calls.run<TaskReceipt[]>('listInvocations', { params: this.#agent, query })
     return {
@@ -112,30 +124,54 @@ export class A2aAgent implements A2ARequestHandler {
     // A run that has just begun has no receipt yet, but it can be followed.
     const receipt = await this.#receipt(id).catch(() => undefined)
     if (receipt && receipt.finished_at !== null) throw this.#unsupported('This task has ended: get it')
-    const params = { ...this.#agent, request_id: id }
-    const teller = TaskTeller.of(receipt ?? { request_id: id, context: {} })
-    const input = { params, mode: 'stream' } as const
-    yield* this.#follow(teller, (emit) => this.#calls.run<Result>('streamInvocation', input, { emit }))
+    yield* this.#followTask(TaskTeller.of(receipt ?? { request_id: id, context: {} }))
   }
 
   async getAuthenticatedExtendedAgentCard(): Promise<AgentCard> {
     throw new ExtendedAgentCardNotConfiguredError('The card says everything')
   }
 
-  async createTaskPushNotificationConfig(): Promise<never> {
-    throw this.#noPush()
+  createTaskPushNotificationConfig(config: TaskPushNotificationConfig): Promise<TaskPushNotificationConfig> {
+    return this.#pushes.create(config)
   }
 
-  async getTaskPushNotificationConfig(): Promise<never> {
-    throw this.#noPush()
+  getTaskPushNotificationConfig(asked: GetTaskPushNotificationConfigRequest): Promise<TaskPushNotificationConfig> {
+    return this.#pushes.get(asked)
   }
 
-  async listTaskPushNotificationConfigs(): Promise<never> {
-    throw this.#noPush()
+  listTaskPushNotificationConfigs(
+    asked: ListTaskPushNotificationConfigsRequest,
+  ): Promise<ListTaskPushNotificationConfigsResponse> {
+    return this.#pushes.list(asked)
   }
 
-  async deleteTaskPushNotificationConfig(): Promise<never> {
-    throw this.#noPush()
+  deleteTaskPushNotificationConfig(asked: DeleteTaskPushNotificationConfigRequest): Promise<void> {
+    return this.#pushes.remove(asked)
+  }
+
+  /** The task once it has ended or waits for a person. */
+  async #settled(request_id: string): Promise<Task> {
+    const gone = new AbortController()
+    this.#calls.runner.onHangUp(() => gone.abort())
+    const input = { params: { ...this.#agent, request_id }, mode: 'stream' } as const
+    await new Promise<void>((resolve) => {
+      const ended = this.#calls.run('streamInvocation', input, {
+        emit: ({ event }) => event === 'waiting' && resolve(),
+        onHangUp: (listener) => gone.signal.addEventListener('abort', listener),
+      })
+      // A run that failed is a task that failed. Its receipt says so.
+      ended.then(
+        () => resolve(),
+        () => resolve(),
+      )
+    })
+    gone.abort()
+    return this.getTask({ tenant: '', id: request_id })
+  }
+
+  #followTask(teller: TaskTeller): AsyncGenerator<StreamResponse, void, undefined> {
+    const input = { params: { ...this.#agent, request_id: teller.taskId }, mode: 'stream' } as const
+    return this.#follow(teller, (emit) => this.#calls.run<Result>('streamInvocation', input, { emit }))
   }
 
   /** Tells a run as a task while it goes on. An error before it begins is thrown. */
@@ -168,9 +204,8 @@ export class A2aAgent implements A2ARequestHandler {
     }
   }
 
-  #read({ message, configuration }: SendMessageRequest): { body: unknown; teller: TaskTeller } {
+  #read({ message, configuration }: SendMessageRequest) {
     if (!message) throw invalid({ field: 'message', error: 'is required' })
-    if (configuration?.taskPushNotificationConfig) throw this.#noPush()
     if (message.taskId !== '')
       throw this.#unsupported(
         'A task takes one message: send the next one with its contextId, and decisions to the API',
@@ -181,7 +216,12 @@ export class A2aAgent implements A2ARequestHandler {
     })
     const { request_id } = this.#calls.received
     const contextId = message.contextId || request_id
-    const body = { message: texts.join('\n'), context: { session_id: contextId } }
+    const push = configuration?.taskPushNotificationConfig
+    const body = {
+      message: texts.join('\n'),
+      context: { session_id: contextId },
+      ...(push && { callback: callbackBody(push) }),
+    }
     return { body, teller: new TaskTeller(request_id, contextId) }
   }
 
@@ -204,10 +244,6 @@ export class A2aAgent implements A2ARequestHandler {
 
   #unsupported(message: string): Error {
     return new UnsupportedOperationError(message)
-  }
-
-  #noPush(): Error {
-    return new PushNotificationNotSupportedError('Register a webhook with the API to hear of tasks')
   }
 }
 

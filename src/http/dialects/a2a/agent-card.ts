@@ -18,7 +18,7 @@ export function agentCard({ agent, url }: Pick<CallRunner, 'agent' | 'url'>): Ag
     supportedInterfaces: [
       { url: `${url}/v1/agents/${id}/a2a`, protocolBinding: 'JSONRPC', protocolVersion: PROTOCOL_VERSION, tenant: '' },
     ],
-    capabilities: { streaming: true, pushNotifications: false, extendedAgentCard: false, extensions: [] },
+    capabilities: { streaming: true, pushNotifications: true, extendedAgentCard: false, extensions: [] },
     securitySchemes: {
       key: {
         scheme: {

@@ -1,0 +1,61 @@
+import type {
+  DeleteTaskPushNotificationConfigRequest,
+  GetTaskPushNotificationConfigRequest,
+  ListTaskPushNotificationConfigsRequest,
+  ListTaskPushNotificationConfigsResponse,
+  TaskPushNotificationConfig,
+} from '@a2a-js/sdk'
+import type { OperationCalls } from '../operation-calls.ts'
+import { readPage } from './task-pages.ts'
+
+type ShownCallback = { id: string; request_id: string; name: string | null; url: string }
+
+/** Where a client wants to hear of a task: callbacks of the run. What it sends with them is never shown. */
+export class PushConfigs {
+  readonly #calls: OperationCalls
+
+  constructor(calls: OperationCalls) {
+    this.#calls = calls
+  }
+
+  async create(config: TaskPushNotificationConfig): Promise<TaskPushNotificationConfig> {
+    const input = { params: this.#run(config), body: callbackBody(config), sent: config }
+    return shown((await this.#calls.run<ShownCallback>('createCallback', input)).data)
+  }
+
+  async get(asked: GetTaskPushNotificationConfigRequest): Promise<TaskPushNotificationConfig> {
+    const params = { ...this.#run(asked), callback_id: asked.id }
+    return shown((await this.#calls.run<ShownCallback>('getCallback', { params })).data)
+  }
+
+  async list(asked: ListTaskPushNotificationConfigsRequest): Promise<ListTaskPushNotificationConfigsResponse> {
+    const { limit, offset } = readPage(asked)
+    const input = { params: this.#run(asked), query: { limit, offset, sort: 'created_at' } }
+    const { data, pagination } = await this.#calls.run<ShownCallback[]>('listCallbacks', input)
+    return { configs: data.map(shown), nextPageToken: pagination.has_more ? String(offset + limit) : '' }
+  }
+
+  async remove(asked: DeleteTaskPushNotificationConfigRequest): Promise<void> {
+    await this.#calls.run('deleteCallback', { params: { ...this.#run(asked), callback_id: asked.id } })
+  }
+
+  #run({ taskId }: { taskId: string }) {
+    return { agent_id: this.#calls.runner.agent?.id ?? '', request_id: taskId }
+  }
+}
+
+/** The configuration as our own API wants it. */
+export function callbackBody({ id, url, token, authentication }: TaskPushNotificationConfig) {
+  const { scheme = '', credentials = '' } = authentication ?? {}
+  return {
+    url,
+    format: 'a2a',
+    ...(id !== '' && { name: id }),
+    ...(token !== '' && { token }),
+    ...(scheme !== '' && credentials !== '' && { authorization: `${scheme} ${credentials}` }),
+  }
+}
+
+function shown({ id, request_id, name, url }: ShownCallback): TaskPushNotificationConfig {
+  return { tenant: '', id: name ?? id, taskId: request_id, url, token: '', authentication: undefined }
+}

@@ -1,0 +1,91 @@
+import { randomBytes } from 'node:crypto'
+import { z } from 'zod'
+import type { EventType } from '../../events.ts'
+import type { Parts } from '../../operation/parts.ts'
+import { policiesOf } from '../../security/outgoing/policies.ts'
+import { Label, Time } from '../../shapes.ts'
+import { newWebhookSecret } from '../../webhooks/signature.ts'
+import {
+  CallbackFormat,
+  DisabledReason,
+  requireUrl,
+  sealHeaders,
+  sealSecret,
+  type Webhook,
+  WebhookStatus,
+  WebhookUrl,
+} from '../../webhooks/webhook.ts'
+
+const HeaderValue = z
+  .string()
+  .max(4_096)
+  .regex(/^[\x21-\x7e](?:[\x20-\x7e]*[\x21-\x7e])?$/, 'must be the value of a header: visible ASCII characters')
+
+export const NewCallback = z
+  .strictObject({
+    url: WebhookUrl,
+    name: Label(128).optional().describe('A name of your own within the run; the same name again replaces it'),
+    format: CallbackFormat.default('event').describe('What is sent: an event, as webhooks get it, or an A2A task'),
+    token: HeaderValue.optional().describe('Sent as X-A2A-Notification-Token, and never shown'),
+    authorization: HeaderValue.optional().describe('Sent as Authorization, and never shown'),
+  })
+  .meta({ id: 'NewCallback' })
+
+export const CallbackParams = z.strictObject({ agent_id: z.string(), request_id: z.string(), callback_id: z.string() })
+
+export const CallbackReply = z
+  .object({
+    id: z.string(),
+    request_id: z.string(),
+    name: z.string().nullable(),
+    url: z.string(),
+    format: CallbackFormat,
+    status: WebhookStatus,
+    disabled_reason: DisabledReason.nullable(),
+    secret_hint: z.string(),
+    created_at: Time,
+  })
+  .meta({ id: 'Callback' })
+
+export const CallbackWithSecret = z
+  .object({ ...CallbackReply.shape, secret: z.string().describe('Signs what is sent. Shown in this reply only') })
+  .meta({ id: 'CallbackWithSecret' })
+
+export type Callback = Webhook & { request_id: string; format: z.output<typeof CallbackFormat> }
+
+const EVENTS: EventType[] = ['agent.completed', 'agent.failed', 'agent.cancelled', 'agent.waiting']
+
+/** A callback for one run, and the secret that signs what it is sent. `path` is where its fields are in the request. */
+export function callbackOf(
+  { url, name, format, token, authorization }: z.output<typeof NewCallback>,
+  run: { agent_id: string; request_id: string },
+  { config, keyring, newId, now }: Pick<Parts, 'config' | 'keyring' | 'newId' | 'now'>,
+  path = '',
+): { callback: Callback; secret: string } {
+  requireUrl(url, policiesOf(config).webhooks, `${path}url`)
+  const secret = newWebhookSecret(randomBytes)
+  const headers = {
+    ...(token !== undefined && { 'X-A2A-Notification-Token': token }),
+    ...(authorization !== undefined && { Authorization: authorization }),
+  }
+  const time = now()
+  const callback = {
+    ...run,
+    ...sealSecret(secret, keyring),
+    id: newId('whk', time),
+    url,
+    name: name ?? null,
+    format,
+    headers: sealHeaders(headers, keyring),
+    events: EVENTS,
+    status: 'enabled' as const,
+    disabled_reason: null,
+    description: null,
+    previous_secret: null,
+    previous_secret_expires_at: null,
+    failing_since: null,
+    created_at: time,
+    updated_at: time,
+  }
+  return { callback, secret }
+}

@@ -1,0 +1,42 @@
+import { conflict } from '../../errors.ts'
+import { operation } from '../../operation.ts'
+import * as callbacks from '../../webhooks/callback-store.ts'
+import { InvocationParams } from '../invocation.ts'
+import { CallbackWithSecret, callbackOf, NewCallback } from './callback.ts'
+import { requireRun } from './callbacks-in-scope.ts'
+import { tellUntold } from './tell-end.ts'
+
+const MOST_OF_A_RUN = 10
+
+export const createCallback = operation({
+  id: 'createCallback',
+  method: 'POST',
+  path: '/v1/agents/{agent_id}/invocations/{request_id}/callbacks',
+  summary: 'Create a callback',
+  description:
+    'A webhook for one run: it is told when the run waits for a person and when it has ended, at once if it has ended already. Signed, retried and limited as webhooks are. It goes with the receipt.',
+  permission: 'write',
+  ownPermission: 'invoke',
+  userTokens: true,
+  mfa: 'webhooks',
+  idempotent: true,
+  secret: true,
+  success: 201,
+  errors: ['conflict'],
+  params: InvocationParams,
+  body: NewCallback,
+  data: CallbackWithSecret,
+
+  async run({ params, body }, context) {
+    const { db } = context
+    const { id: agent_id } = await requireRun(params, 'write', context)
+    const { callback, secret } = callbackOf(body, { agent_id, request_id: params.request_id }, context)
+    const all = await callbacks.listOfRequest(db, params.request_id)
+    const replaced = body.name === undefined ? undefined : all.find(({ name }) => name === body.name)
+    if (replaced) await callbacks.remove(db, replaced.id)
+    else if (all.length >= MOST_OF_A_RUN) throw conflict(`A run has at most ${MOST_OF_A_RUN} callbacks`)
+    await callbacks.insert(db, callback)
+    await tellUntold(db, callback.id, context)
+    return { ...callback, secret }
+  },
+})

@@ -1,0 +1,29 @@
+import { z } from 'zod'
+import { operation } from '../../operation.ts'
+import { enqueue } from '../../storage/jobs/jobs.ts'
+import * as callbacks from '../../webhooks/callback-store.ts'
+import { CallbackParams } from './callback.ts'
+import { getCallbackInScope } from './callbacks-in-scope.ts'
+
+export const deleteCallback = operation({
+  id: 'deleteCallback',
+  method: 'DELETE',
+  path: '/v1/agents/{agent_id}/invocations/{request_id}/callbacks/{callback_id}',
+  summary: 'Delete a callback',
+  description: 'By its id, or by the name that you gave it. Nothing more is sent to it.',
+  permission: 'write',
+  ownPermission: 'invoke',
+  userTokens: true,
+  mfa: 'webhooks',
+  params: CallbackParams,
+  data: z.object({ id: z.string(), deleted: z.literal(true) }),
+
+  async run({ params }, context) {
+    const { db, newId, now } = context
+    const { id } = await getCallbackInScope(params, 'write', context)
+    await callbacks.remove(db, id)
+    // What it was sent is removed in the background, as that of every deleted webhook.
+    await enqueue(db, { id: newId('job', now()), kind: 'purge', key: 'deleted webhooks', payload: null, run_at: now() })
+    return { id, deleted: true as const }
+  },
+})

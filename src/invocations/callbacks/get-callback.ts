@@ -1,0 +1,18 @@
+import { operation } from '../../operation.ts'
+import { CallbackParams, CallbackReply } from './callback.ts'
+import { getCallbackInScope } from './callbacks-in-scope.ts'
+
+export const getCallback = operation({
+  id: 'getCallback',
+  method: 'GET',
+  path: '/v1/agents/{agent_id}/invocations/{request_id}/callbacks/{callback_id}',
+  summary: 'Get a callback',
+  description: 'By its id, or by the name that you gave it.',
+  permission: 'read',
+  ownPermission: 'invoke',
+  userTokens: true,
+  params: CallbackParams,
+  data: CallbackReply,
+
+  run: ({ params }, context) => getCallbackInScope(params, 'read', context),
+})

@@ -1,0 +1,26 @@
+import { operation } from '../../operation.ts'
+import { listQuery } from '../../shapes.ts'
+import * as callbacks from '../../webhooks/callback-store.ts'
+import { InvocationParams } from '../invocation.ts'
+import { type Callback, CallbackReply } from './callback.ts'
+import { requireRun } from './callbacks-in-scope.ts'
+
+export const listCallbacks = operation({
+  id: 'listCallbacks',
+  method: 'GET',
+  path: '/v1/agents/{agent_id}/invocations/{request_id}/callbacks',
+  summary: 'List callbacks',
+  permission: 'read',
+  ownPermission: 'invoke',
+  userTokens: true,
+  params: InvocationParams,
+  query: listQuery(['created_at'], {}),
+  list: CallbackReply,
+
+  async run({ params, query: { limit, offset, sort } }, context) {
+    await requireRun(params, 'read', context)
+    const oldestFirst = (await callbacks.listOfRequest(context.db, params.request_id)) as Callback[]
+    const all = sort === 'created_at' ? oldestFirst : oldestFirst.toReversed()
+    return { items: all.slice(offset, offset + limit), total: all.length }
+  },
+})

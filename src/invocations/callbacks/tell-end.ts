@@ -1,0 +1,29 @@
+import * as agents from '../../agents/store.ts'
+import type { Parts } from '../../operation/parts.ts'
+import type { Database } from '../../storage/database.ts'
+import { listUntold } from '../../webhooks/callback-store.ts'
+import * as webhooks from '../../webhooks/store.ts'
+import type { EndedInvocation } from '../invocation.ts'
+import { endEvent } from '../run-invocation.ts'
+import * as invocations from '../store.ts'
+
+/** Tells a callback that its run has ended, if nobody has told it yet. */
+export function tellEnd(webhook_id: string, parts: Parts): Promise<void> {
+  return parts.storage.transaction(async (db) => {
+    // Other nodes may try the same.
+    await webhooks.lock(db, webhook_id)
+    await tellUntold(db, webhook_id, parts)
+  })
+}
+
+export async function tellUntold(
+  db: Database,
+  webhook_id: string,
+  { events, now }: Pick<Parts, 'events' | 'now'>,
+): Promise<void> {
+  for (const { request_id, agent_seq } of await listUntold(db, now(), webhook_id)) {
+    const agent = await agents.findBySeq(db, agent_seq)
+    const ended = (await invocations.get(db, agent_seq, request_id)) as EndedInvocation
+    if (agent) await events.emitTo(db, endEvent(ended, agent.id), [webhook_id])
+  }
+}

@@ -1,0 +1,87 @@
+import { announce, type Database } from '../storage/database.ts'
+import { fromRow } from './store.ts'
+import type { Webhook } from './webhook.ts'
+
+/** The callbacks of a run, oldest first. There are few of them. */
+export async function listOfRequest(db: Database, request_id: string): Promise<Webhook[]> {
+  const rows = await db
+    .selectFrom('webhooks')
+    .selectAll()
+    .where('request_id', '=', request_id)
+    .orderBy('created_at')
+    .orderBy('id')
+    .execute()
+  return rows.map(fromRow)
+}
+
+/** The runs that have callbacks and are not known to have ended. */
+export async function listRequests(db: Database): Promise<string[]> {
+  const rows = await db
+    .selectFrom('webhooks')
+    .leftJoin('invocations', 'invocations.id', 'webhooks.request_id')
+    .select('webhooks.request_id')
+    .distinct()
+    .where('webhooks.request_id', 'is not', null)
+    .where('invocations.finished_at', 'is', null)
+    .execute()
+  return rows.flatMap(({ request_id }) => request_id ?? [])
+}
+
+export async function insert(db: Database, callback: Webhook & { request_id: string }): Promise<void> {
+  await db
+    .insertInto('webhooks')
+    .values({ ...callback, events: JSON.stringify(callback.events) })
+    .execute()
+  await announce(db, 'callbacks', callback.request_id)
+}
+
+/** Nothing more is sent to it. What it was sent is removed later, as that of every removed webhook. */
+export async function remove(db: Database, id: string): Promise<void> {
+  await db.deleteFrom('webhooks').where('id', '=', id).execute()
+}
+
+export async function removeOfRequests(db: Database, request_ids: readonly string[]): Promise<void> {
+  if (request_ids.length === 0) return
+  await db.deleteFrom('webhooks').where('request_id', 'in', request_ids).execute()
+}
+
+/** A run may be stored later than its callback, but not by much. */
+const UNSTORED_MS = 3_600_000
+
+/** Removes at most `limit` callbacks of runs that are not stored any more; returns how many. */
+export async function removeOfMissingRuns(db: Database, now: number, limit: number): Promise<number> {
+  const orphans = db
+    .selectFrom('webhooks')
+    .select('webhooks.id')
+    .leftJoin('invocations', 'invocations.id', 'webhooks.request_id')
+    .where('webhooks.request_id', 'is not', null)
+    .where('invocations.id', 'is', null)
+    .where('webhooks.created_at', '<', now - UNSTORED_MS)
+    .limit(limit)
+  const { numDeletedRows } = await db.deleteFrom('webhooks').where('id', 'in', orphans).executeTakeFirst()
+  return Number(numDeletedRows)
+}
+
+/** Callbacks are looked at for so long. One that is older was known when its run ended. */
+const NEW_MS = 600_000
+const ENDS = ['agent.completed', 'agent.failed', 'agent.cancelled']
+
+export type Untold = { webhook_id: string; request_id: string; agent_seq: number }
+
+/** Callbacks that were made in the moment in which their run ended, and have not heard of its end. */
+export async function listUntold(db: Database, now: number, only?: string): Promise<Untold[]> {
+  return db
+    .selectFrom('webhooks')
+    .innerJoin('invocations', 'invocations.id', 'webhooks.request_id')
+    .select(['webhooks.id as webhook_id', 'invocations.id as request_id', 'invocations.agent_seq'])
+    .where('webhooks.request_id', 'is not', null)
+    .where('webhooks.status', '=', 'enabled')
+    .where('webhooks.created_at', '>', now - NEW_MS)
+    .where('invocations.finished_at', 'is not', null)
+    .where(({ exists, not, selectFrom }) => {
+      const told = selectFrom('deliveries').whereRef('deliveries.webhook_id', '=', 'webhooks.id')
+      return not(exists(told.select('deliveries.id').where('deliveries.event', 'in', ENDS)))
+    })
+    .$if(only !== undefined, (select) => select.where('webhooks.id', '=', only as string))
+    .execute()
+}

@@ -1,0 +1,50 @@
+import type { NewEvent } from '../events.ts'
+import type { Storage } from '../storage/open-storage.ts'
+import * as callbacks from './callback-store.ts'
+
+const NONE: readonly string[] = []
+/** With so many, those that have ended are forgotten: the others are read again. */
+const MOST = 10_000
+
+/**
+ * Knows which runs have callbacks, so that a run without one costs no query. It may know too many of them: a callback
+ * that was deleted is not found when its run ends.
+ */
+export class CalledBack {
+  readonly #storage: Pick<Storage, 'db' | 'hears'>
+  #requests: Set<string> | undefined
+  #loading: Promise<Set<string>> | undefined
+
+  constructor(storage: Pick<Storage, 'db' | 'hears' | 'onChange'>) {
+    this.#storage = storage
+    storage.onChange((change, id) => {
+      if (change !== 'callbacks') return
+      // What is being loaded may lack this one.
+      this.#loading = undefined
+      if (id === undefined || (this.#requests?.size ?? 0) >= MOST) this.#requests = undefined
+      else this.#requests?.add(id)
+    })
+  }
+
+  /** The ids of the callbacks of the event's run. */
+  callbacksOf({ request_id }: NewEvent): readonly string[] | Promise<readonly string[]> {
+    if (request_id === undefined) return NONE
+    const requests = this.#storage.hears() ? this.#requests : undefined
+    if (requests) return requests.has(request_id) ? this.#find(request_id) : NONE
+    return this.#load().then((loaded) => (loaded.has(request_id) ? this.#find(request_id) : NONE))
+  }
+
+  async #find(request_id: string): Promise<string[]> {
+    const found = await callbacks.listOfRequest(this.#storage.db, request_id)
+    return found.filter(({ status }) => status === 'enabled').map(({ id }) => id)
+  }
+
+  async #load(): Promise<Set<string>> {
+    const current = (this.#loading ??= callbacks.listRequests(this.#storage.db).then((ids) => new Set(ids)))
+    const loaded = await current
+    if (this.#loading !== current) return loaded
+    this.#loading = undefined
+    if (this.#storage.hears()) this.#requests = loaded
+    return loaded
+  }
+}

@@ -1,0 +1,57 @@
+import type { Keyring } from '../../security/keyring.ts'
+import { openHeaders, type Webhook } from '../webhook.ts'
+
+/** A response may be cut in an event when it is so long. */
+const WHOLE_BYTES = 32_000
+
+const STATE_OF: Record<string, string> = {
+  waiting: 'TASK_STATE_INPUT_REQUIRED',
+  completed: 'TASK_STATE_COMPLETED',
+  failed: 'TASK_STATE_FAILED',
+  cancelled: 'TASK_STATE_CANCELED',
+}
+
+type RunEvent = {
+  timestamp: string
+  data: {
+    request_id: string
+    status: string
+    response?: string
+    error?: { message: string }
+    context: { session_id: string | null }
+  }
+}
+
+/** The text that a webhook is sent for an event. */
+export function sentBody({ format }: Pick<Webhook, 'format'>, body: string): string {
+  return format === 'a2a' ? JSON.stringify({ task: taskOf(JSON.parse(body)) }) : body
+}
+
+export function sentHeaders(webhook: Pick<Webhook, 'format' | 'headers'>, keyring: Keyring): Record<string, string> {
+  const type = webhook.format === 'a2a' ? { 'Content-Type': 'application/a2a+json' } : {}
+  return { ...openHeaders(webhook, keyring), ...type }
+}
+
+/** The run as A2A 1.0 tells a task. A response that may be cut is left out: who wants it gets the task. */
+function taskOf({ timestamp, data }: RunEvent) {
+  const { request_id: id, status, response, error, context } = data
+  const contextId = context.session_id ?? id
+  const message = error && {
+    messageId: `${id}-answer`,
+    contextId,
+    taskId: id,
+    role: 'ROLE_AGENT',
+    parts: [textPart(error.message)],
+  }
+  const isWhole = response && Buffer.byteLength(response) <= WHOLE_BYTES
+  return {
+    id,
+    contextId,
+    status: { state: STATE_OF[status], timestamp, ...(message && { message }) },
+    ...(isWhole && { artifacts: [{ artifactId: 'response', name: 'response', parts: [textPart(response)] }] }),
+  }
+}
+
+function textPart(text: string) {
+  return { text, mediaType: 'text/plain' }
+}
