@@ -48,7 +48,7 @@ export function checkEvents(events: readonly { type: string; sequence_number: nu
     const fields = EVENT_FIELDS[event.type]
     assert.ok(fields, `an event of the kind ${event.type}`)
     for (const field of fields) assert.ok(field in event, `${event.type} has no ${field}`)
-    assert.ok(event.sequence_number > last, `${event.type}: ${event.sequence_number} after ${last}`)
+    assert.equal(event.sequence_number, last + 1, `the number of ${event.type}`)
     last = event.sequence_number
     if ('response' in event) checkResponse(event.response as object)
   }

@@ -1,21 +1,18 @@
 import { Accepted } from '../../../operation/reply-channel.ts'
 import type { Operation } from '../../../operation.ts'
-import { readEventId, type StreamEvent } from '../../../runtime/following/transcript.ts'
+import type { StreamEvent } from '../../../runtime/following/transcript.ts'
 import type { Given } from '../../../runtime/given.ts'
 import type { Rendered, Writer } from '../dialect.ts'
 import { answeredOf, argumentsText, type HandedOver } from './answered.ts'
 import { readResponseId } from './ids.ts'
 import { begunResponse, callItem, messageItem, type ResponseObject, responseOf, textPart } from './response-object.ts'
-
-/** How many numbers each step of the answer has for its events. */
-const NUMBERS = 8
+import { TextPieces } from './text-pieces.ts'
 
 type Begun = { request_id: string; background: boolean; given: Given | null; created_at: number }
 
 /**
- * Writes one response: whole, or as events. The number of an event follows from how far the answer has come, and not
- * from how many events there were: a stream that is taken up again has the same numbers, although its pieces are
- * larger. Events up to `startingAfter` are left out.
+ * Writes one response: whole, or as events, which are numbered from 0. A stream that is taken up again is told from its
+ * beginning and cut into the same pieces, so its events have the same numbers. Those up to `startingAfter` are left out.
  */
 export class ResponsesWriter implements Writer {
   readonly #begun: Begun
@@ -27,9 +24,10 @@ export class ResponsesWriter implements Writer {
   /** Whether the message has begun, and whether it is over. */
   #message: 'none' | 'open' | 'closed' = 'none'
   #items = 0
-  /** How far the answer has come. */
-  #position = 0
-  #lastNumber = -1
+  #pieces = new TextPieces()
+  /** The number of the next event, and the last number that was written. */
+  #next = 0
+  #last = -1
 
   constructor(
     begun: Begun,
@@ -65,13 +63,11 @@ export class ResponsesWriter implements Writer {
     }))
   }
 
-  event({ id, event, data }: StreamEvent): string {
+  event({ event, data }: StreamEvent): string {
     if (event === 'start') return this.#start(data as Opening)
     if (event === 'restart') return this.#startAgain(data as Opening)
     if (event === 'done') return this.#end(JSON.parse(data as string))
     if (event === 'error') return this.#fail(JSON.parse(data as string))
-    const { characters, tools } = readEventId(id) ?? { characters: 0, tools: 0 }
-    this.#position = characters + tools
     if (event === 'delta') return this.#delta((data as { text: string }).text)
     const { handed, ...call } = data as HandedOver & { handed?: number }
     return event === 'tool_call' && handed !== undefined ? this.#call({ ...call, index: handed }) : ''
@@ -81,17 +77,14 @@ export class ResponsesWriter implements Writer {
     const response = JSON.parse(body) as ResponseObject
     this.#response = { ...response, status: 'in_progress', output: [], usage: null, completed_at: null }
     this.#request_id = readResponseId(response.id)?.request_id ?? this.#request_id
-    let [characters, tools] = [0, 0]
-    const events: StreamEvent[] = [{ id: '1.0.0', event: 'start', data: {} }]
+    const events = [stored('start', {})]
     for (const item of response.output as OutputItem[]) {
-      const text = item.type === 'message' ? item.content.map((part) => part.text).join('') : ''
-      characters += text.length
-      if (item.type === 'function_call') tools += 1
-      const told = { id: `1.${characters}.${tools}` }
-      if (text !== '') events.push({ ...told, event: 'delta', data: { text } })
-      if (item.type !== 'function_call') continue
-      const handed = Number(item.call_id.slice(item.call_id.lastIndexOf('_') + 1))
-      events.push({ ...told, event: 'tool_call', data: { name: item.name, arguments: item.arguments, handed } })
+      if (item.type === 'message') {
+        events.push(stored('delta', { text: item.content.map((part) => part.text).join('') }))
+      } else {
+        const handed = Number(item.call_id.slice(item.call_id.lastIndexOf('_') + 1))
+        events.push(stored('tool_call', { name: item.name, arguments: item.arguments, handed }))
+      }
     }
     return events
   }
@@ -100,7 +93,7 @@ export class ResponsesWriter implements Writer {
   #start({ request_id = this.#request_id }: Opening): string {
     this.#request_id = request_id
     const response = this.#beginning()
-    return this.#write(0, 'response.created', { response }) + this.#write(1, 'response.in_progress', { response })
+    return this.#write('response.created', { response }) + this.#write('response.in_progress', { response })
   }
 
   /**
@@ -108,32 +101,35 @@ export class ResponsesWriter implements Writer {
    * it, as one does that is taken up again.
    */
   #startAgain(opening: Opening): string {
-    this.#startingAfter = Math.max(this.#startingAfter, this.#lastNumber)
+    this.#startingAfter = Math.max(this.#startingAfter, this.#last)
+    this.#next = 0
     this.#text = ''
+    this.#pieces = new TextPieces()
     this.#message = 'none'
     this.#items = 0
     return this.#start(opening)
   }
 
   #delta(text: string): string {
-    const from = this.#position - text.length
-    const opening = this.#openMessage(from)
+    if (text === '') return ''
     this.#text += text
-    const seen = Math.floor(this.#startingAfter / NUMBERS) - from
-    const rest = seen > 0 ? text.slice(seen) : text
-    const delta = { ...this.#part(), delta: rest, logprobs: [] }
-    return opening + (rest === '' ? '' : this.#write(this.#number(2), 'response.output_text.delta', delta))
+    return this.#openMessage() + this.#tell(this.#pieces.add(text))
   }
 
-  #openMessage(position: number): string {
+  #tell(pieces: readonly string[]): string {
+    return pieces
+      .map((delta) => this.#write('response.output_text.delta', { ...this.#part(), delta, logprobs: [] }))
+      .join('')
+  }
+
+  #openMessage(): string {
     if (this.#message !== 'none') return ''
     this.#message = 'open'
     this.#items = 1
-    const number = position * NUMBERS + 3
     const item = messageItem(this.#request_id, '', 'in_progress')
     return (
-      this.#write(number, 'response.output_item.added', { output_index: 0, item }) +
-      this.#write(number + 1, 'response.content_part.added', { ...this.#part(), part: textPart('') })
+      this.#write('response.output_item.added', { output_index: 0, item }) +
+      this.#write('response.content_part.added', { ...this.#part(), part: textPart('') })
     )
   }
 
@@ -141,12 +137,12 @@ export class ResponsesWriter implements Writer {
     if (this.#message !== 'open') return ''
     this.#message = 'closed'
     const text = this.#text
-    const done = { ...this.#part(), text, logprobs: [] }
     const item = messageItem(this.#request_id, text, status)
     return (
-      this.#write(this.#number(0), 'response.output_text.done', done) +
-      this.#write(this.#number(1), 'response.content_part.done', { ...this.#part(), part: textPart(text) }) +
-      this.#write(this.#number(2), 'response.output_item.done', { output_index: 0, item })
+      this.#tell(this.#pieces.end()) +
+      this.#write('response.output_text.done', { ...this.#part(), text, logprobs: [] }) +
+      this.#write('response.content_part.done', { ...this.#part(), part: textPart(text) }) +
+      this.#write('response.output_item.done', { output_index: 0, item })
     )
   }
 
@@ -160,44 +156,48 @@ export class ResponsesWriter implements Writer {
     const text = argumentsText(call)
     return (
       closing +
-      this.#write(this.#number(3), 'response.output_item.added', added) +
-      this.#write(this.#number(4), 'response.function_call_arguments.delta', { ...at, delta: text }) +
-      this.#write(this.#number(5), 'response.function_call_arguments.done', {
+      this.#write('response.output_item.added', added) +
+      this.#write('response.function_call_arguments.delta', { ...at, delta: text }) +
+      this.#write('response.function_call_arguments.done', {
         ...at,
         name: call.name,
         arguments: text,
       }) +
-      this.#write(this.#number(6), 'response.output_item.done', { output_index, item })
+      this.#write('response.output_item.done', { output_index, item })
     )
   }
 
   #end(response: ResponseObject): string {
-    const opening = response.output.length > 0 && this.#items === 0 ? this.#openMessage(this.#position) : ''
-    this.#position += 1
-    const isWhole = response.status === 'completed'
-    const closing = this.#closeMessage(isWhole ? 'completed' : 'incomplete')
-    return opening + closing + this.#write(this.#number(3), `response.${response.status}`, { response })
+    const opening = response.output.length > 0 && this.#items === 0 ? this.#openMessage() : ''
+    const closing = this.#closeMessage(response.status === 'completed' ? 'completed' : 'incomplete')
+    return opening + closing + this.#finish(`response.${response.status}`, response)
   }
 
   #fail({ error }: { error: { code: string; message: string } }): string {
-    this.#position += 1
-    const response = { ...this.#beginning(), status: 'failed', error: { code: 'server_error', message: error.message } }
-    return this.#write(this.#number(3), 'response.failed', { response })
+    const failure = { code: 'server_error', message: error.message }
+    return this.#finish('response.failed', { ...this.#beginning(), status: 'failed', error: failure })
+  }
+
+  /** A run that has begun again may say less than was told before. Its end is told all the same. */
+  #finish(type: string, response: ResponseObject): string {
+    if (this.#last >= this.#next) this.#next = this.#last + 1
+    return this.#write(type, { response })
   }
 
   #part() {
     return { item_id: messageItem(this.#request_id, '', '').id, output_index: 0, content_index: 0 }
   }
 
-  #number(at: number): number {
-    return this.#position * NUMBERS + at
-  }
-
-  #write(sequence_number: number, type: string, data: object): string {
+  #write(type: string, data: object): string {
+    const sequence_number = this.#next++
     if (sequence_number <= this.#startingAfter) return ''
-    this.#lastNumber = sequence_number
+    this.#last = sequence_number
     return `event: ${type}\ndata: ${JSON.stringify({ type, sequence_number, ...data })}\n\n`
   }
+}
+
+function stored(name: string, data: unknown): StreamEvent {
+  return { id: '', event: name, data }
 }
 
 /** What the event says that opens a stream. */
