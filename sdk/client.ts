@@ -87,6 +87,17 @@ export function createClient(options: ClientOptions) {
       decide: (agent_id: string, request_id: string, call_id: string, body: Body<'decideApproval'>, o?: Options) =>
         call('decideApproval', { params: { agent_id, request_id, call_id }, body }, o),
     },
+    /** Addresses that hear how one run ends. */
+    callbacks: {
+      create: (agent_id: string, request_id: string, body: Body<'createCallback'>, o?: Options) =>
+        call('createCallback', { params: { agent_id, request_id }, body }, o),
+      list: (agent_id: string, request_id: string, query?: ListQuery<'listCallbacks'>, o?: Options) =>
+        list('listCallbacks', { params: { agent_id, request_id }, query }, o),
+      get: (agent_id: string, request_id: string, callback_id: string, o?: Options) =>
+        call('getCallback', { params: { agent_id, request_id, callback_id } }, o),
+      delete: (agent_id: string, request_id: string, callback_id: string, o?: Options) =>
+        call('deleteCallback', { params: { agent_id, request_id, callback_id } }, o),
+    },
     deployments: {
       create: (agent_id: string, body: Body<'createDeployment'>, o?: Options) =>
         call('createDeployment', { params: { agent_id }, body }, o),

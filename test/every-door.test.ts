@@ -47,6 +47,13 @@ const DOORS: Record<string, { sdk: Call; cli: string }> = {
     cli: 'approvals approve r --call c --agent a',
   },
   eraseInvocation: { sdk: (c) => c.invocations.erase('a', 'r'), cli: 'invocations erase a r --yes' },
+  createCallback: {
+    sdk: (c) => c.callbacks.create('a', 'r', { url: 'https://example.com' }),
+    cli: 'callbacks create a r https://example.com',
+  },
+  listCallbacks: { sdk: (c) => c.callbacks.list('a', 'r'), cli: 'callbacks list a r' },
+  getCallback: { sdk: (c) => c.callbacks.get('a', 'r', 'c'), cli: 'callbacks get a r c' },
+  deleteCallback: { sdk: (c) => c.callbacks.delete('a', 'r', 'c'), cli: 'callbacks delete a r c --yes' },
   createAgent: { sdk: (c) => c.agents.create({ name: 'b' }), cli: 'agents create b' },
   listAgents: { sdk: (c) => c.agents.list(), cli: 'agents list' },
   listInvocable: { sdk: (c) => c.keys.agents(), cli: 'agents invocable' },

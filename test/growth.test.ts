@@ -77,6 +77,7 @@ const OTHERS = [
   'listDeployments',
   'listKeys',
   'listWebhooks',
+  'listCallbacks',
   'listSecrets',
   'listMemory',
   'searchMemory',

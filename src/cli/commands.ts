@@ -79,6 +79,12 @@ const COMMANDS: readonly ListedCommand[] = [
   },
   {
     group: 'Talk',
+    name: 'callbacks',
+    summary: 'Addresses that hear how one invocation ends',
+    load: async () => (await import('./commands/talk/callbacks.ts')).callbacks,
+  },
+  {
+    group: 'Talk',
     name: 'schedules',
     summary: 'What an agent is asked at certain times',
     load: async () => (await import('./commands/talk/schedules.ts')).schedules,

@@ -1,12 +1,10 @@
-import { randomBytes } from 'node:crypto'
 import * as agents from '../agents/store.ts'
 import { conflict, invalid } from '../errors.ts'
 import { requireScope } from '../operation/scope.ts'
 import { operation } from '../operation.ts'
 import { policiesOf } from '../security/outgoing/policies.ts'
-import { newWebhookSecret } from './signature.ts'
 import * as webhooks from './store.ts'
-import { CreateWebhookBody, NO_CALLBACK, presentWebhook, requireUrl, sealSecret, WebhookWithSecret } from './webhook.ts'
+import { CreateWebhookBody, NO_CALLBACK, newSecret, presentWebhook, requireUrl, WebhookWithSecret } from './webhook.ts'
 import { requireKey } from './webhook-in-scope.ts'
 
 export const createWebhook = operation({
@@ -40,11 +38,11 @@ export const createWebhook = operation({
       )
     }
 
-    const secret = newWebhookSecret(randomBytes)
+    const { secret, sealed } = newSecret(keyring)
     const time = now()
     const webhook = {
       ...body,
-      ...sealSecret(secret, keyring),
+      ...sealed,
       id: newId('whk', time),
       agent_id: agent?.id ?? null,
       status: 'enabled' as const,

@@ -1,9 +1,7 @@
-import { randomBytes } from 'node:crypto'
 import { operation } from '../operation.ts'
 import { RotationBody } from '../shapes.ts'
-import { newWebhookSecret } from './signature.ts'
 import * as webhooks from './store.ts'
-import { presentWebhook, sealSecret, WebhookParams, WebhookWithSecret } from './webhook.ts'
+import { newSecret, presentWebhook, WebhookParams, WebhookWithSecret } from './webhook.ts'
 import { concernedAgent, getInScope, requireKey } from './webhook-in-scope.ts'
 
 export const rotateWebhookSecret = operation({
@@ -27,11 +25,11 @@ export const rotateWebhookSecret = operation({
     await webhooks.lock(db, params.webhook_id)
     const webhook = await getInScope(db, actor, params.webhook_id)
     requireKey(actor)
-    const secret = newWebhookSecret(randomBytes)
+    const { secret, sealed } = newSecret(keyring)
     const time = now()
     const grace = body.grace_period_seconds
     const changes = {
-      ...sealSecret(secret, keyring),
+      ...sealed,
       previous_secret: grace > 0 ? webhook.secret : null,
       previous_secret_expires_at: grace > 0 ? time + grace * 1000 : null,
       updated_at: Math.max(time, webhook.updated_at),

@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto'
 import { z } from 'zod'
 import { invalid } from '../errors.ts'
 import { EVENT_TYPES, type EventType } from '../events.ts'
@@ -6,6 +7,7 @@ import { checkUrl, type UrlPolicy } from '../security/outgoing/guarded-url.ts'
 import { Label, Time } from '../shapes.ts'
 import type { RowWith } from '../storage/tables/row.ts'
 import type { WebhooksTable } from '../storage/tables/webhook-tables.ts'
+import { newWebhookSecret } from './signature.ts'
 
 /**
  * enabled ⇄ disabled. A webhook is disabled by its owner, by a receiver that answers 410 Gone, or after days of
@@ -102,9 +104,12 @@ export function openHeaders({ headers }: Pick<Webhook, 'headers'>, keyring: Keyr
   return headers === null ? {} : JSON.parse(keyring.decrypt(headers, HEADERS_PURPOSE))
 }
 
-export function sealSecret(secret: string, keyring: Keyring): Pick<Webhook, 'secret' | 'secret_hint'> {
+/** A new secret, and what is stored of it. */
+export function newSecret(keyring: Keyring): { secret: string; sealed: Pick<Webhook, 'secret' | 'secret_hint'> } {
+  const secret = newWebhookSecret(randomBytes)
   // The last character of the encoding is only padding.
-  return { secret: keyring.encrypt(secret, SECRET_PURPOSE), secret_hint: `whsec_…${secret.slice(-5)}` }
+  const secret_hint = `whsec_…${secret.slice(-5)}`
+  return { secret, sealed: { secret: keyring.encrypt(secret, SECRET_PURPOSE), secret_hint } }
 }
 
 /** The secrets that sign a delivery: the newest first, then the previous one during its grace period. */

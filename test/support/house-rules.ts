@@ -53,6 +53,7 @@ const SLICES: { level: number; name: string; face: string[] }[] = [
       'webhook.ts',
       'store.ts',
       'delivery/delivery.ts',
+      'callback-store.ts',
       'delivery/deliveries-of-request.ts',
       'delivery/deliveries-of-user.ts',
     ],

@@ -63,6 +63,9 @@ const MAKERS: Record<string, (service: Service, params: Params) => Promise<strin
     assert.equal(reply.status, 200, reply.text)
     return name
   },
+  callback_id: async (service, { agent_id, request_id }) =>
+    (await create(service, `/v1/agents/${agent_id}/invocations/${request_id}/callbacks`, 'createCallback'))
+      .id as string,
   memory_id: async (service, { agent_id }) => {
     const { items } = await create(service, `/v1/agents/${agent_id}/memory`, 'writeMemory')
     return (items as { id: string }[])[0]?.id as string

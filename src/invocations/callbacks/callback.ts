@@ -1,16 +1,14 @@
-import { randomBytes } from 'node:crypto'
 import { z } from 'zod'
 import type { EventType } from '../../events.ts'
 import type { Parts } from '../../operation/parts.ts'
 import { policiesOf } from '../../security/outgoing/policies.ts'
 import { Label, Time } from '../../shapes.ts'
-import { newWebhookSecret } from '../../webhooks/signature.ts'
 import {
   CallbackFormat,
   DisabledReason,
+  newSecret,
   requireUrl,
   sealHeaders,
-  sealSecret,
   type Webhook,
   WebhookStatus,
   WebhookUrl,
@@ -63,7 +61,7 @@ export function callbackOf(
   path = '',
 ): { callback: Callback; secret: string } {
   requireUrl(url, policiesOf(config).webhooks, `${path}url`)
-  const secret = newWebhookSecret(randomBytes)
+  const { secret, sealed } = newSecret(keyring)
   const headers = {
     ...(token !== undefined && { 'X-A2A-Notification-Token': token }),
     ...(authorization !== undefined && { Authorization: authorization }),
@@ -71,7 +69,7 @@ export function callbackOf(
   const time = now()
   const callback = {
     ...run,
-    ...sealSecret(secret, keyring),
+    ...sealed,
     id: newId('whk', time),
     url,
     name: name ?? null,
