@@ -242,6 +242,7 @@ for (const engine of ENGINES) {
     test('400 that names what it cannot do', async () => {
       const client = openaiClient(service)
       const image = { type: 'image_url', image_url: { url: 'data:,' } } as const
+      const tool = { type: 'function', function: { name: 'a' } }
       const cases: [object, string, string][] = [
         [{ n: 2 }, 'n', 'unsupported_parameter'],
         [{ logprobs: true }, 'logprobs', 'unsupported_parameter'],
@@ -250,6 +251,8 @@ for (const engine of ENGINES) {
         [{ messages: [{ role: 'assistant', content: 'x' }] }, 'messages', 'invalid_value'],
         [{ messages: undefined }, 'messages', 'invalid_value'],
         [{ temperature: 3 }, 'temperature', 'invalid_value'],
+        [{ tool_choice: 'required' }, 'tool_choice', 'invalid_value'],
+        [{ tools: [tool], tool_choice: { type: 'function', function: { name: 'b' } } }, 'tool_choice', 'invalid_value'],
       ]
       for (const [more, param, code] of cases) {
         const asked = { model: 'echo', messages: ask('x'), ...more }

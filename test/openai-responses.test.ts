@@ -215,13 +215,26 @@ for (const engine of ENGINES) {
       const client = openaiClient(service)
       const asked = client.chat.completions.create({ model: 'asker', messages: [{ role: 'user', content: 'go' }] })
       await assert.rejects(asked, { status: 400, code: 'run_waits' })
-      for (let i = 0; i < 2; i++) {
-        const streamed = client.chat.completions.create(
-          { model: 'asker', messages: [{ role: 'user', content: 'go' }], stream: true },
-          { headers: { 'Idempotency-Key': 'a-stream-that-waits' } },
-        )
-        await assert.rejects(streamed.then(gathered), { code: 'run_waits' })
+      const messages = [{ role: 'user' as const, content: 'go' }]
+      const decide = async () => {
+        const { body } = await service.call('GET', '/v1/agents/asker/invocations?limit=1')
+        const path = `/v1/agents/asker/invocations/${body.data[0].request_id}`
+        await service.call('POST', `${path}/approvals/call_1`, { body: { decision: 'approve', answer: 'Because.' } })
+        await until('it has ended', async () => (await service.call('GET', path)).body.data.finished_at !== null)
       }
+      const streamed = async () => {
+        const headers = { 'Idempotency-Key': 'a-stream-that-waits' }
+        const stream = await client.chat.completions.create({ model: 'asker', messages, stream: true }, { headers })
+        return (await gathered(stream)).map(({ choices }) => choices[0]?.delta.content ?? '').join('')
+      }
+      for (let i = 0; i < 2; i++) await assert.rejects(streamed, { code: 'run_waits' })
+      await decide()
+      assert.equal(await streamed(), 'Because.')
+      const repeated = () =>
+        client.chat.completions.create({ model: 'asker', messages }, { headers: { 'Idempotency-Key': 'it-waits' } })
+      await assert.rejects(repeated, { status: 400, code: 'run_waits' })
+      await decide()
+      assert.equal((await repeated()).choices[0]?.message.content, 'Because.')
 
       const response = await client.responses.create({ model: 'asker', input: 'go' })
       assert.equal(response.status, 'in_progress')
@@ -230,6 +243,15 @@ for (const engine of ENGINES) {
       await service.call('POST', path, { body: { decision: 'approve', answer: 'Because.' } })
       await until('it has ended', async () => (await client.responses.retrieve(response.id)).status === 'completed')
       assert.equal((await client.responses.retrieve(response.id)).output_text, 'Because.')
+    })
+
+    test('a response that is deleted is not told again under its key', async () => {
+      const client = openaiClient(service)
+      const headers = { 'Idempotency-Key': 'to-be-deleted' }
+      const ask = () => client.responses.create({ model: 'echo', input: 'psst' }, { headers })
+      const { id } = await ask()
+      await client.responses.delete(id)
+      await assert.rejects(ask, { status: 404, message: /was erased/ })
     })
 
     test('structured output and its schema reach the model', async () => {

@@ -2,6 +2,7 @@ import * as agents from '../agents/store.ts'
 import { conflict } from '../errors.ts'
 import * as logs from '../logs/store.ts'
 import { operation } from '../operation.ts'
+import { eraseReply } from '../storage/leases/claims.ts'
 import { eraseTexts } from './find-invocations.ts'
 import { InvocationParams, isFinal, presentInvocation, Receipt } from './invocation.ts'
 import { getInScope } from './invocation-in-scope.ts'
@@ -13,7 +14,7 @@ export const eraseInvocation = operation({
   path: '/v1/agents/{agent_id}/invocations/{request_id}',
   summary: 'Erase an invocation',
   description:
-    'Removes what was said from an invocation that has ended: message, context, response, results of tools, log entries. The receipt stays for accounting, without words and without whose it was. What memory keeps of it is not touched.',
+    'Removes what was said from an invocation that has ended: message, context, response, results of tools, log entries, callbacks, the reply kept for an Idempotency-Key. The receipt stays for accounting, without words and without whose it was. What memory keeps of it is not touched.',
   permission: 'delete',
   userTokens: true,
   errors: ['conflict'],
@@ -26,6 +27,7 @@ export const eraseInvocation = operation({
     if (!isFinal(found)) throw conflict('The invocation has not ended: cancel it first')
     await logs.removeOfRequests(db, agent.seq, [found.id])
     await eraseTexts(db, [found], now())
+    await eraseReply(db, found.id)
     return presentInvocation(await invocations.get(db, agent.seq, found.id), agent.id)
   },
 })

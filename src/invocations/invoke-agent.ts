@@ -21,6 +21,7 @@ import { listPending } from './approvals/approval-store.ts'
 import { waitingEvent } from './approvals/waiting-event.ts'
 import { callbackOf, type NewCallback } from './callbacks/callback.ts'
 import { followInvocation } from './follow-invocation.ts'
+import { requireTools } from './given/require-tools.ts'
 import { takeGiven } from './given/take-given.ts'
 import {
   type Asked,
@@ -192,6 +193,7 @@ function prepare(agent_id: string, asked: Asked, context: Context): Prepared | P
       const invocation = newInvocation(bound, agent, served, context)
       const prepared = { invocation, agent, definition: served.definition }
       if (!context.given) return prepared
+      requireTools(context.given, served.definition)
       const taken = takeGiven(context.given, invocation, context)
       return withValue(taken, (given) => ({ ...prepared, invocation: { ...invocation, ...given } }))
     })

@@ -25,6 +25,7 @@ import { leanScopes } from './migrations/0025-lean-scopes.ts'
 import { summaries } from './migrations/0026-summaries.ts'
 import { leanLists } from './migrations/0031-lean-lists.ts'
 import { callbacks } from './migrations/0029-callbacks.ts'
+import { claimsByRequest } from './migrations/0030-claims-by-request.ts'
 import type { Migration } from './migrations/migration.ts'
 
 /** In order. A released migration is never edited; changes come as a new one. */
@@ -52,6 +53,7 @@ export const MIGRATIONS: Migration[] = [
   summaries,
   leanLists,
   callbacks,
+  claimsByRequest,
 ]
 
 const LOCK = 7_766_837

@@ -70,6 +70,8 @@ export type Wanted = {
   last_event_id: string | undefined
   idempotencyKey: string | undefined
   writer: Writer
+  /** If a stored reply says that the work goes on, the call that tells how it stands now. */
+  present?(stored: Rendered): NamedCall | undefined
 }
 
 /** A call that the request itself names. `agent_id` in `params` takes an id or a name. */

@@ -13,7 +13,7 @@ import type { Rendered } from '../dialects/dialect.ts'
 const WAIT_MS = 30_000
 const POLL_MS = 100
 const PURPOSE = 'idempotency'
-const REPLAYED = 'Idempotent-Replayed'
+export const REPLAYED = 'Idempotent-Replayed'
 /** How many stored keys a node remembers. The oldest are forgotten first. */
 const STORED_KEYS = 5_000
 
@@ -121,7 +121,7 @@ export function idempotency(options: Options): Idempotency {
    */
   const runUnclaimed = async (
     lease: Lease,
-    { scope, key, fingerprint: print, secret }: Repeatable,
+    { scope, key, fingerprint: print, request_id, secret }: Repeatable,
     run: (held: Held) => Promise<Rendered>,
   ) => {
     const end = begin(lease, print, false)
@@ -134,7 +134,8 @@ export function idempotency(options: Options): Idempotency {
         withReply(entry, reply) {
           // Nobody may hear of a failure under a key that was answered meanwhile.
           if (!reply) return { ...entry, unlessClaimed: { scope, key } }
-          return { ...entry, claim: claims.answered(lease, print, { ...reply, body: seal(reply.body, secret) }, now()) }
+          const sealed = { ...reply, body: seal(reply.body, secret) }
+          return { ...entry, claim: claims.answered(lease, { fingerprint: print, request_id }, sealed, now()) }
         },
         complete: () => Promise.reject(new Error('an operation that stays inside leaves an entry for the journal')),
         async isOurs() {
@@ -207,6 +208,7 @@ export function idempotency(options: Options): Idempotency {
           if (found.state === 'other') throw keyReused()
           if (found.state === 'done') {
             const { status, headers, body } = found.reply
+            if (body === '') throw replyErased()
             return { status, headers: { ...headers, [REPLAYED]: 'true' }, body: open(body, secret) }
           }
         }
@@ -246,6 +248,10 @@ export function fingerprint(method: string, path: string, query: string, body: u
 
 function serviceStops(): ApiError {
   return unavailable('The service is stopping, try again shortly')
+}
+
+function replyErased(): ApiError {
+  return new ApiError('not_found', 'What was answered under this Idempotency-Key was erased')
 }
 
 function keyReused(): ApiError {

@@ -11,7 +11,7 @@ export const deleteCallback = operation({
   path: '/v1/agents/{agent_id}/invocations/{request_id}/callbacks/{callback_id}',
   summary: 'Delete a callback',
   description: 'By its id, or by the name that you gave it. Nothing more is sent to it.',
-  permission: 'write',
+  permission: 'delete',
   ownPermission: 'invoke',
   userTokens: true,
   mfa: 'webhooks',

@@ -103,7 +103,18 @@ export function ending({ key, owner }: Lease, { status, headers, body }: StoredR
 
 const NEW_CLAIMS: BulkTable = {
   table: 'claims',
-  columns: ['scope', 'key', 'fingerprint', 'owner', 'lease_until', 'created_at', 'status', 'headers', 'body'],
+  columns: [
+    'scope',
+    'key',
+    'fingerprint',
+    'owner',
+    'lease_until',
+    'created_at',
+    'request_id',
+    'status',
+    'headers',
+    'body',
+  ],
   sorted: true,
 }
 
@@ -113,11 +124,11 @@ export type NewClaim = Write & { of: ClaimKey }
 /** A claim together with its answer, for the journal. */
 export function answered(
   { key: [scope = '', key = ''], owner }: Lease,
-  fingerprint: string,
+  { fingerprint, request_id }: { fingerprint: string; request_id: string },
   { status, headers, body }: StoredReply,
   now: number,
 ): NewClaim {
-  const row = [scope, key, fingerprint, owner, now, now, status, JSON.stringify(headers), body]
+  const row = [scope, key, fingerprint, owner, now, now, request_id, status, JSON.stringify(headers), body]
   return { of: { scope, key }, into: NEW_CLAIMS, row }
 }
 
@@ -173,6 +184,16 @@ export async function removeExpired(db: Database, now: number, limit: number): P
     .where((claims) => claims(claims.refTuple('scope', 'key'), 'in', expired))
     .executeTakeFirst()
   return Number(numDeletedRows)
+}
+
+/** The key stays taken, but nobody hears again what was answered under it. */
+export async function eraseReply(db: Database, request_id: string): Promise<void> {
+  await db
+    .updateTable('claims')
+    .set({ headers: '{}', body: '' })
+    .where('request_id', '=', request_id)
+    .where('status', 'is not', null)
+    .execute()
 }
 
 const REPLIES_AT_ONCE = 100

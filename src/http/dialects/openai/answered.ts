@@ -1,4 +1,4 @@
-import { ApiError } from '../../../errors.ts'
+import { ApiError, type ErrorCode } from '../../../errors.ts'
 import type { Given } from '../../../runtime/given.ts'
 
 /** What operations tell of an invocation, as far as this dialect shows it. */
@@ -12,7 +12,7 @@ export type AnsweredRun = {
   given: Given | null
   response: string | null
   calls: readonly HandedOver[]
-  error: { code: string; message: string } | null
+  error: { code: ErrorCode; message: string } | null
   usage: { input_tokens: number; output_tokens: number; total_tokens: number }
   steps: readonly { kind: string; finish?: 'length' | 'filtered' }[]
   created_at: number
@@ -34,6 +34,11 @@ export function keptOf(result: unknown): AnsweredRun {
   const answered = answeredOf(result)
   if (answered.erased_at !== null) throw new ApiError('not_found', 'This response was deleted')
   return answered
+}
+
+/** Throws the error of a run that has ended without an answer. */
+export function requireAnswer({ error, status }: Pick<AnsweredRun, 'error' | 'status'>): void {
+  if (status !== 'completed' && error) throw new ApiError(error.code, error.message)
 }
 
 /** Why the last answer of the model stopped early, if it did. */

@@ -2,7 +2,15 @@ import { Accepted } from '../../../operation/reply-channel.ts'
 import type { Operation } from '../../../operation.ts'
 import type { StreamEvent } from '../../../runtime/following/transcript.ts'
 import type { Rendered, Writer } from '../dialect.ts'
-import { type AnsweredRun, answeredOf, argumentsText, earlyFinish, type HandedOver, seconds } from './answered.ts'
+import {
+  type AnsweredRun,
+  argumentsText,
+  earlyFinish,
+  type HandedOver,
+  keptOf,
+  requireAnswer,
+  seconds,
+} from './answered.ts'
 import { callId, completionId, readCallId } from './ids.ts'
 import { waitsError } from './openai-error.ts'
 
@@ -38,7 +46,9 @@ export class ChatWriter implements Writer {
 
   reply(_operation: Operation, result: unknown): Rendered {
     if (result instanceof Accepted) return waitsError((result.data as { request_id: string }).request_id)
-    const answered = answeredOf(result)
+    const answered = keptOf(result)
+    if (answered.finished_at === null) return waitsError(answered.request_id)
+    requireAnswer(answered)
     this.#created = seconds(answered.created_at)
     const body = {
       id: completionId(answered.request_id),

@@ -37,9 +37,17 @@ function bracketed(field: string): string {
   return field.replaceAll(/\.(\d+)(?=\.|$)/g, '[$1]')
 }
 
+const RUN_WAITS = 'run_waits'
+
 /** The run goes on later, and a chat completion has no words for that. No client sends such an error again by itself. */
 export function waitsError(request_id: string): Rendered {
   const message = `The run ${request_id} waits for a person and goes on by itself. Its receipt has the answer then; a response, unlike a chat completion, can be read again.`
-  const error = { message, type: 'invalid_request_error', param: null, code: 'run_waits' }
+  const error = { message, type: 'invalid_request_error', param: null, code: RUN_WAITS }
   return { status: 400, headers: {}, body: JSON.stringify({ error }) }
+}
+
+/** The run that such an error tells of. Undefined for every other reply. */
+export function waitingRun(body: string): string | undefined {
+  const { error } = JSON.parse(body) as { error?: { code: string; message: string } }
+  return error?.code === RUN_WAITS ? /req_\w+/.exec(error.message)?.[0] : undefined
 }

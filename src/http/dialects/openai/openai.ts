@@ -11,8 +11,8 @@ import { ChatWriter } from './chat-writer.ts'
 import { readResponseId, responseId } from './ids.ts'
 import { inputItems } from './input-items.ts'
 import { getModel, listModels } from './models.ts'
-import { openaiError } from './openai-error.ts'
-import { type ResponseObject, responseOf } from './response-object.ts'
+import { openaiError, waitingRun } from './openai-error.ts'
+import { type ResponseObject, responseOf, unansweredResponse } from './response-object.ts'
 import { readResponses } from './responses-request.ts'
 import { ResponsesWriter } from './responses-writer.ts'
 
@@ -47,7 +47,7 @@ function routesTo(operations: readonly Operation[]): Route[] {
   const at = (method: string, path: string, operation: Operation) => ({ dialect: openai, method, path, operation })
   const calls = (received: Received, runner: CallRunner) => new OperationCalls(operations, received, runner)
   return [
-    { ...at('POST', '/v1/chat/completions', invoke), name: (received) => chatCall(invoke, received) },
+    { ...at('POST', '/v1/chat/completions', invoke), name: (received) => chatCall(invoke, read, received) },
     { ...at('POST', '/v1/responses', invoke), name: (received) => responsesCall(invoke, follow, received) },
     { ...at('GET', response, read), name: (received) => readCall(read, follow, received) },
     { ...at('DELETE', response, erase), name: (received) => deleteCall(erase, received) },
@@ -68,14 +68,23 @@ function named(
   return { operation, query: {}, sent, mode, last_event_id: undefined, idempotencyKey }
 }
 
-function chatCall(invokeAgent: Operation, received: Received): NamedCall {
+function chatCall(invokeAgent: Operation, getInvocation: Operation, received: Received): NamedCall {
   const sent = readBody(invokeAgent, received.bytes)
   const { chat, agent, given, body } = readChat(sent)
   const mode = chat.stream ? 'stream' : 'reply'
   const includeUsage = chat.stream_options?.include_usage === true
   const { request_id } = received
   const writer = new ChatWriter({ model: chat.model, includeUsage, request_id, now: Date.now() })
-  return { ...named(invokeAgent, received, { sent, mode }), params: { agent_id: agent }, body, given, writer }
+  const call = { ...named(invokeAgent, received, { sent, mode }), params: { agent_id: agent }, body, given, writer }
+  return { ...call, present: (reply) => presentCall(getInvocation, call, reply) }
+}
+
+/** A run that waited when it was asked for may have gone on since. */
+function presentCall(getInvocation: Operation, call: NamedCall, { body }: Rendered): NamedCall | undefined {
+  const request_id = waitingRun(body)
+  if (request_id === undefined) return undefined
+  const params = { ...call.params, request_id }
+  return { ...call, operation: getInvocation, params, body: {}, mode: 'reply', idempotencyKey: undefined }
 }
 
 function responsesCall(invokeAgent: Operation, streamInvocation: Operation, received: Received): NamedCall {
@@ -108,7 +117,7 @@ function followCall(
   startingAfter: number,
 ): NamedCall {
   const now = JSON.parse(reply.body) as ResponseObject
-  const response = { ...now, status: 'in_progress', output: [], usage: null, completed_at: null, error: null }
+  const response = unansweredResponse(now)
   const begun = { request_id: received.request_id, background: true, given: null, created_at: 0 }
   return {
     ...named(streamInvocation, received, { sent: {}, mode: 'stream' }),

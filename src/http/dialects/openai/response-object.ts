@@ -68,6 +68,12 @@ export function begunResponse({ request_id, agent_id, background, given, created
   }
 }
 
+/** The same response as it was when it had begun. */
+export function unansweredResponse(response: ResponseObject): ResponseObject {
+  const unanswered = { output: [], output_text: '', usage: null, completed_at: null, error: null }
+  return { ...response, ...unanswered, status: 'in_progress', incomplete_details: null }
+}
+
 /** Clients read whether a tool is strict, even where they did not say it. */
 function toolsOf(given: Given | null): unknown[] {
   return (given?.tools ?? []).map(({ name, description, input_schema: parameters }) => {

@@ -5,7 +5,15 @@ import type { Given } from '../../../runtime/given.ts'
 import type { Rendered, Writer } from '../dialect.ts'
 import { answeredOf, argumentsText, type HandedOver } from './answered.ts'
 import { readResponseId } from './ids.ts'
-import { begunResponse, callItem, messageItem, type ResponseObject, responseOf, textPart } from './response-object.ts'
+import {
+  begunResponse,
+  callItem,
+  messageItem,
+  type ResponseObject,
+  responseOf,
+  textPart,
+  unansweredResponse,
+} from './response-object.ts'
 import { TextPieces } from './text-pieces.ts'
 
 type Begun = { request_id: string; background: boolean; given: Given | null; created_at: number }
@@ -75,7 +83,7 @@ export class ResponsesWriter implements Writer {
 
   replay(_operation: Operation, { body }: Rendered): StreamEvent[] {
     const response = JSON.parse(body) as ResponseObject
-    this.#response = { ...response, status: 'in_progress', output: [], usage: null, completed_at: null }
+    this.#response = unansweredResponse(response)
     this.#request_id = readResponseId(response.id)?.request_id ?? this.#request_id
     const events = [stored('start', {})]
     for (const item of response.output as OutputItem[]) {

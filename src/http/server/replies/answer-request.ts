@@ -1,8 +1,8 @@
 import type { ServerResponse } from 'node:http'
 import { withValue } from '../../../lib/with-value.ts'
 import { PLAIN_REPLY, type ReplyChannel } from '../../../operation/reply-channel.ts'
-import type { NamedCall, Received, Route, Wanted } from '../../dialects/dialect.ts'
-import { isReplay } from '../../pipeline/idempotency.ts'
+import type { NamedCall, Received, Rendered, Route, Wanted } from '../../dialects/dialect.ts'
+import { isReplay, REPLAYED } from '../../pipeline/idempotency.ts'
 import type { Authorised } from '../../pipeline/stages.ts'
 import { toApiError } from '../../pipeline/to-api-error.ts'
 import type { Front } from '../front.ts'
@@ -46,33 +46,30 @@ function answerCall(front: Front, authorised: Authorised, wanted: Wanted, respon
   return answer(front, authorised, wanted, response)
 }
 
-async function answerOnce(
-  { steps, requests }: Front,
-  authorised: Authorised,
-  wanted: Wanted,
-  response: ServerResponse,
-): Promise<void> {
+async function answerOnce(front: Front, authorised: Authorised, wanted: Wanted, response: ServerResponse): Promise<void> {
+  const { requests } = front
   const { arrived, operation } = authorised
   const { mode } = wanted
   const onHangUp = operation.streams && mode === 'reply' ? hangUpOf(response) : undefined
-  const rendered = await steps.run(authorised, wanted, { ...PLAIN_REPLY, mode, onHangUp })
+  const rendered = await run(front, authorised, wanted, { ...PLAIN_REPLY, mode, onHangUp })
   requests.count(arrived, rendered.status)
   if (rendered.lines) await sendLines(response, arrived.headers, rendered)
   else send(response, arrived.headers, rendered)
 }
 
 async function answerAsStream(
-  { edge, steps, requests }: Front,
+  front: Front,
   authorised: Authorised,
   wanted: Wanted,
   response: ServerResponse,
 ): Promise<void> {
+  const { edge, requests } = front
   const { arrived, operation } = authorised
   const { request_id, headers, dialect } = arrived
   const { writer } = wanted
   const stream = new EventStream(response, headers, writer)
   try {
-    const rendered = await steps.run(authorised, wanted, streamChannel(stream, response, wanted))
+    const rendered = await run(front, authorised, wanted, streamChannel(stream, response, wanted))
     const { status, headers: sent, body } = rendered
     requests.count(arrived, status)
     if (status === 202 && !stream.opened) {
@@ -94,6 +91,15 @@ async function answerAsStream(
     stream.send({ id: 'done', event: 'error', data: body })
   }
   stream.end()
+}
+
+/** Runs the call. A stored reply to work that has gone on since is not given: the client hears how it stands now. */
+async function run({ steps }: Front, authorised: Authorised, wanted: Wanted, channel: ReplyChannel): Promise<Rendered> {
+  const rendered = await steps.run(authorised, wanted, channel)
+  const call = isReplay(rendered.headers) ? wanted.present?.(rendered) : undefined
+  if (!call) return rendered
+  const now = await steps.run(await steps.authoriseNamed(authorised, call), call, PLAIN_REPLY)
+  return { ...now, headers: { ...now.headers, [REPLAYED]: 'true' } }
 }
 
 function streamChannel(stream: EventStream, response: ServerResponse, { last_event_id }: Wanted): ReplyChannel {
