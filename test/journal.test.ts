@@ -145,7 +145,14 @@ onBothStores('the journal', (opened) => {
     const journal = open()
     const claimed = (name: string, key: string) => {
       const lease = { key: ['scope', key], owner: name, until: 0 }
-      return entry(name, { claim: claims.answered(lease, { fingerprint: 'print', request_id: 'req_1' }, { status: 200, headers: {}, body: '' }, 0) })
+      return entry(name, {
+        claim: claims.answered(
+          lease,
+          { fingerprint: 'print', request_id: 'req_1' },
+          { status: 200, headers: {}, body: '' },
+          0,
+        ),
+      })
     }
     const numbers = Array.from({ length: 200 }, (_, i) => i)
     await Promise.all(numbers.slice(0, 100).map((i) => journal.commit(claimed(`first-${i}`, `key-${i}`))))
@@ -168,7 +175,14 @@ onBothStores('the journal', (opened) => {
     const journal = open()
     const claimed = (name: string) => {
       const lease = { key: ['scope', 'twice'], owner: name, until: 0 }
-      return entry(name, { claim: claims.answered(lease, { fingerprint: 'print', request_id: 'req_1' }, { status: 200, headers: {}, body: '' }, 0) })
+      return entry(name, {
+        claim: claims.answered(
+          lease,
+          { fingerprint: 'print', request_id: 'req_1' },
+          { status: 200, headers: {}, body: '' },
+          0,
+        ),
+      })
     }
     const names = ['twice-a', 'twice-b', 'twice-c']
     assert.deepEqual(await Promise.all(names.map((name) => journal.commit(claimed(name)))), [true, false, false])
