@@ -23,9 +23,9 @@ import { consoleSignIn } from './migrations/0022-console.ts'
 import { doors } from './migrations/0023-doors.ts'
 import { leanScopes } from './migrations/0025-lean-scopes.ts'
 import { summaries } from './migrations/0026-summaries.ts'
-import { leanLists } from './migrations/0031-lean-lists.ts'
 import { callbacks } from './migrations/0029-callbacks.ts'
 import { claimsByRequest } from './migrations/0030-claims-by-request.ts'
+import { leanLists } from './migrations/0031-lean-lists.ts'
 import type { Migration } from './migrations/migration.ts'
 
 /** In order. A released migration is never edited; changes come as a new one. */

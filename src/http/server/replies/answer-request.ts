@@ -46,7 +46,12 @@ function answerCall(front: Front, authorised: Authorised, wanted: Wanted, respon
   return answer(front, authorised, wanted, response)
 }
 
-async function answerOnce(front: Front, authorised: Authorised, wanted: Wanted, response: ServerResponse): Promise<void> {
+async function answerOnce(
+  front: Front,
+  authorised: Authorised,
+  wanted: Wanted,
+  response: ServerResponse,
+): Promise<void> {
   const { requests } = front
   const { arrived, operation } = authorised
   const { mode } = wanted
