@@ -1,11 +1,12 @@
 import type { Parts } from '../../operation/parts.ts'
 import type { Database } from '../../storage/database.ts'
+import { recordSuccess } from '../store.ts'
 import { signingSecrets, type Webhook } from '../webhook.ts'
 import { type AttemptOutcome, attempt } from './attempt.ts'
 import { sentBody, sentHeaders } from './callback-message.ts'
 import * as queue from './delivery-queue.ts'
 import { Lanes, type Look } from './lanes.ts'
-import { type Report, recordAttempt } from './record-attempt.ts'
+import { type Report, recordAttempts } from './record-attempt.ts'
 
 type House = Pick<
   Parts,
@@ -101,18 +102,19 @@ export class Dispatcher {
     const { webhook_id, ended, places } = look
     let started = 0
     try {
-      const { due, taken } = await storage.transaction(async (db) => {
-        const times: (number | null)[] = []
-        for (const report of ended)
-          times.push(await recordAttempt(db, report, { ...this.#house, random: this.#random }))
-        return { due: times, taken: places > 0 ? await this.#takeDue(db, look) : undefined }
+      const { due, taken, isWell } = await storage.transaction(async (db) => {
+        const recorded = await recordAttempts(db, ended, { ...this.#house, random: this.#random })
+        const next = places > 0 ? await this.#takeDue(db, look) : undefined
+        const isKnown = next?.state === 'taken' && next.webhook.failing_since === null
+        if (recorded.isDelivered && !isKnown) await recordSuccess(db, webhook_id)
+        return { due: recorded.due, taken: next, isWell: recorded.isDelivered }
       })
-      for (const time of due) if (time !== null) this.#lanes.bringForward(webhook_id, time)
+      for (const time of due) this.#lanes.bringForward(webhook_id, time)
       if (taken?.state === 'busy') this.#lanes.bringForward(webhook_id, now() + BUSY_MS)
       if (taken?.state === 'taken') {
         started = taken.deliveries.length
         if (taken.next_at !== null) this.#lanes.bringForward(webhook_id, taken.next_at)
-        this.#lanes.judge(webhook_id, taken.webhook.failing_since !== null)
+        this.#lanes.judge(webhook_id, taken.webhook.failing_since !== null && !isWell)
         for (const delivery of taken.deliveries) this.#track(this.#send(taken.webhook, delivery))
       }
     } catch (err) {

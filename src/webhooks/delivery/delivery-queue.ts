@@ -75,15 +75,11 @@ export async function takeDue(db: Database, options: TakeOptions): Promise<Taken
   if (!locked) return { state: (await isEnabled(db, webhook_id)) ? 'busy' : 'closed' }
   if (locked.status !== 'enabled') return { state: 'closed' }
 
-  const { under_way } = await db
-    .selectFrom('deliveries')
-    .select((row) => row.fn.countAll<number>().as('under_way'))
-    .where('webhook_id', '=', webhook_id)
-    .where('owner', 'is not', null)
-    .where('next_attempt_at', '>', now)
-    .executeTakeFirstOrThrow()
-  if (under_way >= maxPerEndpoint) return { state: 'busy' }
-  const room = Math.min(limit, maxPerEndpoint - under_way)
+  // The statement that takes them also counts those under way: each more would cost a round trip.
+  const room = sql<number>`(
+    select case when count(*) >= ${maxPerEndpoint} then 0
+      when ${maxPerEndpoint} - count(*) < ${limit} then ${maxPerEndpoint} - count(*) else ${limit} end
+    from deliveries where webhook_id = ${webhook_id} and owner is not null and next_attempt_at > ${now})`
   const due = db
     .selectFrom('deliveries')
     .select('id')
@@ -98,7 +94,8 @@ export async function takeDue(db: Database, options: TakeOptions): Promise<Taken
   const deliveries = rows.map(({ body, ...row }) =>
     Object.assign(fromRow(row), { body, lease: { key: [row.id], owner, until } }),
   )
-  const next_at = deliveries.length === room ? now : await nextDue()
+  const next_at = deliveries.length === limit ? now : await nextDue()
+  if (deliveries.length === 0 && next_at !== null && next_at <= now) return { state: 'busy' }
   return { state: 'taken', webhook: webhookFromRow(locked), deliveries, next_at }
 
   async function nextDue(): Promise<number | null> {
@@ -124,18 +121,40 @@ export type AfterAttempt = Pick<
   'status' | 'tries' | 'attempt_count' | 'attempts' | 'next_attempt_at' | 'delivered_at'
 >
 
-/** Returns false when the lease was lost. Then another node has sent it again, and that result counts. */
-export async function endAttempt(
+const ENDED_COLUMNS = {
+  status: 'text',
+  tries: 'bigint',
+  attempt_count: 'bigint',
+  attempts: 'text',
+  next_attempt_at: 'bigint',
+  delivered_at: 'bigint',
+}
+
+/**
+ * Stores the results of attempts with one statement. Returns the ids of the deliveries whose leases were still held. Any
+ * other was sent again by another node, and that result counts.
+ */
+export async function endAttempts(
   db: Database,
-  { lease }: Pick<TakenDelivery, 'lease'>,
-  { attempts, ...changed }: AfterAttempt,
-): Promise<boolean> {
-  const { numUpdatedRows } = await db
-    .updateTable('deliveries')
-    .set({ ...changed, attempts: JSON.stringify(attempts), owner: null })
-    .where(isHeld(LEASED_DELIVERIES, lease))
-    .executeTakeFirst()
-  return numUpdatedRows > 0n
+  ended: readonly { lease: Lease; after: AfterAttempt }[],
+): Promise<ReadonlySet<string>> {
+  if (ended.length === 0) return new Set()
+  const rows = ended.map(({ lease: { key, owner }, after: { attempts, ...after } }) => {
+    return { id: key[0], owner, ...after, attempts: JSON.stringify(attempts) }
+  })
+  const json = JSON.stringify(rows)
+  const columns = Object.entries({ id: 'text', owner: 'text', ...ENDED_COLUMNS })
+  const given =
+    engineOf(db) === 'postgres'
+      ? sql`jsonb_to_recordset(${json}::jsonb) as ended(${sql.raw(columns.map((column) => column.join(' ')).join(', '))})`
+      : sql`(select ${sql.raw(columns.map(([name]) => `value ->> '${name}' as ${name}`).join(', '))}
+          from json_each(${json})) as ended`
+  const sets = Object.keys(ENDED_COLUMNS).map((name) => sql`${sql.ref(name)} = ${sql.ref(`ended.${name}`)}`)
+  const { rows: held } = await sql<{ id: string }>`
+    update deliveries set owner = null, ${sql.join(sets)} from ${given}
+    where deliveries.id = ended.id and deliveries.owner = ended.owner and deliveries.status = 'pending'
+    returning deliveries.id`.execute(db)
+  return new Set(held.map(({ id }) => id))
 }
 
 /** Gives back a delivery that was not sent. */

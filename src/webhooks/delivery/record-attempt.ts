@@ -13,33 +13,57 @@ export type Report = { webhook: Webhook; delivery: queue.TakenDelivery; outcome:
 const ATTEMPTS_KEPT = 30
 const GONE = 410
 
+type Recording = Pick<Parts, 'events' | 'now'> & { random: () => number }
+
 /**
- * Stores the result of an attempt, and disables the webhook if needed. Returns when the delivery is due again, or null.
+ * Stores the results of attempts to one webhook, and disables it if needed. Says when those deliveries are due again
+ * that are, and whether the last attempt was a success: the webhook is not failing then, and may have to be told.
  */
-export async function recordAttempt(
+export async function recordAttempts(
   db: Database,
-  { webhook: { id: webhook_id, agent_id }, delivery, outcome }: Report,
-  { events, now, random }: Pick<Parts, 'events' | 'now'> & { random: () => number },
-): Promise<number | null> {
-  const time = now()
-  if (!outcome) {
+  reports: readonly Report[],
+  parts: Recording,
+): Promise<{ due: number[]; isDelivered: boolean }> {
+  const time = parts.now()
+  const ended = reports.flatMap((report) => {
+    const { delivery, outcome } = report
+    return outcome ? [{ ...report, outcome, after: after(delivery, outcome, time, parts.random) }] : []
+  })
+  const held = await queue.endAttempts(
+    db,
+    ended.map(({ delivery: { lease }, after: result }) => ({ lease, after: result })),
+  )
+  const due: number[] = []
+  let isDelivered = false
+  for (const { webhook, delivery, outcome, after: result } of ended) {
+    if (!held.has(delivery.id)) continue
+    if (result.status !== 'delivered') {
+      if (isDelivered) await webhooks.recordSuccess(db, webhook.id)
+      await recordFailure(db, webhook, outcome, parts)
+    }
+    isDelivered = result.status === 'delivered'
+    if (result.next_attempt_at !== null) due.push(result.next_attempt_at)
+  }
+  for (const { delivery, outcome } of reports) {
+    if (outcome) continue
     await queue.release(db, delivery, time)
-    return time
+    due.push(time)
   }
-  const ended = after(delivery, outcome, time, random)
-  const isOurs = await queue.endAttempt(db, delivery, ended)
-  if (!isOurs) return null
-  if (ended.status === 'delivered') {
-    await webhooks.recordSuccess(db, webhook_id)
-    return null
-  }
-  const failing_since = await webhooks.recordFailure(db, webhook_id, outcome.at)
-  const isGone = outcome.response_status === GONE
-  const reason = isGone ? 'gone' : hasFailedTooLong(failing_since, time) ? 'failing' : undefined
+  return { due, isDelivered }
+}
+
+async function recordFailure(
+  db: Database,
+  { id: webhook_id, agent_id }: Webhook,
+  { at, response_status }: AttemptOutcome,
+  { events, now }: Recording,
+): Promise<void> {
+  const time = now()
+  const failing_since = await webhooks.recordFailure(db, webhook_id, at)
+  const reason = response_status === GONE ? 'gone' : hasFailedTooLong(failing_since, time) ? 'failing' : undefined
   if (reason && (await webhooks.disable(db, webhook_id, reason, time))) {
     await events.emit(db, { type: 'webhook.disabled', agent_id, data: () => ({ webhook_id, reason }), time })
   }
-  return ended.next_attempt_at
 }
 
 /** The delivery after one more attempt. If the receiver answered 410 Gone, it is not tried again. */
