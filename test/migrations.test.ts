@@ -5,6 +5,7 @@ import { migrate } from '../src/storage/migrate.ts'
 import type { Migration } from '../src/storage/migrations/migration.ts'
 import { betweenNodes, onBothEngines } from './support/service.ts'
 import { onBothStores } from './support/store.ts'
+import { until } from './support/until.ts'
 
 const nothing: Migration = async () => {}
 const addTable: Migration = async (db) => {
@@ -36,6 +37,26 @@ onBothStores('a schema that is newer than a program', (opened) => {
 })
 
 onBothEngines('a migration', (service, engine) => {
+  betweenNodes(engine)('does not stand in the way of others while it waits for a table, and tries again', async () => {
+    const { db } = service().app.parts.storage
+    const known = Array.from({ length: await versionOf(db) }, () => nothing)
+    let tries = 0
+    const alter: Migration = async (schema) => {
+      tries++
+      await schema.schema.alterTable('webhooks').addColumn('later', 'text').execute()
+    }
+    const busy = await db.startTransaction().execute()
+    await busy.selectFrom('webhooks').select('id').execute()
+    const migrated = migrate(db, engine, [...known, alter], { lock_ms: 100, again_ms: 50 })
+    await until('it has given up once and tries again', () => tries >= 2)
+    // A read that comes behind a try waits for the end of that try only.
+    assert.equal((await service().call('GET', '/v1/webhooks')).status, 200)
+    assert.equal(await versionOf(db), known.length)
+    await busy.rollback().execute()
+    await migrated
+    assert.equal(await versionOf(db), known.length + 1)
+  })
+
   betweenNodes(engine)('happens once, however many start it, while an old node goes on serving', async () => {
     const { db } = service().app.parts.storage
     const known = Array.from({ length: await versionOf(db) }, () => nothing)

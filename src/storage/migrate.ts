@@ -57,9 +57,11 @@ export const MIGRATIONS: Migration[] = [
 ]
 
 const LOCK = 7_766_837
-/** How long a migration waits for a table that is in use. Whoever wants the table next waits behind it. */
-const LOCK_MS = 2_000
-const AGAIN_MS = 1_000
+/**
+ * How long a migration waits for a table that is in use, and how long until it tries again. Whoever wants the table next
+ * waits behind it.
+ */
+const PATIENCE = { lock_ms: 2_000, again_ms: 1_000 }
 const TRIES = 30
 
 /**
@@ -67,14 +69,19 @@ const TRIES = 30
  * finds nothing to do. Nodes that serve go on meanwhile. A schema that is newer than this program is used as it is,
  * unless one of the migrations that this program does not know breaks older ones.
  */
-export async function migrate(database: Database, engine: Engine, migrations: Migration[] = MIGRATIONS): Promise<void> {
+export async function migrate(
+  database: Database,
+  engine: Engine,
+  migrations: Migration[] = MIGRATIONS,
+  { lock_ms, again_ms } = PATIENCE,
+): Promise<void> {
   for (let tries = 1; ; tries++) {
     try {
-      return await database.transaction().execute((db) => migrateOnce(db, engine, migrations))
+      return await database.transaction().execute((db) => migrateOnce(db, engine, migrations, lock_ms))
     } catch (error) {
       // A node that reads a table and then writes to it may deadlock with a migration.
       if (!(isLockTimeout(error) || isUndone(error)) || tries === TRIES) throw error
-      await delay(AGAIN_MS)
+      await delay(again_ms)
     }
   }
 }
@@ -82,11 +89,16 @@ export async function migrate(database: Database, engine: Engine, migrations: Mi
 /** `schema_oldest` says how many migrations a program must know to use the schema. */
 type Versions = { schema_version: { version: number }; schema_oldest: { version: number } }
 
-async function migrateOnce(transaction: Database, engine: Engine, migrations: Migration[]): Promise<void> {
+async function migrateOnce(
+  transaction: Database,
+  engine: Engine,
+  migrations: Migration[],
+  lock_ms: number,
+): Promise<void> {
   const db = transaction as unknown as Kysely<Versions>
   if (engine === 'postgres') {
     await sql`select pg_advisory_xact_lock(${sql.lit(LOCK)})`.execute(db)
-    await sql`set local lock_timeout = ${sql.lit(LOCK_MS)}`.execute(db)
+    await sql`set local lock_timeout = ${sql.lit(lock_ms)}`.execute(db)
   }
   for (const table of ['schema_version', 'schema_oldest'] as const) {
     const version = db.schema.createTable(table).ifNotExists()
