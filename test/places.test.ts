@@ -4,11 +4,13 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { type KyselyPlugin, sql } from 'kysely'
 import { Client } from 'pg'
 import { createLog } from '../src/lib/log.ts'
+import { announce } from '../src/storage/database.ts'
 import { LEASE_MS } from '../src/storage/leases/lease.ts'
 import { openPlaces } from '../src/storage/leases/places.ts'
 import { newAgent } from './support/agents.ts'
 import { countQueries } from './support/count-queries.ts'
 import { startLocalServer } from './support/local-server.ts'
+import { PATIENCE } from './support/patience.ts'
 import { later } from './support/resources.ts'
 import { type Service, startService } from './support/service.ts'
 import { until } from './support/until.ts'
@@ -132,7 +134,32 @@ describe('max_concurrency of an agent, on two nodes', () => {
     // Inserted; and each of the two nodes may take it once, and give it back, before it knows.
     assert.ok(versions.size <= 5, `written ${versions.size} times`)
     await db.deleteFrom('places').where('owner', '=', 'service:other').execute()
+    await first.app.parts.storage.transaction((held) => announce(held, 'places', String(seq)))
     await until('it runs', async () => (await look()) === 'completed')
+  })
+
+  test('what is queued costs nothing while another node has the places, and begins when one is free', async () => {
+    const agent = await limited(1)
+    const { promise, resolve } = Promise.withResolvers<void>()
+    gate = promise
+    const answered = invoke(second, agent)
+    await until('it runs', () => calls === 1)
+    const { body } = await invoke(first, agent, { Prefer: 'respond-async' })
+    await until('quiet', async () => (await countQueries('postgres', () => delay(300))) === 0)
+    // Housekeeping, which comes every ten seconds or so, may fall into one of them.
+    const spans: number[] = []
+    for (let i = 0; i < 3; i++) spans.push(await countQueries('postgres', () => delay(500)))
+    const [, middle = 0] = spans.toSorted((a, b) => a - b)
+    assert.ok(middle <= 1, `${spans.join(', ')} queries in 500 ms`)
+    resolve()
+    assert.equal((await answered).status, 200)
+    const freed = Date.now()
+    const { started_at } = await until('it has run', async () => {
+      const reply = await first.call('GET', `/v1/agents/${agent}/invocations/${body.data.request_id}`)
+      return reply.body.data.status === 'completed' && reply.body.data
+    })
+    const late = Date.parse(started_at) - freed
+    assert.ok(late < 1_000 * PATIENCE, `it began ${late} ms after the place was free`)
   })
 
   test('an agent without a limit does not pay for it', async () => {

@@ -21,6 +21,8 @@ export const CHANGES = [
   'cancellations',
   'jobs',
   'queue',
+  'places',
+  'waits',
   'secrets',
   'schedules',
 ] as const

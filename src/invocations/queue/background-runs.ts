@@ -11,10 +11,10 @@ import { endUnrun, type Queued, type RunEnd, runQueued } from './run-queued.ts'
 import type { WaitingAgent, WaitingAgents } from './waiting-agents.ts'
 
 /**
- * What became of a taken run: it has begun, it is back in the queue, or this queue cannot begin it. `later` means that
- * it is back and that nothing tells when it can begin.
+ * What became of a taken run: it has begun, it is back in the queue, or this queue cannot begin it. It is back because
+ * this node has no place now (`waits`), the other nodes have them all (`full`), or its last attempt stops (`later`).
  */
-type Fate = 'begun' | 'waits' | 'later' | 'gone'
+type Fate = 'begun' | 'waits' | 'full' | 'later' | 'gone'
 
 type Options = {
   waiting: WaitingAgents
@@ -99,7 +99,7 @@ export class BackgroundRuns {
     const refusal = await admit(run, agent, definition, this.#parts)
     if (refusal === 'no_place' || refusal === 'overloaded' || this.#stop.signal.aborted) {
       // It had a place on this node, so the places of all nodes together are taken.
-      const fate = refusal === 'no_place' && run.hasPlace ? 'later' : 'waits'
+      const fate = refusal === 'no_place' && run.hasPlace ? 'full' : 'waits'
       await giveBack(this.#parts.storage.db, lease, invocation.attempt - 1)
       leave(run, this.#parts)
       return fate

@@ -16,8 +16,10 @@ const HEAD_START_MS = 100
 const SURVEY_EVERY_MS = 1_000
 const TROUBLE_MS = 1_000
 const OVERLOAD_MS = 250
-/** An agent whose places the runs of other nodes have is looked at again after so long. */
+/** An agent whose places the runs of other nodes have is not looked at more often than this. */
 const FULL_MS = 200
+/** Nodes that begin, or that missed it, are told again after so long that runs wait for a place. */
+const TOLD_MS = 5_000
 /** How long runs may take to end once the service stops. */
 const STOP_MS = 5_000
 
@@ -63,6 +65,7 @@ export class RunQueue {
       if (change === 'queue' && id === undefined) this.#surveySoon()
       // People have decided what a run of this agent waited for. That is rare, so no node waits before it looks.
       if (change === 'queue' && id !== undefined) this.#lookFor(Number(id))
+      if (change === 'places' && id !== undefined) this.#onFreedElsewhere(Number(id))
       if (change !== 'agents') return
       this.#waiting.forgetLimits(id)
       this.#look()
@@ -137,11 +140,12 @@ export class RunQueue {
     try {
       if (agent.isFull && (await this.#isStillFull(agent))) {
         this.#waiting.looked(allotment, 0, true, true)
-        return this.#askAgain(agent)
+        return this.#waitForPlace(agent)
       }
-      const { begun, hasMore, isFull } = await this.#beginRuns(allotment)
-      this.#waiting.looked(allotment, begun, hasMore, isFull)
-      if (isFull) this.#askAgain(agent)
+      const { begun, hasMore, isFull, isStopping } = await this.#beginRuns(allotment)
+      this.#waiting.looked(allotment, begun, hasMore, isFull || isStopping)
+      if (isStopping) this.#lookSoonFor(agent)
+      if (isFull) this.#waitForPlace(agent)
       this.#look()
     } catch (err) {
       this.#parts.log.warn({ err }, 'could not look for queued invocations')
@@ -157,8 +161,9 @@ export class RunQueue {
     const fates = []
     for (const run of taken) fates.push(await this.#runs.begin(run, agent))
     const begun = fates.filter((fate) => fate === 'begun').length
-    const isFull = fates.includes('later')
-    return { begun, hasMore: hasMore || isFull || fates.includes('waits'), isFull }
+    const isFull = fates.includes('full')
+    const isStopping = fates.includes('later')
+    return { begun, hasMore: hasMore || isFull || isStopping || fates.includes('waits'), isFull, isStopping }
   }
 
   /** While other nodes have all places, its runs are not taken from the queue only to be given back. */
@@ -166,8 +171,30 @@ export class RunQueue {
     return typeof limit === 'number' && (await this.#parts.places.isFull(agent_seq, limit))
   }
 
-  /** Mostly runs on other nodes have its places, and nothing tells when they end. */
-  #askAgain({ agent_seq }: WaitingAgent): void {
-    setTimeout(() => this.#lookFor(agent_seq), FULL_MS).unref()
+  /**
+   * The nodes whose runs have its places tell when one is free, once they know that somebody waits. It may have become
+   * free before they knew, so it is looked for once more.
+   */
+  #waitForPlace(agent: WaitingAgent): void {
+    const { places, log } = this.#parts
+    const time = performance.now()
+    if (time - agent.waitsSince < TOLD_MS) return
+    agent.waitsSince = time
+    this.#lookSoonFor(agent)
+    const told = places.waitFor(agent.agent_seq)
+    this.#underWay.track(told.catch((err) => log.warn({ err }, 'other nodes were not told that runs wait for a place')))
+  }
+
+  /** Another node has given back a place. It tells so once, and then must hear again that runs wait. */
+  #onFreedElsewhere(agent_seq: number): void {
+    const agent = this.#waiting.find(agent_seq)
+    if (!agent) return
+    const since = performance.now() - agent.waitsSince
+    agent.waitsSince = Number.NEGATIVE_INFINITY
+    if (agent.hasMore) this.#lookSoonFor(agent, Math.max(0, FULL_MS - since))
+  }
+
+  #lookSoonFor({ agent_seq }: WaitingAgent, pause = FULL_MS): void {
+    setTimeout(() => this.#lookFor(agent_seq), pause).unref()
   }
 }

@@ -11,6 +11,8 @@ export type WaitingAgent = {
   isLooking: boolean
   /** Whether the runs of other nodes had all its places when it was looked at last. */
   isFull: boolean
+  /** When the other nodes were told that runs wait here for its places. They are told again after a while. */
+  waitsSince: number
 }
 
 /** An agent whose runs may begin now, and how many of them. */
@@ -47,6 +49,10 @@ export class WaitingAgents {
     this.#agents.set(agent_seq, agent)
     agent.hasMore = true
     this.#makeReady(agent)
+  }
+
+  find(agent_seq: number): WaitingAgent | undefined {
+    return this.#agents.get(agent_seq)
   }
 
   /** A run tells the limit of its agent. */
@@ -152,5 +158,6 @@ function newAgent(agent_seq: number): WaitingAgent {
     hasMore: false,
     isLooking: false,
     isFull: false,
+    waitsSince: Number.NEGATIVE_INFINITY,
   }
 }

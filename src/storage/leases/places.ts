@@ -1,6 +1,6 @@
 import { type RawBuilder, sql } from 'kysely'
 import type { Logger } from '../../lib/log.ts'
-import type { Database } from '../database.ts'
+import { announce, type Database } from '../database.ts'
 import type { Storage } from '../open-storage.ts'
 import { missingAgents } from '../queries/missing-agents.ts'
 import { LEASE_MS } from './lease.ts'
@@ -16,6 +16,8 @@ export type Places = {
   isFull(agent_seq: number, limit: number): boolean | Promise<boolean>
   /** Gives the place back, if the run has one. */
   release(run: object): undefined | Promise<void>
+  /** Runs of the agent wait here: when another node gives back one of its places, it announces `places`. */
+  waitFor(agent_seq: number): Promise<void>
   close(): Promise<void>
 }
 
@@ -24,7 +26,13 @@ type Options = { storage: Storage; node: string; now: () => number; log: Logger 
 /** A SQLite store has one node, which counts its own runs. */
 export function openPlaces(options: Options): Places {
   if (options.storage.engine === 'postgres') return new SharedPlaces(options)
-  return { take: () => true, isFull: () => false, release: () => undefined, close: async () => {} }
+  return {
+    take: () => true,
+    isFull: () => false,
+    release: () => undefined,
+    waitFor: async () => {},
+    close: async () => {},
+  }
 }
 
 /** No node gives back what it had when it died. All places of an agent are few. */
@@ -48,6 +56,8 @@ class SharedPlaces implements Places {
   readonly #slots = new Map<object, Slot>()
   #asked = new Map<string, Asked[]>()
   #freed: Slot[] = []
+  /** The agents whose places other nodes wait for. Each of them is told once, and asks again if it was too slow. */
+  readonly #waitedFor = new Set<number>()
   #freeing: Promise<void> | undefined
   readonly #timer: NodeJS.Timeout
 
@@ -55,6 +65,10 @@ class SharedPlaces implements Places {
     this.#options = options
     this.#db = options.storage.db
     this.#timer = setInterval(() => this.#tend(), LEASE_MS / 4).unref()
+    options.storage.onChange((change, id) => {
+      const [agent_seq, node] = id?.split(' ') ?? []
+      if (change === 'waits' && node !== options.node) this.#waitedFor.add(Number(agent_seq))
+    })
   }
 
   take(run: object, agent_seq: number, limit: number): Promise<boolean> {
@@ -84,6 +98,11 @@ class SharedPlaces implements Places {
     this.#slots.delete(run)
     this.#freed.push(slot)
     return this.#freeSoon()
+  }
+
+  waitFor(agent_seq: number): Promise<void> {
+    const { storage, node } = this.#options
+    return storage.transaction((db) => announce(db, 'waits', `${agent_seq} ${node}`))
   }
 
   async close(): Promise<void> {
@@ -156,7 +175,19 @@ class SharedPlaces implements Places {
     } catch (err) {
       this.#freed.push(...slots)
       this.#options.log.warn({ err }, 'places of agents could not be given back yet')
+      return
     }
+    await this.#tellWaiting(slots)
+  }
+
+  async #tellWaiting(slots: readonly Slot[]): Promise<void> {
+    const waited = new Set(slots.map(({ agent_seq }) => agent_seq).filter((seq) => this.#waitedFor.delete(seq)))
+    if (waited.size === 0) return
+    const { storage, log } = this.#options
+    const told = storage.transaction(async (db) => {
+      for (const agent_seq of waited) await announce(db, 'places', String(agent_seq))
+    })
+    await told.catch((err) => log.warn({ err }, 'other nodes were not told of places that are free'))
   }
 
   /**
