@@ -60,6 +60,43 @@ describe('activity in the console', { skip: withoutChromium() }, () => {
       await leave()
     })
 
+    test('its steps open to what went in and came out: memories with scores, what the model was shown, what a tool said', async () => {
+      await createAgent(service(), 'mate', {
+        model: 'builtin/script',
+        instructions: 'You are the mate of a ship.',
+        tools: [{ type: 'http', name: 'tide', url: 'http://127.0.0.1:1/tide' }],
+        script: {
+          rules: [{ match: { contains: 'tide' }, call: { tool: 'tide', arguments: { port: 'Kiel' } }, reply: 'High.' }],
+        },
+      })
+      const note = { content: 'Ann asks about the tide at Kiel', context: { user_id: 'ann' } }
+      await service().call('POST', '/v1/agents/mate/memory', { body: { items: [note] } })
+      const context = { user_id: 'ann', session_id: 's-9' }
+      const ask = (message: string) => service().call('POST', '/v1/agents/mate/invoke', { body: { message, context } })
+      await ask('hello')
+      const { body } = await ask('How is the tide?')
+      const { page, leave } = await browser.visit(service(), `/activity/${body.data.request_id}`)
+      const steps = page.locator('.steps > li')
+      await steps.nth(3).waitFor()
+      assert.deepEqual(await steps.locator('.name').allInnerTexts(), ['recall', 'model', 'tide', 'model'])
+
+      await steps.nth(0).locator('summary').first().click()
+      await steps.nth(0).getByText('Ann asks about the tide at Kiel').waitFor()
+      assert.match(await steps.nth(0).locator('.recalled .number').first().innerText(), /^[01]\.\d\d$/)
+
+      await steps.nth(2).locator('summary').first().click()
+      await steps.nth(2).getByText('"port": "Kiel"').waitFor()
+      await steps.nth(2).getByText('Failed').waitFor()
+
+      await steps.nth(3).locator('summary').first().click()
+      await steps.nth(3).getByText('What the model was shown').click()
+      const roles = steps.nth(3).locator('.prompt h4')
+      await roles.nth(5).waitFor()
+      assert.deepEqual(await roles.allInnerTexts(), ['system', 'user', 'assistant', 'user', 'assistant', 'tool tide'])
+      await steps.nth(3).getByText('You are the mate of a ship.').waitFor()
+      await leave()
+    })
+
     test('a run that goes on can be cancelled', async () => {
       const script = { rules: [{ reply: 'at last', delay_ms: 30_000 }] }
       await createAgent(service(), 'slow', { model: 'builtin/script', script })

@@ -33,6 +33,18 @@ export const PAGES = [
 
 const HOUR_MS = 3_600_000
 
+const ROPES = `Yes, we have **two** of 12 mm:
+
+| Rope | A metre | In stock |
+| --- | --- | --- |
+| Polyester, braided | 3.20 | 140 m |
+| Nylon, three strands | 2.80 | 65 m |
+
+For a mooring take *nylon*: it stretches and spares your cleats. Measure like this:
+
+1. the length of your boat,
+2. a third more for each line.`
+
 const SUPPORT = {
   name: 'support',
   description: 'Answers the customers of the shop',
@@ -45,7 +57,7 @@ const SUPPORT = {
         reply: 'Your refund for order 4711 is on its way. It takes three to five days.',
       },
       { match: { contains: 'broken' }, fail: 'the stock system did not answer' },
-      { match: { contains: 'rope' }, reply: 'The 12 mm mooring rope is in stock: 3.20 a metre.' },
+      { match: { contains: 'rope' }, reply: ROPES },
     ],
     fallback: 'I can help with orders, refunds and stock. What do you need?',
   },
@@ -105,7 +117,6 @@ export async function fillForConsole(
   })
   await post('/v1/agents/support/schedules', { every: '6h', message: 'Look for refunds that wait' })
 
-  let request = ''
   for (let hour = 0; hour < 24; hour++) {
     if (hour === 8) await deploy('v1.1.0', 'staging', 'Knows the stock', { temperature: 0.3 })
     if (hour === 12) await deploy('v1.1.0', 'production', 'Knows the stock', {})
@@ -115,14 +126,19 @@ export async function fillForConsole(
       const context = { user_id: `customer-${at % 7}`, session_id: `order-${4700 + (at % 12)}` }
       const message = QUESTIONS[at % QUESTIONS.length]
       const agent = at % 4 === 3 ? 'concierge' : 'support'
-      const { body } = await service.call('POST', `/v1/agents/${agent}/invoke`, { body: { message, context } })
-      if (agent === 'support' && body.success) request = body.data.request_id
+      await service.call('POST', `/v1/agents/${agent}/invoke`, { body: { message, context } })
       service.advance(HOUR_MS / perHour)
     }
   }
+  const note = { content: 'Her boat is a Folkeboat of 7.7 m', context: { user_id: 'customer-3' } }
+  await post('/v1/agents/support/memory', { items: [note] })
+  const say = (message: string) =>
+    post('/v1/agents/support/invoke', { message, context: { user_id: 'customer-3', session_id: 'order-4720' } })
+  await say('Hello!')
+  const { request_id: request } = await say('Which mooring rope of 12 mm do you have for my boat?')
   return {
     agents: '/',
-    playground: '/agents/support?session=order-4702',
+    playground: '/agents/support?session=order-4720',
     deployments: '/agents/support/deployments',
     logs: '/agents/support/logs',
     metrics: '/agents/support/metrics',

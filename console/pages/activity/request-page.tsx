@@ -12,11 +12,12 @@ import { Button } from '../../ui/button.tsx'
 import { CopyButton, Snippet } from '../../ui/copy.tsx'
 import { Facts } from '../../ui/data/facts.tsx'
 import { Status } from '../../ui/data/status.tsx'
-import { Steps } from '../../ui/data/steps.tsx'
 import { Ago } from '../../ui/data/time.tsx'
 import { Empty } from '../../ui/empty.tsx'
 import { Failure } from '../../ui/failure.tsx'
 import { Page } from '../../ui/page.tsx'
+import { Steps } from '../../ui/steps/steps.tsx'
+import { AnswerSwitch, AnswerText } from '../../ui/text/answer-text.tsx'
 import { Effects } from './effects.tsx'
 import { Neighbours } from './neighbours.tsx'
 import { RequestLog } from './request-log.tsx'
@@ -125,7 +126,7 @@ function Request({ run }: { run: Invocation }) {
           <h2>Message</h2>
           <p class="text">{run.message}</p>
           {Object.keys(rest).length > 0 && <Snippet label="context" text={JSON.stringify(rest, null, 2)} />}
-          <h2>Response</h2>
+          <h2 class="with-tools">Response {run.response && <AnswerSwitch />}</h2>
           {run.error && (
             <p class="failure">
               <span>
@@ -133,7 +134,7 @@ function Request({ run }: { run: Invocation }) {
               </span>
             </p>
           )}
-          {run.response !== null && <p class="text">{run.response}</p>}
+          {run.response !== null && <AnswerText text={run.response} />}
           {run.response === null && !run.error && (
             <p class="soft">{isOver ? 'It said nothing.' : 'It has not ended yet.'}</p>
           )}

@@ -6,6 +6,7 @@ import { Button } from '../../ui/button.tsx'
 import { CopyButton } from '../../ui/copy.tsx'
 import { Status } from '../../ui/data/status.tsx'
 import { Failure } from '../../ui/failure.tsx'
+import { AnswerSwitch, AnswerText } from '../../ui/text/answer-text.tsx'
 import { type Conversation, type Exchange, loadEarlier, stop } from './conversation.ts'
 
 type Props = {
@@ -57,6 +58,7 @@ export function Chat({ conversation, selected, onSelect, onAgain, onEdit }: Prop
                     onClick={() => onEdit(exchange.message)}
                   />
                 )}
+                <AnswerSwitch />
                 <CopyButton text={exchange.response} label="Copy the answer" />
               </span>
             )}
@@ -81,10 +83,10 @@ function Answer({ exchange: { response, isRunning, tools, error, run } }: { exch
           It waits for a person. <a href={href('/approvals')}>Approvals</a> has what is to be decided.
         </p>
       )}
-      <p aria-busy={isRunning}>
-        {response}
+      <div aria-busy={isRunning}>
+        <AnswerText text={response} />
         {isRunning && <i class="caret" />}
-      </p>
+      </div>
       {error && !wasCancelled && (
         <p class="failure" role="alert">
           <span>

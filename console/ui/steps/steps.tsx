@@ -1,8 +1,9 @@
+import { useState } from 'preact/hooks'
 import type { Invocation, InvocationStep } from '../../../sdk/client.ts'
 import { countText, durationText } from '../../lib/text/format.ts'
-import { Snippet } from '../copy.tsx'
+import { StepDetail } from './step-detail.tsx'
 
-/** What a run has done, as bars over the time that it took. */
+/** What a run has done, as bars over the time that it took. Each opens to what went in and what came out. */
 export function Steps({ run }: { run: Invocation }) {
   const from = Date.parse(run.started_at ?? run.created_at)
   const to = run.finished_at ? Date.parse(run.finished_at) : latestOf(run)
@@ -12,7 +13,7 @@ export function Steps({ run }: { run: Invocation }) {
     <ol class="steps">
       {run.steps.map((step, i) => (
         <li key={i}>
-          <Step step={step} from={from} whole={whole} />
+          <Step run={run} position={i} step={step} from={from} whole={whole} />
         </li>
       ))}
     </ol>
@@ -23,11 +24,13 @@ function latestOf({ steps, created_at }: Invocation): number {
   return Math.max(...steps.map(({ finished_at }) => Date.parse(finished_at ?? created_at)))
 }
 
-function Step({ step, from, whole }: { step: InvocationStep; from: number; whole: number }) {
+type StepProps = { run: Invocation; position: number; step: InvocationStep; from: number; whole: number }
+
+function Step({ run, position, step, from, whole }: StepProps) {
+  const [isOpen, setOpen] = useState(false)
   const started = step.started_at ? Date.parse(step.started_at) - from : 0
   const left = Math.min(Math.max((100 * started) / whole, 0), 99)
   const width = Math.min(Math.max((100 * step.duration_ms) / whole, 1), 100 - left)
-  const details = detailsOf(step)
   const line = (
     <>
       <span class="name">{nameOf(step)}</span>
@@ -38,19 +41,14 @@ function Step({ step, from, whole }: { step: InvocationStep; from: number; whole
         />
       </span>
       <span class="number">{durationText(step.duration_ms)}</span>
-      <span class="number soft">{step.kind === 'model' ? `${countText(step.usage.total_tokens)} tokens` : ''}</span>
+      <span class="number soft">{costOf(step)}</span>
     </>
   )
-  if (details.length === 0) return <div class="line">{line}</div>
+  if (step.kind === 'wait') return <div class="line">{line}</div>
   return (
-    <details>
+    <details onToggle={(event) => setOpen(event.currentTarget.open)}>
       <summary class="line">{line}</summary>
-      {details.map(([label, text]) => (
-        <div key={label} class="detail">
-          <h4>{label}</h4>
-          <Snippet label={label} text={text} />
-        </div>
-      ))}
+      {isOpen && <StepDetail run={run} position={position} step={step} />}
     </details>
   )
 }
@@ -60,11 +58,7 @@ function nameOf(step: InvocationStep): string {
   return step.kind === 'wait' ? `wait: ${step.reason}` : step.kind
 }
 
-function detailsOf(step: InvocationStep): [label: string, text: string][] {
-  if (step.kind !== 'tool') return []
-  return [
-    ['Arguments', JSON.stringify(step.arguments, null, 2)],
-    ...(step.result === undefined ? [] : [['Result', step.result] as [string, string]]),
-    ...(step.error === undefined ? [] : [['Error', step.error] as [string, string]]),
-  ]
+function costOf(step: InvocationStep): string {
+  if (step.kind === 'model') return `${countText(step.usage.total_tokens)} tokens`
+  return step.kind === 'recall' ? `${countText(step.turns + step.memories)} found` : ''
 }

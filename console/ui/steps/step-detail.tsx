@@ -1,0 +1,98 @@
+import type { Invocation, InvocationStep } from '../../../sdk/client.ts'
+import { may } from '../../lib/session-state.ts'
+import { countText } from '../../lib/text/format.ts'
+import { LongText } from './long-text.tsx'
+import { PromptShown, RecalledMemories } from './prompt-shown.tsx'
+
+type Of<Kind extends InvocationStep['kind']> = Extract<InvocationStep, { kind: Kind }>
+
+/** What went into a step, and what came out of it. */
+export function StepDetail({ run, position, step }: { run: Invocation; position: number; step: InvocationStep }) {
+  switch (step.kind) {
+    case 'recall':
+      return <RecallDetail run={run} position={position} step={step} />
+    case 'model':
+      return <ModelDetail run={run} position={position} step={step} />
+    case 'tool':
+      return (
+        <div class="detail">
+          <Value label="Called with" value={step.arguments} />
+          {step.result !== undefined && <Value label="Answered" value={step.result} />}
+          {step.error !== undefined && <Value label="Failed" value={step.error} />}
+        </div>
+      )
+    case 'approval':
+      return (
+        <div class="detail">
+          <p>
+            {step.name}: {step.decision} {step.by && <span class="soft">by {step.by}</span>}
+          </p>
+          {step.arguments !== undefined && <Value label="Called with, instead" value={step.arguments} />}
+          {step.note !== undefined && <Value label="Note" value={step.note} />}
+          {step.answer !== undefined && <Value label="Answer" value={step.answer} />}
+        </div>
+      )
+    case 'wait':
+      return null
+  }
+}
+
+function RecallDetail({ run, position, step }: { run: Invocation; position: number; step: Of<'recall'> }) {
+  const asked = run.steps.findIndex(({ kind }, i) => i > position && kind === 'model')
+  return (
+    <div class="detail">
+      <p>
+        {countText(step.turns)} turns of the session, {countText(step.memories)} memories
+        {step.summary && ', a summary of the session'}
+      </p>
+      {step.memories > 0 && may('getPrompt') && (
+        <RecalledMemories run={run} step={asked < 0 ? run.steps.length : asked} />
+      )}
+    </div>
+  )
+}
+
+function ModelDetail({ run, position, step }: { run: Invocation; position: number; step: Of<'model'> }) {
+  const { usage, left_out, finish } = step
+  const calls = callsAfter(run, position)
+  const said = saidIn(run, position)
+  return (
+    <div class="detail">
+      <p>
+        {countText(usage.input_tokens)} tokens in, {countText(usage.output_tokens)} out
+        {finish && <span class="soft"> · stopped early: {finish}</span>}
+      </p>
+      {left_out && (
+        <p class="notice">
+          It did not all fit: {countText(left_out.turns)} older turns and {countText(left_out.memories)} memories were
+          left out, {countText(left_out.shortened)} turns were shortened.
+        </p>
+      )}
+      {said !== '' && <Value label="Said" value={said} />}
+      {calls.length > 0 && <Value label="Wanted to call" value={calls.join('\n')} />}
+      {may('getPrompt') && <PromptShown run={run} step={position} />}
+    </div>
+  )
+}
+
+/** The response is what all model steps have said, one after the other. */
+function saidIn({ response, steps }: Invocation, position: number): string {
+  const lengths = steps.map((step) => (step.kind === 'model' ? step.characters : 0))
+  const start = lengths.slice(0, position).reduce((sum, length) => sum + length, 0)
+  return (response ?? '').slice(start, start + (lengths[position] ?? 0)).trim()
+}
+
+function callsAfter({ steps, calls }: Invocation, position: number): string[] {
+  const next = steps.findIndex(({ kind }, i) => i > position && kind === 'model')
+  const own = steps.slice(position + 1, next < 0 ? undefined : next).filter((step) => step.kind === 'tool')
+  return [...own, ...(next < 0 ? calls : [])].map((call) => `${call.name} ${JSON.stringify(call.arguments)}`)
+}
+
+function Value({ label, value }: { label: string; value: unknown }) {
+  return (
+    <>
+      <h4>{label}</h4>
+      <LongText label={label} text={typeof value === 'string' ? value : JSON.stringify(value, null, 2)} />
+    </>
+  )
+}

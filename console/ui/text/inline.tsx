@@ -1,0 +1,55 @@
+import type { ComponentChildren } from 'preact'
+
+/** Each part has a limit, so that no text takes long to read. */
+const PARTS = new RegExp(
+  [
+    String.raw`\\([\\\x60*_{}[\]()#+.!|<>~-])`, // 1: escaped
+    String.raw`(?<!\x60)(\x60{1,3})(?!\x60)([^\n]{1,1000}?)(?<!\x60)\2(?!\x60)`, // 2, 3: code
+    String.raw`(!?\[([^\]\n]{0,300})\]\(([^()\s]{1,1000}(?:\([^()\s]{0,100}\)[^()\s]{0,300})?)(?:\s"[^"\n]{0,200}")?\))`, // 4, 5, 6: link
+    String.raw`\*\*(?=\S)([^\n]{0,600}?[^\s*])\*\*`, // 7: strong
+    String.raw`(?<!\w)__(?=\S)([^\n]{0,600}?\S)__(?!\w)`, // 8: strong
+    String.raw`\*(?=[^\s*])([^*\n]{0,600}[^\s*]|[^\s*])\*`, // 9: emphasis
+    String.raw`(?<!\w)_(?=[^\s_])([^_\n]{0,600}[^\s_]|[^\s_])_(?!\w)`, // 10: emphasis
+    String.raw`~~(?=\S)([^~\n]{1,600})~~`, // 11: struck out
+    String.raw`<?(\bhttps?:\/\/[^\s<>"\x60]{1,1000}[^\s<>"\x60.,;:!?)'*_])>?`, // 12: address
+  ].join('|'),
+  'g',
+)
+
+const SAFE = new Set(['http:', 'https:', 'mailto:'])
+
+/** The words of one block: code, links, emphasis. */
+export function Inline({ text, depth = 0 }: { text: string; depth?: number }) {
+  const shown: ComponentChildren[] = []
+  let end = 0
+  for (const match of depth > 4 ? [] : text.matchAll(PARTS)) {
+    if (match.index > end) shown.push(text.slice(end, match.index))
+    shown.push(partOf(match, depth))
+    end = match.index + match[0].length
+  }
+  shown.push(text.slice(end))
+  return <>{shown}</>
+}
+
+function partOf(match: RegExpExecArray, depth: number): ComponentChildren {
+  const [whole, escaped, , code, , label, target, strong, strong2, emphasis, emphasis2, struck, address] = match
+  const within = (text: string) => <Inline text={text} depth={depth + 1} />
+  if (escaped !== undefined) return escaped
+  if (code !== undefined) return <code>{code.trim()}</code>
+  if (target !== undefined) return linkTo(target, label?.replaceAll(/\*\*|`/g, '') || target) ?? whole
+  if (address !== undefined) return linkTo(address, address) ?? whole
+  if (struck !== undefined) return <s>{within(struck)}</s>
+  const heavy = strong ?? strong2
+  return heavy === undefined ? <em>{within(emphasis ?? emphasis2 ?? '')}</em> : <strong>{within(heavy)}</strong>
+}
+
+/** Only addresses that a browser opens without running anything. An image is a link too: nothing is fetched from elsewhere. */
+function linkTo(address: string, label: ComponentChildren): ComponentChildren {
+  const url = URL.canParse(address) ? new URL(address) : undefined
+  if (!url || !SAFE.has(url.protocol)) return undefined
+  return (
+    <a href={url.href} target="_blank" rel="noopener noreferrer nofollow">
+      {label}
+    </a>
+  )
+}

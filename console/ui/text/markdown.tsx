@@ -1,0 +1,86 @@
+import type { ComponentChildren } from 'preact'
+import { useMemo } from 'preact/hooks'
+import { type Block, blocksOf } from '../../lib/text/markdown.ts'
+import { Snippet } from '../copy.tsx'
+import { Inline } from './inline.tsx'
+
+/** Longer texts are shown as they are: to read them again with every piece of an answer would take too long. */
+const LONGEST = 60_000
+
+/**
+ * Text of a model, with its markdown shown. It is made of elements, never of HTML: whatever the text says, it stays
+ * text.
+ */
+export function Markdown({ text, isPlain }: { text: string; isPlain?: boolean }) {
+  const isWritten = isPlain || text.length > LONGEST
+  const blocks = useMemo(() => (isWritten ? [] : blocksOf(text)), [text, isWritten])
+  if (isWritten) return <p class="text">{text}</p>
+  return <div class="markdown">{blocks.map(shown)}</div>
+}
+
+function shown(block: Block, key: number): ComponentChildren {
+  switch (block.kind) {
+    case 'rule':
+      return <hr key={key} />
+    case 'code':
+      return <Snippet key={key} label={block.language || 'code'} text={block.text} />
+    case 'quote':
+      return <blockquote key={key}>{block.blocks.map(shown)}</blockquote>
+    case 'list': {
+      const items = block.items.map((item, i) => <li key={i}>{item.map(shown)}</li>)
+      return block.start === undefined ? (
+        <ul key={key}>{items}</ul>
+      ) : (
+        <ol key={key} start={block.start}>
+          {items}
+        </ol>
+      )
+    }
+    case 'table':
+      return <MarkdownTable key={key} {...block} />
+    case 'heading': {
+      // The page has the first two levels.
+      const Heading = `h${Math.min(6, block.level + 2)}` as 'h3'
+      return (
+        <Heading key={key}>
+          <Inline text={block.text} />
+        </Heading>
+      )
+    }
+    default:
+      return (
+        <p key={key}>
+          <Inline text={block.text} />
+        </p>
+      )
+  }
+}
+
+function MarkdownTable({ head, rows }: { head: string[]; rows: string[][] }) {
+  return (
+    <div class="table-scroll" tabIndex={0} role="region" aria-label="Table of the answer">
+      <table>
+        <thead>
+          <tr>
+            {head.map((cell, i) => (
+              <th key={i} scope="col">
+                <Inline text={cell} />
+              </th>
+            ))}
+          </tr>
+        </thead>
+        <tbody>
+          {rows.map((row, i) => (
+            <tr key={i}>
+              {row.map((cell, at) => (
+                <td key={at}>
+                  <Inline text={cell} />
+                </td>
+              ))}
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </div>
+  )
+}
