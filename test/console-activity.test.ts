@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { sql } from 'kysely'
+import type { Page } from 'playwright-core'
 import { recount } from '../src/storage/queries/counts.ts'
-import { type ConsoleBrowser, openBrowser, withoutChromium } from './support/console.ts'
+import { type ConsoleBrowser, checkAccess, openBrowser, withoutChromium } from './support/console.ts'
 import { createAgent } from './support/resources.ts'
 import { onBothEngines, type Service, startService } from './support/service.ts'
 
@@ -109,18 +110,79 @@ describe('activity in the console', { skip: withoutChromium() }, () => {
     })
   })
 
-  test('pages through 100,000 invocations', async () => {
-    const service = await startService('sqlite')
-    await fill(service, await createAgent(service, 'busy'), 100_000)
-    const { page, leave } = await browser.visit(service, '/activity?offset=99975')
-    await page.getByText('99,976–100,000 of 100,000').waitFor()
-    await page.getByRole('link', { name: 'message 0', exact: true }).waitFor()
-    await page.getByRole('button', { name: 'Previous page' }).click()
-    await page.getByText('99,951–99,975 of 100,000').waitFor()
-    await page.getByLabel('Status').selectOption('failed')
-    await page.getByText('1–25 of 2,000').waitFor()
-    await leave()
-    await service.stop()
+  describe('with 100,000 invocations', () => {
+    let service: Service
+    before(async () => {
+      service = await startService('sqlite')
+      await fill(service, await createAgent(service, 'busy'), 100_000)
+    })
+    after(() => service.stop())
+
+    const rowsIn = (page: Page) => page.getByRole('region', { name: 'Invocations' }).locator('tbody tr:not(.gap)')
+
+    test('scrolls from the newest to the oldest with few rows in the page', async () => {
+      const { page, asked, leave } = await browser.visit(service, '/activity')
+      await page.getByRole('link', { name: 'message 99999', exact: true }).waitFor()
+      await page.getByText(/^1–\d+ of 100,000$/).waitFor()
+      assert.ok((await rowsIn(page).count()) < 80)
+      asked()
+      await page.getByRole('region', { name: 'Invocations' }).focus()
+      await page.keyboard.press('End')
+      await page.getByRole('link', { name: 'message 0', exact: true }).waitFor()
+      await page.getByText(/–100,000 of 100,000$/).waitFor()
+      assert.ok((await rowsIn(page).count()) < 80)
+      assert.ok(asked().length <= 3, 'what is scrolled past is not asked for')
+      const last = rowsIn(page).last()
+      assert.equal(await last.getAttribute('aria-rowindex'), '100001')
+      await page.keyboard.press('Home')
+      await page.getByRole('link', { name: 'message 99999', exact: true }).waitFor()
+      await checkAccess(page)
+      await leave()
+    })
+
+    test('reload and back find the place again, and tabbing goes through the rows', async () => {
+      const { page, leave } = await browser.visit(service, '/activity?offset=50000')
+      const wanted = page.getByRole('link', { name: 'message 49999', exact: true })
+      await wanted.waitFor()
+      await page.getByText(/^50,001–/).waitFor()
+      await page.getByRole('region', { name: 'Invocations' }).evaluate((list) => list.scrollBy(0, 3600))
+      await page.waitForURL(/offset=50100/)
+      await page.reload()
+      await page.getByRole('link', { name: 'message 49899', exact: true }).click()
+      await page.getByRole('heading', { name: /^req_/ }).waitFor()
+      await page.goBack()
+      await page.getByText(/^50,101–/).waitFor()
+      await page.getByRole('link', { name: 'message 49899', exact: true }).focus()
+      for (const message of ['message 49879', 'message 49859', 'message 49839']) {
+        for (let i = 0; i < 20; i++) await page.keyboard.press('Tab')
+        await page.getByRole('link', { name: message, exact: true }).waitFor()
+      }
+      const focused = await page.evaluate('document.activeElement.textContent')
+      assert.equal(focused, 'message 49839')
+      await leave()
+    })
+
+    test('what comes does not move the rows that somebody looks at', async () => {
+      const { page, leave } = await browser.visit(service, '/activity?offset=1000&status=completed')
+      const row = rowsIn(page)
+        .filter({ hasText: /message 98/ })
+        .first()
+      await row.waitFor()
+      const [text, box] = [await row.textContent(), await row.boundingBox()]
+      for (const message of ['new one', 'new two']) {
+        await service.call('POST', '/v1/agents/busy/invoke', { body: { message } })
+      }
+      await page.getByRole('button', { name: '2 new' }).waitFor()
+      const same = rowsIn(page)
+        .filter({ hasText: /message 98/ })
+        .first()
+      assert.deepEqual([await same.textContent(), await same.boundingBox()], [text, box])
+      await page.getByRole('button', { name: '2 new' }).click()
+      await page.getByRole('link', { name: 'new two' }).waitFor()
+      await page.getByLabel('Status').selectOption('failed')
+      await page.getByText(/^1–\d+ of 2,000$/).waitFor()
+      await leave()
+    })
   })
 })
 
@@ -133,7 +195,7 @@ async function fill({ app }: Service, agent_id: string, rows: number): Promise<v
   const numbers = `with recursive n(i) as (select 0 union all select i + 1 from n where i < ${rows - 1}) select i from n`
   const insert = `insert into invocations (id, agent_seq, status, attempt, background, environment, message, context, user_id, session_id,
     response, input_tokens, output_tokens, tokens_used, duration_ms, steps, created_by, created_at, started_at, finished_at)
-    select 'req_' || (1000000 + i), ${seq}, case when i % 50 = 7 then 'failed' else 'completed' end, 1, 0, 'production',
+    select 'req_00' || (1000000 + i), ${seq}, case when i % 50 = 7 then 'failed' else 'completed' end, 1, 0, 'production',
     'message ' || i, '{}', 'user-' || (i % 100), 'session-' || (i / 20), 'r', 1, 1, 2, i % 900, '[]', 'key_1', ${time}, ${time}, ${time}
     from (${numbers}) as n`
   await storage.transaction(async (db) => {

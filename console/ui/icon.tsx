@@ -22,6 +22,7 @@ const PATHS = {
   left: 'm10 3-5 5 5 5',
   right: 'm6 3 5 5-5 5',
   down: 'm3 6 5 5 5-5',
+  up: 'm3 10 5-5 5 5',
   pause: 'M5.5 3.5v9M10.5 3.5v9',
   play: 'M5 3.2v9.6L12.6 8Z',
   download: 'M8 2v8M4.5 6.8 8 10.3l3.5-3.5M2.5 13.5h11',

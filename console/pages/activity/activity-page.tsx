@@ -2,10 +2,9 @@ import type { Invocation } from '../../../sdk/client.ts'
 import { useAgentNames } from '../../lib/agent-names.ts'
 import { href } from '../../lib/base.ts'
 import { param } from '../../lib/location.ts'
-import { useResource } from '../../lib/resource.ts'
 import { service } from '../../lib/service.ts'
 import { countText, durationText } from '../../lib/text/format.ts'
-import { List } from '../../ui/data/list.tsx'
+import { LongList } from '../../ui/data/long-list/long-list.tsx'
 import { Status } from '../../ui/data/status.tsx'
 import type { Column } from '../../ui/data/table.tsx'
 import { Ago } from '../../ui/data/time.tsx'
@@ -19,13 +18,9 @@ const LIVE_MS = 3_000
 
 /** Invocations of every agent, the newest first; it is live. */
 export function ActivityPage() {
-  const query = activityQuery()
+  const { limit, offset, ...filters } = activityQuery()
+  const query = { ...filters, limit, offset }
   const names = useAgentNames()
-  const runs = useResource(
-    `activity ${JSON.stringify(query)}`,
-    (signal) => service.invocations.listAll(query, { signal }),
-    { everyMs: LIVE_MS },
-  )
   const nameOf = (agent_id: string) => names.data?.get(agent_id) ?? agent_id
   const columns: Column<Invocation>[] = [
     {
@@ -33,17 +28,41 @@ export function ActivityPage() {
       isWide: true,
       cell: ({ request_id, message }) => <a href={href(requestInList(request_id))}>{message || '(empty)'}</a>,
     },
-    { title: 'Agent', cell: ({ agent_id }) => nameOf(agent_id) },
-    { title: 'Status', cell: ({ status }) => <Status value={status} isLive={status === 'running'} /> },
-    { title: 'Version', isExtra: true, cell: ({ version }) => version ?? <span class="soft">working copy</span> },
+    { title: 'Agent', width: 'clamp(4.5rem, 20vw, 10rem)', cell: ({ agent_id }) => nameOf(agent_id) },
+    { title: 'Status', width: '8.4rem', cell: ({ status }) => <Status value={status} isLive={status === 'running'} /> },
+    {
+      title: 'Version',
+      width: '9rem',
+      isExtra: true,
+      cell: ({ version }) => version ?? <span class="soft">working copy</span>,
+    },
     {
       title: 'User',
+      width: '9rem',
       isExtra: true,
       cell: ({ context }) => <span class="soft">{contextText(context['user_id'])}</span>,
     },
-    { title: 'Tokens', isNumber: true, isExtra: true, cell: ({ tokens_used }) => countText(tokens_used) },
-    { title: 'Took', isNumber: true, isExtra: true, cell: ({ duration_ms }) => durationText(duration_ms) },
-    { title: 'When', isNumber: true, sort: 'created_at', cell: ({ created_at }) => <Ago time={created_at} /> },
+    {
+      title: 'Tokens',
+      width: '5.5rem',
+      isNumber: true,
+      isExtra: true,
+      cell: ({ tokens_used }) => countText(tokens_used),
+    },
+    {
+      title: 'Took',
+      width: '6rem',
+      isNumber: true,
+      isExtra: true,
+      cell: ({ duration_ms }) => durationText(duration_ms),
+    },
+    {
+      title: 'When',
+      width: '6.5rem',
+      isNumber: true,
+      sort: 'created_at',
+      cell: ({ created_at }) => <Ago time={created_at} />,
+    },
   ]
   const isFiltered = ['agent', 'status', 'user', 'session'].some((name) => param(name))
   return (
@@ -54,13 +73,15 @@ export function ActivityPage() {
         <TextFilter name="user" label="User id" />
         <TextFilter name="session" label="Session id" />
       </div>
-      <List
-        of={runs}
+      <LongList
+        name={`activity ${JSON.stringify(filters)}`}
+        load={(page, signal) => service.invocations.listAll({ ...filters, ...page }, { signal })}
+        everyMs={LIVE_MS}
         error={names.error}
         label="Invocations"
         columns={columns}
         keyOf={({ request_id }) => request_id}
-        sort={query.sort}
+        sort={filters.sort}
         empty={
           <Empty title={isFiltered ? 'Nothing matches' : 'No invocation yet'}>
             <p>

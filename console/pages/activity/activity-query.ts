@@ -3,7 +3,7 @@ import { here, param } from '../../lib/location.ts'
 import { pageQuery } from '../../lib/page-query.ts'
 import { requestPath } from '../../lib/paths.ts'
 
-const LIMIT = 25
+const LIMIT = 50
 
 /** The filters of the list, which its URL has, and which the page of a request keeps for its neighbours. */
 export function activityQuery() {

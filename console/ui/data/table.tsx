@@ -13,6 +13,8 @@ export type Column<Row> = {
   isExtra?: boolean
   /** Takes the room that is left; its text is cut to one line. */
   isWide?: boolean
+  /** In a long list, whose columns must not move: a length of CSS. */
+  width?: string
 }
 
 export type TableProps<Row> = {
@@ -29,41 +31,59 @@ export type TableProps<Row> = {
 const EXPECTED_ROWS = 6
 
 /** Rows that the service has sorted and cut into pages. A link in the first cell covers its whole row. */
-export function Table<Row>({ label, columns, rows, keyOf, sort, empty }: TableProps<Row>) {
+export function Table<Item>({ label, columns, rows, keyOf, sort, empty }: TableProps<Item>) {
   if (rows?.length === 0) return <>{empty}</>
   return (
     <div class="scroll" role="region" aria-label={label} tabIndex={0}>
       <table aria-busy={rows === undefined}>
         <thead>
-          <tr>
-            {columns.map((column) => (
-              <Head key={column.title} column={column} order={sort} />
-            ))}
-          </tr>
+          <Heads columns={columns} sort={sort} />
         </thead>
         <tbody>
           {rows
-            ? rows.map((row) => (
-                <tr key={keyOf(row)}>
-                  {columns.map((column) => (
-                    <td key={column.title} class={classOf(column)}>
-                      {column.cell(row)}
-                    </td>
-                  ))}
-                </tr>
-              ))
-            : Array.from({ length: EXPECTED_ROWS }, (_, i) => (
-                <tr key={i} class="coming">
-                  {columns.map((column) => (
-                    <td key={column.title} class={classOf(column)}>
-                      <i />
-                    </td>
-                  ))}
-                </tr>
-              ))}
+            ? rows.map((row) => <Row key={keyOf(row)} row={row} columns={columns} />)
+            : Array.from({ length: EXPECTED_ROWS }, (_, i) => <ComingRow key={i} columns={columns} />)}
         </tbody>
       </table>
     </div>
+  )
+}
+
+type RowProps<Item> = { row: Item; columns: Column<Item>[]; index?: number }
+
+/** One row. `index` is its place among all rows, where not all of them are in the page. */
+export function Row<Item>({ row, columns, index }: RowProps<Item>) {
+  return (
+    <tr aria-rowindex={index}>
+      {columns.map((column) => (
+        <td key={column.title} class={classOf(column)}>
+          {column.cell(row)}
+        </td>
+      ))}
+    </tr>
+  )
+}
+
+/** The place of a row that is being loaded. */
+export function ComingRow<Item>({ columns }: { columns: Column<Item>[] }) {
+  return (
+    <tr class="coming">
+      {columns.map((column) => (
+        <td key={column.title} class={classOf(column)}>
+          <i />
+        </td>
+      ))}
+    </tr>
+  )
+}
+
+export function Heads<Item>({ columns, sort }: { columns: Column<Item>[]; sort: string | undefined }) {
+  return (
+    <tr>
+      {columns.map((column) => (
+        <Head key={column.title} column={column} order={sort} />
+      ))}
+    </tr>
   )
 }
 
@@ -71,13 +91,14 @@ function classOf({ isNumber, isExtra, isWide }: Pick<Column<never>, 'isNumber' |
   return [isNumber && 'number', isExtra && 'extra', isWide && 'wide'].filter(Boolean).join(' ')
 }
 
-function Head<Row>({ column, order }: { column: Column<Row>; order: string | undefined }) {
-  const { title, sort } = column
-  if (!sort) return <th class={classOf(column)}>{title}</th>
+function Head<Item>({ column, order }: { column: Column<Item>; order: string | undefined }) {
+  const { title, sort, width } = column
+  const look = { class: classOf(column), ...(width && { style: { width } }) }
+  if (!sort) return <th {...look}>{title}</th>
   const isDown = order === `-${sort}`
   const choose = () => setParams({ sort: isDown ? sort : `-${sort}`, offset: undefined }, { push: true })
   return (
-    <th class={classOf(column)} aria-sort={order === sort ? 'ascending' : isDown ? 'descending' : 'none'}>
+    <th {...look} aria-sort={order === sort ? 'ascending' : isDown ? 'descending' : 'none'}>
       <button type="button" onClick={choose}>
         {title}
         <Icon name="down" />

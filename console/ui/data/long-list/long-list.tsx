@@ -1,0 +1,104 @@
+import type { MoorageError } from '../../../../sdk/client.ts'
+import { countText } from '../../../lib/text/format.ts'
+import { Button } from '../../button.tsx'
+import { Failure } from '../../failure.tsx'
+import { ComingRow, Heads, Row, type TableProps } from '../table.tsx'
+import { type LongRows, PART, useLongRows } from './long-rows.ts'
+import { ROW_PX, usePlace, usePlaceInUrl } from './place.ts'
+
+type Props<Item> = Omit<TableProps<Item>, 'rows'> &
+  Pick<Parameters<typeof useLongRows<Item>>[0], 'name' | 'load' | 'everyMs'> & {
+    /** What else has gone wrong. */
+    error?: MoorageError | undefined
+  }
+
+/** Rows above and below the window that are there already when the reader scrolls or tabs to them. */
+const SPARE = 12
+const EXPECTED_ROWS = 12
+/** Browsers cannot draw much more than this. */
+const MOST_ROWS = 400_000
+
+/**
+ * A list that may have hundreds of thousands of rows. It scrolls in a window of its own, and only the rows in the window
+ * are in the page. The URL has the place. The list is live; rows that somebody looks at stay where they are.
+ */
+export function LongList<Item>({ name, load, everyMs, label, columns, keyOf, sort = '', empty, error }: Props<Item>) {
+  const place = usePlace()
+  const { at, visible } = place
+  const long = useLongRows<Item>({
+    name,
+    load,
+    keyOf,
+    everyMs,
+    growsAtTop: sort.startsWith('-'),
+    start: Math.max(0, Math.floor((at - (PART - visible) / 2) / SPARE) * SPARE),
+    isHeld: place.isHeld,
+  })
+  usePlaceInUrl(place, (long.total ?? 0) > 0, long.fresh ?? 0)
+  if (long.total === 0) return <>{long.error ? <Failure error={long.error} retry={long.reload} /> : empty}</>
+  const total = Math.min(long.total ?? EXPECTED_ROWS, MOST_ROWS)
+  const from = Math.max(0, Math.min(at, total) - SPARE)
+  const to = Math.min(total, at + visible + SPARE)
+  return (
+    <>
+      <Failure error={long.error ?? error} retry={long.reload} />
+      <div class="long-frame">
+        <div
+          class="long"
+          ref={place.frame}
+          onScroll={place.onScroll}
+          // A row that gets the focus is scrolled to at once; the event of that comes later than the next key.
+          onFocusIn={place.onScroll}
+          role="region"
+          aria-label={label}
+          tabIndex={0}
+        >
+          <table aria-rowcount={long.total === undefined ? -1 : total + 1} aria-busy={long.rows === undefined}>
+            <thead>
+              <Heads columns={columns} sort={sort} />
+            </thead>
+            <tbody>
+              <Gap rows={from} columns={columns.length} />
+              {Array.from({ length: Math.max(0, to - from) }, (_, i) => {
+                const row = long.rows?.get(from + i)
+                if (row === undefined) return <ComingRow key={`coming ${i}`} columns={columns} />
+                return <Row key={keyOf(row)} row={row} columns={columns} index={from + i + 2} />
+              })}
+              <Gap rows={total - to} columns={columns.length} />
+            </tbody>
+          </table>
+        </div>
+        {(long.fresh ?? 0) > 0 && (
+          <div class="fresh">
+            <Button look="main" icon="up" onClick={() => place.scrollTo(0)}>
+              {countText(long.fresh)} new
+            </Button>
+          </div>
+        )}
+      </div>
+      <Range long={long} at={at} visible={visible} />
+    </>
+  )
+}
+
+/** Stands for rows that are not in the page. */
+function Gap({ rows, columns }: { rows: number; columns: number }) {
+  if (rows <= 0) return null
+  return (
+    <tr class="gap" aria-hidden="true">
+      <td colSpan={columns} style={{ height: `${rows * ROW_PX}px` }} />
+    </tr>
+  )
+}
+
+/** Which rows the window shows, of how many. */
+function Range({ long, at, visible }: { long: LongRows<unknown>; at: number; visible: number }) {
+  if (long.total === undefined) return null
+  const { total, fresh = 0 } = long
+  return (
+    <p class="pager">
+      {countText(at + fresh + 1)}–{countText(Math.min(at + visible, total) + fresh)} of {countText(total + fresh)}
+      {total > MOST_ROWS && '. Filters lead to the others'}
+    </p>
+  )
+}

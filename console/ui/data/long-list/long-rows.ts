@@ -1,0 +1,79 @@
+import { useEffect, useRef, useState } from 'preact/hooks'
+import type { MoorageError, Pagination } from '../../../../sdk/client.ts'
+import { keep, recall } from '../../../lib/resource-cache.ts'
+import { begun, type HeldRows, held, unheld } from './held-rows.ts'
+
+/** So many rows are asked for at once: more than a window shows. */
+export const PART = 100
+/** A reader who drags the scroll bar passes many rows: those are not asked for. */
+const SETTLED_MS = 70
+
+export type LongRows<Row> = Partial<HeldRows<Row>> & { error: MoorageError | undefined; reload(): void }
+
+type Options<Row> = {
+  /** What is listed: another name is another list. */
+  name: string
+  load(page: { limit: number; offset: number }, signal: AbortSignal): Promise<{ data: Row[]; pagination: Pagination }>
+  keyOf(row: Row): string
+  /** New rows come before all others. */
+  growsAtTop: boolean
+  everyMs: number
+  /** The place of the first row that is wanted. */
+  start: number
+  /** Whether rows must stay where they are now. */
+  isHeld(): boolean
+}
+
+/** The rows of a long list around the place that is looked at. They are loaded again and again. */
+export function useLongRows<Row>({ name, start, ...options }: Options<Row>): LongRows<Row> {
+  const [known, setKnown] = useState<{ name: string; rows: HeldRows<Row> | undefined }>({ name, rows: recalled(name) })
+  const [error, setError] = useState<MoorageError | undefined>(undefined)
+  const [asked, setAsked] = useState(0)
+  const latest = useRef({ ...options, known })
+  latest.current = { ...options, known }
+
+  useEffect(() => {
+    const life = new AbortController()
+    const run = async () => {
+      const { load, keyOf, growsAtTop, isHeld } = latest.current
+      const before = latest.current.known.name === name ? latest.current.known.rows : undefined
+      const isFixed = before !== undefined && isHeld()
+      const offset = start + (isFixed ? before.fresh : 0)
+      try {
+        const { data, pagination } = await load({ limit: PART, offset }, life.signal)
+        if (life.signal.aborted) return
+        const part = { offset, rows: data, total: pagination.total }
+        const rows = isFixed ? held(before, part, { keyOf, growsAtTop }) : begun(part)
+        keep(keyFor(name), unheld(rows))
+        setKnown({ name, rows })
+        setError(undefined)
+      } catch (caught) {
+        if (life.signal.aborted) return
+        setError(caught as MoorageError)
+      }
+      timer = setTimeout(whenSeen, latest.current.everyMs)
+    }
+    // A page in the background asks for nothing until it is looked at again.
+    const whenSeen = () => {
+      if (!document.hidden) void run()
+      else document.addEventListener('visibilitychange', whenSeen, { once: true, signal: life.signal })
+    }
+    const isFirst = latest.current.known.name !== name || latest.current.known.rows === undefined
+    let timer = setTimeout(run, isFirst ? 0 : SETTLED_MS)
+    return () => {
+      life.abort()
+      clearTimeout(timer)
+    }
+  }, [name, start, asked])
+
+  const rows = known.name === name ? known.rows : recalled<Row>(name)
+  return { ...(rows ?? (known.name === name ? {} : known.rows)), error, reload: () => setAsked((count) => count + 1) }
+}
+
+function keyFor(name: string): string {
+  return `long ${name}`
+}
+
+function recalled<Row>(name: string): HeldRows<Row> | undefined {
+  return recall(keyFor(name)) as HeldRows<Row> | undefined
+}

@@ -1,0 +1,91 @@
+import type { RefObject } from 'preact'
+import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks'
+import { param, setParams } from '../../../lib/location.ts'
+
+/** Every row has this height; `css/table.css` gives it. */
+export const ROW_PX = 36
+/** The heads of the columns stay above the rows. */
+const HEAD_PX = 32
+/** The URL gets the place when the reader has stopped at it. */
+const STOPPED_MS = 200
+
+/** Where the reader is in a long list. */
+export type ListPlace = {
+  frame: RefObject<HTMLDivElement | null>
+  /** The first row in the window, and how many rows the window shows. */
+  at: number
+  visible: number
+  onScroll(): void
+  scrollTo(row: number): void
+  /** Nothing moves under the pointer, or when the reader is further down. */
+  isHeld(): boolean
+}
+
+export function usePlace(): ListPlace {
+  const frame = useRef<HTMLDivElement>(null)
+  const lost = useRef<Node | null>(null)
+  const [at, setAt] = useState(placeInUrl)
+  const [visible, setVisible] = useState(25)
+  const onScroll = () => {
+    const { scrollTop = 0, clientHeight = 0 } = frame.current ?? {}
+    lost.current = focusInside(frame.current)
+    const first = Math.floor(scrollTop / ROW_PX)
+    setAt(first)
+    setVisible(Math.max(1, Math.round((scrollTop + clientHeight - HEAD_PX) / ROW_PX) - first))
+  }
+  useEffect(() => {
+    window.addEventListener('resize', onScroll)
+    return () => window.removeEventListener('resize', onScroll)
+  }, [])
+  // A row that had the focus may be gone. The keys that scroll must work on.
+  useLayoutEffect(() => {
+    if (lost.current && !lost.current.isConnected) frame.current?.focus({ preventScroll: true })
+    lost.current = null
+  })
+  return {
+    frame,
+    at,
+    visible,
+    onScroll,
+    scrollTo(row) {
+      if (frame.current) frame.current.scrollTop = row * ROW_PX
+      setAt(row)
+    },
+    isHeld: () => at > 0 || frame.current?.querySelector('tbody:hover, tbody :focus') != null,
+  }
+}
+
+/** Keeps the place in the URL, and goes where the URL says. `fresh` rows have come above the first one. */
+export function usePlaceInUrl({ frame, at, onScroll, scrollTo }: ListPlace, isThere: boolean, fresh: number): void {
+  const inUrl = placeInUrl()
+  const written = useRef(inUrl)
+  useLayoutEffect(() => {
+    if (!isThere) return
+    if (frame.current) frame.current.scrollTop = inUrl * ROW_PX
+    onScroll()
+  }, [isThere])
+  // The browser's buttons, or a filter, have led to another place.
+  useEffect(() => {
+    if (inUrl === written.current) return
+    written.current = inUrl
+    scrollTo(inUrl)
+  }, [inUrl])
+  useEffect(() => {
+    if (!isThere) return
+    const timer = setTimeout(() => {
+      written.current = at + fresh
+      setParams({ offset: written.current || undefined })
+    }, STOPPED_MS)
+    return () => clearTimeout(timer)
+  }, [at, isThere])
+}
+
+function placeInUrl(): number {
+  return Math.max(0, Math.floor(Number(param('offset')) || 0))
+}
+
+/** The element with the focus, if it is in a row. */
+function focusInside(frame: HTMLElement | null): Node | null {
+  const focused = document.activeElement
+  return focused && focused !== frame && frame?.contains(focused) ? focused : null
+}
