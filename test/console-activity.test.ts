@@ -113,7 +113,8 @@ describe('activity in the console', { skip: withoutChromium() }, () => {
   describe('with 100,000 invocations', () => {
     let service: Service
     before(async () => {
-      service = await startService('sqlite')
+      // The rows are older than others are kept.
+      service = await startService('sqlite', { MOORAGE_RETENTION__INVOCATIONS: '36500d' })
       await fill(service, await createAgent(service, 'busy'), 100_000)
     })
     after(() => service.stop())

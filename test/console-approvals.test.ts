@@ -68,6 +68,8 @@ for (const engine of ENGINES) {
       const { page, expect, leave } = await browser.visit(service, '/approvals', { key: secret })
       const card = page.getByRole('article', { name: 'Call of refund' })
       await card.getByText('amount: 250').waitFor()
+      const badge = page.getByRole('navigation', { name: 'Console' }).getByText('1 waiting')
+      await badge.waitFor()
       await card.getByRole('button', { name: 'Change the arguments' }).click()
       await card.getByLabel('Arguments, as JSON').fill('{"amount": "much"}')
       expect(/400/)
@@ -77,6 +79,7 @@ for (const engine of ENGINES) {
       await card.getByLabel('Arguments, as JSON').fill('{"amount": 20}')
       await card.getByRole('button', { name: 'Approve' }).click()
       await page.getByText('Nothing waits for you').waitFor()
+      await badge.waitFor({ state: 'detached' })
       await ended(first)
       assert.deepEqual(refunds, [{ amount: 20 }])
 

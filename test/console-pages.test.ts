@@ -1,9 +1,11 @@
 import assert from 'node:assert/strict'
 import { readdirSync, readFileSync } from 'node:fs'
 import { after, before, describe, test } from 'node:test'
+import { fileURLToPath } from 'node:url'
 import { gzipSync } from 'node:zlib'
 import { type ConsoleBrowser, checkAccess, openBrowser, withoutChromium } from './support/console.ts'
 import { fillForConsole, PAGES, SEED_SETTINGS } from './support/console-seed.ts'
+import { filesOf } from './support/imports.ts'
 import { type PrefixProxy, startPrefixProxy } from './support/prefix-proxy.ts'
 import { type Service, startService } from './support/service.ts'
 
@@ -70,8 +72,8 @@ describe('the size of the console', () => {
 
   test('a class is described in one file only: no page changes the look of another', () => {
     const folder = new URL('../console/css/', import.meta.url)
-    const described = readdirSync(folder).flatMap((file) => {
-      const names = readFileSync(new URL(file, folder), 'utf8').matchAll(/^\.([\w-]+) \{/gm)
+    const described = filesOf(fileURLToPath(folder), ['.css']).flatMap(({ text }) => {
+      const names = text.matchAll(/^\.([\w-]+) \{/gm)
       return [...new Set([...names].map(([, name]) => name))]
     })
     const twice = described.filter((name, i) => described.indexOf(name) !== i)

@@ -21,14 +21,14 @@ describe('finding things in the console', { skip: withoutChromium() }, () => {
     const { page, leave } = await browser.visit(service, '/keys')
     await page.getByRole('heading', { name: 'Keys' }).waitFor()
     await page.keyboard.press('Control+k')
-    const field = page.getByRole('combobox', { name: 'A page, an agent, or any id' })
+    const field = page.getByRole('combobox', { name: 'A page, a command, an agent, or any id' })
     await field.fill('harb log')
     await page.getByRole('option', { name: 'harbour › Logs' }).waitFor()
     await checkAccess(page)
     await page.keyboard.press('Enter')
     await page.waitForURL('**/agents/harbour/logs')
     await page.keyboard.press('Control+k')
-    await field.fill('new')
+    await field.fill('new agent')
     await page.keyboard.press('Enter')
     await page.getByRole('dialog').getByLabel('Name').fill('quay')
     await page.getByRole('button', { name: 'Create agent' }).click()
@@ -37,6 +37,77 @@ describe('finding things in the console', { skip: withoutChromium() }, () => {
     await page.keyboard.press('ArrowDown')
     await page.keyboard.press('Escape')
     await field.waitFor({ state: 'detached' })
+    await leave()
+  })
+
+  test('commands open the dialogs that buttons open, and do what buttons do', async () => {
+    const { page, leave } = await browser.visit(service, '/agents/harbour')
+    const say = async (text: string) => {
+      await page.keyboard.press('Control+k')
+      await page.getByRole('combobox').fill(text)
+      await page.keyboard.press('Enter')
+    }
+    await page.getByRole('heading', { name: 'harbour' }).waitFor()
+    await page.getByText('running').first().waitFor()
+    await say('deploy')
+    await page.getByRole('dialog', { name: 'Deploy harbour' }).waitFor()
+    await page.goBack()
+    await page.getByRole('dialog').waitFor({ state: 'detached' })
+    await say('pause')
+    await page.getByText('harbour is paused').waitFor()
+    await page.getByText('paused', { exact: true }).waitFor()
+    await say('harb resume')
+    await page.getByText('harbour answers again').waitFor()
+    await say('new key')
+    await page.getByRole('dialog', { name: 'New key' }).waitFor()
+    await page.keyboard.press('Escape')
+    await page.getByRole('dialog').waitFor({ state: 'detached' })
+    await say('dark')
+    assert.equal(await page.evaluate('getComputedStyle(document.body).colorScheme'), 'dark')
+    await say('sign out')
+    await page.getByRole('heading', { name: 'Sign in to Moorage' }).waitFor()
+    await leave()
+  })
+
+  test('a key that may only read is offered no command that changes anything', async () => {
+    const { secret: key } = await createKey(service, { name: 'a reader', role: 'viewer' })
+    const { page, leave } = await browser.visit(service, '/agents/harbour', { key })
+    await page.getByRole('heading', { name: 'harbour' }).waitFor()
+    await page.keyboard.press('Control+k')
+    for (const word of ['new', 'deploy', 'pause', 'invoke', 'delete', 'roll back']) {
+      await page.getByRole('combobox').fill(word)
+      const found = await page.getByRole('option').allTextContents()
+      assert.deepEqual(
+        found.filter((label) => label !== 'harbour › Deployments'),
+        [],
+      )
+    }
+    await leave()
+  })
+
+  test('a dialog is gone when its page is left, also before the next page is loaded', async () => {
+    const { page, leave } = await browser.visit(service, '/')
+    await page.getByRole('link', { name: 'harbour' }).waitFor()
+    let release = () => {}
+    const held = new Promise<void>((resolve) => {
+      release = resolve
+    })
+    await page.route(/agent-pages/, async (route) => {
+      await held
+      await route.continue()
+    })
+    await page.getByRole('button', { name: 'New agent' }).click()
+    await page.getByRole('dialog').waitFor()
+    await page.keyboard.press('Control+k')
+    await page.getByRole('combobox').fill('harbour')
+    await page.getByRole('option').first().click()
+    await page.waitForURL('**/agents/harbour')
+    assert.equal(await page.getByRole('dialog').count(), 0)
+    await page.goBack()
+    await page.goBack()
+    await page.getByRole('link', { name: 'harbour' }).waitFor()
+    assert.equal(await page.getByRole('dialog').count(), 0)
+    release()
     await leave()
   })
 

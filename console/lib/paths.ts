@@ -1,3 +1,4 @@
+/** A tab may have a query behind it. */
 export function agentPath(agent: string, tab = ''): string {
   return `/agents/${encodeURIComponent(agent)}${tab && `/${tab}`}`
 }

@@ -1,3 +1,4 @@
+import { signal } from '@preact/signals'
 import { useCallback, useEffect, useRef, useState } from 'preact/hooks'
 import type { MoorageError } from '../../sdk/client.ts'
 import { keep, recall } from './resource-cache.ts'
@@ -8,6 +9,13 @@ export type Resource<T> = {
   error: MoorageError | undefined
   isLoading: boolean
   reload(): void
+}
+
+const reloads = signal(0)
+
+/** Loads everything that the page shows again: something was changed from outside the page. */
+export function reloadPage(): void {
+  reloads.value++
 }
 
 type Loaded<T> = { key: string | undefined; data?: T | undefined; error?: MoorageError | undefined; isLoading: boolean }
@@ -56,7 +64,7 @@ export function useResource<T>(
       life.abort()
       clearTimeout(timer)
     }
-  }, [key, asked])
+  }, [key, asked, reloads.value])
 
   const reload = useCallback(() => setAsked((count) => count + 1), [])
   const known = key !== undefined && loaded.key !== key ? (recall(key) as T | undefined) : undefined

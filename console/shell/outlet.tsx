@@ -1,4 +1,4 @@
-import { useEffect, useState } from 'preact/hooks'
+import { useEffect, useRef, useState } from 'preact/hooks'
 import { MoorageError } from '../../sdk/client.ts'
 import { BASE } from '../lib/base.ts'
 import { here } from '../lib/location.ts'
@@ -6,7 +6,7 @@ import { matchRoute, type PageComponent, type Params } from '../routes.ts'
 import { Empty } from '../ui/empty.tsx'
 import { Failure } from '../ui/failure.tsx'
 
-type Shown = { path: string; Component: PageComponent; params: Params }
+type Shown = { visit: number; Component: PageComponent; params: Params }
 
 /** The page of the address. The one before it stays until the new one is there, so that nothing flashes. */
 export function Outlet() {
@@ -14,14 +14,17 @@ export function Outlet() {
   const [shown, setShown] = useState<Shown | undefined>(undefined)
   const [error, setError] = useState<MoorageError | undefined>(undefined)
   const [tries, setTries] = useState(0)
+  // A page that is opened again begins anew, also if it was still shown because the next one was not loaded yet.
+  const visit = useRef(0)
   const match = matchRoute(path)
   useEffect(() => {
     let isCurrent = true
+    visit.current++
     match?.route.load().then(
       (Component) => {
         if (!isCurrent) return
         setError(undefined)
-        setShown({ path: match.route.path, Component, params: match.params })
+        setShown({ visit: visit.current, Component, params: match.params })
       },
       () => void whyNot(tries).then((why) => isCurrent && setError(why)),
     )
@@ -39,7 +42,7 @@ export function Outlet() {
   if (error) return <Failure error={error} retry={() => setTries(tries + 1)} />
   if (!shown) return null
   const { Component, params } = shown
-  return <Component key={JSON.stringify(params) + shown.path} params={params} />
+  return <Component key={shown.visit} params={params} />
 }
 
 /** Why the files of a page did not come. A newer version of the service has other files: a reload gets them. */

@@ -2,6 +2,8 @@ import { href } from '../lib/base.ts'
 import { asLeft, here } from '../lib/location.ts'
 import { signOut } from '../lib/session.ts'
 import { may, session } from '../lib/session-state.ts'
+import { shortText } from '../lib/text/format.ts'
+import { useWaitingApprovals } from '../lib/waiting-approvals.ts'
 import { ENTRIES } from '../routes.ts'
 import { Button } from '../ui/button.tsx'
 import { Icon } from '../ui/icon.tsx'
@@ -10,6 +12,7 @@ import { isMac, isPaletteOpen } from './palette-state.ts'
 
 export function Sidebar() {
   const { path } = here.value
+  const waiting = useWaitingApprovals() ?? 0
   const isHere = (to: string) =>
     to === '/' ? path === '/' || path.startsWith('/agents/') : path === to || path.startsWith(`${to}/`)
   return (
@@ -28,6 +31,7 @@ export function Sidebar() {
           <a key={to} href={href(asLeft(to))} aria-current={isHere(to) ? 'page' : undefined}>
             <Icon name={icon} />
             <span>{label}</span>
+            {to === '/approvals' && waiting > 0 && <Badge count={waiting} />}
           </a>
         ))}
         <a href={href('/docs')}>
@@ -40,5 +44,14 @@ export function Sidebar() {
         <Button look="quiet" icon="out" label="Sign out" onClick={() => void signOut()} />
       </footer>
     </aside>
+  )
+}
+
+function Badge({ count }: { count: number }) {
+  return (
+    <span class="badge">
+      {shortText(count)}
+      <span class="hidden"> waiting</span>
+    </span>
   )
 }

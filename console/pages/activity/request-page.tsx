@@ -1,5 +1,5 @@
 import type { Invocation } from '../../../sdk/client.ts'
-import { useAgentNames } from '../../lib/agent-names.ts'
+import { useAgentNames } from '../../lib/agents/agent-names.ts'
 import { href } from '../../lib/base.ts'
 import { go } from '../../lib/location.ts'
 import { agentPath, requestPath } from '../../lib/paths.ts'

@@ -1,6 +1,6 @@
 import type { AgentOverview } from '../../../sdk/client.ts'
 import { BASE, href } from '../../lib/base.ts'
-import { param, setParams } from '../../lib/location.ts'
+import { closeDialog, openDialog, openedDialog } from '../../lib/open-dialog.ts'
 import { pageQuery } from '../../lib/page-query.ts'
 import { agentPath } from '../../lib/paths.ts'
 import { useResource } from '../../lib/resource.ts'
@@ -50,8 +50,6 @@ const COLUMNS: Column<AgentOverview>[] = [
 ]
 
 export function AgentsPage() {
-  const isCreating = param('new') === 'agent'
-  const setCreating = (is: boolean) => setParams({ new: is ? 'agent' : undefined }, { push: is })
   const query = pageQuery(LIMIT, 'name')
   const agents = useResource(
     `agents ${JSON.stringify(query)}`,
@@ -61,7 +59,7 @@ export function AgentsPage() {
     },
   )
   const create = may('createAgent') && (
-    <Button look="main" icon="plus" onClick={() => setCreating(true)}>
+    <Button look="main" icon="plus" onClick={() => openDialog('agent')}>
       New agent
     </Button>
   )
@@ -75,7 +73,7 @@ export function AgentsPage() {
         sort={query.sort}
         empty={<NoAgents />}
       />
-      {isCreating && <CreateDialog onClose={() => setCreating(false)} />}
+      {openedDialog() === 'agent' && may('createAgent') && <CreateDialog onClose={closeDialog} />}
     </Page>
   )
 }

@@ -1,9 +1,11 @@
+import { useEffect } from 'preact/hooks'
 import type { Approval } from '../../../sdk/client.ts'
-import { useAgentNames } from '../../lib/agent-names.ts'
+import { useAgentNames } from '../../lib/agents/agent-names.ts'
 import { param } from '../../lib/location.ts'
 import { pageQuery } from '../../lib/page-query.ts'
-import { useResource } from '../../lib/resource.ts'
+import { reloadPage, useResource } from '../../lib/resource.ts'
 import { service } from '../../lib/service.ts'
+import { waitingApprovals } from '../../lib/waiting-approvals.ts'
 import { Pager } from '../../ui/data/pager.tsx'
 import { Empty } from '../../ui/empty.tsx'
 import { Failure } from '../../ui/failure.tsx'
@@ -32,6 +34,12 @@ export function ApprovalsPage() {
     { everyMs: 3_000 },
   )
   const rows = approvals.data?.data
+  const isAllThatWaits = status === 'pending' && !query.kind && !query.agent_id
+  const total = approvals.data?.pagination.total
+  // The menu shows the same number as the page.
+  useEffect(() => {
+    if (isAllThatWaits && !approvals.isLoading) waitingApprovals.value = total
+  }, [approvals.data])
   return (
     <Page title="Approvals" api={{ operation: 'listApprovals', method: 'approvals.list', query }}>
       <div class="filters">
@@ -67,7 +75,7 @@ export function ApprovalsPage() {
             <ApprovalCard
               approval={approval}
               agentName={names.data?.get(approval.agent_id) ?? approval.agent_id}
-              onDecided={approvals.reload}
+              onDecided={reloadPage}
             />
           </li>
         ))}

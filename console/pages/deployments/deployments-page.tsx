@@ -1,6 +1,7 @@
 import { useState } from 'preact/hooks'
 import type { Agent, Deployment } from '../../../sdk/client.ts'
 import { param } from '../../lib/location.ts'
+import { closeDialog, openDialog, openedDialog } from '../../lib/open-dialog.ts'
 import { pageQuery } from '../../lib/page-query.ts'
 import { useResource } from '../../lib/resource.ts'
 import { service } from '../../lib/service.ts'
@@ -19,7 +20,7 @@ import { Serving } from './serving.tsx'
 
 const LIMIT = 25
 
-type Open = { is: 'deploy' } | { is: 'rollback' | 'changes'; deployment: Deployment }
+type Open = { is: 'rollback' | 'changes'; deployment: Deployment }
 
 export function DeploymentsPage({ params: { agent = '' } }: { params: Params }) {
   const [open, setOpen] = useState<Open | undefined>(undefined)
@@ -29,7 +30,7 @@ export function DeploymentsPage({ params: { agent = '' } }: { params: Params }) 
     ...(environment && { environment }),
   }
   const deploy = may('createDeployment') && (
-    <Button look="main" onClick={() => setOpen({ is: 'deploy' })}>
+    <Button look="main" onClick={() => openDialog('deploy')}>
       Deploy
     </Button>
   )
@@ -60,7 +61,10 @@ function Deployments({ agent, query, open, onOpen }: Props) {
     service.deployments.list(agent.id, query, { signal }),
   )
   const serving = active.data?.data ?? []
-  const close = () => onOpen(undefined)
+  const close = () => {
+    onOpen(undefined)
+    if (openedDialog()) closeDialog()
+  }
   const reloadBoth = () => {
     active.reload()
     history.reload()
@@ -69,6 +73,7 @@ function Deployments({ agent, query, open, onOpen }: Props) {
     close()
     reloadBoth()
   }
+  const undone = open?.is === 'rollback' ? open.deployment : openedDialog() === 'rollback' && undoable(serving)
   const columns = deploymentColumns({
     onChanges: (deployment) => onOpen({ is: 'changes', deployment }),
     ...(may('rollbackDeployment') && { onRollback: (deployment) => onOpen({ is: 'rollback', deployment }) }),
@@ -101,11 +106,17 @@ function Deployments({ agent, query, open, onOpen }: Props) {
           </Empty>
         }
       />
-      {open?.is === 'deploy' && <DeployDialog agent={agent} serving={serving} onClose={close} onDone={done} />}
-      {open?.is === 'rollback' && (
-        <RollbackDialog agent={agent} deployment={open.deployment} serving={serving} onClose={close} onDone={done} />
+      {openedDialog() === 'deploy' && active.data && may('createDeployment') && (
+        <DeployDialog agent={agent} serving={serving} onClose={close} onDone={done} />
       )}
+      {undone && <RollbackDialog agent={agent} deployment={undone} serving={serving} onClose={close} onDone={done} />}
       {open?.is === 'changes' && <ChangesDialog agent={agent} deployment={open.deployment} onClose={close} />}
     </>
   )
+}
+
+/** What a rollback undoes if nobody says which: what production serves. */
+function undoable(serving: Deployment[]): Deployment | undefined {
+  if (!may('rollbackDeployment')) return undefined
+  return serving.find(({ environment, replaces }) => environment === 'production' && replaces !== null)
 }

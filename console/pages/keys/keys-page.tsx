@@ -1,8 +1,9 @@
 import { useState } from 'preact/hooks'
 import type { Key, KeyWithSecret } from '../../../sdk/client.ts'
-import { useAgentNames } from '../../lib/agent-names.ts'
+import { useAgentNames } from '../../lib/agents/agent-names.ts'
 import { href } from '../../lib/base.ts'
 import { go, param } from '../../lib/location.ts'
+import { closeDialog, openDialog, openedDialog } from '../../lib/open-dialog.ts'
 import { pageQuery } from '../../lib/page-query.ts'
 import { useResource } from '../../lib/resource.ts'
 import { service } from '../../lib/service.ts'
@@ -44,7 +45,6 @@ const columnsOf = (nameOf: (agent_id: string) => string): Column<Key>[] => [
 ]
 
 export function KeysPage() {
-  const [isCreating, setCreating] = useState(false)
   const [created, setCreated] = useState<KeyWithSecret>()
   const query = {
     ...pageQuery(LIMIT, '-created_at'),
@@ -55,7 +55,7 @@ export function KeysPage() {
     everyMs: 15_000,
   })
   const create = may('createKey') && (
-    <Button look="main" icon="plus" onClick={() => setCreating(true)}>
+    <Button look="main" icon="plus" onClick={() => openDialog('key')}>
       New key
     </Button>
   )
@@ -72,11 +72,11 @@ export function KeysPage() {
         sort={query.sort}
         empty={<Empty title="No key fits these filters" />}
       />
-      {isCreating && (
+      {openedDialog() === 'key' && may('createKey') && (
         <CreateKeyDialog
-          onClose={() => setCreating(false)}
+          onClose={closeDialog}
           onCreated={(key) => {
-            setCreating(false)
+            closeDialog()
             setCreated(key)
           }}
         />

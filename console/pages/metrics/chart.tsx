@@ -1,6 +1,7 @@
 import { useEffect, useRef } from 'preact/hooks'
 import uPlot from 'uplot'
 import { exactText } from '../../lib/text/format.ts'
+import { onTheme } from '../../lib/theme.ts'
 import { colorOf } from './color.ts'
 
 export type Line = {
@@ -34,7 +35,6 @@ const HEIGHT = 190
 const SYNC = 'metrics'
 /** The other charts follow the pointer, but not a drag: one drag must zoom once. */
 const FOLLOWED = { pub: () => true, sub: (type: string) => type === 'mousemove' || type === 'mouseleave' }
-const dark = window.matchMedia('(prefers-color-scheme: dark)')
 
 const clock = new Intl.DateTimeFormat('en-GB', { hour: '2-digit', minute: '2-digit' })
 const day = new Intl.DateTimeFormat('en-GB', { day: 'numeric', month: 'short' })
@@ -62,10 +62,10 @@ export function Chart(props: Props) {
     }
     const resized = new ResizeObserver(() => chart.setSize({ width: host.clientWidth, height: HEIGHT }))
     resized.observe(host)
-    dark.addEventListener('change', again)
+    const stop = onTheme(again)
     return () => {
       resized.disconnect()
-      dark.removeEventListener('change', again)
+      stop()
       chart.destroy()
     }
   }, [times, lines, markers])

@@ -1,6 +1,7 @@
 import { useState } from 'preact/hooks'
 import type { Agent, Schedule } from '../../../sdk/client.ts'
 import { href } from '../../lib/base.ts'
+import { closeDialog, openDialog, openedDialog } from '../../lib/open-dialog.ts'
 import { pageQuery } from '../../lib/page-query.ts'
 import { requestPath } from '../../lib/paths.ts'
 import { useResource } from '../../lib/resource.ts'
@@ -34,7 +35,6 @@ export function SchedulesPage({ params: { agent = '' } }: { params: Params }) {
 }
 
 function Schedules({ agent, query }: { agent: Agent; query: ReturnType<typeof pageQuery<'next_at'>> }) {
-  const [isCreating, setCreating] = useState(false)
   const [opened, setOpened] = useState<string>()
   const schedules = useResource(
     `schedules ${agent.id} ${JSON.stringify(query)}`,
@@ -45,7 +45,7 @@ function Schedules({ agent, query }: { agent: Agent; query: ReturnType<typeof pa
     <>
       {may('createSchedule') && (
         <div class="filters">
-          <Button icon="plus" onClick={() => setCreating(true)}>
+          <Button icon="plus" onClick={() => openDialog('schedule')}>
             New schedule
           </Button>
         </div>
@@ -65,8 +65,8 @@ function Schedules({ agent, query }: { agent: Agent; query: ReturnType<typeof pa
           </Empty>
         }
       />
-      {isCreating && (
-        <ScheduleForm agent={agent} onClose={() => setCreating(false)} onSaved={() => schedules.reload()} />
+      {openedDialog() === 'schedule' && may('createSchedule') && (
+        <ScheduleForm agent={agent} onClose={closeDialog} onSaved={() => schedules.reload()} />
       )}
       {opened && (
         <ScheduleDialog agent={agent} id={opened} onClose={() => setOpened(undefined)} onChanged={schedules.reload} />

@@ -1,6 +1,7 @@
-import { useState } from 'preact/hooks'
 import type { Agent } from '../../../sdk/client.ts'
+import { setStatus } from '../../lib/agents/pause.ts'
 import { go } from '../../lib/location.ts'
+import { closeDialog, openDialog, openedDialog } from '../../lib/open-dialog.ts'
 import { useAction } from '../../lib/resource.ts'
 import { service } from '../../lib/service.ts'
 import { may } from '../../lib/session-state.ts'
@@ -10,14 +11,9 @@ import { Confirm } from '../../ui/dialogs/confirm.tsx'
 import { Failure } from '../../ui/failure.tsx'
 
 /** What stops the agent, for a while or for good. */
-export function DangerZone({ agent, onChanged }: { agent: Agent; onChanged(): void }) {
-  const [isDeleting, setDeleting] = useState(false)
+export function DangerZone({ agent }: { agent: Agent }) {
   const isPaused = agent.status === 'paused'
-  const toggle = useAction(async () => {
-    await service.agents.update(agent.id, { status: isPaused ? 'running' : 'paused' })
-    toast(isPaused ? `${agent.name} answers again` : `${agent.name} is paused`)
-    onChanged()
-  })
+  const toggle = useAction(() => setStatus(agent, isPaused ? 'running' : 'paused'))
   return (
     <section class="danger-zone" aria-label="Stop the agent">
       {may('updateAgent') && (
@@ -41,19 +37,19 @@ export function DangerZone({ agent, onChanged }: { agent: Agent; onChanged(): vo
             <b>Delete the agent</b>
             <span class="hint">With its versions, invocations, logs, metrics and memory.</span>
           </p>
-          <Button look="danger" onClick={() => setDeleting(true)}>
+          <Button look="danger" onClick={() => openDialog('delete')}>
             Delete
           </Button>
         </div>
       )}
       <Failure error={toggle.error} />
-      {isDeleting && (
+      {openedDialog() === 'delete' && may('deleteAgent') && (
         <Confirm
           title="Delete the agent"
           action="Delete agent"
           typed={agent.name}
           isDanger
-          onClose={() => setDeleting(false)}
+          onClose={closeDialog}
           work={async () => {
             await service.agents.delete(agent.id)
             toast(`${agent.name} is deleted`)

@@ -42,7 +42,7 @@ function Settings({ agent, resource }: { agent: Agent; resource: Resource<Agent>
         </span>
       </div>
       {view === 'yaml' ? <DefinitionYaml {...props} /> : <DefinitionForm {...props} />}
-      {(may('updateAgent') || may('deleteAgent')) && <DangerZone agent={agent} onChanged={resource.reload} />}
+      {(may('updateAgent') || may('deleteAgent')) && <DangerZone agent={agent} />}
     </>
   )
 }

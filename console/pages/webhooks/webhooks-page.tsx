@@ -2,6 +2,7 @@ import { useState } from 'preact/hooks'
 import type { Webhook, WebhookWithSecret } from '../../../sdk/client.ts'
 import { href } from '../../lib/base.ts'
 import { go, param } from '../../lib/location.ts'
+import { closeDialog, openDialog, openedDialog } from '../../lib/open-dialog.ts'
 import { pageQuery } from '../../lib/page-query.ts'
 import { useResource } from '../../lib/resource.ts'
 import { service } from '../../lib/service.ts'
@@ -35,7 +36,6 @@ const COLUMNS: Column<Webhook>[] = [
 ]
 
 export function WebhooksPage() {
-  const [isCreating, setCreating] = useState(false)
   const [created, setCreated] = useState<WebhookWithSecret>()
   const query = {
     ...pageQuery(LIMIT, '-created_at'),
@@ -48,7 +48,7 @@ export function WebhooksPage() {
     { everyMs: 10_000 },
   )
   const create = may('createWebhook') && (
-    <Button look="main" icon="plus" onClick={() => setCreating(true)}>
+    <Button look="main" icon="plus" onClick={() => openDialog('webhook')}>
       New webhook
     </Button>
   )
@@ -66,11 +66,11 @@ export function WebhooksPage() {
         sort={query.sort}
         empty={<NoWebhooks isFiltered={Boolean(query.status || query.event)} />}
       />
-      {isCreating && (
+      {openedDialog() === 'webhook' && may('createWebhook') && (
         <CreateWebhookDialog
-          onClose={() => setCreating(false)}
+          onClose={closeDialog}
           onCreated={(webhook) => {
-            setCreating(false)
+            closeDialog()
             setCreated(webhook)
           }}
         />

@@ -1,11 +1,11 @@
 import { useEffect, useRef, useState } from 'preact/hooks'
-import { useAgentNames } from '../../lib/agent-names.ts'
+import { useAgentNames } from '../../lib/agents/agent-names.ts'
 import { go } from '../../lib/location.ts'
 import { Icon } from '../../ui/icon.tsx'
 import { isPaletteOpen } from '../palette-state.ts'
 import { findTargets, type Target } from './targets.ts'
 
-/** Finds any page by a few letters, and anything that has an id by the id. */
+/** Finds pages and commands by a few letters, and anything that has an id by the id. */
 export function Palette() {
   const dialog = useRef<HTMLDialogElement>(null)
   const [text, setText] = useState('')
@@ -46,11 +46,11 @@ export function Palette() {
         <input
           type="text"
           role="combobox"
-          aria-label="A page, an agent, or any id"
+          aria-label="A page, a command, an agent, or any id"
           aria-expanded="true"
           aria-controls="palette-list"
           aria-activedescendant={chosen && `target-${targets.indexOf(chosen)}`}
-          placeholder="A page, an agent, or any id"
+          placeholder="A page, a command, an agent, or any id"
           autocomplete="off"
           spellcheck={false}
           value={text}

@@ -1,10 +1,10 @@
-import { asLeft } from '../../lib/location.ts'
+import { asLeft, here } from '../../lib/location.ts'
 import { agentPath, requestPath } from '../../lib/paths.ts'
-import { signOut } from '../../lib/session.ts'
 import { may } from '../../lib/session-state.ts'
 import { TABS } from '../../pages/agent/tabs.ts'
 import { ENTRIES } from '../../routes.ts'
 import type { IconName } from '../../ui/icon.tsx'
+import { agentCommands, serviceCommands } from './commands.ts'
 
 /** Something that the palette offers: a page to go to, or a command to run. */
 export type Target = { id: string; label: string; about?: string; icon: IconName; to?: string; run?(): void }
@@ -25,10 +25,14 @@ export function findTargets(typed: string, agents: Iterable<string>): Target[] {
   const byId = targetOfId(text)
   if (byId) return [byId]
   const words = text.toLowerCase().split(/\s+/)
-  const all = [...pages(), ...[...agents].flatMap(pagesOfAgent), ...deeds()]
+  const own = agentHere()
+  if (!text) return [...(own ? agentCommands(own) : []), ...pages(), ...serviceCommands()].slice(0, MOST)
+  const ofAgents = [...agents].flatMap((name) => [...pagesOfAgent(name), ...agentCommands(name)])
+  const all = [...pages(), ...ofAgents, ...serviceCommands()]
   const matching = all.filter(({ label }) => words.every((word) => label.toLowerCase().includes(word)))
-  // Short labels come first, so that an agent stands before its tabs.
-  return (text ? matching.toSorted((a, b) => a.label.length - b.label.length) : matching).slice(0, MOST)
+  // The agent that is open comes first. Then short labels, so that an agent stands before its tabs.
+  const rank = ({ label }: Target) => label.length - (own && label.startsWith(`${own} ›`) ? 1_000 : 0)
+  return matching.toSorted((a, b) => rank(a) - rank(b)).slice(0, MOST)
 }
 
 function targetOfId(text: string): Target | undefined {
@@ -59,9 +63,8 @@ function pagesOfAgent(name: string): Target[] {
   ]
 }
 
-function deeds(): Target[] {
-  return [
-    ...(may('createAgent') ? [{ id: 'new agent', label: 'New agent', icon: 'plus' as const, to: '/?new=agent' }] : []),
-    { id: 'sign out', label: 'Sign out', icon: 'out', run: () => void signOut() },
-  ]
+/** The agent whose page is open. */
+function agentHere(): string | undefined {
+  const [, name] = /^\/agents\/([^/]+)/.exec(here.value.path) ?? []
+  return name && decodeURIComponent(name)
 }

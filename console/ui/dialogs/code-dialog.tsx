@@ -1,4 +1,5 @@
-import { useState } from 'preact/hooks'
+import { useEffect, useState } from 'preact/hooks'
+import { here } from '../../lib/location.ts'
 import { question } from '../../lib/one-time-code.ts'
 import { Button } from '../button.tsx'
 import { Field } from '../forms/field.tsx'
@@ -9,6 +10,8 @@ import { Dialog, DialogActions } from './dialog.tsx'
 export function CodeDialog() {
   const asked = question.value
   const [code, setCode] = useState('')
+  // A request of a page that is left gets no code.
+  useEffect(() => () => question.value?.answer(undefined), [here.value.path])
   if (!asked) return null
   const answer = (given: string | undefined) => {
     setCode('')

@@ -1,5 +1,6 @@
 import type { ComponentChildren } from 'preact'
-import { useEffect, useId, useRef } from 'preact/hooks'
+import { useEffect, useId, useRef, useState } from 'preact/hooks'
+import { here } from '../../lib/location.ts'
 import { Button } from '../button.tsx'
 
 type Props = {
@@ -18,6 +19,9 @@ export function Dialog({ title, onClose, isGuarded = false, isWide = false, chil
   useEffect(() => {
     element.current?.showModal()
   }, [])
+  // The page stays until the next one is loaded. Its dialog does not.
+  const [openedAt] = useState(here.value.path)
+  if (here.value.path !== openedAt) return null
   const onCancel = (event: Event) => {
     event.preventDefault()
     if (!isGuarded) onClose()

@@ -1,5 +1,5 @@
-import { type Resource, useResource } from './resource.ts'
-import { service } from './service.ts'
+import { type Resource, useResource } from '../resource.ts'
+import { service } from '../service.ts'
 
 /** Rows have the ids of agents. So many names are loaded at most. */
 const MOST = 100

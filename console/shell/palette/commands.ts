@@ -1,0 +1,70 @@
+import type { OperationId } from '../../../sdk/call.ts'
+import type { Agent } from '../../../sdk/client.ts'
+import { setStatus } from '../../lib/agents/pause.ts'
+import { agentPath } from '../../lib/paths.ts'
+import { recall } from '../../lib/resource-cache.ts'
+import { service } from '../../lib/service.ts'
+import { signOut } from '../../lib/session.ts'
+import { may } from '../../lib/session-state.ts'
+import { chooseTheme, themeNow } from '../../lib/theme.ts'
+import { toast } from '../../lib/toasts.ts'
+import type { IconName } from '../../ui/icon.tsx'
+import type { Target } from './targets.ts'
+
+/** A command that opens a page with a dialog: the same one that a button of the page opens. */
+type Opening = { label: string; icon: IconName; needs: OperationId; to: string }
+
+const OF_SERVICE: Opening[] = [
+  { label: 'New agent', icon: 'plus', needs: 'createAgent', to: '/?open=agent' },
+  { label: 'New key', icon: 'plus', needs: 'createKey', to: '/keys?open=key' },
+  { label: 'New webhook', icon: 'plus', needs: 'createWebhook', to: '/webhooks?open=webhook' },
+]
+
+/** `to` is the tab of the agent. */
+const OF_AGENT: Opening[] = [
+  { label: 'Invoke', icon: 'send', needs: 'invokeAgent', to: '' },
+  { label: 'Deploy', icon: 'send', needs: 'createDeployment', to: 'deployments?open=deploy' },
+  { label: 'Roll back', icon: 'undo', needs: 'rollbackDeployment', to: 'deployments?open=rollback' },
+  { label: 'New schedule', icon: 'clock', needs: 'createSchedule', to: 'schedules?open=schedule' },
+  { label: 'Delete agent', icon: 'close', needs: 'deleteAgent', to: 'settings?open=delete' },
+]
+
+/** What can be done with the service, whichever page is open. */
+export function serviceCommands(): Target[] {
+  const other = themeNow() === 'dark' ? 'light' : 'dark'
+  return [
+    ...OF_SERVICE.filter(({ needs }) => may(needs)).map(({ label, icon, to }) => ({ id: label, label, icon, to })),
+    { id: 'theme', label: `Use ${other} colours`, icon: 'theme', run: () => chooseTheme(other) },
+    { id: 'sign out', label: 'Sign out', icon: 'out', run: () => void signOut() },
+  ]
+}
+
+/** What can be done with one agent. */
+export function agentCommands(name: string): Target[] {
+  const opening = OF_AGENT.filter(({ needs }) => may(needs)).map(({ label, icon, to }) => ({
+    id: `${name} ${label}`,
+    label: `${name} › ${label}`,
+    icon,
+    to: agentPath(name, to),
+  }))
+  return may('updateAgent') ? [...opening, ...pausing(name)] : opening
+}
+
+/** One of both if the console knows the agent's state, else both. */
+function pausing(name: string): Target[] {
+  const status = (recall(`agent ${name}`) as Agent | undefined)?.status
+  const pause: Target = { ...statusCommand(name, 'paused'), label: `${name} › Pause`, icon: 'pause' }
+  const resume: Target = { ...statusCommand(name, 'running'), label: `${name} › Resume`, icon: 'play' }
+  return [...(status === 'paused' ? [] : [pause]), ...(status === 'running' ? [] : [resume])]
+}
+
+function statusCommand(name: string, status: Agent['status']) {
+  const run = async () => {
+    try {
+      await setStatus(await service.agents.get(name), status)
+    } catch (error) {
+      toast(`${name}: ${(error as Error).message}`)
+    }
+  }
+  return { id: `${name} ${status}`, run: () => void run() }
+}
