@@ -44,7 +44,7 @@ describe('finding things in the console', { skip: withoutChromium() }, () => {
     const { page, leave } = await browser.visit(service, '/agents/harbour')
     const say = async (text: string) => {
       await page.keyboard.press('Control+k')
-      await page.getByRole('combobox').fill(text)
+      await page.getByRole('combobox', { name: 'A page' }).fill(text)
       await page.keyboard.press('Enter')
     }
     await page.getByRole('heading', { name: 'harbour' }).waitFor()
@@ -75,7 +75,7 @@ describe('finding things in the console', { skip: withoutChromium() }, () => {
     await page.getByRole('heading', { name: 'harbour' }).waitFor()
     await page.keyboard.press('Control+k')
     for (const word of ['new', 'deploy', 'pause', 'invoke', 'delete', 'roll back']) {
-      await page.getByRole('combobox').fill(word)
+      await page.getByRole('combobox', { name: 'A page' }).fill(word)
       const found = await page.getByRole('option').allTextContents()
       assert.deepEqual(
         found.filter((label) => label !== 'harbour › Deployments'),
@@ -99,7 +99,7 @@ describe('finding things in the console', { skip: withoutChromium() }, () => {
     await page.getByRole('button', { name: 'New agent' }).click()
     await page.getByRole('dialog').waitFor()
     await page.keyboard.press('Control+k')
-    await page.getByRole('combobox').fill('harbour')
+    await page.getByRole('combobox', { name: 'A page' }).fill('harbour')
     await page.getByRole('option').first().click()
     await page.waitForURL('**/agents/harbour')
     assert.equal(await page.getByRole('dialog').count(), 0)
@@ -120,7 +120,7 @@ describe('finding things in the console', { skip: withoutChromium() }, () => {
       [id, 'a pasted one'],
     ]) {
       await page.getByRole('button', { name: 'Find' }).click()
-      await page.getByRole('combobox').fill(` ${pasted} `)
+      await page.getByRole('combobox', { name: 'A page' }).fill(` ${pasted} `)
       await page.keyboard.press('Enter')
       await page.getByText(shown).first().waitFor()
       assert.match(page.url(), new RegExp(pasted))

@@ -20,7 +20,7 @@ export function useWaitingApprovals(): number | undefined {
   }, [])
   const found = useResource(
     isDue && may('listApprovals') ? 'waiting approvals' : undefined,
-    (signal) => service.approvals.list({ status: 'pending', limit: 1 }, { signal }),
+    (life) => service.approvals.list({ status: 'pending', limit: 1 }, { signal: life }),
     { everyMs: EVERY_MS },
   )
   const total = found.data?.pagination.total
