@@ -76,7 +76,7 @@ describe('finding things in the console', { skip: withoutChromium() }, () => {
     await page.keyboard.press('Control+k')
     for (const word of ['new', 'deploy', 'pause', 'invoke', 'delete', 'roll back']) {
       await page.getByRole('combobox', { name: 'A page' }).fill(word)
-      const found = await page.getByRole('option').allTextContents()
+      const found = await page.getByRole('listbox').getByRole('option').allTextContents()
       assert.deepEqual(
         found.filter((label) => label !== 'harbour › Deployments'),
         [],
