@@ -112,6 +112,31 @@ for (const engine of ENGINES) {
       assert.match(service.log(), /facts were not extracted/)
     })
 
+    test('what is erased while the model reads does not come back as a fact', async () => {
+      const agent = await newAgent(service, { model: MODEL, memory: { facts: 'model' } })
+      await say(agent, 'I live at 5 Harbour Street', { user_id: 'dora', session_id: 's1' })
+      model.reset()
+      const held = Promise.withResolvers<void>()
+      model.holdNext(held.promise)
+      answer({ content: 'Dora lives at 5 Harbour Street.', sources: ['t1'], supersedes: [] })
+      service.advance(11 * MINUTE)
+      service.app.jobs.wake()
+      await until('the model reads', () => model.requests.length > 0)
+      assert.equal((await service.call('DELETE', '/v1/users/dora')).status, 200)
+      held.resolve()
+      await jobsEnded('facts', MINUTE + 1)
+      assert.deepEqual(await list(agent, 'user_id=dora'), [])
+    })
+
+    test('the model of a paused agent is not asked', async () => {
+      const agent = await newAgent(service, { model: MODEL, memory: { facts: 'model' } })
+      await say(agent, 'I live in Pisa', { user_id: 'ella' })
+      assert.equal((await service.call('PATCH', `/v1/agents/${agent}`, { body: { status: 'paused' } })).status, 200)
+      model.reset()
+      await fallSilent()
+      assert.deepEqual(model.requests, [])
+    })
+
     test('memory.retention_days forgets what is older, of that agent alone', async () => {
       const [short, long] = [await newAgent(service, { memory: { retention_days: 7 } }), await newAgent(service)]
       const at = (days: number) => new Date(service.app.parts.now() - days * DAY).toISOString()

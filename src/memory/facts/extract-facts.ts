@@ -4,7 +4,15 @@ import type { JobHandler } from '../../storage/jobs/job-handler.ts'
 import { askOwnModel } from '../own-model/ask-own-model.ts'
 import { sessionJob } from '../own-model/session-job.ts'
 import { type FoundFact, factMessage, INSTRUCTIONS, readFacts } from './fact-prompt.ts'
-import { listDue, listKnown, listNewTurns, type Session, writeFacts } from './fact-store.ts'
+import {
+  generationOf,
+  listDue,
+  listKnown,
+  listNewTurns,
+  OutdatedFactsError,
+  type Session,
+  writeFacts,
+} from './fact-store.ts'
 
 const EVERY_MS = 60_000
 const IDLE_MS = 10 * 60_000
@@ -44,11 +52,19 @@ async function extract(
   signal: AbortSignal,
 ): Promise<string | undefined> {
   const { storage, log, now, newId } = parts
+  const generation = await generationOf(storage.db, session)
   const { turns, through } = await listNewTurns(storage.db, session, TURNS_AT_ONCE)
   const time = now()
   const write = (facts: FoundFact[]) =>
     storage.transaction((db) =>
-      writeFacts(db, session, { facts, through, model: agent.model, time, newId: () => newId('mem', time) }),
+      writeFacts(db, session, {
+        facts,
+        through,
+        generation,
+        model: agent.model,
+        time,
+        newId: () => newId('mem', time),
+      }),
     )
   if (turns.length === 0) {
     await write([])
@@ -61,7 +77,13 @@ async function extract(
   if (outcome.status === 'failed') return outcome.message
   const facts = readFacts(outcome.response, turns, known)
   if (!facts) return 'the model did not answer with facts'
-  await write(facts)
+  try {
+    await write(facts)
+  } catch (error) {
+    // The next run reads what is left.
+    if (error instanceof OutdatedFactsError) return undefined
+    throw error
+  }
   log.info({ agent: agent.id, facts: facts.length, tokens: outcome.usage.total_tokens }, 'facts were extracted')
   return undefined
 }

@@ -60,10 +60,39 @@ export async function listKnown(db: Database, session: Session, limit: number): 
   return items.filter(({ superseded_by }) => superseded_by === null)
 }
 
-type Written = { facts: FoundFact[]; through: number; model: string; time: number; newId(): string }
+/** It changes when memories of the user are removed or changed. Without a user, it is about the session alone. */
+export async function generationOf(db: Database, { agent_seq, user_id, session_id }: Session) {
+  const hasUser = user_id !== ''
+  const scope = await db
+    .selectFrom('memory_scopes')
+    .select('generation')
+    .where('agent_seq', '=', agent_seq)
+    .where('level', '=', hasUser ? 1 : 2)
+    .where('user_id', '=', user_id)
+    .where('session_id', '=', hasUser ? '' : session_id)
+    .executeTakeFirst()
+  return scope?.generation
+}
 
-/** Stores the facts, what they supersede, and the progress in the session, together. */
-export async function writeFacts(db: Database, session: Session, { facts, through, model, time, newId }: Written) {
+/** What the model was shown has been removed or changed meanwhile. */
+export class OutdatedFactsError extends Error {}
+
+type Written = {
+  facts: FoundFact[]
+  through: number
+  /** Of the memories that the model was shown. */
+  generation: string | undefined
+  model: string
+  time: number
+  newId(): string
+}
+
+/**
+ * Stores the facts, what they supersede, and the progress in the session, together. What was removed while the model
+ * read must not come back as a fact: then it throws, and the transaction writes nothing.
+ */
+export async function writeFacts(db: Database, session: Session, written: Written) {
+  const { facts, through, generation, model, time, newId } = written
   const scope = scopeOf(session)
   const items = facts.map(({ content, sources }) => ({
     ...scope,
@@ -74,12 +103,15 @@ export async function writeFacts(db: Database, session: Session, { facts, throug
     created_at: time,
     metadata: { source: sources, extracted_by: model },
   }))
-  if (items.length > 0)
+  if (items.length > 0) {
     await memories.insert(
       db,
       session.agent_seq,
       items.map(({ agent_seq: _seq, ...item }) => item),
     )
+    // The new facts are counted, so the counts are locked: nobody removes memories before the transaction ends.
+    if ((await generationOf(db, session)) !== generation) throw new OutdatedFactsError()
+  }
   for (const [i, { supersedes }] of facts.entries()) {
     const superseded_by = items[i]?.id as string
     for (const id of supersedes) await supersede(db, session.agent_seq, { id, superseded_by })

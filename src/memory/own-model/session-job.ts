@@ -18,7 +18,7 @@ type SessionWork<Session extends Conversation> = {
   failed: string
 }
 
-/** Recurring. Does the work for every session that is due, one after the other. */
+/** Recurring. Does the work for every session of a running agent that is due, one after the other. */
 export function sessionJob<Session extends Conversation>(
   { storage, log, now }: Pick<Parts, 'storage' | 'log' | 'now'>,
   { every_ms, wants, listDue, work, failed }: SessionWork<Session>,
@@ -30,7 +30,8 @@ export function sessionJob<Session extends Conversation>(
     every_ms,
     async run(_payload, { signal }) {
       for (const [key, until] of paused) if (until <= now()) paused.delete(key)
-      for (const agent of await agents.listWithMemory(storage.db, wants)) {
+      const isDue = (agent: Agent) => agent.status === 'running' && wants(agent)
+      for (const agent of await agents.listWithMemory(storage.db, isDue)) {
         for (const session of await listDue(agent)) {
           if (signal.aborted) return
           const key = JSON.stringify([session.agent_seq, session.user_id, session.session_id])

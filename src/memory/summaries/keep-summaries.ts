@@ -27,8 +27,7 @@ export function keepSummaries(parts: Needed): JobHandler {
   return sessionJob(parts, {
     every_ms: EVERY_MS,
     // The built-in models do not read: there is nothing that they could summarize.
-    wants: ({ memory, status, model }) =>
-      memory.summarize !== false && status === 'running' && !model.startsWith('builtin/'),
+    wants: ({ memory, model }) => memory.summarize !== false && !model.startsWith('builtin/'),
     listDue: (agent) => {
       const due = { turns: turnsBetween(agent), since: now() - LOOK_BACK_MS, limit: SESSIONS_AT_ONCE }
       return listDueSessions(storage.db, agent.seq, due)
