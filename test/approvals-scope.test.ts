@@ -71,14 +71,16 @@ onBothEngines(
       assert.equal((await decide(service(), adas.approval, ada, { decision: 'reject' })).status, 200)
     })
 
-    test('secrets do not show in the list, and reach the tool as they are', async () => {
+    test('who decides sees what the tool gets, even what looks like a secret', async () => {
       const agent = await newAgent(service(), refundingAgent(till))
-      const { approval } = await startWaiting(service(), agent, TOKEN)
-      const { text } = await service().call('GET', `/v1/approvals?agent_id=${agent}`)
-      assert.ok(!text.includes(TOKEN), text)
-      assert.match(text, /\[redacted\]/)
-      await decide(service(), approval, await approver(service()), APPROVE)
-      await until('the call', () => till.of(TOKEN).length === 1)
+      const order = `${TOKEN} -----BEGIN PRIVATE KEY----- and all the others`
+      const { approval } = await startWaiting(service(), agent, order)
+      const { body } = await service().call('GET', approval)
+      assert.equal(body.data.arguments.order, order)
+      const changed = { ...body.data.arguments, order: `${order}!` }
+      const decided = await decide(service(), approval, await approver(service()), { ...APPROVE, arguments: changed })
+      assert.deepEqual(decided.body.data.changed_arguments, changed)
+      await until('the call', () => till.of(`${order}!`).length === 1)
     })
   },
   { ...LOCAL_TOOLS, MOORAGE_AUTH__TYPE: 'jwt', MOORAGE_AUTH__SECRET: JWT_SECRET },

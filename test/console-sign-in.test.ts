@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { type ConsoleBrowser, checkAccess, openBrowser, withoutChromium } from './support/console.ts'
+import { createKey } from './support/resources.ts'
 import { type Service, startService } from './support/service.ts'
 
 describe('signing in to the console', { skip: withoutChromium() }, () => {
@@ -54,6 +55,24 @@ describe('signing in to the console', { skip: withoutChromium() }, () => {
     again.expect(/status of 401/)
     await again.page.getByText('The link does not work any more').waitFor()
     await again.leave()
+  })
+
+  test('a link does not replace a session without asking', async () => {
+    const key = await createKey(service, { name: 'a stranger', role: 'caller' })
+    const link = async () => {
+      const { body } = await service.call('POST', '/v1/console-links', { key: key.secret, body: {} })
+      return `/#link=${body.data.token}`
+    }
+    const { page, leave } = await browser.visit(service, await link())
+    await page.getByRole('button', { name: 'Stay signed in' }).click()
+    await page.getByText('first admin key').waitFor()
+    await leave()
+    const other = await browser.visit(service, await link())
+    await other.page.getByText('first admin key').waitFor()
+    await checkAccess(other.page)
+    await other.page.getByRole('button', { name: 'Use the link' }).click()
+    await other.page.getByText('a stranger').waitFor()
+    await other.leave()
   })
 
   test('a session that ends asks for the key where the reader is', async () => {

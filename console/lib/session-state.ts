@@ -13,7 +13,12 @@ export type Session = {
   features: string[]
 }
 
-type State = { is: 'unknown' } | { is: 'out'; reason?: string } | { is: 'in'; session: Session }
+type State =
+  | { is: 'unknown' }
+  | { is: 'out'; reason?: string }
+  | { is: 'in'; session: Session }
+  /** Somebody is signed in, and has opened a link that would sign in anew. */
+  | { is: 'linked'; session: Session; link_token: string }
 
 export const state = signal<State>({ is: 'unknown' })
 

@@ -1,28 +1,33 @@
 import { MoorageError } from '../../sdk/client.ts'
 import { errorOf } from '../../sdk/errors.ts'
 import { BASE } from './base.ts'
-import { beginSession, endSession, type Session } from './session-state.ts'
+import { beginSession, endSession, type Session, state } from './session-state.ts'
 
 const URL_OF_SESSION = new URL('console/session', BASE)
 const HEADERS = { 'X-Moorage-Console': '1', 'Content-Type': 'application/json', Accept: 'application/json' }
 
-/** Finds out who is signed in. A link from `npm start` carries a token behind the `#`, which signs in once. */
+/**
+ * Finds out who is signed in. A link from `npm start` carries a token behind the `#`, which signs in once. It may have
+ * come from a stranger, so it does not replace a session without asking.
+ */
 export async function loadSession(): Promise<void> {
   const link_token = new URLSearchParams(window.location.hash.slice(1)).get('link')
-  if (link_token) {
-    // The token works once. It must not stay in the browser's history.
-    window.history.replaceState(null, '', window.location.pathname + window.location.search)
-    const why = await signIn({ link_token }).catch((error: MoorageError) => error)
-    if (why) endSession(`The link does not work any more: ${why.message}`)
-    return
-  }
+  // The token works once. It must not stay in the browser's history.
+  if (link_token) window.history.replaceState(null, '', window.location.pathname + window.location.search)
   try {
     const found = await ask('GET')
-    if (found) beginSession(found)
+    if (link_token && found) state.value = { is: 'linked', session: found, link_token }
+    else if (link_token) await useLink(link_token)
+    else if (found) beginSession(found)
     else endSession()
   } catch (error) {
     endSession(error instanceof MoorageError && error.status !== 401 ? error.message : undefined)
   }
+}
+
+export async function useLink(link_token: string): Promise<void> {
+  const why = await signIn({ link_token }).catch((error: MoorageError) => error)
+  if (why) endSession(`The link does not work any more: ${why.message}`)
 }
 
 /** Throws the service's error if it refuses the credentials. */

@@ -5,12 +5,14 @@ import { Outlet } from './outlet.tsx'
 import { PaletteSlot } from './palette-slot.tsx'
 import { Sidebar } from './sidebar.tsx'
 import { SignIn } from './sign-in.tsx'
+import { UseLink } from './use-link.tsx'
 
-/** The whole console: the sign-in page, or the sidebar and a page. */
+/** The whole console: a page to sign in, or the sidebar and a page. */
 export function App() {
   const now = state.value
   if (now.is === 'unknown') return null
   if (now.is === 'out') return <SignIn reason={now.reason} />
+  if (now.is === 'linked') return <UseLink {...now} />
   return (
     <>
       <a class="skip" href="#main">

@@ -1,5 +1,7 @@
 const PLAIN = /^[A-Za-z_/][\w ./@:+-]*$/
 const RESERVED = /^(true|false|null|yes|no|on|off|~)$|: |:$| $/i
+/** They hide text, or show it in another order than it is read by a program. */
+const HIDING = /(?![\n\t])[\p{Cc}\p{Bidi_Control}\u2028\u2029]/gu
 
 /** A value as YAML, for people to read: an agent's definition, what two versions differ in. */
 export function yamlText(value: unknown, indent = ''): string {
@@ -22,9 +24,12 @@ function behindName(item: unknown, indent: string): string {
 
 function scalarText(value: unknown, indent: string): string {
   if (typeof value !== 'string') return JSON.stringify(value)
+  if (value.search(HIDING) >= 0) return JSON.stringify(value).replace(HIDING, escapeOf)
   if (value.includes('\n') && !/^\s|[\t\r]|\s$/.test(value.replace(/\n$/, ''))) {
     const lines = value.replace(/\n$/, '').split('\n')
     return `|${value.endsWith('\n') ? '' : '-'}\n${lines.map((line) => line && `${indent}  ${line}`).join('\n')}`
   }
   return PLAIN.test(value) && !RESERVED.test(value) ? value : JSON.stringify(value)
 }
+
+const escapeOf = (character: string) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`

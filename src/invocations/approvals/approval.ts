@@ -1,5 +1,4 @@
 import { z } from 'zod'
-import { redactDeep } from '../../lib/text/redact.ts'
 import type { AskKind } from '../../runtime/approvals/ask.ts'
 import { Text, Time } from '../../shapes.ts'
 import type { ApprovalsTable } from '../../storage/tables/agent-tables.ts'
@@ -76,7 +75,7 @@ export function settled(approval: Approval, { status, at, by, ...how }: Settleme
     status,
     decided_at: at,
     decided_by: by,
-    changed_arguments: how.arguments ? (redactDeep(how.arguments) as Record<string, unknown>) : null,
+    changed_arguments: how.arguments ?? null,
     note: how.note ?? null,
     answer: how.answer ?? null,
   }

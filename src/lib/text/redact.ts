@@ -41,21 +41,20 @@ const SECRET_FIELD = /(?:^|[_-])(?:authorization|cookie|password|secret|token|ap
 const MAX_DEPTH = 16
 
 /**
- * Redacts every text inside a value, at any depth. A field that is named like a secret loses its whole text. `clean`
- * redacts one text.
+ * Redacts every text inside a value, at any depth. A field that is named like a secret loses its whole text.
  */
-export function redactDeep(value: unknown, clean = redact, depth = 0): unknown {
-  if (typeof value === 'string') return clean(value)
+export function redactDeep(value: unknown, depth = 0): unknown {
+  if (typeof value === 'string') return redact(value)
   if (value === null || typeof value !== 'object') return value
   if (depth === MAX_DEPTH) return '[too deep]'
-  if (Array.isArray(value)) return value.map((inner) => redactDeep(inner, clean, depth + 1))
+  if (Array.isArray(value)) return value.map((inner) => redactDeep(inner, depth + 1))
   const fields: Record<string, unknown> = {}
   for (const [name, inner] of Object.entries(value)) {
     const isSecret = typeof inner === 'string' && SECRET_FIELD.test(name)
-    const cleaned = isSecret ? REDACTED : redactDeep(inner, clean, depth + 1)
+    const cleaned = isSecret ? REDACTED : redactDeep(inner, depth + 1)
     // An assignment to __proto__ would change the prototype of the object.
     if (name === '__proto__') Object.defineProperty(fields, name, { value: cleaned, enumerable: true })
-    else fields[clean(name)] = cleaned
+    else fields[redact(name)] = cleaned
   }
   return fields
 }

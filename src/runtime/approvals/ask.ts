@@ -12,7 +12,7 @@ export type Ask = {
   index: number
   kind: AskKind
   tool: string
-  /** For people to read: without secrets. */
+  /** For people to read: as they are, but without the service's secrets. */
   arguments: Record<string, unknown>
   /** The JSON Schema of the arguments. */
   input_schema: Record<string, unknown>

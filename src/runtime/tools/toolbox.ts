@@ -1,4 +1,3 @@
-import { redact, redactDeep } from '../../lib/text/redact.ts'
 import { needsApproval, type ToolApproval } from '../approvals/approval-policy.ts'
 import type { Ask, AskKind } from '../approvals/ask.ts'
 import type { ToolDefinition } from '../models/model.ts'
@@ -167,14 +166,21 @@ async function askAbout(
   world: ToolWorld,
 ): Promise<AskedCall | undefined> {
   if (await world.argumentCheck.problemOf(args, input_schema)) return undefined
-  const clean = (text: string) => redact(world.redact(text))
   return {
     kind,
     tool: name,
-    arguments: redactDeep(args, clean) as Record<string, unknown>,
+    arguments: withoutSecrets(args, world),
     input_schema,
     expires_after_seconds: expiryOf(approval) ?? world.expires_after_seconds,
   }
+}
+
+/**
+ * A person decides by what they see. So only the service's own secrets are hidden, and not what looks like a secret: a
+ * model could make the rest of a command look like one.
+ */
+function withoutSecrets(args: Record<string, unknown>, { redact }: ToolWorld): Record<string, unknown> {
+  return JSON.parse(JSON.stringify(args), (_name, value) => (typeof value === 'string' ? redact(value) : value))
 }
 
 function expiryOf(approval: ToolApproval): number | null {
