@@ -124,6 +124,45 @@ onBothEngines('an invocation happens once', (service, engine) => {
     }
   })
 
+  betweenNodes(engine)('a run that fails while another node answers under its key gives that answer', async () => {
+    const agent = await newAgent(service(), { model: 'builtin/script', script: { rules: [{ reply: 'done' }] } })
+    const known = randomUUID()
+    const { text: answer } = await invoke(service(), agent, { 'Idempotency-Key': known })
+    await service().call('PATCH', `/v1/agents/${agent}`, { body: { script: { rules: [{ fail: 'no luck' }] } } })
+    const other = new pg.Client({ connectionString: service().app.parts.config.database.url })
+    await other.connect()
+    try {
+      const key = randomUUID()
+      await other.query('begin')
+      await other.query(
+        `insert into claims (scope, key, fingerprint, owner, lease_until, created_at, status, headers, body)
+         select scope, $1, fingerprint, 'another node', lease_until, created_at, status, headers, body from claims where key = $2`,
+        [key, known],
+      )
+      const reply = invoke(service(), agent, { 'Idempotency-Key': key })
+      await until('the failure waits for the other node', async () => {
+        const waiting = `select 1 from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`
+        return (await other.query(waiting)).rows.length > 0
+      })
+      await other.query('commit')
+      const { status, text: given, headers } = await reply
+      assert.deepEqual([status, given, headers.get('idempotent-replayed')], [200, answer, 'true'])
+      assert.equal(await countOf(`/v1/agents/${agent}/invocations?status=failed`), 0)
+    } finally {
+      await other.end()
+    }
+  })
+
+  test('a run that fails after its claim was taken over leaves nothing behind', async () => {
+    const rules = [{ fail: 'no luck', delay_ms: 150 }]
+    const agent = await newAgent(service(), { model: 'builtin/script', script: { rules } })
+    const key = randomUUID()
+    const reply = invoke(service(), agent, { 'Idempotency-Key': key })
+    await until('the claim is lost', () => loseClaim(key))
+    assert.equal((await reply).body.error.code, 'idempotency_key_in_use')
+    assert.equal(await countOf(`/v1/agents/${agent}/invocations`), 0)
+  })
+
   test('the answer to a key is given again whatever became of the agent, also by a node that knows nothing of it', async () => {
     const agent = await newAgent(service(), {})
     const headers = { 'Idempotency-Key': randomUUID() }

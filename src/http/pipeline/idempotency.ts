@@ -100,8 +100,9 @@ export function idempotency(options: Options): Idempotency {
         claimed: true,
         beginAnew: () => claims.nameRequest(storage.db, lease, request_id),
         withReply(entry, reply) {
-          if (!reply) return entry
-          return { ...entry, endings: [...(entry.endings ?? []), claims.ending(lease, sealed(reply))] }
+          // Nobody may hear of a failure under a key that another run has by now.
+          const ending = reply ? claims.ending(lease, sealed(reply)) : claims.freeing(lease)
+          return { ...entry, endings: [...(entry.endings ?? []), ending] }
         },
         complete: (db, reply) => claims.complete(db, lease, sealed(reply)),
         isOurs: () => claims.isOurs(storage.db, lease),
@@ -126,14 +127,15 @@ export function idempotency(options: Options): Idempotency {
   ) => {
     const end = begin(lease, print, false)
     let refused = false
+    let failed = false
     try {
       return await run({
         earlier: undefined,
         claimed: false,
         beginAnew: async () => true,
         withReply(entry, reply) {
-          // Nobody may hear of a failure under a key that was answered meanwhile.
-          if (!reply) return { ...entry, unlessClaimed: { scope, key } }
+          failed = !reply
+          if (!reply) return { ...entry, claim: claims.freed(lease, print, now()) }
           const sealed = { ...reply, body: seal(reply.body, secret) }
           return { ...entry, claim: claims.answered(lease, { fingerprint: print, request_id }, sealed, now()) }
         },
@@ -145,6 +147,10 @@ export function idempotency(options: Options): Idempotency {
       })
     } catch (error) {
       if (refused || error instanceof GoesOutside) return undefined
+      if (failed) {
+        rememberStored(claims.idOf({ scope, key }))
+        throw error
+      }
       // A run that was refused has claimed nothing, and its key may have an answer nevertheless.
       if (await reader.find({ scope, key }).catch(() => undefined)) return undefined
       throw error

@@ -1,5 +1,5 @@
 import type { Database } from '../database.ts'
-import type { ClaimKey, NewClaim } from '../leases/claims.ts'
+import type { NewClaim } from '../leases/claims.ts'
 import type { Ending, Write } from './rows.ts'
 
 /** What one request leaves. It is written as a whole or not at all. */
@@ -20,8 +20,6 @@ export type JournalEntry = {
    * `commit` returns false.
    */
   claim?: NewClaim
-  /** The key that no request may have, for a run that failed. If one has it, `commit` returns false as well. */
-  unlessClaimed?: ClaimKey
   /** Its place was set aside with `reserve`, so it is accepted however many entries wait. */
   reserved?: boolean
 }

@@ -1,6 +1,6 @@
 import type { Database } from '../database.ts'
 import { isPassing, isTaken, isUndone } from '../failures.ts'
-import { type ClaimKey, findMany, idOf } from '../leases/claims.ts'
+import { findMany, idOf } from '../leases/claims.ts'
 import type { Storage } from '../open-storage.ts'
 import { batchOf, type Rows, rowsOf } from './batch.ts'
 import type { JournalEntry } from './entry.ts'
@@ -112,8 +112,6 @@ async function flush(storage: Storage, batch: Waiting[], tell: RowsListener, tri
     if (others.length > 0) await flush(storage, others, tell)
   }
   try {
-    const unwanted = await findLate(storage, batch, ({ unlessClaimed }) => unlessClaimed)
-    if (unwanted.size > 0) return await leaveOut(unwanted)
     const hasGuards = batch.some(({ entry }) => entry.guard)
     const written = hasGuards ? await writeGuarded(storage, batch) : await writeTogether(storage, batch)
     // A lease was lost, so nothing was written.
@@ -125,7 +123,7 @@ async function flush(storage: Storage, batch: Waiting[], tell: RowsListener, tri
     // Two nodes locked the same rows and PostgreSQL rolled back this transaction. It is tried again.
     if (isUndone(error) && tries < MAX_TRIES) return flush(storage, batch, tell, tries + 1)
     // If the store cannot be asked now, the next try to write will tell why.
-    const late = isTaken(error) ? await findLate(storage, batch, ({ claim }) => claim?.of).catch(() => NOBODY) : NOBODY
+    const late = isTaken(error) ? await findLate(storage, batch).catch(() => NOBODY) : NOBODY
     if (late.size > 0) return leaveOut(late)
     // One bad entry must not fail the others.
     if (batch.length > 1 && !isPassing(error)) await flushHalves()
@@ -145,20 +143,11 @@ async function writeTogether(storage: Storage, batch: Waiting[]): Promise<Writte
 }
 
 /** The entries whose keys are claimed in the store, because another node was faster with the same requests. */
-async function findLate(
-  { db }: Storage,
-  batch: Waiting[],
-  keyOf: (entry: JournalEntry) => ClaimKey | undefined,
-): Promise<ReadonlySet<Waiting>> {
-  const asked = batch.flatMap(({ entry }) => keyOf(entry) ?? [])
+async function findLate({ db }: Storage, batch: Waiting[]): Promise<ReadonlySet<Waiting>> {
+  const asked = batch.flatMap(({ entry: { claim } }) => claim?.of ?? [])
   if (asked.length === 0) return NOBODY
   const taken = new Set((await findMany(db, asked)).map(idOf))
-  return new Set(
-    batch.filter(({ entry }) => {
-      const key = keyOf(entry)
-      return key && taken.has(idOf(key))
-    }),
-  )
+  return new Set(batch.filter(({ entry: { claim } }) => claim && taken.has(idOf(claim.of))))
 }
 
 function writeGuarded(storage: Storage, batch: Waiting[]): Promise<Written> {

@@ -1,6 +1,6 @@
 import { type Selectable, sql } from 'kysely'
 import { type Database, engineOf } from '../database.ts'
-import type { BulkTable, EndedTable, Ending, Write } from '../journal/rows.ts'
+import { type BulkTable, type EndedTable, type Ending, rowOf, type Write } from '../journal/rows.ts'
 import type { ClaimsTable } from '../tables/service-tables.ts'
 import { isHeld, type Lease, type Leased } from './lease.ts'
 
@@ -130,6 +130,19 @@ export function answered(
 ): NewClaim {
   const row = [scope, key, fingerprint, owner, now, now, request_id, status, JSON.stringify(headers), body]
   return { of: { scope, key }, into: NEW_CLAIMS, row }
+}
+
+/** The claim of a run that failed, for the journal: whoever comes next with the key takes it over at once. */
+export function freed({ key: [scope = '', key = ''], owner }: Lease, fingerprint: string, now: number): NewClaim {
+  const fields = { scope, key, fingerprint, owner, lease_until: 0, created_at: now }
+  return { of: { scope, key }, into: NEW_CLAIMS, row: rowOf(NEW_CLAIMS, fields) }
+}
+
+const FREED_CLAIMS: EndedTable = { ...CLAIMS, columns: ['lease_until'] }
+
+/** The same for a claim that is in the store already. */
+export function freeing({ key, owner }: Lease): Ending {
+  return { of: FREED_CLAIMS, row: [0, ...key, owner] }
 }
 
 export async function isOurs(db: Database, lease: Lease): Promise<boolean> {
