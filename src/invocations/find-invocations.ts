@@ -13,6 +13,7 @@ import { removeOfRequests } from '../webhooks/callback-store.ts'
 import { eraseFromApprovals } from './approvals/approval-store.ts'
 import { type Invocation, InvocationStatus, UNFINISHED_STATUSES } from './invocation.ts'
 import { fromRow } from './rows/invocation-rows.ts'
+import { listNextReceipts, listPageOfReceipts, RECEIPT_KEY } from './rows/receipt-rows.ts'
 import { withoutWords } from './steps/receipt-steps.ts'
 
 type Filter = { [column in 'status' | 'schedule_id' | 'user_id' | 'session_id' | 'created_by']?: string | undefined }
@@ -33,7 +34,7 @@ export async function findInvocations(
   { status, ...filter }: Filter,
 ): Promise<Page<Invocation>> {
   const led = leadOf(LEADS, filter)
-  let select = whereLed(db.selectFrom('invocations').selectAll().where('agent_seq', '=', agent_seq), led)
+  let select = whereLed(db.selectFrom('invocations').select(RECEIPT_KEY).where('agent_seq', '=', agent_seq), led)
   // The words of the index of starters: see `Invocation.own`.
   if (led.lead?.column === 'created_by') select = select.where(sql<SqlBool>`own = 1`)
   const wanted = {
@@ -43,8 +44,8 @@ export async function findInvocations(
   }
   // Those of a schedule are counted when they are asked for.
   const isFiltered = led.others.length > 0 || led.lead?.column === 'schedule_id'
-  const { items, total } = await pageOfList(db, select, query, wanted, { isFiltered })
-  return { items: items.map(fromRow), total }
+  const { items, total } = await pageOfList(db, select, query, wanted, { isFiltered, columns: RECEIPT_KEY })
+  return { items: await listPageOfReceipts(db, items), total }
 }
 
 /** Whether a run that the schedule began has not ended. */
@@ -95,7 +96,7 @@ const AT_ONCE = 500
 
 type InvocationCursor = { created_at: number; id: string }
 
-/** The next invocations of a user with an agent, after one that is known. */
+/** The next receipts of a user with an agent, after one that is known: as many as are read at once. */
 export async function listOfUser(
   db: Database,
   { agent_seq, user_id }: { agent_seq: number; user_id: string },
@@ -108,14 +109,14 @@ export async function listOfUser(
     .where(sql<SqlBool>`(created_at, id) > (${after.created_at}, ${after.id})`)
   const wanted = { list: INVOCATIONS_OF_USER, parts: InvocationStatus.options }
   const keys = keysOfParts(db, select, wanted, { direction: 'asc', limit: AT_ONCE, number: 'id' })
-  const rows = await db
+  const next = await db
     .selectFrom(keys.as('next'))
     .innerJoin('invocations', (row) => row.on('invocations.id', '=', sql.ref('next.number')))
-    .selectAll('invocations')
+    .select(RECEIPT_KEY)
     .orderBy('next.time')
     .orderBy('next.number')
     .execute()
-  return rows.map(fromRow)
+  return listNextReceipts(db, next)
 }
 
 /** Those of the requests that belong to the user and to one of the agents. */

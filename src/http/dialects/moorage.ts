@@ -98,7 +98,10 @@ function render(operation: Operation, result: unknown, { path, paging }: { path:
 
 function paginationOf({ items, total, searched_to }: Page<unknown>, { limit, offset }: PageQuery) {
   const has_more = offset + items.length < total
-  if (searched_to === undefined) return { limit, offset, total, has_more }
+  if (searched_to === undefined) {
+    // A page of large items may have ended early. The next one begins at offset + limit.
+    return { limit: has_more && items.length > 0 ? items.length : limit, offset, total, has_more }
+  }
   // There may be more beyond what was searched. A page after the last one says no, so that a client that pages on stops.
   const mayHaveMore = has_more || items.length > 0 || offset === 0
   return { limit, offset, total, has_more: mayHaveMore, searched_to: formatTime(searched_to) }

@@ -11,7 +11,7 @@ import { leadOf, whereLed } from '../../storage/queries/lead.ts'
 import { type Page, type PageQuery, page } from '../../storage/queries/page.ts'
 import { findInvocations } from '../find-invocations.ts'
 import { type Invocation, InvocationStatus } from '../invocation.ts'
-import { fromRow } from '../rows/invocation-rows.ts'
+import { listPageOfReceipts, RECEIPT_KEY } from '../rows/receipt-rows.ts'
 
 type Filter = { [column in 'status' | 'user_id' | 'session_id']?: string | undefined }
 
@@ -40,7 +40,7 @@ export async function findAllInvocations(
   const counted = await countOwners(db, { list, parts }, owners)
   if (counted.size === 0) return { items: [], total: 0 }
   const seqs = [...counted.keys()].map(Number.parseFloat)
-  const select = whereLed(db.selectFrom('invocations').select('id'), led)
+  const select = whereLed(db.selectFrom('invocations').select(RECEIPT_KEY), led)
   const counts = [...counted.values()].reduce((sum, count) => sum + count, 0)
   const total = led.others.length > 0 ? undefined : Promise.resolve(counts)
   const { items, total: all } = led.lead
@@ -51,8 +51,7 @@ export async function findAllInvocations(
         { ...query, sort: query.sort.replace('created_at', 'id') },
         { tieBreakers: [], total },
       )
-  const ids = items.map(({ id }) => id)
-  return { items: await listByIds(db, ids), total: all }
+  return { items: await listPageOfReceipts(db, items), total: all }
 }
 
 /** The page of the one invocation with an id, if it is of these agents and passes the filter. */
@@ -64,13 +63,17 @@ export async function findByRequest(
   filter: Filter,
 ): Promise<Page<Invocation>> {
   const wanted = Object.entries(filter).filter(([, value]) => value !== undefined)
-  const rows = await db.selectFrom('invocations').selectAll().where('id', '=', request_id).execute()
+  const rows = await db
+    .selectFrom('invocations')
+    .select(['agent_seq', 'status', 'user_id', 'session_id', ...RECEIPT_KEY])
+    .where('id', '=', request_id)
+    .execute()
   const found = rows.filter(
     (row) =>
       agents.some(({ seq }) => seq === row.agent_seq) &&
       wanted.every(([name, value]) => row[name as 'status'] === value),
   )
-  return { items: found.slice(offset, offset + limit).map(fromRow), total: found.length }
+  return { items: await listPageOfReceipts(db, found.slice(offset, offset + limit)), total: found.length }
 }
 
 /**
@@ -92,11 +95,4 @@ function isOneOf(db: Database, column: RawBuilder<unknown>, seqs: readonly numbe
   return engineOf(db) === 'postgres'
     ? sql`${column} = any(${seqs}::bigint[])`
     : sql`${column} in (select value from json_each(${JSON.stringify(seqs)}))`
-}
-
-async function listByIds(db: Database, ids: string[]): Promise<Invocation[]> {
-  if (ids.length === 0) return []
-  const rows = await db.selectFrom('invocations').selectAll().where('id', 'in', ids).execute()
-  const found = new Map(rows.map((row) => [row.id, row]))
-  return ids.flatMap((id) => found.get(id) ?? []).map(fromRow)
 }

@@ -48,6 +48,10 @@ const DOOR = ['door', 'given', 'rounds'] as const
 const LEASE = ['owner', 'lease_until', 'cancel_requested_at'] as const
 const COLUMNS = [...BEGINNING, ...END] as const
 
+/** What receipts show, without what only the next run of a conversation reads. */
+export const RECEIPT = [...COLUMNS, 'keyed', 'schedule_id', 'scheduled_at', 'door', 'erased_at'] as const
+type ReceiptRow = Pick<InvocationRow, (typeof RECEIPT)[number] | 'given' | 'rounds'>
+
 const RUNS: BulkTable = {
   table: 'invocations',
   columns: COLUMNS,
@@ -191,7 +195,7 @@ function valuesOf(invocation: Invocation): ValuesOf<typeof COLUMNS> {
   ]
 }
 
-export function fromRow(row: InvocationRow): Invocation {
+export function fromRow(row: ReceiptRow & Partial<InvocationRow>): Invocation {
   const {
     context,
     error,

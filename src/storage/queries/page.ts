@@ -1,4 +1,4 @@
-import { type SelectQueryBuilder, sql } from 'kysely'
+import { type AliasedExpression, type SelectQueryBuilder, sql } from 'kysely'
 import { type Database, engineOf } from '../database.ts'
 import type { Tables } from '../tables.ts'
 import { type CountedList, QUARTER_MS } from './counted-lists.ts'
@@ -66,6 +66,8 @@ type ListOptions = {
   isFiltered?: boolean
   /** How many there are, where that is known more cheaply than by counting them. */
   total?: Promise<number> | undefined
+  /** What the select asks for. Otherwise it is every column. */
+  columns?: readonly AliasedExpression<unknown, string>[]
 }
 
 /** One page of a counted list, and how many rows it has in all; `select` picks rows of its owner. */
@@ -74,7 +76,7 @@ export async function pageOfList<TB extends keyof Tables, Row>(
   select: SelectQueryBuilder<Tables, TB, Row>,
   query: PageQuery,
   wanted: ListParts,
-  { range = {}, isFiltered = false, ...known }: ListOptions = {},
+  { range = {}, isFiltered = false, columns, ...known }: ListOptions = {},
 ): Promise<Page<Row>> {
   const { list, parts } = wanted
   const { column } = orderOf(query.sort)
@@ -90,7 +92,7 @@ export async function pageOfList<TB extends keyof Tables, Row>(
     return page(db, within(inParts, list, range), query, { total })
   }
   const canJump = list.byTime === true && !isFiltered && !isPart
-  const rows = listPage(db, within(select, list, range), query, wanted, canJump)
+  const rows = listPage(db, within(select, list, range), query, wanted, { canJump, columns })
   const [items, all] = await Promise.all([rows, total])
   return { items, total: all }
 }
@@ -133,7 +135,7 @@ async function listPage<TB extends keyof Tables, Row>(
   select: SelectQueryBuilder<Tables, TB, Row>,
   { limit, offset, sort }: PageQuery,
   wanted: ListParts,
-  canJump: boolean,
+  { canJump, columns }: { canJump: boolean; columns: ListOptions['columns'] },
 ): Promise<Row[]> {
   const { list } = wanted
   const { direction } = orderOf(sort)
@@ -151,8 +153,9 @@ async function listPage<TB extends keyof Tables, Row>(
   }
   const found = keysOfParts(db, from, wanted, { direction, limit, offset: passed })
   const table = sql.table(list.table)
+  const shown = columns ? sql.join(columns) : sql`${table}.*`
   const { rows } = await sql<Row>`
-    select ${table}.* from ${found} as found cross join ${table} where ${table}.${sql.ref(numberOf(db))} = found.number
+    select ${shown} from ${found} as found cross join ${table} where ${table}.${sql.ref(numberOf(db))} = found.number
     order by found.time ${sql.raw(direction)}, found.number ${sql.raw(direction)}`.execute(db)
   return rows
 }

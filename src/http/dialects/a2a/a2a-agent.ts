@@ -101,7 +101,7 @@ export class A2aAgent implements A2ARequestHandler {
     const { data, pagination } = await this.#calls.run<TaskReceipt[]>('listInvocations', { params: this.#agent, query })
     return {
       tasks: data.map((receipt) => TaskTeller.of(receipt).fromReceipt(receipt, historyLength)),
-      nextPageToken: pagination.has_more ? String(offset + limit) : '',
+      nextPageToken: pagination.has_more ? String(offset + data.length) : '',
       pageSize: limit,
       totalSize: pagination.total,
     }

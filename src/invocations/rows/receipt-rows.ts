@@ -1,0 +1,69 @@
+import { type RawBuilder, sql } from 'kysely'
+import { type Database, engineOf } from '../../storage/database.ts'
+import type { Invocation } from '../invocation.ts'
+import { fromRow, RECEIPT } from './invocation-rows.ts'
+
+/** So much of receipts is read at once. Between two reads others have their turn. */
+const BYTES_AT_ONCE = 1024 * 1024
+
+/** A page has fewer receipts if they are larger than this together, because a reply is written as a whole. */
+const PAGE_BYTES = 2 * BYTES_AT_ONCE
+
+/** The id of an invocation, and how many bytes are to be shown and to be read. */
+export type ReceiptKey = { id: string; shown: number; stored: number }
+
+const bytesOf = (...columns: string[]): RawBuilder<number> =>
+  sql.join(
+    columns.map((column) => sql`coalesce(octet_length(invocations.${sql.ref(column)}), 0)`),
+    sql` + `,
+  )
+
+/** Both engines know these lengths without reading the texts. */
+export const RECEIPT_KEY = [
+  sql<string>`invocations.id`.as('id'),
+  bytesOf('message', 'context', 'response', 'steps').as('shown'),
+  bytesOf('message', 'context', 'response', 'steps', 'rounds').as('stored'),
+]
+
+/** The receipts of the first keys: as many as one page may have, and at least one. */
+export async function listPageOfReceipts(db: Database, keys: readonly ReceiptKey[]): Promise<Invocation[]> {
+  const receipts: Invocation[] = []
+  for (let left = firstOf(keys, 'shown', PAGE_BYTES); left.length > 0; ) {
+    const next = await listNextReceipts(db, left)
+    receipts.push(...next)
+    left = left.slice(firstOf(left, 'stored', BYTES_AT_ONCE).length)
+  }
+  return receipts
+}
+
+/**
+ * The receipts of the first keys: as many as are read at once, and at least one. `given` is left out, and of `rounds`
+ * only the last one is there, because it has the calls that were left to the caller.
+ */
+export async function listNextReceipts(db: Database, keys: readonly ReceiptKey[]): Promise<Invocation[]> {
+  const ids = firstOf(keys, 'stored', BYTES_AT_ONCE).map(({ id }) => id)
+  if (ids.length === 0) return []
+  const rows = await db
+    .selectFrom('invocations')
+    .select(RECEIPT)
+    .select(lastRound(db).as('rounds'))
+    .where('id', 'in', ids)
+    .execute()
+  const found = new Map(rows.map((row) => [row.id, row]))
+  return ids.flatMap((id) => found.get(id) ?? []).map((row) => fromRow({ ...row, given: null }))
+}
+
+function firstOf(keys: readonly ReceiptKey[], size: 'shown' | 'stored', most: number): readonly ReceiptKey[] {
+  let bytes = 0
+  const end = keys.findIndex((key, i) => {
+    bytes += key[size]
+    return i > 0 && bytes > most
+  })
+  return end < 0 ? keys : keys.slice(0, end)
+}
+
+function lastRound(db: Database): RawBuilder<string | null> {
+  return engineOf(db) === 'postgres'
+    ? sql`'[' || (rounds::json -> -1)::text || ']'`
+    : sql`'[' || json_extract(rounds, '$[#-1]') || ']'`
+}
