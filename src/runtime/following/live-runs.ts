@@ -94,7 +94,8 @@ export class LiveRun {
 
 /** The runs on this node. */
 export class LiveRuns {
-  readonly #runs = new Map<string, LiveRun>()
+  /** Not by id: few runs are ever looked for, and each begins and ends. */
+  readonly #runs = new Set<LiveRun>()
   /** How many places the runs of each agent have taken. */
   readonly #taken = new Map<string, number>()
   readonly #onFreed: ((agent_id: string) => void)[] = []
@@ -102,16 +103,19 @@ export class LiveRuns {
 
   start(request_id: string, agent_id: string): LiveRun {
     const run = new LiveRun(request_id, agent_id, this)
-    this.#runs.set(request_id, run)
+    this.#runs.add(run)
     return run
   }
 
+  /** The latest under this id: while a run ends, this node may have taken it over again. */
   find(request_id: string): LiveRun | undefined {
-    return this.#runs.get(request_id)
+    let found: LiveRun | undefined
+    for (const run of this.#runs) if (run.request_id === request_id) found = run
+    return found
   }
 
   all(): LiveRun[] {
-    return [...this.#runs.values()]
+    return [...this.#runs]
   }
 
   ofAgent(agent_id: string): LiveRun[] {
@@ -151,9 +155,8 @@ export class LiveRuns {
   }
 
   forget(run: LiveRun): void {
-    const { request_id, agent_id } = run
-    // Another run may have begun under the same id, if this node took over its own run.
-    if (this.#runs.get(request_id) === run) this.#runs.delete(request_id)
+    const { agent_id } = run
+    this.#runs.delete(run)
     if (!run.hasPlace) return
     run.hasPlace = false
     const taken = this.taken(agent_id) - 1

@@ -1,4 +1,5 @@
 import type { JournalEntry } from './entry.ts'
+import { mergeRows } from './merge-rows.ts'
 import type { Batch, BulkTable, EndedTable, Merge, Value } from './rows.ts'
 
 /** Rows by the table they go into. */
@@ -27,7 +28,7 @@ export function batchOf(rows: Rows, entries: readonly JournalEntry[]): Batch {
 
 /** The rows as they go into the table: merged or sorted, where the table says so. */
 export function inOrder({ columns, merge, sorted }: BulkTable, rows: Value[][]): Value[][] {
-  if (merge) return mergeRows(columns, merge, rows)
+  if (merge) return merged(columns, merge, rows)
   return sorted ? rows.toSorted(byFirstColumns) : rows
 }
 
@@ -69,29 +70,9 @@ function compare(a: string, b: string): number {
  * Makes one row per key, sorted by key. PostgreSQL accepts a key only once per statement, and nodes that use the same
  * order cannot deadlock.
  */
-function mergeRows(columns: readonly string[], { key, add, max, also }: Merge, rows: Value[][]): Value[][] {
-  const indexesOf = (names: string[]) => names.map((name) => columns.indexOf(name))
-  const keys = indexesOf(key)
-  const added = indexesOf(add)
-  const largest = indexesOf(max)
-  const merged = new Map<string, Value[]>()
-  let latest: Value[] | undefined
-  const findSum = (row: Value[]) => {
-    let id = ''
-    for (const index of keys) id += `${row[index]}\0`
-    const sum = merged.get(id)
-    if (!sum) merged.set(id, [...row])
-    return sum
-  }
-  const take = (row: Value[]) => {
-    // Neighbours are mostly alike: then no key need be made.
-    const sum = latest && keys.every((index) => latest?.[index] === row[index]) ? latest : findSum(row)
-    latest = sum
-    if (!sum) return
-    for (const index of added) sum[index] = Number(sum[index]) + Number(row[index])
-    for (const index of largest) sum[index] = Math.max(Number(sum[index]), Number(row[index]))
-  }
-  for (const row of rows) take(row)
-  if (also) for (const row of Array.from(merged.values(), also)) take(row)
-  return [...merged].toSorted(([a], [b]) => compare(a, b)).map(([, row]) => row)
+function merged(columns: readonly string[], { key, add, max, also }: Merge, rows: Value[][]): Value[][] {
+  const placesOf = (names: string[]) => names.map((name) => columns.indexOf(name))
+  const places = { key: placesOf(key), add: placesOf(add), max: placesOf(max) }
+  const each = mergeRows(rows, places)
+  return also ? mergeRows([...each, ...each.map(also)], places) : each
 }

@@ -1,4 +1,5 @@
 import type { Engine } from '../database.ts'
+import { type MergedColumns, mergeRows } from '../journal/merge-rows.ts'
 import type { Value } from '../journal/rows.ts'
 import type { SqliteStatement } from '../sqlite/sqlite-messages.ts'
 import { type CountedList, NO_QUARTER, QUARTER_MS } from './counted-lists.ts'
@@ -88,43 +89,39 @@ function sqliteTriggers(table: string, lists: readonly CountedList[], insertsCou
   ]
 }
 
+/** The columns of a row of `list_counts`. */
+const COUNTED: MergedColumns = { key: [0, 1, 2, 3], add: [4], max: [] }
+
 /**
- * Counts rows on their way into a table, for SQLite. Neighbours are mostly alike, so they are counted together. Rows that
- * count towards the same are put together. PostgreSQL's triggers see all rows of a statement at once, and count them there.
+ * Counts rows on their way into a table, for SQLite. Neighbours are mostly alike, so they are counted together.
+ * PostgreSQL's triggers see all rows of a statement at once, and count them there.
  */
 export function countInserted(lists: readonly CountedList[], columns: readonly string[]) {
   const at = (column: string) => columns.indexOf(column)
   const counted = lists.map(({ name, owner, part, order, byTime }) => {
     return { name, owner: owner.map(at), part: at(part), time: byTime ? at(order) : undefined }
   })
-  const telling = [...new Set(counted.flatMap(({ owner, part }) => [...owner, part]))]
-  const times = counted.flatMap(({ time }) => time ?? [])
   const sql = `insert into list_counts (${KEY}, count) values (?, ?, ?, ?, ?) ${ADD}`
 
-  const isAlike = (a: Value[], b: Value[]) =>
-    telling.every((place) => a[place] === b[place]) && times.every((time) => quarterOf(a, time) === quarterOf(b, time))
-
   return (rows: Value[][]): SqliteStatement => {
-    const counts = new Map<string, Value[]>()
-    const add = (row: Value[], count: number) => {
-      for (const { name, owner, part, time } of counted) {
-        if (owner.some((place) => row[place] === null)) continue
-        const whose = owner.map((place) => row[place]).join(' ')
-        const quarter = quarterOf(row, time)
-        const key = `${name}\0${whose}\0${row[part]}\0${quarter}`
-        const same = counts.get(key)
-        if (same) same[4] = Number(same[4]) + count
-        else counts.set(key, [name, whose, String(row[part]), quarter, count])
+    const counts: Value[][] = []
+    for (const { name, owner, part, time } of counted) {
+      const isAlike = (a: Value[], b: Value[]) =>
+        a[part] === b[part] &&
+        owner.every((place) => a[place] === b[place]) &&
+        quarterOf(a, time) === quarterOf(b, time)
+      let first = 0
+      for (let i = 1; i <= rows.length; i++) {
+        const [row, next] = [rows[first] as Value[], rows[i]]
+        if (next && isAlike(row, next)) continue
+        if (owner.every((place) => row[place] !== null)) {
+          const whose = owner.map((place) => row[place]).join(' ')
+          counts.push([name, whose, String(row[part]), quarterOf(row, time), i - first])
+        }
+        first = i
       }
     }
-    let first = 0
-    for (let i = 1; i <= rows.length; i++) {
-      const [row, next] = [rows[first] as Value[], rows[i]]
-      if (next && isAlike(row, next)) continue
-      add(row, i - first)
-      first = i
-    }
-    return { sql, values: [...counts.values()], many: true }
+    return { sql, values: mergeRows(counts, COUNTED), many: true }
   }
 }
 
