@@ -6,6 +6,7 @@ import { describe, type TestContext, test } from 'node:test'
 import { readHostFiles } from '../src/security/outgoing/host-files.ts'
 import { Names } from '../src/security/outgoing/names.ts'
 import { startDnsServer, type Zone } from './support/dns-server.ts'
+import { PATIENCE } from './support/patience.ts'
 import { until } from './support/until.ts'
 
 const noFiles = async () => ({ hosts: new Map(), search: [], ndots: 1 })
@@ -45,7 +46,7 @@ describe('a name', () => {
     const { resolve } = await setUp(t, { 'a.test': { A: ['1.1.1.1'], AAAA: 'silent' } })
     const started = performance.now()
     assert.deepEqual(await resolve('a.test'), ['1.1.1.1 4'])
-    assert.ok(performance.now() - started < 1_500)
+    assert.ok(performance.now() - started < 1_500 * PATIENCE)
   })
 
   test('that does not exist, or has no address', async (t) => {
@@ -138,7 +139,7 @@ describe('names that are slow to resolve', () => {
 
     const started = performance.now()
     assert.deepEqual(await resolve('a.test', 'another'), ['1.1.1.1 4'])
-    assert.ok(performance.now() - started < 1_000)
+    assert.ok(performance.now() - started < 1_000 * PATIENCE)
     assert.equal(names(), 9)
 
     stop.abort()
@@ -156,6 +157,6 @@ describe('names that are slow to resolve', () => {
     const started = performance.now()
     stop.abort(new Error('gone'))
     for (const { status } of await Promise.allSettled(asking)) assert.equal(status, 'rejected')
-    assert.ok(performance.now() - started < 500)
+    assert.ok(performance.now() - started < 500 * PATIENCE)
   })
 })

@@ -3,6 +3,7 @@ import { randomBytes } from 'node:crypto'
 import { after, before, describe, test } from 'node:test'
 import { newKey } from '../src/security/key-format.ts'
 import { localLimiter } from '../src/security/limits/rate-limiter.ts'
+import { cpuTimeOf } from './support/cpu-time.ts'
 import { type RedisServer, startRedis } from './support/redis.ts'
 import { createKey, later } from './support/resources.ts'
 import { type Reply, type Service, startService } from './support/service.ts'
@@ -129,9 +130,10 @@ describe('the limiter in this process', () => {
   test('tens of thousands of clients at a time do not slow each other down', () => {
     const limiter = localLimiter(() => 1_000_000)
     for (let i = 0; i < 60_000; i++) limiter.take(`client-${i}`, FREE)
-    const started = performance.now()
-    for (let i = 0; i < 10_000; i++) limiter.take(`client-${i}`, FREE)
-    const each = (performance.now() - started) / 10_000
+    const took = cpuTimeOf(() => {
+      for (let i = 0; i < 10_000; i++) limiter.take(`client-${i}`, FREE)
+    })
+    const each = took / 10_000
     assert.ok(each < 0.1, `${each} ms a decision`)
   })
 
