@@ -43,7 +43,9 @@ export function pages<T>(load: (query: PageQuery) => Promise<Page<T>>, query: Pa
   })
 }
 
-/** What a search left out that came as far as `searched_to`; nothing if it came no further than the search before it. */
+/**
+ * What a search left out that came as far as `searched_to`; nothing if it came no further than the search before it.
+ */
 function rangeBehind(range: PageQuery, searched_to: string): PageQuery | undefined {
   const bound = range.sort === 'timestamp' ? 'start_time' : 'end_time'
   return range[bound] === searched_to ? undefined : { ...range, [bound]: searched_to }

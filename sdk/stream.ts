@@ -77,7 +77,7 @@ export async function* streamInvoke<Result>(
       signal?.throwIfAborted()
       isOver = event.type === 'done' || event.type === 'waiting'
       yield event
-      // Whoever wants to wait with it can follow it.
+      // The run may wait for days. A caller that wants to wait with it calls `follow`.
       if (event.type === 'waiting') return
     }
   } catch (error) {

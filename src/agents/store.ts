@@ -105,7 +105,7 @@ export async function listDescribed(db: Database, query: PageQuery, shown: Shown
   return { items: described as DescribedAgent[], total }
 }
 
-/** How a stored memory policy looks that has more than the defaults. */
+/** Parts of a stored definition that show a memory policy with more than the defaults. */
 const OWN_POLICIES = [
   '"facts":"model"',
   '"summarize":true',

@@ -64,8 +64,8 @@ export async function isBusy(db: Database, agent_seq: number, schedule_id: strin
 const MOST_IDS = 2_000
 
 /**
- * Those of the ids that are invocations of the agent. The latest come first. Those that are left when their texts have
- * so many characters are not among them.
+ * Those of the ids that are invocations of the agent, the latest first. Once their texts together have so many
+ * characters, the others are left out.
  */
 export async function listByIds(
   db: Database,
@@ -136,8 +136,8 @@ export async function listIdsOfUser(
 }
 
 /**
- * Removes the texts and the user from receipts, which stay for accounting, and their callbacks. Only for invocations that
- * have ended.
+ * Removes the texts and the user from receipts, which stay for accounting, and their callbacks. Only for invocations
+ * that have ended.
  */
 export async function eraseTexts(db: Database, ended: readonly Invocation[], now: number): Promise<void> {
   const ids = ended.map(({ id }) => id)

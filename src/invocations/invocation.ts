@@ -133,7 +133,7 @@ export type Invocation = {
   schedule_id: string | null
   scheduled_at: number | null
   created_by: string
-  /** Whether its starter may have to find it among what it has started itself. */
+  /** Whether its starter has not, or may lose, the right to see what others have started. */
   own: boolean
   created_at: number
   started_at: number | null
@@ -144,7 +144,7 @@ export type Invocation = {
 /** What is asked of an agent. */
 export type Asked = z.output<typeof InvokeBody>
 
-/** Who begins it, and how. A schedule knows of its maker nothing but the id. */
+/** Who begins it, and how. A schedule has only the id of its maker. */
 type Beginning = Pick<Context, 'door' | 'mode' | 'now' | 'repeatable' | 'request_id'> & {
   actor: Pick<Actor, 'id'> & Partial<Actor>
 }

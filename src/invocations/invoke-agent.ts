@@ -135,8 +135,8 @@ function notFinished(cause: unknown, { lease }: LiveRun, { repeatable }: Context
 }
 
 /**
- * What the same request began before its process died: it goes on by itself, and this request waits for its end. Undefined
- * when nothing of it was stored: then it begins anew.
+ * What the same request began before its process died: it goes on by itself, and this request waits for its end.
+ * Undefined when nothing of it was stored: then it begins anew.
  */
 async function findEarlier(agent_id: string, context: Context): Promise<Earlier | undefined> {
   const { db, repeatable } = context

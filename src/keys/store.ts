@@ -77,7 +77,7 @@ export async function countOtherAdmins(db: Database, id: string, now: number): P
 /** Admin keys that were made before there was `approve` do not hold it. */
 const EVERYTHING: Permission[] = ['read', 'write', 'delete', 'manage']
 
-/** The oldest key that may do everything. Whoever may open the store may act for it. */
+/** The oldest key that may do everything. A person who may open the store may act for it. */
 export async function findAdmin(db: Database, now: number): Promise<Key | undefined> {
   const rows = await db
     .selectFrom('keys')

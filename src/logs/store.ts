@@ -43,7 +43,9 @@ function shortJson(metadata: unknown): string {
   return json.length > METADATA_CHARACTERS ? JSON.stringify({ left_out: `${json.length} characters` }) : json
 }
 
-/** Newest first unless the query says otherwise; entries of the same millisecond keep the order they were written in. */
+/**
+ * Newest first unless the query says otherwise; entries of the same millisecond keep the order they were written in.
+ */
 export async function list(db: Database, agent_seq: number, query: LogsQuery): Promise<Page<StoredLogEntry>> {
   const { items, ...rest } = await listRows(db, agent_seq, query)
   return { items: items.map(fromRow), ...rest }
@@ -64,12 +66,14 @@ function listRows(db: Database, agent_seq: number, query: LogsQuery): Promise<Pa
   return pageOfList(db, select, query, wanted, { range: rangeOf(query) })
 }
 
-/** A search looks through so many entries, of those that pass the other filters, and finishes the millisecond it is in. */
+/**
+ * A search looks through so many entries, of those that pass the other filters, and finishes the millisecond it is in.
+ */
 const SEARCHED_ENTRIES = 10_000
 
 /**
- * An index of every word would cost each invocation more than all else it writes: a search looks at the nearest entries.
- * It stops between two milliseconds, so that a search of the range behind it meets every other entry once.
+ * An index of every word would cost each invocation more than all else it writes: a search looks at the nearest
+ * entries. It stops between two milliseconds, so that a search of the range behind it meets every other entry once.
  */
 async function searchRows(db: Database, agent_seq: number, text: string, query: LogsQuery): Promise<Page<LogRow>> {
   const range = rangeOf(query)
@@ -106,7 +110,9 @@ function selectOfRequests(db: Database, agent_seq: number, requests: readonly st
     .where(isOfRequests(db, agent_seq, requests))
 }
 
-/** The agent is in an expression, so that the index of levels is not thought of. SQLite's index has a part of each id. */
+/**
+ * The agent is in an expression, so that the index of levels is not thought of. SQLite's index has a part of each id.
+ */
 function isOfRequests(db: Database, agent_seq: number, requests: readonly string[]): RawBuilder<SqlBool> {
   const isNamed = sql<SqlBool>`request_id in (${sql.join(requests)}) and agent_seq + 0 = ${agent_seq}`
   if (engineOf(db) === 'postgres') return isNamed

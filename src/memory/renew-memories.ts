@@ -3,7 +3,7 @@ import type { JobHandler } from '../storage/jobs/job-handler.ts'
 import type { Storage } from '../storage/open-storage.ts'
 import { findSetting, touch } from '../storage/stored-settings.ts'
 import { TERMS_VERSION } from './language/terms.ts'
-import { renewTerms } from './store.ts'
+import { renewTerms } from './upkeep-store.ts'
 import { recount } from './warm/scope-counts.ts'
 
 const EVERY_MS = 3_600_000

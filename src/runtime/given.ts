@@ -24,7 +24,9 @@ export type Given = {
   noted?: Record<string, unknown>
 }
 
-/** The assistant's turn may have called tools before it said something. With `of`, it is what that invocation answered. */
+/**
+ * The assistant's turn may have called tools before it said something. With `of`, it is what that invocation answered.
+ */
 export type GivenTurn = Turn & { rounds?: GivenRound[]; of?: string }
 
 /** A call that an earlier invocation handed to its caller, and its position among the calls of that answer. */

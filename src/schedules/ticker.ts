@@ -17,8 +17,8 @@ const AGAIN_MS = 1_000
 const AT_ONCE = 50
 
 /**
- * Begins the runs of schedules when their ticks come. A node has one timer, for the nearest tick of all schedules. Every
- * node tries to take a tick; it is taken in the transaction that queues its run, so it begins one run or none.
+ * Begins the runs of schedules when their ticks come. A node has one timer, for the nearest tick of all schedules.
+ * Every node tries to take a tick; it is taken in the transaction that queues its run, so it begins one run or none.
  */
 export class Ticker {
   readonly #parts: Parts

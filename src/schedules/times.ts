@@ -51,7 +51,7 @@ function timesOfInterval(length: number, anchor: number): Times {
   }
 }
 
-/** Only who has a schedule waits for the library to be loaded. */
+/** The library is loaded here, so that only services with schedules wait for it. */
 async function readCron(cron: string, timezone: string): Promise<Cron> {
   const { Cron } = await import('croner')
   return new Cron(cron, { timezone, mode: '5-part' })

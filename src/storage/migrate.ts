@@ -58,8 +58,8 @@ export const MIGRATIONS: Migration[] = [
 
 const LOCK = 7_766_837
 /**
- * How long a migration waits for a table that is in use, and how long until it tries again. Whoever wants the table next
- * waits behind it.
+ * How long a migration waits for a table that is in use, and how long until it tries again. It does not wait long,
+ * because everything else that wants the table waits behind it.
  */
 const PATIENCE = { lock_ms: 2_000, again_ms: 1_000 }
 const TRIES = 30
@@ -107,7 +107,7 @@ async function migrateOnce(
   const current = (await findVersion(db, 'schema_version')) ?? 0
   if (current === migrations.length) return
   if (current > migrations.length) {
-    // A database that does not say it was written by a program that did not know of such a thing.
+    // Older programs did not store `schema_oldest`. Without it, only a program that knows every migration may go on.
     const oldest = (await findVersion(db, 'schema_oldest')) ?? current
     if (oldest <= migrations.length) return
     throw new Error(

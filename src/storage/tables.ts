@@ -29,8 +29,8 @@ import type { ClaimsTable, JobsTable, ListCountsTable, PlacesTable, SettingsTabl
 import type { DeliveriesTable, EventsTable, ListenersTable, WebhooksTable } from './tables/webhook-tables.ts'
 
 /**
- * The schema, the same on both engines: times are epoch milliseconds, flags 0/1, JSON is text. The columns of each table
- * are declared in `tables/`.
+ * The schema, the same on both engines: times are epoch milliseconds, flags 0/1, JSON is text. The columns of each
+ * table are declared in `tables/`.
  */
 export type Tables = {
   settings: SettingsTable

@@ -25,7 +25,10 @@ type World = {
   content: boolean
 }
 
-/** Sends traces and metrics to a collector over OTLP. The packages are loaded here, and so only where somebody wants them. */
+/**
+ * Sends traces and metrics to a collector over OTLP. The packages are loaded here, and so only where somebody wants
+ * them.
+ */
 export async function openTelemetryTracer(options: OpenTelemetryOptions): Promise<Tracer> {
   const [api, trace, metrics, traceExport, metricExport, { resourceFromAttributes }] = await Promise.all([
     import('@opentelemetry/api'),

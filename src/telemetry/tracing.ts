@@ -4,7 +4,7 @@ export type SpanKind = 'server' | 'client' | 'internal'
 
 /** A piece of work within a trace. */
 export type Span = {
-  /** The header (W3C Trace Context) that tells whom this work calls where they belong. */
+  /** The header (W3C Trace Context) for calls that this work makes: it says which trace they belong to. */
   readonly traceparent: string
   /** Whether messages and answers may be shown, or only sizes and names. */
   readonly showsContent: boolean

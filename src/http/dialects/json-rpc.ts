@@ -39,8 +39,8 @@ export function renderRpcError(error: ApiError, request_id: string): Rendered {
 }
 
 /**
- * What a client names its request by comes back with every event about it. A long name would make gigabytes of one
- * request.
+ * Every event about a request repeats the name that its client gave it. With a long name, one request could cause
+ * gigabytes.
  */
 export function requireShortNames(...names: unknown[]): void {
   if (names.every((name) => typeof name !== 'string' || name.length <= MAX_ID_CHARACTERS)) return

@@ -4,8 +4,8 @@ import { type OpenApi, operationsOf, type PlacedOperation, type ShownSchema } fr
 import { curl, sampleReply, sampleRequest } from './samples.ts'
 
 /**
- * The API reference as one page. It can be read without scripts, which only add search, copying, the theme switch and, for whoever is signed in, sending. Its addresses are
- * relative: a proxy may have put a prefix before them.
+ * The API reference as one page. It can be read without scripts. They add search, copying, the theme switch and, for
+ * people who are signed in, sending. Its addresses are relative: a proxy may have put a prefix before them.
  */
 export function referencePage(document: OpenApi): string {
   const operations = operationsOf(document)

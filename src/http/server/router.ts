@@ -35,8 +35,8 @@ export class Router<T> {
   }
 
   /**
-   * Returns undefined for an unknown path or method. Throws a URIError for an invalid escape in a parameter. Fixed words
-   * match as they are: everybody who looks at the path must see the same words.
+   * Returns undefined for an unknown path or method. Throws a URIError for an invalid escape in a parameter. Fixed
+   * words match as they are: everybody who looks at the path must see the same words.
    */
   find(method: string, path: string): FoundPath<T> | undefined {
     const values: string[] = []

@@ -78,8 +78,8 @@ export async function findByRequest(
 
 /**
  * The agents are in an expression that no index fits and that PostgreSQL takes for likely: so both engines read ids in
- * their order. Few invocations have another status than `completed`. They have an index, whose condition SQLite wants to
- * hear in the same words.
+ * their order. Few invocations have another status than `completed`. They have an index, whose condition SQLite wants
+ * to hear in the same words.
  */
 function inOrderOfIds(db: Database, seqs: readonly number[], status: string | undefined): RawBuilder<SqlBool> {
   const ofAgents = sql<SqlBool>`coalesce(${isOneOf(db, sql`agent_seq`, seqs)}, false)`

@@ -93,7 +93,7 @@ export async function findApproval(db: Database, request_id: string, call_id: st
   return row && fromRow(row)
 }
 
-/** What these runs still wait for, in the order of the calls. */
+/** The pending approvals of these runs, in the order of the calls. */
 export async function listPending(db: Database, request_ids: readonly string[]): Promise<Approval[]> {
   if (request_ids.length === 0) return []
   const rows = await db
@@ -108,8 +108,8 @@ export async function listPending(db: Database, request_ids: readonly string[]):
 }
 
 /**
- * Settles an approval, and tells its run by a step. Call this in the transaction in which the run stops waiting, or goes
- * on waiting for others.
+ * Settles an approval, and tells its run by a step. Call this in the transaction in which the run stops waiting, or
+ * goes on waiting for others.
  */
 export async function settleApproval(db: Database, approval: Approval, settlement: Settlement): Promise<Approval> {
   const { status, at, by, ...how } = settlement

@@ -55,8 +55,8 @@ function requirePrevious({ previous = '', goes_on }: Given, seen: ReadonlyMap<st
 }
 
 /**
- * Forgets whose call it was, if that invocation may not be seen. A call without a name is told by nobody then, unless
- * a later round brings it back.
+ * Forgets which invocation handed a call over, if the actor may not see that invocation. Then nothing tells the name of
+ * the call: it is refused if its caller has left the name out, unless a later round restores the whole call.
  */
 function knownOf(rounds: readonly GivenRound[], seen: ReadonlyMap<string, Invocation>): GivenRound[] {
   const isSeen = ({ of }: GivenCall) => of !== undefined && Boolean(seen.get(of.request_id)?.rounds)

@@ -123,7 +123,7 @@ async function wakeSome(db: Database, now: number): Promise<number> {
   return ids.length
 }
 
-/** Locks the invocation until the transaction ends: whoever else wants to end or wake it waits. */
+/** Locks the invocation until the transaction ends: other transactions that want to end or wake it wait. */
 export async function lock(db: Database, agent_seq: number, id: string): Promise<Invocation> {
   const row = await db
     .selectFrom('invocations')

@@ -111,8 +111,8 @@ export class WaitingAgents {
   }
 
   /**
-   * The store was asked: so many runs have begun, and there may be more in the queue. If the runs of other nodes have all
-   * places (`isFull`), the agent waits until a run ends here, or until it is added again.
+   * The store was asked: so many runs have begun, and there may be more in the queue. If the runs of other nodes have
+   * all places (`isFull`), the agent waits until a run ends here, or until it is added again.
    */
   looked({ agent, places }: Allotment, begun: number, hasMore: boolean, isFull = false): void {
     this.#free += places - begun

@@ -4,7 +4,9 @@ import { queueWaitingOfPaused, wakeDue } from './queue-store.ts'
 /** The longest time that a timer is set for. */
 const MAX_PAUSE_MS = 24 * 3_600_000
 
-/** Puts runs that wait (`status: waiting`) back into the queue: when their time comes, or when their agent is paused. */
+/**
+ * Puts runs that wait (`status: waiting`) back into the queue: when their time comes, or when their agent is paused.
+ */
 export class WaitingRuns {
   readonly #parts: Parts
   readonly #onWoken: () => Promise<void>

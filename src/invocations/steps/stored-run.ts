@@ -141,8 +141,8 @@ export class StoredRun {
   }
 
   /**
-   * The steps that are not stored yet. The working copy may change while the run goes on, so the run stores its own copy
-   * with its first step. Versions do not change.
+   * The steps that are not stored yet. The working copy may change while the run goes on, so the run stores its own
+   * copy with its first step. Versions do not change.
    */
   #stepWrites(steps: readonly Step[]) {
     const { invocation, definition } = this.#started

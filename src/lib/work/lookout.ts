@@ -9,7 +9,9 @@ type Options = {
   now: () => number
 }
 
-/** Looks for work when it is woken, and when the work is due that the last look has found. It never looks twice at once. */
+/**
+ * Looks for work when it is woken, and when the work is due that the last look has found. It never looks twice at once.
+ */
 export class Lookout {
   readonly #options: Options
   #looking: Promise<void> | undefined

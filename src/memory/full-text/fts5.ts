@@ -46,9 +46,9 @@ const AT_ONCE = 2_000
 const INDEXED = sql`(select coalesce(max(id), 0) from memory_index_docsize)`
 
 /**
- * Must come before every question to the index. A write does not index its memories: for a few rows at a time that takes
- * longer than the rest of the write, and most scopes are searched in memory. PostgreSQL needs nothing: its vectors are a
- * generated column.
+ * Must come before every question to the index. A write does not index its memories: for a few rows at a time that
+ * takes longer than the rest of the write, and most scopes are searched in memory. PostgreSQL needs nothing: its
+ * vectors are a generated column.
  */
 export async function indexWaiting(db: Database): Promise<void> {
   if (engineOf(db) === 'postgres') return

@@ -5,7 +5,10 @@ import { LENGTH_PRIOR, OTHER_ROLE, OTHER_SPEAKER, TIME_WORD } from './weights.ts
 /** Indexed by length. Computing a logarithm for each memory would take longer than the rest of the scoring. */
 const LENGTH_PRIORS = Float64Array.from({ length: 65_536 }, (_, length) => 1 + LENGTH_PRIOR * Math.log1p(length))
 
-/** Multiplies the sums of the first `found` memories by factors for their length, for who said them and for the kind of question. */
+/**
+ * Multiplies the sums of the first `found` memories by factors for their length, for who said them and for the kind of
+ * question.
+ */
 export function applyFactors(
   postings: Postings,
   { names, asksWhen, saidBy }: Plan,

@@ -1,7 +1,10 @@
 /** `ways` combines the bits `WORDS`, `DATE` and `MEANING`. */
 export type Ranked = { seq: number; score: number; ways: number }
 
-/** Keeps the best `size` of all that are offered, in a heap with the worst of them at its root. The newer of equals is better. */
+/**
+ * Keeps the best `size` of all that are offered, in a heap with the worst of them at its root. The newer of equals is
+ * better.
+ */
 export class Best {
   readonly #size: number
   readonly #heap: Ranked[] = []

@@ -48,8 +48,8 @@ export class Scorer {
 
   /**
    * Computes BM25 for all memories that share a term with the plan. A term counts for the memory that has it and, with
-   * less weight, for the turns around it, because an answer rarely repeats the words of its question. If that takes more
-   * than `visits`, only the memories of a shortlist are scored.
+   * less weight, for the turns around it, because an answer rarely repeats the words of its question. If that takes
+   * more than `visits`, only the memories of a shortlist are scored.
    */
   score(postings: Postings, plan: Plan, visits = Number.POSITIVE_INFINITY): void {
     this.#clear(postings.size)

@@ -126,7 +126,9 @@ export class Shortlist {
     this.#sums[memory] = known + sum
   }
 
-  /** An old memory was not looked at for the common words. With a rare word it must not lose against new ones for that. */
+  /**
+   * An old memory was not looked at for the common words. With a rare word it must not lose against new ones for that.
+   */
   #listRare(postings: Postings, { terms: weighed }: Plan, room: number): void {
     const { terms } = postings
     for (const { term } of weighed) {

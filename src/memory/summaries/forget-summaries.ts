@@ -5,7 +5,7 @@ import { listed } from '../memory-filter.ts'
 /**
  * Removes the summaries of sessions whose turns are removed or changed, because their words may be in it, and of
  * sessions of which nothing is left. Call this in the same transaction, after the counts were changed and before the
- * memories are removed: whoever writes a summary at the same time holds the row of the session's counts.
+ * memories are removed: a transaction that writes a summary holds the row of the session's counts, so this one waits.
  */
 export async function forgetSummaries(db: Database, seqs: number[]): Promise<void> {
   await sql`

@@ -4,22 +4,26 @@ import { inMemoryScope } from '../memory-filter.ts'
 import type { PostingRow } from '../ranking/postings.ts'
 import type { CountedScope } from './scope-counts.ts'
 
-/** A scope whose news are at most so many is read together with others. The rows may be long, so the number is small. */
+/**
+ * A scope whose news are at most so many is read together with others. The rows may be long, so the number is small.
+ */
 export const FIRST_PAGE = 200
 
 /** What is known of a scope: how many memories, the last of them, and the generation to which they belong. */
 export type KnownScope = { size: number; seq: number; generation: string | undefined }
 
 /**
- * What one statement saw of a scope: its generation, how many memories it has, and rows after the last known one. `more`
- * tells that there are further rows.
+ * What one statement saw of a scope: its generation, how many memories it has, and rows after the last known one.
+ * `more` tells that there are further rows.
  */
 export type SeenScope = { generation: string | undefined; count: number; rows: PostingRow[]; more: boolean }
 
 type AskedScope = { scope: CountedScope; known: KnownScope }
 type NewsBatch = { asked: AskedScope[]; seen: Promise<SeenScope[]> }
 
-/** Reads what is new in scopes. What all callers ask about users in one pass of the event loop is read with one query. */
+/**
+ * Reads what is new in scopes. What all callers ask about users in one pass of the event loop is read with one query.
+ */
 export class ScopeReader {
   readonly #db: Database
   #open: NewsBatch | undefined
@@ -102,7 +106,9 @@ function countsOf(db: Database): RawBuilder<unknown> {
     limit 1)`
 }
 
-/** The limit keeps PostgreSQL from reading all memories. SQLite begins with the given scopes, because of the cross join. */
+/**
+ * The limit keeps PostgreSQL from reading all memories. SQLite begins with the given scopes, because of the cross join.
+ */
 function laterRows(db: Database): RawBuilder<unknown> {
   if (engineOf(db) !== 'postgres') return sql`memories`
   return sql`lateral (

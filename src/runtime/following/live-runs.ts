@@ -21,7 +21,7 @@ export class LiveRun {
   began:
     | { attempt: number; milestones: readonly Position[]; user_id: string | undefined; created_by: string }
     | undefined
-  /** Whether this node has given the run up. Whoever takes it next goes on with it. */
+  /** Whether this node has given the run up. The node that takes it next goes on with it. */
   abandoned = false
   /** The lease of this node on the stored run. Undefined while the run is not stored. */
   lease: { readonly key: readonly string[]; readonly owner: string; until: number } | undefined

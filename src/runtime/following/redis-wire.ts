@@ -22,12 +22,12 @@ export type Seal = {
 }
 
 /**
- * Carries messages between nodes over Redis. While a node does not reach Redis, its messages take the detour. They begin
- * with `{` there, as those of a node that has no Redis; the others hear that and take the detour too. A message that
- * takes it only for their sake begins with a space, so that it does not keep anybody from going back to Redis.
+ * Carries messages between nodes over Redis. While a node does not reach Redis, its messages take the detour. They
+ * begin with `{` there, as those of a node that has no Redis; the others hear that and take the detour too. A message
+ * that takes it only for their sake begins with a space, so that it does not keep anybody from going back to Redis.
  */
 export async function openRedisWire({ url, channel, detour, seal, log }: Options) {
-  // Only who has a Redis waits for its client to be loaded.
+  // Loaded here, so that only services with a Redis wait for it.
   const { Redis } = await import('ioredis')
   const options = {
     enableOfflineQueue: false,

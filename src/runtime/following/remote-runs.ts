@@ -27,7 +27,9 @@ type NodeMessage = { by: string } /** A node follows these runs. */ & (
 /** A run of another node that somebody here follows. */
 type Watched = { followers: number; copy: LiveRun | undefined; change: PromiseWithResolvers<void> }
 
-/** A run of this node that another node follows: what is to be sent, from where on, and when something was sent last. */
+/**
+ * A run of this node that another node follows: what is to be sent, from where on, and when something was sent last.
+ */
 type Spoken = { run: LiveRun; pending: StreamEvent[]; from: Told; timer: NodeJS.Timeout | undefined; sentAt: number }
 
 const BATCH_MS = 20
@@ -59,8 +61,8 @@ export type Watch = {
 }
 
 /**
- * Lets clients follow runs of other nodes. The node that runs one sends what it says to the others, in small batches and
- * only while somebody follows it; there it is told to any number of followers.
+ * Lets clients follow runs of other nodes. The node that runs one sends what it says to the others, in small batches
+ * and only while somebody follows it; there it is told to any number of followers.
  */
 export class RemoteRuns {
   readonly #options: Options
@@ -102,7 +104,7 @@ export class RemoteRuns {
     }
   }
 
-  /** Nobody follows a run of another node any more: who does looks again, and finds that the service stops. */
+  /** Ends all following of runs on other nodes. The followers look again, and find that the service stops. */
   close(): void {
     this.#stopTimers()
     for (const watched of this.#watched.values()) this.#lookAgain(watched)
@@ -145,7 +147,7 @@ export class RemoteRuns {
     watched.change = Promise.withResolvers()
   }
 
-  /** Whatever else travels on the wire must not end this process. */
+  /** A message that cannot be read must not end this process. */
   #hearIfReadable(text: string): void {
     try {
       this.#hear(JSON.parse(text))
@@ -174,7 +176,7 @@ export class RemoteRuns {
     const copy = new LiveRun(id, agent_id, this.#options.live)
     copy.began = began
     for (const event of events) copy.record(runEvent(event))
-    // Of the same attempt only what was lost is news.
+    // The copy is of the same attempt: only what it lacks is added.
     if (known && began.attempt === attempt) return copy.follow(known.told, (event) => known.record(runEvent(event)))()
     this.#lookAgain(watched)
     watched.copy = copy

@@ -38,8 +38,8 @@ export type RunTool = {
 export class ToolError extends Error {}
 
 /**
- * Headers of every tool call: `Idempotency-Key` names the call, so that a server that gets it twice can do the work once;
- * `traceparent` names the trace, if there is one.
+ * Headers of every tool call: `Idempotency-Key` names the call, so that a server that gets it twice can do the work
+ * once; `traceparent` names the trace, if there is one.
  */
 export type CallHeaders = Readonly<Record<string, string>>
 

@@ -41,7 +41,7 @@ export class NodeCount {
     try {
       this.#count = Number(await this.#redis.eval(SCRIPT, 1, NODES, this.#name, SILENT_MS))
     } catch {
-      // Whoever needs Redis for a request reports that it is gone.
+      // This need not be logged: a request that needs Redis reports that it is gone.
     }
   }
 }

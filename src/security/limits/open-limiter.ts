@@ -9,7 +9,7 @@ const WARN_EVERY_MS = 60_000
 export async function openLimiter(url: string | undefined, now: () => number, log: Logger): Promise<RateLimiter> {
   const local = localLimiter(now)
   if (url === undefined) return local
-  // Only who has a Redis waits for its client to be loaded.
+  // Loaded here, so that only services with a Redis wait for it.
   const { Redis } = await import('ioredis')
   const connection = new Redis(url, {
     enableOfflineQueue: false,

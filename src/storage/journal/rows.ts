@@ -26,7 +26,9 @@ export type BulkTable = {
   sorted?: true
   /** The change that is announced to all nodes once the rows are committed. */
   announces?: Change
-  /** On SQLite: the statement that counts these rows, in the transaction that inserts them (`queries/count-changes.ts`). */
+  /**
+   * On SQLite: the statement that counts these rows, in the transaction that inserts them (`queries/count-changes.ts`).
+   */
   count?(rows: Value[][]): SqliteStatement
 }
 

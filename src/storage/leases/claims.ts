@@ -199,7 +199,7 @@ export async function removeExpired(db: Database, now: number, limit: number): P
   return Number(numDeletedRows)
 }
 
-/** The key stays taken, but nobody hears again what was answered under it. */
+/** The key stays taken, but its answer is not repeated any more. */
 export async function eraseReply(db: Database, request_id: string): Promise<void> {
   await db
     .updateTable('claims')

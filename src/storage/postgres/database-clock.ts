@@ -6,7 +6,8 @@ export const TIME_QUERY = 'select 1 as ping, extract(epoch from clock_timestamp(
 
 /**
  * How far the clock of this node is from the database's. Leases, and whatever else nodes agree on by time, go by the
- * database's clock, so that a node whose own clock is wrong neither takes over what others hold nor loses what it holds.
+ * database's clock, so that a node whose own clock is wrong neither takes over what others hold nor loses what it
+ * holds.
  */
 export class DatabaseClock {
   readonly #now: () => number

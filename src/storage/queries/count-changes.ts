@@ -23,14 +23,14 @@ function countText(lists: readonly CountedList[], source: Source, count: 1 | -1)
   return selects.join(' union all ')
 }
 
-/** Adds up counts and writes them, in the order of their keys: nodes that meet in the same rows meet in the same order. */
+/** Adds up counts and writes them in the order of their keys, so that nodes lock the same rows in the same order. */
 function addText(counts: string): string {
   return `insert into list_counts (${KEY}, count)
     select ${KEY}, sum(count) from (${counts}) as changes
     group by ${KEY} having sum(count) <> 0 order by ${KEY} ${ADD}`
 }
 
-/** Nothing is left of what is counted no more: the name of a user who was erased would stay. */
+/** Removes counts that have become 0. Otherwise the name of a user who was erased would stay in the key. */
 function clearText(counts: string): string {
   return `delete from list_counts where count = 0 and (${KEY}) in (select ${KEY} from (${counts}) as gone)`
 }

@@ -6,8 +6,9 @@ export const QUARTER_MS = 21_600_000
 export const NO_QUARTER = -1
 
 /**
- * A list that may grow long. Its rows are counted as they come, change and go, by triggers (migration 0019), so that its
- * total is known without counting. An index has its rows by owner, part and time: a page of it costs the same anywhere.
+ * A list that may grow long. Its rows are counted as they come, change and go, by triggers (migration 0019), so that
+ * its total is known without counting. An index has its rows by owner, part and time: a page of it costs the same
+ * anywhere.
  */
 export type CountedList = {
   /** The list in `list_counts`. */
@@ -19,7 +20,9 @@ export type CountedList = {
   part: string
   /** The column of times that it is ordered by; rows of one millisecond in the order of `numberOf`. */
   order: 'created_at' | 'timestamp'
-  /** Its rows are counted by the quarter of a day: for the totals of a range of time, and for pages far down the list. */
+  /**
+   * Its rows are counted by the quarter of a day: for the totals of a range of time, and for pages far down the list.
+   */
   byTime?: true
 }
 

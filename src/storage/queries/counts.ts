@@ -78,7 +78,7 @@ async function sumOf(select: ReturnType<typeof selectCounts>): Promise<number> {
 
 /** Counts everything anew. Belongs into a transaction. */
 export async function recount(db: Database): Promise<void> {
-  // Whoever writes rows meanwhile waits with their counts, and adds them to those that are counted here.
+  // Other transactions may write rows now. They wait here before they count them, and add to the new counts.
   if (engineOf(db) === 'postgres') await sql`lock table list_counts in share row exclusive mode`.execute(db)
   await db.deleteFrom('list_counts').execute()
   for (const list of COUNTED_LISTS) await sql.raw(countAllText(list)).execute(db)

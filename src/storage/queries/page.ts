@@ -127,7 +127,9 @@ async function countInRange<TB extends keyof Tables, Row>(
   return counts.reduce((sum, some) => sum + some, 0)
 }
 
-/** From here on the quarter of a day is looked up in which a page begins, instead of passing over every row before it. */
+/**
+ * From here on the quarter of a day is looked up in which a page begins, instead of passing over every row before it.
+ */
 const FAR = 1_000
 
 async function listPage<TB extends keyof Tables, Row>(
@@ -161,8 +163,8 @@ async function listPage<TB extends keyof Tables, Row>(
 }
 
 /**
- * The column that decides between rows of the same millisecond, and leads to the row. SQLite's own number of a row is in
- * every index.
+ * The column that decides between rows of the same millisecond, and leads to the row. SQLite's own number of a row is
+ * in every index.
  */
 function numberOf(db: Database): 'rowid' | 'id' {
   return engineOf(db) === 'sqlite' ? 'rowid' : 'id'
@@ -171,8 +173,8 @@ function numberOf(db: Database): 'rowid' | 'id' {
 type Slice = { direction: 'asc' | 'desc'; limit: number; offset?: number; number?: 'rowid' | 'id' }
 
 /**
- * The times and numbers of some rows of some parts, in order. Each part is read in the order of its index and the parts are
- * merged, so that no more is read than is asked for.
+ * The times and numbers of some rows of some parts, in order. Each part is read in the order of its index and the parts
+ * are merged, so that no more is read than is asked for.
  */
 export function keysOfParts<TB extends keyof Tables, Row>(
   db: Database,
@@ -185,7 +187,7 @@ export function keysOfParts<TB extends keyof Tables, Row>(
       .clearSelect()
       .select([sql.ref<number>(list.order).as('time'), sql.ref<string | number>(number).as('number')])
       .where(sql.ref(list.part), '=', part)
-    // SQLite reads a part no further than the merge needs. PostgreSQL would sort it as a whole, and must hear how far.
+    // SQLite reads a part only as far as the merge needs. PostgreSQL would sort all of it, so it is given a limit.
     const needed = keys
       .orderBy(sql.ref('time'), direction)
       .orderBy(sql.ref('number'), direction)

@@ -164,7 +164,7 @@ export class SqliteTransaction {
     clearTimeout(this.#watch)
     this.#ending.resolve(outcome)
     if (this.#stalled && outcome === 'commit') throw this.#stalled
-    // A transaction that rolled back has already failed. It need not hear of the group's failure too.
+    // A transaction that rolled back was already rejected: do not reject it again.
     return outcome === 'commit' ? this.#committed : this.#committed.catch(() => {})
   }
 

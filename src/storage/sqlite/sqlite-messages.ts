@@ -16,7 +16,10 @@ export type SqliteStatement = {
   many?: boolean
   /** Each run must change a row. Otherwise the statement fails, because another owner has the row. */
   mustChange?: boolean
-  /** The rows are memories and their vectors. They are compared in the thread, and the only row has the result in `compared`. */
+  /**
+   * The rows are memories and their vectors. They are compared in the thread, and the only row has the result in
+   * `compared`.
+   */
   compare?: Comparison
 }
 

@@ -131,8 +131,8 @@ const ENDED_COLUMNS = {
 }
 
 /**
- * Stores the results of attempts with one statement. Returns the ids of the deliveries whose leases were still held. Any
- * other was sent again by another node, and that result counts.
+ * Stores the results of attempts with one statement. Returns the ids of the deliveries whose leases were still held.
+ * Any other was sent again by another node, and that result counts.
  */
 export async function endAttempts(
   db: Database,

@@ -16,8 +16,8 @@ const GONE = 410
 type Recording = Pick<Parts, 'events' | 'now'> & { random: () => number }
 
 /**
- * Stores the results of attempts to one webhook, and disables it if needed. Says when those deliveries are due again
- * that are, and whether the last attempt was a success: the webhook is not failing then, and may have to be told.
+ * Stores the results of attempts to one webhook, and disables it if needed. Returns when deliveries that failed are due
+ * again, and whether the last attempt was a success: then the webhook may have to be marked as working.
  */
 export async function recordAttempts(
   db: Database,

@@ -41,8 +41,8 @@ const STATE_AFTER: Partial<Record<ErrorCode, TaskStateName>> = {
 }
 
 /**
- * One agent of ours, as the official SDK wants an agent to be. A task goes on when its client hangs up: clients take it up
- * again.
+ * One agent of ours, as the official SDK wants an agent to be. A task goes on when its client hangs up: clients take it
+ * up again.
  */
 export class A2aAgent implements A2ARequestHandler {
   readonly #calls: OperationCalls
@@ -181,7 +181,7 @@ export class A2aAgent implements A2ARequestHandler {
   ): AsyncGenerator<StreamResponse, void, undefined> {
     const events = new EventQueue<StreamEvent>()
     const running = run((event) => events.add(event)).finally(() => events.end())
-    // Whoever follows hears of the error below, if there is still somebody.
+    // The error is thrown again below, for a client that is still there. Without this it would count as unhandled.
     running.catch(() => {})
     let isTold = false
     for await (const { event, data } of events) {

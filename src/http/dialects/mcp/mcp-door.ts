@@ -132,7 +132,7 @@ function readMessage({ bytes }: Received): Message {
   return message
 }
 
-/** The key of a client is not for the SDK. */
+/** The request for the SDK, without the client's key. */
 function requestOf(method: string, { message: { headers } }: Received, signal: AbortSignal): Request {
   const shown = Object.entries(headers).filter(([name]) => name !== 'authorization' && name !== 'x-service-otp')
   return new Request('http://mcp', { method, headers: shown as [string, string][], signal })

@@ -20,7 +20,8 @@ type Begun = { request_id: string; background: boolean; given: Given | null; cre
 
 /**
  * Writes one response: whole, or as events, which are numbered from 0. A stream that is taken up again is told from its
- * beginning and cut into the same pieces, so its events have the same numbers. Those up to `startingAfter` are left out.
+ * beginning and cut into the same pieces, so its events have the same numbers. Those up to `startingAfter` are left
+ * out.
  */
 export class ResponsesWriter implements Writer {
   readonly #begun: Begun
@@ -105,8 +106,8 @@ export class ResponsesWriter implements Writer {
   }
 
   /**
-   * The run begins again after the death of its node. What was written cannot be taken back, so the stream goes on after
-   * it, as one does that is taken up again.
+   * The run begins again after the death of its node. What was written cannot be taken back, so the stream goes on
+   * after it, as one does that is taken up again.
    */
   #startAgain(opening: Opening): string {
     this.#startingAfter = Math.max(this.#startingAfter, this.#last)

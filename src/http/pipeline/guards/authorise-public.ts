@@ -6,8 +6,8 @@ import { passesGate, promiseHttps } from './pass-gate.ts'
 import { countRequest } from './rate-limit.ts'
 
 /**
- * Authorises a request without a key where an agent shows itself to everybody. It may call nothing. Undefined otherwise:
- * then the request needs a key, so a stranger does not learn whether the agent exists.
+ * Authorises a request without a key where an agent shows itself to everybody. It may call nothing. Undefined
+ * otherwise: then the request needs a key, so a stranger does not learn whether the agent exists.
  */
 export async function authorisePublic(edge: Edge, arrived: Arrived): Promise<Authorised | undefined> {
   const { route, params, message } = arrived

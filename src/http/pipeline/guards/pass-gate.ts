@@ -26,7 +26,7 @@ function refusalOf(arrived: Arrived, { https, addresses, certificate }: Gate, ti
   return certificate(peer, time) ? undefined : forbidden('This client certificate is not accepted')
 }
 
-/** Of the promises of the agent and of the service the longer one is sent: browsers keep one for the whole host. */
+/** Browsers keep one promise for the whole host, so the longer one of the agent's and the service's is sent. */
 export function promiseHttps({ secure, headers }: Arrived, { hsts }: Gate): void {
   if (hsts === undefined || !secure) return
   const name = 'Strict-Transport-Security'

@@ -11,7 +11,7 @@ import { send } from './send.ts'
 export function answerFailure(front: Front, error: unknown, arrived: Arrived, response: ServerResponse): void {
   const { audit, config, log } = front.edge.parts
   const { request_id, headers, dialect, message } = arrived
-  // The client is gone and hears nothing. This keeps the log from reporting a failure of the service.
+  // The client is gone, so this is no failure of the service, and is not logged as one.
   const isCutOff = error === message.errored
   const apiError = isCutOff
     ? new ApiError('request_timeout', 'The request was cut off')

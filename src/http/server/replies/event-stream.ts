@@ -3,7 +3,9 @@ import type { StreamEvent } from '../../../runtime/following/transcript.ts'
 import type { Writer } from '../../dialects/dialect.ts'
 
 const PING_MS = 15_000
-/** Events of so long are sent in one write. Nobody notices, and the whole of an answer that comes at once is one write. */
+/**
+ * Events of so long are sent in one write. Nobody notices, and the whole of an answer that comes at once is one write.
+ */
 const GATHERED_MS = 5
 /** How much text one write has. */
 const WRITE_CHARACTERS = 16_384
