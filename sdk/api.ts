@@ -524,8 +524,8 @@ export type Agent = {
     mfa: {
       /** Ask for a one-time code */
       enabled: boolean
-      /** Operations that need the code: delete, update, deploy, rollback, clear_memory, webhooks, keys, secrets, approve */
-      requiredFor: ('delete' | 'update' | 'deploy' | 'rollback' | 'clear_memory' | 'webhooks' | 'keys' | 'secrets' | 'approve')[]
+      /** Operations that need the code: delete, update, deploy, rollback, clear_memory, webhooks, keys, secrets, approve, invoke */
+      requiredFor: ('delete' | 'update' | 'deploy' | 'rollback' | 'clear_memory' | 'webhooks' | 'keys' | 'secrets' | 'approve' | 'invoke')[]
     }
     cors?: {
       /** Origins whose pages may call the API from a browser, exactly as browsers send them; none by default */
@@ -707,8 +707,8 @@ export type CreateAgent = {
     mfa?: {
       /** Ask for a one-time code */
       enabled?: boolean | undefined
-      /** Operations that need the code: delete, update, deploy, rollback, clear_memory, webhooks, keys, secrets, approve */
-      requiredFor?: ('delete' | 'update' | 'deploy' | 'rollback' | 'clear_memory' | 'webhooks' | 'keys' | 'secrets' | 'approve')[] | undefined
+      /** Operations that need the code: delete, update, deploy, rollback, clear_memory, webhooks, keys, secrets, approve, invoke */
+      requiredFor?: ('delete' | 'update' | 'deploy' | 'rollback' | 'clear_memory' | 'webhooks' | 'keys' | 'secrets' | 'approve' | 'invoke')[] | undefined
     } | undefined
     cors?: {
       /** Origins whose pages may call the API from a browser, exactly as browsers send them; none by default */
@@ -942,8 +942,8 @@ export type UpdateAgent = {
     mfa?: {
       /** Ask for a one-time code */
       enabled?: boolean | undefined
-      /** Operations that need the code: delete, update, deploy, rollback, clear_memory, webhooks, keys, secrets, approve */
-      requiredFor?: ('delete' | 'update' | 'deploy' | 'rollback' | 'clear_memory' | 'webhooks' | 'keys' | 'secrets' | 'approve')[] | undefined
+      /** Operations that need the code: delete, update, deploy, rollback, clear_memory, webhooks, keys, secrets, approve, invoke */
+      requiredFor?: ('delete' | 'update' | 'deploy' | 'rollback' | 'clear_memory' | 'webhooks' | 'keys' | 'secrets' | 'approve' | 'invoke')[] | undefined
     } | undefined
     cors?: {
       /** Origins whose pages may call the API from a browser, exactly as browsers send them; none by default */
@@ -2011,7 +2011,7 @@ export type Operations = {
   }
   /** List the agents that this key may invoke */
   listInvocable: {
-    query: { limit?: number | undefined; offset?: number | undefined; sort?: 'created_at' | '-created_at' | 'name' | '-name' | 'id' | '-id' | undefined }
+    query: { limit?: number | undefined; offset?: number | undefined; sort?: 'created_at' | '-created_at' | 'name' | '-name' | 'id' | '-id' | undefined; agent_id?: string | undefined }
     item: InvocableAgent
   }
   /** Get an agent */

@@ -3,7 +3,7 @@ import { before, test } from 'node:test'
 import { type StreamResponse, type Task, TaskState } from '@a2a-js/sdk'
 import { connectA2a, saying } from './support/a2a-client.ts'
 import { createAgent, createKey } from './support/resources.ts'
-import { onBothEngines } from './support/service.ts'
+import { onAnyEngine, onBothEngines } from './support/service.ts'
 import { until } from './support/until.ts'
 
 const RULES = [
@@ -224,3 +224,17 @@ onBothEngines('the A2A door', (service) => {
     assert.deepEqual((await theirs.listTasks(LISTED)).tasks, [])
   })
 })
+
+onAnyEngine(
+  'the card of a service that has a public address',
+  (service) => {
+    test('names that address, whatever the request was sent to', async () => {
+      const path = '/v1/agents/hello/.well-known/agent-card.json'
+      const { body: card } = await service().call('GET', path, { headers: { Host: 'elsewhere.example' } })
+      const { body: hello } = await service().call('GET', '/v1/agents/hello')
+      const { url } = card.supportedInterfaces[0]
+      assert.equal(url, `https://agents.example/moorage/v1/agents/${hello.data.id}/a2a`)
+    })
+  },
+  { MOORAGE_SERVER__PUBLIC_URL: 'https://agents.example/moorage/' },
+)

@@ -84,6 +84,15 @@ const CASES: Record<string, Case> = {
       return { ...(await newKey(service, {})), agent }
     },
   },
+  'an agent that wants a one-time code': {
+    told: refused('mfa_required', 401),
+    audit: invoking('mfa_required'),
+    async ask(service, n) {
+      const agent = `coded-${n}`
+      await createAgent(service, agent, { security: { mfa: { enabled: true, requiredFor: ['invoke'] } } })
+      return { ...(await newKey(service, {})), agent }
+    },
+  },
   'a tier that is used up': {
     told: refused('rate_limited', 429),
     audit: invoking('rate_limited'),

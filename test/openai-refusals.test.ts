@@ -121,6 +121,23 @@ onBothEngines('a refusal through the door of OpenAI', (service) => {
     assert.match(entry.agent_id, /^agt_/)
   })
 
+  test('all models are one request, however many there are', async () => {
+    const names = Array.from({ length: 101 }, (_, i) => `many-${i}`)
+    await Promise.all(names.map((name) => createAgent(service(), name)))
+    const { secret } = await createKey(service(), { permissions: ['invoke'], tier: 'enterprise' })
+    const left = async (path: string) => {
+      const { body, headers } = await service().call('GET', path, { key: secret })
+      return { body, left: Number(headers.get('x-ratelimit-remaining')) }
+    }
+    const { left: before } = await left('/v1/keys/self')
+    const { body, left: after } = await left('/v1/models')
+    assert.ok(before - after <= 1, `${before - after} requests were counted`)
+    const listed = new Set(body.data.map(({ id }: { id: string }) => id))
+    assert.ok(names.every((name) => listed.has(name)))
+    assert.equal(body.has_more, false)
+    assert.equal((await openaiClient(service(), { apiKey: secret }).models.retrieve('many-100')).id, 'many-100')
+  })
+
   test('429 when the tier is exhausted', async () => {
     const { secret } = await createKey(service(), { permissions: ['write'], tier: 'free' })
     const client = openaiClient(service(), { apiKey: secret })

@@ -52,7 +52,7 @@ describe('a start that could not keep what the configuration promises', { concur
       'moorage.yaml:8:34: security.mtls.caCert: must name a readable file (ENOENT)',
       'moorage.yaml:9:41: security.rateLimit.requests: must be at least 1',
       'moorage.yaml:9:52: security.rateLimit.window: must be a duration such as 1m',
-      'moorage.yaml:10:39: security.mfa.requiredFor[0]: must be one of delete, update, deploy, rollback, clear_memory, webhooks, keys, secrets, approve',
+      'moorage.yaml:10:39: security.mfa.requiredFor[0]: must be one of delete, update, deploy, rollback, clear_memory, webhooks, keys, secrets, approve, invoke',
       'moorage.yaml:13:11: auth.secret: must be at least 32 bytes for HS256',
       'moorage.yaml:14:21: roles.operator[0]: must be one of read, invoke, write, delete, manage, approve; did you mean read?',
     ])

@@ -1,3 +1,4 @@
+import { z } from 'zod'
 import { KnownAnswer } from '../operation/known-answer.ts'
 import { operation } from '../operation.ts'
 import { listQuery } from '../shapes.ts'
@@ -13,14 +14,18 @@ export const listInvocable = operation({
     'With what each is for. Agents whose own `security` the request does not pass are left out. Paused agents are shown.',
   permission: 'invoke',
   userTokens: true,
-  query: listQuery(['created_at', 'name', 'id'], {}),
+  // Clients that know no pages want all of them at once.
+  query: listQuery(['created_at', 'name', 'id'], {
+    limit: z.int().min(1).max(1000).default(10),
+    agent_id: z.string().optional().describe('Only this one: id or name'),
+  }),
   list: InvocableAgent,
 
   async run({ query }, { memo, shownAgents, storage }) {
     const shown = await shownAgents()
-    const read = () => agents.listDescribed(storage.db, query, shown)
+    const read = () => agents.listDescribed(storage.db, query, { shown, ref: query.agent_id })
     // Clients ask for the first page again and again. The actor's scope is part of the key.
-    if (query.offset > 0 || shown.except.length > 0) return read()
+    if (query.offset > 0 || query.agent_id !== undefined || shown.except.length > 0) return read()
     const key = `#described ${JSON.stringify([query, shown.only])}`
     return (await memo('agents', key, async () => new KnownAnswer(await read()))) ?? read()
   },

@@ -95,11 +95,18 @@ export async function list(db: Database, query: PageQuery, shown: ShownAgents): 
 type DescribedAgent = ListedAgent & Pick<Agent, 'description'>
 
 /** The agents with what each is for. */
-export async function listDescribed(db: Database, query: PageQuery, shown: ShownAgents): Promise<Page<DescribedAgent>> {
+export async function listDescribed(
+  db: Database,
+  query: PageQuery,
+  { shown, ref }: { shown: ShownAgents; ref?: string | undefined },
+): Promise<Page<DescribedAgent>> {
   const select = db
     .selectFrom('agents')
     .select(['id', 'name', 'status', 'definition', 'created_at'])
     .where(isShown(db, sql.ref('id'), shown))
+    .$if(ref !== undefined, (all) =>
+      all.where(({ eb, or }) => or([eb('id', '=', ref ?? ''), eb('name', '=', ref ?? '')])),
+    )
   const { items, total } = await page(db, select, query)
   const described = items.map(({ definition, ...agent }) => ({ ...agent, ...readDescription(definition) }))
   return { items: described as DescribedAgent[], total }

@@ -52,6 +52,7 @@ export const invokeAgent = operation({
   description:
     'Answers when the agent has answered and everything it left is on disk. `Accept: text/event-stream` streams the answer; `Prefer: respond-async` answers 202 at once and runs in the background. A run that waits for a person is answered with 202 as well, and goes on in the background. With an Idempotency-Key the run goes on when the client hangs up, and a retry gets its result.',
   permission: 'invoke',
+  mfa: 'invoke',
   userTokens: true,
   idempotent: true,
   transaction: false,

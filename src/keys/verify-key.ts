@@ -7,6 +7,8 @@ import * as keys from './store.ts'
 export type KeyVerifier = {
   /** The actor of a valid secret, by its hash; undefined for any other hash. */
   verify(hash: string): Actor | undefined | Promise<Actor | undefined>
+  /** Whether the key is there and in force. */
+  isActive(id: string): Promise<boolean>
   /** Stores when keys were last used. */
   flush(): Promise<void>
 }
@@ -42,6 +44,10 @@ export function keyVerifier({ memo, now, storage }: Parts): KeyVerifier {
         memo('keys', hash, () => load(hash), subjectsOf),
         (found) => inForce(found, hash),
       )
+    },
+    async isActive(id) {
+      const key = await keys.find(storage.db, id)
+      return key !== undefined && statusOf(key, now()) === 'active'
     },
     async flush() {
       if (used.size === 0) return

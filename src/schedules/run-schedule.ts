@@ -15,6 +15,7 @@ export const runSchedule = operation({
   description:
     'Tries the schedule: begins a run in the background as a tick would, with the rights of this key, also while the schedule is disabled or an earlier run goes on. Its ticks stay as they are.',
   permission: 'write',
+  mfa: 'invoke',
   idempotent: true,
   transaction: false,
   audit: false,

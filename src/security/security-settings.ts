@@ -42,6 +42,7 @@ const ProtectedName = z.enum([
   'keys',
   'secrets',
   'approve',
+  'invoke',
 ])
 export type ProtectedName = z.output<typeof ProtectedName>
 

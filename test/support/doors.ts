@@ -14,6 +14,16 @@ export const DOORS: Record<string, (service: Service, call: DoorCall) => Promise
     if (reply.status === 200) return { response: reply.body.data.response }
     return { code: reply.body.error.code, status: reply.status }
   },
+  openai: (service, { agent, message, ...call }) =>
+    askOpenai(service, '/v1/chat/completions', call, {
+      body: { model: agent, messages: [{ role: 'user', content: message }] },
+      answer: ({ choices }) => choices[0].message.content,
+    }),
+  'openai responses': (service, { agent, message, ...call }) =>
+    askOpenai(service, '/v1/responses', call, {
+      body: { model: agent, input: message },
+      answer: ({ output }) => output[0].content[0].text,
+    }),
   mcp: (service, call) => askMcp(service, '/v1/mcp', call),
   'mcp of an agent': (service, call) => askMcp(service, `/v1/agents/${call.agent}/mcp`, call),
   async a2a(service, { agent, message, key, headers = {} }) {
@@ -28,6 +38,25 @@ export const DOORS: Record<string, (service: Service, call: DoorCall) => Promise
     const { code, status } = Array.isArray(error.data) ? error.data[0].metadata : error.data
     return { code, status: Number(status) }
   },
+}
+
+/** What OpenAI's clients are told instead of our own codes. */
+const CODE_OF: Record<string, string> = {
+  invalid_api_key: 'unauthorized',
+  rate_limit_exceeded: 'rate_limited',
+  model_not_found: 'not_found',
+}
+
+async function askOpenai(
+  service: Service,
+  path: string,
+  { key, headers = {} }: Pick<DoorCall, 'key' | 'headers'>,
+  { body, answer }: { body: object; answer(reply: Reply['body']): string },
+): Promise<Told> {
+  const reply = await service.call('POST', path, { key, headers, body })
+  if (reply.status === 200) return { response: answer(reply.body) }
+  const { code } = reply.body.error
+  return { code: CODE_OF[code] ?? code, status: reply.status }
 }
 
 /** A call in revision 2025-11-25, which needs no handshake here. */

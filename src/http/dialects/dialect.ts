@@ -32,6 +32,8 @@ export type Dialect = {
   /** The headers that every reply has. */
   headers(request_id: string): Record<string, string>
   error(error: ApiError, request_id: string): Rendered
+  /** Requests on paths without an agent name one in another way: see `agentIn`. */
+  namesAgents?: true
   /** Its clients look for the provider of their tokens where RFC 9728 has it. */
   isProtectedResource?: true
 }
@@ -94,7 +96,7 @@ export type CallRunner = {
   actor: Actor
   /** The agent that the path names. */
   agent: NamedAgent | undefined
-  /** The address under which the client has reached the service. */
+  /** The address of the service, as clients know it. */
   url: string
   /** A page in a browser has sent the request, and its origin is not listed. */
   isFromForeignPage: boolean
@@ -117,6 +119,11 @@ export type Route = {
    * Requests are counted, and refusals audited, under its name.
    */
   operation: Operation
+  /**
+   * The agent that a request means although its path does not name it: its id or name. It is asked for before anything
+   * is checked, so it says undefined for whatever it cannot read.
+   */
+  agentIn?(received: Pick<Received, 'params' | 'bytes'>): string | undefined
   /** Agents whose card is public are shown here without a key. Nothing can be called then. */
   isOpenForPublicCards?: true
 } & Reading

@@ -20,6 +20,8 @@ export type Edge = {
   /** What the service asks of every request, with the present content of the files that its settings name. */
   gate(): Gate
   verifyKey: VerifyKey
+  /** Whether the key with this id is there and in force. */
+  isKeyActive(id: string): Promise<boolean>
   verifyToken: VerifyToken | undefined
   findAgent(ref: string): FoundAgent | undefined | Promise<FoundAgent | undefined>
   /** The agents that have a gate of their own. */

@@ -5,7 +5,7 @@ import type { Gate } from '../../security/gate.ts'
 import { ipList } from '../../security/ip-list.ts'
 import type { NamedCall, Rendered, Wanted } from '../dialects/dialect.ts'
 import type { Edge } from './edge.ts'
-import { authenticator } from './guards/authenticate.ts'
+import { authenticator, isStillKnown } from './guards/authenticate.ts'
 import { authorise, authoriseNamed } from './guards/authorise.ts'
 import { findAddress } from './guards/client-address.ts'
 import { allowOrigin } from './guards/cors.ts'
@@ -24,6 +24,8 @@ export type Pipeline = {
   enter(arrived: Arrived): void | Promise<void>
   /** Finds out who asks. */
   authenticate(arrived: Arrived): Known | Promise<Known>
+  /** Whether the key of a request that is still answered is valid. */
+  isStillKnown(known: Known): Promise<boolean>
   /** Counts a failed sign-in of an address. Throws when there were too many. */
   countFailure(bucket: string): Promise<void>
   /** Applies the rate limits of the actor and of the service. */
@@ -42,7 +44,12 @@ export function pipeline(edge: Edge): Pipeline {
   const { config, log, now } = parts
   const failures = failureLimit(limiter, config.limits.failedAuthPerMinute, now)
   const takeAddress = findAddress(ipList(config.server.trustedProxies))
-  const grantOrigin = allowOrigin({ gate: edge.gate, findGate: (ref) => findGate(edge, ref), now })
+  const grantOrigin = allowOrigin({
+    gate: edge.gate,
+    findGate: (ref) => findGate(edge, ref),
+    agentGates: async () => (await edge.guardedAgents()).map((agent) => agent.gate),
+    now,
+  })
   return {
     enter(arrived) {
       takeAddress(arrived)
@@ -56,8 +63,10 @@ export function pipeline(edge: Edge): Pipeline {
       failures,
       console: edge.console,
       tier: config.limits.defaultTier,
+      bodyLimit: config.limits.body,
       log,
     }),
+    isStillKnown: (known) => isStillKnown(edge, known),
     countFailure: (bucket) => failures.count(bucket),
     count: (known) =>
       withValue(countRequest(known, limiter, config.limits), () =>

@@ -39,6 +39,8 @@ export type Arrived = {
   address: string
   /** The limit with the least left. */
   rate: Decision | undefined
+  /** The bytes of the body, if they were needed before the request was authorised. */
+  bytes: Promise<Buffer | undefined> | undefined
   /** Set when a page of a listed origin may read the reply. */
   cors: Cors | undefined
   /** What the log and the audit trail say about the request, however far it came. */

@@ -13,6 +13,7 @@ import { type Pipeline, pipeline } from '../pipeline/pipeline.ts'
 import type { Arrived, Authorised, PathParams } from '../pipeline/stages.ts'
 import { AgentChanges } from './agent-changes.ts'
 import type { Endpoint } from './endpoint.ts'
+import { OpenStreams } from './open-streams.ts'
 import { RequestLog } from './request-log.ts'
 import { routeCheck } from './require-route.ts'
 import { checkBodyHeaders, checkTransport } from './transport.ts'
@@ -26,19 +27,23 @@ export type Front = {
   trusted: IpList
   requests: RequestLog
   agentChanges: AgentChanges
+  streams: OpenStreams
 }
 
 export function openFront(edge: Edge): Front {
   const { config } = edge.parts
+  const { log, storage } = edge.parts
   const routes = dialects.flatMap((dialect) => dialect.routes(edge.operations))
+  const steps = pipeline(edge)
   return {
     edge,
-    steps: pipeline(edge),
+    steps,
     routes,
     requireRoute: routeCheck(routes, edge.console !== undefined),
     trusted: ipList(config.server.trustedProxies),
     requests: new RequestLog(edge.parts),
-    agentChanges: new AgentChanges(edge.parts.storage),
+    agentChanges: new AgentChanges(storage),
+    streams: new OpenStreams(storage, steps.isStillKnown, log),
   }
 }
 
@@ -66,6 +71,7 @@ export function arrive(
     secure: isSecure(message, trusted),
     address: message.socket.remoteAddress ?? '',
     rate: undefined,
+    bytes: undefined,
     cors: undefined,
     trace: { actor: null, agent_id: null },
     span: tracer && beginRequest(tracer, message, route),

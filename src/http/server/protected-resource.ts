@@ -14,7 +14,7 @@ const PREFIX = '/.well-known/oauth-protected-resource'
  * tokens of a provider: a client that finds one asks for no key any more.
  */
 export function addProtectedResources(endpoints: Router<Endpoint>, { edge, routes }: Front): void {
-  const { auth } = edge.parts.config
+  const { auth, server } = edge.parts.config
   if (auth?.type !== 'oauth2') return
   const scopes = auth.scopes ?? Permission.options.map((name) => `${name}:agents`)
   const paths = new Set(routes.filter(({ dialect }) => dialect.isProtectedResource).map(({ path }) => path))
@@ -23,7 +23,7 @@ export function addProtectedResources(endpoints: Router<Endpoint>, { edge, route
       open: true,
       page(arrived, response) {
         const document = {
-          resource: publicUrl(arrived) + arrived.path.slice(PREFIX.length),
+          resource: publicUrl(arrived, server) + arrived.path.slice(PREFIX.length),
           authorization_servers: [auth.provider],
           bearer_methods_supported: ['header'],
           scopes_supported: scopes,
@@ -39,19 +39,22 @@ export function addProtectedResources(endpoints: Router<Endpoint>, { edge, route
 export function withChallenge(
   refusal: Rendered,
   { dialect, route, params, ...arrived }: Arrived,
-  { auth }: Config,
+  { auth, server }: Config,
 ): Rendered {
   const challenge = refusal.headers['WWW-Authenticate']
   if (!dialect.isProtectedResource || !route || !challenge || auth?.type !== 'oauth2') return refusal
   const path = route.path.replaceAll(/\{(\w+)\}/g, (_, name: string) => encodeURIComponent(params[name] ?? ''))
-  const document = `${publicUrl(arrived)}${PREFIX}${path}`
+  const document = `${publicUrl(arrived, server)}${PREFIX}${path}`
   return {
     ...refusal,
     headers: { ...refusal.headers, 'WWW-Authenticate': `${challenge}, resource_metadata="${document}"` },
   }
 }
 
-/** The address under which the client has reached the service. */
-export function publicUrl({ secure, message }: Pick<Arrived, 'secure' | 'message'>): string {
-  return `${secure ? 'https' : 'http'}://${message.headers.host ?? ''}`
+/** The address of the service as clients know it: the one that the operator has named, else the one that they have used. */
+export function publicUrl(
+  { secure, message }: Pick<Arrived, 'secure' | 'message'>,
+  { publicUrl: named }: Config['server'],
+): string {
+  return named?.replace(/\/+$/, '') ?? `${secure ? 'https' : 'http'}://${message.headers.host ?? ''}`
 }

@@ -3,6 +3,7 @@ import type { Server as HttpsServer } from 'node:https'
 import type { Socket } from 'node:net'
 import type { ApiError } from '../../errors.ts'
 import { withValue } from '../../lib/with-value.ts'
+import { readBytes, readsBody } from '../input/read-bytes.ts'
 import type { Edge } from '../pipeline/edge.ts'
 import { preflightAnswer } from '../pipeline/guards/cors.ts'
 import type { Arrived, Authorised } from '../pipeline/stages.ts'
@@ -16,7 +17,7 @@ import type { Endpoint } from './endpoint.ts'
 import { arrive, type Front, letIn, openFront } from './front.ts'
 import { addOpenRoutes } from './open-routes.ts'
 import { addProtectedResources } from './protected-resource.ts'
-import { readBytes, readsBody } from './read-bytes.ts'
+
 import { answerFailure } from './replies/answer-failure.ts'
 import { answerRequest } from './replies/answer-request.ts'
 import { send } from './replies/send.ts'
@@ -85,7 +86,7 @@ function requestHandler(front: Front, endpoints: Router<Endpoint>) {
     // The rest of a body that nobody reads may still arrive. Then it must not be taken for another request.
     if (!arrived.message.complete && !readsBody(arrived.message)) response.shouldKeepAlive = false
     if (!authorised) return page?.(arrived, response)
-    const bytes = readBytes(arrived.message, limits.body)
+    const bytes = arrived.bytes ?? readBytes(arrived.message, limits.body)
     return withValue(bytes, (body) => answerRequest(front, authorised, body, response))
   }
 

@@ -1,5 +1,5 @@
-import type { IncomingHttpHeaders } from 'node:http'
 import { ApiError } from '../../errors.ts'
+import { hasBody } from '../input/read-bytes.ts'
 import type { Arrived } from '../pipeline/stages.ts'
 
 const MAX_HEADERS = 100
@@ -52,10 +52,6 @@ export function checkBodyHeaders({ message: { headers } }: Arrived): void {
   if (type !== undefined && hasBody(headers) && !JSON_TYPE.test(type)) {
     throw new ApiError('unsupported_media_type', 'Send the body as application/json in UTF-8')
   }
-}
-
-export function hasBody(headers: IncomingHttpHeaders): boolean {
-  return headers['transfer-encoding'] !== undefined || (headers['content-length'] ?? '0') !== '0'
 }
 
 export function badTarget(): ApiError {

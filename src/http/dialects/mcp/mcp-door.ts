@@ -1,4 +1,5 @@
 import * as sdk from '@modelcontextprotocol/server'
+import { z } from 'zod'
 import { ApiError, forbidden } from '../../../errors.ts'
 import type { Operation } from '../../../operation.ts'
 import { parseJson } from '../../input/body.ts'
@@ -6,6 +7,7 @@ import type { CallRunner, Received, Rendered } from '../dialect.ts'
 import { requireShortNames } from '../json-rpc.ts'
 import { OperationCalls } from '../operation-calls.ts'
 import { failedResult, isForModel, protocolError } from './mcp-errors.ts'
+import { McpTasks } from './mcp-tasks.ts'
 import { callTool, listTools } from './mcp-tools.ts'
 
 type Message = {
@@ -56,18 +58,17 @@ export class McpDoor {
   #server(era: sdk.McpRequestContext['era'], received: Received, runner: CallRunner): sdk.Server {
     const server = new sdk.Server(
       { name: 'moorage', title: 'Moorage', version: '1' },
-      { capabilities: { tools: { listChanged: true } } },
+      { capabilities: { tools: { listChanged: true }, tasks: tasksOffered(runner) } },
     )
     const calls = new OperationCalls(this.#operations, received, runner)
     const refusal = (error: unknown) => protocolError(error, received.request_id)
-    server.setRequestHandler('tools/list', async ({ params }) => {
-      try {
-        return await listTools(calls, params?.cursor)
-      } catch (error) {
-        throw refusal(error)
-      }
-    })
+    const orRefuse = <T>(work: Promise<T>) => work.catch((error) => Promise.reject(refusal(error)))
+    server.setRequestHandler('tools/list', ({ params }) => orRefuse(listTools(calls, params?.cursor)))
+    if (era === 'legacy') serveTasks(server, new McpTasks(calls), orRefuse)
     server.setRequestHandler('tools/call', async ({ params }, { mcpReq }) => {
+      if (era === 'legacy' && 'task' in params) {
+        return orRefuse(new McpTasks(calls).create(params.name, params.arguments))
+      }
       const { signal, release } = this.#cancellable(era, mcpReq, received, runner)
       const { _meta, notify } = mcpReq
       try {
@@ -119,6 +120,23 @@ export class McpDoor {
     })
     return { ...rendered, lines: opened(rendered.lines) }
   }
+}
+
+function tasksOffered({ agent }: CallRunner) {
+  return { cancel: {}, requests: { tools: { call: {} } }, ...(agent && { list: {} }) }
+}
+
+const TaskParams = z.looseObject({ taskId: z.string() })
+const ListParams = z.looseObject({ cursor: z.string().optional() })
+
+function serveTasks(server: sdk.Server, tasks: McpTasks, orRefuse: <T>(work: Promise<T>) => Promise<T>): void {
+  server.setRequestHandler('tasks/get', { params: TaskParams }, ({ taskId }) => orRefuse(tasks.get(taskId)))
+  server.setRequestHandler('tasks/cancel', { params: TaskParams }, ({ taskId }) => orRefuse(tasks.cancel(taskId)))
+  server.setRequestHandler('tasks/result', { params: TaskParams }, ({ taskId }, { mcpReq }) =>
+    orRefuse(tasks.result(taskId, mcpReq.signal)),
+  )
+  if (!tasks.areListed) return
+  server.setRequestHandler('tasks/list', { params: ListParams }, ({ cursor }) => orRefuse(tasks.list(cursor)))
 }
 
 function readMessage({ bytes }: Received): Message {

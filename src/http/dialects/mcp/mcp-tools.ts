@@ -54,37 +54,36 @@ export async function callTool(
   { name, arguments: args = {} }: CallToolRequestParams,
   request: ToolRequest,
 ): Promise<CallToolResult> {
-  const { agent } = calls.runner
-  if (!agent) return askAgent(calls, name, args, request)
-  if (name === SEARCH_MEMORY) return searchMemory(calls, agent.id, args)
-  // The agent in the path has passed the guards, and no other.
-  if (name !== agent.name) throw notFound('Tool', name)
-  return askAgent(calls, agent.id, args, request)
-}
-
-async function askAgent(
-  calls: OperationCalls,
-  agent_id: string,
-  args: unknown,
-  { signal, progressToken, notify }: ToolRequest,
-): Promise<CallToolResult> {
-  const { message, session_id } = validate(AskAgent, args)
+  const invocation = invocationOf(calls, name, args)
+  if (!invocation) return searchMemory(calls, calls.runner.agent?.id ?? '', args)
+  const { signal, progressToken, notify } = request
   const { status, data } = await calls.run<Record<string, unknown>>(
     'invokeAgent',
-    {
-      params: { agent_id },
-      body: { message, context: session_id === undefined ? {} : { session_id } },
-      mode: progressToken === undefined ? 'reply' : 'stream',
-    },
+    { ...invocation, mode: progressToken === undefined ? 'reply' : 'stream' },
     {
       onHangUp: (listener) => (signal.aborted ? listener() : signal.addEventListener('abort', listener)),
       emit: progressToken === undefined ? undefined : progressReporter(progressToken, notify),
     },
   )
+  if (status !== 202) return answerOf(data)
   // The run goes on when somebody has decided, without this client.
-  const words =
-    status === 202 ? `A person must decide before the agent answers. The receipt is ${data.request_id}` : data.response
-  return { content: [textOf(String(words))], structuredContent: data }
+  const words = `A person must decide before the agent answers. The receipt is ${data['request_id']}`
+  return { content: [textOf(words)], structuredContent: data }
+}
+
+/** The invocation that a tool stands for. Undefined for the tool that searches memory. */
+export function invocationOf({ runner: { agent } }: OperationCalls, name: string, args: unknown) {
+  if (agent && name === SEARCH_MEMORY) return undefined
+  // The agent in the path has passed the guards, and no other.
+  if (agent && name !== agent.name) throw notFound('Tool', name)
+  const { message, session_id } = validate(AskAgent, args)
+  const context = session_id === undefined ? {} : { session_id }
+  return { params: { agent_id: agent?.id ?? name }, body: { message, context } }
+}
+
+/** What the agent has answered. */
+export function answerOf(data: Record<string, unknown>): CallToolResult {
+  return { content: [textOf(String(data['response']))], structuredContent: data }
 }
 
 async function searchMemory(calls: OperationCalls, agent_id: string, args: unknown): Promise<CallToolResult> {
@@ -104,6 +103,8 @@ function toolOf({ name, description }: NamedAgent): Tool {
     description: description || `Asks the agent ${name}`,
     inputSchema: schemaOf(AskAgent),
     annotations: { openWorldHint: true },
+    // The SDK leaves this out where the revision has no tasks.
+    execution: { taskSupport: 'optional' },
   }
 }
 

@@ -1,5 +1,6 @@
 import type { Operation } from '../../../operation.ts'
-import type { Dialect, Route } from '../dialect.ts'
+import { parseJson } from '../../input/body.ts'
+import type { Dialect, Received, Route } from '../dialect.ts'
 import { renderRpcError } from '../json-rpc.ts'
 import { moorage } from '../moorage.ts'
 import type { McpDoor } from './mcp-door.ts'
@@ -19,6 +20,16 @@ export const mcp: Dialect = {
   owns: (path) => OWN_PATH.test(path),
   error: renderRpcError,
   isProtectedResource: true,
+  namesAgents: true,
+}
+
+/** The agent whose tool is called. */
+function toolIn({ bytes }: Pick<Received, 'bytes'>): string | undefined {
+  const { method, params } = Object(bytes && parseJson(bytes)) as {
+    method?: unknown
+    params?: { name?: unknown } | null
+  }
+  return method === 'tools/call' && typeof params?.name === 'string' ? params.name : undefined
 }
 
 function routes(operations: readonly Operation[]): Route[] {
@@ -33,6 +44,7 @@ function routes(operations: readonly Operation[]): Route[] {
       operation,
       method,
       path,
+      agentIn: toolIn,
       async serve(received, calls) {
         door ??= openDoor()
         return (await door).serve(method, received, calls)

@@ -1,7 +1,7 @@
 import { invalid, notFound } from '../../../errors.ts'
 import type { Mode } from '../../../operation/reply-channel.ts'
 import type { Operation } from '../../../operation.ts'
-import { readBody } from '../../input/body.ts'
+import { parseJson, readBody } from '../../input/body.ts'
 import { readIdempotencyKey } from '../../input/idempotency-key.ts'
 import type { CallRunner, Dialect, NamedCall, Received, Rendered, Route, Writer } from '../dialect.ts'
 import { OperationCalls } from '../operation-calls.ts'
@@ -12,6 +12,7 @@ import { readResponseId, responseId } from './ids.ts'
 import { inputItems } from './input-items.ts'
 import { getModel, listModels } from './models.ts'
 import { openaiError, waitingRun } from './openai-error.ts'
+import { readModel } from './parameters.ts'
 import { type ResponseObject, responseOf, unansweredResponse } from './response-object.ts'
 import { readResponses } from './responses-request.ts'
 import { ResponsesWriter } from './responses-writer.ts'
@@ -37,6 +38,7 @@ export const openai: Dialect = {
     'Content-Type': 'application/json; charset=utf-8',
   }),
   error: openaiError,
+  namesAgents: true,
 }
 
 function routesTo(operations: readonly Operation[]): Route[] {
@@ -44,11 +46,25 @@ function routesTo(operations: readonly Operation[]): Route[] {
   const [invoke, read, follow] = [of('invokeAgent'), of('getInvocation'), of('streamInvocation')]
   const [cancel, erase, list] = [of('cancelInvocation'), of('eraseInvocation'), of('listInvocable')]
   const response = '/v1/responses/{response_id}'
-  const at = (method: string, path: string, operation: Operation) => ({ dialect: openai, method, path, operation })
+  const at = (method: string, path: string, operation: Operation) => ({
+    dialect: openai,
+    method,
+    path,
+    operation,
+    ...(path.startsWith(response) && { agentIn: responseAgent }),
+  })
   const calls = (received: Received, runner: CallRunner) => new OperationCalls(operations, received, runner)
   return [
-    { ...at('POST', '/v1/chat/completions', invoke), name: (received) => chatCall(invoke, read, received) },
-    { ...at('POST', '/v1/responses', invoke), name: (received) => responsesCall(invoke, follow, received) },
+    {
+      ...at('POST', '/v1/chat/completions', invoke),
+      agentIn: modelIn,
+      name: (received) => chatCall(invoke, read, received),
+    },
+    {
+      ...at('POST', '/v1/responses', invoke),
+      agentIn: modelIn,
+      name: (received) => responsesCall(invoke, follow, received),
+    },
     { ...at('GET', response, read), name: (received) => readCall(read, follow, received) },
     { ...at('DELETE', response, erase), name: (received) => deleteCall(erase, received) },
     { ...at('POST', `${response}/cancel`, cancel), name: (received) => cancelCall(cancel, received) },
@@ -56,6 +72,17 @@ function routesTo(operations: readonly Operation[]): Route[] {
     { ...at('GET', '/v1/models', list), serve: (received, runner) => listModels(calls(received, runner)) },
     { ...at('GET', '/v1/models/{model}', list), serve: (received, runner) => getModel(calls(received, runner)) },
   ]
+}
+
+/** The agent that `model` names. */
+function modelIn({ bytes }: Pick<Received, 'bytes'>): string | undefined {
+  const { model } = Object(bytes && parseJson(bytes)) as { model?: unknown }
+  return typeof model === 'string' ? readModel(model).agent : undefined
+}
+
+/** The agent of a response, which its id names. */
+function responseAgent({ params }: Pick<Received, 'params'>): string | undefined {
+  return readResponseId(params['response_id'] ?? '')?.agent_id
 }
 
 /** A call whose input the body names. */

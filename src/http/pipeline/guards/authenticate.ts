@@ -9,6 +9,7 @@ import { isWellFormedKey } from '../../../security/key-format.ts'
 import { type RefusedToken, refuse } from '../../../security/tokens/bearer-token.ts'
 import type { TokenGrant, VerifyToken } from '../../../security/tokens/token-verifier.ts'
 import type { Arrived, FoundAgent, Known } from '../stages.ts'
+import { agentNamed } from './agent-named.ts'
 import { actorOfCookie, type ConsoleSessions } from './console-cookie.ts'
 import type { ConsoleDoor } from './console-door.ts'
 import type { FailureLimit } from './failure-limit.ts'
@@ -25,6 +26,8 @@ export type Credentials = {
   console: { sessions: ConsoleSessions; door: ConsoleDoor } | undefined
   /** The rate-limit tier of actors that use a token. */
   tier: string
+  /** The most bytes that a body has. */
+  bodyLimit: number
   log: Logger
 }
 
@@ -72,14 +75,25 @@ export function authenticator(credentials: Credentials) {
     })
 }
 
-/** Asks the service's own provider first. If it does not know the token, the agent of this path may accept it. */
+/** Whether the key with which a request came in is still valid. */
+export async function isStillKnown(
+  { verifyKey, isKeyActive }: { verifyKey: VerifyKey; isKeyActive(id: string): Promise<boolean> },
+  { arrived, actor }: Known,
+): Promise<boolean> {
+  // A console session gets another secret from time to time, so its key is asked for.
+  if (actor.console_session !== undefined) return isKeyActive(actor.id)
+  const bearer = BEARER.exec(arrived.dialect.authorization(arrived.message.headers) ?? '')?.[1]
+  return bearer !== undefined && (await verifyKey(sha256(bearer))) !== undefined
+}
+
+/** Asks the service's own provider first. If it does not know the token, the agent that is meant may accept it. */
 async function actorOfToken(token: string, arrived: Arrived, credentials: Credentials): Promise<Actor | undefined> {
-  const { verifyToken, findAgent, tier } = credentials
+  const { verifyToken, findAgent, tier, bodyLimit } = credentials
   const judged = verifyToken ? await verifyToken(token) : refuse('malformed')
   if (judged.ok) return tokenActor(judged, null, tier)
   throwWhatMayBeHeard(judged, arrived, credentials)
 
-  const { agent_id: ref } = arrived.params
+  const ref = arrived.params['agent_id'] ?? (await agentNamed(arrived, bodyLimit))
   const agent = ref === undefined ? undefined : await findAgent(ref)
   if (!agent?.verifyToken) return undefined
   const judgedByAgent = await agent.verifyToken(token)

@@ -7,6 +7,7 @@ import { covers } from '../../../security/permissions.ts'
 import type { NamedCall } from '../../dialects/dialect.ts'
 import type { Edge } from '../edge.ts'
 import type { Arrived, Authorised, FoundAgent, Known, PathParams } from '../stages.ts'
+import { settleOrigin } from './cors.ts'
 import { passGate, promiseHttps } from './pass-gate.ts'
 import { takeFromGate } from './rate-limit.ts'
 
@@ -38,9 +39,17 @@ export function authoriseNamed(
   { arrived, actor, agent }: Authorised,
   { operation, params }: Pick<NamedCall, 'operation' | 'params'>,
 ): Authorised | Promise<Authorised> {
-  if (!agent || params['agent_id'] !== agent.id) return authorise(edge, { arrived, actor }, operation, params)
-  requireOperationPermission(actor, operation)
-  return { arrived, actor, operation, params, agent }
+  if (agent && params['agent_id'] === agent.id) {
+    requireOperationPermission(actor, operation)
+    return { arrived, actor, operation, params, agent }
+  }
+  const authorised = authorise(edge, { arrived, actor }, operation, params)
+  // Only browsers send this header.
+  if (agent || arrived.message.headers.origin === undefined) return authorised
+  return withValue(authorised, (named) => {
+    settleOrigin(arrived, named.agent?.gate?.cors ?? edge.gate().cors)
+    return named
+  })
 }
 
 function requireOperationPermission(actor: Actor, { permission, ownPermission, userTokens }: Operation): void {

@@ -49,6 +49,8 @@ type Policies = {
   gate(): Gate
   /** The gate of an agent, by id or name, if it has one of its own. */
   findGate(ref: string): Promise<Gate | undefined>
+  /** The gates of all agents that have one of their own. */
+  agentGates(): Promise<readonly Gate[]>
   now(): number
 }
 
@@ -57,27 +59,44 @@ type Policies = {
  * to read a refusal too. On the routes of an agent that has its own list, that list is used instead of the service's.
  * Credentials are never allowed.
  */
-export function allowOrigin({ gate, findGate, now }: Policies) {
-  const grant = (arrived: Arrived, cors: Cors | undefined) => {
-    const { origin } = arrived.message.headers
-    if (origin === undefined || !cors?.origins.has(origin)) return
-    arrived.cors = cors
-    arrived.headers['Access-Control-Allow-Origin'] = origin
-    arrived.headers['Access-Control-Expose-Headers'] = EXPOSED
-    arrived.headers['Vary'] = 'Origin'
-  }
+export function allowOrigin({ gate, findGate, agentGates, now }: Policies) {
   const grantBelow = async (arrived: Arrived, ref: string) => {
     const own = await findGate(ref)
     if (!own?.cors) return grant(arrived, gate().cors)
     if (passesGate(arrived, own, now())) grant(arrived, own.cors)
+  }
+  // The agent is not known yet. A page that any of them lists may ask, and read a refusal; see `settleOrigin`.
+  const grantAny = async (arrived: Arrived) => {
+    grant(arrived, gate().cors)
+    for (const own of arrived.cors ? [] : await agentGates()) {
+      if (passesGate(arrived, own, now())) grant(arrived, own.cors)
+    }
   }
 
   return (arrived: Arrived): void | Promise<void> => {
     // Only browsers send this header.
     if (arrived.message.headers.origin === undefined) return
     const ref = agentIn(arrived.path)
-    return ref === undefined ? grant(arrived, gate().cors) : grantBelow(arrived, ref)
+    if (ref !== undefined) return grantBelow(arrived, ref)
+    return arrived.dialect.namesAgents ? grantAny(arrived) : grant(arrived, gate().cors)
   }
+}
+
+function grant(arrived: Arrived, cors: Cors | undefined): void {
+  const { origin } = arrived.message.headers
+  if (origin === undefined || !cors?.origins.has(origin)) return
+  arrived.cors = cors
+  arrived.headers['Access-Control-Allow-Origin'] = origin
+  arrived.headers['Access-Control-Expose-Headers'] = EXPOSED
+  arrived.headers['Vary'] = 'Origin'
+}
+
+/** Decides again which pages may read the reply, once the request has named its agent. */
+export function settleOrigin(arrived: Arrived, cors: Cors | undefined): void {
+  arrived.cors = undefined
+  delete arrived.headers['Access-Control-Allow-Origin']
+  delete arrived.headers['Access-Control-Expose-Headers']
+  grant(arrived, cors)
 }
 
 /** Decodes the name as the router does: an escaped name means the same agent. */

@@ -58,7 +58,7 @@ async function answerOnce(
   const onHangUp = operation.streams && mode === 'reply' ? hangUpOf(response) : undefined
   const rendered = await run(front, authorised, wanted, { ...PLAIN_REPLY, mode, onHangUp })
   requests.count(arrived, rendered.status)
-  if (rendered.lines) await sendLines(response, arrived.headers, rendered)
+  if (rendered.lines) await answerLines(front, authorised, rendered, response)
   else send(response, arrived.headers, rendered)
 }
 
@@ -73,6 +73,7 @@ async function answerAsStream(
   const { request_id, headers, dialect } = arrived
   const { writer } = wanted
   const stream = new EventStream(response, headers, writer)
+  front.streams.watch(authorised, response)
   try {
     const rendered = await run(front, authorised, wanted, streamChannel(stream, response, wanted))
     const { status, headers: sent, body } = rendered
@@ -117,6 +118,16 @@ function streamChannel(stream: EventStream, response: ServerResponse, { last_eve
   }
 }
 
+function answerLines(
+  { streams }: Front,
+  authorised: Authorised,
+  rendered: Rendered,
+  response: ServerResponse,
+): Promise<void> {
+  streams.watch(authorised, response)
+  return sendLines(response, authorised.arrived.headers, rendered)
+}
+
 /** The dialect runs the calls of the request and writes the answer itself. */
 async function serve(
   front: Front,
@@ -129,6 +140,6 @@ async function serve(
   // The path may have the agent's name; from here on it is the id.
   const rendered = await answer({ ...received, params: authorised.params }, callRunner(front, authorised, response))
   front.requests.count(arrived, rendered.status)
-  if (rendered.lines) await sendLines(response, arrived.headers, rendered)
+  if (rendered.lines) await answerLines(front, authorised, rendered, response)
   else send(response, arrived.headers, rendered)
 }

@@ -38,7 +38,7 @@ export function callRunner(
     },
     actor,
     agent,
-    url: publicUrl(arrived),
+    url: publicUrl(arrived, parts.config.server),
     isFromForeignPage: isFromForeignPage(arrived),
     onHangUp: hangUpOf(response),
     onAgentChange: (listener) => agentChanges.follow(actor.scope, listener),

@@ -1,6 +1,9 @@
-import type { IncomingMessage } from 'node:http'
+import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
 import { ApiError } from '../../errors.ts'
-import { hasBody } from './transport.ts'
+
+export function hasBody(headers: IncomingHttpHeaders): boolean {
+  return headers['transfer-encoding'] !== undefined || (headers['content-length'] ?? '0') !== '0'
+}
 
 /** Whether the body of such a request is read. */
 export function readsBody({ method }: IncomingMessage): boolean {

@@ -1,0 +1,131 @@
+import {
+  type CallToolResult,
+  INVALID_PARAMS,
+  METHOD_NOT_FOUND,
+  ProtocolError,
+  type Task,
+} from '@modelcontextprotocol/server'
+import { ApiError, notFound } from '../../../errors.ts'
+import type { OperationCalls } from '../operation-calls.ts'
+import { failedResult } from './mcp-errors.ts'
+import { answerOf, invocationOf } from './mcp-tools.ts'
+
+type TaskReceipt = {
+  request_id: string
+  agent_id: string
+  status: 'queued' | 'running' | 'waiting' | 'completed' | 'failed' | 'cancelled'
+  error: { message: string } | null
+  steps: readonly { kind: string }[]
+  created_at: string
+  started_at: string | null
+  finished_at: string | null
+}
+
+const PAGE = 50
+const POLL_MS = 1_000
+const RELATED = 'io.modelcontextprotocol/related-task'
+
+const STATUS_OF = {
+  queued: 'working',
+  running: 'working',
+  waiting: 'input_required',
+  completed: 'completed',
+  failed: 'failed',
+  cancelled: 'cancelled',
+} as const
+
+/**
+ * Runs that outlive their request, as the tasks of revision 2025-11-25. A task is a run in the background. The SDK knows
+ * the form of its messages and leaves the rest to us.
+ */
+export class McpTasks {
+  readonly #calls: OperationCalls
+
+  constructor(calls: OperationCalls) {
+    this.#calls = calls
+  }
+
+  /** The tasks of all agents are more than a key for calling may see. */
+  get areListed(): boolean {
+    return this.#calls.runner.agent !== undefined
+  }
+
+  /** Begins the run of an agent. The SDK wants content in whatever answers the call of a tool. */
+  async create(name: string, args: unknown): Promise<CallToolResult & { task: Task }> {
+    const wanted = invocationOf(this.#calls, name, args)
+    if (!wanted) throw new ProtocolError(METHOD_NOT_FOUND, `The tool ${name} cannot be called as a task`)
+    const { data } = await this.#calls.run<{ request_id: string }>('invokeAgent', { ...wanted, mode: 'background' })
+    return { content: [], task: taskOf(await this.#receipt({ ...wanted.params, ...data })) }
+  }
+
+  async get(taskId: string): Promise<Task> {
+    return taskOf(await this.#receipt(this.#idsOf(taskId)))
+  }
+
+  /** The result of the tool, when the run has ended. */
+  async result(taskId: string, signal: AbortSignal): Promise<CallToolResult> {
+    const params = this.#idsOf(taskId)
+    const related = { [RELATED]: { taskId } }
+    try {
+      const { data } = await this.#calls.run<Record<string, unknown>>(
+        'streamInvocation',
+        { params, mode: 'stream' },
+        { emit() {}, onHangUp: (listener) => signal.addEventListener('abort', listener) },
+      )
+      return { ...answerOf(data), _meta: related }
+    } catch (error) {
+      if (!(error instanceof ApiError) || error.code === 'not_found') throw error
+      const failed = failedResult(error, this.#calls.received.request_id)
+      return { ...failed, _meta: { ...failed['_meta'], ...related } }
+    }
+  }
+
+  /** Those of the agent in the path. */
+  async list(cursor = '0'): Promise<{ tasks: Task[]; nextCursor?: string }> {
+    const offset = /^\d{1,9}$/.test(cursor) ? Number(cursor) : undefined
+    if (offset === undefined) throw new ApiError('invalid_request', 'The cursor is not one of ours')
+    const params = { agent_id: this.#calls.runner.agent?.id ?? '' }
+    const query = { limit: PAGE, offset }
+    const { data, pagination } = await this.#calls.run<TaskReceipt[]>('listInvocations', { params, query })
+    return { tasks: data.map(taskOf), ...(pagination.has_more && { nextCursor: String(offset + PAGE) }) }
+  }
+
+  async cancel(taskId: string): Promise<Task> {
+    try {
+      const { data } = await this.#calls.run<TaskReceipt>('cancelInvocation', { params: this.#idsOf(taskId), body: {} })
+      return taskOf(data)
+    } catch (error) {
+      if (!(error instanceof ApiError) || error.code !== 'conflict') throw error
+      throw new ProtocolError(INVALID_PARAMS, error.message)
+    }
+  }
+
+  async #receipt({ agent_id, request_id }: { agent_id: string; request_id: string }): Promise<TaskReceipt> {
+    const params = { agent_id, request_id }
+    return (await this.#calls.run<TaskReceipt>('getInvocation', { params })).data
+  }
+
+  /** The id of a task names the agent, because the path need not. */
+  #idsOf(taskId: string): { agent_id: string; request_id: string } {
+    const [agent_id = '', request_id = '', ...more] = taskId.split('.')
+    const { agent } = this.#calls.runner
+    if (more.length > 0 || (agent && agent.id !== agent_id)) throw notFound('Task', taskId)
+    return { agent_id, request_id }
+  }
+}
+
+function taskOf({ agent_id, request_id, status, error, steps, ...times }: TaskReceipt): Task {
+  // A run may wait for its provider, too. Then nobody has to do anything.
+  const isForProvider = status === 'waiting' && steps.at(-1)?.kind === 'wait'
+  const words = status === 'waiting' ? 'Waits until a person has decided' : error?.message
+  return {
+    taskId: `${agent_id}.${request_id}`,
+    status: isForProvider ? 'working' : STATUS_OF[status],
+    // It is kept as long as its receipt.
+    ttl: null,
+    createdAt: times.created_at,
+    lastUpdatedAt: times.finished_at ?? times.started_at ?? times.created_at,
+    pollInterval: POLL_MS,
+    ...(words !== undefined && !isForProvider && { statusMessage: words }),
+  }
+}
