@@ -46,7 +46,7 @@ describe('the set-ups of docs/mcp.md', () => {
   }
 
   test('the command of Claude Code leads to the tools', async (t) => {
-    const [line] = blocks.filter(({ code }) => code.startsWith('claude mcp add'))
+    const line = blocks.find(({ code }) => code.startsWith('claude mcp add'))
     const [, url = ''] = /(http:\S+)/.exec(line?.code ?? '') ?? []
     const [, header = ''] = /--header "(.*)"/.exec(line?.code ?? '') ?? []
     await reach(t, { url, authorization: HEADER.exec(header)?.[1] ?? '' })

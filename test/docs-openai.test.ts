@@ -24,9 +24,7 @@ describe('the programs of docs/openai.md', () => {
   })
   after(() => service.stop())
 
-  const programs = codeBlocks(readDoc('docs/openai.md')).filter(({ language, code }) => {
-    return language === 'ts'
-  })
+  const programs = codeBlocks(readDoc('docs/openai.md')).filter(({ language }) => language === 'ts')
   assert.equal(programs.length, 3)
   for (const { code } of programs) {
     test(`${/from '(.*)'/.exec(code)?.[1]} gets an answer`, async () => {
@@ -42,7 +40,7 @@ describe('the programs of docs/openai.md', () => {
 
   /** Python packages cannot be installed here: this is the request that OpenAI's Python SDK documents and sends. */
   test('OpenAI in Python gets an answer', async () => {
-    const [program] = codeBlocks(readDoc('docs/openai.md')).filter(({ language }) => language === 'python')
+    const program = codeBlocks(readDoc('docs/openai.md')).find(({ language }) => language === 'python')
     const [, base] = /base_url="(.*?)"/.exec(program?.code ?? '') ?? []
     const [, model] = /model="(.*?)"/.exec(program?.code ?? '') ?? []
     const reply = await fetch(`${base?.replace('http://127.0.0.1:8787', service.url)}/chat/completions`, {
@@ -66,9 +64,7 @@ describe('the programs of docs/openai.md', () => {
 
   /** Open WebUI cannot be installed here either: it lists the models, and streams with the fields below. */
   test('Open WebUI finds the models and streams an answer', async () => {
-    const [settings] = codeBlocks(readDoc('docs/openai.md')).filter(({ code }) =>
-      code.startsWith('OPENAI_API_BASE_URL'),
-    )
+    const settings = codeBlocks(readDoc('docs/openai.md')).find(({ code }) => code.startsWith('OPENAI_API_BASE_URL'))
     const [, base = ''] = /OPENAI_API_BASE_URL=(\S+)/.exec(settings?.code ?? '') ?? []
     const url = base.replace('http://host.docker.internal:8787', service.url)
     const headers = { 'Content-Type': 'application/json', Authorization: `Bearer ${service.admin}` }
