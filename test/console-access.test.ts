@@ -1,15 +1,13 @@
 import assert from 'node:assert/strict'
-import { after, before, describe, test } from 'node:test'
-import { type ConsoleBrowser, openBrowser, withoutChromium } from './support/console.ts'
+import { after, before, test } from 'node:test'
+import { inConsole } from './support/console.ts'
 import { type LocalServer, readBody, startLocalServer } from './support/local-server.ts'
 import { authenticator, enrol } from './support/mfa.ts'
 import { createKey } from './support/resources.ts'
-import { ENGINES, type Service, startService } from './support/service.ts'
 
-for (const engine of ENGINES) {
-  describe(`keys and webhooks in the console (${engine})`, { skip: withoutChromium() }, () => {
-    let browser: ConsoleBrowser
-    let service: Service
+inConsole(
+  'keys and webhooks in the console',
+  (visit, service) => {
     let receiver: LocalServer
     let answer = 500
     const received: string[] = []
@@ -18,20 +16,11 @@ for (const engine of ENGINES) {
         received.push(JSON.parse(await readBody(request)).type)
         response.writeHead(answer).end()
       })
-      service = await startService(engine, {
-        MOORAGE_WEBHOOKS__ALLOW_INSECURE: 'true',
-        MOORAGE_WEBHOOKS__ALLOWED_CIDRS: '127.0.0.1',
-      })
-      browser = await openBrowser()
     })
-    after(async () => {
-      await browser.close()
-      await service.stop()
-      await receiver.close()
-    })
+    after(() => receiver.close())
 
     test('a new key is shown once, in a dialog that does not close by accident', async () => {
-      const { page, leave } = await browser.visit(service, '/keys')
+      const { page, leave } = await visit('/keys')
       await page.getByRole('button', { name: 'New key' }).click()
       await page.getByLabel('Name').fill('website')
       await page.getByLabel('read').check()
@@ -48,23 +37,23 @@ for (const engine of ENGINES) {
       await dialog.getByRole('button', { name: 'Done' }).click()
       await page.getByRole('heading', { name: 'website', exact: true }).waitFor()
       assert.ok(!(await page.content()).includes(secret))
-      const { body } = await service.call('GET', '/v1/keys/self', { key: secret })
+      const { body } = await service().call('GET', '/v1/keys/self', { key: secret })
       assert.deepEqual(body.data.permissions, ['invoke', 'read', 'approve'])
       await leave()
     })
 
     test('a key is rotated, gets a second factor by its QR code, and is revoked', async () => {
-      const admin = await createKey(service, { name: 'boss', permissions: ['read', 'manage', 'invoke'] })
-      const app = await enrol(service, admin.id)
-      const { id, secret } = await createKey(service, { name: 'robot', permissions: ['invoke'] })
-      const { page, expect, leave } = await browser.visit(service, `/keys/${id}`, { key: admin.secret })
+      const admin = await createKey(service(), { name: 'boss', permissions: ['read', 'manage', 'invoke'] })
+      const app = await enrol(service(), admin.id)
+      const { id, secret } = await createKey(service(), { name: 'robot', permissions: ['invoke'] })
+      const { page, expect, leave } = await visit(`/keys/${id}`, { key: admin.secret })
       await page.getByRole('button', { name: 'Rotate' }).click()
       await page.getByRole('button', { name: 'Rotate key' }).click()
       const fresh = await page.getByLabel('secret', { exact: true }).innerText()
       assert.notEqual(fresh, secret)
       await page.getByLabel('I have stored it').check()
       await page.getByRole('button', { name: 'Done' }).click()
-      assert.equal((await service.call('GET', '/v1/keys/self', { key: fresh })).status, 200)
+      assert.equal((await service().call('GET', '/v1/keys/self', { key: fresh })).status, 200)
 
       // The service asks for a code of the reader's own key first.
       expect(/401/)
@@ -77,7 +66,7 @@ for (const engine of ENGINES) {
       await code.getByRole('button', { name: 'Continue' }).click()
       const setUp = page.getByRole('dialog', { name: 'Set up the second factor' })
       await setUp.getByRole('img', { name: 'QR code' }).waitFor()
-      const robot = authenticator(service, await setUp.getByLabel('secret', { exact: true }).innerText())
+      const robot = authenticator(service(), await setUp.getByLabel('secret', { exact: true }).innerText())
       await setUp.getByLabel('The code that the app shows').fill(robot.code())
       await setUp.getByRole('button', { name: 'Confirm' }).click()
       await page.getByRole('region', { name: 'Second factor' }).getByText('active').waitFor()
@@ -85,13 +74,13 @@ for (const engine of ENGINES) {
       await page.getByRole('button', { name: 'Revoke' }).click()
       await page.getByRole('button', { name: 'Revoke key' }).click()
       await page.getByText('revoked', { exact: true }).waitFor()
-      assert.equal((await service.call('GET', '/v1/keys/self', { key: fresh })).status, 401)
+      assert.equal((await service().call('GET', '/v1/keys/self', { key: fresh })).status, 401)
       await leave()
     })
 
     test('a webhook is made, tested, fails, and what failed is delivered again', async () => {
-      await service.call('POST', '/v1/agents', { body: { name: 'bell' } })
-      const { page, leave } = await browser.visit(service, '/webhooks')
+      await service().call('POST', '/v1/agents', { body: { name: 'bell' } })
+      const { page, leave } = await visit('/webhooks', { isHurried: true })
       await page.getByRole('button', { name: 'New webhook' }).click()
       await page.getByLabel('Address of the receiver').fill(`${receiver.url}/hook`)
       await page.getByRole('button', { name: 'Create webhook' }).click()
@@ -100,15 +89,15 @@ for (const engine of ENGINES) {
       await page.getByRole('button', { name: 'Send a test' }).click()
       await page.getByText('The test event was not taken: 500').waitFor()
 
-      await service.call('POST', '/v1/agents/bell/invoke', { body: { message: 'ring' } })
+      await service().call('POST', '/v1/agents/bell/invoke', { body: { message: 'ring' } })
       await page.reload()
       await page.getByRole('link', { name: 'agent.completed' }).click()
       await page.getByRole('heading', { name: 'agent.completed' }).waitFor()
       await page.getByRole('cell', { name: '500', exact: true }).first().waitFor()
       assert.match(await page.getByLabel('body', { exact: true }).innerText(), /"type": "agent.completed"/)
       answer = 200
-      await service.app.parts.storage.db
-        .updateTable('deliveries')
+      await service()
+        .app.parts.storage.db.updateTable('deliveries')
         .set({ status: 'failed', next_attempt_at: null })
         .execute()
       await page.getByRole('button', { name: 'Deliver again' }).click()
@@ -133,9 +122,9 @@ for (const engine of ENGINES) {
     })
 
     test('a key that may only read sees webhooks and can change nothing', async () => {
-      const viewer = await createKey(service, { name: 'viewer', permissions: ['read'] })
-      const { body } = await service.call('POST', '/v1/webhooks', { body: { url: receiver.url, events: ['*'] } })
-      const { page, leave } = await browser.visit(service, `/webhooks/${body.data.id}`, { key: viewer.secret })
+      const viewer = await createKey(service(), { name: 'viewer', permissions: ['read'] })
+      const { body } = await service().call('POST', '/v1/webhooks', { body: { url: receiver.url, events: ['*'] } })
+      const { page, leave } = await visit(`/webhooks/${body.data.id}`, { key: viewer.secret })
       await page.getByText('healthy').waitFor()
       for (const name of ['Send a test', 'Disable', 'Rotate secret', 'Delete']) {
         assert.equal(await page.getByRole('button', { name }).count(), 0, name)
@@ -143,5 +132,6 @@ for (const engine of ENGINES) {
       assert.equal(await page.getByRole('link', { name: 'Keys' }).count(), 0)
       await leave()
     })
-  })
-}
+  },
+  { settings: { MOORAGE_WEBHOOKS__ALLOW_INSECURE: 'true', MOORAGE_WEBHOOKS__ALLOWED_CIDRS: '127.0.0.1' } },
+)

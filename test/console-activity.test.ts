@@ -1,128 +1,117 @@
 import assert from 'node:assert/strict'
-import { after, before, describe, test } from 'node:test'
+import { before, test } from 'node:test'
 import { sql } from 'kysely'
 import type { Page } from 'playwright-core'
 import { recount } from '../src/storage/queries/counts.ts'
-import { type ConsoleBrowser, checkAccess, openBrowser, withoutChromium } from './support/console.ts'
+import { checkAccess, inConsole } from './support/console.ts'
 import { createAgent } from './support/resources.ts'
-import { onBothEngines, type Service, startService } from './support/service.ts'
+import type { Service } from './support/service.ts'
 
-describe('activity in the console', { skip: withoutChromium() }, () => {
-  let browser: ConsoleBrowser
+inConsole('activity in the console', (visit, service) => {
+  const invoke = async (message: string, user_id = 'ann') => {
+    const body = { message, context: { user_id, session_id: 's-1' } }
+    const reply = await service().call('POST', '/v1/agents/pilot/invoke', { body })
+    return reply.body.request_id ?? reply.body.data.request_id
+  }
   before(async () => {
-    browser = await openBrowser()
-  })
-  after(() => browser.close())
-
-  onBothEngines('with a browser', (service) => {
-    const invoke = async (message: string, user_id = 'ann') => {
-      const body = { message, context: { user_id, session_id: 's-1' } }
-      const reply = await service().call('POST', '/v1/agents/pilot/invoke', { body })
-      return reply.body.request_id ?? reply.body.data.request_id
-    }
-    before(async () => {
-      const script = { rules: [{ match: { contains: 'reef' }, fail: 'aground' }], fallback: 'Aye.' }
-      await createAgent(service(), 'pilot', { model: 'builtin/script', script })
-      for (const message of ['first', 'a reef', 'second', 'another reef']) await invoke(message)
-    })
-
-    test('is live, filters in the URL, and the next request follows the filter', async () => {
-      const { page, leave } = await browser.visit(service(), '/activity')
-      await page.getByRole('link', { name: 'another reef' }).waitFor()
-      await invoke('a third one')
-      await page.getByRole('link', { name: 'a third one' }).waitFor()
-      await page.getByLabel('Status').selectOption('failed')
-      await page.getByRole('link', { name: 'a third one' }).waitFor({ state: 'detached' })
-      assert.match(page.url(), /status=failed/)
-      await page.getByRole('link', { name: 'another reef' }).click()
-      await page.getByText('aground').first().waitFor()
-      await page.getByRole('button', { name: 'Next in the list' }).click()
-      await page.getByText('a reef', { exact: true }).waitFor()
-      await page.getByRole('button', { name: 'Next in the list' }).click()
-      await page.getByText('This is the last one').waitFor()
-      await page.goBack()
-      await page.goBack()
-      assert.equal(await page.getByLabel('Status').inputValue(), 'failed')
-      await leave()
-    })
-
-    test('one request: what came of it, what it left, and running it again', async () => {
-      const request_id = await invoke('Where is the harbour?', 'bob')
-      const { page, leave } = await browser.visit(service(), `/activity/${request_id}`)
-      await page.getByText('Where is the harbour?', { exact: true }).waitFor()
-      await page.getByText('Aye.', { exact: true }).waitFor()
-      await page.getByText('Invocation completed').waitFor()
-      await page.getByText('What it left').click()
-      await page.getByText('No webhook was told.').waitFor()
-      await page.getByRole('listitem').filter({ hasText: 'Where is the harbour?' }).waitFor()
-      await page.getByRole('button', { name: 'Run again' }).click()
-      await page.waitForURL((url) => !url.pathname.endsWith(request_id))
-      await page.getByText('completed').first().waitFor()
-      await leave()
-    })
-
-    test('its steps open to what went in and came out: memories with scores, what the model was shown, what a tool said', async () => {
-      await createAgent(service(), 'mate', {
-        model: 'builtin/script',
-        instructions: 'You are the mate of a ship.',
-        tools: [{ type: 'http', name: 'tide', url: 'http://127.0.0.1:1/tide' }],
-        script: {
-          rules: [{ match: { contains: 'tide' }, call: { tool: 'tide', arguments: { port: 'Kiel' } }, reply: 'High.' }],
-        },
-      })
-      const note = { content: 'Ann asks about the tide at Kiel', context: { user_id: 'ann' } }
-      await service().call('POST', '/v1/agents/mate/memory', { body: { items: [note] } })
-      const context = { user_id: 'ann', session_id: 's-9' }
-      const ask = (message: string) => service().call('POST', '/v1/agents/mate/invoke', { body: { message, context } })
-      await ask('hello')
-      const { body } = await ask('How is the tide?')
-      const { page, leave } = await browser.visit(service(), `/activity/${body.data.request_id}`)
-      const steps = page.locator('.steps > li')
-      await steps.nth(3).waitFor()
-      assert.deepEqual(await steps.locator('.name').allInnerTexts(), ['recall', 'model', 'tide', 'model'])
-
-      await steps.nth(0).locator('summary').first().click()
-      await steps.nth(0).getByText('Ann asks about the tide at Kiel').waitFor()
-      assert.match(await steps.nth(0).locator('.recalled .number').first().innerText(), /^[01]\.\d\d$/)
-
-      await steps.nth(2).locator('summary').first().click()
-      await steps.nth(2).getByText('"port": "Kiel"').waitFor()
-      await steps.nth(2).getByText('Failed').waitFor()
-
-      await steps.nth(3).locator('summary').first().click()
-      await steps.nth(3).getByText('What the model was shown').click()
-      const roles = steps.nth(3).locator('.prompt h4')
-      await roles.nth(5).waitFor()
-      assert.deepEqual(await roles.allInnerTexts(), ['system', 'user', 'assistant', 'user', 'assistant', 'tool tide'])
-      await steps.nth(3).getByText('You are the mate of a ship.').waitFor()
-      await leave()
-    })
-
-    test('a run that goes on can be cancelled', async () => {
-      const script = { rules: [{ reply: 'at last', delay_ms: 30_000 }] }
-      await createAgent(service(), 'slow', { model: 'builtin/script', script })
-      const headers = { Prefer: 'respond-async' }
-      const { body } = await service().call('POST', '/v1/agents/slow/invoke', { body: { message: 'wait' }, headers })
-      const { page, leave } = await browser.visit(service(), `/activity/${body.data.request_id}`)
-      await page.getByRole('button', { name: 'Cancel' }).click()
-      await page.getByText('cancelled').first().waitFor()
-      await leave()
-    })
+    const script = { rules: [{ match: { contains: 'reef' }, fail: 'aground' }], fallback: 'Aye.' }
+    await createAgent(service(), 'pilot', { model: 'builtin/script', script })
+    for (const message of ['first', 'a reef', 'second', 'another reef']) await invoke(message)
   })
 
-  describe('with 100,000 invocations', () => {
-    let service: Service
-    before(async () => {
-      // The rows are older than others are kept.
-      service = await startService('sqlite', { MOORAGE_RETENTION__INVOCATIONS: '36500d' })
-      await fill(service, await createAgent(service, 'busy'), 100_000)
+  test('is live, filters in the URL, and the next request follows the filter', async () => {
+    const { page, leave } = await visit('/activity', { isHurried: true })
+    await page.getByRole('link', { name: 'another reef' }).waitFor()
+    await invoke('a third one')
+    await page.getByRole('link', { name: 'a third one' }).waitFor()
+    await page.getByLabel('Status').selectOption('failed')
+    await page.getByRole('link', { name: 'a third one' }).waitFor({ state: 'detached' })
+    assert.match(page.url(), /status=failed/)
+    await page.getByRole('link', { name: 'another reef' }).click()
+    await page.getByText('aground').first().waitFor()
+    await page.getByRole('button', { name: 'Next in the list' }).click()
+    await page.getByText('a reef', { exact: true }).waitFor()
+    await page.getByRole('button', { name: 'Next in the list' }).click()
+    await page.getByText('This is the last one').waitFor()
+    await page.goBack()
+    await page.goBack()
+    assert.equal(await page.getByLabel('Status').inputValue(), 'failed')
+    await leave()
+  })
+
+  test('one request: what came of it, what it left, and running it again', async () => {
+    const request_id = await invoke('Where is the harbour?', 'bob')
+    const { page, leave } = await visit(`/activity/${request_id}`, { isHurried: true })
+    await page.getByText('Where is the harbour?', { exact: true }).waitFor()
+    await page.getByText('Aye.', { exact: true }).waitFor()
+    await page.getByText('Invocation completed').waitFor()
+    await page.getByText('What it left').click()
+    await page.getByText('No webhook was told.').waitFor()
+    await page.getByRole('listitem').filter({ hasText: 'Where is the harbour?' }).waitFor()
+    await page.getByRole('button', { name: 'Run again' }).click()
+    await page.waitForURL((url) => !url.pathname.endsWith(request_id))
+    await page.getByText('completed').first().waitFor()
+    await leave()
+  })
+
+  test('its steps open to what went in and came out: memories with scores, what the model was shown, what a tool said', async () => {
+    await createAgent(service(), 'mate', {
+      model: 'builtin/script',
+      instructions: 'You are the mate of a ship.',
+      tools: [{ type: 'http', name: 'tide', url: 'http://127.0.0.1:1/tide' }],
+      script: {
+        rules: [{ match: { contains: 'tide' }, call: { tool: 'tide', arguments: { port: 'Kiel' } }, reply: 'High.' }],
+      },
     })
-    after(() => service.stop())
+    const note = { content: 'Ann asks about the tide at Kiel', context: { user_id: 'ann' } }
+    await service().call('POST', '/v1/agents/mate/memory', { body: { items: [note] } })
+    const context = { user_id: 'ann', session_id: 's-9' }
+    const ask = (message: string) => service().call('POST', '/v1/agents/mate/invoke', { body: { message, context } })
+    await ask('hello')
+    const { body } = await ask('How is the tide?')
+    const { page, leave } = await visit(`/activity/${body.data.request_id}`)
+    const steps = page.locator('.steps > li')
+    await steps.nth(3).waitFor()
+    assert.deepEqual(await steps.locator('.name').allInnerTexts(), ['recall', 'model', 'tide', 'model'])
+
+    await steps.nth(0).locator('summary').first().click()
+    await steps.nth(0).getByText('Ann asks about the tide at Kiel').waitFor()
+    assert.match(await steps.nth(0).locator('.recalled .number').first().innerText(), /^[01]\.\d\d$/)
+
+    await steps.nth(2).locator('summary').first().click()
+    await steps.nth(2).getByText('"port": "Kiel"').waitFor()
+    await steps.nth(2).getByText('Failed').waitFor()
+
+    await steps.nth(3).locator('summary').first().click()
+    await steps.nth(3).getByText('What the model was shown').click()
+    const roles = steps.nth(3).locator('.prompt h4')
+    await roles.nth(5).waitFor()
+    assert.deepEqual(await roles.allInnerTexts(), ['system', 'user', 'assistant', 'user', 'assistant', 'tool tide'])
+    await steps.nth(3).getByText('You are the mate of a ship.').waitFor()
+    await leave()
+  })
+
+  test('a run that goes on can be cancelled', async () => {
+    const script = { rules: [{ reply: 'at last', delay_ms: 30_000 }] }
+    await createAgent(service(), 'slow', { model: 'builtin/script', script })
+    const headers = { Prefer: 'respond-async' }
+    const { body } = await service().call('POST', '/v1/agents/slow/invoke', { body: { message: 'wait' }, headers })
+    const { page, leave } = await visit(`/activity/${body.data.request_id}`, { isHurried: true })
+    await page.getByRole('button', { name: 'Cancel' }).click()
+    await page.getByText('cancelled').first().waitFor()
+    await leave()
+  })
+})
+
+inConsole(
+  'activity in the console, with 100,000 invocations',
+  (visit, service) => {
+    before(async () => fill(service(), await createAgent(service(), 'busy'), 100_000))
 
     const rowsIn = (page: Page) => page.getByRole('region', { name: 'Invocations' }).locator('tbody tr:not(.gap)')
 
     test('scrolls from the newest to the oldest with few rows in the page', async () => {
-      const { page, asked, leave } = await browser.visit(service, '/activity')
+      const { page, asked, leave } = await visit('/activity')
       await page.getByRole('link', { name: 'message 99999', exact: true }).waitFor()
       await page.getByText(/^1–\d+ of 100,000$/).waitFor()
       assert.ok((await rowsIn(page).count()) < 80)
@@ -142,7 +131,7 @@ describe('activity in the console', { skip: withoutChromium() }, () => {
     })
 
     test('reload and back find the place again, and tabbing goes through the rows', async () => {
-      const { page, leave } = await browser.visit(service, '/activity?offset=50000')
+      const { page, leave } = await visit('/activity?offset=50000')
       const wanted = page.getByRole('link', { name: 'message 49999', exact: true })
       await wanted.waitFor()
       await page.getByText(/^50,001–/).waitFor()
@@ -164,14 +153,14 @@ describe('activity in the console', { skip: withoutChromium() }, () => {
     })
 
     test('what comes does not move the rows that somebody looks at', async () => {
-      const { page, leave } = await browser.visit(service, '/activity?offset=1000&status=completed')
+      const { page, leave } = await visit('/activity?offset=1000&status=completed', { isHurried: true })
       const row = rowsIn(page)
         .filter({ hasText: /message 98/ })
         .first()
       await row.waitFor()
       const [text, box] = [await row.textContent(), await row.boundingBox()]
       for (const message of ['new one', 'new two']) {
-        await service.call('POST', '/v1/agents/busy/invoke', { body: { message } })
+        await service().call('POST', '/v1/agents/busy/invoke', { body: { message } })
       }
       await page.getByRole('button', { name: '2 new' }).waitFor()
       const same = rowsIn(page)
@@ -184,8 +173,10 @@ describe('activity in the console', { skip: withoutChromium() }, () => {
       await page.getByText(/^1–\d+ of 2,000$/).waitFor()
       await leave()
     })
-  })
-})
+  },
+  // The rows are older than others are kept.
+  { settings: { MOORAGE_RETENTION__INVOCATIONS: '36500d' } },
+)
 
 /** Rows that the database writes itself, as the runs of a month would. */
 async function fill({ app }: Service, agent_id: string, rows: number): Promise<void> {

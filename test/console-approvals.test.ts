@@ -1,15 +1,13 @@
 import assert from 'node:assert/strict'
-import { after, before, describe, test } from 'node:test'
-import { type ConsoleBrowser, openBrowser, withoutChromium } from './support/console.ts'
+import { after, before, test } from 'node:test'
+import { inConsole } from './support/console.ts'
 import { type LocalServer, readBody, startLocalServer } from './support/local-server.ts'
 import { createAgent, createKey } from './support/resources.ts'
-import { ENGINES, type Service, startService } from './support/service.ts'
 import { until } from './support/until.ts'
 
-for (const engine of ENGINES) {
-  describe(`approvals and the system in the console (${engine})`, { skip: withoutChromium() }, () => {
-    let browser: ConsoleBrowser
-    let service: Service
+inConsole(
+  'approvals and the system in the console',
+  (visit, service) => {
     let shop: LocalServer
     const refunds: unknown[] = []
     before(async () => {
@@ -17,11 +15,7 @@ for (const engine of ENGINES) {
         refunds.push(JSON.parse(await readBody(request)))
         response.end('"refunded"')
       })
-      service = await startService(engine, {
-        MOORAGE_OUTGOING__ALLOW_INSECURE: 'true',
-        MOORAGE_OUTGOING__ALLOWED_CIDRS: '127.0.0.1',
-      })
-      await createAgent(service, 'payer', {
+      await createAgent(service(), 'payer', {
         model: 'builtin/script',
         tools: [
           {
@@ -44,28 +38,23 @@ for (const engine of ENGINES) {
           ],
         },
       })
-      browser = await openBrowser()
     })
-    after(async () => {
-      await browser.close()
-      await service.stop()
-      await shop.close()
-    })
+    after(() => shop.close())
     const invoke = async (message: string) => {
-      const { status, body, text } = await service.call('POST', '/v1/agents/payer/invoke', { body: { message } })
+      const { status, body, text } = await service().call('POST', '/v1/agents/payer/invoke', { body: { message } })
       assert.equal(status, 202, text)
       return body.data.request_id as string
     }
     const ended = (request_id: string) =>
       until('the end of the run', async () => {
-        const { body } = await service.call('GET', `/v1/agents/payer/invocations/${request_id}`)
+        const { body } = await service().call('GET', `/v1/agents/payer/invocations/${request_id}`)
         return body.data.status === 'completed' ? body.data : undefined
       })
 
     test('a call is approved with other arguments, another is rejected with a note, a question is answered', async () => {
-      const { secret } = await createKey(service, { name: 'boss', permissions: ['read', 'approve'] })
+      const { secret } = await createKey(service(), { name: 'boss', permissions: ['read', 'approve'] })
       const first = await invoke('my money')
-      const { page, expect, leave } = await browser.visit(service, '/approvals', { key: secret })
+      const { page, expect, leave } = await visit('/approvals', { key: secret, isHurried: true })
       const card = page.getByRole('article', { name: 'Call of refund' })
       await card.getByText('amount: 250').waitFor()
       const badge = page.getByRole('navigation', { name: 'Console' }).getByText('1 waiting')
@@ -104,18 +93,18 @@ for (const engine of ENGINES) {
     })
 
     test('who comes second hears that it was decided', async () => {
-      const { secret } = await createKey(service, { name: 'slow', permissions: ['read', 'approve'] })
-      const other = await createKey(service, { name: 'quick', permissions: ['read', 'approve'] })
+      const { secret } = await createKey(service(), { name: 'slow', permissions: ['read', 'approve'] })
+      const other = await createKey(service(), { name: 'quick', permissions: ['read', 'approve'] })
       const request_id = await invoke('more money')
-      const { page, expect, leave } = await browser.visit(service, '/approvals', { key: secret })
+      const { page, expect, leave } = await visit('/approvals', { key: secret, isHurried: true })
       const card = page.getByRole('article', { name: 'Call of refund' })
       await card.waitFor()
       // The page does not hear of what happens meanwhile.
       await page.route('**/v1/approvals?*', (route) => route.abort())
       expect(/ERR_FAILED|409/)
-      const { body } = await service.call('GET', `/v1/approvals?request_id=${request_id}`)
+      const { body } = await service().call('GET', `/v1/approvals?request_id=${request_id}`)
       const path = `/v1/agents/payer/invocations/${request_id}/approvals/${body.data[0].call_id}`
-      const decided = await service.call('POST', path, { key: other.secret, body: { decision: 'reject' } })
+      const decided = await service().call('POST', path, { key: other.secret, body: { decision: 'reject' } })
       assert.equal(decided.status, 200, decided.text)
       await card.getByRole('button', { name: 'Approve' }).click()
       await card.getByRole('alert').getByText('conflict').waitFor()
@@ -123,25 +112,25 @@ for (const engine of ENGINES) {
     })
 
     test('whoever started a run is told that another key must decide', async () => {
-      const { secret } = await createKey(service, { name: 'second', permissions: ['read', 'approve'] })
+      const { secret } = await createKey(service(), { name: 'second', permissions: ['read', 'approve'] })
       const request_id = await invoke('money of mine')
-      const { page, leave } = await browser.visit(service, '/approvals')
+      const { page, leave } = await visit('/approvals', { isHurried: true })
       const card = page.getByRole('article', { name: 'Call of refund' })
       await card.getByText('Another key must decide').waitFor()
       await card.getByRole('link', { name: 'payer' }).waitFor()
-      const { body } = await service.call('GET', `/v1/approvals?request_id=${request_id}`)
+      const { body } = await service().call('GET', `/v1/approvals?request_id=${request_id}`)
       const path = `/v1/agents/payer/invocations/${request_id}/approvals/${body.data[0].call_id}`
-      await service.call('POST', path, { key: secret, body: { decision: 'reject' } })
+      await service().call('POST', path, { key: secret, body: { decision: 'reject' } })
       await page.getByText('Nothing waits for you').waitFor()
       await leave()
     })
 
     test('the audit log is checked in the browser, and an altered entry is found', async () => {
-      const { page, leave } = await browser.visit(service, '/system?view=audit')
+      const { page, leave } = await visit('/system?view=audit')
       await page.getByRole('cell', { name: 'createAgent' }).waitFor()
       await page.getByRole('button', { name: 'Check the chain' }).click()
       await page.getByText(/the newest \d+ entries fit together/).waitFor()
-      const { db } = service.app.parts.storage
+      const { db } = service().app.parts.storage
       await db.updateTable('audit_log').set({ actor: 'somebody else' }).where('action', '=', 'createAgent').execute()
       await page.getByRole('button', { name: 'Check the chain' }).click()
       await page.getByText(/entry \d+ was altered/).waitFor()
@@ -149,15 +138,12 @@ for (const engine of ENGINES) {
     })
 
     test('state, configuration without secrets, and sessions that are ended from here', async () => {
-      const elsewhere = await browser.visit(service, '/')
-      const { page, leave } = await browser.visit(service, '/system')
-      await page
-        .getByText(engine === 'postgres' ? 'PostgreSQL' : 'SQLite')
-        .first()
-        .waitFor()
+      const elsewhere = await visit('/')
+      const { page, leave } = await visit('/system')
+      await page.getByText('SQLite').first().waitFor()
       await page.getByRole('button', { name: 'Configuration' }).click()
       await page.getByRole('cell', { name: 'outgoing.allowInsecure', exact: true }).waitFor()
-      assert.ok(!(await page.content()).includes(service.admin))
+      assert.ok(!(await page.content()).includes(service().admin))
       await page.getByRole('button', { name: 'Sessions' }).click()
       await page.getByText('this one').waitFor()
       await page.getByRole('button', { name: 'End' }).first().click()
@@ -168,5 +154,6 @@ for (const engine of ENGINES) {
       await elsewhere.leave()
       await leave()
     })
-  })
-}
+  },
+  { settings: { MOORAGE_OUTGOING__ALLOW_INSECURE: 'true', MOORAGE_OUTGOING__ALLOWED_CIDRS: '127.0.0.1' } },
+)

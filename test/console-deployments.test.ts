@@ -1,64 +1,55 @@
 import assert from 'node:assert/strict'
-import { after, before, describe, test } from 'node:test'
-import { type ConsoleBrowser, checkAccess, openBrowser, withoutChromium } from './support/console.ts'
-import { onBothEngines } from './support/service.ts'
+import { test } from 'node:test'
+import { checkAccess, inConsole } from './support/console.ts'
 
-describe('deployments in the console', { skip: withoutChromium() }, () => {
-  let browser: ConsoleBrowser
-  before(async () => {
-    browser = await openBrowser()
+inConsole('deployments in the console', (visit, service) => {
+  const serves = async () => {
+    const { body } = await service().call('GET', '/v1/agents/hello/deployments?status=active')
+    return body.data.map(({ version }: { version: string }) => version)
+  }
+
+  test('deploys the working copy, rolls it back after showing what changes, and undoes that', async () => {
+    const { page, leave } = await visit('/agents/hello/deployments')
+    await page.getByText('Nothing was deployed yet').waitFor()
+    await page.getByRole('button', { name: 'Deploy' }).click()
+    await page.getByRole('button', { name: 'Deploy v1 to production' }).click()
+    await page.getByText('production serves v1 now').waitFor()
+    await service().call('PATCH', '/v1/agents/hello', { body: { temperature: 0.7 } })
+    await page.reload()
+    await page.getByText('the working copy has changes').waitFor()
+    await page.getByRole('button', { name: 'Deploy' }).click()
+    const dialog = page.getByRole('dialog')
+    await dialog.getByText('temperature: 0.7').waitFor()
+    await dialog.getByRole('button', { name: 'Deploy v2 to production' }).click()
+    await page.getByText('production serves v2 now').waitFor()
+    assert.deepEqual(await serves(), ['v2'])
+
+    await page.getByRole('button', { name: 'Roll back' }).click()
+    await dialog.getByText('Runs under way finish on v2').waitFor()
+    await dialog.getByText('temperature: 0.7').waitFor()
+    await checkAccess(page)
+    await dialog.getByLabel('Reason').fill('too warm')
+    await dialog.getByRole('button', { name: 'Serve v1' }).click()
+    await page.getByText('production serves v1 again').waitFor()
+    assert.deepEqual(await serves(), ['v1'])
+    await page.getByText('too warm').waitFor()
+    // v2 was rolled back: the service would refuse to return to that deployment.
+    assert.equal(await page.getByRole('button', { name: 'Return to it' }).count(), 0)
+
+    await page.getByRole('button', { name: 'Undo' }).click()
+    await page.getByText('production serves v2 as before').waitFor()
+    assert.deepEqual(await serves(), ['v2'])
+    await leave()
   })
-  after(() => browser.close())
 
-  onBothEngines('with a browser', (service) => {
-    const serves = async () => {
-      const { body } = await service().call('GET', '/v1/agents/hello/deployments?status=active')
-      return body.data.map(({ version }: { version: string }) => version)
-    }
-
-    test('deploys the working copy, rolls it back after showing what changes, and undoes that', async () => {
-      const { page, leave } = await browser.visit(service(), '/agents/hello/deployments')
-      await page.getByText('Nothing was deployed yet').waitFor()
-      await page.getByRole('button', { name: 'Deploy' }).click()
-      await page.getByRole('button', { name: 'Deploy v1 to production' }).click()
-      await page.getByText('production serves v1 now').waitFor()
-      await service().call('PATCH', '/v1/agents/hello', { body: { temperature: 0.7 } })
-      await page.reload()
-      await page.getByText('the working copy has changes').waitFor()
-      await page.getByRole('button', { name: 'Deploy' }).click()
-      const dialog = page.getByRole('dialog')
-      await dialog.getByText('temperature: 0.7').waitFor()
-      await dialog.getByRole('button', { name: 'Deploy v2 to production' }).click()
-      await page.getByText('production serves v2 now').waitFor()
-      assert.deepEqual(await serves(), ['v2'])
-
-      await page.getByRole('button', { name: 'Roll back' }).click()
-      await dialog.getByText('Runs under way finish on v2').waitFor()
-      await dialog.getByText('temperature: 0.7').waitFor()
-      await checkAccess(page)
-      await dialog.getByLabel('Reason').fill('too warm')
-      await dialog.getByRole('button', { name: 'Serve v1' }).click()
-      await page.getByText('production serves v1 again').waitFor()
-      assert.deepEqual(await serves(), ['v1'])
-      await page.getByText('too warm').waitFor()
-      // v2 was rolled back: the service would refuse to return to that deployment.
-      assert.equal(await page.getByRole('button', { name: 'Return to it' }).count(), 0)
-
-      await page.getByRole('button', { name: 'Undo' }).click()
-      await page.getByText('production serves v2 as before').waitFor()
-      assert.deepEqual(await serves(), ['v2'])
-      await leave()
-    })
-
-    test('says why a deployment is refused, beside the field', async () => {
-      const { page, leave, expect } = await browser.visit(service(), '/agents/hello/deployments')
-      expect(/status of 4\d\d/)
-      await page.getByRole('button', { name: 'Deploy', exact: true }).click()
-      const dialog = page.getByRole('dialog')
-      await dialog.getByLabel('Version').fill('x'.repeat(300))
-      await dialog.getByRole('button', { name: /^Deploy x+/ }).click()
-      await dialog.getByRole('alert').getByText('invalid_request').waitFor()
-      await leave()
-    })
+  test('says why a deployment is refused, beside the field', async () => {
+    const { page, leave, expect } = await visit('/agents/hello/deployments')
+    expect(/status of 4\d\d/)
+    await page.getByRole('button', { name: 'Deploy', exact: true }).click()
+    const dialog = page.getByRole('dialog')
+    await dialog.getByLabel('Version').fill('x'.repeat(300))
+    await dialog.getByRole('button', { name: /^Deploy x+/ }).click()
+    await dialog.getByRole('alert').getByText('invalid_request').waitFor()
+    await leave()
   })
 })

@@ -1,25 +1,13 @@
 import assert from 'node:assert/strict'
-import { after, before, describe, test } from 'node:test'
-import { type ConsoleBrowser, openBrowser, withoutChromium } from './support/console.ts'
+import { test } from 'node:test'
+import { inConsole } from './support/console.ts'
 import { startPrefixProxy } from './support/prefix-proxy.ts'
 import { createKey } from './support/resources.ts'
-import { type Service, startService } from './support/service.ts'
 
-describe('sending from the API reference', { skip: withoutChromium() }, () => {
-  let browser: ConsoleBrowser
-  let service: Service
-  before(async () => {
-    browser = await openBrowser()
-    service = await startService('sqlite')
-  })
-  after(async () => {
-    await browser.close()
-    await service.stop()
-  })
-
+inConsole('sending from the API reference', (visit, service) => {
   test('whoever is signed in sends a request and reads the answer, behind a prefix too', async () => {
-    const proxy = await startPrefixProxy(service.url, '/tools')
-    const { page, leave } = await browser.visit({ ...service, url: proxy.url }, '/docs#invokeAgent')
+    const proxy = await startPrefixProxy(service().url, '/tools')
+    const { page, leave } = await visit('/docs#invokeAgent', { url: proxy.url })
     const article = page.locator('#invokeAgent')
     await article.getByLabel('Body').fill('{"message": "from the docs"}')
     await article.getByRole('button', { name: 'Send' }).click()
@@ -33,19 +21,19 @@ describe('sending from the API reference', { skip: withoutChromium() }, () => {
   })
 
   test('only what the key may call, and nothing for those who are not signed in', async () => {
-    const { secret } = await createKey(service, { role: 'viewer' })
-    const reader = await browser.visit(service, '/docs', { key: secret })
+    const { secret } = await createKey(service(), { role: 'viewer' })
+    const reader = await visit('/docs', { key: secret })
     await reader.page.locator('#listAgents .send').waitFor()
     assert.equal(await reader.page.locator('#createAgent .send').count(), 0)
     await reader.leave()
-    const stranger = await browser.visit(service, '/docs', { key: null })
+    const stranger = await visit('/docs', { key: null })
     await stranger.page.waitForLoadState('networkidle')
     assert.equal(await stranger.page.locator('.send').count(), 0)
     await stranger.leave()
   })
 
   test('on a telephone the list of operations is closed until it is wanted', async () => {
-    const { page, leave } = await browser.visit(service, '/docs', { width: 390 })
+    const { page, leave } = await visit('/docs', { width: 390 })
     assert.equal(await page.locator('aside nav').isVisible(), false)
     await page.locator('aside summary').click()
     await page

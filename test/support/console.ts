@@ -1,9 +1,10 @@
 import assert from 'node:assert/strict'
+import { after, before, describe } from 'node:test'
 import axe from 'axe-core'
-import { type Browser, type BrowserContext, chromium, type Page } from 'playwright-core'
+import { type Browser, type BrowserContext, chromium, type Page, type Request } from 'playwright-core'
 import { CHROMIUM_FLAGS, chromiumPath } from './chromium.ts'
 import { PATIENCE } from './patience.ts'
-import type { Service } from './service.ts'
+import { type Engine, type Service, type Settings, startService } from './service.ts'
 import { until } from './until.ts'
 
 /** For `describe(…, { skip: withoutChromium() }, …)`. */
@@ -23,37 +24,109 @@ type VisitOptions = {
   width?: number
   height?: number
   dark?: boolean
+  /** Where the service is reached, if that is not its own address. */
+  url?: string
+  /** What a live page asks for every few seconds, it asks for every moment. */
+  isHurried?: boolean
 }
 
 export type Visit = {
   page: Page
   context: BrowserContext
-  /** What the window asked the API for since the last time this was called: `GET /v1/agents`. */
+  /** What the page asked the API for since it was opened, or since the last time this was called: `GET /v1/agents`. */
   asked(): string[]
   /** Resolves when nothing is asked of the API any more. A live page asks again later. */
   settled(): Promise<void>
   /** Lets a problem pass that the test itself causes. */
   expect(problem: RegExp): void
-  /** Closes the window. Fails if anything went wrong in it, or anything was asked of another origin. */
+  /** Fails if anything went wrong in the window until now, or anything was asked of another origin. */
+  checkWell(): void
+  /** Closes the window, and checks it for the last time. */
   leave(): Promise<void>
 }
 
-/** One real browser; each visit is a window with a profile of its own. */
+/** A story that is told in a browser: `visit` opens a window of the console of a service that is there for this story. */
+type Story = (visit: (path: string, options?: VisitOptions) => Promise<Visit>, service: () => Service) => void
+
+type StoryOptions = {
+  /** What pages ask for is tested on both engines elsewhere. */
+  engine?: Engine
+  settings?: Settings | (() => Promise<Settings>)
+}
+
+export function inConsole(name: string, story: Story, { engine = 'sqlite', settings = {} }: StoryOptions = {}): void {
+  describe(name, { skip: withoutChromium() }, () => {
+    let browser: ConsoleBrowser
+    let service: Service
+    before(async () => {
+      service = await startService(engine, typeof settings === 'function' ? await settings() : settings)
+      browser = await openBrowser()
+    })
+    after(async () => {
+      await browser.close()
+      await service.stop()
+    })
+    story(
+      (path, options) => browser.visit(service, path, options),
+      () => service,
+    )
+  })
+}
+
+// One browser serves every test file of the process: to start one costs as much as some tests.
+let running: Promise<Browser> | undefined
+let users = 0
+let idle: NodeJS.Timeout | undefined
+
+/** The next test file may want it, too. */
+const IDLE_MS = 500
+
+/** A real browser; each visit is a window with a profile of its own. */
 export async function openBrowser(): Promise<ConsoleBrowser> {
+  clearTimeout(idle)
+  users++
+  running ??= launch()
+  const browser = await running
+  const windows: BrowserContext[] = []
+  return {
+    visit: async (service, path, options = {}) => {
+      const seen = await visit(browser, service, path, options)
+      windows.push(seen.context)
+      return seen
+    },
+    async close() {
+      // A test that failed has left its window open.
+      for (const context of windows) await context.close()
+      users--
+      if (users === 0) idle = setTimeout(end, IDLE_MS)
+    },
+  }
+}
+
+function launch(): Promise<Browser> {
   const executablePath = chromiumPath()
   if (!executablePath) throw new Error('there is no chromium here')
-  const browser = await chromium.launch({ executablePath, args: CHROMIUM_FLAGS })
-  return {
-    visit: (service, path, options = {}) => visit(browser, service, path, options),
-    close: () => browser.close(),
+  const launched = chromium.launch({ executablePath, args: CHROMIUM_FLAGS })
+  // Whoever comes after a crash gets another one.
+  const forget = () => {
+    if (running === launched) running = undefined
   }
+  launched.then((browser) => browser.on('disconnected', forget), forget)
+  return launched
+}
+
+async function end(): Promise<void> {
+  const ending = running
+  running = undefined
+  const browser = await ending
+  await browser?.close()
 }
 
 async function visit(
   browser: Browser,
-  { url, admin }: Pick<Service, 'url' | 'admin'>,
+  service: Pick<Service, 'url' | 'admin'>,
   path: string,
-  { key = admin, width = 1440, height = 900, dark = false }: VisitOptions,
+  { key = service.admin, width = 1440, height = 900, dark = false, url = service.url, isHurried }: VisitOptions,
 ): Promise<Visit> {
   const context = await browser.newContext({
     viewport: { width, height },
@@ -61,6 +134,7 @@ async function visit(
     reducedMotion: 'reduce',
   })
   context.setDefaultTimeout(15_000 * PATIENCE)
+  if (isHurried) await context.addInitScript(HURRY)
   if (key !== null) {
     const headers = { 'X-Moorage-Console': '1', Origin: new URL(url).origin }
     const reply = await context.request.post(`${url}/console/session`, { data: { key }, headers })
@@ -68,6 +142,7 @@ async function visit(
   }
   const page = await context.newPage()
   const watched = watch(page, new URL(url).origin)
+  const checkWell = () => assert.deepEqual(watched.problems(), [])
   await page.goto(url + path)
   return {
     page,
@@ -79,9 +154,10 @@ async function visit(
       await until('the page has what it asked for', watched.isQuiet)
     },
     expect: watched.expect,
+    checkWell,
     async leave() {
       await context.close()
-      assert.deepEqual(watched.problems(), [])
+      checkWell()
     },
   }
 }
@@ -91,10 +167,10 @@ function watch(page: Page, origin: string) {
   const found: string[] = []
   const allowed: RegExp[] = []
   let asked: string[] = []
-  let underWay = 0
+  const underWay = new Set<Request>()
   let changedAt = 0
-  const count = (by: 1 | -1) => {
-    underWay += by
+  const isOver = (request: Request) => {
+    underWay.delete(request)
     changedAt = performance.now()
   }
   page.on('pageerror', (error) => found.push(`error: ${error.stack ?? error.message}`))
@@ -105,22 +181,37 @@ function watch(page: Page, origin: string) {
   page.on('request', (request) => {
     const url = new URL(request.url())
     if (url.origin !== origin && !['data:', 'blob:'].includes(url.protocol)) found.push(`elsewhere: ${url}`)
+    // What the page before asked for, nobody hears of any more.
+    if (request.isNavigationRequest()) {
+      asked = []
+      underWay.clear()
+    }
     if (/\/v1\/|\/console\/session/.test(url.pathname)) asked.push(`${request.method()} ${url.pathname}`)
-    count(1)
+    underWay.add(request)
+    changedAt = performance.now()
   })
-  page.on('requestfinished', () => count(-1))
-  page.on('requestfailed', () => count(-1))
+  page.on('requestfinished', isOver)
+  page.on('requestfailed', isOver)
   return {
-    isQuiet: async () => asked.length > 0 && underWay === 0 && performance.now() - changedAt > QUIET_MS,
+    isQuiet: async () => asked.length > 0 && underWay.size === 0 && performance.now() - changedAt > QUIET_MS,
     problems: () => found.filter((problem) => !allowed.some((pattern) => pattern.test(problem))),
     expect: (problem: RegExp) => void allowed.push(problem),
     asked() {
-      const before = asked
+      const all = asked
       asked = []
-      return before
+      return all
     },
   }
 }
+
+/** Shorter than this are waits for typing, longer than this is how long a message is shown. */
+const LIVE_MS = { from: 1_400, to: 6_000 }
+const HURRIED_MS = 150
+const HURRY = `{
+  const later = setTimeout
+  globalThis.setTimeout = (work, ms, ...args) =>
+    later(work, ms > ${LIVE_MS.from} && ms < ${LIVE_MS.to} ? ${HURRIED_MS} : ms, ...args)
+}`
 
 /** A page that has an answer asks its next question sooner than that. */
 const QUIET_MS = 60
