@@ -39,8 +39,11 @@ type Row = Selectable<Tables['invocations']> & { has_more: boolean | number }
 
 type TakeOptions = { agent_seq: number; limit: number; owner: string; now: number; lease_ms: number }
 
-/** Takes the agent's runs that have waited longest, in order, and marks them as running. Says whether more wait. */
-export async function takeQueued(db: Database, options: TakeOptions): Promise<{ taken: TakenRun[]; hasMore: boolean }> {
+/** What was taken, whether more runs wait, and whether they could not be taken because others held their rows. */
+type Taken = { taken: TakenRun[]; hasMore: boolean; isHeldUp: boolean }
+
+/** Takes the agent's runs that have waited longest, in order, and marks them as running. */
+export async function takeQueued(db: Database, options: TakeOptions): Promise<Taken> {
   const { agent_seq, limit, owner, now, lease_ms } = options
   const due = db
     .selectFrom('invocations')
@@ -54,8 +57,12 @@ export async function takeQueued(db: Database, options: TakeOptions): Promise<{ 
   const changes = sql`status = 'running', started_at = coalesce(started_at, ${now}), attempt = attempt + 1`
   const returning = sql`*, exists (
     select 1 from invocations i
-    where i.agent_seq = ${agent_seq} and i.status = 'queued' and i.id > (select max(due.id) from due)) as has_more`
+    where i.agent_seq = ${agent_seq} and i.status = 'queued' and i.id not in (select due.id from due)) as has_more`
   const rows = await take<Row>(db, LEASED_RUNS, { due, owner, until, changes, returning })
+  if (rows.length === 0) {
+    const isHeldUp = engineOf(db) === 'postgres' && (await hasQueued(db, agent_seq))
+    return { taken: [], hasMore: isHeldUp, isHeldUp }
+  }
   const taken = rows
     .map(({ has_more: _more, ...row }) => ({
       invocation: fromRow(row),
@@ -63,7 +70,13 @@ export async function takeQueued(db: Database, options: TakeOptions): Promise<{ 
       lease: { key: [row.id], owner, until },
     }))
     .toSorted((a, b) => (a.invocation.id < b.invocation.id ? -1 : 1))
-  return { taken, hasMore: Boolean(rows[0]?.has_more) }
+  return { taken, hasMore: Boolean(rows[0]?.has_more), isHeldUp: false }
+}
+
+/** Also counts a run whose row is held: by a node that takes it, or by a decider who comes too late. */
+async function hasQueued(db: Database, agent_seq: number): Promise<boolean> {
+  const first = db.selectFrom('invocations').select('id').where('agent_seq', '=', agent_seq)
+  return (await first.where('status', '=', QUEUED).limit(1).executeTakeFirst()) !== undefined
 }
 
 const QUEUED_AGAIN = { status: 'queued', owner: null, lease_until: null, wake_at: null }

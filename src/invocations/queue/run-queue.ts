@@ -142,9 +142,9 @@ export class RunQueue {
         this.#waiting.looked(allotment, 0, true, true)
         return this.#waitForPlace(agent)
       }
-      const { begun, hasMore, isFull, isStopping } = await this.#beginRuns(allotment)
-      this.#waiting.looked(allotment, begun, hasMore, isFull || isStopping)
-      if (isStopping) this.#lookSoonFor(agent)
+      const { begun, hasMore, isFull, isHeldUp } = await this.#beginRuns(allotment)
+      this.#waiting.looked(allotment, begun, hasMore, isFull || isHeldUp)
+      if (isHeldUp) this.#lookSoonFor(agent)
       if (isFull) this.#waitForPlace(agent)
       this.#look()
     } catch (err) {
@@ -157,13 +157,14 @@ export class RunQueue {
   async #beginRuns({ agent, places: limit }: Allotment) {
     const { node: owner, now, storage } = this.#parts
     const lease = { owner, now: now(), lease_ms: LEASE_MS }
-    const { taken, hasMore } = await takeQueued(storage.db, { agent_seq: agent.agent_seq, limit, ...lease })
+    const found = await takeQueued(storage.db, { agent_seq: agent.agent_seq, limit, ...lease })
     const fates = []
-    for (const run of taken) fates.push(await this.#runs.begin(run, agent))
+    for (const run of found.taken) fates.push(await this.#runs.begin(run, agent))
     const begun = fates.filter((fate) => fate === 'begun').length
     const isFull = fates.includes('full')
-    const isStopping = fates.includes('later')
-    return { begun, hasMore: hasMore || isFull || isStopping || fates.includes('waits'), isFull, isStopping }
+    // Others hold its rows for a moment, or its last attempt stops.
+    const isHeldUp = found.isHeldUp || fates.includes('later')
+    return { begun, hasMore: found.hasMore || isFull || isHeldUp || fates.includes('waits'), isFull, isHeldUp }
   }
 
   /** While other nodes have all places, its runs are not taken from the queue only to be given back. */
