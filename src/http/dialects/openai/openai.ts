@@ -103,6 +103,7 @@ function chatCall(invokeAgent: Operation, getInvocation: Operation, received: Re
   const { request_id } = received
   const writer = new ChatWriter({ model: chat.model, includeUsage, request_id, now: Date.now() })
   const call = { ...named(invokeAgent, received, { sent, mode }), params: { agent_id: agent }, body, given, writer }
+  if (call.idempotencyKey === undefined) return call
   return { ...call, present: (reply) => presentCall(getInvocation, call, reply) }
 }
 

@@ -100,9 +100,19 @@ async function answerAsStream(
 }
 
 /** Runs the call. A stored reply to work that has gone on since is not given: the client hears how it stands now. */
-async function run({ steps }: Front, authorised: Authorised, wanted: Wanted, channel: ReplyChannel): Promise<Rendered> {
-  const rendered = await steps.run(authorised, wanted, channel)
-  const call = isReplay(rendered.headers) ? wanted.present?.(rendered) : undefined
+function run(front: Front, authorised: Authorised, wanted: Wanted, channel: ReplyChannel): Promise<Rendered> {
+  const running = front.steps.run(authorised, wanted, channel)
+  const { present } = wanted
+  return present ? running.then((rendered) => atPresent(front, authorised, rendered, present)) : running
+}
+
+async function atPresent(
+  { steps }: Front,
+  authorised: Authorised,
+  rendered: Rendered,
+  present: NonNullable<Wanted['present']>,
+): Promise<Rendered> {
+  const call = isReplay(rendered.headers) ? present(rendered) : undefined
   if (!call) return rendered
   const now = await steps.run(await steps.authoriseNamed(authorised, call), call, PLAIN_REPLY)
   return { ...now, headers: { ...now.headers, [REPLAYED]: 'true' } }
