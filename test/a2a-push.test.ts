@@ -1,9 +1,13 @@
 import assert from 'node:assert/strict'
 import { before, test } from 'node:test'
 import { StreamResponse, type Task, type TaskPushNotificationConfig, TaskState } from '@a2a-js/sdk'
+import { callbackOf } from '../src/invocations/callbacks/callback.ts'
+import { takeUpRuns } from '../src/invocations/tend-runs.ts'
+import * as callbacks from '../src/webhooks/callback-store.ts'
 import { connectA2a, saying } from './support/a2a-client.ts'
 import { createAgent, createKey } from './support/resources.ts'
 import { onBothEngines } from './support/service.ts'
+import { everythingStored } from './support/stored.ts'
 import { type Arrival, LOCAL_RECEIVERS, openInbox } from './support/webhooks.ts'
 
 const RULES = [
@@ -55,6 +59,7 @@ onBothEngines(
       assert.match(String(headers['webhook-signature']), /^v1,/)
       assert.equal(headers['x-service-event'], 'agent.completed')
       assert.doesNotMatch(service().log(), /for-you|open sesame/)
+      assert.doesNotMatch(await everythingStored(service()), /for-you|open sesame/)
     })
 
     test('a stream and a task in the background tell their end too, and a failure why', async (t) => {
@@ -121,6 +126,33 @@ onBothEngines(
         pageToken: '',
       })
       assert.deepEqual(configs, [])
+    })
+
+    test('one that is made in the moment in which its task ends is told by the next look around, once', async (t) => {
+      const inbox = await openInbox(t)
+      const client = await connectA2a(service(), 'pilot')
+      const { id: request_id } = (await client.sendMessage(saying('ahoy'))) as Task
+      const { body } = await service().call('GET', '/v1/agents/pilot')
+      const { parts } = service().app
+      const run = { agent_id: body.data.id, request_id }
+      const { callback } = callbackOf({ url: inbox.url, format: 'a2a' }, run, parts)
+      await parts.storage.transaction((db) => callbacks.insert(db, callback))
+      await Promise.all([takeUpRuns(parts), takeUpRuns(parts)])
+      const [arrival] = await inbox.first(1)
+      assert.equal(arrival && taskIn(arrival).id, request_id)
+      const sent = await service().call('GET', `/v1/webhooks/${callback.id}/deliveries`)
+      assert.equal(sent.body.pagination.total, 1)
+    })
+
+    test('one whose task is not kept any more goes too', async () => {
+      const { body } = await service().call('GET', '/v1/agents/pilot')
+      const { parts } = service().app
+      const run = { agent_id: body.data.id, request_id: 'req_that_is_gone' }
+      const { callback } = callbackOf({ url: 'http://127.0.0.1:59999/', format: 'event' }, run, parts)
+      await parts.storage.transaction((db) => callbacks.insert(db, callback))
+      const later = parts.now() + 2 * 3_600_000
+      assert.equal(await callbacks.removeOfMissingRuns(parts.storage.db, later, 10), 1)
+      assert.deepEqual(await callbacks.listOfRequest(parts.storage.db, run.request_id), [])
     })
 
     test('addresses are guarded, values are headers, and nobody sets one for the task of another', async (t) => {
