@@ -28,6 +28,10 @@ const ROUTES: Route[] = [
     path: '/agents/:agent/schedules',
     load: async () => (await import('./pages/agent-pages.ts')).SchedulesPage,
   },
+  {
+    path: '/deployments/:deployment',
+    load: async () => (await import('./pages/agent-pages.ts')).DeploymentPage,
+  },
   { path: '/activity', load: async () => (await import('./pages/service-pages.ts')).ActivityPage },
   { path: '/activity/:request', load: async () => (await import('./pages/service-pages.ts')).RequestPage },
   { path: '/approvals', load: async () => (await import('./pages/service-pages.ts')).ApprovalsPage },
@@ -37,6 +41,10 @@ const ROUTES: Route[] = [
   {
     path: '/webhooks/:webhook/:delivery',
     load: async () => (await import('./pages/service-pages.ts')).DeliveryPage,
+  },
+  {
+    path: '/deliveries/:delivery',
+    load: async () => (await import('./pages/service-pages.ts')).FoundDeliveryPage,
   },
   { path: '/keys', load: async () => (await import('./pages/service-pages.ts')).KeysPage },
   { path: '/keys/:key', load: async () => (await import('./pages/service-pages.ts')).KeyPage },

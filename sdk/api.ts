@@ -115,6 +115,8 @@ export type Invocation = {
   /** The tick of the schedule that it is for; null when somebody began it */
   scheduled_at: string | null
   created_by: string
+  /** The name of the key with that id, in replies to GET. Null if it is no key, or gone */
+  created_by_name?: string | null | undefined
   created_at: string
   started_at: string | null
   finished_at: string | null
@@ -312,10 +314,14 @@ export type Approval = {
   session_id: string | null
   /** Who started the run */
   started_by: string
+  /** The name of the key with that id, in replies to GET. Null if it is no key, or gone */
+  started_by_name?: string | null | undefined
   created_at: string
   decided_at: string | null
   /** null: nobody, it expired or its run was cancelled */
   decided_by: string | null
+  /** The name of the key with that id, in replies to GET. Null if it is no key, or gone */
+  decided_by_name?: string | null | undefined
   /** With these the tool is called instead */
   changed_arguments: Record<string, unknown> | null
   note: string | null
@@ -989,6 +995,8 @@ export type NewDeployment = {
   digest: string
   message: string | null
   created_by: string
+  /** The name of the key with that id, in replies to GET. Null if it is no key, or gone */
+  created_by_name?: string | null | undefined
   created_at: string
   /** The deployment that was active before */
   replaces: string | null
@@ -1016,6 +1024,8 @@ export type Deployment = {
   digest: string
   message: string | null
   created_by: string
+  /** The name of the key with that id, in replies to GET. Null if it is no key, or gone */
+  created_by_name?: string | null | undefined
   created_at: string
   /** The deployment that was active before */
   replaces: string | null
@@ -1033,6 +1043,8 @@ export type DeploymentWithDefinition = {
   digest: string
   message: string | null
   created_by: string
+  /** The name of the key with that id, in replies to GET. Null if it is no key, or gone */
+  created_by_name?: string | null | undefined
   created_at: string
   /** The deployment that was active before */
   replaces: string | null
@@ -1530,6 +1542,8 @@ export type UserLine = {
   /** The tick of the schedule that it is for; null when somebody began it */
   scheduled_at: string | null
   created_by: string
+  /** The name of the key with that id, in replies to GET. Null if it is no key, or gone */
+  created_by_name?: string | null | undefined
   created_at: string
   started_at: string | null
   finished_at: string | null
@@ -1834,6 +1848,8 @@ export type AuditEntry = {
   actor_kind: 'key' | 'token' | 'local' | 'console' | null
   /** Null when nobody was recognised */
   actor: string | null
+  /** The name of the key with that id, in replies to GET. Null if it is no key, or gone */
+  actor_name?: string | null | undefined
   /** The operationId; null on a path that is no operation */
   action: string | null
   agent_id: string | null
@@ -1914,7 +1930,7 @@ export type Operations = {
   /** List invocations */
   listInvocations: {
     params: { agent_id: string }
-    query: { limit?: number | undefined; offset?: number | undefined; sort?: 'created_at' | '-created_at' | 'finished_at' | '-finished_at' | 'duration_ms' | '-duration_ms' | 'tokens_used' | '-tokens_used' | 'status' | '-status' | 'id' | '-id' | undefined; status?: 'queued' | 'running' | 'waiting' | 'completed' | 'failed' | 'cancelled' | undefined; session_id?: string | undefined; user_id?: string | undefined; schedule_id?: string | undefined }
+    query: { limit?: number | undefined; offset?: number | undefined; sort?: 'created_at' | '-created_at' | 'finished_at' | '-finished_at' | 'duration_ms' | '-duration_ms' | 'tokens_used' | '-tokens_used' | 'status' | '-status' | 'id' | '-id' | undefined; status?: 'queued' | 'running' | 'waiting' | 'completed' | 'failed' | 'cancelled' | undefined; door?: 'api' | 'openai' | 'mcp' | 'a2a' | 'cli' | 'schedule' | undefined; session_id?: string | undefined; user_id?: string | undefined; schedule_id?: string | undefined }
     item: Invocation
   }
   /** Get an invocation */
@@ -1950,7 +1966,7 @@ export type Operations = {
   }
   /** List invocations of all agents */
   listAllInvocations: {
-    query: { limit?: number | undefined; offset?: number | undefined; sort?: 'created_at' | '-created_at' | undefined; agent_id?: string | undefined; status?: 'queued' | 'running' | 'waiting' | 'completed' | 'failed' | 'cancelled' | undefined; session_id?: string | undefined; user_id?: string | undefined; request_id?: string | undefined }
+    query: { limit?: number | undefined; offset?: number | undefined; sort?: 'created_at' | '-created_at' | undefined; agent_id?: string | undefined; status?: 'queued' | 'running' | 'waiting' | 'completed' | 'failed' | 'cancelled' | undefined; door?: 'api' | 'openai' | 'mcp' | 'a2a' | 'cli' | 'schedule' | undefined; session_id?: string | undefined; user_id?: string | undefined; request_id?: string | undefined }
     item: Invocation
   }
   /** List approvals */
@@ -2048,6 +2064,11 @@ export type Operations = {
   /** Get a deployment */
   getDeployment: {
     params: { agent_id: string; deployment_id: string }
+    data: DeploymentWithDefinition
+  }
+  /** Find a deployment by its id */
+  findDeployment: {
+    params: { deployment_id: string }
     data: DeploymentWithDefinition
   }
   /** Compare a deployment */
@@ -2267,6 +2288,11 @@ export type Operations = {
     params: { webhook_id: string; delivery_id: string }
     data: DeliveryWithBody
   }
+  /** Find a delivery by its id */
+  findDelivery: {
+    params: { delivery_id: string }
+    data: DeliveryWithBody
+  }
   /** Deliver again */
   redeliver: {
     params: { webhook_id: string; delivery_id: string }
@@ -2442,6 +2468,7 @@ export const routes = {
   createDeployment: { method: 'POST', path: '/v1/agents/{agent_id}/deployments' },
   listDeployments: { method: 'GET', path: '/v1/agents/{agent_id}/deployments' },
   getDeployment: { method: 'GET', path: '/v1/agents/{agent_id}/deployments/{deployment_id}' },
+  findDeployment: { method: 'GET', path: '/v1/deployments/{deployment_id}' },
   diffDeployment: { method: 'GET', path: '/v1/agents/{agent_id}/deployments/{deployment_id}/diff' },
   rollbackDeployment: { method: 'POST', path: '/v1/agents/{agent_id}/deployments/{deployment_id}/rollback' },
   createSchedule: { method: 'POST', path: '/v1/agents/{agent_id}/schedules' },
@@ -2477,6 +2504,7 @@ export const routes = {
   testWebhook: { method: 'POST', path: '/v1/webhooks/{webhook_id}/test' },
   listDeliveries: { method: 'GET', path: '/v1/webhooks/{webhook_id}/deliveries' },
   getDelivery: { method: 'GET', path: '/v1/webhooks/{webhook_id}/deliveries/{delivery_id}' },
+  findDelivery: { method: 'GET', path: '/v1/deliveries/{delivery_id}' },
   redeliver: { method: 'POST', path: '/v1/webhooks/{webhook_id}/deliveries/{delivery_id}/redeliver' },
   createListener: { method: 'POST', path: '/v1/listeners' },
   getListener: { method: 'GET', path: '/v1/listeners/{listener_id}' },

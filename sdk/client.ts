@@ -105,6 +105,8 @@ export function createClient(options: ClientOptions) {
         list('listDeployments', { params: { agent_id }, query }, o),
       get: (agent_id: string, deployment_id: string, o?: Options) =>
         call('getDeployment', { params: { agent_id, deployment_id } }, o),
+      /** By its id alone, whichever agent it is of. */
+      find: (deployment_id: string, o?: Options) => call('findDeployment', { params: { deployment_id } }, o),
       /** What it changed, or how it differs from another deployment or the working copy. */
       diff: (agent_id: string, deployment_id: string, query?: ListQuery<'diffDeployment'>, o?: Options) =>
         call('diffDeployment', { params: { agent_id, deployment_id }, query }, o),
@@ -193,6 +195,8 @@ export function createClient(options: ClientOptions) {
         list('listDeliveries', { params: { webhook_id }, query }, o),
       delivery: (webhook_id: string, delivery_id: string, o?: Options) =>
         call('getDelivery', { params: { webhook_id, delivery_id } }, o),
+      /** By its id alone, whichever webhook it is of. */
+      findDelivery: (delivery_id: string, o?: Options) => call('findDelivery', { params: { delivery_id } }, o),
       redeliver: (webhook_id: string, delivery_id: string, o?: Options) =>
         call('redeliver', { params: { webhook_id, delivery_id } }, o),
     },

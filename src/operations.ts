@@ -11,6 +11,7 @@ import { endConsoleSession } from './console/end-console-session.ts'
 import { listConsoleSessions } from './console/list-console-sessions.ts'
 import { createDeployment } from './deployments/create-deployment.ts'
 import { diffDeployment } from './deployments/diff-deployment.ts'
+import { findDeployment } from './deployments/find-deployment.ts'
 import { getDeployment } from './deployments/get-deployment.ts'
 import { listDeployments } from './deployments/list-deployments.ts'
 import { rollbackDeployment } from './deployments/rollback-deployment.ts'
@@ -73,6 +74,7 @@ import { listSessions } from './users/list-sessions.ts'
 import { listUsers } from './users/list-users.ts'
 import { createWebhook } from './webhooks/create-webhook.ts'
 import { deleteWebhook } from './webhooks/delete-webhook.ts'
+import { findDelivery } from './webhooks/delivery/find-delivery.ts'
 import { getDelivery } from './webhooks/delivery/get-delivery.ts'
 import { listDeliveries } from './webhooks/delivery/list-deliveries.ts'
 import { redeliver } from './webhooks/delivery/redeliver.ts'
@@ -114,6 +116,7 @@ export const operations = [
   createDeployment,
   listDeployments,
   getDeployment,
+  findDeployment,
   diffDeployment,
   rollbackDeployment,
 
@@ -152,6 +155,7 @@ export const operations = [
   testWebhook,
   listDeliveries,
   getDelivery,
+  findDelivery,
   redeliver,
   createListener,
   getListener,

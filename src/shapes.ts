@@ -5,6 +5,13 @@ import { formatTime, parseTime } from './lib/time.ts'
 /** Epoch milliseconds inside, RFC 3339 in UTC on the wire. */
 export const Time = z.number().transform(formatTime).pipe(z.iso.datetime())
 
+/** Beside the id of an actor. See `withKeyNames`. */
+export const KeyName = z
+  .string()
+  .nullable()
+  .optional()
+  .describe('The name of the key with that id, in replies to GET. Null if it is no key, or gone')
+
 /** RFC 3339 with an offset on the wire, epoch milliseconds inside. */
 export const TimeInput = z
   .string()

@@ -61,13 +61,11 @@ onBothEngines('invocations', (service) => {
       assert.ok(Number.isInteger(duration_ms))
       assert.equal(headers.get('x-request-id'), request_id)
 
-      const { created_at, started_at, finished_at, created_by, agent_id, usage, ...found } = await receipt(
-        service(),
-        'hello',
-        request_id,
-      )
+      const { created_at, started_at, finished_at, created_by, created_by_name, agent_id, usage, ...found } =
+        await receipt(service(), 'hello', request_id)
       assert.match(agent_id, /^agt_/)
       assert.match(created_by, /^key_/)
+      assert.equal(created_by_name, 'first admin key')
       assert.ok(created_at <= started_at && started_at <= finished_at)
       assert.equal(usage.input_tokens + usage.output_tokens, usage.total_tokens)
       assert.deepEqual(found, {

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { sha256 } from '../security/digest.ts'
-import { Time } from '../shapes.ts'
+import { KeyName, Time } from '../shapes.ts'
 
 export const AuditOutcome = z.enum(['success', 'started', 'refused'])
 
@@ -14,6 +14,7 @@ export const AuditEntryReply = z
       .nullable()
       .describe('`console`: the holder of the key was signed in to the console'),
     actor: z.string().nullable().describe('Null when nobody was recognised'),
+    actor_name: KeyName,
     action: z.string().nullable().describe('The operationId; null on a path that is no operation'),
     agent_id: z.string().nullable(),
     target: z.string().nullable().describe('The id of what was changed'),

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { withKeyNames } from '../keys/key-names.ts'
 import { operation } from '../operation.ts'
 import { listQuery, TimeInput } from '../shapes.ts'
 import { AuditEntryReply, AuditOutcome } from './audit-entry.ts'
@@ -23,8 +24,9 @@ export const listAuditLog = operation({
   concerns: async ({ query }) => query.agent_id ?? null,
   list: AuditEntryReply,
 
-  async run({ query }, { db, shownAgents }) {
+  async run({ query }, { db, actor, shownAgents }) {
     const { limit, offset, sort, ...filter } = query
-    return audit.list(db, { limit, offset, sort }, { shown: await shownAgents(), ...filter })
+    const { items, total } = await audit.list(db, { limit, offset, sort }, { shown: await shownAgents(), ...filter })
+    return { items: await withKeyNames(db, actor, items, ['actor']), total }
   },
 })

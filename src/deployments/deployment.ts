@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { Definition, definitionOf, digestOf } from '../agents/definition.ts'
-import { bareShape, Label, Time } from '../shapes.ts'
+import { bareShape, KeyName, Label, Time } from '../shapes.ts'
 
 export const DEFAULT_ENVIRONMENT = 'production'
 
@@ -43,6 +43,7 @@ export const DeploymentReply = z
     digest: z.string().describe('SHA-256 of the snapshot: equal digests serve the same thing'),
     message: z.string().nullable(),
     created_by: z.string(),
+    created_by_name: KeyName,
     created_at: Time,
     replaces: z.string().nullable().describe('The deployment that was active before'),
     rollback_of: z.string().nullable().describe('On a rollback: the deployment it undid'),

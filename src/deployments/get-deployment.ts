@@ -1,3 +1,4 @@
+import { withKeyNames } from '../keys/key-names.ts'
 import { operation } from '../operation.ts'
 import { DeploymentParams, DeploymentWithDefinition } from './deployment.ts'
 import * as deployments from './store.ts'
@@ -13,9 +14,10 @@ export const getDeployment = operation({
   params: DeploymentParams,
   data: DeploymentWithDefinition,
 
-  async run({ params: { agent_id, deployment_id } }, { db }) {
-    const deployment = await deployments.get(db, agent_id, deployment_id)
-    const { definition } = await deployments.getVersion(db, agent_id, deployment.version)
+  async run({ params: { agent_id, deployment_id } }, { db, actor }) {
+    const found = await deployments.get(db, agent_id, deployment_id)
+    const { definition } = await deployments.getVersion(db, agent_id, found.version)
+    const [deployment = found] = await withKeyNames(db, actor, [found], ['created_by'])
     return { ...deployment, definition }
   },
 })

@@ -1,4 +1,5 @@
 import { AgentParams } from '../agents/agent.ts'
+import { withKeyNames } from '../keys/key-names.ts'
 import { operation } from '../operation.ts'
 import { listQuery } from '../shapes.ts'
 import { DeploymentReply, DeploymentStatus, Environment, Version } from './deployment.ts'
@@ -19,8 +20,9 @@ export const listDeployments = operation({
   }),
   list: DeploymentReply,
 
-  run({ params, query }, { db }) {
+  async run({ params, query }, { db, actor }) {
     const { environment, version, status, ...page } = query
-    return deployments.list(db, params.agent_id, page, { environment, version, status })
+    const { items, total } = await deployments.list(db, params.agent_id, page, { environment, version, status })
+    return { items: await withKeyNames(db, actor, items, ['created_by']), total }
   },
 })

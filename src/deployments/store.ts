@@ -14,6 +14,11 @@ async function find(db: Database, agent_id: string, id: string): Promise<Deploym
   return row && fromRow(row)
 }
 
+export async function findById(db: Database, id: string): Promise<Deployment | undefined> {
+  const row = await db.selectFrom('deployments').selectAll().where('id', '=', id).executeTakeFirst()
+  return row && fromRow(row)
+}
+
 /** A deployment of another agent counts as not found. */
 export async function get(db: Database, agent_id: string, id: string): Promise<Deployment> {
   const deployment = await find(db, agent_id, id)

@@ -1,4 +1,5 @@
 import { type SqlBool, sql } from 'kysely'
+import type { Door } from '../operation/door.ts'
 import type { Database } from '../storage/database.ts'
 import {
   INVOCATIONS_OF_AGENT,
@@ -10,13 +11,16 @@ import {
 import { leadOf, whereLed } from '../storage/queries/lead.ts'
 import { keysOfParts, type Page, type PageQuery, pageOfList } from '../storage/queries/page.ts'
 import { removeOfRequests } from '../webhooks/callback-store.ts'
+import { countOfApi, findByDoor } from './across/find-by-door.ts'
 import { eraseFromApprovals } from './approvals/approval-store.ts'
 import { type Invocation, InvocationStatus, UNFINISHED_STATUSES } from './invocation.ts'
 import { fromRow } from './rows/invocation-rows.ts'
 import { listNextReceipts, listPageOfReceipts, RECEIPT_KEY } from './rows/receipt-rows.ts'
 import { withoutWords } from './steps/receipt-steps.ts'
 
-type Filter = { [column in 'status' | 'schedule_id' | 'user_id' | 'session_id' | 'created_by']?: string | undefined }
+type Filter = {
+  [column in 'status' | 'schedule_id' | 'user_id' | 'session_id' | 'created_by']?: string | undefined
+} & { door?: Door | undefined }
 
 /** In the order in which fewest pass: a session has fewer invocations than a user, and a user than a starter. */
 const LEADS = [
@@ -31,20 +35,27 @@ export async function findInvocations(
   db: Database,
   agent_seq: number,
   query: PageQuery,
-  { status, ...filter }: Filter,
+  { status, door, ...filter }: Filter,
 ): Promise<Page<Invocation>> {
   const led = leadOf(LEADS, filter)
+  if (door !== undefined && door !== 'api' && !led.lead) {
+    const { items, total } = await findByDoor(db, [agent_seq], query, { door, status })
+    return { items: await listPageOfReceipts(db, items), total }
+  }
   let select = whereLed(db.selectFrom('invocations').select(RECEIPT_KEY).where('agent_seq', '=', agent_seq), led)
   // The words of the index of starters: see `Invocation.own`.
   if (led.lead?.column === 'created_by') select = select.where(sql<SqlBool>`own = 1`)
+  if (door !== undefined) select = select.where(sql<SqlBool>`door || '' = ${door}`)
   const wanted = {
     list: led.lead?.list ?? INVOCATIONS_OF_AGENT,
     owner: led.lead ? [agent_seq, led.lead.value] : [agent_seq],
     parts: status === undefined ? InvocationStatus.options : [status],
   }
   // Those of a schedule are counted when they are asked for.
-  const isFiltered = led.others.length > 0 || led.lead?.column === 'schedule_id'
-  const { items, total } = await pageOfList(db, select, query, wanted, { isFiltered, columns: RECEIPT_KEY })
+  const isFiltered = led.others.length > 0 || led.lead?.column === 'schedule_id' || door !== undefined
+  const known = door !== undefined && !led.lead ? countOfApi(db, [agent_seq], wanted.parts) : undefined
+  const options = { isFiltered, total: known, columns: RECEIPT_KEY }
+  const { items, total } = await pageOfList(db, select, query, wanted, options)
   return { items: await listPageOfReceipts(db, items), total }
 }
 

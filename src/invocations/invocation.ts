@@ -11,7 +11,7 @@ import type { Given } from '../runtime/given.ts'
 import type { Round } from '../runtime/models/model.ts'
 import { goesOn, type ShownCall, shownCall } from '../runtime/told-steps.ts'
 import { covers } from '../security/permissions.ts'
-import { Label, Text, Time } from '../shapes.ts'
+import { KeyName, Label, Text, Time } from '../shapes.ts'
 import { Pending } from './approvals/pending.ts'
 import { NewCallback } from './callbacks/callback.ts'
 import { presentSteps, type ReceiptStep, ReceiptStepShape, TokenUsage, transcriptOf } from './steps/receipt-steps.ts'
@@ -95,6 +95,7 @@ export const Receipt = z
     schedule_id: z.string().nullable().describe('The schedule that began it'),
     scheduled_at: Time.nullable().describe('The tick of the schedule that it is for; null when somebody began it'),
     created_by: z.string(),
+    created_by_name: KeyName,
     created_at: Time,
     started_at: Time.nullable(),
     finished_at: Time.nullable(),

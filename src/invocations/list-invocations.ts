@@ -1,6 +1,8 @@
 import { z } from 'zod'
 import { AgentParams } from '../agents/agent.ts'
 import * as agents from '../agents/store.ts'
+import { withKeyNames } from '../keys/key-names.ts'
+import { DOORS } from '../operation/door.ts'
 import { requireUser } from '../operation/scope.ts'
 import { operation } from '../operation.ts'
 import { listQuery } from '../shapes.ts'
@@ -22,6 +24,7 @@ export const listInvocations = operation({
   params: AgentParams,
   query: listQuery(['created_at', 'finished_at', 'duration_ms', 'tokens_used', 'status', 'id'], {
     status: InvocationStatus.optional(),
+    door: z.enum(DOORS).optional().describe('Those that came through this door'),
     session_id: z.string().max(256).optional(),
     user_id: z.string().max(256).optional(),
     schedule_id: z.string().max(100).optional().describe('Those that this schedule began'),
@@ -30,11 +33,11 @@ export const listInvocations = operation({
 
   async run({ params, query }, { db, actor }) {
     const agent = await agents.get(db, params.agent_id)
-    const { status, session_id, user_id, schedule_id, ...page } = query
+    const { status, door, session_id, user_id, schedule_id, ...page } = query
     const created_by = starterFor(actor, 'read')
-    const filter = { status, schedule_id, session_id, created_by, user_id: requireUser(actor, user_id) }
+    const filter = { status, door, schedule_id, session_id, created_by, user_id: requireUser(actor, user_id) }
     const { items, total } = await findInvocations(db, agent.seq, page, filter)
-    const receipts = await withKeptSteps(db, items)
-    return { items: receipts.map((invocation) => presentInvocation(invocation, agent.id)), total }
+    const receipts = (await withKeptSteps(db, items)).map((invocation) => presentInvocation(invocation, agent.id))
+    return { items: await withKeyNames(db, actor, receipts, ['created_by']), total }
   },
 })

@@ -35,6 +35,13 @@ export async function get(db: Database, id: string): Promise<Key> {
   return key
 }
 
+/** The names of those of the ids that are keys. */
+export async function listNames(db: Database, ids: readonly string[]): Promise<Map<string, string>> {
+  if (ids.length === 0) return new Map()
+  const rows = await db.selectFrom('keys').select(['id', 'name']).where('id', 'in', ids).execute()
+  return new Map(rows.map(({ id, name }) => [id, name]))
+}
+
 /** Locks the key, if it exists, until the transaction ends, so that its secret is replaced once at a time. */
 export async function lock(db: Database, id: string): Promise<void> {
   if (engineOf(db) !== 'postgres') return

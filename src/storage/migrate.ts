@@ -26,6 +26,7 @@ import { summaries } from './migrations/0026-summaries.ts'
 import { callbacks } from './migrations/0029-callbacks.ts'
 import { claimsByRequest } from './migrations/0030-claims-by-request.ts'
 import { leanLists } from './migrations/0031-lean-lists.ts'
+import { otherDoors } from './migrations/0032-other-doors.ts'
 import type { Migration } from './migrations/migration.ts'
 
 /** In order. A released migration is never edited; changes come as a new one. */
@@ -54,6 +55,7 @@ export const MIGRATIONS: Migration[] = [
   leanLists,
   callbacks,
   claimsByRequest,
+  otherDoors,
 ]
 
 const LOCK = 7_766_837

@@ -38,6 +38,7 @@ const SLICES: { level: number; name: string; face: string[] }[] = [
     face: ['invocation.ts', 'queue/scheduled-run.ts', 'find-invocations.ts', 'store.ts'],
   },
   { level: 3, name: 'console', face: [] },
+  { level: 3, name: 'audit', face: [] },
   { level: 3, name: 'deployments', face: ['deployment.ts', 'serving.ts', 'store.ts'] },
   {
     level: 2,
@@ -58,9 +59,8 @@ const SLICES: { level: number; name: string; face: string[] }[] = [
       'delivery/deliveries-of-user.ts',
     ],
   },
-  { level: 2, name: 'keys', face: ['key.ts', 'store.ts', 'factors/factor-store.ts'] },
+  { level: 2, name: 'keys', face: ['key.ts', 'key-names.ts', 'store.ts', 'factors/factor-store.ts'] },
   { level: 2, name: 'secrets', face: ['secret.ts', 'store.ts'] },
-  { level: 2, name: 'audit', face: ['audit-entry.ts', 'store.ts'] },
   { level: 1, name: 'agents', face: ['agent.ts', 'definition.ts', 'store.ts'] },
 ]
 

@@ -53,8 +53,11 @@ const MAKERS: Record<string, (service: Service, params: Params) => Promise<strin
   agent_id: (service) => createAgent(service, `sample-${++made}`),
   key_id: async (service) => (await createKey(service, { role: 'viewer' })).id,
   webhook_id: async (service) => (await create(service, '/v1/webhooks', 'createWebhook')).id as string,
-  deployment_id: async (service, { agent_id }) =>
-    (await create(service, `/v1/agents/${agent_id}/deployments`, 'createDeployment')).id as string,
+  deployment_id: async (service, { agent_id = '' }) => {
+    const of = agent_id || (await createAgent(service, `sample-${++made}`))
+    const { id } = await create(service, `/v1/agents/${of}/deployments`, 'createDeployment')
+    return id as string
+  },
   schedule_id: async (service, { agent_id }) =>
     (await create(service, `/v1/agents/${agent_id}/schedules`, 'createSchedule')).id as string,
   async name(service) {
@@ -77,11 +80,12 @@ const MAKERS: Record<string, (service: Service, params: Params) => Promise<strin
   },
   user_id: async () => `user-${++made}`,
   request_id: async (service, { agent_id }) => (await invoke(service, agent_id)).request_id as string,
-  async delivery_id(service, { webhook_id }) {
+  async delivery_id(service, { webhook_id = '' }) {
+    const of = webhook_id || ((await create(service, '/v1/webhooks', 'createWebhook')).id as string)
     await invoke(service, 'hello')
     let ids: string[] = []
     await until('the event of the invocation is on its way', async () => {
-      ids = idsOf(await service.call('GET', `/v1/webhooks/${webhook_id}/deliveries`))
+      ids = idsOf(await service.call('GET', `/v1/webhooks/${of}/deliveries`))
       return ids.length > 0
     })
     return ids[0] as string

@@ -14,6 +14,14 @@ import { Page } from '../../ui/page.tsx'
 import { activityQuery, requestInList } from './activity-query.ts'
 
 const STATUSES = ['queued', 'running', 'waiting', 'completed', 'failed', 'cancelled']
+const DOORS: [door: Invocation['door'], label: string][] = [
+  ['api', 'API'],
+  ['openai', 'OpenAI'],
+  ['mcp', 'MCP'],
+  ['a2a', 'A2A'],
+  ['cli', 'command line on the host'],
+  ['schedule', 'schedule'],
+]
 const LIVE_MS = 3_000
 
 /** Invocations of every agent, the newest first; it is live. */
@@ -30,6 +38,7 @@ export function ActivityPage() {
     },
     { title: 'Agent', width: 'clamp(4.5rem, 20vw, 10rem)', cell: ({ agent_id }) => nameOf(agent_id) },
     { title: 'Status', width: '8.4rem', cell: ({ status }) => <Status value={status} isLive={status === 'running'} /> },
+    { title: 'Door', width: '6rem', isExtra: true, cell: ({ door }) => <span class="soft">{door}</span> },
     {
       title: 'Version',
       width: '9rem',
@@ -64,12 +73,13 @@ export function ActivityPage() {
       cell: ({ created_at }) => <Ago time={created_at} />,
     },
   ]
-  const isFiltered = ['agent', 'status', 'user', 'session'].some((name) => param(name))
+  const isFiltered = ['agent', 'status', 'door', 'user', 'session'].some((name) => param(name))
   return (
     <Page title="Activity" api={{ operation: 'listAllInvocations', method: 'invocations.listAll', query }}>
       <div class="filters">
         <ChoiceFilter name="agent" label="Agent" all="Every agent" choices={[...(names.data?.values() ?? [])]} />
         <ChoiceFilter name="status" label="Status" all="Every status" choices={STATUSES} />
+        <ChoiceFilter name="door" label="Door" all="Every door" choices={DOORS} />
         <TextFilter name="user" label="User id" />
         <TextFilter name="session" label="Session id" />
       </div>

@@ -7,11 +7,12 @@ const LIMIT = 50
 
 /** The filters of the list, which its URL has, and which the page of a request keeps for its neighbours. */
 export function activityQuery() {
-  const [agent_id, status, user_id, session_id] = ['agent', 'status', 'user', 'session'].map(param)
+  const [agent_id, status, door, user_id, session_id] = ['agent', 'status', 'door', 'user', 'session'].map(param)
   return {
     ...pageQuery(LIMIT, '-created_at'),
     ...(agent_id && { agent_id }),
     ...(status && { status: status as Invocation['status'] }),
+    ...(door && { door: door as Invocation['door'] }),
     ...(user_id && { user_id }),
     ...(session_id && { session_id }),
   }

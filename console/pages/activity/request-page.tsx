@@ -13,6 +13,7 @@ import { CopyButton, Snippet } from '../../ui/copy.tsx'
 import { Facts } from '../../ui/data/facts.tsx'
 import { Status } from '../../ui/data/status.tsx'
 import { Ago } from '../../ui/data/time.tsx'
+import { Who } from '../../ui/data/who.tsx'
 import { Empty } from '../../ui/empty.tsx'
 import { Failure } from '../../ui/failure.tsx'
 import { Page } from '../../ui/page.tsx'
@@ -118,7 +119,7 @@ function Request({ run }: { run: Invocation }) {
             typeof session_id === 'string' ? (
               <a href={href(`${agentPath(name)}?session=${encodeURIComponent(session_id)}`)}>{session_id}</a>
             ) : undefined,
-          By: <code class="soft">{run.created_by}</code>,
+          By: <Who id={run.created_by} name={run.created_by_name} />,
         }}
       />
       <div class="request">

@@ -6,6 +6,7 @@ import { yamlText } from '../../lib/text/yaml-text.ts'
 import { Snippet } from '../../ui/copy.tsx'
 import { Status } from '../../ui/data/status.tsx'
 import { Ago } from '../../ui/data/time.tsx'
+import { Who } from '../../ui/data/who.tsx'
 import { AnswerForm } from './answer-form.tsx'
 import { DecisionForm } from './decision-form.tsx'
 
@@ -43,7 +44,7 @@ export function ApprovalCard({ approval, agentName, onDecided }: Props) {
         <a href={href(agentPath(agent_id))}>{agentName}</a>
         <a href={href(requestPath(request_id))}>the run</a>
         {user_id && <span>for {user_id}</span>}
-        <span>started by {isOwn ? 'your key' : approval.started_by}</span>
+        <span>started by {isOwn ? 'your key' : <Who id={approval.started_by} name={approval.started_by_name} />}</span>
       </p>
       {isOpen && isOwn && (
         <p class="hint">
@@ -53,7 +54,8 @@ export function ApprovalCard({ approval, agentName, onDecided }: Props) {
       {isOpen && <Form approval={approval} onDecided={onDecided} />}
       {approval.decided_at && (
         <p class="soft">
-          {approval.decided_by ?? 'nobody'} · <Ago time={approval.decided_at} />
+          {approval.decided_by ? <Who id={approval.decided_by} name={approval.decided_by_name} /> : 'nobody'} ·{' '}
+          <Ago time={approval.decided_at} />
           {approval.note && ` · ${approval.note}`}
           {approval.answer && ` · ${approval.answer}`}
         </p>

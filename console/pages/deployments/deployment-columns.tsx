@@ -3,6 +3,7 @@ import { Button } from '../../ui/button.tsx'
 import { Status } from '../../ui/data/status.tsx'
 import type { Column } from '../../ui/data/table.tsx'
 import { Ago } from '../../ui/data/time.tsx'
+import { Who } from '../../ui/data/who.tsx'
 
 type Deeds = {
   onChanges(deployment: Deployment): void
@@ -49,7 +50,11 @@ export function deploymentColumns({ onChanges, onRollback, serving }: Deeds): Co
         </>
       ),
     },
-    { title: 'By', isExtra: true, cell: ({ created_by }) => <code class="soft">{created_by}</code> },
+    {
+      title: 'By',
+      isExtra: true,
+      cell: ({ created_by, created_by_name }) => <Who id={created_by} name={created_by_name} />,
+    },
     { title: 'When', isNumber: true, isExtra: true, cell: ({ created_at }) => <Ago time={created_at} /> },
     {
       title: '',

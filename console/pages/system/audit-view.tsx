@@ -11,6 +11,7 @@ import { List } from '../../ui/data/list.tsx'
 import { Status } from '../../ui/data/status.tsx'
 import type { Column } from '../../ui/data/table.tsx'
 import { Ago } from '../../ui/data/time.tsx'
+import { Who } from '../../ui/data/who.tsx'
 import { Failure } from '../../ui/failure.tsx'
 import { ChoiceFilter, TextFilter } from '../../ui/forms/filter.tsx'
 import { type Verdict, verifyChain } from './verify-chain.ts'
@@ -30,7 +31,14 @@ const COLUMNS: Column<AuditEntry>[] = [
   },
   {
     title: 'Who',
-    cell: ({ actor, actor_kind }) => (actor ? <code title={actor_kind ?? ''}>{actor}</code> : 'nobody known'),
+    cell: ({ actor, actor_name, actor_kind }) =>
+      actor ? (
+        <span title={actor_kind ?? ''}>
+          <Who id={actor} name={actor_name} />
+        </span>
+      ) : (
+        'nobody known'
+      ),
   },
   { title: 'On', isExtra: true, cell: ({ target }) => target && <code>{target}</code> },
   { title: 'From', isExtra: true, cell: ({ address }) => address ?? '–' },

@@ -16,6 +16,8 @@ const PAGES_OF_IDS: Record<string, { label: string; icon: IconName; path(id: str
   req: { label: 'request', icon: 'activity', path: requestPath },
   agt: { label: 'agent', icon: 'agents', path: (id) => agentPath(id) },
   whk: { label: 'webhook', icon: 'webhooks', path: (id) => `/webhooks/${id}` },
+  dep: { label: 'deployment', icon: 'send', path: (id) => `/deployments/${id}` },
+  dlv: { label: 'delivery', icon: 'webhooks', path: (id) => `/deliveries/${id}` },
   key: { label: 'key', icon: 'keys', path: (id) => `/keys/${id}` },
 }
 

@@ -1,5 +1,6 @@
 import { type RawBuilder, type SqlBool, sql } from 'kysely'
 import type { ShownAgent } from '../../agents/store.ts'
+import type { Door } from '../../operation/door.ts'
 import { type Database, engineOf } from '../../storage/database.ts'
 import {
   INVOCATIONS_OF_AGENT,
@@ -7,13 +8,15 @@ import {
   INVOCATIONS_OF_USER,
 } from '../../storage/queries/counted-lists.ts'
 import { countOwners } from '../../storage/queries/counts.ts'
+import { isOneOf } from '../../storage/queries/is-one-of.ts'
 import { leadOf, whereLed } from '../../storage/queries/lead.ts'
 import { type Page, type PageQuery, page } from '../../storage/queries/page.ts'
 import { findInvocations } from '../find-invocations.ts'
 import { type Invocation, InvocationStatus } from '../invocation.ts'
 import { listPageOfReceipts, RECEIPT_KEY } from '../rows/receipt-rows.ts'
+import { countOfApi, findByDoor } from './find-by-door.ts'
 
-type Filter = { [column in 'status' | 'user_id' | 'session_id']?: string | undefined }
+type Filter = { [column in 'status' | 'user_id' | 'session_id']?: string | undefined } & { door?: Door | undefined }
 
 const LEADS = [
   { column: 'session_id', list: INVOCATIONS_OF_SESSION },
@@ -28,11 +31,11 @@ export async function findAllInvocations(
   db: Database,
   agents: readonly ShownAgent[],
   query: PageQuery,
-  { status, ...filter }: Filter,
+  { status, door, ...filter }: Filter,
 ): Promise<Page<Invocation>> {
   const [only, ...others] = agents
   // An agent alone has indexes of its own, also for pages far down the list.
-  if (only && others.length === 0) return findInvocations(db, only.seq, query, { status, ...filter })
+  if (only && others.length === 0) return findInvocations(db, only.seq, query, { status, door, ...filter })
   const parts = status === undefined ? InvocationStatus.options : [status]
   const led = leadOf(LEADS, filter)
   const { list, value } = led.lead ?? { list: INVOCATIONS_OF_AGENT, value: undefined }
@@ -40,9 +43,15 @@ export async function findAllInvocations(
   const counted = await countOwners(db, { list, parts }, owners)
   if (counted.size === 0) return { items: [], total: 0 }
   const seqs = [...counted.keys()].map(Number.parseFloat)
-  const select = whereLed(db.selectFrom('invocations').select(RECEIPT_KEY), led)
+  if (door !== undefined && door !== 'api' && !led.lead) {
+    const found = await findByDoor(db, seqs, query, { door, status })
+    return { items: await listPageOfReceipts(db, found.items), total: found.total }
+  }
+  let select = whereLed(db.selectFrom('invocations').select(RECEIPT_KEY), led)
+  if (door !== undefined) select = select.where(sql<SqlBool>`door || '' = ${door}`)
   const counts = [...counted.values()].reduce((sum, count) => sum + count, 0)
-  const total = led.others.length > 0 ? undefined : Promise.resolve(counts)
+  const ofDoor = door === undefined || led.lead ? undefined : countOfApi(db, seqs, parts)
+  const total = ofDoor ?? (led.others.length > 0 || door !== undefined ? undefined : Promise.resolve(counts))
   const { items, total: all } = led.lead
     ? await page(db, select.where(isOneOf(db, sql`agent_seq`, seqs)).where('status', 'in', parts), query, { total })
     : await page(
@@ -65,7 +74,7 @@ export async function findByRequest(
   const wanted = Object.entries(filter).filter(([, value]) => value !== undefined)
   const rows = await db
     .selectFrom('invocations')
-    .select(['agent_seq', 'status', 'user_id', 'session_id', ...RECEIPT_KEY])
+    .select(['agent_seq', 'status', 'door', 'user_id', 'session_id', ...RECEIPT_KEY])
     .where('id', '=', request_id)
     .execute()
   const found = rows.filter(
@@ -88,11 +97,4 @@ function inOrderOfIds(db: Database, seqs: readonly number[], status: string | un
   const ofStatus = sql<SqlBool>`status = ${sql.lit(status)} and ${ofAgents}`
   if (!isSqlite) return ofStatus
   return status === 'completed' ? sql`id > '' and ${ofStatus}` : sql`status <> 'completed' and ${ofStatus}`
-}
-
-/** The numbers are one parameter, because both engines limit the number of parameters. */
-function isOneOf(db: Database, column: RawBuilder<unknown>, seqs: readonly number[]): RawBuilder<SqlBool> {
-  return engineOf(db) === 'postgres'
-    ? sql`${column} = any(${seqs}::bigint[])`
-    : sql`${column} in (select value from json_each(${JSON.stringify(seqs)}))`
 }

@@ -1,5 +1,7 @@
 import { z } from 'zod'
 import * as agents from '../../agents/store.ts'
+import { withKeyNames } from '../../keys/key-names.ts'
+import { DOORS } from '../../operation/door.ts'
 import { requireUser } from '../../operation/scope.ts'
 import { operation } from '../../operation.ts'
 import { listQuery } from '../../shapes.ts'
@@ -19,6 +21,7 @@ export const listAllInvocations = operation({
   query: listQuery(['created_at'], {
     agent_id: z.string().optional().describe('Those of one agent (id or name)'),
     status: InvocationStatus.optional(),
+    door: z.enum(DOORS).optional().describe('Those that came through this door'),
     session_id: z.string().max(256).optional(),
     user_id: z.string().max(256).optional(),
     request_id: z.string().max(100).optional().describe('The one with this id, whichever agent it is of'),
@@ -27,20 +30,19 @@ export const listAllInvocations = operation({
   list: Receipt,
 
   async run({ query }, { db, actor, shownAgents }) {
-    const { agent_id: ref, status, session_id, user_id, request_id, ...page } = query
+    const { agent_id: ref, status, door, session_id, user_id, request_id, ...page } = query
     const shown = await agents.listShown(db, await shownAgents())
     const wanted = ref === undefined ? undefined : await agents.find(db, ref)
     const among = ref === undefined ? shown : shown.filter(({ id }) => id === wanted?.id)
-    const filter = { status, session_id, user_id: requireUser(actor, user_id) }
+    const filter = { status, door, session_id, user_id: requireUser(actor, user_id) }
     const { items, total } =
       request_id === undefined
         ? await findAllInvocations(db, among, page, filter)
         : await findByRequest(db, among, request_id, page, filter)
     const idOf = new Map(shown.map(({ id, seq }) => [seq, id]))
-    const receipts = await withKeptSteps(db, items)
-    return {
-      items: receipts.map((invocation) => presentInvocation(invocation, idOf.get(invocation.agent_seq) ?? '')),
-      total,
-    }
+    const receipts = (await withKeptSteps(db, items)).map((invocation) =>
+      presentInvocation(invocation, idOf.get(invocation.agent_seq) ?? ''),
+    )
+    return { items: await withKeyNames(db, actor, receipts, ['created_by']), total }
   },
 })

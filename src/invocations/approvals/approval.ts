@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import type { AskKind } from '../../runtime/approvals/ask.ts'
-import { Text, Time } from '../../shapes.ts'
+import { KeyName, Text, Time } from '../../shapes.ts'
 import type { ApprovalsTable } from '../../storage/tables/agent-tables.ts'
 import type { RowWith } from '../../storage/tables/row.ts'
 import { InvocationParams } from '../invocation.ts'
@@ -23,9 +23,11 @@ export const ApprovalReply = z
     user_id: z.string().nullable(),
     session_id: z.string().nullable(),
     started_by: z.string().describe('Who started the run'),
+    started_by_name: KeyName,
     created_at: Time,
     decided_at: Time.nullable(),
     decided_by: z.string().nullable().describe('null: nobody, it expired or its run was cancelled'),
+    decided_by_name: KeyName,
     changed_arguments: Arguments.nullable().describe('With these the tool is called instead'),
     note: z.string().nullable(),
     answer: z.string().nullable(),

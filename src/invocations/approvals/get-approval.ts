@@ -1,5 +1,6 @@
 import * as agents from '../../agents/store.ts'
 import { notFound } from '../../errors.ts'
+import { withKeyNames } from '../../keys/key-names.ts'
 import { operation } from '../../operation.ts'
 import { getInScope } from '../invocation-in-scope.ts'
 import { ApprovalParams, ApprovalReply } from './approval.ts'
@@ -21,6 +22,7 @@ export const getApproval = operation({
     await getInScope(db, actor, 'read', { agent_seq: agent.seq, id: request_id })
     const approval = await findApproval(db, request_id, call_id)
     if (!approval) throw notFound('Approval', call_id)
-    return { ...approval, agent_id: agent.id }
+    const [named = approval] = await withKeyNames(db, actor, [approval], ['started_by', 'decided_by'])
+    return { ...named, agent_id: agent.id }
   },
 })

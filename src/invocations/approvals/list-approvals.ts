@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import * as agents from '../../agents/store.ts'
+import { withKeyNames } from '../../keys/key-names.ts'
 import { requireUser } from '../../operation/scope.ts'
 import { operation } from '../../operation.ts'
 import { Label, listQuery, TimeInput } from '../../shapes.ts'
@@ -35,10 +36,11 @@ export const listApprovals = operation({
     const { limit, offset, sort, agent_id: ref, user_id, ...filter } = query
     const agent_id = ref === undefined ? undefined : ((await agents.find(db, ref))?.id ?? ref)
     const shown = await shownAgents()
-    return list(
+    const { items, total } = await list(
       db,
       { limit, offset, sort },
       { ...filter, shown, agent_id, user_id: requireUser(actor, user_id), started_by: starterFor(actor, 'read') },
     )
+    return { items: await withKeyNames(db, actor, items, ['started_by', 'decided_by']), total }
   },
 })

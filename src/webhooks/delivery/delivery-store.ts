@@ -25,6 +25,11 @@ export const DELIVERIES: BulkTable = {
   ],
 }
 
+export async function find(db: Database, id: string): Promise<Delivery | undefined> {
+  const row = await db.selectFrom('deliveries').selectAll().where('id', '=', id).executeTakeFirst()
+  return row && fromRow(row)
+}
+
 export async function get(db: Database, webhook_id: string, id: string): Promise<Delivery> {
   const row = await db
     .selectFrom('deliveries')

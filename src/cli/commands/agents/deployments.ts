@@ -38,11 +38,14 @@ export function deployments(command: Command, world: World): void {
     )
 
   takesService(command.command('get'))
-    .description('Show a deployment')
-    .argument('<agent>', 'id or name')
-    .argument('<deployment_id>')
-    .action(async (agent: string, id: string, options: Common) => {
-      printRecord(world, await withClient(world, options, (client) => client.deployments.get(agent, id)), options)
+    .description('Show a deployment; its id alone is enough')
+    .argument('<agent>', 'id or name, or the id of the deployment')
+    .argument('[deployment_id]')
+    .action(async (agent: string, id: string | undefined, options: Common) => {
+      const found = await withClient(world, options, ({ deployments: of }) =>
+        id === undefined ? of.find(agent) : of.get(agent, id),
+      )
+      printRecord(world, found, options)
     })
 
   takesService(command.command('diff'))

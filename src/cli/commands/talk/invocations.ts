@@ -53,6 +53,7 @@ const EFFECT_COLUMNS: Column<{ kind: string; id: string; what: string }>[] = [
 type ListOptions = Common &
   Limit & {
     status?: Invocation['status']
+    door?: Invocation['door']
     user?: string
     session?: string
     schedule?: string
@@ -65,12 +66,13 @@ export function invocations(command: Command, world: World): void {
     .argument('[agent]', 'id or name')
     .addOption(limitOption(20))
     .option('--status <status>', 'queued, running, waiting, completed, failed or cancelled')
+    .option('--door <door>', 'api, openai, mcp, a2a, cli or schedule')
     .option('--user <user_id>', 'of this user')
     .option('--session <session_id>', 'of this session')
     .option('--schedule <schedule_id>', 'that this schedule began')
     .action(async (agent: string | undefined, options: ListOptions) => {
-      const { status, user, session, schedule } = options
-      const query = { status, user_id: user, session_id: session }
+      const { status, door, user, session, schedule } = options
+      const query = { status, door, user_id: user, session_id: session }
       if (agent === undefined && schedule !== undefined) throw usage('Say whose schedule it is: name the agent')
       const found = await withClient(world, options, (client) =>
         gather(world, options, (limit) =>

@@ -21,22 +21,25 @@ type ListOptions = Common & Limit & { status?: Delivery['status']; event?: Deliv
 /** Lists what was sent to a webhook, and sends it again. */
 export function deliveries(command: Command, world: World): void {
   takesService(command.command('deliveries'))
-    .description('List what was sent to a webhook, or show one delivery with its body')
-    .argument('<webhook_id>')
+    .description('List what was sent to a webhook, or show one delivery with its body; its id alone is enough')
+    .argument('<webhook_id>', 'or the id of a delivery')
     .argument('[delivery_id]')
     .addOption(limitOption(20))
     .option('--status <status>', 'pending, delivered or failed')
     .option('--event <name>', 'of this event')
     .action(async (webhook: string, id: string | undefined, options: ListOptions) => {
-      if (id !== undefined) {
-        const delivery = await withClient(world, options, (client) => client.webhooks.delivery(webhook, id))
+      const found = id === undefined && webhook.startsWith('dlv_')
+      if (found || id !== undefined) {
+        const delivery = await withClient(world, options, ({ webhooks: of }) =>
+          id === undefined ? of.findDelivery(webhook) : of.delivery(webhook, id),
+        )
         return printRecord(world, delivery, options)
       }
       const { status, event } = options
-      const found = await withClient(world, options, (client) =>
+      const listed = await withClient(world, options, (client) =>
         gather(world, options, (limit) => client.webhooks.deliveries(webhook, { limit, status, event })),
       )
-      printRows(world, found, COLUMNS, options)
+      printRows(world, listed, COLUMNS, options)
     })
 
   takesService(command.command('redeliver'))

@@ -1,0 +1,25 @@
+import { z } from 'zod'
+import { withKeyNames } from '../keys/key-names.ts'
+import { requireFound } from '../operation/scope.ts'
+import { operation } from '../operation.ts'
+import { DeploymentWithDefinition } from './deployment.ts'
+import * as deployments from './store.ts'
+
+export const findDeployment = operation({
+  id: 'findDeployment',
+  method: 'GET',
+  path: '/v1/deployments/{deployment_id}',
+  summary: 'Find a deployment by its id',
+  description: 'The same as under its agent, for those who have nothing but the id.',
+  permission: 'read',
+  params: z.strictObject({ deployment_id: z.string() }),
+  concerns: async ({ params }, db) => (await deployments.findById(db, params.deployment_id))?.agent_id ?? null,
+  data: DeploymentWithDefinition,
+
+  async run({ params: { deployment_id: id } }, { db, actor }) {
+    const found = requireFound(actor, await deployments.findById(db, id), { kind: 'Deployment', id })
+    const { definition } = await deployments.getVersion(db, found.agent_id, found.version)
+    const [deployment = found] = await withKeyNames(db, actor, [found], ['created_by'])
+    return { ...deployment, definition }
+  },
+})

@@ -1,0 +1,24 @@
+import type { Actor } from '../operation/actor.ts'
+import type { Database } from '../storage/database.ts'
+import { listNames } from './store.ts'
+
+type Named<Field extends string> = { [F in Field as `${F}_name`]: string | null }
+
+/**
+ * Adds the names of keys to items that have their ids: `created_by` gets `created_by_name` beside it. The name is null if
+ * it was no key, or if the key is gone. A token that speaks for one user is told no names.
+ */
+export async function withKeyNames<Field extends string, Item extends { [F in Field]: string | null }>(
+  db: Database,
+  { scope }: Pick<Actor, 'scope'>,
+  items: readonly Item[],
+  fields: readonly Field[],
+): Promise<(Item & Named<Field>)[]> {
+  const ids = new Set(scope.user_id === null ? items.flatMap((item) => fields.map((field) => item[field])) : [])
+  ids.delete(null as never)
+  const names = await listNames(db, [...ids] as string[])
+  return items.map((item) => {
+    const named = fields.map((field) => [`${field}_name`, names.get(item[field] ?? '') ?? null])
+    return { ...item, ...(Object.fromEntries(named) as Named<Field>) }
+  })
+}

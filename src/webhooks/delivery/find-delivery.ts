@@ -1,0 +1,34 @@
+import { z } from 'zod'
+import { requireFound } from '../../operation/scope.ts'
+import { operation } from '../../operation.ts'
+import type { Database } from '../../storage/database.ts'
+import * as webhooks from '../store.ts'
+import { agentOfDelivery } from '../webhook-in-scope.ts'
+import { DeliveryWithBody, presentDelivery } from './delivery.ts'
+import * as deliveries from './delivery-store.ts'
+
+export const findDelivery = operation({
+  id: 'findDelivery',
+  method: 'GET',
+  path: '/v1/deliveries/{delivery_id}',
+  summary: 'Find a delivery by its id',
+  description: 'The same as under its webhook, for those who have nothing but the id.',
+  permission: 'read',
+  params: z.strictObject({ delivery_id: z.string() }),
+  async concerns({ params: { delivery_id } }, db) {
+    const found = await deliveries.find(db, delivery_id)
+    return found ? agentOfDelivery({ params: { webhook_id: found.webhook_id, delivery_id } }, db) : null
+  },
+  data: DeliveryWithBody,
+
+  async run({ params: { delivery_id: id } }, { db, actor }) {
+    const found = await deliveries.find(db, id)
+    requireFound(actor, await webhookOf(db, found), { kind: 'Delivery', id })
+    const delivery = found as NonNullable<typeof found>
+    return { ...presentDelivery(delivery), body: await deliveries.getBody(db, delivery.event_id) }
+  },
+})
+
+async function webhookOf(db: Database, delivery: { webhook_id: string } | undefined) {
+  return delivery && webhooks.find(db, delivery.webhook_id)
+}
