@@ -115,7 +115,7 @@ export type Invocation = {
   /** The tick of the schedule that it is for; null when somebody began it */
   scheduled_at: string | null
   created_by: string
-  /** The name of the key with that id, in replies to GET. Null if it is no key, or gone */
+  /** The name of the key with that id. Null if it is no key, or gone */
   created_by_name?: string | null | undefined
   created_at: string
   started_at: string | null
@@ -314,13 +314,13 @@ export type Approval = {
   session_id: string | null
   /** Who started the run */
   started_by: string
-  /** The name of the key with that id, in replies to GET. Null if it is no key, or gone */
+  /** The name of the key with that id. Null if it is no key, or gone */
   started_by_name?: string | null | undefined
   created_at: string
   decided_at: string | null
   /** null: nobody, it expired or its run was cancelled */
   decided_by: string | null
-  /** The name of the key with that id, in replies to GET. Null if it is no key, or gone */
+  /** The name of the key with that id. Null if it is no key, or gone */
   decided_by_name?: string | null | undefined
   /** With these the tool is called instead */
   changed_arguments: Record<string, unknown> | null
@@ -995,7 +995,7 @@ export type NewDeployment = {
   digest: string
   message: string | null
   created_by: string
-  /** The name of the key with that id, in replies to GET. Null if it is no key, or gone */
+  /** The name of the key with that id. Null if it is no key, or gone */
   created_by_name?: string | null | undefined
   created_at: string
   /** The deployment that was active before */
@@ -1024,7 +1024,7 @@ export type Deployment = {
   digest: string
   message: string | null
   created_by: string
-  /** The name of the key with that id, in replies to GET. Null if it is no key, or gone */
+  /** The name of the key with that id. Null if it is no key, or gone */
   created_by_name?: string | null | undefined
   created_at: string
   /** The deployment that was active before */
@@ -1043,7 +1043,7 @@ export type DeploymentWithDefinition = {
   digest: string
   message: string | null
   created_by: string
-  /** The name of the key with that id, in replies to GET. Null if it is no key, or gone */
+  /** The name of the key with that id. Null if it is no key, or gone */
   created_by_name?: string | null | undefined
   created_at: string
   /** The deployment that was active before */
@@ -1542,7 +1542,7 @@ export type UserLine = {
   /** The tick of the schedule that it is for; null when somebody began it */
   scheduled_at: string | null
   created_by: string
-  /** The name of the key with that id, in replies to GET. Null if it is no key, or gone */
+  /** The name of the key with that id. Null if it is no key, or gone */
   created_by_name?: string | null | undefined
   created_at: string
   started_at: string | null
@@ -1848,7 +1848,7 @@ export type AuditEntry = {
   actor_kind: 'key' | 'token' | 'local' | 'console' | null
   /** Null when nobody was recognised */
   actor: string | null
-  /** The name of the key with that id, in replies to GET. Null if it is no key, or gone */
+  /** The name of the key with that id. Null if it is no key, or gone */
   actor_name?: string | null | undefined
   /** The operationId; null on a path that is no operation */
   action: string | null

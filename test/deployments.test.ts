@@ -26,6 +26,7 @@ onBothEngines('deployments', (service) => {
         version: 'v1',
         status: 'active',
         message: null,
+        created_by_name: 'first admin key',
         replaces: null,
         rollback_of: null,
       })
@@ -233,6 +234,7 @@ onBothEngines('deployments', (service) => {
         digest: first.digest,
         message: 'v2 misbehaves',
         created_by: first.created_by,
+        created_by_name: 'first admin key',
         replaces: second.id,
         rollback_of: second.id,
       })

@@ -2,6 +2,7 @@ import { AgentParams } from '../agents/agent.ts'
 import { digestOf } from '../agents/definition.ts'
 import * as agents from '../agents/store.ts'
 import { conflict, invalid } from '../errors.ts'
+import { withKeyName } from '../keys/key-names.ts'
 import { operation } from '../operation.ts'
 import type { Secrets } from '../runtime/fill-secrets.ts'
 import { toolProblems, toolWarnings } from '../runtime/tools/review-tools.ts'
@@ -67,7 +68,8 @@ export const createDeployment = operation({
       time,
     })
     const warnings = toolWarnings(label.definition.tools, { ...(await storedSecrets(db)), ...config.secrets })
-    return warnings.length > 0 ? { ...deployment, warnings } : deployment
+    const named = await withKeyName(db, actor, deployment, ['created_by'])
+    return warnings.length > 0 ? { ...named, warnings } : named
   },
 })
 

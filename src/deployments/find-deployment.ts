@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { withKeyNames } from '../keys/key-names.ts'
+import { withKeyName } from '../keys/key-names.ts'
 import { requireFound } from '../operation/scope.ts'
 import { operation } from '../operation.ts'
 import { DeploymentWithDefinition } from './deployment.ts'
@@ -19,7 +19,6 @@ export const findDeployment = operation({
   async run({ params: { deployment_id: id } }, { db, actor }) {
     const found = requireFound(actor, await deployments.findById(db, id), { kind: 'Deployment', id })
     const { definition } = await deployments.getVersion(db, found.agent_id, found.version)
-    const [deployment = found] = await withKeyNames(db, actor, [found], ['created_by'])
-    return { ...deployment, definition }
+    return { ...(await withKeyName(db, actor, found, ['created_by'])), definition }
   },
 })

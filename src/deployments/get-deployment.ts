@@ -1,4 +1,4 @@
-import { withKeyNames } from '../keys/key-names.ts'
+import { withKeyName } from '../keys/key-names.ts'
 import { operation } from '../operation.ts'
 import { DeploymentParams, DeploymentWithDefinition } from './deployment.ts'
 import * as deployments from './store.ts'
@@ -17,7 +17,6 @@ export const getDeployment = operation({
   async run({ params: { agent_id, deployment_id } }, { db, actor }) {
     const found = await deployments.get(db, agent_id, deployment_id)
     const { definition } = await deployments.getVersion(db, agent_id, found.version)
-    const [deployment = found] = await withKeyNames(db, actor, [found], ['created_by'])
-    return { ...deployment, definition }
+    return { ...(await withKeyName(db, actor, found, ['created_by'])), definition }
   },
 })

@@ -2,6 +2,7 @@ import { z } from 'zod'
 import { changesBetween } from '../agents/definition.ts'
 import * as agents from '../agents/store.ts'
 import { conflict } from '../errors.ts'
+import { withKeyName } from '../keys/key-names.ts'
 import { operation } from '../operation.ts'
 import { Label } from '../shapes.ts'
 import { type Deployment, DeploymentParams, DeploymentReply, RollbackPreview } from './deployment.ts'
@@ -58,7 +59,7 @@ export const rollbackDeployment = operation({
     await deployments.activate(db, deployment, 'rolled_back')
     const data = () => DeploymentReply.parse(deployment)
     await events.emit(db, { type: 'deployment.rolled_back', agent_id: agent.id, data, time })
-    return deployment
+    return withKeyName(db, actor, deployment, ['created_by'])
 
     async function replacedBy({ replaces, environment }: Deployment): Promise<Deployment> {
       if (replaces === null) throw conflict(`There is nothing in ${environment} to return to`)

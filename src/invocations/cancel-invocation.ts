@@ -1,5 +1,6 @@
 import * as agents from '../agents/store.ts'
 import { conflict, unavailable } from '../errors.ts'
+import { withKeyName } from '../keys/key-names.ts'
 import { operation } from '../operation.ts'
 import {
   CANCELLED,
@@ -53,7 +54,9 @@ export const cancelInvocation = operation({
     const deadline = performance.now() + PATIENCE_MS
     for (;;) {
       const invocation = await invocations.get(db, agent.seq, params.request_id)
-      if (invocation.status === 'cancelled') return presentInvocation(invocation, agent.id)
+      if (invocation.status === 'cancelled') {
+        return withKeyName(db, actor, presentInvocation(invocation, agent.id), ['created_by'])
+      }
       if (isFinal(invocation)) throw conflict(`The invocation has ${invocation.status} already`)
       if (await endIfUnowned(invocation)) continue
       await storage.transaction((trx) => invocations.requestCancel(trx, invocation.id, now()))

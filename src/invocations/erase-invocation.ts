@@ -1,5 +1,6 @@
 import * as agents from '../agents/store.ts'
 import { conflict } from '../errors.ts'
+import { withKeyName } from '../keys/key-names.ts'
 import * as logs from '../logs/store.ts'
 import { operation } from '../operation.ts'
 import { eraseReply } from '../storage/leases/claims.ts'
@@ -28,6 +29,7 @@ export const eraseInvocation = operation({
     await logs.removeOfRequests(db, agent.seq, [found.id])
     await eraseTexts(db, [found], now())
     await eraseReply(db, found.id)
-    return presentInvocation(await invocations.get(db, agent.seq, found.id), agent.id)
+    const erased = await invocations.get(db, agent.seq, found.id)
+    return withKeyName(db, actor, presentInvocation(erased, agent.id), ['created_by'])
   },
 })

@@ -1,5 +1,5 @@
 import * as agents from '../agents/store.ts'
-import { withKeyNames } from '../keys/key-names.ts'
+import { withKeyName } from '../keys/key-names.ts'
 import { operation } from '../operation.ts'
 import { InvocationParams, presentInvocation, Receipt } from './invocation.ts'
 import { getInScope } from './invocation-in-scope.ts'
@@ -22,7 +22,6 @@ export const getInvocation = operation({
     const agent = await agents.get(db, params.agent_id)
     const found = await getInScope(db, actor, 'read', { agent_seq: agent.seq, id: params.request_id })
     const [invocation = found] = await withKeptSteps(db, [found])
-    const [receipt] = await withKeyNames(db, actor, [presentInvocation(invocation, agent.id)], ['created_by'])
-    return receipt as NonNullable<typeof receipt>
+    return withKeyName(db, actor, presentInvocation(invocation, agent.id), ['created_by'])
   },
 })

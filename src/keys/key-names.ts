@@ -22,3 +22,14 @@ export async function withKeyNames<Field extends string, Item extends { [F in Fi
     return { ...item, ...(Object.fromEntries(named) as Named<Field>) }
   })
 }
+
+/** The same for one item. */
+export async function withKeyName<Field extends string, Item extends { [F in Field]: string | null }>(
+  db: Database,
+  actor: Pick<Actor, 'scope'>,
+  item: Item,
+  fields: readonly Field[],
+): Promise<Item & Named<Field>> {
+  const [named] = await withKeyNames(db, actor, [item], fields)
+  return named as Item & Named<Field>
+}

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import type { Service } from './service.ts'
+import { until } from './until.ts'
 
 /** Lets the example webhook reach a receiver on this machine that is not there. */
 export const SEED_SETTINGS = {
@@ -12,6 +13,7 @@ export const PAGES = [
   'agents',
   'playground',
   'deployments',
+  'deployment',
   'logs',
   'metrics',
   'memory',
@@ -27,6 +29,7 @@ export const PAGES = [
   'configuration',
   'webhooks',
   'webhook',
+  'delivery',
   'keys',
   'key',
 ] as const
@@ -117,9 +120,10 @@ export async function fillForConsole(
   })
   await post('/v1/agents/support/schedules', { every: '6h', message: 'Look for refunds that wait' })
 
+  let deployment = ''
   for (let hour = 0; hour < 24; hour++) {
     if (hour === 8) await deploy('v1.1.0', 'staging', 'Knows the stock', { temperature: 0.3 })
-    if (hour === 12) await deploy('v1.1.0', 'production', 'Knows the stock', {})
+    if (hour === 12) deployment = await deploy('v1.1.0', 'production', 'Knows the stock', {})
     if (hour === 18) await deploy('v1.2.0', 'staging', 'Shorter answers', { temperature: 0.2 })
     for (let i = 0; i < perHour; i++) {
       const at = hour * perHour + i
@@ -136,10 +140,15 @@ export async function fillForConsole(
     post('/v1/agents/support/invoke', { message, context: { user_id: 'customer-3', session_id: 'order-4720' } })
   await say('Hello!')
   const { request_id: request } = await say('Which mooring rope of 12 mm do you have for my boat?')
+  const delivery = await until('the event of a failed run is on its way', async () => {
+    const { body } = await service.call('GET', `/v1/webhooks/${webhook}/deliveries?limit=1`)
+    return body.data[0]?.id as string | undefined
+  })
   return {
     agents: '/',
     playground: '/agents/support?session=order-4720',
     deployments: '/agents/support/deployments',
+    deployment: `/deployments/${deployment}`,
     logs: '/agents/support/logs',
     metrics: '/agents/support/metrics',
     memory: '/agents/support/memory',
@@ -155,12 +164,13 @@ export async function fillForConsole(
     configuration: '/system?view=settings',
     webhooks: '/webhooks',
     webhook: `/webhooks/${webhook}`,
+    delivery: `/deliveries/${delivery}`,
     keys: '/keys',
     key: `/keys/${key}`,
   }
 
-  async function deploy(version: string, environment: string, message: string, change: object): Promise<void> {
+  async function deploy(version: string, environment: string, message: string, change: object): Promise<string> {
     if (Object.keys(change).length > 0) await service.call('PATCH', '/v1/agents/support', { body: change })
-    await post('/v1/agents/support/deployments', { environment, version, message })
+    return (await post('/v1/agents/support/deployments', { environment, version, message })).id
   }
 }

@@ -1,45 +1,66 @@
-import { useLayoutEffect, useRef, useState } from 'preact/hooks'
+import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks'
+import type { LogEntry } from '../../../sdk/client.ts'
+import { setParams } from '../../lib/location.ts'
 import { Button } from '../../ui/button.tsx'
-import { LogLine } from '../../ui/data/log-line.tsx'
+import { LogBlock } from './log-block.tsx'
 import type { Tail } from './log-tail.ts'
-import { keyOf } from './merge-entries.ts'
 
 const NEAR_PX = 40
+/** Older lines are asked for before the reader has reached the first one. */
+const OLDER_PX = 600
+const STOPPED_MS = 250
+/** Lines of one block come into the page, and go, together. */
+const BLOCK = 50
 
-/** The lines. They follow the end; when the reader scrolls up they stay, and what comes meanwhile is counted. */
+/**
+ * The lines. They follow the end; when the reader scrolls up they stay, and what comes meanwhile is counted. Older lines
+ * come by themselves. The URL has the line at which the reader has stopped.
+ */
 export function LogLines({ tail }: { tail: Tail }) {
   const list = useRef<HTMLDivElement>(null)
-  const [read, setRead] = useState<number | undefined>(undefined)
+  const height = useRef(0)
+  const [lastRead, setLastRead] = useState<LogEntry | undefined>(undefined)
+  const [stops, setStops] = useState(0)
   const entries = tail.entries ?? []
-  const fresh = read === undefined ? 0 : entries.length - read
+  const fresh = lastRead ? entries.length - 1 - entries.lastIndexOf(lastRead) : 0
   const toEnd = () => {
     if (list.current) list.current.scrollTop = list.current.scrollHeight
   }
+  // What comes before the first line must not move the lines that are looked at.
   useLayoutEffect(() => {
-    if (read === undefined) toEnd()
-  }, [entries.length, read])
+    const log = list.current as HTMLDivElement
+    if (!lastRead) toEnd()
+    else log.scrollTop += log.scrollHeight - height.current
+    height.current = log.scrollHeight
+  }, [entries[0]])
+  useLayoutEffect(() => {
+    if (!lastRead) toEnd()
+    height.current = list.current?.scrollHeight ?? 0
+  }, [entries.length, lastRead])
   const onScroll = () => {
     const { scrollTop = 0, scrollHeight = 0, clientHeight = 0 } = list.current ?? {}
+    height.current = scrollHeight
     const isAtEnd = scrollHeight - scrollTop - clientHeight < NEAR_PX
-    setRead((before) => (isAtEnd ? undefined : (before ?? entries.length)))
+    setLastRead((before) => (isAtEnd ? undefined : (before ?? entries.at(-1))))
+    if (scrollTop < OLDER_PX && !isAtEnd) tail.loadOlder()
+    setStops((count) => count + 1)
   }
-  const older = () => {
-    setRead(undefined)
-    tail.loadOlder()
-  }
+  useEffect(() => {
+    if (stops === 0) return
+    const timer = setTimeout(() => setParams({ until: lastRead && lastSeen(list.current) }), STOPPED_MS)
+    return () => clearTimeout(timer)
+  }, [stops])
   return (
     <div class="log-frame">
       <div class="log" ref={list} onScroll={onScroll} role="log" aria-label="Log" tabIndex={0}>
         {tail.hasOlder && (
-          <Button look="quiet" onClick={older}>
+          <Button look="quiet" onClick={tail.loadOlder}>
             Older lines
           </Button>
         )}
-        <ol>
-          {entries.map((entry, i) => (
-            <LogLine key={`${keyOf(entry)} ${i}`} entry={entry} />
-          ))}
-        </ol>
+        {blocksOf(entries, tail.older).map(({ id, lines }) => (
+          <LogBlock key={id} entries={lines} root={list} />
+        ))}
       </div>
       {fresh > 0 && (
         <div class="fresh">
@@ -50,4 +71,23 @@ export function LogLines({ tail }: { tail: Tail }) {
       )}
     </div>
   )
+}
+
+/** Blocks keep their lines when `older` lines are put before them. */
+function blocksOf(entries: LogEntry[], older: number): { id: number; lines: LogEntry[] }[] {
+  const first = Math.floor(-older / BLOCK)
+  const blocks: { id: number; lines: LogEntry[] }[] = []
+  for (let id = first; id * BLOCK + older < entries.length; id++) {
+    const lines = entries.slice(Math.max(0, id * BLOCK + older), (id + 1) * BLOCK + older)
+    if (lines.length > 0) blocks.push({ id, lines })
+  }
+  return blocks
+}
+
+/** The time of the last line in the window. */
+function lastSeen(log: HTMLElement | null): string | undefined {
+  if (!log) return undefined
+  const { left, width, bottom } = log.getBoundingClientRect()
+  const line = document.elementFromPoint(left + width / 2, bottom - NEAR_PX)?.closest('li')
+  return line?.querySelector('time')?.dateTime
 }

@@ -10,6 +10,8 @@ export type Tail = {
   entries: LogEntry[] | undefined
   error: MoorageError | undefined
   hasOlder: boolean
+  /** How many lines have come before those that were loaded first. */
+  older: number
   loadOlder(): void
   reload(): void
 }
@@ -19,9 +21,9 @@ const POLL_MS = 1_500
 /** Entries are stored when their run ends, with the times at which they were made. A run may take ten minutes. */
 const LATE_MS = 610_000
 /** So many lines are kept; the oldest go when more come. */
-const MOST = 5_000
+const MOST = 100_000
 
-type Loaded = { entries?: LogEntry[]; error?: MoorageError; olderThan?: string | undefined }
+type Loaded = { entries?: LogEntry[]; error?: MoorageError; olderThan?: string | undefined; older?: number }
 
 /** The log of an agent, and while it is live what comes. */
 export function useLogTail(agent: string, query: LogQuery, isLive: boolean): Tail {
@@ -29,6 +31,7 @@ export function useLogTail(agent: string, query: LogQuery, isLive: boolean): Tai
   const [asked, setAsked] = useState(0)
   const key = JSON.stringify([agent, query])
   const olderThan = useRef<string | undefined>(undefined)
+  const isLoadingOlder = useRef(false)
 
   const read = async (range: LogQuery, signal?: AbortSignal) => {
     const { data, pagination } = await service.logs.list(
@@ -55,7 +58,7 @@ export function useLogTail(agent: string, query: LogQuery, isLive: boolean): Tai
         } else {
           setLoaded((before) => ({
             ...withoutError(before),
-            entries: mergeEntries(before.entries ?? [], entries).slice(-MOST),
+            ...cut(mergeEntries(before.entries ?? [], entries), before.older),
           }))
         }
         isFirst = false
@@ -78,18 +81,21 @@ export function useLogTail(agent: string, query: LogQuery, isLive: boolean): Tai
 
   const loadOlder = async () => {
     const end = olderThan.current
-    if (!end) return
+    if (!end || isLoadingOlder.current) return
+    isLoadingOlder.current = true
     try {
       // The last page may have ended between two entries of the same millisecond. Entries that come twice are merged.
       const end_time = new Date(Date.parse(end) + 1).toISOString()
       const { entries, goOnAt } = await read({ end_time })
       olderThan.current = goOnAt === end ? undefined : goOnAt
-      setLoaded((before) => ({
-        entries: mergeEntries(before.entries ?? [], entries),
-        olderThan: olderThan.current,
-      }))
+      setLoaded(({ entries: known = [], older = 0 }) => {
+        const merged = mergeEntries(known, entries)
+        return { entries: merged, olderThan: olderThan.current, older: older + merged.length - known.length }
+      })
     } catch (error) {
       setLoaded((before) => ({ ...before, error: error as MoorageError }))
+    } finally {
+      isLoadingOlder.current = false
     }
   }
 
@@ -97,11 +103,17 @@ export function useLogTail(agent: string, query: LogQuery, isLive: boolean): Tai
     entries: loaded.entries,
     error: loaded.error,
     hasOlder: loaded.olderThan !== undefined,
+    older: loaded.older ?? 0,
     loadOlder: () => void loadOlder(),
     reload: () => setAsked((count) => count + 1),
   }
 }
 
-function withoutError({ entries, olderThan }: Loaded): Loaded {
-  return { ...(entries && { entries }), olderThan }
+function withoutError({ entries, olderThan, older = 0 }: Loaded): Loaded {
+  return { ...(entries && { entries }), olderThan, older }
+}
+
+function cut(entries: LogEntry[], older = 0): Pick<Loaded, 'entries' | 'older'> {
+  const gone = Math.max(0, entries.length - MOST)
+  return { entries: gone > 0 ? entries.slice(gone) : entries, older: older - gone }
 }

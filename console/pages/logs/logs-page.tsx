@@ -1,5 +1,7 @@
+import { useState } from 'preact/hooks'
 import type { Agent } from '../../../sdk/client.ts'
 import { param, setParams } from '../../lib/location.ts'
+import { exactText } from '../../lib/text/format.ts'
 import type { Params } from '../../routes.ts'
 import { Button } from '../../ui/button.tsx'
 import { Id } from '../../ui/copy.tsx'
@@ -37,8 +39,14 @@ function useLogQuery(): LogQuery {
 }
 
 function Logs({ agent: { name }, query }: { agent: Agent; query: LogQuery }) {
-  const isLive = param('live') !== 'off'
-  const tail = useLogTail(name, query, isLive)
+  // The line at which the reader had stopped when the page was left: the log ends there until newer lines are wanted.
+  const [until, setUntil] = useState(param('until'))
+  const isLive = param('live') !== 'off' && !until
+  const tail = useLogTail(name, until ? { ...query, end_time: after(until) } : query, isLive)
+  const toNewest = () => {
+    setUntil(undefined)
+    setParams({ until: undefined })
+  }
   const chosen = query.level?.split(',') ?? []
   const toggle = (level: string) => {
     const next = chosen.includes(level) ? chosen.filter((one) => one !== level) : [...chosen, level]
@@ -87,10 +95,23 @@ function Logs({ agent: { name }, query }: { agent: Agent; query: LogQuery }) {
           </p>
         </Empty>
       ) : (
-        <LogLines tail={tail} />
+        <LogLines key={until} tail={tail} />
+      )}
+      {until && (
+        <p class="pager">
+          Lines until {exactText(until)}
+          <Button icon="down" onClick={toNewest}>
+            Newest lines
+          </Button>
+        </p>
       )}
     </>
   )
+}
+
+/** The end of a range is not in it. */
+function after(time: string): string {
+  return new Date(Date.parse(time) + 1).toISOString()
 }
 
 /** One JSON object a line, as the service gave them. */

@@ -3,6 +3,7 @@ import type { Agent } from '../../agents/agent.ts'
 import * as agents from '../../agents/store.ts'
 import { getVersion } from '../../deployments/store.ts'
 import { conflict, forbidden, invalid, notFound } from '../../errors.ts'
+import { withKeyName } from '../../keys/key-names.ts'
 import { operation } from '../../operation.ts'
 import type { Runtime } from '../../runtime/runtime.ts'
 import { announce, type Database } from '../../storage/database.ts'
@@ -47,7 +48,7 @@ export const decideApproval = operation({
       await queueWaiting(db, request_id)
       await announce(db, 'queue', String(agent.seq))
     }
-    return { ...decided, agent_id: agent.id }
+    return { ...(await withKeyName(db, actor, decided, ['started_by', 'decided_by'])), agent_id: agent.id }
   },
 })
 

@@ -1,6 +1,6 @@
 import * as agents from '../../agents/store.ts'
 import { notFound } from '../../errors.ts'
-import { withKeyNames } from '../../keys/key-names.ts'
+import { withKeyName } from '../../keys/key-names.ts'
 import { operation } from '../../operation.ts'
 import { getInScope } from '../invocation-in-scope.ts'
 import { ApprovalParams, ApprovalReply } from './approval.ts'
@@ -22,7 +22,6 @@ export const getApproval = operation({
     await getInScope(db, actor, 'read', { agent_seq: agent.seq, id: request_id })
     const approval = await findApproval(db, request_id, call_id)
     if (!approval) throw notFound('Approval', call_id)
-    const [named = approval] = await withKeyNames(db, actor, [approval], ['started_by', 'decided_by'])
-    return { ...named, agent_id: agent.id }
+    return { ...(await withKeyName(db, actor, approval, ['started_by', 'decided_by'])), agent_id: agent.id }
   },
 })

@@ -1,11 +1,11 @@
 import { z } from 'zod'
-import { requireFound } from '../../operation/scope.ts'
-import { operation } from '../../operation.ts'
-import type { Database } from '../../storage/database.ts'
-import * as webhooks from '../store.ts'
-import { agentOfDelivery } from '../webhook-in-scope.ts'
-import { DeliveryWithBody, presentDelivery } from './delivery.ts'
-import * as deliveries from './delivery-store.ts'
+import { requireFound } from '../../../operation/scope.ts'
+import { operation } from '../../../operation.ts'
+import type { Database } from '../../../storage/database.ts'
+import * as webhooks from '../../store.ts'
+import { agentOfDelivery } from '../../webhook-in-scope.ts'
+import { DeliveryWithBody, presentDelivery } from '../delivery.ts'
+import * as deliveries from '../delivery-store.ts'
 
 export const findDelivery = operation({
   id: 'findDelivery',

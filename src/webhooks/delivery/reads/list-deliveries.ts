@@ -1,9 +1,9 @@
-import { operation } from '../../operation.ts'
-import { listQuery } from '../../shapes.ts'
-import { EventName, WebhookParams } from '../webhook.ts'
-import { concernedAgent, getInScope } from '../webhook-in-scope.ts'
-import { DeliveryReply, DeliveryStatus, presentDelivery } from './delivery.ts'
-import * as deliveries from './delivery-store.ts'
+import { operation } from '../../../operation.ts'
+import { listQuery } from '../../../shapes.ts'
+import { EventName, WebhookParams } from '../../webhook.ts'
+import { concernedAgent, getInScope } from '../../webhook-in-scope.ts'
+import { DeliveryReply, DeliveryStatus, presentDelivery } from '../delivery.ts'
+import * as deliveries from '../delivery-store.ts'
 
 export const listDeliveries = operation({
   id: 'listDeliveries',

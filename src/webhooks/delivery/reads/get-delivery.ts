@@ -1,8 +1,8 @@
-import { operation } from '../../operation.ts'
-import { agentOfDelivery, getInScope } from '../webhook-in-scope.ts'
-import { sentBody } from './callback-message.ts'
-import { DeliveryParams, DeliveryWithBody, presentDelivery } from './delivery.ts'
-import * as deliveries from './delivery-store.ts'
+import { operation } from '../../../operation.ts'
+import { agentOfDelivery, getInScope } from '../../webhook-in-scope.ts'
+import { sentBody } from '../callback-message.ts'
+import { DeliveryParams, DeliveryWithBody, presentDelivery } from '../delivery.ts'
+import * as deliveries from '../delivery-store.ts'
 
 export const getDelivery = operation({
   id: 'getDelivery',

@@ -1,0 +1,35 @@
+import type { RefObject } from 'preact'
+import { useEffect, useRef, useState } from 'preact/hooks'
+import type { LogEntry } from '../../../sdk/client.ts'
+import { LogLine } from '../../ui/data/log-line.tsx'
+import { keyOf } from './merge-entries.ts'
+
+/** Lines are in the page when they are as near to the window as this. */
+const NEAR = '1000px'
+
+type Props = { entries: LogEntry[]; root: RefObject<HTMLElement | null> }
+
+/** Some lines in a row. Far from the window they are not in the page, and an empty space has their height. */
+export function LogBlock({ entries, root }: Props) {
+  const element = useRef<HTMLDivElement>(null)
+  const [space, setSpace] = useState<number | undefined>(undefined)
+  useEffect(() => {
+    const block = element.current as HTMLDivElement
+    const look = ([entry]: IntersectionObserverEntry[]) =>
+      setSpace(entry?.isIntersecting ? undefined : block.offsetHeight)
+    const observer = new IntersectionObserver(look, { root: root.current, rootMargin: NEAR })
+    observer.observe(block)
+    return () => observer.disconnect()
+  }, [])
+  return (
+    <div ref={element} {...(space !== undefined && { style: { height: `${space}px` } })}>
+      {space === undefined && (
+        <ol>
+          {entries.map((entry, i) => (
+            <LogLine key={`${keyOf(entry)} ${i}`} entry={entry} />
+          ))}
+        </ol>
+      )}
+    </div>
+  )
+}
