@@ -1,7 +1,7 @@
 import { useEffect, useRef, useState } from 'preact/hooks'
 import type { MoorageError, Pagination } from '../../../../sdk/client.ts'
 import { keep, recall } from '../../../lib/resource-cache.ts'
-import { begun, type HeldRows, held, unheld } from './held-rows.ts'
+import { begun, type HeldRows, held, type Part, unheld } from './held-rows.ts'
 
 /** So many rows are asked for at once: more than a window shows. */
 export const PART = 100
@@ -40,9 +40,8 @@ export function useLongRows<Row>({ name, start, ...options }: Options<Row>): Lon
       const isFixed = before !== undefined && isHeld()
       const offset = start + (isFixed ? before.fresh : 0)
       try {
-        const { data, pagination } = await load({ limit: PART, offset }, life.signal)
+        const part = await loadPart(load, offset, life.signal)
         if (life.signal.aborted) return
-        const part = { offset, rows: data, total: pagination.total }
         const rows = isFixed ? held(before, part, { keyOf, growsAtTop }) : begun(part)
         keep(keyFor(name), unheld(rows))
         setKnown({ name, rows })
@@ -68,6 +67,18 @@ export function useLongRows<Row>({ name, start, ...options }: Options<Row>): Lon
 
   const rows = known.name === name ? known.rows : recalled<Row>(name)
   return { ...(rows ?? (known.name === name ? {} : known.rows)), error, reload: () => setAsked((count) => count + 1) }
+}
+
+/** A page of large rows has fewer of them than were asked for: then the others are asked for again. */
+async function loadPart<Row>(load: Options<Row>['load'], offset: number, life: AbortSignal): Promise<Part<Row>> {
+  const rows: Row[] = []
+  for (;;) {
+    const page = { limit: PART - rows.length, offset: offset + rows.length }
+    const { data, pagination } = await load(page, life)
+    rows.push(...data)
+    const { total } = pagination
+    if (data.length === 0 || rows.length >= PART || offset + rows.length >= total) return { offset, rows, total }
+  }
 }
 
 function keyFor(name: string): string {
