@@ -36,7 +36,7 @@ export function ActivityPage() {
       isWide: true,
       cell: ({ request_id, message }) => <a href={href(requestInList(request_id))}>{message || '(empty)'}</a>,
     },
-    { title: 'Agent', width: 'clamp(4.5rem, 20vw, 10rem)', cell: ({ agent_id }) => nameOf(agent_id) },
+    { title: 'Agent', width: '10rem', isExtra: true, cell: ({ agent_id }) => nameOf(agent_id) },
     { title: 'Status', width: '8.4rem', cell: ({ status }) => <Status value={status} isLive={status === 'running'} /> },
     { title: 'Door', width: '6rem', isExtra: true, cell: ({ door }) => <span class="soft">{door}</span> },
     {

@@ -58,13 +58,13 @@ export function LongList<Item>({ name, load, everyMs, label, columns, keyOf, sor
               <Heads columns={columns} sort={sort} />
             </thead>
             <tbody>
-              <Gap rows={from} columns={columns.length} />
+              <Gap rows={from} />
               {Array.from({ length: Math.max(0, to - from) }, (_, i) => {
                 const row = long.rows?.get(from + i)
                 if (row === undefined) return <ComingRow key={`coming ${i}`} columns={columns} />
                 return <Row key={keyOf(row)} row={row} columns={columns} index={from + i + 2} />
               })}
-              <Gap rows={total - to} columns={columns.length} />
+              <Gap rows={total - to} />
             </tbody>
           </table>
         </div>
@@ -81,12 +81,12 @@ export function LongList<Item>({ name, load, everyMs, label, columns, keyOf, sor
   )
 }
 
-/** Stands for rows that are not in the page. */
-function Gap({ rows, columns }: { rows: number; columns: number }) {
+/** Stands for rows that are not in the page. One cell is enough: to span columns that are not shown would make them. */
+function Gap({ rows }: { rows: number }) {
   if (rows <= 0) return null
   return (
     <tr class="gap" aria-hidden="true">
-      <td colSpan={columns} style={{ height: `${rows * ROW_PX}px` }} />
+      <td style={{ height: `${rows * ROW_PX}px` }} />
     </tr>
   )
 }
