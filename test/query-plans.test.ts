@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { CompiledQuery, createQueryId, type KyselyPlugin, type RootOperationNode } from 'kysely'
+import { findByDoor } from '../src/invocations/across/find-by-door.ts'
 import * as queue from '../src/invocations/queue/queue-store.ts'
 import { LEASED_RUNS } from '../src/invocations/rows/invocation-rows.ts'
 import * as invocations from '../src/invocations/store.ts'
@@ -49,6 +50,14 @@ onBothStores('a query that comes back every few seconds', (opened) => {
     const plan = await planOf((db) => invocations.listCancelRequested(db, 'node'))
     assert.match(plan, AMONG_RUNNING)
     assert.doesNotMatch(plan, /SCAN invocations(?! USING)|Seq Scan on invocations/)
+  })
+
+  test('invocations of another door than the API are found, in order, by the index of doors', async () => {
+    const page = { limit: 20, offset: 0, sort: '-created_at' }
+    for (const door of ['openai', 'schedule'] as const) {
+      const plan = await planOf((db) => findByDoor(db, [1, 2], page, { door, status: undefined }))
+      assert.match(plan, /invocations_by_door/)
+    }
   })
 
   /** How the engine would run the one query that `work` makes, were its table large. */
