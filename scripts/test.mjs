@@ -8,7 +8,7 @@ import { dirname, join, resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { Client } from 'pg'
 import { bundled } from '../test/support/bundled.ts'
-import { findExecutable } from '../test/support/daemon.ts'
+import { chromiumPath } from '../test/support/chromium.ts'
 import { PATIENCE } from '../test/support/patience.ts'
 import { pgbouncerPath } from '../test/support/pgbouncer.ts'
 import { startPostgres } from '../test/support/postgres.ts'
@@ -22,19 +22,29 @@ const SIDE_BY_SIDE = Math.max(2, Math.min(4, availableParallelism() + 1))
 
 /** The files that take longest begin first: one that begins last would be waited for alone. */
 const LONGEST = [
+  'console-pages',
   'chaos',
+  'docs',
   'package',
   'deploy',
   'properties',
-  'docs',
-  'runs-killed',
+  'console-activity',
   'cli-story',
+  'console-approvals',
+  'console-access',
+  'console-agent',
+  'runs-killed',
+  'approvals-survive',
+  'crash',
   'slow-readers',
-  'memory-scope',
-  'memory-questions',
+  'invocations-queue',
+  'schedules-crash',
+  'docs-security',
+  'log-reader',
+  'console-playground',
   'users',
+  'approvals',
   'webhook-load',
-  'rolling-restart',
 ]
 
 const root = dirname(import.meta.dirname)
@@ -46,8 +56,8 @@ const files = globSync('test/**/*.test.ts', { cwd: root })
   .toSorted((one, other) => rankOf(one) - rankOf(other) || (one < other ? -1 : 1))
 if (files.length === 0) stop(`no test file has ${names.join(' or ')} in its name`)
 
-const { DATABASE_URL, REDIS_URL, MOORAGE_TEST_POSTGRES, MOORAGE_TEST_REDIS, MOORAGE_TEST_CHROMIUM, CI } = process.env
-const chromium = MOORAGE_TEST_CHROMIUM || findExecutable('chromium', 'chromium-browser', 'google-chrome')
+const { DATABASE_URL, REDIS_URL, MOORAGE_TEST_POSTGRES, MOORAGE_TEST_REDIS, CI } = process.env
+const chromium = chromiumPath()
 if (CI && !chromium) stop('CI is set and there is no chromium: a test would be skipped')
 const pgbouncer = pgbouncerPath()
 if (CI && !pgbouncer) stop('CI is set and there is no pgbouncer: a test would be skipped')
