@@ -1888,6 +1888,20 @@ export type System = {
   now: string
   /** Runs under way on this node */
   runs_live: number
+  /** The processes that serve this database; those that were killed for an hour */
+  nodes: ({
+    node: string
+    /** silent: it has not told for 90 seconds that it lives */
+    status: 'live' | 'silent'
+    version: string
+    started_at: string
+    /** When it last told; every 30 seconds */
+    seen_at: string
+    runs_live: number
+    /** How much of the last half minute its event loop worked */
+    busy_percent: number
+    memory_bytes: number
+  })[]
   /** Of all nodes */
   queues: ({
     queue: 'runs' | 'deliveries' | 'jobs'

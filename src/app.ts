@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { setTimeout as delay } from 'node:timers/promises'
+import project from '../package.json' with { type: 'json' }
 import { openAccess } from './access.ts'
 import { type OpenTrail, openTrail } from './audit/trail.ts'
 import { freeLeases, startBackground } from './background.ts'
@@ -35,6 +36,7 @@ import { addServiceGauges } from './service/service-gauges.ts'
 import type { Jobs } from './storage/jobs/run-jobs.ts'
 import { openJournal } from './storage/journal/journal.ts'
 import { nodeName } from './storage/leases/lease.ts'
+import { NodeList } from './storage/leases/node-list.ts'
 import { openPlaces } from './storage/leases/places.ts'
 import { openMemo } from './storage/memo.ts'
 import { openStorage, type Storage } from './storage/open-storage.ts'
@@ -71,6 +73,8 @@ export type Overrides = {
   /** Where the settings came from, if that is known. */
   settings?: readonly ShownSetting[]
 }
+
+const { version } = project
 
 const HOUSEKEEPING_MS = 30_000
 /** How long a stop waits for requests that are on their way on idle connections. */
@@ -133,6 +137,8 @@ export async function buildParts(
   const node = nodeName(overrides.kind ?? 'service')
   const places = opened.adopt(openPlaces({ storage, node, now, log }), (open) => open.close())
   const live = new LiveRuns()
+  const runsLive = () => live.all().length
+  const nodes = opened.adopt(new NodeList({ storage, node, version, now, runsLive, log }), (list) => list.leave())
   const findEnded = (ids: string[]) => invocations.listEnded(storage.db, ids)
   // A command on the host is too short to connect. Other nodes hear its messages over PostgreSQL.
   const redisWire = overrides.kind === 'cli' ? undefined : await openWire(config, storage, ring, log)
@@ -153,6 +159,7 @@ export async function buildParts(
     live,
     remote,
     places,
+    nodes,
     events,
     memo,
     audit,
@@ -246,6 +253,7 @@ export async function startApp(config: Config, overrides: Overrides = {}): Promi
   }
   // The only key is shown after the service listens, when nothing can go wrong any more.
   const url = await server.listen()
+  await parts.nodes.join()
   const first = await firstStart(parts)
   const closing = opened.move()
   let stopped: Promise<void> | undefined

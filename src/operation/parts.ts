@@ -9,6 +9,7 @@ import type { Runtime } from '../runtime/runtime.ts'
 import type { Keyring } from '../security/keyring.ts'
 import type { GuardedFetch } from '../security/outgoing/guarded-client.ts'
 import type { Journal } from '../storage/journal/journal.ts'
+import type { NodeList } from '../storage/leases/node-list.ts'
 import type { Places } from '../storage/leases/places.ts'
 import type { Memo } from '../storage/memo.ts'
 import type { Storage } from '../storage/open-storage.ts'
@@ -39,6 +40,8 @@ export type Parts = {
   remote: RemoteRuns
   /** The places of runs, counted over all nodes. `live` counts those of this node. */
   places: Places
+  /** Who serves this database. */
+  nodes: NodeList
   memo: Memo
   audit: AuditTrail
   log: Logger

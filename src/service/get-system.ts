@@ -13,6 +13,20 @@ const System = z
     started_at: Time.describe('When this process started'),
     now: Time.describe("The service's clock"),
     runs_live: z.int().describe('Runs under way on this node'),
+    nodes: z
+      .array(
+        z.object({
+          node: z.string(),
+          status: z.enum(['live', 'silent']).describe('silent: it has not told for 90 seconds that it lives'),
+          version: z.string(),
+          started_at: Time,
+          seen_at: Time.describe('When it last told; every 30 seconds'),
+          runs_live: z.int(),
+          busy_percent: z.int().describe('How much of the last half minute its event loop worked'),
+          memory_bytes: z.int(),
+        }),
+      )
+      .describe('The processes that serve this database; those that were killed for an hour'),
     queues: z
       .array(
         z.object({
@@ -42,14 +56,15 @@ export const getSystem = operation({
   path: '/v1/system',
   summary: 'Get the state of the service',
   description:
-    'Version, queues, size of the database and how it grows, and the configuration in force without its secrets. For a key for the whole service.',
+    'Version, nodes, queues, size of the database and how it grows, and the configuration in force without its secrets. For a key for the whole service.',
   permission: 'manage',
   data: System,
 
-  async run(_input, { actor, db, storage, live, node, settings, now }) {
+  async run(_input, { actor, db, storage, live, node, nodes, settings, now }) {
     requireScope(actor, null)
     const time = now()
-    const [queues, bytes, rows, days] = await Promise.all([
+    const [serving, queues, bytes, rows, days] = await Promise.all([
+      nodes.list(),
       listBacklogs(db, time),
       measureBytes(db),
       countRows(db),
@@ -62,6 +77,7 @@ export const getSystem = operation({
       started_at: Math.round(performance.timeOrigin),
       now: time,
       runs_live: live.all().length,
+      nodes: serving,
       queues,
       storage: { bytes, rows, days },
       settings: settings().map(({ path, value, origin }) => ({

@@ -23,6 +23,7 @@ import { consoleSignIn } from './migrations/0022-console.ts'
 import { doors } from './migrations/0023-doors.ts'
 import { leanScopes } from './migrations/0025-lean-scopes.ts'
 import { summaries } from './migrations/0026-summaries.ts'
+import { nodes } from './migrations/0027-nodes.ts'
 import { callbacks } from './migrations/0029-callbacks.ts'
 import { claimsByRequest } from './migrations/0030-claims-by-request.ts'
 import { leanLists } from './migrations/0031-lean-lists.ts'
@@ -56,6 +57,7 @@ export const MIGRATIONS: Migration[] = [
   callbacks,
   claimsByRequest,
   otherDoors,
+  nodes,
 ]
 
 const LOCK = 7_766_837

@@ -25,7 +25,14 @@ import type {
   KeysTable,
   SecretsTable,
 } from './tables/security-tables.ts'
-import type { ClaimsTable, JobsTable, ListCountsTable, PlacesTable, SettingsTable } from './tables/service-tables.ts'
+import type {
+  ClaimsTable,
+  JobsTable,
+  ListCountsTable,
+  NodesTable,
+  PlacesTable,
+  SettingsTable,
+} from './tables/service-tables.ts'
 import type { DeliveriesTable, EventsTable, ListenersTable, WebhooksTable } from './tables/webhook-tables.ts'
 
 /**
@@ -45,6 +52,7 @@ export type Tables = {
   approvals: ApprovalsTable
   jobs: JobsTable
   places: PlacesTable
+  nodes: NodesTable
   logs: LogsTable
   metrics: MetricsTable
   metric_buckets: MetricBucketsTable

@@ -21,6 +21,21 @@ const QUEUES: Column<Queue>[] = [
 
 const MEGABYTE = 1024 * 1024
 
+const megabytes = (bytes: number) => `${countText(Math.ceil(bytes / MEGABYTE))} MB`
+
+type Node = System['nodes'][number]
+
+const NODES: Column<Node>[] = [
+  { title: 'Node', cell: ({ node }) => <Id id={node} /> },
+  { title: 'Status', cell: ({ status }) => <Status value={status} /> },
+  { title: 'Version', isExtra: true, cell: ({ version }) => version },
+  { title: 'Runs', isNumber: true, cell: ({ runs_live }) => countText(runs_live) },
+  { title: 'Busy', isNumber: true, isExtra: true, cell: ({ busy_percent }) => `${busy_percent} %` },
+  { title: 'Memory', isNumber: true, isExtra: true, cell: ({ memory_bytes }) => megabytes(memory_bytes) },
+  { title: 'Started', isNumber: true, isExtra: true, cell: ({ started_at }) => <Ago time={started_at} /> },
+  { title: 'Seen', isNumber: true, cell: ({ seen_at }) => <Ago time={seen_at} /> },
+]
+
 /** How the service is, and how its store grows. */
 export function StateView() {
   const system = useResource('system', (signal) => service.system.get({ signal }), { everyMs: 10_000 })
@@ -35,12 +50,13 @@ export function StateView() {
               Health: <Status value="healthy" />,
               Version: found.version,
               Store: found.engine === 'postgres' ? 'PostgreSQL' : 'SQLite',
-              'Size of the store': `${countText(Math.ceil(found.storage.bytes / MEGABYTE))} MB`,
+              'Size of the store': megabytes(found.storage.bytes),
               'Runs under way here': countText(found.runs_live),
               Started: <Ago time={found.started_at} />,
               'Node that answered': <Id id={found.node} />,
             }}
           />
+          <Table label="Nodes" columns={NODES} rows={found.nodes} keyOf={({ node }) => node} />
           <Table label="Queues" columns={QUEUES} rows={found.queues} keyOf={({ queue }) => queue} />
           <div class="section-head">
             <h2>What is stored</h2>

@@ -42,6 +42,17 @@ export type JobsTable = {
 /** A place of an agent that is limited to so many runs at once, and the node whose run has it. */
 export type PlacesTable = { agent_seq: number; slot: number; owner: string; lease_until: number }
 
+/** A process that serves, as it last told: `busy_percent` is how much of the time its event loop worked. */
+export type NodesTable = {
+  node: string
+  version: string
+  started_at: number
+  seen_at: number
+  runs_live: number
+  busy_percent: number
+  memory_bytes: number
+}
+
 /** How many rows a long list has (`queries/counted-lists.ts`). Triggers write it, with the rows. */
 export type ListCountsTable = {
   list: string
