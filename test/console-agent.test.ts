@@ -1,7 +1,15 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { definitionOf } from '../console/pages/settings/definition.ts'
+import type { Agent } from '../sdk/client.ts'
+import { Definition } from '../src/agents/definition.ts'
 import { inConsole } from './support/console.ts'
 import { createAgent, createKey } from './support/resources.ts'
+
+test('the YAML of the console has every field of the definition, and the security', () => {
+  const shown = Object.keys(definitionOf({} as Agent)).toSorted()
+  assert.deepEqual(shown, [...Object.keys(Definition.shape), 'security'].toSorted())
+})
 
 inConsole('metrics, memory, schedules and settings in the console', (visit, service) => {
   const say = (agent: string, message: string, context = {}) =>
@@ -103,14 +111,22 @@ inConsole('metrics, memory, schedules and settings in the console', (visit, serv
     const { page, expect, leave } = await visit('/agents/pupil/settings')
     await page.getByLabel('Instructions').fill('Answer in one line.')
     await page.getByLabel('Runs at once').fill('3')
+    await page.getByLabel('Write down facts').selectOption('model')
+    await page.getByLabel('Who asked may decide').selectOption('true')
+    await page.getByLabel('Rejected after seconds').fill('600')
+    await page.getByLabel('Summarize after turns').fill('1')
+    expect(/400/)
+    await page.getByRole('button', { name: 'Save' }).click()
+    await page.getByRole('alert').getByText('memory.summarize').waitFor()
+    await page.getByLabel('Summarize after turns').fill('6')
     await page.getByRole('button', { name: 'Save' }).click()
     await page.getByText('The working copy is saved').waitFor()
     await page.getByRole('button', { name: 'YAML' }).click()
     const text = page.getByLabel('Definition')
     const yaml = await text.inputValue()
     assert.match(yaml, /instructions: Answer in one line\.\n/)
+    assert.match(yaml, /approvals:\n +self: true\n +expires_after_seconds: 600\n/)
     await text.fill(yaml.replace('max_concurrency: 3', 'max_concurrency: -1'))
-    expect(/400/)
     await page.getByRole('button', { name: 'Save' }).click()
     await page.getByRole('alert').getByText('limits.max_concurrency').waitFor()
     await text.fill('a: [')
@@ -123,7 +139,9 @@ inConsole('metrics, memory, schedules and settings in the console', (visit, serv
     await page.getByRole('button', { name: 'Form' }).click()
     assert.equal(await page.getByLabel('Runs at once').inputValue(), '4')
     const { body } = await service().call('GET', '/v1/agents/pupil')
-    const { instructions, limits, metadata } = body.data
+    const { instructions, limits, metadata, memory, approvals } = body.data
+    assert.deepEqual([memory.facts, memory.summarize], ['model', 6])
+    assert.deepEqual(approvals, { self: true, expires_after_seconds: 600 })
     assert.deepEqual([instructions, limits.max_concurrency, metadata], ['Answer in one line.', 4, { team: 'a' }])
 
     await page.getByRole('button', { name: 'Pause' }).click()

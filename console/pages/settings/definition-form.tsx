@@ -9,8 +9,17 @@ import { Failure, reasonOf } from '../../ui/failure.tsx'
 import { Field, Select } from '../../ui/forms/field.tsx'
 import { Form } from '../../ui/forms/form.tsx'
 import { changesOf } from './definition.ts'
+import { valuesOf, wantedOf } from './form-values.ts'
 
-type Values = Record<string, string>
+const YES_OR_NO = [
+  { value: 'true', label: 'yes' },
+  { value: 'false', label: 'no' },
+]
+
+const FACTS = [
+  { value: 'off', label: 'no' },
+  { value: 'model', label: 'yes, by its own model' },
+]
 
 /** The settings that most people change. Tools, rules and security are in the YAML. */
 export function DefinitionForm({ agent, onSaved }: { agent: Agent; onSaved(): void }) {
@@ -30,6 +39,10 @@ export function DefinitionForm({ agent, onSaved }: { agent: Agent; onSaved(): vo
   const number = (name: string, label: string, hint: string) => (
     <Field label={label} hint={hint} inputMode="numeric" pattern="[0-9.]*" {...field(name)} />
   )
+  const choice = (name: string, label: string, choices: typeof FACTS, hint?: string) => {
+    const { value, onInput } = field(name)
+    return <Select label={label} hint={hint} value={value} choices={choices} onChange={onInput} />
+  }
   return (
     <Form class="settings" onSubmit={() => save.run()}>
       <fieldset disabled={!may('updateAgent')}>
@@ -51,18 +64,12 @@ export function DefinitionForm({ agent, onSaved }: { agent: Agent; onSaved(): vo
       <fieldset disabled={!may('updateAgent')}>
         <legend>Memory</legend>
         <div class="columns">
-          <Select
-            label="Remember"
-            value={values['memory.remember'] ?? ''}
-            choices={[
-              { value: 'true', label: 'yes' },
-              { value: 'false', label: 'no' },
-            ]}
-            onChange={field('memory.remember').onInput}
-          />
+          {choice('memory.remember', 'Remember', YES_OR_NO)}
           {number('memory.history', 'Turns of the session', 'How many the model is shown')}
           {number('memory.recall', 'Recalled memories', 'How many the model is shown')}
           {number('memory.retention_days', 'Forget after days', 'Empty: never')}
+          {number('memory.summarize', 'Summarize after turns', 'Empty: no summary of long sessions')}
+          {choice('memory.facts', 'Write down facts', FACTS, 'When a conversation has fallen silent')}
         </div>
       </fieldset>
       <fieldset disabled={!may('updateAgent')}>
@@ -71,6 +78,13 @@ export function DefinitionForm({ agent, onSaved }: { agent: Agent; onSaved(): vo
           {number('limits.timeout_ms', 'Longest run, in milliseconds', "Empty: the service's limit")}
           {number('limits.max_concurrency', 'Runs at once', 'Empty: no limit')}
           {number('limits.max_input_tokens', 'Longest prompt, in tokens', 'Empty: what the model takes')}
+        </div>
+      </fieldset>
+      <fieldset disabled={!may('updateAgent')}>
+        <legend>Approvals</legend>
+        <div class="columns">
+          {choice('approvals.self', 'Who asked may decide', YES_OR_NO)}
+          {number('approvals.expires_after_seconds', 'Rejected after seconds', 'If nobody has decided by then')}
         </div>
       </fieldset>
       <Failure error={save.error} />
@@ -86,37 +100,4 @@ export function DefinitionForm({ agent, onSaved }: { agent: Agent; onSaved(): vo
       )}
     </Form>
   )
-}
-
-const TEXTS = ['description', 'instructions'] as const
-const LIMITS = ['timeout_ms', 'max_steps', 'max_input_tokens', 'max_output_tokens', 'max_concurrency'] as const
-const MEMORY = ['history', 'recall', 'retention_days'] as const
-
-function valuesOf(agent: Agent): Values {
-  const text = (value: unknown) => (value === null ? '' : String(value))
-  return {
-    model: agent.model,
-    temperature: text(agent.temperature),
-    'memory.remember': text(agent.memory.remember),
-    ...Object.fromEntries(TEXTS.map((name) => [name, text(agent[name])])),
-    ...Object.fromEntries(LIMITS.map((name) => [`limits.${name}`, text(agent.limits[name])])),
-    ...Object.fromEntries(MEMORY.map((name) => [`memory.${name}`, text(agent.memory[name])])),
-  }
-}
-
-/** What the fields say, in the agent's own shape. */
-function wantedOf(agent: Agent, values: Values): Record<string, unknown> {
-  const text = (name: string) => values[name] || null
-  const number = (name: string) => (values[name] ? Number(values[name]) : null)
-  return {
-    model: values['model']?.trim(),
-    temperature: number('temperature'),
-    ...Object.fromEntries(TEXTS.map((name) => [name, text(name)])),
-    memory: {
-      ...agent.memory,
-      remember: values['memory.remember'] === 'true',
-      ...Object.fromEntries(MEMORY.map((name) => [name, number(`memory.${name}`)])),
-    },
-    limits: { ...agent.limits, ...Object.fromEntries(LIMITS.map((name) => [name, number(`limits.${name}`)])) },
-  }
 }

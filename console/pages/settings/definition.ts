@@ -10,6 +10,7 @@ const FIELDS = [
   'script',
   'memory',
   'limits',
+  'approvals',
   'metadata',
   'security',
 ] as const satisfies (keyof Agent & keyof UpdateAgent)[]

@@ -1,0 +1,58 @@
+import type { Agent } from '../../../sdk/client.ts'
+
+/** What the fields of the form say, by the paths of the definition. */
+export type FormValues = Record<string, string>
+
+const TEXTS = ['description', 'instructions'] as const
+const LIMITS = ['timeout_ms', 'max_steps', 'max_input_tokens', 'max_output_tokens', 'max_concurrency'] as const
+const MEMORY = ['history', 'recall', 'retention_days'] as const
+
+/** `true` stands for so many turns. */
+const SUMMARIZE_TURNS = '10'
+
+export function valuesOf(agent: Agent): FormValues {
+  const text = (value: unknown) => (value === null ? '' : String(value))
+  return {
+    model: agent.model,
+    temperature: text(agent.temperature),
+    'memory.remember': text(agent.memory.remember),
+    'memory.facts': agent.memory.facts,
+    'memory.summarize': turnsOf(agent.memory.summarize),
+    'approvals.self': text(agent.approvals.self),
+    'approvals.expires_after_seconds': text(agent.approvals.expires_after_seconds),
+    ...Object.fromEntries(TEXTS.map((name) => [name, text(agent[name])])),
+    ...Object.fromEntries(LIMITS.map((name) => [`limits.${name}`, text(agent.limits[name])])),
+    ...Object.fromEntries(MEMORY.map((name) => [`memory.${name}`, text(agent.memory[name])])),
+  }
+}
+
+function turnsOf(summarize: boolean | number): string {
+  if (summarize === true) return SUMMARIZE_TURNS
+  return summarize === false ? '' : String(summarize)
+}
+
+/** The same in the agent's own shape. What no field says stays as it is. */
+export function wantedOf(agent: Agent, values: FormValues): Record<string, unknown> {
+  const text = (name: string) => values[name] || null
+  const number = (name: string) => (values[name] ? Number(values[name]) : null)
+  const turns = values['memory.summarize'] ?? ''
+  const isSame = turns === turnsOf(agent.memory.summarize)
+  return {
+    model: values['model']?.trim(),
+    temperature: number('temperature'),
+    ...Object.fromEntries(TEXTS.map((name) => [name, text(name)])),
+    memory: {
+      ...agent.memory,
+      remember: values['memory.remember'] === 'true',
+      facts: values['memory.facts'],
+      summarize: isSame ? agent.memory.summarize : (number('memory.summarize') ?? false),
+      ...Object.fromEntries(MEMORY.map((name) => [name, number(`memory.${name}`)])),
+    },
+    limits: { ...agent.limits, ...Object.fromEntries(LIMITS.map((name) => [name, number(`limits.${name}`)])) },
+    approvals: {
+      ...agent.approvals,
+      self: values['approvals.self'] === 'true',
+      expires_after_seconds: number('approvals.expires_after_seconds'),
+    },
+  }
+}
