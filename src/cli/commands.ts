@@ -188,7 +188,7 @@ const COMMANDS: readonly ListedCommand[] = [
   {
     group: 'Service',
     name: 'system',
-    summary: 'The state of the service: version, queues, size of the database, configuration in force',
+    summary: 'The state of the service: version, nodes, queues, size of the database, configuration in force',
     load: async () => (await import('./commands/service/system.ts')).system,
   },
   {
