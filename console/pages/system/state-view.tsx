@@ -2,7 +2,6 @@ import type { System } from '../../../sdk/client.ts'
 import { useResource } from '../../lib/resource.ts'
 import { service } from '../../lib/service.ts'
 import { countText, shortText } from '../../lib/text/format.ts'
-import { Id } from '../../ui/copy.tsx'
 import { Facts } from '../../ui/data/facts.tsx'
 import { Sparkline } from '../../ui/data/sparkline.tsx'
 import { Status } from '../../ui/data/status.tsx'
@@ -25,8 +24,19 @@ const megabytes = (bytes: number) => `${countText(Math.ceil(bytes / MEGABYTE))} 
 
 type Node = System['nodes'][number]
 
-const NODES: Column<Node>[] = [
-  { title: 'Node', cell: ({ node }) => <Id id={node} /> },
+/** The first digits tell nodes apart. */
+const SHORT_NAME = /^\w+:\w{8}/
+
+const nodeColumns = (answering: string): Column<Node>[] => [
+  {
+    title: 'Node',
+    cell: ({ node }) => (
+      <>
+        <code title={node}>{SHORT_NAME.exec(node)?.[0] ?? node}</code>
+        {node === answering && <span class="soft"> this one</span>}
+      </>
+    ),
+  },
   { title: 'Status', cell: ({ status }) => <Status value={status} /> },
   { title: 'Version', isExtra: true, cell: ({ version }) => version },
   { title: 'Runs', isNumber: true, cell: ({ runs_live }) => countText(runs_live) },
@@ -51,12 +61,15 @@ export function StateView() {
               Version: found.version,
               Store: found.engine === 'postgres' ? 'PostgreSQL' : 'SQLite',
               'Size of the store': megabytes(found.storage.bytes),
-              'Runs under way here': countText(found.runs_live),
-              Started: <Ago time={found.started_at} />,
-              'Node that answered': <Id id={found.node} />,
             }}
           />
-          <Table label="Nodes" columns={NODES} rows={found.nodes} keyOf={({ node }) => node} />
+          <div class="section-head">
+            <h2>Nodes</h2>
+          </div>
+          <Table label="Nodes" columns={nodeColumns(found.node)} rows={found.nodes} keyOf={({ node }) => node} />
+          <div class="section-head">
+            <h2>Queues</h2>
+          </div>
           <Table label="Queues" columns={QUEUES} rows={found.queues} keyOf={({ queue }) => queue} />
           <div class="section-head">
             <h2>What is stored</h2>
