@@ -6,6 +6,7 @@ import { text } from 'node:stream/consumers'
 import { describe, type TestContext, test } from 'node:test'
 import { bundled } from './support/bundled.ts'
 import { childEnv, startChild } from './support/child.ts'
+import { PATIENCE } from './support/patience.ts'
 import { tlsFile } from './support/tls.ts'
 
 const MAIN = await bundled('src/main.ts')
@@ -19,7 +20,7 @@ async function start(t: TestContext, yaml: string, env: Record<string, string> =
   writeFileSync(join(folder, 'moorage.yaml'), yaml)
   const child = startChild(process.execPath, [MAIN], { cwd: folder, env: { ...childEnv(), PORT: '0', ...env } })
   // Whatever starts by mistake must not hold up the test.
-  const guard = setTimeout(() => child.kill('SIGKILL'), 10_000)
+  const guard = setTimeout(() => child.kill('SIGKILL'), 10_000 * PATIENCE)
   const code = new Promise<number | null>((resolve) => child.on('exit', resolve))
   const [stdout, stderr] = await Promise.all([text(child.stdout), text(child.stderr)])
   clearTimeout(guard)
