@@ -50,22 +50,21 @@ export function metricWrites({ agent_seq, time, duration_ms, outcome }: Sample):
   ]
 }
 
+const SUMS = [
+  sql<number>`sum(count)`.as('count'),
+  sql<number>`sum(errors)`.as('errors'),
+  sql<number>`sum(sum_ms)`.as('sum_ms'),
+  sql<number>`max(max_ms)`.as('max_ms'),
+] as const
+
 /** The totals by the first minute of each step. Steps without an invocation are absent. */
 export async function totals(db: Database, agent_seq: number, range: Range): Promise<Map<number, Totals>> {
   const step = stepOf(range)
   const rows = await db
     .selectFrom('metrics')
-    .select((row) => [
-      step.as('from'),
-      row.fn.sum<number>('count').as('count'),
-      row.fn.sum<number>('errors').as('errors'),
-      row.fn.sum<number>('sum_ms').as('sum_ms'),
-      row.fn.max('max_ms').as('max_ms'),
-    ])
+    .select([step.as('from'), ...SUMS])
     .where('agent_seq', '=', agent_seq)
-    .where('minutes', '=', spanOf(range))
-    .where('start', '>=', range.from)
-    .where('start', '<', range.to)
+    .where(isWithin(range))
     .groupBy(step)
     .execute()
   return new Map(rows.map(({ from, ...sums }) => [from, sums]))
@@ -77,9 +76,7 @@ export async function histograms(db: Database, agent_seq: number, range: Range):
     .selectFrom('metric_buckets')
     .select((row) => [step.as('from'), 'bucket', row.fn.sum<number>('count').as('count')])
     .where('agent_seq', '=', agent_seq)
-    .where('minutes', '=', spanOf(range))
-    .where('start', '>=', range.from)
-    .where('start', '<', range.to)
+    .where(isWithin(range))
     .groupBy([step, 'bucket'])
     .orderBy('bucket')
     .execute()
@@ -96,18 +93,9 @@ export async function totalsOfAgents(
   const step = stepOf(range)
   const rows = await db
     .selectFrom('metrics')
-    .select((row) => [
-      'agent_seq',
-      step.as('from'),
-      row.fn.sum<number>('count').as('count'),
-      row.fn.sum<number>('errors').as('errors'),
-      row.fn.sum<number>('sum_ms').as('sum_ms'),
-      row.fn.max('max_ms').as('max_ms'),
-    ])
+    .select(['agent_seq', step.as('from'), ...SUMS])
     .where('agent_seq', 'in', agent_seqs)
-    .where('minutes', '=', spanOf(range))
-    .where('start', '>=', range.from)
-    .where('start', '<', range.to)
+    .where(isWithin(range))
     .groupBy(['agent_seq', step])
     .execute()
   return Map.groupBy(rows, ({ agent_seq }) => agent_seq)
@@ -124,9 +112,7 @@ export async function histogramsOfAgents(
     .selectFrom('metric_buckets')
     .select((row) => ['agent_seq', 'bucket', row.fn.sum<number>('count').as('count')])
     .where('agent_seq', 'in', agent_seqs)
-    .where('minutes', '=', spanOf(range))
-    .where('start', '>=', range.from)
-    .where('start', '<', range.to)
+    .where(isWithin(range))
     .groupBy(['agent_seq', 'bucket'])
     .orderBy('bucket')
     .execute()
@@ -166,6 +152,7 @@ function stepOf({ step }: Range): RawBuilder<number> {
   return sql<number>`start - start % ${sql.lit(step)}`
 }
 
-function spanOf({ step }: Range): number {
-  return step % HOUR === 0 ? HOUR : 1
+function isWithin({ from, to, step }: Range): RawBuilder<SqlBool> {
+  const span = step % HOUR === 0 ? HOUR : 1
+  return sql<SqlBool>`minutes = ${span} and start >= ${from} and start < ${to}`
 }
