@@ -24,6 +24,8 @@ export type Pagination = {
   has_more: boolean
   /** A search did not look at everything: `total` counts what it found so far. Go on with this time as `end_time`, or as `start_time` where the oldest come first */
   searched_to?: string | undefined
+  /** With `after`: what comes next comes after this; `total` counts what was looked through up to here */
+  next_after?: string | undefined
 }
 
 export type InvocationResult = {
@@ -1336,6 +1338,8 @@ export type UpdateSchedule = {
 }
 
 export type LogEntry = {
+  /** A number that grows as entries are stored */
+  id: string
   timestamp: string
   level: 'debug' | 'info' | 'warn' | 'error'
   message: string
@@ -1586,6 +1590,8 @@ export type UserLine = {
 } | {
   type: 'log'
   agent_id: string
+  /** A number that grows as entries are stored */
+  id: string
   timestamp: string
   level: 'debug' | 'info' | 'warn' | 'error'
   message: string
@@ -2139,7 +2145,7 @@ export type Operations = {
   /** Get an agent's log entries */
   getLogs: {
     params: { agent_id: string }
-    query: { limit?: number | undefined; offset?: number | undefined; sort?: 'timestamp' | '-timestamp' | undefined; level?: string | undefined; start_time?: string | undefined; end_time?: string | undefined; request_id?: string | undefined; search?: string | undefined }
+    query: { limit?: number | undefined; offset?: number | undefined; sort?: 'timestamp' | '-timestamp' | undefined; level?: string | undefined; start_time?: string | undefined; end_time?: string | undefined; request_id?: string | undefined; after?: string | undefined; search?: string | undefined }
     item: LogEntry
   }
   /** Get a metric of an agent over time */

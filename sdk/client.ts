@@ -1,6 +1,7 @@
 import { type InvocationQueued, type InvocationResult, routes } from './api.ts'
 import { type Body, caller, fill, type ListQuery } from './call.ts'
 import { MoorageError } from './errors.ts'
+import { followLogs } from './follow-logs.ts'
 import { readData, readJson } from './reply.ts'
 import { type Call, type ClientOptions, type RequestOptions, sender } from './request.ts'
 import { followInvocation, type StreamOptions, streamInvoke } from './stream.ts'
@@ -131,6 +132,13 @@ export function createClient(options: ClientOptions) {
     logs: {
       list: (agent_id: string, query?: ListQuery<'getLogs'>, o?: Options) =>
         list('getLogs', { params: { agent_id }, query }, o),
+      /** Gives each entry that is stored from now on, once, in that order. Leave the loop, or abort the signal, to end it. */
+      follow: (agent_id: string, query: ListQuery<'getLogs'> = {}, o: Options = {}) =>
+        followLogs(
+          (asked) => list('getLogs', { params: { agent_id }, query: asked }, o),
+          query,
+          o.signal ?? options.signal,
+        ),
     },
     metrics: {
       get: (agent_id: string, query: ListQuery<'getMetrics'>, o?: Options) =>

@@ -11,6 +11,7 @@ type PageQuery = {
   sort?: string | undefined
   start_time?: string | undefined
   end_time?: string | undefined
+  after?: string | undefined
 }
 
 const FOLLOWING_LIMIT = 100
@@ -27,7 +28,12 @@ export function pages<T>(load: (query: PageQuery) => Promise<Page<T>>, query: Pa
         // Items that were created meanwhile push others onto the next page. Items of the last page are not given twice.
         const fresh = page.data.filter((item) => !known.has(idOf(item)))
         yield* fresh
-        const { has_more, total, searched_to } = page.pagination
+        const { has_more, total, searched_to, next_after } = page.pagination
+        if (next_after !== undefined) {
+          if (!has_more) return
+          page = await load({ ...query, after: next_after })
+          continue
+        }
         // Counted here, with duplicates, so that the loop ends whatever the service says.
         offset += page.data.length
         if (!has_more || page.data.length === 0 || offset >= total) {

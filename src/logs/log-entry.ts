@@ -7,6 +7,7 @@ export const LEVELS = ['debug', 'info', 'warn', 'error'] as const satisfies read
 
 export const LogEntryReply = z
   .object({
+    id: z.string().describe('A number that grows as entries are stored'),
     timestamp: Time,
     level: z.enum(LEVELS),
     message: z.string(),
@@ -35,10 +36,19 @@ export const LogsQuery = z
     start_time: TimeInput.optional().describe('Entries from this time on'),
     end_time: TimeInput.optional().describe('Entries before this time'),
     request_id: Text(100).optional().describe('Entries of one invocation'),
+    after: z
+      .string()
+      .regex(/^(?:latest|\d{1,15})$/, 'must be the id of an entry, or latest')
+      .optional()
+      .describe('Entries that were stored after this one, in that order: `latest`, then each `pagination.next_after`'),
     search: Text(200).optional().describe('Entries whose message or metadata contain this text, whatever its case'),
   })
   .refine(({ start_time = -Infinity, end_time = Infinity }) => start_time < end_time, {
     path: ['end_time'],
     message: 'must be later than start_time',
+  })
+  .refine(({ after, offset }) => after === undefined || offset === 0, {
+    path: ['offset'],
+    message: 'must be 0 with after: go on with next_after',
   })
 export type LogsQuery = z.output<typeof LogsQuery>

@@ -78,6 +78,11 @@ export function paginationSchema(): JsonSchema {
         description:
           'A search did not look at everything: `total` counts what it found so far. Go on with this time as `end_time`, or as `start_time` where the oldest come first',
       },
+      next_after: {
+        type: 'string',
+        description:
+          'With `after`: what comes next comes after this; `total` counts what was looked through up to here',
+      },
     },
   }
 }

@@ -6,7 +6,7 @@ import { takesService } from '../../command.ts'
 import { type Common, withClient } from '../../connect/connect.ts'
 import { complain, note } from '../../terminal/output.ts'
 import type { World } from '../../world.ts'
-import { followLogs, recentLogs } from '../watch/logs.ts'
+import { findEnd, followLogs } from '../watch/logs.ts'
 import { AGENT_FILE } from './agent-file-name.ts'
 import { deployFile } from './deploy.ts'
 
@@ -29,7 +29,7 @@ export function dev(command: Command, world: World): void {
         try {
           const { name } = await redeploy(world, client, options).finally(first.resolve)
           note(world, hint(name, options), 'dim')
-          await followLogs(world, client, name, options, await recentLogs(client, name, options))
+          await followLogs(world, client, name, options, await findEnd(client, name))
         } finally {
           stopWatching()
         }

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Command } from 'commander'
-import type { Client, LogEntry, RequestOptions } from '../../../../sdk/client.ts'
+import type { Client, LogEntry } from '../../../../sdk/client.ts'
 import { visible, visibleLine } from '../../../lib/text/visible.ts'
 import { integer, takesService } from '../../command.ts'
 import { type Common, withClient } from '../../connect/connect.ts'
@@ -23,8 +23,6 @@ type LogOptions = Common & {
 
 const POLL_MS = 1000
 const PAGE_LIMIT = 1000
-/** Entries are stored when their run ends, with the times at which they were made. A run may take ten minutes. */
-const LATE_MS = 610_000
 
 export function logs(command: Command, world: World): void {
   takesService(command)
@@ -39,13 +37,13 @@ export function logs(command: Command, world: World): void {
     .action(async (agent: string, options: LogOptions) => {
       if (options.limit === 0 && !options.follow) throw usage('--limit must be 1 or more, or 0 with --follow')
       await withClient(world, options, async (client) => {
-        // These are read before the latest entries, so that an entry that arrives between the two is printed once.
-        const known = options.follow ? await recentLogs(client, agent, options) : []
+        // It is read before the latest entries, so that none is missed that arrives between the two.
+        const end = options.follow ? await findEnd(client, agent) : ''
         const entries = await latest(world, client, agent, options)
         if (options.json && !options.follow) return printJson(world, entries)
         if (entries.length === 0 && !options.follow) return note(world, 'none')
         for (const entry of entries) printEntry(world, entry, options)
-        if (options.follow) await followLogs(world, client, agent, options, known, entries)
+        if (options.follow) await followLogs(world, client, agent, options, end, entries)
       })
     })
 }
@@ -67,55 +65,31 @@ async function latest(world: World, client: Client, agent: string, options: LogO
 
 type FollowOptions = Pick<LogOptions, 'level' | 'request' | 'search' | 'json'>
 
-/** All entries from the period in which a new entry can still appear after `since`, oldest first. */
-export async function recentLogs(
-  client: Client,
-  agent: string,
-  options: FollowOptions,
-  { since = Date.now(), ...request }: RequestOptions & { since?: number } = {},
-): Promise<LogEntry[]> {
-  const { level, request: request_id, search } = options
-  const start_time = new Date(since - LATE_MS).toISOString()
-  const { data } = await client.logs.list(agent, { level, request_id, search, start_time, limit: PAGE_LIMIT }, request)
-  return data.toReversed()
+/** Where the log ends now: what is stored later comes after it. */
+export async function findEnd(client: Client, agent: string): Promise<string> {
+  const { pagination } = await client.logs.list(agent, { after: 'latest' })
+  return pagination.next_after ?? ''
 }
 
-/** Prints new entries as they come, except those in `known`, until Ctrl-C. */
+/** Prints the entries that are stored after `end`, each once, until Ctrl-C. Those in `printed` are left out. */
 export async function followLogs(
   world: World,
   client: Client,
   agent: string,
-  options: FollowOptions,
-  ...known: LogEntry[][]
+  { level, request: request_id, search, json }: FollowOptions,
+  end: string,
+  printed: readonly LogEntry[] = [],
 ): Promise<never> {
-  let seen = known.map(countOf)
-  let since = Date.now()
+  const known = new Set(printed.map(({ id }) => id))
+  let after = end
   for (;;) {
-    await sleep(POLL_MS, undefined, { signal: world.signal })
-    // It starts from the last look, however long the service was away.
-    const look = () => recentLogs(client, agent, options, { since, retries: 0 })
-    const entries = await patiently(world, look)
-    since = Date.now()
-    for (const [id, entry, nth] of numbered(entries)) {
-      if (!seen.some((counts) => (counts.get(id) ?? 0) >= nth)) printEntry(world, entry, options)
-    }
-    seen = [countOf(entries)]
+    const query = { level, request_id, search, after, limit: PAGE_LIMIT }
+    // It goes on from the last look, however long the service was away.
+    const { data, pagination } = await patiently(world, async () => client.logs.list(agent, query, { retries: 0 }))
+    for (const entry of data) if (!known.has(entry.id)) printEntry(world, entry, { json })
+    after = pagination.next_after ?? after
+    if (!pagination.has_more) await sleep(POLL_MS, undefined, { signal: world.signal })
   }
-}
-
-/** Equal entries are numbered, so that two of them still count as two. */
-function* numbered(entries: LogEntry[]): Iterable<[string, LogEntry, number]> {
-  const counts = new Map<string, number>()
-  for (const entry of entries) {
-    const id = JSON.stringify(entry)
-    const nth = (counts.get(id) ?? 0) + 1
-    counts.set(id, nth)
-    yield [id, entry, nth]
-  }
-}
-
-function countOf(entries: LogEntry[]): Map<string, number> {
-  return new Map([...numbered(entries)].map(([id, , nth]) => [id, nth]))
 }
 
 const COLORS = { debug: 'dim', info: 'cyan', warn: 'yellow', error: 'red' } as const
