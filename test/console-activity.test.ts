@@ -36,6 +36,10 @@ inConsole('activity in the console', (visit, service) => {
     await page.goBack()
     await page.goBack()
     assert.equal(await page.getByLabel('Status').inputValue(), 'failed')
+    await page.getByLabel('Door').selectOption('mcp')
+    await page.getByText('Nothing matches').waitFor()
+    await page.getByLabel('Door').selectOption('api')
+    await page.getByRole('link', { name: 'another reef' }).waitFor()
     await leave()
   })
 
@@ -45,6 +49,7 @@ inConsole('activity in the console', (visit, service) => {
     await page.getByText('Where is the harbour?', { exact: true }).waitFor()
     await page.getByText('Aye.', { exact: true }).waitFor()
     await page.getByText('Invocation completed').waitFor()
+    await page.getByRole('link', { name: 'first admin key' }).waitFor()
     await page.getByText('What it left').click()
     await page.getByText('No webhook was told.').waitFor()
     await page.getByRole('listitem').filter({ hasText: 'Where is the harbour?' }).waitFor()

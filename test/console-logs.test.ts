@@ -1,6 +1,11 @@
 import assert from 'node:assert/strict'
 import { before, test } from 'node:test'
+import { sql } from 'kysely'
+import { recount } from '../src/storage/queries/counts.ts'
 import { inConsole } from './support/console.ts'
+import { createAgent } from './support/resources.ts'
+import type { Service } from './support/service.ts'
+import { until } from './support/until.ts'
 
 inConsole('the log in the console', (visit, service) => {
   const invoke = (message: string) =>
@@ -46,4 +51,49 @@ inConsole('the log in the console', (visit, service) => {
     assert.equal(await lines.first().getByRole('link').getAttribute('href'), `/activity/${request_id}`)
     await leave()
   })
+
+  test('20,000 lines: few are in the page, older ones come by themselves, reload finds the place again', async () => {
+    await fillLog(service(), await createAgent(service(), 'talker'), 20_000)
+    const { page, leave } = await visit('/agents/talker/logs')
+    const log = page.getByRole('log')
+    await page.getByText('line 19999', { exact: true }).waitFor()
+    for (const older of ['once', 'again']) {
+      const height = await log.evaluate((element) => element.scrollHeight)
+      await log.evaluate((element) => element.scrollTo(0, 0))
+      await until(`older lines have come ${older}`, () =>
+        log.evaluate((element, known) => element.scrollHeight > known, height),
+      )
+    }
+    assert.ok((await log.getByRole('listitem').count()) < 400)
+    await log.evaluate((element) => element.scrollTo(0, 2000))
+    const lastSeen = await until('the URL has a line in the window', async () => {
+      const line = page.locator(`time[datetime="${new URL(page.url()).searchParams.get('until')}"]`)
+      const isThere = (await line.count()) === 1 && (await line.boundingBox({ timeout: 100 }).catch(() => null))
+      return isThere && isThere.y > 0 && isThere.y < 900 ? line : undefined
+    })
+    const place = await lastSeen.boundingBox()
+    await service().call('POST', '/v1/agents/talker/invoke', { body: { message: 'more' } })
+    await page.getByRole('button', { name: /new lines?$/ }).waitFor()
+    assert.deepEqual(await lastSeen.boundingBox(), place)
+    await page.reload()
+    await lastSeen.waitFor()
+    await page.getByRole('button', { name: 'Newest lines' }).click()
+    await page.getByText('Invocation completed').waitFor()
+    await leave()
+  })
 })
+
+/** Lines of the last hours, written by the database itself. */
+async function fillLog({ app }: Service, agent_id: string, lines: number): Promise<void> {
+  const { storage } = app.parts
+  const agents = storage.db.selectFrom('agents').select('seq').where('id', '=', agent_id)
+  const { seq } = await agents.executeTakeFirstOrThrow()
+  const numbers = `with recursive n(i) as (select 0 union all select i + 1 from n where i < ${lines - 1}) select i from n`
+  const time = `(${Date.now() - 3_600_000} - (${lines} - i) * 1000)`
+  await storage.transaction(async (db) => {
+    const insert = `insert into logs (agent_seq, timestamp, level, request_id, message, metadata)
+      select ${seq}, ${time}, 1, 'req_' || (1000000 + i), 'line ' || i, '{}' from (${numbers}) as n`
+    await sql.raw(insert).execute(db)
+    await recount(db)
+  })
+}

@@ -103,8 +103,11 @@ inConsole('finding things in the console', (visit, service) => {
   test('a pasted id opens its page', async () => {
     const { id } = await createKey(service(), { name: 'a pasted one', role: 'viewer' })
     const { body } = await service().call('POST', '/v1/agents/harbour/invoke', { body: { message: 'moor here' } })
+    const deployed = { environment: 'production', version: 'v1.0.0' }
+    const made = await service().call('POST', '/v1/agents/harbour/deployments', { body: deployed })
     const { page, leave } = await visit('/')
     for (const [pasted, shown] of [
+      [made.body.data.id, 'v1.0.0 in production'],
       [body.data.request_id, 'moor here'],
       [id, 'a pasted one'],
     ]) {
