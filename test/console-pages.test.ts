@@ -18,6 +18,7 @@ const SHOWN: Record<(typeof PAGES)[number], string> = {
   agents: 'night-watch',
   playground: 'Which mooring rope of 12 mm',
   deployments: 'Knows the stock',
+  deployment: 'v1.1.0 in production',
   logs: 'Invocation completed',
   metrics: '3 (1',
   memory: 'Do you have a mooring rope',
@@ -33,6 +34,7 @@ const SHOWN: Record<(typeof PAGES)[number], string> = {
   configuration: 'webhooks.allowInsecure',
   webhooks: '127.0.0.1:4999',
   webhook: 'agent.failed',
+  delivery: 'What is sent',
   keys: 'shop backend',
   key: 'reports',
 }
