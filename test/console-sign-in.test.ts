@@ -56,6 +56,8 @@ inConsole('signing in to the console', (visit, service) => {
     await page.getByText('first admin key').waitFor()
     await leave()
     const other = await visit(await link())
+    // The page behind the question asks for what this key may not read.
+    other.expect(/status of 403/)
     await other.page.getByText('first admin key').waitFor()
     await checkAccess(other.page)
     await other.page.getByRole('button', { name: 'Use the link' }).click()

@@ -8,6 +8,7 @@ import { planSearch } from '../src/memory/ranking/plan.ts'
 import { type PostingRow, Postings } from '../src/memory/ranking/postings.ts'
 import { DATE, MEANING, Scorer, WORDS } from '../src/memory/ranking/score.ts'
 import { tiersOf } from '../src/memory/ranking/tiers.ts'
+import { anyCharacter } from './support/arbitrary.ts'
 import { cpuTimeOf } from './support/cpu-time.ts'
 import { fc } from './support/property.ts'
 
@@ -402,7 +403,7 @@ describe('termsOf', () => {
 
   test('terms are letters and digits only, well formed and bounded, of any text', () => {
     fc.assert(
-      fc.property(fc.string({ unit: 'binary', maxLength: 500 }), (text) => {
+      fc.property(fc.string({ unit: anyCharacter, maxLength: 500 }), (text) => {
         for (const term of termsOf(text)) assert.match(term, /^[\p{L}\p{N}\p{M}\ufffd]{1,40}$/u)
       }),
     )

@@ -31,11 +31,8 @@ export const CHROMIUM_FLAGS = [
   '--disable-dev-shm-usage',
 ]
 
-/** The headless shell is the same browser without windows, and opens a page in half the time. */
-const NAMES = ['chromium-headless-shell', 'chromium', 'chromium-browser', 'google-chrome']
-
 export function chromiumPath(): string | undefined {
-  return process.env['MOORAGE_TEST_CHROMIUM'] || findExecutable(...NAMES)
+  return process.env['MOORAGE_TEST_CHROMIUM'] || findExecutable('chromium', 'chromium-browser', 'google-chrome')
 }
 
 /** A real browser, spoken to over its debugging protocol. */
