@@ -20,6 +20,7 @@ import { type KeyVerifier, keyVerifier } from './keys/verify-key.ts'
 import { idSource } from './lib/id.ts'
 import { createLog, type Logger } from './lib/log.ts'
 import { WarmRecall } from './memory/search/warm-recall.ts'
+import { EarlierTexts } from './operation/earlier-texts.ts'
 import type { Parts } from './operation/parts.ts'
 import { operations } from './operations.ts'
 import { openEmbedder } from './runtime/embedders/embedder.ts'
@@ -160,6 +161,7 @@ export async function buildParts(
     remote,
     places,
     nodes,
+    earlier: new EarlierTexts(),
     events,
     memo,
     audit,

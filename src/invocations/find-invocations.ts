@@ -14,7 +14,6 @@ import { removeOfRequests } from '../webhooks/callback-store.ts'
 import { countOfApi, findByDoor } from './across/find-by-door.ts'
 import { eraseFromApprovals } from './approvals/approval-store.ts'
 import { type Invocation, InvocationStatus, UNFINISHED_STATUSES } from './invocation.ts'
-import { fromRow } from './rows/invocation-rows.ts'
 import { listNextReceipts, listPageOfReceipts, RECEIPT_KEY } from './rows/receipt-rows.ts'
 import { withoutWords } from './steps/receipt-steps.ts'
 
@@ -70,37 +69,6 @@ export async function isBusy(db: Database, agent_seq: number, schedule_id: strin
     .limit(1)
     .executeTakeFirst()
   return unfinished !== undefined
-}
-
-const MOST_IDS = 2_000
-
-/**
- * Those of the ids that are invocations of the agent, the latest first. Once their texts together have so many
- * characters, the others are left out.
- */
-export async function listByIds(
-  db: Database,
-  agent_seq: number,
-  ids: readonly string[],
-  characters: number,
-): Promise<Invocation[]> {
-  const latest = ids.toSorted().toReversed().slice(0, MOST_IDS)
-  if (latest.length === 0) return []
-  const size = sql<number>`coalesce(length(given), 0) + coalesce(length(rounds), 0) + coalesce(length(response), 0)`
-  const select = db.selectFrom('invocations').where('agent_seq', '=', agent_seq)
-  let left = characters
-  const fitting: string[] = []
-  const sizes = select
-    .select(['id', size.as('size')])
-    .where('id', 'in', latest)
-    .orderBy('id', 'desc')
-  for (const one of latest.length === 1 ? [{ id: latest[0] as string, size: 0 }] : await sizes.execute()) {
-    if (left > 0) fitting.push(one.id)
-    left -= one.size
-  }
-  if (fitting.length === 0) return []
-  const rows = await select.selectAll().where('id', 'in', fitting).orderBy('id', 'desc').execute()
-  return rows.map(fromRow)
 }
 
 const AT_ONCE = 500

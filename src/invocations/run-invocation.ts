@@ -50,32 +50,39 @@ export async function runInvocation(started: Started, parts: Parts): Promise<Don
   const keep = (steps: readonly Step[]) => stored.keep(steps)
 
   let outcome: RunOutcome
+  let release: (() => void) | undefined
   try {
     const stateless = isStateless(context)
     if (!stateless) onWait()
     const { history, recalled, summary, names } = stateless ? NOTHING : await remember(started, parts)
     const recall = names && recallStep(names, { attempt, started_at: began_at, finished_at: parts.now() })
-    const resolved = given ? await resolveGiven(given, agent.seq, parts.storage.db) : undefined
+    const source = { db: parts.storage.db, texts: parts.earlier, isPatient: background }
+    const taken = given ? await resolveGiven(given, agent.seq, source) : NOTHING_GIVEN
+    release = taken?.release
+    const resolved = taken?.value
     if (streaming) for (const event of eventsOf(kept)) run.record(event)
-    outcome = await parts.runtime.run({
-      request_id,
-      agent_id: agent.id,
-      attempt,
-      agent: definition,
-      message,
-      context,
-      history: resolved?.history ?? history,
-      summary,
-      recalled,
-      given: resolved,
-      recall,
-      cancellation: run.cancellation,
-      emit: streaming ? (event) => run.record(event) : undefined,
-      onWait,
-      span,
-      keeper: background || keyed ? { kept, mayWait: background, keep } : undefined,
-    })
+    outcome = !taken
+      ? NO_ROOM
+      : await parts.runtime.run({
+          request_id,
+          agent_id: agent.id,
+          attempt,
+          agent: definition,
+          message,
+          context,
+          history: resolved?.history ?? history,
+          summary,
+          recalled,
+          given: resolved,
+          recall,
+          cancellation: run.cancellation,
+          emit: streaming ? (event) => run.record(event) : undefined,
+          onWait,
+          span,
+          keeper: background || keyed ? { kept, mayWait: background, keep } : undefined,
+        })
   } finally {
+    release?.()
     const settling = stored.settle()
     if (settling) await settling
   }
@@ -118,6 +125,19 @@ function countTokens({ usage }: RunOutcome, kept: readonly Step[], { telemetry }
   }
   telemetry.tokens.add(input_tokens, 'in')
   telemetry.tokens.add(output_tokens, 'out')
+}
+
+const NOTHING_GIVEN = { value: undefined, release: undefined }
+
+/** It did not begin. Whoever asked may try again. */
+const NO_ROOM: RunOutcome = {
+  status: 'failed',
+  reason: 'no room',
+  message: 'Too many long conversations are under way, try again shortly',
+  response: '',
+  usage: { input_tokens: 0, output_tokens: 0, total_tokens: 0 },
+  steps: [],
+  logs: [],
 }
 
 const NOTHING: Remembered = { history: [], recalled: [] }
@@ -174,7 +194,9 @@ const NO_STEPS: ReceiptStep[] = []
 function errorOf(outcome: EndOutcome): Invocation['error'] {
   if (outcome.status === 'completed') return null
   if (outcome.status === 'cancelled') return CANCELLED
-  return { code: outcome.reason === 'timeout' ? 'timeout' : 'server_error', message: outcome.message }
+  const { reason, message } = outcome
+  if (reason === 'no room') return { code: 'unavailable', message }
+  return { code: reason === 'timeout' ? 'timeout' : 'server_error', message }
 }
 
 /** Everything that an ended invocation leaves besides its own row: logs, metrics, memory and the event. */

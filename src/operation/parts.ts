@@ -16,6 +16,7 @@ import type { Storage } from '../storage/open-storage.ts'
 import type { Telemetry } from '../telemetry/telemetry.ts'
 import type { Tracer } from '../telemetry/tracing.ts'
 import type { AuditTrail } from './audit-trail.ts'
+import type { EarlierTexts } from './earlier-texts.ts'
 import type { Recall } from './recall.ts'
 
 /** The parts that the house is built of. They are made once, in app.ts. */
@@ -42,6 +43,7 @@ export type Parts = {
   places: Places
   /** Who serves this database. */
   nodes: NodeList
+  earlier: EarlierTexts
   memo: Memo
   audit: AuditTrail
   log: Logger

@@ -8,7 +8,7 @@ export type RunOutcome =
   /** `rounds` are there if the model called tools of the caller, whose results it waits for. */
   (
     | { status: 'completed'; rounds?: Round[] }
-    | { status: 'failed'; reason: 'error' | 'timeout' | 'too long'; message: string }
+    | { status: 'failed'; reason: 'error' | 'timeout' | 'too long' | 'no room'; message: string }
     | { status: 'cancelled' }
     /** The run goes on after its stored steps, at `until` at the latest, or when people have decided what it asks. */
     | { status: 'waiting'; until: number; asks: readonly Ask[] }

@@ -1,30 +1,43 @@
+import type { EarlierTexts, Taken } from '../../operation/earlier-texts.ts'
 import type { Given, GivenTurn } from '../../runtime/given.ts'
 import type { Database } from '../../storage/database.ts'
-import { listByIds } from '../find-invocations.ts'
 import type { Invocation } from '../invocation.ts'
-import * as invocations from '../store.ts'
-import { charactersOf, MAX_EARLIER } from './earlier-size.ts'
+import { EarlierInvocations } from './earlier-invocations.ts'
 import { idsIn, restoreRounds, withRounds } from './restore-rounds.ts'
 
 /** How many invocations a conversation may go back. */
 const MAX_CHAIN = 100
 
-/** What the run is shown: with the conversation that it continues, and with what the agent's own tools did in it. */
-export async function resolveGiven(given: Given, agent_seq: number, db: Database): Promise<Given> {
-  const ids = idsIn(given)
-  if (ids.length === 0) return given
-  const earlier = new Map((await listByIds(db, agent_seq, ids, MAX_EARLIER)).map((one) => [one.id, one]))
-  const chain = await listChain(db, agent_seq, earlier.get(given.previous ?? ''))
-  for (const one of chain) earlier.set(one.id, one)
-  // The invocations of the chain name others, which their actors were allowed to see.
-  const named = new Set(chain.flatMap((one) => (one.given ? idsIn(one.given) : [])))
-  const missing = [...named].filter((id) => !earlier.has(id))
-  for (const one of await listByIds(db, agent_seq, missing, MAX_EARLIER)) earlier.set(one.id, one)
+type Source = { db: Database; texts: EarlierTexts; isPatient?: boolean }
 
-  const own = restore(given, earlier)
+/**
+ * What the run is shown: with the conversation that it continues, and with what the agent's own tools did in it. Undefined
+ * when the service has no room for it now.
+ */
+export async function resolveGiven(
+  given: Given,
+  agent_seq: number,
+  { db, texts, isPatient = false }: Source,
+): Promise<Taken<Given> | undefined> {
+  if (idsIn(given).length === 0) return { value: given, release() {} }
+  const read = async () => {
+    const earlier = new EarlierInvocations(db, agent_seq)
+    return { value: await withEarlier(given, earlier), bytes: earlier.bytes }
+  }
+  return texts.take(read, isPatient)
+}
+
+async function withEarlier(given: Given, earlier: EarlierInvocations): Promise<Given> {
+  const chain = await listChain(earlier, given.previous)
+  await earlier.read(idsIn(given))
+  // The invocations of the chain name others, which their actors were allowed to see.
+  await earlier.read(new Set(chain.flatMap((one) => (one.given ? idsIn(one.given) : []))))
+
+  const { found } = earlier
+  const own = restore(given, found)
   if (given.previous === undefined) return { ...given, ...own }
   const isAnswered = (one: Invocation) => one === chain.at(-1) && !given.goes_on
-  const history = chain.flatMap((one) => turnsOf(one, isAnswered(one), earlier))
+  const history = chain.flatMap((one) => turnsOf(one, isAnswered(one), found))
   return { ...given, ...own, history: [...history, ...(own.history ?? [])] }
 }
 
@@ -41,14 +54,11 @@ function withAnswer(turn: GivenTurn, earlier: ReadonlyMap<string, Invocation>): 
 }
 
 /** The conversation that ends with this invocation, oldest first. What is too far back is left out. */
-async function listChain(db: Database, agent_seq: number, last: Invocation | undefined): Promise<Invocation[]> {
+async function listChain(earlier: EarlierInvocations, last: string | undefined): Promise<Invocation[]> {
   const chain: Invocation[] = []
-  let characters = 0
-  for (let next = last; next && chain.length < MAX_CHAIN && characters < MAX_EARLIER; ) {
+  for (let next = await earlier.find(last); next && chain.length < MAX_CHAIN; ) {
     chain.unshift(next)
-    const { previous } = next.given ?? {}
-    characters += charactersOf(next)
-    next = previous === undefined ? undefined : await invocations.find(db, agent_seq, previous)
+    next = await earlier.find(next.given?.previous)
   }
   return chain
 }

@@ -1,11 +1,12 @@
 import { ApiError, invalid } from '../../errors.ts'
 import type { Actor } from '../../operation/actor.ts'
 import type { Context } from '../../operation/context.ts'
+import { MAX_EARLIER } from '../../operation/earlier-texts.ts'
 import type { Given, GivenCall, GivenRound } from '../../runtime/given.ts'
-import { listByIds } from '../find-invocations.ts'
 import { type Invocation, isFinal } from '../invocation.ts'
 import { requireReach } from '../invocation-in-scope.ts'
-import { charactersOf, MAX_EARLIER } from './earlier-size.ts'
+import * as invocations from '../store.ts'
+import { listNamed, type NamedInvocation } from './earlier-invocations.ts'
 import { idsIn, lastHanded, withRounds } from './restore-rounds.ts'
 
 /**
@@ -19,23 +20,24 @@ export async function takeGiven(
 ): Promise<Pick<Invocation, 'given' | 'message'>> {
   const ids = idsIn(given)
   if (ids.length === 0) return { given, message }
-  const found = await listByIds(db, agent_seq, ids, MAX_EARLIER)
+  const found = await listNamed(db, agent_seq, ids)
   const seen = new Map(found.filter((one) => mayContinue(actor, one)).map((one) => [one.id, one]))
-  if (found.some((one) => one.rounds && charactersOf(one) > MAX_EARLIER)) {
-    throw invalid({ field: 'input', error: `goes on with more than ${MAX_EARLIER} characters: begin anew` })
+  if (found.some(({ handed, bytes }) => handed && bytes > MAX_EARLIER)) {
+    throw invalid({ field: 'input', error: `goes on with more than ${MAX_EARLIER} bytes: begin anew` })
   }
   const unknown = given.history?.find(({ of }) => of !== undefined && !seen.has(of))
   if (unknown) throw invalid({ field: 'input', error: 'refers to an item that is not known' })
   const taken = { ...given, ...withRounds(given, (rounds) => knownOf(rounds, seen)) }
   if (given.previous === undefined) return { given: taken, message }
   const previous = requirePrevious(given, seen)
-  return { given: taken, message: given.goes_on ? previous.message : message }
+  if (!given.goes_on) return { given: taken, message }
+  return { given: taken, message: (await invocations.get(db, agent_seq, previous.id)).message }
 }
 
-function mayContinue(actor: Actor, { id, context, created_by, erased_at }: Invocation): boolean {
+function mayContinue(actor: Actor, { id, user_id, created_by, erased_at }: NamedInvocation): boolean {
   if (erased_at !== null) return false
   try {
-    requireReach(actor, 'read', id, { user_id: context.user_id, created_by })
+    requireReach(actor, 'read', id, { user_id, created_by })
     return true
   } catch (error) {
     if (error instanceof ApiError) return false
@@ -43,12 +45,15 @@ function mayContinue(actor: Actor, { id, context, created_by, erased_at }: Invoc
   }
 }
 
-function requirePrevious({ previous = '', goes_on }: Given, seen: ReadonlyMap<string, Invocation>): Invocation {
+function requirePrevious(
+  { previous = '', goes_on }: Given,
+  seen: ReadonlyMap<string, NamedInvocation>,
+): NamedInvocation {
   const found = seen.get(previous)
   const field = 'previous_response_id'
   if (!found) throw invalid({ field, error: 'is not the id of a response of this model that this key may read' })
   if (!isFinal(found)) throw invalid({ field, error: 'is the id of a response that has not ended' })
-  if (goes_on && !found.rounds) {
+  if (goes_on && !found.handed) {
     throw invalid({ field: 'input', error: 'answers no call: the previous response ended without one' })
   }
   return found
@@ -58,8 +63,8 @@ function requirePrevious({ previous = '', goes_on }: Given, seen: ReadonlyMap<st
  * Forgets which invocation handed a call over, if the actor may not see that invocation. Then nothing tells the name of
  * the call: it is refused if its caller has left the name out, unless a later round restores the whole call.
  */
-function knownOf(rounds: readonly GivenRound[], seen: ReadonlyMap<string, Invocation>): GivenRound[] {
-  const isSeen = ({ of }: GivenCall) => of !== undefined && Boolean(seen.get(of.request_id)?.rounds)
+function knownOf(rounds: readonly GivenRound[], seen: ReadonlyMap<string, NamedInvocation>): GivenRound[] {
+  const isSeen = ({ of }: GivenCall) => of !== undefined && seen.get(of.request_id)?.handed === true
   const last = lastHanded(rounds)
   const isRestored = rounds[last]?.calls.some(isSeen)
   const knownCall = (call: GivenCall, position: number): GivenCall => {

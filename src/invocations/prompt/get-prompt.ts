@@ -29,7 +29,8 @@ export const getPrompt = operation({
   }),
   data: ShownPrompt,
 
-  async run({ params, query }, { db, actor }) {
+  async run({ params, query }, context) {
+    const { db, actor } = context
     const agent = await agents.get(db, params.agent_id)
     const found = await getInScope(db, actor, 'read', { agent_seq: agent.seq, id: params.request_id })
     const kept = isFinal(found) ? NOTHING_KEPT : await listKept(db, found.id)
@@ -39,7 +40,7 @@ export const getPrompt = operation({
     if (step !== steps.length && steps[step]?.kind !== 'model') {
       throw invalid({ field: 'step', error: 'is not a model step of this invocation' })
     }
-    return rebuildPrompt({ agent, invocation, steps, step, definition: kept.definition }, db)
+    return rebuildPrompt({ agent, invocation, steps, step, definition: kept.definition }, context)
   },
 })
 

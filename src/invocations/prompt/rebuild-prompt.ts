@@ -1,9 +1,11 @@
 import type { Agent } from '../../agents/agent.ts'
 import type { Definition } from '../../agents/definition.ts'
 import * as deployments from '../../deployments/store.ts'
+import { unavailable } from '../../errors.ts'
 import type { Memory } from '../../memory/memory.ts'
 import * as memory from '../../memory/store.ts'
 import { findSummary } from '../../memory/summaries/summary-store.ts'
+import type { Context } from '../../operation/context.ts'
 import type { Turn } from '../../runtime/outcome.ts'
 import { buildPrompt, shownMemories } from '../../runtime/prompt/build-prompt.ts'
 import { fitIntoRoom } from '../../runtime/prompt/fit-prompt.ts'
@@ -30,8 +32,9 @@ export function stepsOf(invocation: Invocation): ReceiptStep[] {
 }
 
 /** Puts together what the model was shown, from what is stored and with the functions by which the run did it. */
-export async function rebuildPrompt(wanted: Wanted, db: Database): Promise<ShownPrompt> {
-  const { agent, invocation, steps, step } = wanted
+export async function rebuildPrompt(wanted: Wanted, parts: Pick<Context, 'db' | 'earlier'>): Promise<ShownPrompt> {
+  const { db } = parts
+  const { invocation, steps, step } = wanted
   const notes: string[] = []
   const definition = await definitionOf(wanted, db, notes)
   const { model, temperature } = definition
@@ -40,7 +43,7 @@ export async function rebuildPrompt(wanted: Wanted, db: Database): Promise<Shown
     return { ...common, messages: [], memories: [], left_out: null, notes: ['What was said has been erased'] }
   }
   const found = await remembered(wanted, db, notes)
-  const given = invocation.given ? await resolveGiven(invocation.given, agent.seq, db) : undefined
+  const given = await givenTo(wanted, parts)
   const { message, context } = invocation
   const input: RunInput = {
     agent: definition,
@@ -67,6 +70,15 @@ export async function rebuildPrompt(wanted: Wanted, db: Database): Promise<Shown
     left_out,
     notes,
   }
+}
+
+async function givenTo({ agent, invocation: { given } }: Wanted, { db, earlier }: Pick<Context, 'db' | 'earlier'>) {
+  if (!given) return undefined
+  const taken = await resolveGiven(given, agent.seq, { db, texts: earlier })
+  if (!taken) throw unavailable('Too many long conversations are being read, try again shortly')
+  // Nothing is awaited any more, so the texts are gone before anybody else reads.
+  taken.release()
+  return taken.value
 }
 
 function withRounds({ role, content, rounds }: ReturnType<typeof buildPrompt>[number]): WholeMessage[] {

@@ -1,5 +1,5 @@
 import { type RawBuilder, sql } from 'kysely'
-import { type Database, engineOf } from '../../storage/database.ts'
+import type { Database } from '../../storage/database.ts'
 import type { Invocation } from '../invocation.ts'
 import { fromRow, RECEIPT } from './invocation-rows.ts'
 
@@ -45,12 +45,14 @@ export async function listNextReceipts(db: Database, keys: readonly ReceiptKey[]
   if (ids.length === 0) return []
   const rows = await db
     .selectFrom('invocations')
-    .select(RECEIPT)
-    .select(lastRound(db).as('rounds'))
+    .select([...RECEIPT, 'rounds'])
     .where('id', 'in', ids)
     .execute()
   const found = new Map(rows.map((row) => [row.id, row]))
-  return ids.flatMap((id) => found.get(id) ?? []).map((row) => fromRow({ ...row, given: null }))
+  return ids
+    .flatMap((id) => found.get(id) ?? [])
+    .map((row) => fromRow({ ...row, given: null }))
+    .map(({ rounds, ...receipt }) => ({ ...receipt, rounds: rounds && rounds.slice(-1) }))
 }
 
 function firstOf(keys: readonly ReceiptKey[], size: 'shown' | 'stored', most: number): readonly ReceiptKey[] {
@@ -60,10 +62,4 @@ function firstOf(keys: readonly ReceiptKey[], size: 'shown' | 'stored', most: nu
     return i > 0 && bytes > most
   })
   return end < 0 ? keys : keys.slice(0, end)
-}
-
-function lastRound(db: Database): RawBuilder<string | null> {
-  return engineOf(db) === 'postgres'
-    ? sql`'[' || (rounds::json -> -1)::text || ']'`
-    : sql`'[' || json_extract(rounds, '$[#-1]') || ']'`
 }

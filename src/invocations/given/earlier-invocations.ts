@@ -1,0 +1,81 @@
+import { sql } from 'kysely'
+import { MAX_EARLIER } from '../../operation/earlier-texts.ts'
+import type { Database } from '../../storage/database.ts'
+import type { Invocation } from '../invocation.ts'
+import { fromRow } from '../rows/invocation-rows.ts'
+
+const MOST_IDS = 2_000
+
+const bytesOf = (column: string) => sql<number>`coalesce(octet_length(${sql.ref(column)}), 0)`
+
+/** What an invocation adds to a conversation, at most. Both engines know these lengths without reading the texts. */
+const SIZE = sql<number>`${bytesOf('message')} + ${bytesOf('response')} + ${bytesOf('given')} + ${bytesOf('rounds')}`
+
+/** What must be known of an invocation before somebody may go on with it. */
+export type NamedInvocation = Pick<Invocation, 'id' | 'status' | 'created_by' | 'erased_at'> & {
+  user_id: string | undefined
+  /** It ended with calls that were left to the caller. */
+  handed: boolean
+  bytes: number
+}
+
+/** Those of the ids that are invocations of the agent. The latest come first. No texts are read. */
+export async function listNamed(db: Database, agent_seq: number, ids: readonly string[]): Promise<NamedInvocation[]> {
+  const latest = ids.toSorted().toReversed().slice(0, MOST_IDS)
+  if (latest.length === 0) return []
+  const rows = await db
+    .selectFrom('invocations')
+    .select(['id', 'status', 'created_by', 'erased_at', 'user_id', bytesOf('rounds').as('rounds'), SIZE.as('bytes')])
+    .where('agent_seq', '=', agent_seq)
+    .where('id', 'in', latest)
+    .orderBy('id', 'desc')
+    .execute()
+  return rows.map(({ status, user_id, rounds, ...row }) => ({
+    ...row,
+    status: status as Invocation['status'],
+    user_id: user_id ?? undefined,
+    handed: rounds > 0,
+  }))
+}
+
+/** The earlier invocations of a conversation, as far as one run takes them up. */
+export class EarlierInvocations {
+  readonly found = new Map<string, Invocation>()
+  bytes = 0
+  readonly #db: Database
+  readonly #agent_seq: number
+
+  constructor(db: Database, agent_seq: number) {
+    this.#db = db
+    this.#agent_seq = agent_seq
+  }
+
+  /** Reads those of the invocations for which there is room, the latest first. */
+  async read(ids: Iterable<string>): Promise<void> {
+    const missing = [...ids].filter((id) => !this.found.has(id))
+    const [only, ...others] = missing
+    const latest =
+      only && others.length > 0 ? await listNamed(this.#db, this.#agent_seq, missing) : [{ id: only ?? '' }]
+    // One at a time: they may be large, and others have their turn between two of them.
+    for (const { id } of latest) await this.find(id)
+  }
+
+  /** One that is known, or read now. Undefined when it is gone, or when the run has taken up enough. */
+  async find(id: string | undefined): Promise<Invocation | undefined> {
+    const known = this.found.get(id ?? '')
+    if (known || !id || this.bytes >= MAX_EARLIER) return known
+    const row = await this.#db
+      .selectFrom('invocations')
+      .selectAll()
+      .select(SIZE.as('bytes'))
+      .where('id', '=', id)
+      .where('agent_seq', '=', this.#agent_seq)
+      .executeTakeFirst()
+    if (!row) return undefined
+    const { bytes, ...stored } = row
+    const invocation = fromRow(stored)
+    this.bytes += bytes
+    this.found.set(id, invocation)
+    return invocation
+  }
+}
