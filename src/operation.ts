@@ -58,6 +58,8 @@ type Declaration<P extends z.ZodObject, Q extends z.ZodObject, B extends z.ZodTy
    * every PATCH and PUT the name `update`. `always` asks for a code under every policy.
    */
   mfa?: ProtectedName | 'always'
+  /** It changes data of all agents in reach: it needs a code if the policy of one of them wants one. */
+  acrossAgents?: boolean
   /** Body fields that change who may do what. A body with one of them needs a code under every policy. */
   accessFields?: readonly string[]
   /**

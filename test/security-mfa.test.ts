@@ -55,6 +55,18 @@ onBothEngines('multi-factor authentication', (service, engine) => {
       assert.equal(await ask('DELETE', `/v1/agents/${name}`, app.code()), 200)
     })
 
+    test('whoever erases a user needs a code if one agent in reach wants one', async () => {
+      const name = await newAgent({ requiredFor: ['clear_memory'] })
+      const { body } = await service().call('GET', `/v1/agents/${name}`)
+      const { secret } = await newKey({ permissions: ['read', 'delete'], agent_id: body.data.id })
+      assert.deepEqual(await ask('DELETE', '/v1/users/somebody', undefined, undefined, secret), refused(NEEDED))
+      assert.deepEqual(await ask('DELETE', '/v1/users/somebody'), refused(NEEDED))
+      assert.equal(await ask('DELETE', '/v1/users/somebody', app.code()), 200)
+      const open = (await service().call('POST', '/v1/agents', { body: { name: `${name}-open` } })).body.data.id
+      const { secret: other } = await newKey({ permissions: ['read', 'delete'], agent_id: open })
+      assert.equal(await ask('DELETE', '/v1/users/somebody', undefined, undefined, other), 200)
+    })
+
     test('the refusal says which step is missing, in the words of RFC 9470', async () => {
       const name = await newAgent()
       const { headers } = await service().call('DELETE', `/v1/agents/${name}`, { key: key.secret })

@@ -19,9 +19,10 @@ export const eraseUser = operation({
   path: '/v1/users/{user_id}',
   summary: 'Erase a user',
   description:
-    'Erases what the agents in reach of the key know of a user: memory with the summaries of sessions, schedules, the texts of receipts, log entries, events and stored replies. Receipts stay for accounting, without words and without whose they were. If it is interrupted, send it again.',
+    'Erases what the agents in reach of the key know of a user: memory with the summaries of sessions, schedules, the texts of receipts, log entries, events and stored replies. Receipts stay for accounting, without words and without whose they were. If it is interrupted, send it again. It needs a one-time code if one of these agents wants one for `delete` or `clear_memory`.',
   permission: 'delete',
   mfa: 'clear_memory',
+  acrossAgents: true,
   transaction: false,
   params: UserParams,
   data: z

@@ -1,6 +1,7 @@
 import type { Actor } from '../../operation/actor.ts'
 import type { ReplyChannel } from '../../operation/reply-channel.ts'
 import { requireScope } from '../../operation/scope.ts'
+import type { Gate } from '../../security/gate.ts'
 import type { Rendered, Wanted } from '../dialects/dialect.ts'
 import { validate } from '../input/validate.ts'
 import type { Edge } from './edge.ts'
@@ -23,7 +24,8 @@ export async function runAuthorised(
   // Some operations concern an agent that only their input names. That agent may ask for a code too.
   const early = operation.concerns && readInput(authorised, wanted)
   const agent = early ? await enterConcerned(edge, authorised, early) : authorised.agent
-  const asked = requireCode(authorised, body, { gates: gatesOf(edge, agent), spend: edge.spendCode })
+  const gates = operation.acrossAgents ? await gatesInReach(edge, authorised) : gatesOf(edge, agent)
+  const asked = requireCode(authorised, body, { gates, spend: edge.spendCode })
   if (asked) await asked
   const input = early ?? readInput(authorised, wanted)
 
@@ -84,6 +86,14 @@ async function enterConcerned(
 
 function gatesOf({ gate }: Edge, agent: FoundAgent | undefined) {
   return agent?.gate ? [gate(), agent.gate] : [gate()]
+}
+
+/** The gates of all agents whose data the operation may change. An agent that is closed to the request is left out. */
+async function gatesInReach({ gate, guardedAgents, parts }: Edge, { arrived, actor }: Authorised): Promise<Gate[]> {
+  const only = actor.scope.agent_id
+  const time = parts.now()
+  const guarded = (await guardedAgents()).filter(({ id }) => only === null || only === id)
+  return [gate(), ...guarded.map((agent) => agent.gate).filter((own) => passesGate(arrived, own, time))]
 }
 
 /** The agents that a list must leave out, because this request does not pass their own gates. */
