@@ -4,7 +4,12 @@ import * as memories from '../memory/store.ts'
 import type { Database } from '../storage/database.ts'
 import { listReplies, replaceReply } from '../storage/leases/claims.ts'
 
-type Whose = { user_id: string; agent_seqs: ReadonlySet<number>; isEverything: boolean }
+type Whose = {
+  user_id: string
+  agent_seqs: ReadonlySet<number>
+  agent_ids: ReadonlySet<string>
+  isEverything: boolean
+}
 
 type Thing = { [name: string]: Json }
 
@@ -39,17 +44,25 @@ async function findTheirs(db: Database, things: Thing[], whose: Whose): Promise<
   const ids = answered.map(({ request }) => request)
   const requests = new Set(await listIdsOfUser(db, whose.user_id, { ...whose, ids }))
   const inReach = whose.isEverything ? remembered : await memoriesInReach(db, remembered, whose)
-  return new Set([...inReach, ...answered.flatMap(({ thing, request }) => (requests.has(request) ? [thing] : []))])
+  const scheduled = things.filter(
+    ({ context, agent_id }) => userIn(context) === whose.user_id && whose.agent_ids.has(String(agent_id)),
+  )
+  const ofRuns = answered.flatMap(({ thing, request }) => (requests.has(request) ? [thing] : []))
+  return new Set([...inReach, ...scheduled, ...ofRuns])
 }
 
 /** The ids of completions and responses contain that of their invocation. */
 const OF_INVOCATION = /^(?:chatcmpl-|resp_)([0-9A-Z]{26})/
 
-/** The invocation whose answer this is, in the form of any door. */
-function requestOf({ id, request_id, response }: Thing): string | undefined {
-  if (isText(request_id) && isText(response)) return request_id
+/** The invocation that this is about: its answer in the form of any door, or what people decided for it. */
+function requestOf({ id, request_id }: Thing): string | undefined {
+  if (isText(request_id)) return request_id
   const [, bare] = (isText(id) && OF_INVOCATION.exec(id)) || []
   return bare && `req_${bare}`
+}
+
+function userIn(context: Json | undefined): Json | undefined {
+  return context && typeof context === 'object' && !Array.isArray(context) ? context['user_id'] : undefined
 }
 
 async function memoriesInReach(db: Database, remembered: Thing[], { agent_seqs }: Whose): Promise<Thing[]> {
@@ -75,7 +88,23 @@ function thingsIn(value: Json): Thing[] {
   return [value, ...Object.values(value).flatMap(thingsIn)]
 }
 
-const EMPTY: Thing = { content: '', response: '', metadata: {}, user_id: null, session_id: null }
+const EMPTY: Thing = {
+  answer: '',
+  approvals: [],
+  arguments: {},
+  calls: [],
+  changed_arguments: null,
+  content: '',
+  context: {},
+  message: '',
+  metadata: {},
+  name: '',
+  note: '',
+  response: '',
+  session_id: null,
+  steps: [],
+  user_id: null,
+}
 
 /** What people or models said in the replies of doors. */
 const WORDS = new Set(['arguments', 'content', 'instructions', 'output_text', 'safety_identifier', 'text', 'user'])
@@ -86,7 +115,7 @@ function withoutWords(value: Json, theirs: ReadonlySet<Json>): Json {
   if (theirs.has(value)) {
     if (isText(value['object'])) return wordless(value)
     return Object.fromEntries(
-      Object.entries(value).map(([name, field]) => [name, name in EMPTY ? EMPTY[name] : field]),
+      Object.entries(value).map(([name, field]) => [name, name in EMPTY && field !== null ? EMPTY[name] : field]),
     ) as Thing
   }
   return Object.fromEntries(Object.entries(value).map(([name, field]) => [name, withoutWords(field, theirs)]))

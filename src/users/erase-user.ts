@@ -42,8 +42,10 @@ export const eraseUser = operation({
     const shown = await agents.listShown(db, reach)
     const isEverything = reach.only === null && reach.except.length === 0
     // What tells which data is the user's is removed last. If a crash interrupts it, the same request finds the rest.
-    const replies = await eraseReplies(db, { user_id, isEverything, agent_seqs: new Set(shown.map(({ seq }) => seq)) })
-    const events = await eraseFromEvents(db, { user_id, agent_ids: new Set(shown.map(({ id }) => id)) })
+    const agent_seqs = new Set(shown.map(({ seq }) => seq))
+    const agent_ids = new Set(shown.map(({ id }) => id))
+    const replies = await eraseReplies(db, { user_id, isEverything, agent_seqs, agent_ids })
+    const events = await eraseFromEvents(db, { user_id, agent_ids })
     const erased = { memories: 0, invocations: 0, logs: 0, events, schedules: 0, replies, unfinished: 0 }
     for (const { id: agent_id, seq: agent_seq } of shown) {
       erased.schedules += await storage.transaction((held) => schedules.removeOfUser(held, { agent_id, user_id }))

@@ -1,3 +1,4 @@
+import { firstIdAt } from '../../lib/id.ts'
 import type { Database } from '../../storage/database.ts'
 
 /** How many events are searched at once. */
@@ -28,19 +29,39 @@ export async function eraseFromEvents(db: Database, { user_id, agent_ids }: Whos
     for (const { id, body } of events) {
       const event = JSON.parse(body) as EventBody
       if (event.data?.context?.user_id !== user_id || !agent_ids.has(event.agent_id ?? '')) continue
-      await db
-        .updateTable('events')
-        .set({ body: JSON.stringify({ ...event, data: withoutWords(event.data) }) })
-        .where('id', '=', id)
-        .execute()
+      await replaceEvent(db, id, event)
       erased += 1
     }
   }
 }
 
-function withoutWords({ response, error, ...data }: EventBody['data']): Record<string, unknown> {
+/** Removes the texts from what was told of a run while it was under way and when it ended, at these times or between. */
+export async function eraseEventsOfRequest(
+  db: Database,
+  { request_id, from, to }: { request_id: string; from: number; to: number },
+): Promise<void> {
+  const events = await db
+    .selectFrom('events')
+    .select(['id', 'body'])
+    .where('id', '>=', firstIdAt('evt', from))
+    .where('id', '<', firstIdAt('evt', to + 1))
+    .where('body', 'like', `%"${request_id}"%`)
+    .execute()
+  for (const { id, body } of events) {
+    const event = JSON.parse(body) as EventBody
+    if (event.data.request_id === request_id) await replaceEvent(db, id, event)
+  }
+}
+
+async function replaceEvent(db: Database, id: string, event: EventBody): Promise<void> {
+  const body = JSON.stringify({ ...event, data: withoutWords(event.data) })
+  await db.updateTable('events').set({ body }).where('id', '=', id).execute()
+}
+
+function withoutWords({ response, error, approvals, ...data }: EventBody['data']): Record<string, unknown> {
   return {
     ...data,
+    ...(approvals !== undefined && { approvals: [] }),
     ...(response !== undefined && { response: response === null ? null : '' }),
     ...(error !== undefined && { error: error === null ? null : { ...(error as object), message: '' } }),
     context: { user_id: null, session_id: null },
