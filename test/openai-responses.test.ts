@@ -164,6 +164,19 @@ for (const engine of ENGINES) {
       assert.deepEqual(shownTo(3), [...shown, 'assistant: Yes.', 'user: Really?'])
     })
 
+    test('of one user is not continued for another', async () => {
+      const client = openaiClient(service)
+      const { id } = await client.responses.create({ model: 'echo', input: 'My secret', user: 'anna' })
+      const next = { model: 'echo', input: 'And now?', previous_response_id: id }
+      await assert.rejects(client.responses.create({ ...next, user: 'ben' }), {
+        status: 400,
+        param: 'previous_response_id',
+      })
+      for (const more of [{ user: 'anna' }, {}]) {
+        assert.equal((await client.responses.create({ ...next, ...more })).status, 'completed')
+      }
+    })
+
     test('runs in the background, and is cancelled', async () => {
       const client = openaiClient(service)
       const queued = await client.responses.create({ model: 'slow', input: 'go', background: true })

@@ -15,13 +15,13 @@ import { idsIn, lastHanded, withRounds } from './restore-rounds.ts'
  */
 export async function takeGiven(
   given: Given,
-  { agent_seq, message }: Pick<Invocation, 'agent_seq' | 'message'>,
+  { agent_seq, message, context }: Pick<Invocation, 'agent_seq' | 'message' | 'context'>,
   { actor, db }: Context,
 ): Promise<Pick<Invocation, 'given' | 'message'>> {
   const ids = idsIn(given)
   if (ids.length === 0) return { given, message }
   const found = await listNamed(db, agent_seq, ids)
-  const seen = new Map(found.filter((one) => mayContinue(actor, one)).map((one) => [one.id, one]))
+  const seen = new Map(found.filter((one) => mayContinue(actor, one, context.user_id)).map((one) => [one.id, one]))
   if (found.some(({ handed, bytes }) => handed && bytes > MAX_EARLIER)) {
     throw invalid({ field: 'input', error: `goes on with more than ${MAX_EARLIER} bytes: begin anew` })
   }
@@ -34,8 +34,14 @@ export async function takeGiven(
   return { given: taken, message: (await invocations.get(db, agent_seq, previous.id)).message }
 }
 
-function mayContinue(actor: Actor, { id, user_id, created_by, erased_at }: NamedInvocation): boolean {
+/** A key that speaks for many users must not show one of them what another said. */
+function mayContinue(
+  actor: Actor,
+  { id, user_id, created_by, erased_at }: NamedInvocation,
+  asking: string | undefined,
+): boolean {
   if (erased_at !== null) return false
+  if (user_id !== undefined && asking !== undefined && user_id !== asking) return false
   try {
     requireReach(actor, 'read', id, { user_id, created_by })
     return true
