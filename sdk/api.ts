@@ -1553,6 +1553,35 @@ export type UserLine = {
   finished_at: string | null
   /** When its texts were erased */
   erased_at: string | null
+  /** What its caller gave besides the message, through another door than the API */
+  given?: unknown | undefined
+} | {
+  type: 'approval'
+  id: string
+  agent_id: string
+  request_id: string
+  /** Names the call within its run */
+  call_id: string
+  /** `tool`: may it be called. `question`: the agent wants an answer. `retry`: it was under way when the service died; may it be called again */
+  kind: 'tool' | 'question' | 'retry'
+  tool: string
+  /** Of the call, without secrets; of a question its `question` and perhaps `options` */
+  arguments: Record<string, unknown>
+  /** What is not decided by then is rejected */
+  expires_at: string
+  status: 'pending' | 'approved' | 'rejected' | 'expired' | 'cancelled'
+  user_id: string | null
+  session_id: string | null
+  /** Who started the run */
+  started_by: string
+  created_at: string
+  decided_at: string | null
+  /** null: nobody, it expired or its run was cancelled */
+  decided_by: string | null
+  /** With these the tool is called instead */
+  changed_arguments: Record<string, unknown> | null
+  note: string | null
+  answer: string | null
 } | {
   type: 'schedule'
   id: string

@@ -26,7 +26,11 @@ onBothEngines('a conversation that has become very long', (service) => {
       if (id === undefined) continue
       const previous = requestOf(ids[i - 1])
       const given = JSON.stringify({ history: turns, ...(previous && { previous }) })
-      await db.updateTable('invocations').set({ given }).where('id', '=', requestOf(id) ?? '').execute()
+      await db
+        .updateTable('invocations')
+        .set({ given })
+        .where('id', '=', requestOf(id) ?? '')
+        .execute()
     }
     return String(ids.at(-1))
   }

@@ -3,6 +3,7 @@ import { describe, test } from 'node:test'
 import { sql } from 'kysely'
 import type { Database } from '../src/storage/database.ts'
 import { newAgent } from './support/agents.ts'
+import { approver, refundingAgent } from './support/approvals.ts'
 import { startChildService } from './support/child-service.ts'
 import { writeMemory } from './support/memory.ts'
 import { createKey } from './support/resources.ts'
@@ -13,7 +14,18 @@ import { createWebhook, LOCAL_RECEIVERS } from './support/webhooks.ts'
 const NOTHING = { memories: 0, invocations: 0, logs: 0, events: 0, schedules: 0, replies: 0, unfinished: 0 }
 
 /** Everything that holds words. */
-const TABLES = ['memories', 'memory_scopes', 'invocations', 'logs', 'events', 'deliveries', 'claims', 'jobs']
+const TABLES = [
+  'memories',
+  'memory_scopes',
+  'invocations',
+  'logs',
+  'events',
+  'deliveries',
+  'claims',
+  'jobs',
+  'approvals',
+  'schedules',
+]
 
 onBothEngines(
   'what is known of a user',
@@ -155,6 +167,51 @@ onBothEngines(
           'invocations',
           'claims',
         ])
+      })
+
+      test('what people were asked and decided, and schedules, are gone from replies and events too', async () => {
+        const agent = await newAgent(service(), { ...refundingAgent({ url: 'http://127.0.0.1:59999' }) })
+        await createWebhook(service(), { url: 'http://127.0.0.1:59999', agent_id: agent, events: ['*'] })
+        const { user_id, word } = stranger()
+        const post = async (path: string, body: object, key = service().admin) => {
+          requests += 1
+          const options = { body, key, headers: { 'Idempotency-Key': `request-${requests}` } }
+          const send = () => service().call('POST', `/v1/agents/${agent}/${path}`, options)
+          const { status, text } = await send()
+          assert.ok(status < 300, text)
+          return send
+        }
+        const context = { user_id }
+        const ask = await post('invoke', { message: word, context })
+        const { request_id } = (await ask()).body.data
+        const approval = `invocations/${request_id}/approvals/call_1`
+        const decide = await post(approval, { decision: 'reject', note: `not ${word}` }, await approver(service()))
+        const plan = await post('schedules', { cron: '0 0 1 1 *', message: `remind ${word}`, context })
+        const path = `/v1/agents/${agent}/invocations/${request_id}`
+        await until('it has ended', async () => (await service().call('GET', path)).body.data.finished_at !== null)
+
+        const lines = await exported(user_id)
+        assert.ok(lines.some(({ type, note }) => type === 'approval' && note === `not ${word}`))
+        assert.equal((await erase(user_id)).replies, 3)
+        const { db } = service().app.parts.storage
+        for (const text of [word, user_id]) assert.deepEqual(await tablesWith(db, text), [], text)
+        for (const again of [ask, decide, plan]) {
+          const { headers, text } = await again()
+          assert.equal(headers.get('idempotent-replayed'), 'true', text)
+          assert.ok(!text.includes(word), text)
+        }
+      })
+
+      test('an invocation that is erased alone is gone from events too', async () => {
+        const agent = await newAgent(service())
+        await createWebhook(service(), { url: 'http://127.0.0.1:59999', agent_id: agent, events: ['*'] })
+        const { word } = stranger()
+        const { body } = await service().call('POST', `/v1/agents/${agent}/invoke`, { body: { message: word } })
+        const { db } = service().app.parts.storage
+        assert.ok((await tablesWith(db, word)).includes('events'))
+        const path = `/v1/agents/${agent}/invocations/${body.data.request_id}`
+        assert.equal((await service().call('DELETE', path)).status, 200)
+        assert.deepEqual(await tablesWith(db, word), [])
       })
 
       test('what runs is left, and told', async () => {

@@ -1,5 +1,6 @@
 import { type SqlBool, sql } from 'kysely'
 import type { Door } from '../operation/door.ts'
+import type { Given } from '../runtime/given.ts'
 import type { Database } from '../storage/database.ts'
 import {
   INVOCATIONS_OF_AGENT,
@@ -96,6 +97,12 @@ export async function listOfUser(
     .orderBy('next.number')
     .execute()
   return listNextReceipts(db, next)
+}
+
+/** What the caller of an invocation gave besides its message, which receipts do not show. */
+export async function findGiven(db: Database, id: string): Promise<Given | null> {
+  const row = await db.selectFrom('invocations').select('given').where('id', '=', id).executeTakeFirst()
+  return row?.given ? JSON.parse(row.given) : null
 }
 
 /** Those of the requests that belong to the user and to one of the agents. */

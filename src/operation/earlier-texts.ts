@@ -6,7 +6,6 @@ export const MAX_EARLIER = 2 * 1024 * 1024
 /** How many bytes all runs of this process take up together. */
 const MAX_TOGETHER = 32 * MAX_EARLIER
 
-
 export type Taken<T> = { value: T; release(): void }
 
 /**

@@ -1,6 +1,7 @@
 import type { z } from 'zod'
 import * as agents from '../agents/store.ts'
-import { listOfUser } from '../invocations/find-invocations.ts'
+import { listOfRuns } from '../invocations/approvals/approval-store.ts'
+import { findGiven, listOfUser } from '../invocations/find-invocations.ts'
 import { presentInvocation } from '../invocations/invocation.ts'
 import * as logs from '../logs/store.ts'
 import * as memories from '../memory/store.ts'
@@ -16,7 +17,7 @@ export const exportUser = operation({
   path: '/v1/users/{user_id}/export',
   summary: 'Export a user',
   description:
-    'Everything that the agents in reach of the key know of a user, as JSON lines: memories, summaries of sessions, schedules, receipts and their log entries.',
+    'Everything that the agents in reach of the key know of a user, as JSON lines: memories, summaries of sessions, schedules, receipts with what people decided, and their log entries.',
   permission: 'read',
   params: UserParams,
   lines: UserLine,
@@ -49,9 +50,11 @@ async function* linesOf(db: Database, shown: agents.ShownAgent[], user_id: strin
     for (;;) {
       const invocations = await listOfUser(db, { agent_seq, user_id }, place)
       for (const invocation of invocations) {
-        yield { type: 'invocation', ...presentInvocation(invocation, agent_id) }
+        const given = invocation.door === 'api' ? null : await findGiven(db, invocation.id)
+        yield { type: 'invocation', ...presentInvocation(invocation, agent_id), ...(given ? { given } : {}) }
       }
       const requests = invocations.map(({ id }) => id)
+      for (const approval of await listOfRuns(db, requests)) yield { type: 'approval', agent_id, ...approval }
       for (const entry of await logs.listOfRequests(db, agent_seq, requests)) yield { type: 'log', agent_id, ...entry }
       place = invocations.at(-1)
       if (!place) break

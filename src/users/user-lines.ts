@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { ApprovalReply } from '../invocations/approvals/approval.ts'
 import { Receipt } from '../invocations/invocation.ts'
 import { LogEntryReply } from '../logs/log-entry.ts'
 import { MemoryReply } from '../memory/memory.ts'
@@ -10,7 +11,15 @@ export const UserLine = z
   .discriminatedUnion('type', [
     z.object({ type: z.literal('memory'), agent_id: z.string(), ...MemoryReply.shape }),
     z.object({ type: z.literal('summary'), agent_id: z.string(), ...SessionSummary.shape }),
-    z.object({ type: z.literal('invocation'), ...Receipt.shape }),
+    z.object({
+      type: z.literal('invocation'),
+      ...Receipt.shape,
+      given: z
+        .unknown()
+        .optional()
+        .describe('What its caller gave besides the message, through another door than the API'),
+    }),
+    z.object({ type: z.literal('approval'), ...ApprovalReply.shape }),
     z.object({ type: z.literal('schedule'), ...ScheduleReply.shape }),
     z.object({ type: z.literal('log'), agent_id: z.string(), ...LogEntryReply.shape }),
   ])

@@ -107,6 +107,18 @@ export async function listPending(db: Database, request_ids: readonly string[]):
   return rows.map(fromRow)
 }
 
+/** All that these runs asked, in the order of asking. */
+export async function listOfRuns(db: Database, request_ids: readonly string[]): Promise<Approval[]> {
+  if (request_ids.length === 0) return []
+  const rows = await db
+    .selectFrom('approvals')
+    .selectAll()
+    .where('request_id', 'in', request_ids)
+    .orderBy('id')
+    .execute()
+  return rows.map(fromRow)
+}
+
 /**
  * Settles an approval, and tells its run by a step. Call this in the transaction in which the run stops waiting, or
  * goes on waiting for others.
