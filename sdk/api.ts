@@ -1574,10 +1574,14 @@ export type UserLine = {
   session_id: string | null
   /** Who started the run */
   started_by: string
+  /** The name of the key with that id. Null if it is no key, or gone */
+  started_by_name?: string | null | undefined
   created_at: string
   decided_at: string | null
   /** null: nobody, it expired or its run was cancelled */
   decided_by: string | null
+  /** The name of the key with that id. Null if it is no key, or gone */
+  decided_by_name?: string | null | undefined
   /** With these the tool is called instead */
   changed_arguments: Record<string, unknown> | null
   note: string | null
