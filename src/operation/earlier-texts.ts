@@ -6,7 +6,7 @@ export const MAX_EARLIER = 2 * 1024 * 1024
 /** How many bytes all runs of this process take up together. */
 const MAX_TOGETHER = 32 * MAX_EARLIER
 
-export type Taken<T> = { value: T; release(): void }
+export type HeldTexts<T> = { value: T; release(): void }
 
 /**
  * The earlier texts that runs are shown. A short request can name much of them, so without limits a few dozen requests
@@ -23,7 +23,10 @@ export class EarlierTexts {
    * Reads texts of at most `MAX_EARLIER` bytes, or one that is larger. They count until they are released. Undefined if there was no room
    * for them in time; a run in the background has time.
    */
-  async take<T>(read: () => Promise<{ value: T; bytes: number }>, isPatient: boolean): Promise<Taken<T> | undefined> {
+  async take<T>(
+    read: () => Promise<{ value: T; bytes: number }>,
+    isPatient: boolean,
+  ): Promise<HeldTexts<T> | undefined> {
     const ms = isPatient ? Number.POSITIVE_INFINITY : this.patienceMs
     if (!(await this.#bytes.take(MAX_EARLIER, ms))) return undefined
     let held = MAX_EARLIER

@@ -35,7 +35,14 @@ const SLICES: { level: number; name: string; face: string[] }[] = [
   {
     level: 4,
     name: 'invocations',
-    face: ['invocation.ts', 'queue/scheduled-run.ts', 'find-invocations.ts', 'store.ts'],
+    face: [
+      'invocation.ts',
+      'queue/scheduled-run.ts',
+      'find-invocations.ts',
+      'store.ts',
+      'approvals/approval.ts',
+      'approvals/approval-store.ts',
+    ],
   },
   { level: 3, name: 'console', face: [] },
   { level: 3, name: 'audit', face: [] },

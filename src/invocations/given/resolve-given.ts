@@ -1,4 +1,4 @@
-import type { EarlierTexts, Taken } from '../../operation/earlier-texts.ts'
+import type { EarlierTexts, HeldTexts } from '../../operation/earlier-texts.ts'
 import type { Given, GivenTurn } from '../../runtime/given.ts'
 import type { Database } from '../../storage/database.ts'
 import type { Invocation } from '../invocation.ts'
@@ -18,7 +18,7 @@ export async function resolveGiven(
   given: Given,
   agent_seq: number,
   { db, texts, isPatient = false }: Source,
-): Promise<Taken<Given> | undefined> {
+): Promise<HeldTexts<Given> | undefined> {
   if (idsIn(given).length === 0) return { value: given, release() {} }
   const read = async () => {
     const earlier = new EarlierInvocations(db, agent_seq)
