@@ -254,6 +254,15 @@ onBothEngines('the console: sign-in', (service, engine) => {
     assert.equal(await another.tab.isIn(), false)
   })
 
+  test('a session does not get the answer that its key got under an Idempotency-Key', async () => {
+    const { tab, key } = await signedIn()
+    const headers = { 'Idempotency-Key': 'a-link' }
+    const made = await service().call('POST', '/v1/console-links', { key: key.secret, body: {}, headers })
+    assert.equal(made.status, 201, made.text)
+    const { status, body } = await tab.ask('POST', '/v1/console-links', { body: {}, headers })
+    assert.equal(status, 403, JSON.stringify(body))
+  })
+
   test('no secret is stored, logged or listed', async () => {
     const { tab, key } = await signedIn()
     const link = await asHost(service(), 'POST', '/v1/console-links', { key_id: key.id })

@@ -105,8 +105,10 @@ async function findClosed(arrived: Arrived, { guardedAgents, parts }: Edge): Pro
 
 /**
  * One application may sign tokens for many users under one name. They must not get each other's answers, so the user is
- * part of the scope. It is JSON, because both parts may contain any separator.
+ * part of the scope. A console session may do less than its key, and must not get the key's answers. It is JSON, because
+ * all parts may contain any separator.
  */
-function repeatScope({ id, scope }: Actor): string {
+function repeatScope({ id, scope, console_session }: Actor): string {
+  if (console_session !== undefined) return JSON.stringify([id, scope.user_id, console_session])
   return scope.user_id === null ? id : JSON.stringify([id, scope.user_id])
 }
