@@ -1,5 +1,6 @@
 // npm run screenshots [-- part of a name …]: pictures of the console's pages in docs/screenshots, over a service with
-// example data. It tells when each page had its first paint: under 200 ms on an idle machine. Needs Chromium.
+// example data. It tells when each page had its first paint, which is to be under 200 ms on an idle
+// machine. Needs Chromium.
 import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { openBrowser } from '../test/support/console.ts'
