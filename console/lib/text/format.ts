@@ -15,13 +15,16 @@ const UNITS: [Intl.RelativeTimeFormatUnit, number][] = [
   ['minute', 60_000],
 ]
 
+/** The clocks of the service and the browser differ a little. */
+const CLOCKS_DIFFER_MS = 5_000
+
 /** `5m ago`, `in 2h`; under a minute `just now`. */
 export function agoText(time: string, now: number): string {
   const ms = Date.parse(time) - now
   for (const [unit, size] of UNITS) {
     if (Math.abs(ms) >= size) return relative.format(Math.trunc(ms / size), unit)
   }
-  return ms > 0 ? 'in a moment' : 'just now'
+  return ms > CLOCKS_DIFFER_MS ? 'in a moment' : 'just now'
 }
 
 export function exactText(time: string | number): string {
