@@ -65,6 +65,7 @@ const DOORS: Record<string, { sdk: Call; cli: string }> = {
     cli: 'deployments create a v',
   },
   listDeployments: { sdk: (c) => c.deployments.list('a'), cli: 'deployments list a' },
+  findDeployment: { sdk: (c) => c.deployments.find('d'), cli: 'deployments get dep_1' },
   getDeployment: { sdk: (c) => c.deployments.get('a', 'd'), cli: 'deployments get a d' },
   rollbackDeployment: { sdk: (c) => c.deployments.rollback('a', 'd'), cli: 'rollback a d' },
   createSchedule: {
@@ -108,6 +109,7 @@ const DOORS: Record<string, { sdk: Call; cli: string }> = {
   rotateWebhookSecret: { sdk: (c) => c.webhooks.rotateSecret('w'), cli: 'webhooks rotate-secret w' },
   testWebhook: { sdk: (c) => c.webhooks.test('w'), cli: 'webhooks test w' },
   listDeliveries: { sdk: (c) => c.webhooks.deliveries('w'), cli: 'webhooks deliveries w' },
+  findDelivery: { sdk: (c) => c.webhooks.findDelivery('d'), cli: 'webhooks deliveries dlv_1' },
   getDelivery: { sdk: (c) => c.webhooks.delivery('w', 'd'), cli: 'webhooks deliveries w d' },
   redeliver: { sdk: (c) => c.webhooks.redeliver('w', 'd'), cli: 'webhooks redeliver w d' },
   createListener: {
@@ -165,8 +167,8 @@ describe('every operation', () => {
       await settle(sdk(client))
       assert.deepEqual(recorder.reached, [id])
     }
-    // Ways to invoke besides waiting for the answer, and the way to what has no method.
-    const more = new Set(['agents.stream', 'agents.start', 'request'])
+    // Ways to invoke besides waiting for the answer, to follow besides reading, and the way to what has no method.
+    const more = new Set(['agents.stream', 'agents.start', 'logs.follow', 'request'])
     const methods = Object.entries(client).flatMap(([group, value]) =>
       typeof value === 'function' ? [group] : Object.keys(value).map((name) => `${group}.${name}`),
     )
