@@ -156,7 +156,7 @@ onBothEngines('a refusal through the door of OpenAI', (service) => {
     const long = { role: 'assistant', content: 'x'.repeat(1_000_000) } as const
     const asked = [{ role: 'user', content: 'a' } as const, long, { role: 'user', content: 'b' } as const]
     const items: { type: 'item_reference'; id: string }[] = []
-    for (let i = 0; i < 18; i++) {
+    for (let i = 0; i < 6; i++) {
       const { output } = await client.responses.create({ model: 'long', input: asked })
       items.push({ type: 'item_reference', id: output[0]?.id ?? '' })
     }

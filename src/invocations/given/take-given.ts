@@ -20,7 +20,7 @@ export async function takeGiven(
 ): Promise<Pick<Invocation, 'given' | 'message'>> {
   const ids = idsIn(given)
   if (ids.length === 0) return { given, message }
-  const found = await listNamed(db, agent_seq, ids)
+  const found = takenUp(await listNamed(db, agent_seq, ids))
   const seen = new Map(found.filter((one) => mayContinue(actor, one, context.user_id)).map((one) => [one.id, one]))
   if (found.some(({ handed, bytes }) => handed && bytes > MAX_EARLIER)) {
     throw invalid({ field: 'input', error: `goes on with more than ${MAX_EARLIER} bytes: begin anew` })
@@ -32,6 +32,16 @@ export async function takeGiven(
   const previous = requirePrevious(given, seen)
   if (!given.goes_on) return { given: taken, message }
   return { given: taken, message: (await invocations.get(db, agent_seq, previous.id)).message }
+}
+
+/** As many as one run takes up. The others count as unknown, so that nothing that the request names is left out silently. */
+function takenUp(latest: readonly NamedInvocation[]): NamedInvocation[] {
+  let left = MAX_EARLIER
+  return latest.filter(({ bytes }) => {
+    const isTaken = left > 0
+    left -= bytes
+    return isTaken
+  })
 }
 
 /** A key that speaks for many users must not show one of them what another said. */
