@@ -19,6 +19,8 @@ const SEARCHED = 10_000
 /** `as` is the role of the key that asks; with the one of a caller it sees only what it has started. */
 type Case = { query: string; as?: 'caller'; uses: RegExp; reads?: number }
 
+const BY_IDS = /^(SEARCH invocations USING INDEX \w+_1 \(id=\?\)|Index Scan using invocations_pkey on invocations)/
+
 /** Of every list that grows without end: each way to ask for it, and the index that must serve it. */
 const LONG: Record<string, Case[]> = {
   listInvocations: [
@@ -122,7 +124,8 @@ onBothEngines('a list of many rows', (service) => {
         assert.ok(seen.length > 0)
         for (const statement of seen) {
           const { text, rows } = await planOf(service(), statement)
-          assert.match(text, uses)
+          // The receipts of a page are read by their ids, once these are found.
+          if (!BY_IDS.test(text)) assert.match(text, uses)
           assert.doesNotMatch(text, new RegExp(`SCAN ${table}\\b|Seq Scan on ${table}\\b`))
           assert.ok(rows <= reads, `${rows} rows are read:\n${text}`)
         }
