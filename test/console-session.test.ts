@@ -158,8 +158,8 @@ onBothEngines('the console: sign-in', (service, engine) => {
     assert.equal(await later(service(), 12 * HOUR, () => used.isIn()), false)
   })
 
-  test('its secret is replaced every quarter of an hour; the one before counts for a minute more', async () => {
-    const { tab } = await signedIn()
+  test('its secret is replaced every quarter of an hour; the one before counts for a minute more, then it ends the session', async () => {
+    const { tab, key } = await signedIn()
     const first = tab.cookie
     const status = async (cookie: string) => {
       const asked = new ConsoleTab(service)
@@ -175,7 +175,10 @@ onBothEngines('the console: sign-in', (service, engine) => {
     await later(service(), 18 * MINUTE, async () => {
       assert.equal(await status(tab.cookie), 200)
       assert.equal(await status(first), 401, 'a stolen cookie has a short life')
+      assert.equal(await status(tab.cookie), 401, 'two have the cookie: nobody knows who stole it')
     })
+    const { body } = await service().call('GET', `/v1/audit-log?action=endStolenSession&actor=${key.id}`)
+    assert.equal(body.data.length, 1)
   })
 
   test('a reply with the new secret that never arrived signs nobody out', async () => {

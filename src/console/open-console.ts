@@ -8,6 +8,9 @@ import { type ConsoleSession, isInForce, isSecretInForce, useOf } from './consol
 import { newSecret, signIn } from './sign-in.ts'
 import * as sessions from './store.ts'
 
+/** The request that a session came with. */
+type Origin = { request_id: string; address: string }
+
 type KnownSession = { session: ConsoleSession; key: Key; actor: Actor }
 
 /** A session is forgotten when it changes, when its key does, and when the key's agent does. */
@@ -26,20 +29,46 @@ export function openConsole(parts: Parts) {
     return key && { session, key, actor: { ...actorOf(key), console_session: session.id } }
   }
 
+  /** Ends a session at once, on every node. */
+  const end = async (actor: Actor, { request_id, address }: Origin, action: 'signOut' | 'endStolenSession') => {
+    const { console_session = '' } = actor
+    await storage.transaction(async (db) => {
+      if (!(await sessions.remove(db, console_session))) return
+      await audit.record(db, {
+        request_id,
+        address,
+        actor,
+        action,
+        agent_id: actor.scope.agent_id,
+        target: console_session,
+        fields: [],
+        outcome: 'success',
+      })
+    })
+  }
+
   return {
     signIn: (...asked: Parameters<typeof signIn> extends [Parts, ...infer Rest] ? Rest : never) =>
       signIn(parts, ...asked),
 
     /** The actor of a cookie's secret. `fresh` is the secret that the browser must have from now on. */
-    async use(secret: string, secure: boolean): Promise<{ actor: Actor; fresh: string | undefined } | undefined> {
+    async use(
+      secret: string,
+      from: Origin & { secure: boolean },
+    ): Promise<{ actor: Actor; fresh: string | undefined } | undefined> {
       const hash = sha256(secret)
       const found = await memo('keys', `console ${hash}`, () => load(hash), subjectsOf)
       if (!found) return undefined
       const { session, key, actor } = found
       const time = now()
-      if (!isInForce(session, key, time, idleTimeout) || !isSecretInForce(session, hash, time)) return undefined
+      if (!isInForce(session, key, time, idleTimeout)) return undefined
       // What was sent over TLS once may have been read on its way if it comes in plain text.
-      if (session.secure === 1 && !secure) return undefined
+      if (session.secure === 1 && !from.secure) return undefined
+      if (!isSecretInForce(session, hash, time)) {
+        // Two browsers have the cookie, and one of them has stolen it.
+        await end(actor, from, 'endStolenSession')
+        return undefined
+      }
       let fresh: string | undefined
       const changes = useOf(session, hash, time, () => sha256((fresh = newSecret())))
       if (!changes) return { actor, fresh }
@@ -63,21 +92,6 @@ export function openConsole(parts: Parts) {
       }
     },
 
-    /** Ends a session at once, on every node. */
-    async signOut(actor: Actor, from: { request_id: string; address: string }): Promise<void> {
-      const { console_session = '' } = actor
-      await storage.transaction(async (db) => {
-        if (!(await sessions.remove(db, console_session))) return
-        await audit.record(db, {
-          ...from,
-          actor,
-          action: 'signOut',
-          agent_id: actor.scope.agent_id,
-          target: console_session,
-          fields: [],
-          outcome: 'success',
-        })
-      })
-    },
+    signOut: (actor: Actor, from: Origin) => end(actor, from, 'signOut'),
   }
 }

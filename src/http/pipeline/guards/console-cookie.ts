@@ -9,7 +9,10 @@ export type ConsoleSessions = {
     credential: { key: string } | { link_token: string },
     from: { request_id: string; address: string; browser: string; secure: boolean },
   ): Promise<{ actor: Actor; secret: string } | undefined>
-  use(secret: string, secure: boolean): Promise<{ actor: Actor; fresh: string | undefined } | undefined>
+  use(
+    secret: string,
+    from: { request_id: string; address: string; secure: boolean },
+  ): Promise<{ actor: Actor; fresh: string | undefined } | undefined>
   describe(actor: Actor): Promise<{
     session_id: string
     key: { id: string; name: string; hint: string }
@@ -34,7 +37,7 @@ export async function actorOfCookie(
   if (secret === undefined || !door.isOwnPage(arrived)) return undefined
   door.checkHost(arrived)
   door.checkSecrecy(arrived)
-  const used = await sessions.use(secret, arrived.secure)
+  const used = await sessions.use(secret, arrived)
   if (!used) forgetCookie(arrived)
   else if (used.fresh !== undefined) setCookie(arrived, used.fresh)
   return used?.actor
