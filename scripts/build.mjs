@@ -1,13 +1,17 @@
 // Makes `dist`, the JavaScript of the published package: Node strips no types inside node_modules.
 import { spawnSync } from 'node:child_process'
-import { constants, copyFileSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { constants, copyFileSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname, extname, join, relative } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { buildConsole } from './console-build.mjs'
+import { buildConsoleIfStale } from './console-build.mjs'
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)))
 const dist = join(root, 'dist')
-rmSync(dist, { recursive: true, force: true })
+mkdirSync(dist, { recursive: true })
+// A service that runs from the sources serves dist/console meanwhile.
+for (const name of readdirSync(dist)) {
+  if (name !== 'console') rmSync(join(dist, name), { recursive: true, force: true })
+}
 
 const { status, error } = spawnSync(
   process.execPath,
@@ -30,7 +34,7 @@ for (const { name, parentPath } of readdirSync(join(root, 'src'), { recursive: t
   if (extname(name) && !name.endsWith('.ts')) copyFileSync(join(root, file), join(dist, file), constants.COPYFILE_EXCL)
 }
 
-await buildConsole(root)
+await buildConsoleIfStale(root)
 
 /** The compiler renames imported files, but not the files that worker threads start from. */
 function nameBuiltFiles(file) {

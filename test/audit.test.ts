@@ -61,6 +61,7 @@ onBothEngines('audit log', (service) => {
       assert.deepEqual(rest, {
         actor_kind: 'key',
         actor: await adminId(),
+        actor_name: 'first admin key',
         action: 'createAgent',
         agent_id: body.data.id,
         target: body.data.id,
@@ -168,6 +169,7 @@ onBothEngines('audit log', (service) => {
       assert.deepEqual(first, {
         actor_kind: null,
         actor: null,
+        actor_name: null,
         action: 'listAgents',
         agent_id: null,
         target: null,

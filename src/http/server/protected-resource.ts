@@ -56,5 +56,6 @@ export function publicUrl(
   { secure, message }: Pick<Arrived, 'secure' | 'message'>,
   { publicUrl: named }: Config['server'],
 ): string {
-  return named?.replace(/\/+$/, '') ?? `${secure ? 'https' : 'http'}://${message.headers.host ?? ''}`
+  if (named !== undefined) return named.endsWith('/') ? named.slice(0, -1) : named
+  return `${secure ? 'https' : 'http'}://${message.headers.host ?? ''}`
 }
