@@ -9,6 +9,7 @@ import { may } from '../../lib/session-state.ts'
 import type { Params } from '../../routes.ts'
 import { Button } from '../../ui/button.tsx'
 import { List } from '../../ui/data/list.tsx'
+import { Dialog } from '../../ui/dialogs/dialog.tsx'
 import { Empty } from '../../ui/empty.tsx'
 import { ChoiceFilter } from '../../ui/forms/filter.tsx'
 import { AgentFrame } from '../agent/agent-frame.tsx'
@@ -73,7 +74,8 @@ function Deployments({ agent, query, open, onOpen }: Props) {
     close()
     reloadBoth()
   }
-  const undone = open?.is === 'rollback' ? open.deployment : openedDialog() === 'rollback' && undoable(serving)
+  const isRollbackAsked = openedDialog() === 'rollback' && active.data && may('rollbackDeployment')
+  const undone = open?.is === 'rollback' ? open.deployment : isRollbackAsked && undoable(serving)
   const columns = deploymentColumns({
     onChanges: (deployment) => onOpen({ is: 'changes', deployment }),
     ...(may('rollbackDeployment') && { onRollback: (deployment) => onOpen({ is: 'rollback', deployment }) }),
@@ -110,6 +112,11 @@ function Deployments({ agent, query, open, onOpen }: Props) {
         <DeployDialog agent={agent} serving={serving} onClose={close} onDone={done} />
       )}
       {undone && <RollbackDialog agent={agent} deployment={undone} serving={serving} onClose={close} onDone={done} />}
+      {isRollbackAsked && !undone && (
+        <Dialog title="Roll back production" onClose={close}>
+          <p>Production has served nothing else before, so there is nothing to return to.</p>
+        </Dialog>
+      )}
       {open?.is === 'changes' && <ChangesDialog agent={agent} deployment={open.deployment} onClose={close} />}
     </>
   )
@@ -117,6 +124,5 @@ function Deployments({ agent, query, open, onOpen }: Props) {
 
 /** What a rollback undoes if nobody says which: what production serves. */
 function undoable(serving: Deployment[]): Deployment | undefined {
-  if (!may('rollbackDeployment')) return undefined
   return serving.find(({ environment, replaces }) => environment === 'production' && replaces !== null)
 }
