@@ -62,6 +62,31 @@ onBothEngines(
       assert.doesNotMatch(await everythingStored(service()), /for-you|open sesame/)
     })
 
+    test('a key that may write webhooks gets no credentials of a callback: it is not pointed elsewhere, tested or signed anew', async (t) => {
+      const inbox = await openInbox(t)
+      const headers = { Prefer: 'respond-async' }
+      const callback = { url: `${inbox.url}hook`, authorization: 'Bearer of-the-caller', format: 'a2a' }
+      const { body: begun } = await service().call('POST', '/v1/agents/pilot/invoke', {
+        body: { message: 'ahoy', callback },
+        headers,
+      })
+      const { request_id } = begun.data
+      const { body } = await service().call('GET', `/v1/agents/pilot/invocations/${request_id}/callbacks`)
+      const path = `/v1/webhooks/${body.data[0].id}`
+      for (const [method, where, sent] of [
+        ['PATCH', path, { url: `${inbox.url}mine` }],
+        ['POST', `${path}/test`, undefined],
+        ['POST', `${path}/rotate-secret`, {}],
+      ] as const) {
+        assert.equal((await service().call(method, where, sent && { body: sent })).status, 404, `${method} ${where}`)
+      }
+      const [arrival] = await inbox.first(1)
+      assert.equal(arrival?.path, '/hook')
+      const { body: listed } = await service().call('GET', `${path}/deliveries`)
+      const found = await service().call('GET', `/v1/deliveries/${listed.data[0].id}`)
+      assert.equal(found.body.data.body, arrival?.body, 'to the byte')
+    })
+
     test('a stream and a task in the background tell their end too, and a failure why', async (t) => {
       const inbox = await openInbox(t)
       const client = await connectA2a(service(), 'pilot')

@@ -79,6 +79,9 @@ describe('the markdown of answers', () => {
         for (const other of pieces) blocksOf((piece + other).repeat(20_000 / (piece.length + other.length)))
       }
     })
+    const table = `a|\n${' '.repeat(20_000)}x`
+    const tableTook = cpuTimeOf(() => blocksOf(table))
+    assert.ok(tableTook < 100, `${tableTook} ms for a table that is none`)
     assert.ok(took < 20_000, `${took} ms for ${pieces.length ** 2} texts`)
   })
 })

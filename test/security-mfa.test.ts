@@ -55,6 +55,19 @@ onBothEngines('multi-factor authentication', (service, engine) => {
       assert.equal(await ask('DELETE', `/v1/agents/${name}`, app.code()), 200)
     })
 
+    test('a schedule asks the agent later: to make or to change one needs the code of an invocation', async () => {
+      const name = await newAgent({ requiredFor: ['invoke'] })
+      const path = `/v1/agents/${name}/schedules`
+      const schedule = { every: '7d', message: 'Good morning' }
+      assert.deepEqual(await ask('POST', path, undefined, schedule), refused(NEEDED))
+      assert.equal(await ask('POST', path, app.code(), schedule), 201)
+      const { body } = await service().call('GET', path)
+      const change = { every: '1m', message: 'Something else' }
+      assert.deepEqual(await ask('PATCH', `${path}/${body.data[0].id}`, undefined, change), refused(NEEDED))
+      service().advance(30_000)
+      assert.equal(await ask('PATCH', `${path}/${body.data[0].id}`, app.code(), change), 200)
+    })
+
     test('whoever erases a user needs a code if one agent in reach wants one', async () => {
       const name = await newAgent({ requiredFor: ['clear_memory'] })
       const { body } = await service().call('GET', `/v1/agents/${name}`)

@@ -25,7 +25,7 @@ export async function loadSession(): Promise<void> {
   }
 }
 
-export async function useLink(link_token: string): Promise<void> {
+async function useLink(link_token: string): Promise<void> {
   const why = await signIn({ link_token }).catch((error: MoorageError) => error)
   if (why) endSession(`The link does not work any more: ${why.message}`)
 }

@@ -1,14 +1,15 @@
 import { useEffect } from 'preact/hooks'
 import { useAction } from '../lib/resource.ts'
-import { useLink } from '../lib/session.ts'
+import { signIn } from '../lib/session.ts'
 import { beginSession, type Session } from '../lib/session-state.ts'
 import { Button } from '../ui/button.tsx'
+import { Failure } from '../ui/failure.tsx'
 import { Form } from '../ui/forms/form.tsx'
 import { Anchor } from './anchor.tsx'
 
 /** Asks before a link replaces the session: with a stranger's link, one would go on under the stranger's key. */
 export function UseLink({ session, link_token }: { session: Session; link_token: string }) {
-  const action = useAction(() => useLink(link_token))
+  const action = useAction(() => signIn({ link_token }))
   useEffect(() => {
     document.title = 'Sign in anew? · Moorage'
   }, [])
@@ -21,6 +22,7 @@ export function UseLink({ session, link_token }: { session: Session; link_token:
           You are signed in with the key <strong>{session.key.name}</strong>. The link that you opened signs in with the
           key it was made for, which may be another one. Use it only if you know who made it.
         </p>
+        <Failure error={action.error} />
         <Button look="main" onClick={() => beginSession(session)}>
           Stay signed in
         </Button>

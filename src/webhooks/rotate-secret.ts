@@ -2,7 +2,7 @@ import { operation } from '../operation.ts'
 import { RotationBody } from '../shapes.ts'
 import * as webhooks from './store.ts'
 import { newSecret, presentWebhook, WebhookParams, WebhookWithSecret } from './webhook.ts'
-import { concernedAgent, getInScope, requireKey } from './webhook-in-scope.ts'
+import { concernedAgent, getChangeable, requireKey } from './webhook-in-scope.ts'
 
 export const rotateWebhookSecret = operation({
   id: 'rotateWebhookSecret',
@@ -23,7 +23,7 @@ export const rotateWebhookSecret = operation({
 
   async run({ params, body }, { db, actor, keyring, now }) {
     await webhooks.lock(db, params.webhook_id)
-    const webhook = await getInScope(db, actor, params.webhook_id)
+    const webhook = await getChangeable(db, actor, params.webhook_id)
     requireKey(actor)
     const { secret, sealed } = newSecret(keyring)
     const time = now()

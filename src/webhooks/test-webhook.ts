@@ -3,8 +3,8 @@ import { operation } from '../operation.ts'
 import { attempt } from './delivery/attempt.ts'
 import { Attempt } from './delivery/delivery.ts'
 import { eventBody } from './emit-events.ts'
-import { openHeaders, signingSecrets, WebhookParams } from './webhook.ts'
-import { concernedAgent, getInScope } from './webhook-in-scope.ts'
+import { signingSecrets, WebhookParams } from './webhook.ts'
+import { concernedAgent, getChangeable } from './webhook-in-scope.ts'
 
 const { response_status, error, duration_ms } = Attempt.shape
 
@@ -27,14 +27,13 @@ export const testWebhook = operation({
     .meta({ id: 'WebhookTest' }),
 
   async run({ params }, { db, actor, config, keyring, webhookFetch, newId, now }) {
-    const webhook = await getInScope(db, actor, params.webhook_id)
+    const webhook = await getChangeable(db, actor, params.webhook_id)
     const { id: webhook_id, url, agent_id } = webhook
     const time = now()
     const event_id = newId('evt', time)
     const body = eventBody({ id: event_id, type: 'ping', agent_id, data: () => ({ webhook_id }), time })
     const secrets = signingSecrets(webhook, keyring, time)
-    const headers = openHeaders(webhook, keyring)
-    const message = { url, event_id, event: 'ping', body, attempt: 1, secrets, headers }
+    const message = { url, event_id, event: 'ping', body, attempt: 1, secrets, headers: {} }
 
     const { attemptTimeout: timeout_ms } = config.webhooks
     const outcome = await attempt(webhookFetch, message, { timeout_ms, now, owner: agent_id ?? webhook_id })

@@ -2,7 +2,7 @@ import { operation } from '../operation.ts'
 import { policiesOf } from '../security/outgoing/policies.ts'
 import * as webhooks from './store.ts'
 import { presentWebhook, requireUrl, UpdateWebhookBody, WebhookParams, WebhookReply } from './webhook.ts'
-import { concernedAgent, getInScope, requireKey } from './webhook-in-scope.ts'
+import { concernedAgent, getChangeable, requireKey } from './webhook-in-scope.ts'
 
 export const updateWebhook = operation({
   id: 'updateWebhook',
@@ -21,7 +21,7 @@ export const updateWebhook = operation({
 
   async run({ params, body }, { db, actor, config, now }) {
     await webhooks.lock(db, params.webhook_id)
-    const webhook = await getInScope(db, actor, params.webhook_id)
+    const webhook = await getChangeable(db, actor, params.webhook_id)
     if (body.url !== undefined) {
       requireKey(actor)
       requireUrl(body.url, policiesOf(config).webhooks)

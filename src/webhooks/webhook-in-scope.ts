@@ -1,4 +1,4 @@
-import { forbidden } from '../errors.ts'
+import { forbidden, notFound } from '../errors.ts'
 import type { Actor } from '../operation/actor.ts'
 import { requireFound } from '../operation/scope.ts'
 import type { Database } from '../storage/database.ts'
@@ -8,6 +8,16 @@ import type { Webhook } from './webhook.ts'
 
 export async function getInScope(db: Database, actor: Actor, id: string): Promise<Webhook> {
   return requireFound(actor, await webhooks.find(db, id), { kind: 'Webhook', id })
+}
+
+/**
+ * A webhook that its agent's keys may point elsewhere, test and sign anew. A callback is not one: its caller has given
+ * it credentials for its own address.
+ */
+export async function getChangeable(db: Database, actor: Actor, id: string): Promise<Webhook> {
+  const webhook = await getInScope(db, actor, id)
+  if (webhook.request_id !== null) throw notFound('Webhook', id)
+  return webhook
 }
 
 /** Webhooks go on after a token has ended, so only a key, which can be revoked, may create or change them. */

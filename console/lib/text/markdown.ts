@@ -15,7 +15,8 @@ const HEADING = /^ {0,3}(#{1,6})\s+(.*?)\s*#*$/
 const RULE = /^ {0,3}([-*_])(?: *\1){2,} *$/
 const QUOTE = /^ {0,3}> ?(.*)$/
 const ITEM = /^( {0,3})([-*+]|\d{1,9}[.)])(?: +(.*)|$)/
-const DIVIDER = /^ *\|?(?: *:?-+:? *\|)+(?: *:?-+:? *)?$/
+/** Without the spaces around it. */
+const DIVIDER = /^\|?(?: *:?-+:? *\|)+(?: *:?-+:?)?$/
 
 export function blocksOf(text: string): Block[] {
   return readBlocks(text.replaceAll('\t', '    ').split(/\r?\n/), 0)
@@ -98,7 +99,7 @@ function unindented(line: string): string {
 }
 
 function isTable(lines: readonly string[], i: number): boolean {
-  return (lines[i] ?? '').includes('|') && DIVIDER.test(lines[i + 1] ?? '')
+  return (lines[i] ?? '').includes('|') && DIVIDER.test((lines[i + 1] ?? '').trim())
 }
 
 function readTable(lines: readonly string[], i: number): Read {

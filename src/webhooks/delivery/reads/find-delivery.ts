@@ -4,6 +4,7 @@ import { operation } from '../../../operation.ts'
 import type { Database } from '../../../storage/database.ts'
 import * as webhooks from '../../store.ts'
 import { agentOfDelivery } from '../../webhook-in-scope.ts'
+import { sentBody } from '../callback-message.ts'
 import { DeliveryWithBody, presentDelivery } from '../delivery.ts'
 import * as deliveries from '../delivery-store.ts'
 
@@ -23,9 +24,10 @@ export const findDelivery = operation({
 
   async run({ params: { delivery_id: id } }, { db, actor }) {
     const found = await deliveries.find(db, id)
-    requireFound(actor, await webhookOf(db, found), { kind: 'Delivery', id })
+    const webhook = requireFound(actor, await webhookOf(db, found), { kind: 'Delivery', id })
     const delivery = found as NonNullable<typeof found>
-    return { ...presentDelivery(delivery), body: await deliveries.getBody(db, delivery.event_id) }
+    const body = sentBody(webhook, await deliveries.getBody(db, delivery.event_id))
+    return { ...presentDelivery(delivery), body }
   },
 })
 
