@@ -52,6 +52,18 @@ inConsole('the log in the console', (visit, service) => {
     await leave()
   })
 
+  test('a live log misses nothing of much that comes at once', async () => {
+    const agent = await createAgent(service(), 'burst')
+    await service().call('POST', '/v1/agents/burst/invoke', { body: { message: 'first' } })
+    const { page, leave } = await visit('/agents/burst/logs', { isHurried: true })
+    await page.getByText('Invocation completed').waitFor()
+    await fillLog(service(), agent, 1_500)
+    await page.getByText('line 1499', { exact: true }).waitFor()
+    await page.getByRole('log').evaluate((log) => log.scrollTo(0, 0))
+    await page.getByText('line 0', { exact: true }).waitFor()
+    await leave()
+  })
+
   test('20,000 lines: few are in the page, older ones come by themselves, reload finds the place again', async () => {
     await fillLog(service(), await createAgent(service(), 'talker'), 20_000)
     const { page, leave } = await visit('/agents/talker/logs')

@@ -2,7 +2,6 @@ import type { RefObject } from 'preact'
 import { useEffect, useRef, useState } from 'preact/hooks'
 import type { LogEntry } from '../../../sdk/client.ts'
 import { LogLine } from '../../ui/data/log-line.tsx'
-import { keyOf } from './merge-entries.ts'
 
 /** Lines are in the page when they are as near to the window as this. */
 const NEAR = '1000px'
@@ -25,8 +24,8 @@ export function LogBlock({ entries, root }: Props) {
     <div ref={element} {...(space !== undefined && { style: { height: `${space}px` } })}>
       {space === undefined && (
         <ol>
-          {entries.map((entry, i) => (
-            <LogLine key={`${keyOf(entry)} ${i}`} entry={entry} />
+          {entries.map((entry) => (
+            <LogLine key={entry.id} entry={entry} />
           ))}
         </ol>
       )}

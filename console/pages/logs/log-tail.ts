@@ -18,8 +18,8 @@ export type Tail = {
 
 const PAGE = 200
 const POLL_MS = 1_500
-/** Entries are stored when their run ends, with the times at which they were made. A run may take ten minutes. */
-const LATE_MS = 610_000
+/** How many are read at once of what has come. */
+const NEWS = 1_000
 /** So many lines are kept; the oldest go when more come. */
 const MOST = 100_000
 
@@ -46,16 +46,31 @@ export function useLogTail(agent: string, query: LogQuery, isLive: boolean): Tai
   useEffect(() => {
     const life = new AbortController()
     let timer: ReturnType<typeof setTimeout> | undefined
+    // The place in the log behind which everything is new. It is asked for before the first page: nothing is missed.
+    let after: string | undefined
     let isFirst = true
+    const news = async (from: string, limit: number) => {
+      const { data, pagination } = await service.logs.list(
+        agent,
+        { ...query, after: from, limit },
+        { signal: life.signal },
+      )
+      after = pagination.next_after ?? after
+      return { entries: data, has_more: pagination.has_more }
+    }
     const step = async () => {
+      let wait_ms = POLL_MS
       try {
-        const late = { start_time: new Date(Date.now() - LATE_MS).toISOString() }
-        const { entries, goOnAt } = await read(isFirst ? {} : late, life.signal)
-        if (life.signal.aborted) return
         if (isFirst) {
+          if (isLive) await news('latest', 1)
+          const { entries, goOnAt } = await read({}, life.signal)
+          if (life.signal.aborted) return
           olderThan.current = goOnAt
           setLoaded({ entries, olderThan: goOnAt })
         } else {
+          const { entries, has_more } = await news(after ?? 'latest', NEWS)
+          if (life.signal.aborted) return
+          if (has_more) wait_ms = 0
           setLoaded((before) => ({
             ...withoutError(before),
             ...cut(mergeEntries(before.entries ?? [], entries), before.older),
@@ -66,7 +81,7 @@ export function useLogTail(agent: string, query: LogQuery, isLive: boolean): Tai
         if (life.signal.aborted) return
         setLoaded((before) => ({ ...before, error: error as MoorageError }))
       }
-      if (isLive) timer = setTimeout(whenSeen, POLL_MS)
+      if (isLive) timer = setTimeout(whenSeen, wait_ms)
     }
     const whenSeen = () => {
       if (!document.hidden) void step()
