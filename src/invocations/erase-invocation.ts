@@ -3,7 +3,7 @@ import { conflict } from '../errors.ts'
 import { withKeyName } from '../keys/key-names.ts'
 import * as logs from '../logs/store.ts'
 import { operation } from '../operation.ts'
-import { eraseReply } from '../storage/leases/claims.ts'
+import { eraseRepliesAbout } from '../storage/leases/stored-replies.ts'
 import { eraseEventsOfRequest } from '../webhooks/delivery/deliveries-of-user.ts'
 import { eraseTexts } from './find-invocations.ts'
 import { InvocationParams, isFinal, presentInvocation, Receipt } from './invocation.ts'
@@ -16,7 +16,7 @@ export const eraseInvocation = operation({
   path: '/v1/agents/{agent_id}/invocations/{request_id}',
   summary: 'Erase an invocation',
   description:
-    'Removes what was said from an invocation that has ended: message, context, response, results of tools, log entries, callbacks, the reply kept for an Idempotency-Key, its events for webhooks. The receipt stays for accounting, without words and without whose it was. What memory keeps of it is not touched.',
+    'Removes what was said from an invocation that has ended: message, context, response, results of tools, log entries, callbacks, replies kept for an Idempotency-Key, its events for webhooks. The receipt stays for accounting, without words and without whose it was. What memory keeps of it is not touched.',
   permission: 'delete',
   userTokens: true,
   errors: ['conflict'],
@@ -29,7 +29,7 @@ export const eraseInvocation = operation({
     if (!isFinal(found)) throw conflict('The invocation has not ended: cancel it first')
     await logs.removeOfRequests(db, agent.seq, [found.id])
     await eraseTexts(db, [found], now())
-    await eraseReply(db, found.id)
+    await eraseRepliesAbout(db, found.id)
     const { created_at: from, finished_at } = found
     await eraseEventsOfRequest(db, { request_id: found.id, from, to: finished_at ?? now() })
     const erased = await invocations.get(db, agent.seq, found.id)

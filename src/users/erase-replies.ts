@@ -2,9 +2,15 @@ import { listIdsOfUser } from '../invocations/find-invocations.ts'
 import type { Json } from '../lib/json.ts'
 import * as memories from '../memory/store.ts'
 import type { Database } from '../storage/database.ts'
-import { listReplies, replaceReply } from '../storage/leases/claims.ts'
+import {
+  listReplies,
+  listRepliesAbout,
+  replaceReply,
+  type StoredBody,
+  withdraw,
+} from '../storage/leases/stored-replies.ts'
 
-type Whose = {
+export type Whose = {
   user_id: string
   agent_seqs: ReadonlySet<number>
   agent_ids: ReadonlySet<string>
@@ -22,14 +28,28 @@ export async function eraseReplies(db: Database, whose: Whose): Promise<number> 
     const last = replies.at(-1)
     if (!last) return erased
     after = last
-    for (const reply of replies) {
-      const body = parse(reply.body)
-      const theirs = await findTheirs(db, thingsIn(body), whose)
-      if (theirs.size === 0) continue
-      await replaceReply(db, reply, JSON.stringify(withoutWords(body, theirs)))
-      erased += 1
-    }
+    erased += await eraseFrom(db, replies, whose)
   }
+}
+
+/** The same for what was answered about these runs of the user. */
+export async function eraseRepliesOfRuns(db: Database, request_ids: string[], whose: Whose): Promise<number> {
+  if (request_ids.length === 0) return 0
+  await withdraw(db, request_ids)
+  return eraseFrom(db, await listRepliesAbout(db, request_ids), whose)
+}
+
+async function eraseFrom(db: Database, replies: readonly StoredBody[], whose: Whose): Promise<number> {
+  let erased = 0
+  for (const reply of replies) {
+    const body = parse(reply.body)
+    const theirs = await findTheirs(db, thingsIn(body), whose)
+    const wordless = JSON.stringify(withoutWords(body, theirs))
+    if (theirs.size === 0 || wordless === reply.body) continue
+    await replaceReply(db, reply, wordless)
+    erased += 1
+  }
+  return erased
 }
 
 /** Those of the things that belong to the user and to one of the agents. */
@@ -113,7 +133,7 @@ function withoutWords(value: Json, theirs: ReadonlySet<Json>): Json {
   if (Array.isArray(value)) return value.map((item) => withoutWords(item, theirs))
   if (value === null || typeof value !== 'object') return value
   if (theirs.has(value)) {
-    if (isText(value['object'])) return wordless(value)
+    if (isText(value['object'])) return withoutTexts(value)
     return Object.fromEntries(
       Object.entries(value).map(([name, field]) => [name, name in EMPTY && field !== null ? EMPTY[name] : field]),
     ) as Thing
@@ -122,13 +142,13 @@ function withoutWords(value: Json, theirs: ReadonlySet<Json>): Json {
 }
 
 /** Texts are emptied wherever they are, and the rest stays, so that the client still finds the shape that it knows. */
-function wordless(value: Json): Json {
-  if (Array.isArray(value)) return value.map(wordless)
+function withoutTexts(value: Json): Json {
+  if (Array.isArray(value)) return value.map(withoutTexts)
   if (value === null || typeof value !== 'object') return value
   return Object.fromEntries(
     Object.entries(value).map(([name, field]) => {
       if (WORDS.has(name) && isText(field)) return [name, '']
-      return [name, name === 'metadata' ? {} : wordless(field)]
+      return [name, name === 'metadata' ? {} : withoutTexts(field)]
     }),
   ) as Thing
 }

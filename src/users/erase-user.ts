@@ -8,7 +8,7 @@ import { operation } from '../operation.ts'
 import * as schedules from '../schedules/store.ts'
 import type { Storage } from '../storage/open-storage.ts'
 import { eraseFromEvents } from '../webhooks/delivery/deliveries-of-user.ts'
-import { eraseReplies } from './erase-replies.ts'
+import { eraseReplies, eraseRepliesOfRuns, type Whose } from './erase-replies.ts'
 import { UserParams } from './user-lines.ts'
 
 const count = (what: string) => z.int().describe(what)
@@ -44,17 +44,20 @@ export const eraseUser = operation({
     // What tells which data is the user's is removed last. If a crash interrupts it, the same request finds the rest.
     const agent_seqs = new Set(shown.map(({ seq }) => seq))
     const agent_ids = new Set(shown.map(({ id }) => id))
-    const replies = await eraseReplies(db, { user_id, isEverything, agent_seqs, agent_ids })
-    const events = await eraseFromEvents(db, { user_id, agent_ids })
-    const erased = { memories: 0, invocations: 0, logs: 0, events, schedules: 0, replies, unfinished: 0 }
+    const whose = { user_id, isEverything, agent_seqs, agent_ids }
+    const replies = await eraseReplies(db, whose)
+    const erased = { memories: 0, invocations: 0, logs: 0, events: 0, schedules: 0, replies, unfinished: 0 }
     for (const { id: agent_id, seq: agent_seq } of shown) {
       erased.schedules += await storage.transaction((held) => schedules.removeOfUser(held, { agent_id, user_id }))
       erased.memories += await forget(storage, { agent_seq, user_id })
-      const { invocations, logs: entries, unfinished } = await eraseInvocations(storage, { agent_seq, user_id }, now)
-      erased.invocations += invocations
-      erased.logs += entries
-      erased.unfinished += unfinished
+      const left = await eraseInvocations(storage, agent_seq, whose, now)
+      erased.invocations += left.invocations
+      erased.logs += left.logs
+      erased.replies += left.replies
+      erased.unfinished += left.unfinished
     }
+    // Events say themselves whose they are. Those of the runs that were erased above are all stored by now.
+    erased.events = await eraseFromEvents(db, whose)
     return erased
   },
 })
@@ -62,9 +65,12 @@ export const eraseUser = operation({
 /** Between two batches others can write. */
 const BATCH_SIZE = 500
 
-type Whose = { agent_seq: number; user_id: string }
+type Transactions = Pick<Storage, 'db' | 'transaction'>
 
-async function forget({ db, transaction }: Pick<Storage, 'db' | 'transaction'>, scope: Whose): Promise<number> {
+async function forget(
+  { db, transaction }: Transactions,
+  scope: { agent_seq: number; user_id: string },
+): Promise<number> {
   const which = { scope, through: await memories.newestSeq(db) }
   let forgotten = 0
   for (;;) {
@@ -74,20 +80,18 @@ async function forget({ db, transaction }: Pick<Storage, 'db' | 'transaction'>, 
   }
 }
 
-async function eraseInvocations(
-  { db, transaction }: Pick<Storage, 'db' | 'transaction'>,
-  whose: Whose,
-  now: () => number,
-) {
-  const erased = { invocations: 0, logs: 0, unfinished: 0 }
+async function eraseInvocations({ db, transaction }: Transactions, agent_seq: number, whose: Whose, now: () => number) {
+  const erased = { invocations: 0, logs: 0, replies: 0, unfinished: 0 }
   let place: Parameters<typeof listOfUser>[2]
   for (;;) {
-    const invocations = await listOfUser(db, whose, place)
+    const invocations = await listOfUser(db, { agent_seq, user_id: whose.user_id }, place)
     const ended = invocations.filter(isFinal)
     erased.unfinished += invocations.length - ended.length
     await transaction(async (held) => {
       const requests = ended.map(({ id }) => id)
-      erased.logs += await logs.removeOfRequests(held, whose.agent_seq, requests)
+      erased.logs += await logs.removeOfRequests(held, agent_seq, requests)
+      // A run may have ended since all replies were searched.
+      erased.replies += await eraseRepliesOfRuns(held, requests, whose)
       await eraseTexts(held, ended, now())
     })
     erased.invocations += ended.length

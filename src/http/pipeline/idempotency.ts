@@ -19,6 +19,7 @@ const STORED_KEYS = 5_000
 
 /** A request that may be sent again. */
 export type Repeatable = {
+  /** Its own id, or that of the run that it is about. */
   request_id: string
   scope: string
   key: string

@@ -19,7 +19,7 @@ export async function runAuthorised(
   wanted: Wanted,
   channel: ReplyChannel,
 ): Promise<Rendered> {
-  const { arrived, actor, operation } = authorised
+  const { arrived, actor, operation, params } = authorised
   const { body, sent, idempotencyKey: key, writer } = wanted
   // Some operations concern an agent that only their input names. That agent may ask for a code too.
   const early = operation.concerns && readInput(authorised, wanted)
@@ -47,7 +47,8 @@ export async function runAuthorised(
   }
   if (key === undefined) return await runOperation(edge.parts, call, channel)
   const repeatable = {
-    request_id,
+    // The reply to a request about a run is found when the run is erased.
+    request_id: params['request_id'] ?? request_id,
     scope: repeatScope(actor),
     key,
     fingerprint: fingerprint(operation.method, path, arrived.query, sent),

@@ -11,7 +11,7 @@ export type ClaimsTable = {
   owner: string
   lease_until: number
   created_at: number
-  /** The request that first came with the key. */
+  /** The request that first came with the key, or the run that the request is about. */
   request_id: Generated<string | null>
   status: number | null
   headers: string | null
