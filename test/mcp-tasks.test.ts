@@ -107,6 +107,24 @@ onBothEngines('long runs as tasks of MCP', (service) => {
     }
   })
 
+  test('a task that has begun is told, even if its caller may ask nothing more now', async (t) => {
+    const { secret } = await createKey(service(), { role: 'caller' })
+    for (const path of ['/v1/mcp', '/v1/agents/pilot/mcp']) {
+      const client = await connect(t, service(), path, secret)
+      const left = async () => {
+        const { headers } = await service().call('GET', '/v1/keys/self', { key: secret })
+        return Number(headers.get('x-ratelimit-remaining'))
+      }
+      while ((await left()) > 2) {}
+      const called = { name: 'pilot', arguments: { message: 'ahoy' } }
+      const stream = client.experimental.tasks.callToolStream(called, CallToolResultSchema, { task: {} })
+      const { value: created } = await stream.next()
+      assert.equal(created?.type, 'taskCreated', JSON.stringify(created))
+      await stream.return()
+      service().advance(120_000)
+    }
+  })
+
   test('revision 2026-07-28 has no tasks, and is not told of them', async (t) => {
     const client = await connectMcp(t, service(), '2026-07-28')
     assert.equal(client.getServerCapabilities()?.tasks, undefined)

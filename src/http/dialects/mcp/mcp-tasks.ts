@@ -55,7 +55,13 @@ export class McpTasks {
     const wanted = invocationOf(this.#calls, name, args)
     if (!wanted) throw new ProtocolError(METHOD_NOT_FOUND, `The tool ${name} cannot be called as a task`)
     const { data } = await this.#calls.run<{ request_id: string }>('invokeAgent', { ...wanted, mode: 'background' })
-    return { content: [], task: taskOf(await this.#receipt({ ...wanted.params, ...data })) }
+    const ids = { agent_id: this.#calls.runner.agent?.id ?? wanted.params.agent_id, request_id: data.request_id }
+    const receipt = await this.#receipt(ids).catch((error: unknown) => {
+      // The run has begun, so its client must hear its id: else it would begin it again.
+      if (error instanceof ApiError && error.code === 'rate_limited') return justQueued(ids)
+      throw error
+    })
+    return { content: [], task: taskOf(receipt) }
   }
 
   async get(taskId: string): Promise<Task> {
@@ -107,11 +113,17 @@ export class McpTasks {
 
   /** The id of a task names the agent, because the path need not. */
   #idsOf(taskId: string): { agent_id: string; request_id: string } {
-    const [agent_id = '', request_id = '', ...more] = taskId.split('.')
+    const end = taskId.lastIndexOf('.')
+    const [agent_id, request_id] = [taskId.slice(0, end), taskId.slice(end + 1)]
     const { agent } = this.#calls.runner
-    if (more.length > 0 || (agent && agent.id !== agent_id)) throw notFound('Task', taskId)
+    if (end < 0 || (agent && agent.id !== agent_id)) throw notFound('Task', taskId)
     return { agent_id, request_id }
   }
+}
+
+function justQueued(ids: { agent_id: string; request_id: string }): TaskReceipt {
+  const created_at = new Date().toISOString()
+  return { ...ids, status: 'queued', error: null, steps: [], created_at, started_at: null, finished_at: null }
 }
 
 function taskOf({ agent_id, request_id, status, error, steps, ...times }: TaskReceipt): Task {
