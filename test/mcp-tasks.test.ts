@@ -115,7 +115,7 @@ onBothEngines('long runs as tasks of MCP', (service) => {
         const { headers } = await service().call('GET', '/v1/keys/self', { key: secret })
         return Number(headers.get('x-ratelimit-remaining'))
       }
-      while ((await left()) > 2) {}
+      while ((await left()) > 1) {}
       const called = { name: 'pilot', arguments: { message: 'ahoy' } }
       const stream = client.experimental.tasks.callToolStream(called, CallToolResultSchema, { task: {} })
       const { value: created } = await stream.next()
