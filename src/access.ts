@@ -8,6 +8,7 @@ import type { Parts } from './operation/parts.ts'
 import { readAgentAuthority } from './security/authority.ts'
 import { type Gate, gateOf } from './security/gate.ts'
 import type { SecuritySettings } from './security/security-settings.ts'
+import { hasFormOfJwt } from './security/tokens/bearer-token.ts'
 import { tokenVerifier, type VerifyToken } from './security/tokens/token-verifier.ts'
 
 /**
@@ -18,6 +19,7 @@ export type Access = {
   gate(): Gate
   verifyToken: VerifyToken | undefined
   findAgent(ref: string): FoundAgent | undefined | Promise<FoundAgent | undefined>
+  mayBeOfAgent(token: string): Promise<boolean>
   guardedAgents(): Promise<readonly GuardedAgent[]>
   close(): void
 }
@@ -61,6 +63,12 @@ export function openAccess(parts: Parts): Access {
     return worked
   }
 
+  /** Which forms of tokens agents accept. A provider is asked about opaque tokens only with a client secret. */
+  const loadForms = async () => {
+    const own = (await agents.listAuth(storage.db)).map((sealed) => openAuth({ auth: sealed }, keyring))
+    return { jwt: own.length > 0, opaque: own.some((one) => one?.type === 'oauth2' && one.clientSecret !== undefined) }
+  }
+
   function workOut(id: string, own: SecuritySettings): Gate {
     try {
       return gateOf(own, readAuthority)
@@ -87,6 +95,11 @@ export function openAccess(parts: Parts): Access {
     // The operator chose this provider, so it may be at any address.
     verifyToken: auth && tokenVerifier(auth, { roles, fetch, now }),
     findAgent: (ref) => withValue(agents.findKnown(ref, parts), gateOfAgent),
+    // Answered from memory, because a client that has shown no valid token must not cause a query.
+    async mayBeOfAgent(token) {
+      const forms = await memo('agents', '#token forms', loadForms)
+      return (hasFormOfJwt(token) ? forms?.jwt : forms?.opaque) ?? false
+    },
     guardedAgents,
     close: stopWatching,
   }

@@ -218,7 +218,6 @@ export async function startApp(config: Config, overrides: Overrides = {}): Promi
     parts,
     operations,
     verifyKey: keys.verify,
-    isKeyActive: keys.isActive,
     spendCode: spend,
     limiter,
     idempotency: replays,

@@ -45,7 +45,6 @@ function openPipeline({ app: { parts } }: Service) {
     parts,
     operations,
     verifyKey: keyVerifier(parts).verify,
-    isKeyActive: keyVerifier(parts).isActive,
     spendCode: async () => undefined,
     limiter: localLimiter(parts.now),
     idempotency: once,

@@ -1,9 +1,12 @@
 import assert from 'node:assert/strict'
+import { connect, type Socket } from 'node:net'
 import { before, test } from 'node:test'
 import { DOORS } from './support/doors.ts'
+import { head, sendRaw } from './support/raw.ts'
 import { createAgent } from './support/resources.ts'
 import { onAnyEngine, type Reply } from './support/service.ts'
 import { signJwt } from './support/tokens.ts'
+import { until } from './support/until.ts'
 
 const SECRET = 'the secret with which this agent alone is asked'
 const SHOP = 'https://shop.example'
@@ -82,3 +85,53 @@ onAnyEngine("an agent's own tokens and pages, through every door", (service) => 
     assert.equal((await call('shop', ELSEWHERE)).status, 403)
   })
 })
+
+/** A request whose body lacks its last byte. */
+function unfinished(token: string): string {
+  const headers = { Authorization: `Bearer ${token}`, 'Content-Type': 'application/json', 'Content-Length': '17' }
+  return head('POST /v1/chat/completions', headers) + '{"model": "shop"'
+}
+
+onAnyEngine(
+  'bodies of clients that nobody knows',
+  (service) => {
+    const statusOf = async (token: string) => (await sendRaw(service().url, unfinished(token)))[0]?.status
+
+    test('are not waited for while no agent accepts such a token, and count as failures', async () => {
+      assert.equal(await statusOf(await signJwt()), 401)
+      await createAgent(service(), 'shop', { auth: { type: 'jwt', secret: SECRET } })
+      assert.deepEqual([await statusOf('abc'), await statusOf('abc'), await statusOf('abc')], [401, 401, 429])
+    })
+  },
+  { MOORAGE_LIMITS__FAILED_AUTH_PER_MINUTE: '3' },
+)
+
+onAnyEngine(
+  'many bodies of clients that nobody knows',
+  (service) => {
+    test('only a few are read at once: 503 for more, until they have ended', async () => {
+      await createAgent(service(), 'shop', { auth: { type: 'jwt', secret: SECRET } })
+      const forged = await signJwt({}, { secret: 'another secret that is just as long' })
+      const { hostname, port } = new URL(service().url)
+      const statuses: number[] = []
+      const hold = () => {
+        const socket: Socket = connect(Number(port), hostname)
+        socket.on('error', () => {})
+        socket.once('data', (data) => statuses.push(Number(data.toString().slice(9, 12))))
+        socket.write(unfinished(forged))
+        return socket
+      }
+      const held = Array.from({ length: 33 }, hold)
+      await until('one is refused', () => statuses.length > 0)
+      assert.deepEqual(statuses, [503])
+      for (const socket of held) socket.write('}')
+      await until('the others are refused as failures', () => statuses.length === 33)
+      assert.deepEqual(new Set(statuses.slice(1)), new Set([401]))
+      const again = hold()
+      again.write('}')
+      await until('there is room again', () => statuses.length === 34)
+      assert.equal(statuses[33], 401)
+    })
+  },
+  { MOORAGE_LIMITS__FAILED_AUTH_PER_MINUTE: '100' },
+)

@@ -304,6 +304,10 @@ describe('the service and an agent with providers of their own', () => {
     agents.opaque.set('agent-token', { active: true, client_id: 'moorage', sub: 'ada', scope: 'read:agents' })
     assert.equal((await ask('agent-token', 'GET', '/v1/agents/curious')).status, 200)
     assert.equal((await ask('agent-token', 'GET', '/v1/agents/hello')).status, 401)
+    agents.opaque.set('caller-token', { active: true, client_id: 'moorage', sub: 'ada', scope: 'invoke:agents' })
+    const chat = { model: 'curious', messages: [{ role: 'user', content: 'ahoy' }] }
+    const { status } = await service.call('POST', '/v1/chat/completions', { key: 'caller-token', body: chat })
+    assert.equal(status, 200, 'also where the body names the agent')
     assert.match(service.log(), /"actor":"token:agt_[0-9A-Z]{26}:http:\/\/127.0.0.1:\d+#ada"/)
   })
 })

@@ -1,9 +1,14 @@
 import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { type IncomingMessage, request } from 'node:http'
 import { after, before, describe, test } from 'node:test'
-import { createAgent, createKey } from './support/resources.ts'
-import { type Service, startService } from './support/service.ts'
+import { ConsoleTab } from './support/console-tab.ts'
+import { createAgent, createKey, later } from './support/resources.ts'
+import { onAnyEngine, type Service, startService } from './support/service.ts'
+import { signJwt } from './support/tokens.ts'
 import { until } from './support/until.ts'
 
+const MINUTE = 60_000
 const JSON_RPC = { jsonrpc: '2.0', id: 1 }
 const SAID = { messageId: '1', role: 'ROLE_USER', parts: [{ text: 'wait' }] }
 
@@ -77,3 +82,102 @@ describe('an open stream ends when its key does, on another node too', () => {
     })
   }
 })
+
+onAnyEngine(
+  'an open stream ends when its time is over',
+  (service) => {
+    const SECRET = 'the secret with which this agent alone is asked'
+    const open = async (headers: Record<string, string>) => {
+      const asked = request(new URL('/v1/agents/slow/invoke', service().url), {
+        method: 'POST',
+        agent: false,
+        headers: { 'Content-Type': 'application/json', Accept: 'text/event-stream', ...headers },
+      })
+      let isOver = false
+      asked.on('error', () => {})
+      asked.on('close', () => {
+        isOver = true
+      })
+      asked.end(JSON.stringify({ message: 'wait' }))
+      const [response] = (await once(asked, 'response')) as [IncomingMessage]
+      assert.equal(response.statusCode, 200)
+      response.on('error', () => {}).resume()
+      return { isOver: () => isOver }
+    }
+    const bearer = (secret: string) => ({ Authorization: `Bearer ${secret}` })
+    const inMinutes = (minutes: number) => new Date(Date.now() + minutes * MINUTE).toISOString()
+    const signedIn = async () => {
+      const { secret } = await createKey(service(), { role: 'caller', tier: 'enterprise' })
+      const tab = new ConsoleTab(service)
+      await tab.signIn(secret)
+      return { tab, stream: await open({ ...tab.headers, Cookie: tab.cookie }) }
+    }
+    let kept: { isOver(): boolean }
+    before(async () => {
+      const script = { rules: [{ reply: 'late', delay_ms: 60_000 }] }
+      await createAgent(service(), 'slow', { model: 'builtin/script', script, auth: { type: 'jwt', secret: SECRET } })
+      kept = await open(bearer(service().admin))
+    })
+
+    const endLater = async (minutes: number, ...streams: { isOver(): boolean }[]) => {
+      assert.ok(streams.every(({ isOver }) => !isOver()))
+      const allOver = () => streams.every(({ isOver }) => isOver())
+      await later(service(), minutes * MINUTE, () => until('the streams have ended', allOver))
+      assert.equal(kept.isOver(), false, 'the stream of a key without an end goes on')
+    }
+
+    test('a key that expires', async () => {
+      const { secret } = await createKey(service(), { role: 'caller', expires_at: inMinutes(10) })
+      await endLater(11, await open(bearer(secret)))
+    })
+
+    test('a replaced secret whose grace ends, also for a stream that it opened before', async () => {
+      const { id, secret } = await createKey(service(), { role: 'caller', tier: 'enterprise' })
+      const earlier = await open(bearer(secret))
+      await service().call('POST', `/v1/keys/${id}/rotate`, { body: { grace_period_seconds: 600 } })
+      const since = await open(bearer(secret))
+      await endLater(11, earlier, since)
+    })
+
+    test('a token that expires', async () => {
+      const token = await signJwt({ permissions: ['invoke'] }, { secret: SECRET })
+      await endLater(31, await open(bearer(token)))
+    })
+
+    test('a console session that signs out, and one that nobody uses any more', async () => {
+      const left = await signedIn()
+      const idle = await signedIn()
+      await left.tab.ask('DELETE', '/console/session')
+      await until('the stream has ended', left.stream.isOver)
+      await endLater(61, idle.stream)
+    })
+
+    test('a key that is revoked before the body has arrived', async () => {
+      const { id, secret } = await createKey(service(), { role: 'caller' })
+      // From here on the key is in memory, so it is checked as soon as the headers are there.
+      assert.equal((await service().call('GET', '/v1/keys/self', { key: secret })).status, 200)
+      const asked = request(new URL('/v1/agents/slow/invoke', service().url), {
+        method: 'POST',
+        agent: false,
+        headers: {
+          ...bearer(secret),
+          'Content-Type': 'application/json',
+          Accept: 'text/event-stream',
+          Expect: '100-continue',
+        },
+      })
+      asked.on('error', () => {})
+      asked.on('response', (response) => response.on('error', () => {}).resume())
+      let isOver = false
+      asked.on('close', () => {
+        isOver = true
+      })
+      asked.flushHeaders()
+      await once(asked, 'continue')
+      await service().call('DELETE', `/v1/keys/${id}`)
+      asked.end(JSON.stringify({ message: 'wait' }))
+      await until('the stream has ended', () => isOver)
+    })
+  },
+  { MOORAGE_SERVER__DRAIN_TIMEOUT: '100ms' },
+)

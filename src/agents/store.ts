@@ -80,6 +80,12 @@ export async function listGuarded(db: Database): Promise<{ id: string; name: str
   )
 }
 
+/** The sealed `auth` of every agent that has its own. */
+export async function listAuth(db: Database): Promise<string[]> {
+  const rows = await db.selectFrom('agents').select('auth').distinct().where('auth', 'is not', null).execute()
+  return rows.flatMap(({ auth }) => auth ?? [])
+}
+
 type ListedAgent = Pick<Agent, 'id' | 'name' | 'status' | 'created_at'>
 
 /** The agents without their definitions, which can be long. */

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { type Key, statusOf } from '../keys/key.ts'
+import type { Key } from '../keys/key.ts'
 import { Time } from '../shapes.ts'
 import type { ConsoleSessionsTable } from '../storage/tables/security-tables.ts'
 
@@ -27,11 +27,10 @@ const GRACE_MS = 60_000
 /** How exact `last_used_at` is. */
 const TOUCH_MS = 60_000
 
-/** Whether the session goes on: its time is not over, and its key is the same and valid. */
-export function isInForce(session: ConsoleSession, key: Key, now: number, idle_ms: number): boolean {
-  const { expires_at, last_used_at, key_hash } = session
-  if (expires_at <= now || last_used_at + idle_ms <= now) return false
-  return key_hash === key.hash && statusOf(key, now) === 'active'
+/** When the session ends if it is not used again. 0 if its key was revoked or has another secret. */
+export function endOf({ expires_at, last_used_at, key_hash }: ConsoleSession, key: Key, idle_ms: number): number {
+  if (key_hash !== key.hash || key.revoked_at !== null) return 0
+  return Math.min(expires_at, last_used_at + idle_ms, key.expires_at ?? Number.POSITIVE_INFINITY)
 }
 
 /** Whether the secret with this hash counts now. The one before it counts until the browser has shown the new one. */

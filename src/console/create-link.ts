@@ -48,7 +48,7 @@ async function keyOf(db: Database, actor: Context['actor'], wanted: string | und
   if (actor.console_session !== undefined) {
     throw forbidden('A session cannot make another: use the key itself')
   }
-  if (actor.by_previous_secret) {
+  if (actor.by_previous_secret_until !== undefined) {
     throw forbidden('This secret was replaced, and a session would outlive it: use the new one')
   }
   if (actor.kind === 'token') throw forbidden('Only an API key can sign in to the console')

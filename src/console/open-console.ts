@@ -4,7 +4,7 @@ import * as keys from '../keys/store.ts'
 import type { Actor } from '../operation/actor.ts'
 import type { Parts } from '../operation/parts.ts'
 import { sha256 } from '../security/digest.ts'
-import { type ConsoleSession, isInForce, isSecretInForce, useOf } from './console-session.ts'
+import { type ConsoleSession, endOf, isSecretInForce, useOf } from './console-session.ts'
 import { newSecret, signIn } from './sign-in.ts'
 import * as sessions from './store.ts'
 
@@ -61,7 +61,7 @@ export function openConsole(parts: Parts) {
       if (!found) return undefined
       const { session, key, actor } = found
       const time = now()
-      if (!isInForce(session, key, time, idleTimeout)) return undefined
+      if (endOf(session, key, idleTimeout) <= time) return undefined
       // What was sent over TLS once may have been read on its way if it comes in plain text.
       if (session.secure === 1 && !from.secure) return undefined
       if (!isSecretInForce(session, hash, time)) {
@@ -90,6 +90,12 @@ export function openConsole(parts: Parts) {
         idle_seconds: idleTimeout / 1000,
         has_factor: factor !== undefined,
       }
+    },
+
+    /** When the actor's session ends if it is not used again. 0 if it has been ended. */
+    async validUntil({ id, console_session = '' }: Actor): Promise<number> {
+      const [key, session] = await Promise.all([keys.find(storage.db, id), sessions.find(storage.db, console_session)])
+      return key && session ? endOf(session, key, idleTimeout) : 0
     },
 
     signOut: (actor: Actor, from: Origin) => end(actor, from, 'signOut'),

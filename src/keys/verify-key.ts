@@ -7,8 +7,6 @@ import * as keys from './store.ts'
 export type KeyVerifier = {
   /** The actor of a valid secret, by its hash; undefined for any other hash. */
   verify(hash: string): Actor | undefined | Promise<Actor | undefined>
-  /** Whether the key is there and in force. */
-  isActive(id: string): Promise<boolean>
   /** Stores when keys were last used. */
   flush(): Promise<void>
 }
@@ -26,7 +24,8 @@ export function keyVerifier({ memo, now, storage }: Parts): KeyVerifier {
     const key = await keys.findByHash(storage.db, hash)
     if (!key) return undefined
     const actor = actorOf(key)
-    return { key, actor: key.hash === hash ? actor : { ...actor, by_previous_secret: true as const } }
+    if (key.hash === hash) return { key, actor }
+    return { key, actor: { ...actor, by_previous_secret_until: key.previous_secret_expires_at ?? 0 } }
   }
   const used = new Map<string, number>()
 
@@ -44,10 +43,6 @@ export function keyVerifier({ memo, now, storage }: Parts): KeyVerifier {
         memo('keys', hash, () => load(hash), subjectsOf),
         (found) => inForce(found, hash),
       )
-    },
-    async isActive(id) {
-      const key = await keys.find(storage.db, id)
-      return key !== undefined && statusOf(key, now()) === 'active'
     },
     async flush() {
       if (used.size === 0) return

@@ -13,8 +13,8 @@ export type Actor = {
   expires_at: number | null
   /** The session through which a key is used in the console. */
   console_session?: string
-  /** A key that was rotated is used with its previous secret, which ends soon. */
-  by_previous_secret?: true
+  /** A key that was rotated is used with its previous secret, which ends then. */
+  by_previous_secret_until?: number
 }
 
 export function requirePermission({ permissions }: Actor, permission: Permission): void {

@@ -20,10 +20,10 @@ export type Edge = {
   /** What the service asks of every request, with the present content of the files that its settings name. */
   gate(): Gate
   verifyKey: VerifyKey
-  /** Whether the key with this id is there and in force. */
-  isKeyActive(id: string): Promise<boolean>
   verifyToken: VerifyToken | undefined
   findAgent(ref: string): FoundAgent | undefined | Promise<FoundAgent | undefined>
+  /** Whether some agent accepts tokens of this form. */
+  mayBeOfAgent(token: string): Promise<boolean>
   /** The agents that have a gate of their own. */
   guardedAgents(): Promise<readonly GuardedAgent[]>
   spendCode: SpendCode

@@ -5,7 +5,7 @@ import type { Gate } from '../../security/gate.ts'
 import { ipList } from '../../security/ip-list.ts'
 import type { NamedCall, Rendered, Wanted } from '../dialects/dialect.ts'
 import type { Edge } from './edge.ts'
-import { authenticator, isStillKnown } from './guards/authenticate.ts'
+import { authenticator, validUntil } from './guards/authenticate.ts'
 import { authorise, authoriseNamed } from './guards/authorise.ts'
 import { findAddress } from './guards/client-address.ts'
 import { allowOrigin } from './guards/cors.ts'
@@ -24,8 +24,8 @@ export type Pipeline = {
   enter(arrived: Arrived): void | Promise<void>
   /** Finds out who asks. */
   authenticate(arrived: Arrived): Known | Promise<Known>
-  /** Whether the key of a request that is still answered is valid. */
-  isStillKnown(known: Known): Promise<boolean>
+  /** When the right ends with which a request came in that is still answered. */
+  validUntil(known: Known): Promise<number>
   /** Counts a failed sign-in of an address. Throws when there were too many. */
   countFailure(bucket: string): Promise<void>
   /** Applies the rate limits of the actor and of the service. */
@@ -40,7 +40,7 @@ export type Pipeline = {
 
 /** Every request takes these steps; an operation cannot forget one. */
 export function pipeline(edge: Edge): Pipeline {
-  const { limiter, parts, verifyKey, verifyToken, findAgent } = edge
+  const { limiter, parts, verifyKey, verifyToken, findAgent, mayBeOfAgent } = edge
   const { config, log, now } = parts
   const failures = failureLimit(limiter, config.limits.failedAuthPerMinute, now)
   const takeAddress = findAddress(ipList(config.server.trustedProxies))
@@ -60,13 +60,14 @@ export function pipeline(edge: Edge): Pipeline {
       verifyKey,
       verifyToken,
       findAgent,
+      mayBeOfAgent,
       failures,
       console: edge.console,
       tier: config.limits.defaultTier,
       bodyLimit: config.limits.body,
       log,
     }),
-    isStillKnown: (known) => isStillKnown(edge, known),
+    validUntil: (known) => validUntil(edge, known),
     countFailure: (bucket) => failures.count(bucket),
     count: (known) =>
       withValue(countRequest(known, limiter, config.limits), () =>

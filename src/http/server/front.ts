@@ -31,8 +31,7 @@ export type Front = {
 }
 
 export function openFront(edge: Edge): Front {
-  const { config } = edge.parts
-  const { log, storage } = edge.parts
+  const { config, storage } = edge.parts
   const routes = dialects.flatMap((dialect) => dialect.routes(edge.operations))
   const steps = pipeline(edge)
   return {
@@ -43,7 +42,7 @@ export function openFront(edge: Edge): Front {
     trusted: ipList(config.server.trustedProxies),
     requests: new RequestLog(edge.parts),
     agentChanges: new AgentChanges(storage),
-    streams: new OpenStreams(storage, steps.isStillKnown, log),
+    streams: new OpenStreams(edge.parts, steps.validUntil),
   }
 }
 

@@ -1,48 +1,60 @@
 import type { ServerResponse } from 'node:http'
-import type { Logger } from '../../lib/log.ts'
-import type { Storage } from '../../storage/open-storage.ts'
+import type { Parts } from '../../operation/parts.ts'
 import type { Known } from '../pipeline/stages.ts'
 
-type OpenStream = Known & { response: ServerResponse }
+type OpenStream = Known & { response: ServerResponse; until: number }
 
-const AGAIN_MS = 1_000
+const LOOK_MS = 1_000
 
 /**
- * Ends the streams of keys that are not valid any more. A stream may last for hours, and its key was checked when it
- * began.
+ * Ends the streams of keys, tokens and console sessions that are not valid any more. A stream may last for hours, and
+ * its key was checked before its body arrived.
  */
 export class OpenStreams {
   readonly #open = new Set<OpenStream>()
-  readonly #isStillKnown: (known: Known) => Promise<boolean>
-  readonly #log: Logger
+  readonly #validUntil: (known: Known) => Promise<number>
+  readonly #parts: Pick<Parts, 'log' | 'now'>
+  #looking: NodeJS.Timeout | undefined
 
-  constructor(storage: Pick<Storage, 'onChange'>, isStillKnown: (known: Known) => Promise<boolean>, log: Logger) {
-    this.#isStillKnown = isStillKnown
-    this.#log = log
-    storage.onChange((change, id) => {
+  constructor(parts: Pick<Parts, 'storage' | 'log' | 'now'>, validUntil: (known: Known) => Promise<number>) {
+    this.#validUntil = validUntil
+    this.#parts = parts
+    parts.storage.onChange((change, id) => {
       if (change !== 'keys') return
       for (const stream of this.#open) {
-        const { id: key_id, scope } = stream.actor
+        const { id: key_id, scope, console_session } = stream.actor
         // The keys of an agent end with the agent, which is announced under the agent's id.
-        if (id === undefined || id === key_id || id === scope.agent_id) void this.#check(stream)
+        const subjects = [undefined, key_id, console_session, scope.agent_id]
+        if (subjects.includes(id)) void this.#check(stream)
       }
     })
   }
 
   /** Watches the key of a stream until the stream has ended. */
   watch({ arrived, actor }: Known, response: ServerResponse): void {
-    if (actor.kind !== 'key') return
-    const stream = { arrived, actor, response }
+    const stream = { arrived, actor, response, until: 0 }
     this.#open.add(stream)
     response.once('close', () => this.#open.delete(stream))
+    void this.#check(stream)
+    this.#looking ??= setInterval(() => this.#look(), LOOK_MS).unref()
+  }
+
+  /** Checks the streams whose time is over. One timer serves them all, and stops when none is open. */
+  #look(): void {
+    const time = this.#parts.now()
+    for (const stream of this.#open) if (stream.until <= time) void this.#check(stream)
+    if (this.#open.size > 0) return
+    clearInterval(this.#looking)
+    this.#looking = undefined
   }
 
   async #check(stream: OpenStream): Promise<void> {
     try {
-      if (!(await this.#isStillKnown(stream))) stream.response.destroy()
+      stream.until = await this.#validUntil(stream)
+      if (stream.until <= this.#parts.now()) stream.response.destroy()
     } catch (err) {
-      this.#log.warn({ err }, 'the key of an open stream could not be checked, and will be checked again')
-      setTimeout(() => this.#open.has(stream) && void this.#check(stream), AGAIN_MS).unref()
+      this.#parts.log.warn({ err }, 'the key of an open stream could not be checked, and will be checked again')
+      stream.until = 0
     }
   }
 }

@@ -56,9 +56,13 @@ export function isBearerToken(token: string): boolean {
   return token.length <= MAX_TOKEN_LENGTH && BEARER_FORM.test(token)
 }
 
+export function hasFormOfJwt(token: string): boolean {
+  return COMPACT_FORM.test(token)
+}
+
 /** The header of a compact JWS; undefined when the token is not one. */
 export function jwsHeader(token: string): ProtectedHeaderParameters | undefined {
-  if (token.length > MAX_TOKEN_LENGTH || !COMPACT_FORM.test(token)) return undefined
+  if (token.length > MAX_TOKEN_LENGTH || !hasFormOfJwt(token)) return undefined
   try {
     return jose().decodeProtectedHeader(token)
   } catch {

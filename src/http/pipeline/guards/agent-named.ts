@@ -1,17 +1,36 @@
-import { readBytes } from '../../input/read-bytes.ts'
+import { unavailable } from '../../../errors.ts'
+import { readBytes, readsBody } from '../../input/read-bytes.ts'
 import type { Arrived } from '../stages.ts'
 
-/**
- * The agent that a request means although its path does not name it. This reads the body, which is kept for later.
- * Undefined if it names none or cannot be read: then the request is refused as if there were no such agent.
- */
-export async function agentNamed(arrived: Arrived, bodyLimit: number): Promise<string | undefined> {
-  const { route, params, message } = arrived
-  if (!route?.agentIn) return undefined
-  try {
-    arrived.bytes ??= Promise.resolve(readBytes(message, bodyLimit))
-    return route.agentIn({ params, bytes: await arrived.bytes })
-  } catch {
-    return undefined
+/** Nobody has shown a valid token for these bodies yet, so only a few are held at the same time. */
+const MOST_AT_ONCE = 32
+
+/** Finds the agent that a request means although its path does not name it. */
+export class NamedAgents {
+  readonly #bodyLimit: number
+  #reading = 0
+
+  constructor(bodyLimit: number) {
+    this.#bodyLimit = bodyLimit
+  }
+
+  /**
+   * This reads the body, which is kept for later. Undefined if it names none or cannot be read: then the request is
+   * refused as if there were no such agent.
+   */
+  async find(arrived: Arrived): Promise<string | undefined> {
+    const { route, params, message } = arrived
+    if (!route?.agentIn) return undefined
+    const waits = readsBody(message) && !message.complete
+    if (waits && this.#reading >= MOST_AT_ONCE) throw unavailable('Too many bodies of unknown clients are being read')
+    if (waits) this.#reading++
+    try {
+      arrived.bytes ??= Promise.resolve(readBytes(message, this.#bodyLimit))
+      return route.agentIn({ params, bytes: await arrived.bytes })
+    } catch {
+      return undefined
+    } finally {
+      if (waits) this.#reading--
+    }
   }
 }

@@ -6,10 +6,10 @@ import type { Actor } from '../../../operation/actor.ts'
 import { sha256 } from '../../../security/digest.ts'
 import { addressBucket } from '../../../security/ip-list.ts'
 import { isWellFormedKey } from '../../../security/key-format.ts'
-import { type RefusedToken, refuse } from '../../../security/tokens/bearer-token.ts'
+import { CLOCK_SKEW_SECONDS, type RefusedToken, refuse } from '../../../security/tokens/bearer-token.ts'
 import type { TokenGrant, VerifyToken } from '../../../security/tokens/token-verifier.ts'
 import type { Arrived, FoundAgent, Known } from '../stages.ts'
-import { agentNamed } from './agent-named.ts'
+import { NamedAgents } from './agent-named.ts'
 import { actorOfCookie, type ConsoleSessions } from './console-cookie.ts'
 import type { ConsoleDoor } from './console-door.ts'
 import type { FailureLimit } from './failure-limit.ts'
@@ -21,6 +21,8 @@ export type Credentials = {
   /** Checks tokens against the service's own `auth`. */
   verifyToken: VerifyToken | undefined
   findAgent(ref: string): FoundAgent | undefined | Promise<FoundAgent | undefined>
+  /** Whether some agent accepts tokens of this form. */
+  mayBeOfAgent(token: string): Promise<boolean>
   failures: FailureLimit
   /** Undefined when the console is switched off. */
   console: { sessions: ConsoleSessions; door: ConsoleDoor } | undefined
@@ -36,7 +38,8 @@ const KEY_PREFIX = 'mrg_'
 
 /** Finds the actor for a key or a token. The answer is the same whatever is wrong with the credentials. */
 export function authenticator(credentials: Credentials) {
-  const { verifyKey, failures, console } = credentials
+  const { verifyKey, failures, console, bodyLimit } = credentials
+  const named = new NamedAgents(bodyLimit)
 
   // A client sends the same key with every request of a connection, so its hash is computed once.
   const hashes = new WeakMap<Socket, { authorization: string; hash: string }>()
@@ -60,7 +63,7 @@ export function authenticator(credentials: Credentials) {
     }
     // To check a token we may have to ask its provider. This keeps an attacker from flooding the provider through us.
     failures.refuseBlocked(addressBucket(arrived.address))
-    return actorOfToken(bearer, arrived, credentials)
+    return actorOfToken(bearer, arrived, credentials, named)
   }
   const refuseFailed = async (arrived: Arrived): Promise<never> => {
     await failures.count(addressBucket(arrived.address))
@@ -75,25 +78,37 @@ export function authenticator(credentials: Credentials) {
     })
 }
 
-/** Whether the key with which a request came in is still valid. */
-export async function isStillKnown(
-  { verifyKey, isKeyActive }: { verifyKey: VerifyKey; isKeyActive(id: string): Promise<boolean> },
+/** When the right ends with which a request came in: 0 if it has ended, infinity if it has no end. */
+export async function validUntil(
+  { verifyKey, console }: Pick<Credentials, 'verifyKey' | 'console'>,
   { arrived, actor }: Known,
-): Promise<boolean> {
-  // A console session gets another secret from time to time, so its key is asked for.
-  if (actor.console_session !== undefined) return isKeyActive(actor.id)
+): Promise<number> {
+  // A console session gets another secret from time to time, so it is asked for by its id.
+  if (actor.console_session !== undefined) return console?.sessions.validUntil(actor) ?? 0
+  // New requests with a token are accepted for that long, so its streams go on for as long.
+  if (actor.kind === 'token') return (actor.expires_at ?? Number.POSITIVE_INFINITY) + CLOCK_SKEW_SECONDS * 1000
   const bearer = BEARER.exec(arrived.dialect.authorization(arrived.message.headers) ?? '')?.[1]
-  return bearer !== undefined && (await verifyKey(sha256(bearer))) !== undefined
+  const present = bearer === undefined ? undefined : await verifyKey(sha256(bearer))
+  if (!present) return 0
+  const { expires_at, by_previous_secret_until = Number.POSITIVE_INFINITY } = present
+  return Math.min(expires_at ?? Number.POSITIVE_INFINITY, by_previous_secret_until)
 }
 
 /** Asks the service's own provider first. If it does not know the token, the agent that is meant may accept it. */
-async function actorOfToken(token: string, arrived: Arrived, credentials: Credentials): Promise<Actor | undefined> {
-  const { verifyToken, findAgent, tier, bodyLimit } = credentials
+async function actorOfToken(
+  token: string,
+  arrived: Arrived,
+  credentials: Credentials,
+  named: NamedAgents,
+): Promise<Actor | undefined> {
+  const { verifyToken, findAgent, mayBeOfAgent, tier } = credentials
   const judged = verifyToken ? await verifyToken(token) : refuse('malformed')
   if (judged.ok) return tokenActor(judged, null, tier)
   throwWhatMayBeHeard(judged, arrived, credentials)
 
-  const ref = arrived.params['agent_id'] ?? (await agentNamed(arrived, bodyLimit))
+  // A stranger must not make us read and hold a body when no agent would accept the token anyway.
+  if (!(await mayBeOfAgent(token))) return undefined
+  const ref = arrived.params['agent_id'] ?? (await named.find(arrived))
   const agent = ref === undefined ? undefined : await findAgent(ref)
   if (!agent?.verifyToken) return undefined
   const judgedByAgent = await agent.verifyToken(token)

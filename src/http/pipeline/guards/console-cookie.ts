@@ -20,6 +20,8 @@ export type ConsoleSessions = {
     idle_seconds: number
     has_factor: boolean
   }>
+  /** When the actor's session ends if it is not used again. 0 if it has been ended. */
+  validUntil(actor: Actor): Promise<number>
   signOut(actor: Actor, from: { request_id: string; address: string }): Promise<void>
 }
 
