@@ -13,7 +13,7 @@ export async function buildConsoleIfStale(root) {
 }
 
 export async function buildConsole(root) {
-  const { build } = await import('esbuild')
+  const { build, stop } = await import('esbuild')
   const fresh = join(root, 'dist', `.console-${process.pid}`)
   const { metafile } = await build({
     absWorkingDir: root,
@@ -33,7 +33,8 @@ export async function buildConsole(root) {
     legalComments: 'none',
     metafile: true,
     logLevel: 'error',
-  })
+    // Otherwise its process would stay as long as the service that begins here.
+  }).finally(stop)
   mkdirSync(fresh, { recursive: true })
   writeFileSync(join(fresh, 'index.html'), page(readFileSync(join(root, 'console/index.html'), 'utf8'), metafile))
   replace(join(root, 'dist/console'), fresh)
