@@ -30,12 +30,11 @@ export class OpenStreams {
     })
   }
 
-  /** Watches the key of a stream until the stream has ended. */
+  /** Watches the key of a stream until the stream has ended. Most end before the first look. */
   watch({ arrived, actor }: Known, response: ServerResponse): void {
     const stream = { arrived, actor, response, until: 0 }
     this.#open.add(stream)
     response.once('close', () => this.#open.delete(stream))
-    void this.#check(stream)
     this.#looking ??= setInterval(() => this.#look(), LOOK_MS).unref()
   }
 
