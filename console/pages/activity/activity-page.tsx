@@ -41,7 +41,7 @@ export function ActivityPage() {
     { title: 'Door', width: '6rem', isExtra: true, cell: ({ door }) => <span class="soft">{door}</span> },
     {
       title: 'Version',
-      width: '7.5rem',
+      width: '8.6rem',
       isExtra: true,
       cell: ({ version }) => version ?? <span class="soft">working copy</span>,
     },
