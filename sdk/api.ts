@@ -117,7 +117,7 @@ export type Invocation = {
   /** The tick of the schedule that it is for; null when somebody began it */
   scheduled_at: string | null
   created_by: string
-  /** The name of the key with that id. Null if it is no key, or gone */
+  /** The name of the key with that id. Null if the id is of no key, or of one that is gone */
   created_by_name?: string | null | undefined
   created_at: string
   started_at: string | null
@@ -316,13 +316,13 @@ export type Approval = {
   session_id: string | null
   /** Who started the run */
   started_by: string
-  /** The name of the key with that id. Null if it is no key, or gone */
+  /** The name of the key with that id. Null if the id is of no key, or of one that is gone */
   started_by_name?: string | null | undefined
   created_at: string
   decided_at: string | null
   /** null: nobody, it expired or its run was cancelled */
   decided_by: string | null
-  /** The name of the key with that id. Null if it is no key, or gone */
+  /** The name of the key with that id. Null if the id is of no key, or of one that is gone */
   decided_by_name?: string | null | undefined
   /** With these the tool is called instead */
   changed_arguments: Record<string, unknown> | null
@@ -997,7 +997,7 @@ export type NewDeployment = {
   digest: string
   message: string | null
   created_by: string
-  /** The name of the key with that id. Null if it is no key, or gone */
+  /** The name of the key with that id. Null if the id is of no key, or of one that is gone */
   created_by_name?: string | null | undefined
   created_at: string
   /** The deployment that was active before */
@@ -1026,7 +1026,7 @@ export type Deployment = {
   digest: string
   message: string | null
   created_by: string
-  /** The name of the key with that id. Null if it is no key, or gone */
+  /** The name of the key with that id. Null if the id is of no key, or of one that is gone */
   created_by_name?: string | null | undefined
   created_at: string
   /** The deployment that was active before */
@@ -1045,7 +1045,7 @@ export type DeploymentWithDefinition = {
   digest: string
   message: string | null
   created_by: string
-  /** The name of the key with that id. Null if it is no key, or gone */
+  /** The name of the key with that id. Null if the id is of no key, or of one that is gone */
   created_by_name?: string | null | undefined
   created_at: string
   /** The deployment that was active before */
@@ -1546,7 +1546,7 @@ export type UserLine = {
   /** The tick of the schedule that it is for; null when somebody began it */
   scheduled_at: string | null
   created_by: string
-  /** The name of the key with that id. Null if it is no key, or gone */
+  /** The name of the key with that id. Null if the id is of no key, or of one that is gone */
   created_by_name?: string | null | undefined
   created_at: string
   started_at: string | null
@@ -1574,13 +1574,13 @@ export type UserLine = {
   session_id: string | null
   /** Who started the run */
   started_by: string
-  /** The name of the key with that id. Null if it is no key, or gone */
+  /** The name of the key with that id. Null if the id is of no key, or of one that is gone */
   started_by_name?: string | null | undefined
   created_at: string
   decided_at: string | null
   /** null: nobody, it expired or its run was cancelled */
   decided_by: string | null
-  /** The name of the key with that id. Null if it is no key, or gone */
+  /** The name of the key with that id. Null if the id is of no key, or of one that is gone */
   decided_by_name?: string | null | undefined
   /** With these the tool is called instead */
   changed_arguments: Record<string, unknown> | null
@@ -1887,7 +1887,7 @@ export type AuditEntry = {
   actor_kind: 'key' | 'token' | 'local' | 'console' | null
   /** Null when nobody was recognised */
   actor: string | null
-  /** The name of the key with that id. Null if it is no key, or gone */
+  /** The name of the key with that id. Null if the id is of no key, or of one that is gone */
   actor_name?: string | null | undefined
   /** The operationId; null on a path that is no operation */
   action: string | null

@@ -10,7 +10,7 @@ export const KeyName = z
   .string()
   .nullable()
   .optional()
-  .describe('The name of the key with that id. Null if it is no key, or gone')
+  .describe('The name of the key with that id. Null if the id is of no key, or of one that is gone')
 
 /** RFC 3339 with an offset on the wire, epoch milliseconds inside. */
 export const TimeInput = z

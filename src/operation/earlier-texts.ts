@@ -20,8 +20,8 @@ export class EarlierTexts {
   patienceMs = 10_000
 
   /**
-   * Reads texts of at most `MAX_EARLIER` bytes, or one that is larger. They count until they are released. Undefined if there was no room
-   * for them in time; a run in the background has time.
+   * Reads texts of at most `MAX_EARLIER` bytes, or one that is larger. They count until they are released. Undefined if
+   * there was no room for them in time; a run in the background has time.
    */
   async take<T>(
     read: () => Promise<{ value: T; bytes: number }>,

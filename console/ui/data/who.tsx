@@ -1,7 +1,7 @@
 import { href } from '../../lib/base.ts'
 import { may } from '../../lib/session-state.ts'
 
-/** A key by its name, which leads to its page; what is no key, or gone, by its id. */
+/** Shows the name of a key, with a link to its page. Tokens, and keys that are gone, are shown by their ids. */
 export function Who({ id, name }: { id: string; name: string | null | undefined }) {
   if (!name) return <code class="soft">{id}</code>
   if (!may('getKey')) return <span title={id}>{name}</span>

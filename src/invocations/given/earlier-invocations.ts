@@ -1,15 +1,13 @@
-import { sql } from 'kysely'
 import { MAX_EARLIER } from '../../operation/earlier-texts.ts'
 import type { Database } from '../../storage/database.ts'
 import type { Invocation } from '../invocation.ts'
 import { fromRow } from '../rows/invocation-rows.ts'
+import { bytesOf } from '../rows/text-bytes.ts'
 
 const MOST_IDS = 2_000
 
-const bytesOf = (column: string) => sql<number>`coalesce(octet_length(${sql.ref(column)}), 0)`
-
-/** What an invocation adds to a conversation, at most. Both engines know these lengths without reading the texts. */
-const SIZE = sql<number>`${bytesOf('message')} + ${bytesOf('response')} + ${bytesOf('given')} + ${bytesOf('rounds')}`
+/** What an invocation adds to a conversation, at most. */
+const SIZE = bytesOf('message', 'response', 'given', 'rounds')
 
 /** What must be known of an invocation before somebody may go on with it. */
 export type NamedInvocation = Pick<Invocation, 'id' | 'status' | 'created_by' | 'erased_at'> & {

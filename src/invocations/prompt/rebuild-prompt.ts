@@ -1,11 +1,12 @@
 import type { Agent } from '../../agents/agent.ts'
 import type { Definition } from '../../agents/definition.ts'
-import * as deployments from '../../deployments/store.ts'
+import { getDefinition } from '../../deployments/serving.ts'
 import { unavailable } from '../../errors.ts'
 import type { Memory } from '../../memory/memory.ts'
 import * as memory from '../../memory/store.ts'
 import { findSummary } from '../../memory/summaries/summary-store.ts'
 import type { Context } from '../../operation/context.ts'
+import type { Parts } from '../../operation/parts.ts'
 import type { Turn } from '../../runtime/outcome.ts'
 import { buildPrompt, shownMemories } from '../../runtime/prompt/build-prompt.ts'
 import { fitIntoRoom } from '../../runtime/prompt/fit-prompt.ts'
@@ -32,11 +33,11 @@ export function stepsOf(invocation: Invocation): ReceiptStep[] {
 }
 
 /** Puts together what the model was shown, from what is stored and with the functions by which the run did it. */
-export async function rebuildPrompt(wanted: Wanted, parts: Pick<Context, 'db' | 'earlier'>): Promise<ShownPrompt> {
+export async function rebuildPrompt(wanted: Wanted, parts: Context): Promise<ShownPrompt> {
   const { db } = parts
   const { invocation, steps, step } = wanted
   const notes: string[] = []
-  const definition = await definitionOf(wanted, db, notes)
+  const definition = await definitionThen(wanted, parts, notes)
   const { model, temperature } = definition
   const common = { step, model, temperature, tools: toolsOf(definition, invocation) }
   if (invocation.erased_at !== null) {
@@ -85,14 +86,13 @@ function withRounds({ role, content, rounds }: ReturnType<typeof buildPrompt>[nu
   return [...givenMessages(rounds), ...(content === '' ? [] : [{ role, content }])]
 }
 
-async function definitionOf({ agent, invocation, definition }: Wanted, db: Database, notes: string[]) {
+async function definitionThen({ agent, invocation, definition }: Wanted, parts: Parts, notes: string[]) {
   if (definition) return definition
   const { version, created_at } = invocation
-  if (version !== null) return (await deployments.getVersion(db, agent.id, version)).definition
-  if (agent.updated_at > created_at) {
+  if (version === null && agent.updated_at > created_at) {
     notes.push('The working copy has changed since: its instructions and tools are shown as they are now')
   }
-  return agent
+  return getDefinition(agent, version, parts)
 }
 
 type Found = { history: Turn[]; recalled: (Memory & { score: number })[]; summary: string | undefined }

@@ -1,7 +1,8 @@
-import { type RawBuilder, sql } from 'kysely'
+import { sql } from 'kysely'
 import type { Database } from '../../storage/database.ts'
 import type { Invocation } from '../invocation.ts'
 import { fromRow, RECEIPT } from './invocation-rows.ts'
+import { bytesOf } from './text-bytes.ts'
 
 /** So much of receipts is read at once. Between two reads others have their turn. */
 const BYTES_AT_ONCE = 1024 * 1024
@@ -15,13 +16,6 @@ const PAGE_BYTES = 8 * BYTES_AT_ONCE
 /** The id of an invocation, and how many bytes are to be shown and to be read. */
 export type ReceiptKey = { id: string; shown: number; stored: number }
 
-const bytesOf = (...columns: string[]): RawBuilder<number> =>
-  sql.join(
-    columns.map((column) => sql`coalesce(octet_length(invocations.${sql.ref(column)}), 0)`),
-    sql` + `,
-  )
-
-/** Both engines know these lengths without reading the texts. */
 export const RECEIPT_KEY = [
   sql<string>`invocations.id`.as('id'),
   bytesOf('message', 'context', 'response', 'steps').as('shown'),

@@ -93,7 +93,7 @@ export class McpTasks {
     const params = { agent_id: this.#calls.runner.agent?.id ?? '' }
     const query = { limit: PAGE, offset }
     const { data, pagination } = await this.#calls.run<TaskReceipt[]>('listInvocations', { params, query })
-    return { tasks: data.map(taskOf), ...(pagination.has_more && { nextCursor: String(offset + PAGE) }) }
+    return { tasks: data.map(taskOf), ...(pagination.has_more && { nextCursor: String(offset + data.length) }) }
   }
 
   async cancel(taskId: string): Promise<Task> {
