@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { describe, test } from 'node:test'
+import { describe, type TestContext, test } from 'node:test'
 import type { Database } from '../src/storage/database.ts'
 import { doors } from '../src/storage/migrations/0023-doors.ts'
 import { newAgent } from './support/agents.ts'
@@ -77,16 +77,15 @@ for (const engine of ENGINES) {
       assert.deepEqual(till.refunds, [{ order: 'kept', amount: 120, key: `${request_id}-2` }])
     })
 
-    test('retry: ask waits for a person when the process died during a call', async (t) => {
-      const world = await watchWorld(t, [{ calls: ['write'] }, { text: 'Done.' }])
+    type World = Awaited<ReturnType<typeof watchWorld>>
+    /** A run whose process died during a call, and that waits for a person in the next process. */
+    const diedDuring = async (t: TestContext, world: World, call: Parameters<World['hold']>[0], tools: object[]) => {
       const service = await startChildService(t, engine, {
         ...LOCAL_TOOLS,
         MOORAGE_PROVIDERS: JSON.stringify([{ name: 'local', baseUrl: `${world.url}/v1` }]),
       })
-      const tools = [{ type: 'http', name: 'write', method: 'POST', url: `${world.url}/write`, retry: 'ask' }]
-      const agent = { name: 'clerk', model: 'local/tiny', tools, approvals: { self: true } }
-      await service.call('POST', '/v1/agents', agent)
-      const held = world.hold('write')
+      await service.call('POST', '/v1/agents', { name: 'clerk', model: 'local/tiny', tools, approvals: { self: true } })
+      const held = world.hold(call)
       const started = { message: 'go' }
       const { data } = await service.call('POST', '/v1/agents/clerk/invoke', started, { Prefer: 'respond-async' })
       await held
@@ -96,6 +95,13 @@ for (const engine of ENGINES) {
       const path = `/v1/agents/clerk/invocations/${data.request_id}`
       const isIn = async (status: string) => (await service.call('GET', path)).data.status === status
       await until('it waits', () => isIn('waiting'))
+      return { service, request_id: data.request_id as string, path, isIn }
+    }
+
+    test('retry: ask waits for a person when the process died during a call', async (t) => {
+      const world = await watchWorld(t, [{ calls: ['write'] }, { text: 'Done.' }])
+      const tools = [{ type: 'http', name: 'write', method: 'POST', url: `${world.url}/write`, retry: 'ask' }]
+      const { service, request_id, path, isIn } = await diedDuring(t, world, 'write', tools)
       const asked = await service.call('GET', `${path}/approvals/call_1`)
       assert.equal(asked.data.kind, 'retry')
       assert.equal(world.count('write').came, 1)
@@ -103,37 +109,23 @@ for (const engine of ENGINES) {
       await until('the answer', () => isIn('completed'))
       assert.deepEqual(world.count('write'), { came: 2, answered: 1 })
       const keys = new Set(world.calls.filter(({ label }) => label === 'write').map(({ key }) => key))
-      assert.deepEqual([...keys], [`${data.request_id}-2`])
+      assert.deepEqual([...keys], [`${request_id}-2`])
     })
 
     test('a call that needs an approval is asked about, although the process died before anybody was asked', async (t) => {
       const world = await watchWorld(t, [{ calls: ['slow', 'read', 'write'] }, { text: 'Done.' }])
-      const service = await startChildService(t, engine, {
-        ...LOCAL_TOOLS,
-        MOORAGE_PROVIDERS: JSON.stringify([{ name: 'local', baseUrl: `${world.url}/v1` }]),
-      })
       const http = (name: string) => ({ type: 'http', name, method: 'GET', url: `${world.url}/${name}` })
       const write = { type: 'http', name: 'write', method: 'POST', url: `${world.url}/write`, approval: 'always' }
       const tools = [http('slow'), { ...http('read'), approval: 'always' }, write]
-      await service.call('POST', '/v1/agents', { name: 'clerk', model: 'local/tiny', tools, approvals: { self: true } })
-      const held = world.hold('slow')
-      const started = { message: 'go' }
-      const { data } = await service.call('POST', '/v1/agents/clerk/invoke', started, { Prefer: 'respond-async' })
-      await held
-      await service.kill()
-      if (engine === 'postgres') await service.inStore(endLeases)
-      await service.start()
-      const path = `/v1/agents/clerk/invocations/${data.request_id}`
-      const statusIs = async (status: string) => (await service.call('GET', path)).data.status === status
-      await until('it waits', () => statusIs('waiting'))
-      const asked = await service.call('GET', `/v1/approvals?request_id=${data.request_id}`)
+      const { service, request_id, path, isIn } = await diedDuring(t, world, 'slow', tools)
+      const asked = await service.call('GET', `/v1/approvals?request_id=${request_id}`)
       assert.deepEqual(asked.data.map(({ tool, kind }: { tool: string; kind: string }) => [tool, kind]).toSorted(), [
         ['read', 'tool'],
         ['write', 'tool'],
       ])
       assert.deepEqual([world.count('read').came, world.count('write').came], [0, 0])
       for (const { call_id } of asked.data) await service.call('POST', `${path}/approvals/${call_id}`, APPROVE)
-      await until('the answer', () => statusIs('completed'))
+      await until('the answer', () => isIn('completed'))
       assert.deepEqual([world.count('read').came, world.count('write').came], [1, 1])
     })
   })

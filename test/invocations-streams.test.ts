@@ -1,28 +1,25 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { newAgent } from './support/agents.ts'
-import { type ModelServer, startModelServer } from './support/model-server.ts'
-import { ENGINES, type Service, startService } from './support/service.ts'
+import type { ModelServer } from './support/model-server.ts'
+import { ENGINES, type Service } from './support/service.ts'
 import { allEvents, readEvents, type SseEvent } from './support/sse.ts'
 import { JWT_SECRET, signJwt } from './support/tokens.ts'
 import { until } from './support/until.ts'
+import { startWithModel } from './support/with-model.ts'
 
 for (const engine of ENGINES) {
   describe(`a stream that is taken up again, on ${engine}`, () => {
     let service: Service
     let model: ModelServer
+    let stop: () => Promise<void>
     before(async () => {
-      model = await startModelServer()
-      service = await startService(engine, {
-        MOORAGE_PROVIDERS: JSON.stringify([{ name: 'local', baseUrl: model.url }]),
+      ;({ service, model, stop } = await startWithModel(engine, {
         MOORAGE_AUTH__TYPE: 'jwt',
         MOORAGE_AUTH__SECRET: JWT_SECRET,
-      })
+      }))
     })
-    after(async () => {
-      await service.stop()
-      await model.close()
-    })
+    after(() => stop())
 
     const follow = (agent: string, request_id: string, last_event_id?: string) =>
       fetch(`${service.url}/v1/agents/${agent}/invocations/${request_id}/stream`, {

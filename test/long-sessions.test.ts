@@ -1,23 +1,19 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { newAgent } from './support/agents.ts'
-import { type ModelServer, startModelServer } from './support/model-server.ts'
-import { ENGINES, type Service, startService } from './support/service.ts'
+import type { ModelServer } from './support/model-server.ts'
+import { ENGINES, type Service } from './support/service.ts'
+import { startWithModel } from './support/with-model.ts'
 
 for (const engine of ENGINES) {
   describe(`a session that outgrows its model, on ${engine}`, () => {
     let service: Service
     let model: ModelServer
+    let stop: () => Promise<void>
     before(async () => {
-      model = await startModelServer()
-      service = await startService(engine, {
-        MOORAGE_PROVIDERS: JSON.stringify([{ name: 'local', baseUrl: model.url }]),
-      })
+      ;({ service, model, stop } = await startWithModel(engine))
     })
-    after(async () => {
-      await service.stop()
-      await model.close()
-    })
+    after(() => stop())
 
     test('goes on: every message is answered, and the log says what the model was not shown', async () => {
       const agent = await newAgent(service, { model: 'local/tiny' })

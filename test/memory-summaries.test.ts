@@ -2,10 +2,11 @@ import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { newAgent } from './support/agents.ts'
 import { writeMemory } from './support/memory.ts'
-import { type ModelServer, type SeenRequest, startModelServer } from './support/model-server.ts'
-import { ENGINES, type Service, startService } from './support/service.ts'
+import type { ModelServer, SeenRequest } from './support/model-server.ts'
+import { ENGINES, type Service } from './support/service.ts'
 import { JWT_SECRET, signJwt } from './support/tokens.ts'
 import { until } from './support/until.ts'
+import { startWithModel } from './support/with-model.ts'
 
 const MODEL = 'local/test-model'
 const ROUND_MS = 30_001
@@ -14,18 +15,14 @@ for (const engine of ENGINES) {
   describe(`summaries of sessions, on ${engine}`, () => {
     let service: Service
     let model: ModelServer
+    let stop: () => Promise<void>
     before(async () => {
-      model = await startModelServer()
-      service = await startService(engine, {
-        MOORAGE_PROVIDERS: JSON.stringify([{ name: 'local', baseUrl: model.url }]),
+      ;({ service, model, stop } = await startWithModel(engine, {
         MOORAGE_AUTH__TYPE: 'jwt',
         MOORAGE_AUTH__SECRET: JWT_SECRET,
-      })
+      }))
     })
-    after(async () => {
-      await service.stop()
-      await model.close()
-    })
+    after(() => stop())
 
     const summarizing = (memory: object = {}) =>
       newAgent(service, { model: MODEL, memory: { summarize: 4, ...memory } })

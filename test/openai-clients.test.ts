@@ -3,8 +3,9 @@ import { after, before, describe, test } from 'node:test'
 import { createOpenAI } from '@ai-sdk/openai'
 import { createOpenAICompatible } from '@ai-sdk/openai-compatible'
 import { ChatOpenAI } from '@langchain/openai'
-import { type ModelServer, startModelServer } from './support/model-server.ts'
-import { ENGINES, type Service, startService } from './support/service.ts'
+import type { ModelServer } from './support/model-server.ts'
+import { ENGINES, type Service } from './support/service.ts'
+import { startWithModel } from './support/with-model.ts'
 
 const parameters = { type: 'object' as const, properties: { city: { type: 'string' as const } } }
 const WEATHER = { type: 'function' as const, name: 'weather', description: 'The weather', inputSchema: parameters }
@@ -17,19 +18,14 @@ for (const engine of ENGINES) {
   describe(`other clients of OpenAI's API on ${engine}`, () => {
     let service: Service
     let model: ModelServer
+    let stop: () => Promise<void>
 
     before(async () => {
-      model = await startModelServer()
-      service = await startService(engine, {
-        MOORAGE_PROVIDERS: JSON.stringify([{ name: 'local', baseUrl: model.url }]),
-      })
+      ;({ service, model, stop } = await startWithModel(engine))
       const body = { name: 'tiny', model: 'local/tiny' }
       assert.equal((await service.call('POST', '/v1/agents', { body })).status, 201)
     })
-    after(async () => {
-      await service.stop()
-      await model.close()
-    })
+    after(() => stop())
 
     const access = () => ({ baseURL: `${service.url}/v1`, apiKey: service.admin })
     const clients: Record<string, () => LanguageModel> = {

@@ -1,7 +1,12 @@
-/** How many milliseconds of processor time the work takes. Other processes do not count, however busy the machine is. */
-export function cpuTimeOf(work: () => void): number {
-  const before = process.threadCpuUsage()
-  work()
-  const { user, system } = process.threadCpuUsage(before)
+/** Milliseconds of processor time that this thread has used. Other processes do not count, however busy the machine is. */
+export function cpuTime(): number {
+  const { user, system } = process.threadCpuUsage()
   return (user + system) / 1000
+}
+
+/** How much of it the work takes. */
+export function cpuTimeOf(work: () => void): number {
+  const before = cpuTime()
+  work()
+  return cpuTime() - before
 }
