@@ -23,6 +23,7 @@ inConsole('finding things in the console', (visit, service) => {
     await page.getByRole('button', { name: 'Create agent' }).click()
     await page.getByRole('heading', { name: 'quay' }).waitFor()
     await page.keyboard.press('Control+k')
+    await field.waitFor()
     await page.keyboard.press('ArrowDown')
     await page.keyboard.press('Escape')
     await field.waitFor({ state: 'detached' })

@@ -74,26 +74,24 @@ for (const engine of ENGINES) {
 
 onBothStores('changes that nodes must hear of', (opened) => {
   test('are told once the transaction is committed, and never when it is not', async () => {
-    const { storage, engine } = opened()
+    const { storage } = opened()
     const heard: string[] = []
     storage.onChange((change) => heard.push(change))
-    // PostgreSQL's listener says that it may have missed anything when it begins; after its first echo it is through.
-    await storage.transaction((db) => announce(db, 'jobs'))
-    const echoes = engine === 'postgres' ? 2 : 1
-    await until('the listener listens', () => heard.filter((change) => change === 'jobs').length >= echoes)
-    heard.length = 0
+    const times = (change: string) => heard.filter((one) => one === change).length
+    // A listener that may have missed something says everything, and at any time: that is no word of one change.
+    const isTold = (change: string) => times(change) > times('keys')
 
     await storage.transaction(async (db) => {
       await announce(db, 'agents')
-      assert.ok(!heard.includes('agents'), 'not before the commit')
+      assert.ok(!isTold('agents'), 'not before the commit')
     })
-    assert.ok(heard.includes('agents'))
+    assert.ok(isTold('agents'))
     const failed = storage.transaction(async (db) => {
       await announce(db, 'webhooks')
       throw new Error('changed its mind')
     })
     await assert.rejects(failed, /changed its mind/)
-    assert.ok(!heard.includes('webhooks'))
+    assert.ok(!isTold('webhooks'))
     await assert.rejects(announce(storage.db, 'agents'), /needs a transaction/)
   })
 })

@@ -14,8 +14,9 @@ export function LogBlock({ entries, root }: Props) {
   const [space, setSpace] = useState<number | undefined>(undefined)
   useEffect(() => {
     const block = element.current as HTMLDivElement
-    const look = ([entry]: IntersectionObserverEntry[]) =>
-      setSpace(entry?.isIntersecting ? undefined : block.offsetHeight)
+    // A busy page is told of several changes at once, and only the last is how things are.
+    const look = (changes: IntersectionObserverEntry[]) =>
+      setSpace(changes.at(-1)?.isIntersecting ? undefined : block.offsetHeight)
     const observer = new IntersectionObserver(look, { root: root.current, rootMargin: NEAR })
     observer.observe(block)
     return () => observer.disconnect()
