@@ -9,6 +9,8 @@ const ROOT = join(import.meta.dirname, '../..')
 const FOLDER = join(ROOT, 'node_modules/.cache/bundled')
 const STAMP = join(FOLDER, 'made')
 const SOURCES = ['src', 'sdk', 'package-lock.json', 'test/support/bundled.ts']
+/** The packages with most files that every start loads. They are modules as ours are, and need no other package. */
+const INSIDE = new Set(['kysely', 'zod', 'commander'])
 
 /** The program that an entry point of the sources is, in few files. */
 export async function bundled(entry: 'src/main.ts' | 'src/cli/main.ts'): Promise<string> {
@@ -31,14 +33,22 @@ async function bundle(): Promise<void> {
     format: 'esm',
     platform: 'node',
     target: 'node26',
-    // Packages stay as they are: some are CommonJS, and would not be what Node makes of them.
-    packages: 'external',
-    plugins: [ownPlaces],
+    plugins: [otherPackages, ownPlaces],
     logLevel: 'error',
   })
   for (const { path, contents } of outputFiles) replace(path, contents)
   replace(STAMP, Buffer.of())
   utimesSync(STAMP, started, started)
+}
+
+/** Other packages stay as they are: some are CommonJS, and would not be what Node makes of them. */
+const otherPackages: Plugin = {
+  name: 'other packages',
+  setup({ onResolve }) {
+    onResolve({ filter: /^[^./]/ }, ({ path, kind }) =>
+      kind === 'entry-point' || INSIDE.has(path) ? undefined : { path, external: true },
+    )
+  },
 }
 
 /** A source goes on knowing where it stands: it finds its workers, its assets and its packages from there. */
