@@ -46,7 +46,10 @@ describe('behind PgBouncer in transaction mode', { skip: program ? false : 'ther
 async function answersMany(nodes: Service[]): Promise<void> {
   const agent = await newAgent(nodes[0] as Service)
   const invoke = (node: Service, headers: Record<string, string>) =>
-    node.call('POST', `/v1/agents/${agent}/invoke`, { body: { message: 'go', context: { session_id: 's' } }, headers })
+    node.call('POST', `/v1/agents/${agent}/invoke`, {
+      body: { message: 'go', context: { user_id: 'u', session_id: 's' } },
+      headers,
+    })
   const kinds = [() => ({}), () => ({ 'Idempotency-Key': randomUUID() }), () => ({ Prefer: 'respond-async' })]
   const rounds = Array.from({ length: 20 }, async () => {
     for (const node of nodes) {

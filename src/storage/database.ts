@@ -1,4 +1,4 @@
-import { type Kysely, PostgresAdapter, sql } from 'kysely'
+import { type Kysely, PostgresAdapter, type RawBuilder, sql } from 'kysely'
 import { notifyChannel } from './postgres/change-listener.ts'
 import type { Tables } from './tables.ts'
 
@@ -10,6 +10,22 @@ export type Engine = 'sqlite' | 'postgres'
 export function engineOf(db: Database): Engine {
   return db.getExecutor().adapter instanceof PostgresAdapter ? 'postgres' : 'sqlite'
 }
+
+/**
+ * Stands after the `select` of a query that most requests need. No other query may have the same name. PostgreSQL then
+ * plans it only once for each connection: to plan it can take several times longer than the query itself.
+ */
+export function plannedOnce(name: string): RawBuilder<never> {
+  return sql.raw(`/* planned once: ${name} */`)
+}
+
+/** The name of a query that is planned once. */
+export function plannedName(text: string): string | undefined {
+  if (!text.startsWith(PLANNED_ONCE)) return undefined
+  return text.slice(PLANNED_ONCE.length, text.indexOf(' */'))
+}
+
+const PLANNED_ONCE = 'select /* planned once: '
 
 export const CHANGES = [
   'agents',

@@ -165,7 +165,7 @@ function openPostgres(options: PostgresOptions, ownsSessions: () => boolean): Op
   const pool = openPool(options)
   const vectors = new VectorThread(options)
   return {
-    dialect: new PostgresDialect({ pool: limitReads(pool, options.readTimeout) }),
+    dialect: new PostgresDialect({ pool: limitReads(pool, { ...options, ownsSessions }) }),
     write: postgresBatches(pool, ownsSessions),
     compare: (select, comparison) => vectors.compare(select, comparison),
     close: () => vectors.close(),

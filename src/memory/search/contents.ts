@@ -1,10 +1,13 @@
+import { sql } from 'kysely'
 import type { MemoryScope } from '../../operation/recall.ts'
-import type { Database } from '../../storage/database.ts'
+import { type Database, plannedOnce } from '../../storage/database.ts'
 import type { Memory } from '../memory.ts'
 import { listed } from '../memory-filter.ts'
 import { fromRow, SHOWN, type StoredMemory } from '../memory-rows.ts'
 
 type MemoryRow = StoredMemory & { seq: number; agent_seq: number }
+
+const COLUMNS = sql.raw(['memories.seq', 'memories.agent_seq', ...SHOWN].join(', '))
 
 type Reads = { seqs: Set<number>; rows: Promise<Map<number, MemoryRow>> }
 
@@ -42,12 +45,8 @@ export class Contents {
 
   async #list(seqs: number[]): Promise<Map<number, MemoryRow>> {
     // A cross join makes SQLite begin with the few given memories.
-    const rows = await this.#db
-      .selectFrom(listed(this.#db, seqs).as('given'))
-      .crossJoin('memories')
-      .whereRef('memories.seq', '=', 'given.seq')
-      .select(['memories.seq', 'memories.agent_seq', ...SHOWN])
-      .execute()
+    const { rows } = await sql<MemoryRow>`select ${plannedOnce('contents')} ${COLUMNS}
+      from ${listed(this.#db, seqs)} as given cross join memories where memories.seq = given.seq`.execute(this.#db)
     return new Map(rows.map((row) => [row.seq, row]))
   }
 }

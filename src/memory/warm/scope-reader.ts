@@ -1,5 +1,5 @@
 import { type RawBuilder, sql } from 'kysely'
-import { type Database, engineOf } from '../../storage/database.ts'
+import { type Database, engineOf, plannedOnce } from '../../storage/database.ts'
 import { inMemoryScope } from '../memory-filter.ts'
 import type { PostingRow } from '../ranking/postings.ts'
 import type { CountedScope } from './scope-counts.ts'
@@ -68,8 +68,8 @@ export class ScopeReader {
    * page.
    */
   async #readUsers(asked: readonly AskedScope[]): Promise<SeenScope[]> {
-    const { rows } = await sql<PostingRow & { at: number }>`
-      select given.at, later.seq, later.kind, later.role, later.user_id, later.session_id, later.created_at, later.terms,
+    const { rows } = await sql<PostingRow & { at: number }>`select ${plannedOnce('news')}
+        given.at, later.seq, later.kind, later.role, later.user_id, later.session_id, later.created_at, later.terms,
         later.length
       from ${tableOf(this.#db, asked)} cross join ${countsOf(this.#db)} as scope cross join ${laterRows(this.#db)} as later
       where ${SAME_SCOPE} and later.agent_seq = given.agent_seq and later.user_id = given.user_id

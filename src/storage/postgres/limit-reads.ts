@@ -1,5 +1,6 @@
 import { connect } from 'node:net'
 import type { PostgresPool as KyselyPool, PostgresPoolClient, PostgresQueryResult } from 'kysely'
+import { plannedName } from '../database.ts'
 import { ReadTimeoutError } from '../read-limits.ts'
 import type { PostgresClient, PostgresPool } from './postgres.ts'
 
@@ -8,14 +9,21 @@ const OBEY_MS = 2_000
 /** https://www.postgresql.org/docs/current/protocol-message-formats.html#PROTOCOL-MESSAGE-FORMATS-CANCELREQUEST */
 const CANCEL_REQUEST = 80_877_102
 
+type ReadOptions = {
+  /** How long a read outside of a transaction may take. */
+  readTimeout: number
+  /** Whether a connection of the pool is always the same one of PostgreSQL. Otherwise it may not know a statement's name. */
+  ownsSessions: () => boolean
+}
+
 /**
  * The pool, with a time limit for reads outside of transactions. The limit is not a setting of the connection: a pooler
  * between us and the server would apply it to others too, or refuse it.
  */
-export function limitReads(pool: PostgresPool, readTimeout: number): KyselyPool {
+export function limitReads(pool: PostgresPool, options: ReadOptions): KyselyPool {
   return {
     options: pool.options,
-    connect: async () => new LimitedClient(await pool.connect(), readTimeout),
+    connect: async () => new LimitedClient(await pool.connect(), options),
     end: () => pool.end(),
   }
 }
@@ -23,24 +31,31 @@ export function limitReads(pool: PostgresPool, readTimeout: number): KyselyPool 
 class LimitedClient implements PostgresPoolClient {
   readonly #client: PostgresClient
   readonly #readTimeout: number
+  readonly #ownsSessions: () => boolean
   #inTransaction = false
 
-  constructor(client: PostgresClient, readTimeout: number) {
+  constructor(client: PostgresClient, { readTimeout, ownsSessions }: ReadOptions) {
     this.#client = client
     this.#readTimeout = readTimeout
+    this.#ownsSessions = ownsSessions
   }
 
   query<R>(sql: string, parameters: readonly unknown[]): Promise<PostgresQueryResult<R>>
   query(cursor: never): never
   query<R>(sql: string, parameters: readonly unknown[] = []): Promise<PostgresQueryResult<R>> {
     if (sql.startsWith('begin') || sql.startsWith('start transaction')) this.#inTransaction = true
-    const run = () => this.#client.query(sql, [...parameters]) as unknown as Promise<PostgresQueryResult<R>>
+    const statement = { text: sql, values: [...parameters], name: this.#nameOf(sql) }
+    const run = () => this.#client.query(statement) as unknown as Promise<PostgresQueryResult<R>>
     const isRead = !this.#inTransaction && this.#readTimeout > 0 && /^\s*select/i.test(sql)
     return isRead ? this.#limit(run) : run()
   }
 
   release(discard?: boolean): void {
     this.#client.release(discard)
+  }
+
+  #nameOf(sql: string): string | undefined {
+    return this.#ownsSessions() ? plannedName(sql) : undefined
   }
 
   async #limit<T>(run: () => Promise<T>): Promise<T> {
