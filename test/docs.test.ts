@@ -7,6 +7,7 @@ import { after, before, describe, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { bundled } from './support/bundled.ts'
 import { childEnv, startChild } from './support/child.ts'
+import { newShell } from './support/cli.ts'
 import { unusedPort } from './support/daemon.ts'
 import { type Block, codeBlocks, commandsOf, openBash, ROOT, readDoc } from './support/docs.ts'
 import { type LocalServer, startLocalServer } from './support/local-server.ts'
@@ -38,6 +39,14 @@ type Reader = {
 
 // Where the service is and the key to it are set already, and `moorage` is there.
 const PREPARED = /^(export (MOORAGE_)?URL=|alias moorage=|git clone |cd moorage$|(\w+=\S+ )*npm (start|run example )\b)/
+/** A command of ours and nothing else: no pipe, no redirection, nothing in the background. */
+const PLAIN = /^moorage [^|<>;&()`]+$/
+/** Tells, in front of a command, what bash makes of its words, and where and in which environment it would run. */
+const TELL_WORDS = `words() {
+  for name in $(compgen -e); do printf '%s=%s\\037' "$name" "\${!name}"; done
+  printf '\\036%s' "$PWD"
+  printf '\\037%s' "$@"
+}`
 /** Where the documents have the tool of the quick start. */
 const TIDE = 'http://127.0.0.1:8700'
 const RECEIVERS = /https:\/\/(hooks\.)?example\.com\/\w+/g
@@ -57,7 +66,9 @@ async function openReader(service: Service, receiver: LocalServer): Promise<Read
     DESK_TOKEN: 'another',
   })
   await bash.run(`moorage() { '${process.execPath}' '${await bundled('src/cli/main.ts')}' "$@"; }`)
+  await bash.run(TELL_WORDS)
   await bash.run('ln -s "$MOORAGE_DATA" data')
+  const shell = newShell()
   const ownId = (await service.call('GET', '/v1/keys/self')).body.data.id
   let owner: Authenticator | undefined
   let pending = ''
@@ -70,6 +81,16 @@ async function openReader(service: Service, receiver: LocalServer): Promise<Read
       await bash.run(`OTP=${owner.code()}`)
     }
     if (command.includes('$CODE')) await bash.run(`CODE=${authenticator(service, pending).code()}`)
+  }
+
+  /** A process of its own would take longer than the command. */
+  const runHere = async (command: string) => {
+    const [variables = '', words = ''] = (await bash.run(`words ${command}`)).output.split('\u001E')
+    const [cwd = '', , ...args] = words.split('\u001F')
+    const pairs = variables.split('\u001F').slice(0, -1)
+    const env = Object.fromEntries(pairs.map((pair) => pair.split(/=(.*)/s).slice(0, 2)))
+    const { code, stdout, stderr } = await shell.moorage(args, { cwd, env })
+    return { code, output: stdout + stderr }
   }
 
   const rememberIds = async (output: string) => {
@@ -90,13 +111,14 @@ async function openReader(service: Service, receiver: LocalServer): Promise<Read
         if (PREPARED.test(command)) continue
         await giveCodes(command)
         const actual = command.replaceAll(RECEIVERS, `${receiver.url}/hook`).replaceAll('http://127.0.0.1:8787', url)
-        const { code, output } = await bash.run(actual)
+        const { code, output } = PLAIN.test(actual) ? await runHere(actual) : await bash.run(actual)
         assert.equal(code, 0, `${doc}:${line}\n$ ${command}\n${output}`)
         await rememberIds(output)
       }
     },
     close() {
       bash.close()
+      shell.remove()
       rmSync(folder, { recursive: true, force: true })
     },
   }

@@ -11,6 +11,8 @@ export type CliRun = { code: number; stdout: string; stderr: string }
 export type RunOptions = {
   stdin?: string
   env?: Record<string, string>
+  /** The folder of the shell unless told. */
+  cwd?: string
   /** As if stdout and stderr were a terminal. */
   isTTY?: boolean
   /** Presses Ctrl-C as soon as what was printed so far fits. */
@@ -35,7 +37,7 @@ export function newShell(service?: Pick<Service, 'url' | 'admin'>): Shell {
   }
   return {
     folder,
-    async moorage(args, { stdin = '', env = {}, isTTY = false, stopWhen, stop } = {}) {
+    async moorage(args, { stdin = '', env = {}, cwd = folder, isTTY = false, stopWhen, stop } = {}) {
       const interrupt = new AbortController()
       stop?.addEventListener('abort', () => interrupt.abort(), { once: true })
       const look = () => stopWhen?.(stdout.text(), stderr.text()) && interrupt.abort()
@@ -44,8 +46,8 @@ export function newShell(service?: Pick<Service, 'url' | 'admin'>): Shell {
       const streams = { stdin: Readable.from([stdin]), stdout, stderr }
       const world = {
         env: { ...base, ...env },
-        cwd: folder,
-        serviceFolder: folder,
+        cwd,
+        serviceFolder: cwd,
         signal: interrupt.signal,
         ...streams,
       }
