@@ -2,12 +2,16 @@ import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
 import { describe, type TestContext, test } from 'node:test'
+import { setTimeout as delay } from 'node:timers/promises'
 import { sql } from 'kysely'
 import { announce } from '../src/storage/database.ts'
 import { isPassing } from '../src/storage/failures.ts'
 import { openMemo } from '../src/storage/memo.ts'
 import { openStorage } from '../src/storage/open-storage.ts'
+import { inOneAttempt } from './support/attempts.ts'
 import { freshPostgres } from './support/fresh-store.ts'
+import { PATIENCE } from './support/patience.ts'
+import { standStill } from './support/stand-still.ts'
 import { until } from './support/until.ts'
 
 /** No packet arrives any more, and nobody says so: the network's way to fail that no socket notices. */
@@ -15,7 +19,7 @@ describe('a network to PostgreSQL that falls silent', () => {
   test('fails what waits for an answer, and everything goes on when it is back', async (t) => {
     const { storage, network } = await openBehindProxy(t)
     const asked = () => storage.db.selectFrom('settings').select('name').execute()
-    await asked()
+    await inOneAttempt(async () => void (await asked()))
     network.silence()
     await assert.rejects(asked(), (error) => isPassing(error))
     const transaction = storage.transaction(async (db) => {
@@ -43,16 +47,18 @@ describe('a network to PostgreSQL that falls silent', () => {
     network.silence()
     revoked = true
     await other.transaction((db) => announce(db, 'keys'))
-    await until('the silence is noticed', () => !storage.hears(), 2_000)
+    await until('the silence is noticed', () => !storage.hears())
     assert.equal(await verify(), 'revoked')
     revoked = false
     assert.equal(await verify(), 'in force', 'not remembered either')
 
     network.restore()
-    await until('changes are heard of again', () => storage.hears())
-    assert.equal(await verify(), 'in force')
-    revoked = true
-    assert.equal(await verify(), 'in force', 'remembered')
+    await until('answers are remembered again', async () => {
+      revoked = false
+      await verify()
+      revoked = true
+      return (await verify()) === 'in force'
+    })
     await other.transaction((db) => announce(db, 'keys'))
     await until('the change is heard', async () => (await verify()) === 'revoked')
   })
@@ -63,14 +69,29 @@ describe('a network to PostgreSQL that falls silent', () => {
     network.silence()
     const started = performance.now()
     await storage.close()
-    assert.ok(performance.now() - started < 3_000)
+    assert.ok(performance.now() - started < 10_000 * PATIENCE)
+  })
+
+  test('a process that stood still itself finds the answer that came meanwhile', async (t) => {
+    const database = await freshPostgres()
+    const storage = await openStorage({ data: '', database: { url: database.url, poolSize: 1, silentMs: 300 } })
+    t.after(async () => {
+      await storage.close()
+      await database.drop()
+    })
+    await inOneAttempt(async () => {
+      const asked = sql`select pg_sleep(0.1)`.execute(storage.db)
+      await delay(30)
+      await standStill(800)
+      await asked
+    })
   })
 
   test('a statement that takes long but whose server is there is not cut off before its time', async (t) => {
     const { storage } = await openBehindProxy(t)
-    await sql`select pg_sleep(0.3)`.execute(storage.db)
+    await inOneAttempt(async () => void (await sql`select pg_sleep(0.3)`.execute(storage.db)))
     await assert.rejects(sql`select pg_sleep(5)`.execute(storage.db), (error) => isPassing(error))
-    await storage.db.selectFrom('settings').select('name').execute()
+    await inOneAttempt(async () => void (await storage.db.selectFrom('settings').select('name').execute()))
   })
 })
 

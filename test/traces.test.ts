@@ -4,6 +4,7 @@ import type { IncomingHttpHeaders } from 'node:http'
 import { after, before, describe, test } from 'node:test'
 import { readBody, startLocalServer } from './support/local-server.ts'
 import { type ModelServer, startModelServer } from './support/model-server.ts'
+import { PATIENCE } from './support/patience.ts'
 import { createAgent } from './support/resources.ts'
 import { type Service, startService } from './support/service.ts'
 
@@ -227,7 +228,9 @@ describe('OpenTelemetry', () => {
       })
       assert.equal(status, 200)
     }
+    const started = performance.now()
     await service.stop()
+    assert.ok(performance.now() - started < 7_000 * PATIENCE, 'it was waited for')
     assert.match(service.log(), /the OpenTelemetry collector is not told everything/)
   })
 

@@ -14,6 +14,8 @@ export type OpenTelemetryOptions = {
 }
 
 const PROBLEM_EVERY_MS = 60_000
+/** How long the collector may take, retries included. A service that stops waits for it as long. */
+const EXPORT_WITHIN_MS = 3_000
 
 type Api = typeof import('@opentelemetry/api')
 
@@ -46,7 +48,7 @@ export async function openTelemetryTracer(options: OpenTelemetryOptions): Promis
   }
   const quiet = () => {}
   api.diag.setLogger({ error: report, warn: report, info: quiet, debug: quiet, verbose: quiet }, api.DiagLogLevel.WARN)
-  const { headers } = options
+  const limits = { headers: options.headers, timeoutMillis: EXPORT_WITHIN_MS }
   const urlOf = (signal: string) => `${options.endpoint.replace(/\/$/, '')}/v1/${signal}`
   const resource = resourceFromAttributes(options.resource)
   const traces = new trace.TracerProvider({
@@ -54,7 +56,7 @@ export async function openTelemetryTracer(options: OpenTelemetryOptions): Promis
     sampler: samplerOf(trace, options),
     spanProcessors: [
       new trace.BatchSpanProcessor({
-        exporter: new traceExport.OTLPTraceExporter({ url: urlOf('traces'), headers }),
+        exporter: new traceExport.OTLPTraceExporter({ url: urlOf('traces'), ...limits }),
         scheduledDelayMillis: 1_000,
       }),
     ],
@@ -63,7 +65,7 @@ export async function openTelemetryTracer(options: OpenTelemetryOptions): Promis
     resource,
     readers: [
       new metrics.PeriodicExportingMetricReader({
-        exporter: new metricExport.OTLPMetricExporter({ url: urlOf('metrics'), headers }),
+        exporter: new metricExport.OTLPMetricExporter({ url: urlOf('metrics'), ...limits }),
         exportIntervalMillis: 15_000,
       }),
     ],
@@ -80,7 +82,7 @@ export async function openTelemetryTracer(options: OpenTelemetryOptions): Promis
     begin: (name, kind, attributes, traceparent) =>
       beginSpan(world, name, kind, attributes, contextOf(api, traceparent)),
     async close() {
-      // A collector that is gone must not keep the service from stopping.
+      // A collector that is gone must not keep the service from stopping: it has as long as for every export.
       await Promise.allSettled([traces.shutdown(), meters.shutdown()])
     },
   }

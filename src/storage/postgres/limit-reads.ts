@@ -59,27 +59,25 @@ class LimitedClient implements PostgresPoolClient {
   }
 
   async #limit<T>(run: () => Promise<T>): Promise<T> {
-    let isOver = false
+    let cancelled: Promise<void> | undefined
     let timer = setTimeout(() => {
-      isOver = true
-      cancel(this.#client)
+      cancelled = cancel(this.#client)
       timer = setTimeout(() => this.#client.connection.stream.destroy(), OBEY_MS)
     }, this.#readTimeout)
     try {
       return await run()
     } catch (error) {
-      throw isOver ? new ReadTimeoutError(this.#readTimeout) : error
+      throw cancelled ? new ReadTimeoutError(this.#readTimeout) : error
     } finally {
       clearTimeout(timer)
+      // The connection is ours until the server has taken note: it would end the next statement on it.
+      await cancelled
     }
   }
 }
 
-/**
- * Asks the server to end the connection's statement. If it has ended meanwhile, nothing happens, because the connection
- * is still ours.
- */
-function cancel({ host, port, processID, secretKey }: PostgresClient): void {
+/** Asks the server to end the connection's statement. Resolves when the server has taken note, or cannot be asked. */
+async function cancel({ host, port, processID, secretKey }: PostgresClient): Promise<void> {
   if (typeof processID !== 'number' || typeof secretKey !== 'number') return
   const message = Buffer.alloc(16)
   message.writeInt32BE(message.length, 0)
@@ -88,5 +86,7 @@ function cancel({ host, port, processID, secretKey }: PostgresClient): void {
   message.writeInt32BE(secretKey, 12)
   const socket = connect(host.startsWith('/') ? { path: `${host}/.s.PGSQL.${port}` } : { host, port })
   socket.on('error', () => {})
+  socket.setTimeout(OBEY_MS, () => socket.destroy())
   socket.end(message)
+  await new Promise((resolve) => socket.on('close', resolve))
 }

@@ -78,6 +78,11 @@ export async function hearRows(
 function impatientSocket(ms: number): Socket {
   const socket = new Socket()
   return socket.setTimeout(ms, () => {
-    socket.destroy(Object.assign(new Error(`PostgreSQL did not answer within ${ms} ms`), { code: 'ETIMEDOUT' }))
+    const { bytesRead } = socket
+    // If this process itself stood still, the answer may be here already. It is read before this is called.
+    setImmediate(() => {
+      if (socket.bytesRead !== bytesRead) return
+      socket.destroy(Object.assign(new Error(`PostgreSQL did not answer within ${ms} ms`), { code: 'ETIMEDOUT' }))
+    })
   })
 }
