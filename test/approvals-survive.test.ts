@@ -14,6 +14,7 @@ import {
 } from './support/approvals.ts'
 import { type ChildService, startChildService } from './support/child-service.ts'
 import { makeOlder } from './support/older-store.ts'
+import { endOtherConnections } from './support/other-connections.ts'
 import { postMany } from './support/send-many.ts'
 import { ENGINES, withService } from './support/service.ts'
 import { until, untilCounted } from './support/until.ts'
@@ -24,6 +25,7 @@ const MASTER = { MOORAGE_MASTER_KEY: '00'.repeat(32) }
 
 /** Half a minute passes. On SQLite the next service knows that the one before it is dead. */
 async function endLeases(db: Database): Promise<void> {
+  await endOtherConnections(db)
   await db.updateTable('invocations').set({ lease_until: 0 }).where('status', '=', 'running').execute()
 }
 

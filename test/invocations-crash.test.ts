@@ -3,6 +3,7 @@ import { after, before, describe, test } from 'node:test'
 import type { Database } from '../src/storage/database.ts'
 import { type ChildService, startChildService } from './support/child-service.ts'
 import { startModelServer } from './support/model-server.ts'
+import { endOtherConnections } from './support/other-connections.ts'
 import { PATIENCE } from './support/patience.ts'
 import { ENGINES, type Reply } from './support/service.ts'
 import { allEvents, readEvents, type SseEvent } from './support/sse.ts'
@@ -13,6 +14,7 @@ const ONCE_CUT_SHORT = ['worker', 'keyed', 'teller']
 
 /** Half a minute passes: nobody renews the leases of the dead process. On SQLite its successor knows that it is dead. */
 async function endLeases(db: Database): Promise<void> {
+  await endOtherConnections(db)
   await db.updateTable('invocations').set({ lease_until: 0 }).execute()
   await db.updateTable('claims').set({ lease_until: 0 }).execute()
 }

@@ -1,9 +1,11 @@
 import assert from 'node:assert/strict'
 import { before, describe, test } from 'node:test'
 import { connectMcp, REVISIONS } from './support/mcp-client.ts'
+import { PATIENCE } from './support/patience.ts'
 import { createAgent, createKey } from './support/resources.ts'
-import { onBothEngines, type Service, startService } from './support/service.ts'
+import { onBothEngines, type Service } from './support/service.ts'
 import { until } from './support/until.ts'
+import { startWithModel } from './support/with-model.ts'
 
 const RULES = [
   { match: { equals: 'wait' }, reply: 'too late', delay_ms: 60_000 },
@@ -184,17 +186,21 @@ onBothEngines('the MCP door', (service) => {
 describe('a service that stops', () => {
   for (const revision of REVISIONS) {
     test(`${revision}: ends the streams on which clients wait for changes, and lets calls finish`, async (t) => {
-      const service = await startService('sqlite')
+      const { service, model, stop } = await startWithModel('sqlite', { MOORAGE_SERVER__DRAIN_TIMEOUT: '60s' })
       const listChanged = { tools: { onChanged() {}, autoRefresh: false } }
-      const script = { model: 'builtin/script', script: { rules: RULES } }
-      await createAgent(service, 'pilot', script)
+      await createAgent(service, 'pilot', { model: 'local/test' })
       const client = await connectMcp(t, service, revision, { options: { listChanged } })
       await client.listTools()
+      const answers = Promise.withResolvers<void>()
+      model.reply({ text: ['one two three four'] })
+      model.holdNext(answers.promise)
       const call = client.callTool({ name: 'pilot', arguments: { message: 'slowly' } })
-      await until('it runs', () => service.app.parts.live.all().length === 1)
+      await until('it runs', () => model.requests.length === 1)
       const started = performance.now()
-      await service.stop()
-      assert.ok(performance.now() - started < 5_000)
+      const stopping = stop()
+      answers.resolve()
+      await stopping
+      assert.ok(performance.now() - started < 15_000 * PATIENCE, 'the time to drain is over')
       assert.equal(textOf(await call), 'one two three four')
     })
   }

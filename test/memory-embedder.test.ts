@@ -214,7 +214,7 @@ for (const engine of ENGINES) {
 
 describe('embedding that is cut short', () => {
   // On PostgreSQL another node takes over in the same way, once the lease of the one that died has ended.
-  test('goes on after kill -9 where it was, and asks for nothing twice', { timeout: 30_000 }, async (t) => {
+  test('goes on after kill -9 where it was, and asks for nothing twice', async (t) => {
     const endpoint = await startEmbeddingServer()
     t.after(() => endpoint.close())
     const service = await startChildService(t, 'sqlite', {

@@ -147,7 +147,7 @@ const ROOMS = { 'warm scopes': 10_000_000, 'the index': 0 }
 
 onBothStores('the scope of memory', (store) => {
   /** A server takes several times longer for each of them. */
-  const runs = (count: number) => (store().engine === 'sqlite' ? count : Math.ceil(count / 2))
+  const runs = (count: number) => (store().engine === 'sqlite' ? count : Math.ceil(count / 3))
   const tellsNothingOfTheOther = async (room: number, embedder?: Embedder) => {
     const { storage } = store()
     const recall = new WarmRecall({ storage, now, room, embedder })

@@ -5,8 +5,8 @@ import { join } from 'node:path'
 import { describe, type TestContext, test } from 'node:test'
 import { readHostFiles } from '../src/security/outgoing/host-files.ts'
 import { Names } from '../src/security/outgoing/names.ts'
+import { inOneAttempt } from './support/attempts.ts'
 import { startDnsServer, type Zone } from './support/dns-server.ts'
-import { PATIENCE } from './support/patience.ts'
 import { until } from './support/until.ts'
 
 const noFiles = async () => ({ hosts: new Map(), search: [], ndots: 1 })
@@ -43,10 +43,13 @@ describe('a name', () => {
   })
 
   test('a server that is silent about one family does not hold up the other', async (t) => {
-    const { resolve } = await setUp(t, { 'a.test': { A: ['1.1.1.1'], AAAA: 'silent' } })
-    const started = performance.now()
-    assert.deepEqual(await resolve('a.test'), ['1.1.1.1 4'])
-    assert.ok(performance.now() - started < 1_500 * PATIENCE)
+    // A server that says nothing is waited for longer than four seconds.
+    await inOneAttempt(async () => {
+      const { resolve } = await setUp(t, { 'a.test': { A: ['1.1.1.1'], AAAA: 'silent' } })
+      const started = performance.now()
+      assert.deepEqual(await resolve('a.test'), ['1.1.1.1 4'])
+      assert.ok(performance.now() - started < 1_500)
+    })
   })
 
   test('that does not exist, or has no address', async (t) => {
@@ -137,10 +140,9 @@ describe('names that are slow to resolve', () => {
     const names = () => new Set(server.asked.map((question) => question.split(' ')[0])).size
     await until('the first questions', () => names() >= 8)
 
-    const started = performance.now()
     assert.deepEqual(await resolve('a.test', 'another'), ['1.1.1.1 4'])
-    assert.ok(performance.now() - started < 1_000 * PATIENCE)
-    assert.equal(names(), 9)
+    assert.equal(server.asked.filter((question) => question === 'a.test A').length, 1)
+    assert.ok(names() < 40, 'the owner of the slow names still waits in line')
 
     stop.abort()
     await Promise.all(pending)
@@ -154,9 +156,10 @@ describe('names that are slow to resolve', () => {
     const stop = new AbortController()
     const asking = Array.from({ length: 9 }, (_, index) => resolve(`slow${index}.test`, 'me', stop.signal))
     await until('the questions', () => server.asked.length >= 16)
-    const started = performance.now()
     stop.abort(new Error('gone'))
-    for (const { status } of await Promise.allSettled(asking)) assert.equal(status, 'rejected')
-    assert.ok(performance.now() - started < 500 * PATIENCE)
+    // A question that nobody gave up would end with another reason, after seconds.
+    for (const outcome of await Promise.allSettled(asking)) {
+      assert.match(String(outcome.status === 'rejected' && outcome.reason), /gone|ECANCELLED/)
+    }
   })
 })

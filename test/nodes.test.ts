@@ -15,9 +15,7 @@ type Node = {
 
 const MASTER_KEY = { MOORAGE_MASTER_KEY: '00'.repeat(32) }
 
-test('nodes of one database see each other; one that was killed falls silent, is shown for an hour, and then forgotten', {
-  timeout: 120_000,
-}, async (t) => {
+test('nodes of one database see each other; one that was killed falls silent, is shown for an hour, and then forgotten', async (t) => {
   const survivor = await startService('postgres', MASTER_KEY)
   t.after(() => survivor.stop())
   const nodes = async (): Promise<Node[]> => (await survivor.call('GET', '/v1/system')).body.data.nodes

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { touch } from '../src/storage/stored-settings.ts'
+import { PATIENCE } from './support/patience.ts'
 import { assertStandardHeaders } from './support/raw.ts'
 import { onBothEngines, type Service, startService } from './support/service.ts'
 import { until } from './support/until.ts'
@@ -60,7 +61,7 @@ onBothEngines('GET /readyz', (service) => {
     })
     await holds.promise
     try {
-      const ask = () => fetch(`${service().url}/readyz`, { signal: AbortSignal.timeout(5_000) })
+      const ask = () => fetch(`${service().url}/readyz`, { signal: AbortSignal.timeout(15_000 * PATIENCE) })
       for (const reply of await Promise.all([ask(), ask(), ask()])) {
         const said = [reply.status, await reply.json()]
         assert.deepEqual(said, [503, { status: 'not_ready', reason: 'the database does not answer' }])

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { newAgent } from './support/agents.ts'
+import { inOneAttempt } from './support/attempts.ts'
 import { startDnsServer, type Zone } from './support/dns-server.ts'
 import { type Receiver, receive } from './support/receiver.ts'
 import { type Service, type Settings, startService, withService } from './support/service.ts'
@@ -109,9 +110,11 @@ describe('names that are slow to resolve', () => {
         await service.call('POST', `/v1/agents/${noisy}/invoke`, { body: { message: 'hello' } })
       }
       await until('the name server is busy', () => dns.asked.length >= 16)
-      const started = performance.now()
-      assert.equal(await callTool(service, { url: `http://quick.test:${receiver.port}/` }), 'reached')
-      assert.ok(performance.now() - started < 3_000, `${performance.now() - started} ms`)
+      await inOneAttempt(async () => {
+        const started = performance.now()
+        assert.equal(await callTool(service, { url: `http://quick.test:${receiver.port}/` }), 'reached')
+        assert.ok(performance.now() - started < 3_000, `${performance.now() - started} ms`)
+      })
     } finally {
       await service.stop()
     }

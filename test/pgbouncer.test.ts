@@ -37,7 +37,7 @@ describe('behind PgBouncer in transaction mode', { skip: program ? false : 'ther
       const self = () => second.call('GET', '/v1/keys/self', { key: secret })
       assert.equal((await self()).status, 200)
       await first.call('DELETE', `/v1/keys/${id}`)
-      await until('it is refused', async () => (await self()).status === 401, listens ? 2_000 : 100)
+      await until('it is refused', async () => (await self()).status === 401, listens ? 5_000 : 100)
     })
   }
 })

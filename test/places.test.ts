@@ -10,7 +10,6 @@ import { openPlaces } from '../src/storage/leases/places.ts'
 import { newAgent } from './support/agents.ts'
 import { countQueries, listQueries } from './support/count-queries.ts'
 import { startLocalServer } from './support/local-server.ts'
-import { PATIENCE } from './support/patience.ts'
 import { later } from './support/resources.ts'
 import { type Service, startService } from './support/service.ts'
 import { until } from './support/until.ts'
@@ -157,7 +156,8 @@ describe('max_concurrency of an agent, on two nodes', () => {
       return reply.body.data.status === 'completed' && reply.body.data
     })
     const late = Date.parse(started_at) - freed
-    assert.ok(late < 1_000 * PATIENCE, `it began ${late} ms after the place was free`)
+    // Without the word of the other node it would begin when this one searches again, which is every ten seconds.
+    assert.ok(late < 5_000, `it began ${late} ms after the place was free`)
   })
 
   test('an agent without a limit does not pay for it', async () => {

@@ -8,7 +8,7 @@ import { bodySchema, pathOf, querySchemas, SAMPLE_SETTINGS } from './support/req
 import { createAgent } from './support/resources.ts'
 import { onAnyEngine, onBothEngines, type Service } from './support/service.ts'
 
-const RUNS = Number(process.env['MOORAGE_TEST_RUNS'] ?? 25)
+const RUNS = Number(process.env['MOORAGE_TEST_RUNS'] ?? 12)
 
 type Sent = { path: string; body: string | undefined; headers: Record<string, string> }
 

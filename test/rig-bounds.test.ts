@@ -61,7 +61,7 @@ describe('a program that a test started', () => {
         child.kill(signal)
       }
       await ended
-      await until('all to end', () => !pids.some(isAlive), 3_000)
+      await until('all to end', () => !pids.some(isAlive))
     })
   }
 
@@ -86,7 +86,7 @@ describe('a process that runs tests', () => {
   const stuck: Record<string, [program: string, said: RegExp]> = {
     'in a loop': [limited({ standstillMs: 300 }, 'for (;;);'), /a file has stood still for 0.3 s/],
     'in a wait': [
-      limited({ fileMs: 300, standstillMs: 600 }, 'setInterval(() => {}, 20)'),
+      limited({ fileMs: 300, standstillMs: 20_000 }, 'setInterval(() => {}, 20)'),
       /a file is not done after 0.3 s/,
     ],
   }
@@ -135,10 +135,10 @@ describe('a property', () => {
       await new Promise((resolve) => setTimeout(resolve, 10))
       throw new Error('always')
     })
-    const started = performance.now()
     const bounded = fc.assert(failing, { plugins: [boundedShrinking(200)] })
     await assert.rejects(async () => bounded, /Property failed after 1 tests/)
     assert.ok(runs > 5, 'it was made smaller')
-    assert.ok(performance.now() - started < 2_000, `${performance.now() - started} ms`)
+    // Left alone it is tried many hundred times.
+    assert.ok(runs < 100, `${runs} runs`)
   })
 })

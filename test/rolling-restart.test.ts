@@ -2,10 +2,12 @@ import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import { Agent, request } from 'node:http'
 import { test } from 'node:test'
+import { setTimeout as delay } from 'node:timers/promises'
 import { newKey } from '../src/security/key-format.ts'
 import { startBalancer } from './support/balancer.ts'
 import { startChildService } from './support/child-service.ts'
 import { freshPostgres } from './support/fresh-store.ts'
+import { PATIENCE } from './support/patience.ts'
 import { until } from './support/until.ts'
 
 const CLIENTS = 50
@@ -16,7 +18,8 @@ test('a node behind a load balancer is restarted while 50 clients keep it busy: 
     DATABASE_URL: database.url,
     MOORAGE_MASTER_KEY: randomBytes(32).toString('base64'),
     MOORAGE_BOOTSTRAP_KEY: newKey(randomBytes),
-    MOORAGE_SERVER__DRAIN_DELAY: '600ms',
+    // The load balancer looks several times meanwhile, also where the machine is busy.
+    MOORAGE_SERVER__DRAIN_DELAY: `${2_000 * PATIENCE}ms`,
     MOORAGE_LIMITS__TIERS: '{"enterprise":{"requestsPerMinute":10000000,"burst":10000000}}',
   }
   t.after(() => database.drop())
@@ -34,6 +37,7 @@ test('a node behind a load balancer is restarted while 50 clients keep it busy: 
       const end = await invoke(balancer.url, agent, settings.MOORAGE_BOOTSTRAP_KEY)
       ends.set(end, (ends.get(end) ?? 0) + 1)
       answered++
+      await delay(20)
     }
     agent.destroy()
   })

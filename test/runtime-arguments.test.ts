@@ -212,7 +212,7 @@ describe('no check holds the event loop', () => {
       assert.ok(JSON.stringify(value).length <= 64 * 1024)
       // Of the processor, not of the clock: other tests run beside this one. A collection of garbage may come in between.
       const took: number[] = []
-      for (let i = 0; i < 3; i++) {
+      for (let i = 0; i < 5; i++) {
         const before = cpuTime()
         await problemOf(value, schema)
         took.push(cpuTime() - before)
@@ -253,7 +253,7 @@ test('one request of a developer key does not freeze the service', async () => {
     const { status, body: reply } = await call('POST', '/v1/agents/bomb/invoke', { key, body: { message: 'go' } })
     const took = cpuTime() - before
     assert.equal(status, 200, JSON.stringify(reply))
-    assert.ok(took < 1_000, `${took} ms`)
+    assert.ok(took < 2_000, `${took} ms`)
 
     const large = { ...tool, input_schema: property({ enum: many(5_000, String) }) }
     for (const [method, path, sent] of [

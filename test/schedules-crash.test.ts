@@ -6,8 +6,8 @@ import { PATIENCE } from './support/patience.ts'
 import { until } from './support/until.ts'
 
 const SCHEDULES = 12
-/** All are created before the first tick comes. */
-const FIRST_MS = 1_500 * PATIENCE
+/** All are created before the first tick comes, also if a process stands still for a moment. */
+const FIRST_MS = 2_500 * PATIENCE
 /** The ticks come one after the other. */
 const STEP_MS = 30
 

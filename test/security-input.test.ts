@@ -2,6 +2,8 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import type { Operation } from '../src/operation.ts'
 import { operations } from '../src/operations.ts'
+import { cpuTime } from './support/cpu-time.ts'
+import { longestPass } from './support/longest-pass.ts'
 import { pathOf, SAMPLE_SETTINGS } from './support/requests.ts'
 import { createAgent } from './support/resources.ts'
 import { onAnyEngine, onBothEngines, type Service } from './support/service.ts'
@@ -73,10 +75,12 @@ onAnyEngine(
       }
       for (const [name, [body, status]] of Object.entries(bodies)) {
         test(name, async () => {
+          const before = cpuTime()
           const reply = await post(body)
+          const took = cpuTime() - before
           assert.equal(reply.status, status, reply.text)
           assert.ok(reply.text.length < 10_000, 'the answer does not repeat the question')
-          assert.ok(serverTime(service()) < 1000, `${serverTime(service())} ms`)
+          assert.ok(took < 1000, `${took} ms`)
         })
       }
 
@@ -87,11 +91,12 @@ onAnyEngine(
       })
 
       test('the service answers others meanwhile', async () => {
-        const heavy = Array.from({ length: 10 }, () => post('['.repeat(MIB)))
-        const started = performance.now()
-        assert.equal((await service().call('GET', '/healthz')).status, 200)
-        assert.ok(performance.now() - started < 2000)
-        await Promise.all(heavy)
+        const longest = await longestPass(async () => {
+          const heavy = Array.from({ length: 10 }, () => post('['.repeat(MIB)))
+          assert.equal((await service().call('GET', '/healthz')).status, 200)
+          await Promise.all(heavy)
+        })
+        assert.ok(longest < 500, `${longest} ms`)
       })
     })
 
@@ -155,8 +160,10 @@ onAnyEngine(
       test('a body full of them is judged quickly', async () => {
         for (const number of ['1e1', '9007199254740991', '1.2345678901234567']) {
           const list = Array.from({ length: Math.floor(1_000_000 / (number.length + 1)) }, () => number).join(',')
+          const before = cpuTime()
           await postBytes(service(), '/v1/agents', `{"name":"full","metadata":{"list":[${list}]}}`)
-          assert.ok(serverTime(service()) < 1000, `${number}: ${serverTime(service())} ms`)
+          const took = cpuTime() - before
+          assert.ok(took < 1000, `${number}: ${took} ms`)
         }
       })
     })
@@ -338,10 +345,4 @@ async function postBytes(
   const response = await fetch(url + path, { method, headers, body })
   const text = await response.text()
   return { status: response.status, text, body: JSON.parse(text) }
-}
-
-/** How long the last request took, as the service logs it: without what sending it took. */
-function serverTime(service: Service): number {
-  const lines = service.log().trimEnd().split('\n')
-  return JSON.parse(lines.findLast((line) => line.includes('"msg":"request"')) ?? '{}').ms
 }

@@ -230,7 +230,7 @@ onBothEngines('multi-factor authentication', (service, engine) => {
       assert.equal(status, 429)
       assert.equal(body.error.code, 'rate_limited')
       assert.equal(headers.get('retry-after'), String(body.error.retry_after))
-      assert.ok(body.error.retry_after > 295 && body.error.retry_after <= 300, String(body.error.retry_after))
+      assert.ok(body.error.retry_after > 240 && body.error.retry_after <= 300, String(body.error.retry_after))
       const factor = await service().call('GET', `/v1/keys/${key.id}/mfa`)
       assert.equal(factor.body.data.status, 'active')
       assert.ok(Date.parse(factor.body.data.locked_until) > service().app.parts.now())

@@ -3,7 +3,7 @@ import { randomBytes } from 'node:crypto'
 import { after, before, describe, test } from 'node:test'
 import { newKey } from '../src/security/key-format.ts'
 import { localLimiter } from '../src/security/limits/rate-limiter.ts'
-import { cpuTimeOf } from './support/cpu-time.ts'
+import { leastCpuTimeOf } from './support/cpu-time.ts'
 import { type RedisServer, startRedis } from './support/redis.ts'
 import { createKey, later } from './support/resources.ts'
 import { type Reply, type Service, startService } from './support/service.ts'
@@ -15,20 +15,21 @@ const FREE = { perMinute: 60, burst: 100 }
 // Nothing here reaches the store, so one engine stands for both.
 describe('rate limits', () => {
   let service: Service
+  /** Stands still unless a test moves it: time gives nothing back meanwhile. */
+  let time = Date.now()
   before(async () => {
-    service = await startService('sqlite')
+    service = await startService('sqlite', {}, {}, { now: () => time })
   })
   after(() => service.stop())
   const self = (key: string) => service.call('GET', '/v1/keys/self', { key })
 
   test('a free key: 100 at once, then 429 until the time that it is told', async () => {
     const { secret } = await createKey(service, { role: 'viewer' })
-    const { replies, refilled } = await burst(130, () => self(secret))
-    const passed = replies.filter(({ status }) => status === 200)
-    assert.ok(passed.length >= 100 && passed.length <= 100 + refilled, `${passed.length} passed`)
+    const { replies } = await burst(130, () => self(secret))
+    assert.equal(replies.filter(({ status }) => status === 200).length, 100)
     const refused = replies.find(({ status }) => status !== 200) as Reply
     assertRateLimited(refused, 60)
-    service.advance(refused.body.error.retry_after * 1000)
+    time += refused.body.error.retry_after * 1000
     assert.equal((await self(secret)).status, 200)
   })
 
@@ -51,8 +52,8 @@ describe('rate limits', () => {
     const { secret } = await createKey(service, { role: 'viewer' })
     await burst(101, () => self(secret))
     const { replies } = await burst(50, () => self(secret))
-    assert.ok(replies.filter(({ status }) => status === 429).length > 40)
-    service.advance(1000)
+    assert.ok(replies.every(({ status }) => status === 429))
+    time += 1000
     assert.equal((await self(secret)).status, 200)
   })
 
@@ -62,14 +63,13 @@ describe('rate limits', () => {
     const rotated = (await service.call('POST', `/v1/keys/${first.id}/rotate`)).body.data.secret
     assert.equal((await self(second.secret)).status, 200)
     const { replies } = await burst(5, () => self(rotated))
-    assert.ok(replies.some(({ status }) => status === 429))
+    assert.ok(replies.every(({ status }) => status === 429))
   })
 
   test('requests that fail count too: nobody guesses ids for free', async () => {
     const { secret: key } = await createKey(service, { role: 'viewer' })
-    const { replies, refilled } = await burst(130, () => service.call('GET', '/v1/agents/nobody', { key }))
-    const answered = replies.filter(({ status }) => status === 404).length
-    assert.ok(answered >= 100 && answered <= 100 + refilled, `${answered}`)
+    const { replies } = await burst(130, () => service.call('GET', '/v1/agents/nobody', { key }))
+    assert.equal(replies.filter(({ status }) => status === 404).length, 100)
   })
 
   test('tiers: pro has 2000 at once', async () => {
@@ -83,7 +83,7 @@ describe('rate limits', () => {
     const { secret } = await createKey(service, { role: 'viewer' })
     for (const jump of [HOUR, -HOUR, -HOUR, HOUR]) {
       await burst(130, () => self(secret))
-      service.advance(jump)
+      time += jump
       const { status, headers, body } = await self(secret)
       if (status === 429) assert.ok(body.error.retry_after >= 1 && body.error.retry_after <= 2, body.error.retry_after)
       const reset = Number(headers.get('x-ratelimit-reset')) - service.app.parts.now() / 1000
@@ -130,7 +130,7 @@ describe('the limiter in this process', () => {
   test('tens of thousands of clients at a time do not slow each other down', () => {
     const limiter = localLimiter(() => 1_000_000)
     for (let i = 0; i < 60_000; i++) limiter.take(`client-${i}`, FREE)
-    const took = cpuTimeOf(() => {
+    const took = leastCpuTimeOf(() => {
       for (let i = 0; i < 10_000; i++) limiter.take(`client-${i}`, FREE)
     })
     const each = took / 10_000
@@ -211,7 +211,7 @@ describe('two nodes that share a Redis', () => {
 
   test('go on alone when Redis stops, and together when it is back', async () => {
     const { secret } = await createKey(first, { role: 'viewer', tier: 'pro' })
-    const running = burst(300, onBoth(secret))
+    const running = burst(100, onBoth(secret))
     await redis.stop()
     const during = await running
     assert.deepEqual([...new Set(during.replies.map(({ status }) => status))], [200])

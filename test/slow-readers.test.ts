@@ -45,7 +45,7 @@ async function memoryUntilDropped(service: ChildService, sockets: Socket[]): Pro
       const left = sockets.filter((socket) => !socket.destroyed)
       for (const socket of left) socket.write('x')
       most = Math.max(most, memoryOf(service))
-      await delay(100)
+      await delay(200)
       return left.length < sockets.length / 10
       // Hundreds of connections are filled first.
     },
@@ -69,7 +69,7 @@ describe('clients that never read', () => {
     await (await fetch(`${service.url()}/docs`)).text()
     const before = memoryOf(service)
     const flood = head('GET /docs', KEEP_ALIVE).repeat(500)
-    const sockets = await neverReading(t, 200, () => connect(Number(port), hostname), flood)
+    const sockets = await neverReading(t, 100, () => connect(Number(port), hostname), flood)
     // A connection that stalls would have 30 s here: these do not get as far as that.
     assertLittle((await memoryUntilDropped(service, sockets)) - before)
   })
@@ -80,7 +80,7 @@ describe('clients that never read', () => {
     await (await fetch(`${service.url()}/docs`)).text()
     const before = memoryOf(service)
     const requests = head('GET /docs', KEEP_ALIVE).repeat(30)
-    const sockets = await neverReading(t, 150, () => connect(Number(port), hostname), requests)
+    const sockets = await neverReading(t, 100, () => connect(Number(port), hostname), requests)
     assertLittle((await memoryUntilDropped(service, sockets)) - before)
   })
 
@@ -90,7 +90,7 @@ describe('clients that never read', () => {
     const dial = () => connectTls({ port: Number(port), host: hostname, rejectUnauthorized: false })
     await memoryUntilDropped(service, await neverReading(t, 1, dial, head('GET /docs', KEEP_ALIVE).repeat(30)))
     const before = memoryOf(service)
-    const sockets = await neverReading(t, 80, dial, head('GET /docs', KEEP_ALIVE).repeat(30))
+    const sockets = await neverReading(t, 50, dial, head('GET /docs', KEEP_ALIVE).repeat(30))
     assertLittle((await memoryUntilDropped(service, sockets)) - before)
   })
 

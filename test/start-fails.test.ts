@@ -60,12 +60,12 @@ for (const engine of ENGINES) {
       const before = await countOpen()
       rmSync(cert)
       await assert.rejects(startApp(config, { log }), { code: 'ENOENT' })
-      await until('nothing is left open', async () => (await countOpen()) === before, 3_000)
+      await until('nothing is left open', async () => (await countOpen()) === before)
 
       copyFileSync(tlsFile('server.pem'), cert)
       const app = await startApp(config, { log })
       await app.stop()
-      await until('nothing is left open', async () => (await countOpen()) === before, 3_000)
+      await until('nothing is left open', async () => (await countOpen()) === before)
     })
 
     test('closes the store when the port is taken', async (t) => {
@@ -76,7 +76,7 @@ for (const engine of ENGINES) {
       const { config, countOpen } = await prepare(t, engine, { PORT: String(port) })
       const before = await countOpen()
       await assert.rejects(startApp(config, { log }), { code: 'EADDRINUSE' })
-      await until('nothing is left open', async () => (await countOpen()) === before, 3_000)
+      await until('nothing is left open', async () => (await countOpen()) === before)
     })
   })
 }

@@ -7,12 +7,13 @@ import { sql } from 'kysely'
 import { isPassing } from '../src/storage/failures.ts'
 import { openStorage, type Storage } from '../src/storage/open-storage.ts'
 import { freshPostgres } from './support/fresh-store.ts'
+import { PATIENCE } from './support/patience.ts'
 import { ENGINES, type Engine } from './support/service.ts'
 import { until } from './support/until.ts'
 
 /** PostgreSQL's other end may be slow to answer while much else is tested. */
 const WITHIN_MS = { sqlite: 300, postgres: 1_000 }
-const LIMIT = { timeout: 10_000 }
+const LIMIT = { timeout: 20_000 * PATIENCE }
 
 for (const engine of ENGINES) {
   describe(`a transaction that stands still, on ${engine}`, () => {

@@ -1,15 +1,16 @@
 import assert from 'node:assert/strict'
-import { execFile } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
+import { once } from 'node:events'
 import { chmod, mkdir, mkdtemp, rm, stat, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { describe, test } from 'node:test'
-import { promisify } from 'node:util'
 import { sql } from 'kysely'
 import { announce } from '../src/storage/database.ts'
 import { openStorage } from '../src/storage/open-storage.ts'
+import { inOneAttempt } from './support/attempts.ts'
+import { startChild } from './support/child.ts'
 import { testPostgres } from './support/postgres.ts'
 import { createKey } from './support/resources.ts'
 import {
@@ -141,21 +142,23 @@ describe('a data directory that was there before', () => {
 describe('SQLite that another process changes', () => {
   test('a key that it revokes is refused within a second', () =>
     withService('sqlite', async (service) => {
-      const { id, secret } = await createKey(service, { role: 'viewer' })
-      const self = () => service.call('GET', '/v1/keys/self', { key: secret })
-      assert.equal((await self()).status, 200)
-      await elsewhere(service, `update keys set revoked_at = 1 where id = '${id}'`)
-      await until('the key is refused', async () => (await self()).status === 401, 1000)
+      await inOneAttempt(async () => {
+        const { id, secret } = await createKey(service, { role: 'viewer' })
+        const self = () => service.call('GET', '/v1/keys/self', { key: secret })
+        assert.equal((await self()).status, 200)
+        await elsewhere(service, `update keys set revoked_at = 1 where id = '${id}'`)()
+        await until('the key is refused', async () => (await self()).status === 401, 1000)
+      })
     }))
 
   test('while it writes, requests wait and are answered; reads do not wait', () =>
     withService('sqlite', async (service) => {
-      const writing = elsewhere(service, 'begin immediate', { holdMs: 300 })
+      const letGo = elsewhere(service, 'begin immediate')
       await until('the other process holds the lock', () => isLocked(service))
       const created = service.call('POST', '/v1/agents', { body: { name: 'patient' } })
       assert.equal((await service.call('GET', '/v1/agents')).status, 200)
+      await letGo()
       assert.equal((await created).status, 201)
-      await writing
     }))
 })
 
@@ -232,14 +235,20 @@ async function withEmpty(engine: Engine, story: (open: () => ReturnType<typeof o
   }
 }
 
-/** A statement in a process of its own, which stays for a while. */
-async function elsewhere({ data }: Service, statement: string, { holdMs = 0 } = {}): Promise<void> {
+/** A statement in a process of its own, which holds what it has until it is told to end. */
+function elsewhere({ data }: Service, statement: string) {
   const program = `
     const { DatabaseSync } = require('node:sqlite')
     const other = new DatabaseSync(process.argv[1], { timeout: 5000 })
     other.exec(process.argv[2])
-    setTimeout(() => other.close(), ${holdMs})`
-  await promisify(execFile)(process.execPath, ['-e', program, join(data, 'moorage.db'), statement])
+    process.stdin.on('end', () => other.close()).resume()`
+  const args = ['-e', program, join(data, 'moorage.db'), statement]
+  const child = startChild(process.execPath, args, { stdio: ['pipe', 'ignore', 'inherit'] })
+  const ended = once(child, 'exit')
+  return async () => {
+    child.stdin.end()
+    assert.deepEqual(await ended, [0, null])
+  }
 }
 
 function isLocked({ data }: Service): boolean {

@@ -7,6 +7,7 @@ import { readAgentFile } from '../src/cli/commands/agents/agent-file.ts'
 import { Failure } from '../src/cli/failure.ts'
 import type { World } from '../src/cli/world.ts'
 import { ConfigError, loadConfig } from '../src/config.ts'
+import { cpuTime } from './support/cpu-time.ts'
 
 const MIB = 1024 * 1024
 /** Of the processor: how long a test waits for its turn on a busy machine does not count. */
@@ -76,11 +77,11 @@ describe('no YAML is read for long', () => {
 })
 
 function told(read: () => unknown): { problems: string[]; ms: number } {
-  const started = process.cpuUsage()
+  const started = cpuTime()
   try {
     read()
   } catch (error) {
-    const ms = process.cpuUsage(started).user / 1000
+    const ms = cpuTime() - started
     if (error instanceof ConfigError) return { problems: error.problems, ms }
     if (error instanceof Failure) return { problems: error.message.split('\n'), ms }
     throw error

@@ -1,10 +1,12 @@
 import assert from 'node:assert/strict'
 import { describe, type TestContext, test } from 'node:test'
+import { PATIENCE } from './support/patience.ts'
 import { receiveRaw, receiveTls, tlsFile } from './support/receiver.ts'
 import { onAnyEngine, type Service } from './support/service.ts'
 import { createAgent, createWebhook, delivery, happen, openInbox, pass } from './support/webhooks.ts'
 
-const ATTEMPT_MS = 500
+/** Those who answer at once do so within it, also on a busy machine. */
+const ATTEMPT_MS = 2_000 * PATIENCE
 
 /** 127.0.0.1 stands for the public internet here; every other address of this machine is as private as ever. */
 const names = new Map([
@@ -34,7 +36,7 @@ async function attemptAt(service: Service, url: string) {
   const { attempts, status } = await delivery(service, id, 1)
   assert.equal(status, 'pending')
   const [{ response_status, error, duration_ms }] = attempts
-  assert.ok(duration_ms < ATTEMPT_MS + 1_000, `${duration_ms} ms`)
+  assert.ok(duration_ms < 2 * ATTEMPT_MS, `${duration_ms} ms`)
   return [error, response_status]
 }
 

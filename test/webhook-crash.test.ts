@@ -3,6 +3,7 @@ import { describe, test } from 'node:test'
 import { Webhook } from 'standardwebhooks'
 import type { Database } from '../src/storage/database.ts'
 import { startChildService } from './support/child-service.ts'
+import { endOtherConnections } from './support/other-connections.ts'
 import { ENGINES } from './support/service.ts'
 import { until } from './support/until.ts'
 import { LOCAL_RECEIVERS, openInbox } from './support/webhooks.ts'
@@ -11,6 +12,7 @@ const SETTINGS = { ...LOCAL_RECEIVERS, MOORAGE_WEBHOOKS__MAX_PER_ENDPOINT: '1' }
 
 /** The lease of the dead process ends. On SQLite its successor knows that it is dead. */
 async function endLeases(db: Database): Promise<void> {
+  await endOtherConnections(db)
   await db.updateTable('deliveries').set({ next_attempt_at: 0 }).where('owner', 'is not', null).execute()
 }
 

@@ -135,8 +135,9 @@ onBothEngines(
         const agent_id = await createAgent(service())
         const event = { type: 'agent.failed', agent_id, data: () => ({}), time: now() } as const
         assert.deepEqual(await events.writes(event), [])
-        // From now on without asking the database.
-        assert.deepEqual(events.writes(event), [])
+        // From now on without asking the database, unless its listener may have missed something.
+        await until('it is remembered', () => Array.isArray(events.writes(event)))
+        assert.deepEqual(await events.writes(event), [])
       })
 
       test('emitted in a transaction commits with it or not at all', async (t) => {
@@ -207,7 +208,7 @@ onBothEngines(
           assert.equal(status, 'pending')
           const { at, duration_ms } = attempts[i]
           const wait = Date.parse(next_attempt_at) - Date.parse(at)
-          assert.ok(wait >= planned * 0.8 && wait <= planned * 1.2 + duration_ms + 1000, `${i + 1}: ${wait} ms`)
+          assert.ok(wait >= planned * 0.8 && wait <= planned * 1.2 + duration_ms + 3_000, `${i + 1}: ${wait} ms`)
           pass(service(), Date.parse(next_attempt_at) - service().app.parts.now())
         }
         const { status, next_attempt_at, delivered_at, attempts } = await delivery(service(), id, 8)
@@ -357,8 +358,9 @@ onBothEngines(
         assert.deepEqual({ ...again.body.data, next_attempt_at: null }, { ...first, status: 'pending' })
         const failed = await delivery(service(), id, 2)
         assert.deepEqual([failed.status, failed.delivered_at], ['pending', first.delivered_at])
-        assert.ok(Date.parse(failed.next_attempt_at) - Date.parse(failed.attempts[1].at) < 7_000)
-        pass(service(), 7_000)
+        const { at, duration_ms } = failed.attempts[1]
+        assert.ok(Date.parse(failed.next_attempt_at) - Date.parse(at) < 6_000 + duration_ms + 3_000)
+        pass(service(), Date.parse(failed.next_attempt_at) - service().app.parts.now())
         const done = await delivery(service(), id, 3)
         assert.equal(done.status, 'delivered')
         assert.ok(done.delivered_at > first.delivered_at)

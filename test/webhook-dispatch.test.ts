@@ -242,7 +242,7 @@ onBothEngines(
 for (const engine of ENGINES) {
   describe(`the dispatcher on ${engine}, stopped`, () => {
     test('waits for what is under way, gives back what takes too long, and goes on after the start', async (t) => {
-      const service = await startService(engine, { ...LOCAL_RECEIVERS, MOORAGE_SERVER__DRAIN_TIMEOUT: '300ms' })
+      const service = await startService(engine, { ...LOCAL_RECEIVERS, MOORAGE_SERVER__DRAIN_TIMEOUT: '2s' })
       t.after(() => service.stop())
       const quick = await openGate(t)
       const slow = await openGate(t)
@@ -306,7 +306,6 @@ describe('the dispatcher on postgres, without its database for a while', () => {
     const service = await startService('postgres', {
       ...LOCAL_RECEIVERS,
       DATABASE_URL: postgres.url,
-      MOORAGE_WEBHOOKS__ATTEMPT_TIMEOUT: '1s',
     })
     t.after(() => service.stop())
     const gate = await openGate(t)
@@ -318,7 +317,8 @@ describe('the dispatcher on postgres, without its database for a while', () => {
     gate.release(1)
     await until('the trouble to show', () => service.log().includes('could not settle'))
     await postgres.start()
-    pass(service, 10_000)
+    // Its lease ends.
+    pass(service, 60_000)
     await gate.held(1)
     gate.release(1)
     assert.equal((await delivery(service, id, 1)).status, 'delivered')

@@ -5,7 +5,7 @@ import { PATIENCE } from './patience.ts'
 
 /** A little more than the runner allows a file: what it can end, it ends first. */
 const FILE_MS = 155_000 * PATIENCE
-const STANDSTILL_MS = 15_000 * PATIENCE
+const STANDSTILL_MS = 45_000 * PATIENCE
 
 export type Watch = { begin(file: string): void; end(): void }
 
