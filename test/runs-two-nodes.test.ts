@@ -53,11 +53,13 @@ test('another node goes on with the run of a node that was killed, whichever ste
     if (moment === 'refund') await until('the other call has ended', async () => (await stepsOf()) === 4)
     await mortal.kill()
     const receiptOf = async () => (await survivor.call('GET', path)).body.data
-    await until('the answer', async () => {
+    const isAnswered = async () => {
       // What the dead node had sent before may still be executed: the renewal of its leases.
       await endLeases(survivor)
       return (await receiptOf()).status === 'completed'
-    })
+    }
+    // It takes over a run of several steps.
+    await until('the answer', isAnswered, 20_000)
     const { response, tokens_used, steps } = await receiptOf()
     assert.deepEqual([response, tokens_used, steps.length], ['Let me see.\n\nAll is done.', 45, 6], moment)
     for (const label of ['model 1', 'read', 'model 2', 'write', 'refund', 'model 3']) {

@@ -227,12 +227,16 @@ describe('two nodes that share a Redis', () => {
     assert.equal(warnings(), 2)
 
     await redis.start()
-    await until('a key that one node refuses is refused by the other', async () => {
-      const { secret: key } = await createKey(first, { role: 'viewer' })
-      // More than its burst of 100: time gives some back meanwhile.
-      await burst(150, () => first.call('GET', '/v1/keys/self', { key }))
-      return (await second.call('GET', '/v1/keys/self', { key })).status === 429
-    })
+    await until(
+      'a key that one node refuses is refused by the other',
+      async () => {
+        const { secret: key } = await createKey(first, { role: 'viewer' })
+        // More than its burst of 100: time gives some back meanwhile.
+        await burst(150, () => first.call('GET', '/v1/keys/self', { key }))
+        return (await second.call('GET', '/v1/keys/self', { key })).status === 429
+      },
+      20_000,
+    )
   })
 })
 

@@ -20,10 +20,10 @@ const WITHIN = { timeout: 30_000 * PATIENCE }
 for (const engine of ENGINES) {
   describe(`a slow read on ${engine}`, () => {
     test('holds up nobody, not even those who asked right behind it', WITHIN, () =>
-      withStorage(engine, {}, (storage) =>
-        inOneAttempt(async () => {
+      withStorage(engine, { readTimeout: 120_000 }, (storage) =>
+        inOneAttempt(async (attempt) => {
           const { db } = storage
-          const { read, end } = await beginSlow(engine, storage)
+          const { read, end } = await beginSlow(engine, storage, 3 ** (attempt - 1))
           const ended: string[] = []
           const slow = Promise.all([1, 2].map(() => read().execute(db))).then(() => ended.push('slow'))
           const quick = Array.from({ length: 50 }, () => db.selectFrom('settings').select('name').execute())
@@ -127,15 +127,15 @@ describe('a read on postgres that ends at its limit', () => {
 })
 
 /** A few tenths of a second of work for the engine alone. */
-function slowly(engine: Engine, name = 'n'): RawBuilder<unknown> {
+function slowly(engine: Engine, name = 'n', times = 1): RawBuilder<unknown> {
   if (engine === 'postgres') return sql`select pg_sleep(0.4) as ${sql.ref(name)}`
   return sql`select count(*) as ${sql.ref(name)} from (
-    with recursive counted(x) as (select 1 union all select x + 1 from counted limit 1500000) select x from counted)`
+    with recursive counted(x) as (select 1 union all select x + 1 from counted limit ${sql.lit(times * 1_500_000)}) select x from counted)`
 }
 
 /** A read that lasts until its end is allowed. One of SQLite ends by itself. */
-async function beginSlow(engine: Engine, { transaction }: Storage) {
-  if (engine === 'sqlite') return { read: () => slowly(engine), end: async () => {} }
+async function beginSlow(engine: Engine, { transaction }: Storage, times: number) {
+  if (engine === 'sqlite') return { read: () => slowly(engine, 'n', times), end: async () => {} }
   const lock = sql`select pg_advisory_xact_lock(77)`
   const [held, released] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
   const holding = transaction(async (db) => {

@@ -4,12 +4,12 @@ const ATTEMPTS = 4
  * For what has to come in time: on a busy machine a process may stand still for seconds, and then it comes late. What
  * holds in one of a few attempts can be done in time; what is wrong fails in all of them.
  */
-export async function inOneAttempt(check: () => void | Promise<void>): Promise<void> {
-  for (let left = ATTEMPTS; ; left--) {
+export async function inOneAttempt(check: (attempt: number) => void | Promise<void>): Promise<void> {
+  for (let attempt = 1; ; attempt++) {
     try {
-      return await check()
+      return await check(attempt)
     } catch (error) {
-      if (left === 1) throw error
+      if (attempt === ATTEMPTS) throw error
     }
   }
 }
