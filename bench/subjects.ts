@@ -1,3 +1,4 @@
+import { create } from './fill.ts'
 import { listSubjects } from './lists.ts'
 import type { Load, Measured } from './load.ts'
 import type { StoredServer } from './servers.ts'
@@ -34,6 +35,7 @@ export type Fill = { users: string[]; memories: number; text(i: number): string 
 
 const MESSAGE = 'What is the weather like in the harbour today, and will the ferry sail?'
 const INVOKE = '/v1/agents/hello/invoke'
+const FORGETFUL = 'forgetful'
 
 /** The long lists have so many `rows`. */
 export function subjectsFor(key: string, rows: number): Subject[] {
@@ -80,6 +82,18 @@ export function subjectsFor(key: string, rows: number): Subject[] {
   ]
   const memory = (['embedded', 'PostgreSQL'] as const).flatMap((engine): Subject[] => [
     { group: 'memory', name: 'invoke, ever new users', engine, load: asUser('new-@@@@@@@@') },
+    {
+      // The row above also writes the turns, and differs in nothing else.
+      group: 'memory',
+      name: 'invoke, ever new users, nothing remembered',
+      engine,
+      load: { ...asUser('new-@@@@@@@@'), path: `/v1/agents/${FORGETFUL}/invoke` },
+      store: {
+        name: 'with a forgetful agent',
+        fill: async ({ url }) =>
+          void (await create(url, key, 'agents', { name: FORGETFUL, memory: { remember: false } })),
+      },
+    },
     {
       group: 'memory',
       name: 'invoke, user with 1,000 memories',

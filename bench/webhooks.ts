@@ -2,6 +2,7 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { json } from 'node:stream/consumers'
 import { setTimeout } from 'node:timers/promises'
+import { create } from './fill.ts'
 import { type Load, type Measured, measure, sortedAt } from './load.ts'
 import type { Store, Subject } from './subjects.ts'
 
@@ -64,16 +65,4 @@ function openReceiver(waits: number[]): Promise<string> {
   return new Promise((resolve) => {
     server.listen(0, '127.0.0.1', () => resolve(`http://127.0.0.1:${(server.address() as AddressInfo).port}/`))
   })
-}
-
-/** Makes something through the API, as a client would. */
-async function create(url: string, key: string, what: string, fields: object): Promise<{ id: string }> {
-  const reply = await fetch(`${url}/v1/${what}`, {
-    method: 'POST',
-    headers: { Authorization: `Bearer ${key}`, 'Content-Type': 'application/json' },
-    body: JSON.stringify(fields),
-  })
-  if (reply.status !== 201) throw new Error(`${what}: ${reply.status} ${await reply.text()}`)
-  const { data } = (await reply.json()) as { data: { id: string } }
-  return data
 }
