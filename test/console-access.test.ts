@@ -35,6 +35,7 @@ inConsole(
       assert.ok(await dialog.getByRole('button', { name: 'Done' }).isDisabled())
       await dialog.getByLabel('I have stored it').check()
       await dialog.getByRole('button', { name: 'Done' }).click()
+      await dialog.waitFor({ state: 'detached' })
       await page.getByRole('heading', { name: 'website', exact: true }).waitFor()
       assert.ok(!(await page.content()).includes(secret))
       const { body } = await service().call('GET', '/v1/keys/self', { key: secret })

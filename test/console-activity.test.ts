@@ -6,6 +6,7 @@ import { recount } from '../src/storage/queries/counts.ts'
 import { checkAccess, inConsole } from './support/console.ts'
 import { createAgent } from './support/resources.ts'
 import type { Service } from './support/service.ts'
+import { untilHolds } from './support/until.ts'
 
 inConsole('activity in the console', (visit, service) => {
   const invoke = async (message: string, user_id = 'ann') => {
@@ -35,7 +36,7 @@ inConsole('activity in the console', (visit, service) => {
     await page.getByText('This is the last one').waitFor()
     await page.goBack()
     await page.goBack()
-    assert.equal(await page.getByLabel('Status').inputValue(), 'failed')
+    await untilHolds(async () => assert.equal(await page.getByLabel('Status').inputValue(), 'failed'))
     await page.getByLabel('Door').selectOption('mcp')
     await page.getByText('Nothing matches').waitFor()
     await page.getByLabel('Door').selectOption('api')
@@ -116,7 +117,7 @@ inConsole(
     const rowsIn = (page: Page) => page.getByRole('region', { name: 'Invocations' }).locator('tbody tr:not(.gap)')
 
     test('scrolls from the newest to the oldest with few rows in the page', async () => {
-      const { page, asked, leave } = await visit('/activity')
+      const { page, asked, leave } = await visit('/activity', { isStill: true })
       await page.getByRole('link', { name: 'message 99999', exact: true }).waitFor()
       await page.getByText(/^1–\d+ of 100,000$/).waitFor()
       assert.ok((await rowsIn(page).count()) < 80)
@@ -151,19 +152,19 @@ inConsole(
       for (let message = 49_898; message >= 49_839; message--) {
         await page.keyboard.press('Tab')
         // Nobody is faster than the page that draws the next rows.
-        await page.getByRole('link', { name: `message ${message - 3}`, exact: true }).waitFor()
+        await page.waitForFunction(`document.activeElement.textContent === 'message ${message}' &&
+          [...document.querySelectorAll('tbody a')].some(({ textContent }) => textContent === 'message ${message - 3}')`)
       }
-      const focused = await page.evaluate('document.activeElement.textContent')
-      assert.equal(focused, 'message 49839')
       await leave()
     })
 
     test('what comes does not move the rows that somebody looks at', async () => {
-      const { page, leave } = await visit('/activity?offset=1000&status=completed', { isHurried: true })
+      const { page, settled, leave } = await visit('/activity?offset=1000&status=completed', { isHurried: true })
       const row = rowsIn(page)
         .filter({ hasText: /message 98/ })
         .first()
       await row.waitFor()
+      await settled()
       const [text, box] = [await row.textContent(), await row.boundingBox()]
       for (const message of ['new one', 'new two']) {
         await service().call('POST', '/v1/agents/busy/invoke', { body: { message } })

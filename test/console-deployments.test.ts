@@ -17,6 +17,7 @@ inConsole('deployments in the console', (visit, service) => {
     await page.goto(`${page.url()}?open=rollback`)
     await page.getByRole('dialog').getByText('there is nothing to return to').waitFor()
     await page.keyboard.press('Escape')
+    await page.getByRole('dialog').waitFor({ state: 'detached' })
     await service().call('PATCH', '/v1/agents/hello', { body: { temperature: 0.7 } })
     await page.reload()
     await page.getByText('the working copy has changes').waitFor()

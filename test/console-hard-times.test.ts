@@ -86,7 +86,7 @@ inConsole('the console in hard times', (visit, service) => {
     })
     const { id: key_id } = await createKey(service(), { name: MARKUP, role: 'viewer' })
     const session = encodeURIComponent(MARKUP)
-    const { page, settled, leave } = await visit(`/agents/hostile?session=${session}`)
+    const { page, go, settled, leave } = await visit('/')
     for (const path of [
       `/agents/hostile?session=${session}`,
       '/agents/hostile/deployments',
@@ -98,7 +98,7 @@ inConsole('the console in hard times', (visit, service) => {
       '/keys',
       `/keys/${key_id}`,
     ]) {
-      await page.goto(service().url + path)
+      await go(path)
       await settled()
       await page.waitForFunction(`(${SHOWN}).includes('onerror=')`).catch(() => assert.fail(path))
       assert.equal(await page.evaluate('globalThis.hacked'), undefined, path)

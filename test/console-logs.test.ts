@@ -1,11 +1,12 @@
 import assert from 'node:assert/strict'
 import { before, test } from 'node:test'
 import { sql } from 'kysely'
+import type { Locator } from 'playwright-core'
 import { recount } from '../src/storage/queries/counts.ts'
 import { inConsole } from './support/console.ts'
 import { createAgent } from './support/resources.ts'
 import type { Service } from './support/service.ts'
-import { until } from './support/until.ts'
+import { until, untilHolds } from './support/until.ts'
 
 inConsole('the log in the console', (visit, service) => {
   const invoke = (message: string) =>
@@ -21,11 +22,10 @@ inConsole('the log in the console', (visit, service) => {
   test('shows lines as they come, and while the reader is further up it counts them instead', async () => {
     const { page, leave } = await visit('/agents/teller/logs', { isHurried: true })
     const lines = page.getByRole('log').getByRole('listitem')
-    await lines.first().waitFor()
-    assert.equal(await lines.count(), 60)
+    await untilHolds(async () => assert.equal(await lines.count(), 60))
     await invoke('a storm')
     await page.getByText('Invocation failed: capsized').waitFor()
-    await page.getByRole('log').evaluate((log) => log.scrollTo(0, 0))
+    await scrollTo(page.getByRole('log'), 0)
     await invoke('sail')
     await page.getByRole('button', { name: '1 new line' }).click()
     await page.getByRole('button', { name: '1 new line' }).waitFor({ state: 'detached' })
@@ -59,30 +59,31 @@ inConsole('the log in the console', (visit, service) => {
     await page.getByText('Invocation completed').waitFor()
     await fillLog(service(), agent, 1_500)
     await page.getByText('line 1499', { exact: true }).waitFor()
-    await page.getByRole('log').evaluate((log) => log.scrollTo(0, 0))
+    await scrollTo(page.getByRole('log'), 0)
     await page.getByText('line 0', { exact: true }).waitFor()
     await leave()
   })
 
   test('20,000 lines: few are in the page, older ones come by themselves, reload finds the place again', async () => {
     await fillLog(service(), await createAgent(service(), 'talker'), 20_000)
-    const { page, leave } = await visit('/agents/talker/logs')
+    const { page, settled, leave } = await visit('/agents/talker/logs')
     const log = page.getByRole('log')
     await page.getByText('line 19999', { exact: true }).waitFor()
     for (const older of ['once', 'again']) {
       const height = await log.evaluate((element) => element.scrollHeight)
-      await log.evaluate((element) => element.scrollTo(0, 0))
+      await scrollTo(log, 0)
       await until(`older lines have come ${older}`, () =>
         log.evaluate((element, known) => element.scrollHeight > known, height),
       )
     }
     assert.ok((await log.getByRole('listitem').count()) < 400)
-    await log.evaluate((element) => element.scrollTo(0, 2000))
+    await scrollTo(log, 2000)
     const lastSeen = await until('the URL has a line in the window', async () => {
       const line = page.locator(`time[datetime="${new URL(page.url()).searchParams.get('until')}"]`)
       const isThere = (await line.count()) === 1 && (await line.boundingBox({ timeout: 100 }).catch(() => null))
       return isThere && isThere.y > 0 && isThere.y < 900 ? line : undefined
     })
+    await settled()
     const place = await lastSeen.boundingBox()
     await service().call('POST', '/v1/agents/talker/invoke', { body: { message: 'more' } })
     await page.getByRole('button', { name: /new lines?$/ }).waitFor()
@@ -94,6 +95,19 @@ inConsole('the log in the console', (visit, service) => {
     await leave()
   })
 })
+
+/** Resolves when the page knows that the reader has scrolled: what comes before that is followed to the end. */
+async function scrollTo(log: Locator, top: number): Promise<void> {
+  await log.evaluate(
+    (element, y) =>
+      new Promise((resolve) => {
+        if (element.scrollTop === y) return resolve(undefined)
+        element.addEventListener('scroll', () => setTimeout(resolve), { once: true })
+        element.scrollTo(0, y)
+      }),
+    top,
+  )
+}
 
 /** Lines of the last hours, written by the database itself. */
 async function fillLog({ app }: Service, agent_id: string, lines: number): Promise<void> {

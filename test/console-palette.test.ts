@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { before, test } from 'node:test'
 import { checkAccess, inConsole } from './support/console.ts'
 import { createAgent, createKey } from './support/resources.ts'
+import { untilHolds } from './support/until.ts'
 
 inConsole('finding things in the console', (visit, service) => {
   before(() => createAgent(service(), 'harbour'))
@@ -18,6 +19,7 @@ inConsole('finding things in the console', (visit, service) => {
     await page.waitForURL('**/agents/harbour/logs')
     await page.keyboard.press('Control+k')
     await field.fill('new agent')
+    await page.getByRole('option', { name: 'New agent', selected: true }).waitFor()
     await page.keyboard.press('Enter')
     await page.getByRole('dialog').getByLabel('Name').fill('quay')
     await page.getByRole('button', { name: 'Create agent' }).click()
@@ -31,30 +33,34 @@ inConsole('finding things in the console', (visit, service) => {
   })
 
   test('commands open the dialogs that buttons open, and do what buttons do', async () => {
-    const { page, leave } = await visit('/agents/harbour')
-    const say = async (text: string) => {
+    const { page, expect, leave } = await visit('/agents/harbour')
+    const say = async (text: string, command: string) => {
       await page.keyboard.press('Control+k')
       await page.getByRole('combobox', { name: 'A page' }).fill(text)
+      // The agents may come later than the text.
+      await page.getByRole('option', { name: command, selected: true }).waitFor()
       await page.keyboard.press('Enter')
     }
     await page.getByRole('heading', { name: 'harbour' }).waitFor()
     await page.getByText('running').first().waitFor()
-    await say('deploy')
+    await say('deploy', 'harbour › Deploy')
     await page.getByRole('dialog', { name: 'Deploy harbour' }).waitFor()
     await page.goBack()
     await page.getByRole('dialog').waitFor({ state: 'detached' })
-    await say('pause')
+    await say('pause', 'harbour › Pause')
     await page.getByText('harbour is paused').waitFor()
     await page.getByText('paused', { exact: true }).waitFor()
-    await say('harb resume')
+    await say('harb resume', 'harbour › Resume')
     await page.getByText('harbour answers again').waitFor()
-    await say('new key')
+    await say('new key', 'New key')
     await page.getByRole('dialog', { name: 'New key' }).waitFor()
     await page.keyboard.press('Escape')
     await page.getByRole('dialog').waitFor({ state: 'detached' })
-    await say('dark')
-    assert.equal(await page.evaluate('getComputedStyle(document.body).colorScheme'), 'dark')
-    await say('sign out')
+    await say('dark', 'Use dark colours')
+    await page.waitForFunction(`getComputedStyle(document.body).colorScheme === 'dark'`)
+    // What the page has asked for just before is refused.
+    expect(/status of 401/)
+    await say('sign out', 'Sign out')
     await page.getByRole('heading', { name: 'Sign in to Moorage' }).waitFor()
     await leave()
   })
@@ -92,11 +98,11 @@ inConsole('finding things in the console', (visit, service) => {
     await page.getByRole('combobox', { name: 'A page' }).fill('harbour')
     await page.getByRole('option').first().click()
     await page.waitForURL('**/agents/harbour')
-    assert.equal(await page.getByRole('dialog').count(), 0)
+    await untilHolds(async () => assert.equal(await page.getByRole('dialog').count(), 0))
     await page.goBack()
     await page.goBack()
     await page.getByRole('link', { name: 'harbour' }).waitFor()
-    assert.equal(await page.getByRole('dialog').count(), 0)
+    await untilHolds(async () => assert.equal(await page.getByRole('dialog').count(), 0))
     release()
     await leave()
   })
@@ -114,6 +120,7 @@ inConsole('finding things in the console', (visit, service) => {
     ]) {
       await page.getByRole('button', { name: 'Find' }).click()
       await page.getByRole('combobox', { name: 'A page' }).fill(` ${pasted} `)
+      await page.getByRole('option', { name: pasted, selected: true }).waitFor()
       await page.keyboard.press('Enter')
       await page.getByText(shown).first().waitFor()
       assert.match(page.url(), new RegExp(pasted))

@@ -4,6 +4,7 @@ import { after, before, test } from 'node:test'
 import { inConsole } from './support/console.ts'
 import { type LocalServer, readBody, startLocalServer } from './support/local-server.ts'
 import { createAgent, createKey } from './support/resources.ts'
+import { untilHolds } from './support/until.ts'
 
 /** A model that says what the test says, when the test says it. */
 type Speaker = LocalServer & { next(): Promise<Speech>; messages: string[] }
@@ -57,7 +58,8 @@ inConsole(
       await page.getByText('completed').waitFor()
       assert.deepEqual(model.messages.slice(-2), ['Count the waves', 'Count the waves'])
       await page.getByRole('button', { name: 'Edit in a new session' }).first().click()
-      assert.equal(await page.getByLabel('Message', { exact: true }).inputValue(), 'Count the waves')
+      const field = page.getByLabel('Message', { exact: true })
+      await untilHolds(async () => assert.equal(await field.inputValue(), 'Count the waves'))
       assert.doesNotMatch(page.url(), /session=/)
       await page.goBack()
       await page.getByText('Uncountable.').waitFor()
@@ -90,10 +92,13 @@ inConsole(
       await page.getByRole('alert').getByText('not today').waitFor()
       await page.getByText('failed', { exact: true }).waitFor()
       const call = page.getByLabel('call', { exact: true })
+      await call.getByText('/v1/agents/grump/invoke').waitFor()
       assert.match(await call.innerText(), /^curl -X POST 'http:[^']+\/v1\/agents\/grump\/invoke'[^]*It'\\''s me/)
       await page.getByRole('button', { name: 'TypeScript' }).click()
+      await call.getByText('moorage.agents').waitFor()
       assert.match(await call.innerText(), /moorage\.agents\.invoke\('grump', \{[^]*message: "It's me"/)
       await page.getByRole('button', { name: 'Python' }).click()
+      await call.getByText('requests.post').waitFor()
       assert.match(await call.innerText(), /requests\.post\([^]*"message": "It's me"/)
       await leave()
     })

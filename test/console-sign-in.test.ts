@@ -5,7 +5,7 @@ import { createKey } from './support/resources.ts'
 
 inConsole('signing in to the console', (visit, service) => {
   test('a pasted key opens the page that was asked for, and signing out ends it', async () => {
-    const { page, leave, context } = await visit('/agents/hello?session=s1', { key: null })
+    const { page, leave, context, expect } = await visit('/agents/hello?session=s1', { key: null })
     await page.getByLabel('API key').fill(service().admin)
     await page.getByRole('button', { name: 'Sign in' }).click()
     await page.getByRole('heading', { name: 'hello' }).waitFor()
@@ -13,6 +13,8 @@ inConsole('signing in to the console', (visit, service) => {
     const [cookie] = await context.cookies()
     assert.deepEqual([cookie?.httpOnly, cookie?.sameSite], [true, 'Strict'])
     assert.equal(await page.evaluate('localStorage.length + sessionStorage.length'), 0)
+    // What the page has asked for just before is refused.
+    expect(/status of 401/)
     await page.getByRole('button', { name: 'Sign out' }).click()
     await page.getByLabel('API key').waitFor()
     await page.reload()

@@ -6,7 +6,7 @@ const SAID_MS = 1_500
 export function CopyButton({ text, label = 'Copy' }: { text: string; label?: string }) {
   const [isCopied, setCopied] = useState(false)
   const copy = async () => {
-    await copyText(text)
+    if (!(await copyText(text))) return
     setCopied(true)
     setTimeout(() => setCopied(false), SAID_MS)
   }
@@ -20,15 +20,28 @@ export function CopyButton({ text, label = 'Copy' }: { text: string; label?: str
   )
 }
 
-/** Browsers offer the clipboard only on https and on localhost. On other addresses the text is copied from a hidden field. */
-async function copyText(text: string): Promise<void> {
-  if (navigator.clipboard) return navigator.clipboard.writeText(text)
+/**
+ * Browsers offer the clipboard only on https and on localhost, and may refuse it there too. Then the text is copied from
+ * a hidden field. Resolves to whether it was copied.
+ */
+async function copyText(text: string): Promise<boolean> {
+  const isWritten = await navigator.clipboard?.writeText(text).then(
+    () => true,
+    () => false,
+  )
+  return isWritten || copyFromField(text)
+}
+
+function copyFromField(text: string): boolean {
   const area = document.createElement('textarea')
   area.value = text
-  document.body.append(area)
+  // Beside an open dialog nothing can be selected.
+  const around = document.querySelector('dialog:modal') ?? document.body
+  around.append(area)
   area.select()
-  document.execCommand('copy')
+  const isCopied = document.execCommand('copy')
   area.remove()
+  return isCopied
 }
 
 /** An id in monospaced type, with a copy button. */

@@ -31,8 +31,12 @@ export const CHROMIUM_FLAGS = [
   '--disable-dev-shm-usage',
 ]
 
+/** Debian's browser without a window, which needs a third less of the processor. The command of that name is a shell beside it. */
+const HEADLESS_SHELL = '/usr/lib/chromium/chromium-headless-shell'
+
 export function chromiumPath(): string | undefined {
-  return process.env['MOORAGE_TEST_CHROMIUM'] || findExecutable('chromium', 'chromium-browser', 'google-chrome')
+  const given = process.env['MOORAGE_TEST_CHROMIUM']
+  return given || findExecutable(HEADLESS_SHELL, 'chromium', 'chromium-browser', 'google-chrome')
 }
 
 /** A real browser, spoken to over its debugging protocol. */

@@ -28,11 +28,15 @@ type VisitOptions = {
   url?: string
   /** What a live page asks for every few seconds, it asks for every moment. */
   isHurried?: boolean
+  /** What a live page asks for every few seconds, it does not ask for: how long the test takes changes nothing. */
+  isStill?: boolean
 }
 
 export type Visit = {
   page: Page
   context: BrowserContext
+  /** Goes to another page as a link of the console does: nothing is loaded again but the data. */
+  go(path: string): Promise<void>
   /** What the page asked the API for since it was opened, or since the last time this was called: `GET /v1/agents`. */
   asked(): string[]
   /** Resolves when nothing is asked of the API any more. A live page asks again later. */
@@ -126,7 +130,15 @@ async function visit(
   browser: Browser,
   service: Pick<Service, 'url' | 'admin'>,
   path: string,
-  { key = service.admin, width = 1440, height = 900, dark = false, url = service.url, isHurried }: VisitOptions,
+  {
+    key = service.admin,
+    width = 1440,
+    height = 900,
+    dark = false,
+    url = service.url,
+    isHurried,
+    isStill,
+  }: VisitOptions,
 ): Promise<Visit> {
   const context = await browser.newContext({
     viewport: { width, height },
@@ -135,6 +147,7 @@ async function visit(
   })
   context.setDefaultTimeout(15_000 * PATIENCE)
   if (isHurried) await context.addInitScript(HURRY)
+  if (isStill) await context.addInitScript(STAND_STILL)
   if (key !== null) {
     const headers = { 'X-Moorage-Console': '1', Origin: new URL(url).origin }
     const reply = await context.request.post(`${url}/console/session`, { data: { key }, headers })
@@ -147,6 +160,7 @@ async function visit(
   return {
     page,
     context,
+    go: (to) => goInside(page, new URL(url).pathname.replace(/\/$/, '') + to),
     asked: watched.asked,
     async settled() {
       await page.locator('h1').waitFor()
@@ -160,6 +174,19 @@ async function visit(
       checkWell()
     },
   }
+}
+
+async function goInside(page: Page, path: string): Promise<void> {
+  await page.locator('h1').waitFor()
+  const isOtherPage = await page.evaluate(`{
+    const before = location.pathname
+    document.querySelector('h1').classList.add('left-behind')
+    history.pushState(null, '', ${JSON.stringify(path)})
+    dispatchEvent(new PopStateEvent('popstate'))
+    location.pathname !== before
+  }`)
+  // The page before stays until the new one is there.
+  if (isOtherPage) await page.locator('h1:not(.left-behind)').waitFor()
 }
 
 /** Collects what goes wrong in a page, and what it asks for. */
@@ -214,30 +241,37 @@ const HURRY = `{
     later(work, ms > ${LIVE_MS.from} && ms < ${LIVE_MS.to} ? ${HURRIED_MS} : ms, ...args)
 }`
 
+const STAND_STILL = `{
+  const later = setTimeout
+  globalThis.setTimeout = (work, ms, ...args) => (ms > ${LIVE_MS.from} ? 0 : later(work, ms, ...args))
+}`
+
 /** A page that has an answer asks its next question sooner than that. */
 const QUIET_MS = 60
 
 type Finding = { id: string; impact: string; nodes: { html: string; failureSummary: string }[] }
 
 /** Everything is checked in light on a desk and in dark on a phone; what else may differ there is the contrast. */
+const ONLY_CONTRAST = { runOnly: ['color-contrast'] }
 const STATES = [
-  { width: 1440, dark: false, rules: undefined },
-  { width: 390, dark: true, rules: undefined },
-  { width: 390, dark: false, rules: ['color-contrast'] },
-  { width: 1440, dark: true, rules: ['color-contrast'] },
+  { width: 1440, dark: false },
+  { width: 1440, dark: true, ...ONLY_CONTRAST },
+  { width: 390, dark: true },
+  { width: 390, dark: false, ...ONLY_CONTRAST },
 ]
+
+/** The rows of a long list are made like its first ones. */
+const WHERE = { include: ['html'], exclude: ['tr:nth-child(n+13)', 'li:nth-child(n+13)'] }
 
 /** Nothing serious for those who do not see, or do not use a mouse: in light and dark, on a desk and on a phone. */
 export async function checkAccess(page: Page): Promise<void> {
   const hasAxe = await page.evaluate(`'axe' in globalThis`)
   if (!hasAxe) await page.evaluate(axe.source)
-  for (const { width, dark, rules } of STATES) {
+  for (const { width, dark, ...rules } of STATES) {
     await page.setViewportSize({ width, height: 900 })
     await page.emulateMedia({ colorScheme: dark ? 'dark' : 'light' })
-    const options = JSON.stringify({ resultTypes: ['violations'], ...(rules && { runOnly: rules }) })
-    const found = (await page.evaluate(
-      `axe.run(document, ${options}).then(({ violations }) => violations)`,
-    )) as Finding[]
+    const asked = JSON.stringify([WHERE, { resultTypes: ['violations'], ...rules }])
+    const found = (await page.evaluate(`axe.run(...${asked}).then(({ violations }) => violations)`)) as Finding[]
     const serious = found.filter(({ impact }) => impact === 'serious' || impact === 'critical')
     const told = serious.map(
       ({ id, nodes }) => `${id}: ${nodes.map(({ html, failureSummary }) => `${html} ${failureSummary}`).join('\n')}`,

@@ -4,7 +4,7 @@ import { accessSync, closeSync, constants, openSync } from 'node:fs'
 import { chown, mkdtemp, readFile } from 'node:fs/promises'
 import { connect, createServer, type Socket } from 'node:net'
 import { tmpdir } from 'node:os'
-import { delimiter, join } from 'node:path'
+import { delimiter, join, resolve } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { PATIENCE } from './patience.ts'
 
@@ -109,10 +109,10 @@ export async function unusedPort(): Promise<number> {
   }
 }
 
-/** The first of the names that PATH leads to. */
+/** The first of the names that PATH leads to; a whole path leads to itself. */
 export function findExecutable(...names: string[]): string | undefined {
   const folders = (process.env['PATH'] ?? '').split(delimiter)
-  const candidates = names.flatMap((name) => folders.map((folder) => join(folder, name)))
+  const candidates = names.flatMap((name) => folders.map((folder) => resolve(folder, name)))
   return candidates.find((file) => {
     try {
       accessSync(file, constants.X_OK)
