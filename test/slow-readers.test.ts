@@ -67,11 +67,11 @@ describe('clients that never read', () => {
     const service = await startChildService(t, 'sqlite')
     const { hostname, port } = new URL(service.url())
     await (await fetch(`${service.url()}/docs`)).text()
-    const before = memoryOf(service)
+    const used = memoryOf(service)
     const flood = head('GET /docs', KEEP_ALIVE).repeat(500)
     const sockets = await neverReading(t, 100, () => connect(Number(port), hostname), flood)
     // A connection that stalls would have 30 s here: these do not get as far as that.
-    assertLittle((await memoryUntilDropped(service, sockets)) - before)
+    assertLittle((await memoryUntilDropped(service, sockets)) - used)
   })
 
   test('over TLS, with 30 each, pin little memory, and are dropped when they stall', async (t) => {
@@ -79,9 +79,9 @@ describe('clients that never read', () => {
     const { hostname, port } = new URL(service.url())
     const dial = () => connectTls({ port: Number(port), host: hostname, rejectUnauthorized: false })
     await memoryUntilDropped(service, await neverReading(t, 1, dial, head('GET /docs', KEEP_ALIVE).repeat(30)))
-    const before = memoryOf(service)
+    const used = memoryOf(service)
     const sockets = await neverReading(t, 50, dial, head('GET /docs', KEEP_ALIVE).repeat(30))
-    assertLittle((await memoryUntilDropped(service, sockets)) - before)
+    assertLittle((await memoryUntilDropped(service, sockets)) - used)
   })
 })
 
@@ -94,10 +94,10 @@ describe('clients that never read, of a service that drops those who stall', () 
   test('with 30 each pin little memory, and are dropped when they stall', async (t) => {
     const { hostname, port } = new URL(service.url())
     await (await fetch(`${service.url()}/docs`)).text()
-    const before = memoryOf(service)
+    const used = memoryOf(service)
     const requests = head('GET /docs', KEEP_ALIVE).repeat(30)
     const sockets = await neverReading(t, 100, () => connect(Number(port), hostname), requests)
-    assertLittle((await memoryUntilDropped(service, sockets)) - before)
+    assertLittle((await memoryUntilDropped(service, sockets)) - used)
   })
 
   test('the same with streams', async (t) => {
@@ -105,8 +105,8 @@ describe('clients that never read, of a service that drops those who stall', () 
     const { data } = await service.call('POST', '/v1/agents/hello/invoke', { message: '€'.repeat(100_000) })
     const stream = `GET /v1/agents/hello/invocations/${data.request_id}/stream`
     const asked = head(stream, { ...KEEP_ALIVE, Authorization: `Bearer ${service.admin}` })
-    const before = memoryOf(service)
+    const used = memoryOf(service)
     const sockets = await neverReading(t, 30, () => connect(Number(port), hostname), asked.repeat(30))
-    assertLittle((await memoryUntilDropped(service, sockets)) - before)
+    assertLittle((await memoryUntilDropped(service, sockets)) - used)
   })
 })
