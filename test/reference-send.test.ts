@@ -3,6 +3,7 @@ import { test } from 'node:test'
 import { inConsole } from './support/console.ts'
 import { startPrefixProxy } from './support/prefix-proxy.ts'
 import { createKey } from './support/resources.ts'
+import { untilHolds } from './support/until.ts'
 
 inConsole('sending from the API reference', (visit, service) => {
   test('whoever is signed in sends a request and reads the answer, behind a prefix too', async () => {
@@ -12,8 +13,9 @@ inConsole('sending from the API reference', (visit, service) => {
     await article.getByLabel('Body').fill('{"message": "from the docs"}')
     await article.getByRole('button', { name: 'Send' }).click()
     const answer = article.locator('.send .answer')
-    await answer.waitFor()
-    assert.match(await answer.innerText(), /^200 · \d+ ms · req_[^]*"response": "from the docs"/)
+    await untilHolds(async () => {
+      assert.match(await answer.innerText(), /^200 · \d+ ms · req_[^]*"response": "from the docs"/)
+    })
     await page.locator('#listAgents').getByRole('button', { name: 'Send' }).click()
     await page.locator('#listAgents .send .answer').getByText('"name": "hello"').waitFor()
     await leave()
@@ -34,13 +36,15 @@ inConsole('sending from the API reference', (visit, service) => {
 
   test('on a telephone the list of operations is closed until it is wanted', async () => {
     const { page, leave } = await visit('/docs', { width: 390 })
-    assert.equal(await page.locator('aside nav').isVisible(), false)
+    const operations = page.locator('aside nav')
+    await operations.waitFor({ state: 'hidden' })
     await page.locator('aside summary').click()
+    await operations.waitFor()
     await page
       .getByRole('link', { name: /^Create an API key/ })
       .first()
       .click()
-    assert.equal(await page.locator('aside nav').isVisible(), false)
+    await operations.waitFor({ state: 'hidden' })
     await page.locator('#createKey h3').waitFor()
     await leave()
   })

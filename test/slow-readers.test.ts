@@ -87,9 +87,12 @@ describe('clients that never read', () => {
 
 describe('clients that never read, of a service that drops those who stall', () => {
   let service: ChildService
+  let end: () => Promise<void>
   before(async () => {
-    service = await startChildService({ after }, 'sqlite', STALLS)
+    const group = { after: (ending: typeof end) => void (end = ending) }
+    service = await startChildService(group, 'sqlite', STALLS)
   })
+  after(() => end())
 
   test('with 30 each pin little memory, and are dropped when they stall', async (t) => {
     const { hostname, port } = new URL(service.url())

@@ -112,14 +112,13 @@ onAnyEngine(
       await tab.signIn(secret)
       return { tab, stream: await open({ ...tab.headers, Cookie: tab.cookie }) }
     }
-    let kept: { isOver(): boolean }
     before(async () => {
       const script = { rules: [{ reply: 'late', delay_ms: 60_000 }] }
       await createAgent(service(), 'slow', { model: 'builtin/script', script, auth: { type: 'jwt', secret: SECRET } })
-      kept = await open(bearer(service().admin))
     })
 
     const endLater = async (minutes: number, ...streams: { isOver(): boolean }[]) => {
+      const kept = await open(bearer(service().admin))
       assert.ok(streams.every(({ isOver }) => !isOver()))
       const allOver = () => streams.every(({ isOver }) => isOver())
       await later(service(), minutes * MINUTE, () => until('the streams have ended', allOver))
