@@ -120,6 +120,12 @@ inConsole('metrics, memory, schedules and settings in the console', (visit, serv
     await page.getByRole('button', { name: 'Save' }).click()
     await page.getByRole('alert').getByText('memory.summarize').waitFor()
     await page.getByLabel('Summarize after turns').fill('6')
+    // What is saved is shown at once, also if the agent is loaded again much later.
+    const later = Promise.withResolvers<void>()
+    await page.route('**/v1/agents/pupil', async (route) => {
+      if (route.request().method() === 'GET') await later.promise
+      await route.continue()
+    })
     await page.getByRole('button', { name: 'Save' }).click()
     await page.getByText('The working copy is saved').waitFor()
     await page.getByRole('button', { name: 'YAML' }).click()
@@ -127,6 +133,7 @@ inConsole('metrics, memory, schedules and settings in the console', (visit, serv
     const yaml = await text.inputValue()
     assert.match(yaml, /instructions: Answer in one line\.\n/)
     assert.match(yaml, /approvals:\n +self: true\n +expires_after_seconds: 600\n/)
+    later.resolve()
     await text.fill(yaml.replace('max_concurrency: 3', 'max_concurrency: -1'))
     await page.getByRole('button', { name: 'Save' }).click()
     await page.getByRole('alert').getByText('limits.max_concurrency').waitFor()

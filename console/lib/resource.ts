@@ -9,6 +9,8 @@ export type Resource<T> = {
   error: MoorageError | undefined
   isLoading: boolean
   reload(): void
+  /** Shows what a change has answered, before it is loaded again. */
+  replace(data: T): void
 }
 
 const reloads = signal(0)
@@ -67,8 +69,13 @@ export function useResource<T>(
   }, [key, asked, reloads.value])
 
   const reload = useCallback(() => setAsked((count) => count + 1), [])
+  const replace = (data: T) => {
+    if (key !== undefined) keep(key, data)
+    setLoaded({ key, data, isLoading: true })
+    reload()
+  }
   const known = key !== undefined && loaded.key !== key ? (recall(key) as T | undefined) : undefined
-  return { data: known ?? loaded.data, error: loaded.error, isLoading: loaded.isLoading, reload }
+  return { data: known ?? loaded.data, error: loaded.error, isLoading: loaded.isLoading, reload, replace }
 }
 
 type Pace<T> = number | undefined | ((data: T) => number | undefined)

@@ -22,14 +22,14 @@ const FACTS = [
 ]
 
 /** The settings that most people change. Tools, rules and security are in the YAML. */
-export function DefinitionForm({ agent, onSaved }: { agent: Agent; onSaved(): void }) {
+export function DefinitionForm({ agent, onSaved }: { agent: Agent; onSaved(saved: Agent): void }) {
   const [values, setValues] = useState(() => valuesOf(agent))
   const changes = changesOf(agent, wantedOf(agent, values))
   const isChanged = Object.keys(changes).length > 0
   const save = useAction(async () => {
-    await service.agents.update(agent.id, changes)
+    const saved = await service.agents.update(agent.id, changes)
     toast('The working copy is saved')
-    onSaved()
+    onSaved(saved)
   })
   const field = (name: string) => ({
     value: values[name] ?? '',

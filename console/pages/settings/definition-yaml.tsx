@@ -13,14 +13,14 @@ import { Form } from '../../ui/forms/form.tsx'
 import { changesOf, definitionOf } from './definition.ts'
 
 /** The whole definition as text. The service checks it as it checks the form. */
-export function DefinitionYaml({ agent, onSaved }: { agent: Agent; onSaved(): void }) {
+export function DefinitionYaml({ agent, onSaved }: { agent: Agent; onSaved(saved: Agent): void }) {
   const known = yamlText(definitionOf(agent))
   const [text, setText] = useState(known)
   const save = useAction(async () => {
     const changes = changesOf(agent, await parse(text))
-    if (Object.keys(changes).length > 0) await service.agents.update(agent.id, changes)
+    const saved = Object.keys(changes).length > 0 ? await service.agents.update(agent.id, changes) : agent
     toast('The working copy is saved')
-    onSaved()
+    onSaved(saved)
   })
   if (!may('updateAgent')) return <Snippet label="definition" text={known} />
   return (

@@ -24,7 +24,7 @@ export function SettingsPage({ params: { agent = '' } }: { params: Params }) {
 function Settings({ agent, resource }: { agent: Agent; resource: Resource<Agent> }) {
   const view = param('view') ?? 'form'
   // The digest changes with the definition. The fields then start again from the new one, also when somebody else changed it.
-  const props = { key: agent.digest, agent, onSaved: resource.reload }
+  const props = { key: agent.digest, agent, onSaved: resource.replace }
   return (
     <>
       <div class="filters">
