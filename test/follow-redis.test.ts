@@ -4,6 +4,8 @@ import { Redis } from 'ioredis'
 import { createLog } from '../src/lib/log.ts'
 import { openRedisWire } from '../src/runtime/following/redis-wire.ts'
 import type { NodeWire } from '../src/runtime/following/remote-runs.ts'
+import { LOCAL_TOOLS } from './support/approvals.ts'
+import { type HeldRuns, holdRuns } from './support/held-runs.ts'
 import { type RedisServer, startRedis } from './support/redis.ts'
 import { createAgent } from './support/resources.ts'
 import { type Service, startService } from './support/service.ts'
@@ -32,16 +34,16 @@ describe('what runs say, with Redis', () => {
   })
   after(() => redis.close())
 
-  test('is heard on another node, and the database carries nothing of it', async () => {
-    const here = await startService('postgres', { REDIS_URL: redis.url })
+  test('is heard on another node, and the database carries nothing of it', async (t) => {
+    const here = await startService('postgres', { ...LOCAL_TOOLS, REDIS_URL: redis.url })
     const there = await here.beside()
     try {
-      const script = { rules: [{ reply: 'one two three four five six', delay_ms: 400 }] }
-      await createAgent(here, 'teller', { model: 'builtin/script', script })
+      const held = await holdRuns(t, 'one two three four five six')
+      await createAgent(here, 'teller', held.agent)
       await until('both nodes listen', () => countListeners(redis.url, 2))
       const carried: string[] = []
       here.app.parts.storage.wire?.onMessage((message) => carried.push(message))
-      await followElsewhere(here, there)
+      await followElsewhere(here, there, held)
       assert.deepEqual(carried, [])
     } finally {
       await there.stop()
@@ -49,26 +51,28 @@ describe('what runs say, with Redis', () => {
     }
   })
 
-  test('is sealed, and nothing that others say is heard', async () => {
-    const here = await startService('postgres', { REDIS_URL: redis.url })
+  test('is sealed, and nothing that others say is heard', async (t) => {
+    const here = await startService('postgres', { ...LOCAL_TOOLS, REDIS_URL: redis.url })
     const there = await here.beside()
     const client = new Redis(redis.url)
     const listener = new Redis(redis.url)
     try {
-      const script = { rules: [{ reply: 'the word is marzipan', delay_ms: 400 }] }
-      await createAgent(here, 'teller', { model: 'builtin/script', script })
+      const first = await holdRuns(t, 'the word is marzipan')
+      await createAgent(here, 'teller', first.agent)
       await until('both nodes listen', () => countListeners(redis.url, 2))
       const [channel = ''] = (await client.pubsub('CHANNELS', 'moorage:runs:*')) as string[]
       const carried: string[] = []
       listener.on('message', (_channel, message) => carried.push(message))
       await listener.subscribe(channel)
       for (const message of STRANGE) await client.publish(channel, message)
-      await followElsewhere(here, there)
+      await followElsewhere(here, there, first)
       const own = carried.filter((message) => !STRANGE.includes(message))
       assert.ok(own.length > 0)
       assert.ok(!own.some((message) => /marzipan|teller|req_|follow/.test(message)), own.join('\n'))
       for (const message of STRANGE) await here.app.parts.storage.wire?.publish(message)
-      await followElsewhere(here, there)
+      const second = await holdRuns(t)
+      await here.call('PATCH', '/v1/agents/teller', { body: second.agent })
+      await followElsewhere(here, there, second)
     } finally {
       client.disconnect()
       listener.disconnect()
@@ -135,8 +139,8 @@ async function countListeners(url: string, nodes: number): Promise<boolean> {
   }
 }
 
-/** Begins a run on one of the nodes and follows it on the other. */
-async function followElsewhere(here: Service, there: Service): Promise<void> {
+/** Begins a run on one of the nodes and follows it on the other, from before its first word. */
+async function followElsewhere(here: Service, there: Service, held: HeldRuns): Promise<void> {
   const headers = { Prefer: 'respond-async' }
   const { body } = await here.call('POST', '/v1/agents/teller/invoke', { body: { message: 'go' }, headers })
   const { request_id } = body.data
@@ -145,7 +149,11 @@ async function followElsewhere(here: Service, there: Service): Promise<void> {
   const follower = runner === here ? there : here
   const path = `/v1/agents/teller/invocations/${request_id}/stream`
   const response = await fetch(follower.url + path, { headers: { Authorization: `Bearer ${follower.admin}` } })
-  const events = await Array.fromAsync(readEvents(response))
-  assert.equal(events[0]?.event, 'start')
-  assert.equal(events.at(-1)?.event, 'done')
+  const events: string[] = []
+  for await (const { event } of readEvents(response)) {
+    events.push(event)
+    held.release()
+  }
+  assert.deepEqual([events[0], events.at(-1)], ['start', 'done'])
+  assert.ok(events.includes('delta'), events.join())
 }

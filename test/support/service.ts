@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { after, before, describe, test } from 'node:test'
+import { after, before, describe, type TestContext, test } from 'node:test'
 import { type App, type Overrides, startApp } from '../../src/app.ts'
 import { loadConfig } from '../../src/config.ts'
 import { createLog } from '../../src/lib/log.ts'
@@ -144,7 +144,7 @@ async function startNode(
 }
 
 /** A test of what happens between two nodes: a SQLite store has one service at a time, so there is none there. */
-export function betweenNodes(engine: Engine): (name: string, story: () => Promise<void>) => void {
+export function betweenNodes(engine: Engine): (name: string, story: (t: TestContext) => Promise<void>) => void {
   return (name, story) => {
     if (engine === 'postgres') test(name, story)
   }
