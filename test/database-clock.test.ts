@@ -14,7 +14,8 @@ describe("the database's clock", () => {
     const storage = await openStorage({ data: '', database: { url: database.url, poolSize: 2 }, clock: wrong })
     t.after(() => storage.close())
     const time = wrong() + storage.skew()
-    assert.ok(Math.abs(time - Date.now()) < 1_000, `${time - Date.now()} ms away`)
+    // However long the way to the database and back took, it is far less than the hour.
+    assert.ok(Math.abs(time - Date.now()) < HOUR / 10, `${time - Date.now()} ms away`)
   })
 
   test('hears when the clock of the node is moved, and leaves small differences alone', async () => {

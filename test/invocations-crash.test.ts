@@ -60,7 +60,6 @@ for (const engine of ENGINES) {
       const hook = { agent_id: waiter.id, url: 'http://127.0.0.1:59998/hook', events: ['*'] }
       webhook = (await service.call('POST', '/v1/webhooks', hook)).data.id
 
-      awaited = invoke('waiter')
       told = await queue('teller')
       let last: SseEvent | undefined
       for await (const event of readEvents(await service.open(`${told}/stream`))) {
@@ -68,11 +67,13 @@ for (const engine of ENGINES) {
         if (event.event === 'delta') break
       }
       assert.equal(last?.id, '1.15.0')
-      await until('the run that somebody waits for is stored', () => isStored('waiter'))
-      keyed = askRetried()
-      await until('the run with a key is stored', () => isStored('keyed'))
       background = await queue('worker')
       await until('the run', async () => (await service.call('GET', background)).data.status === 'running')
+      // Clients wait for these two, and not for long.
+      awaited = invoke('waiter')
+      keyed = askRetried()
+      await until('the run that somebody waits for is stored', () => isStored('waiter'))
+      await until('the run with a key is stored', () => isStored('keyed'))
       await until('every model is asked', () => models.every(({ requests }) => requests.length === 1))
       await service.kill()
       if (engine === 'postgres') await service.inStore(endLeases)

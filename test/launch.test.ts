@@ -170,7 +170,7 @@ describe('npm start', () => {
     npm.kill('SIGTERM')
     await ended
     await assert.rejects(fetch(url), /fetch failed/, 'the service has ended before')
-    await until('it was told to stop', () => said.includes('stopping'), 1_000)
+    await until('it was told to stop', () => said.includes('stopping'))
   })
 })
 

@@ -5,11 +5,14 @@ import { localFetch } from '../src/cli/connect/local-store.ts'
 import { createLog } from '../src/lib/log.ts'
 import { announce } from '../src/storage/database.ts'
 import { newAgent } from './support/agents.ts'
+import { LOCAL_TOOLS } from './support/approvals.ts'
+import { holdRuns } from './support/held-runs.ts'
 import { startLocalServer } from './support/local-server.ts'
+import { PATIENCE } from './support/patience.ts'
 import { onBothEngines, type Service, withService } from './support/service.ts'
 import { until } from './support/until.ts'
 
-const LIMIT = { timeout: 15_000 }
+const LIMIT = { timeout: 15_000 * PATIENCE }
 const slow = (ms: number) => ({ model: 'builtin/script', script: { rules: [{ reply: 'done', delay_ms: ms }] } })
 
 onBothEngines(
@@ -46,12 +49,15 @@ onBothEngines(
       assert.equal((await reply).status, 409)
     })
 
-    test('is renewed too when the process has slept through it: what it runs is not taken for what a dead node left', async () => {
-      const agent = await newAgent(service(), slow(700))
+    test('is renewed too when the process has slept through it: what it runs is not taken for what a dead node left', async (t) => {
+      const held = await holdRuns(t)
+      const agent = await newAgent(service(), held.agent)
       const reply = invoke(agent)
       const id = await stored(agent)
       await change(id, { lease_until: 1 })
       service().app.jobs.wake()
+      await until('it is renewed', async () => ((await rowOf(id)).lease_until ?? 0) > 1)
+      held.release()
       assert.equal((await reply).status, 200)
       assert.equal((await rowOf(id)).status, 'completed')
     })
@@ -182,7 +188,7 @@ onBothEngines(
       })
     })
   },
-  { MOORAGE_OUTGOING__ALLOW_INSECURE: 'true', MOORAGE_OUTGOING__ALLOWED_CIDRS: '127.0.0.0/8' },
+  LOCAL_TOOLS,
 )
 
 describe('a SQLite store whose service was killed', () => {

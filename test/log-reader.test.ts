@@ -11,10 +11,12 @@ import { newKey } from '../src/security/key-format.ts'
 import { bundled } from './support/bundled.ts'
 import { childEnv, endWithUs, startChild } from './support/child.ts'
 import { unusedPort } from './support/daemon.ts'
+import { PATIENCE } from './support/patience.ts'
 import { until } from './support/until.ts'
 
 const ROOT = join(import.meta.dirname, '..')
 const MAIN = await bundled('src/main.ts')
+const STARTS_WITHIN_MS = 15_000
 const STOPS_WITHIN_MS = 8_000
 
 /**
@@ -45,7 +47,7 @@ function program(t: TestContext, stdio: StdioOptions, { format = 'json' } = {}):
 async function endOf(child: ChildProcess): Promise<unknown> {
   const ended = once(child, 'exit').then(([code, signal]) => code ?? signal)
   child.kill('SIGTERM')
-  return Promise.race([ended, delay(STOPS_WITHIN_MS, 'it does not end', { ref: false })])
+  return Promise.race([ended, delay(STOPS_WITHIN_MS * PATIENCE, 'it does not end', { ref: false })])
 }
 
 function makeFifo(t: TestContext): string {
@@ -78,7 +80,7 @@ describe('a log that nobody reads', () => {
       } catch (error) {
         assert.equal((error as NodeJS.ErrnoException).code, 'EAGAIN')
       }
-      return /log lines were dropped/.test(log)
+      return /log lines were dropped/.test(log) && log.endsWith('\n')
     })
     const lines = log.trimEnd().split('\n')
     const dropped = lines.map((line) => JSON.parse(line)).find((line) => line.dropped)
@@ -110,7 +112,7 @@ describe('a log that nobody reads', () => {
     t.after(() => terminal.kill('SIGKILL'))
     // Nobody reads what the terminal shows: `script` stops, and what it shows stays in the terminal.
     const heard = () => (existsSync(alive) ? readFileSync(alive, 'utf8') : '')
-    const pid = await until('the program is through', () => /alive (\d+)/.exec(heard())?.[1])
+    const pid = await until('the program is through', () => /alive (\d+)/.exec(heard())?.[1], STARTS_WITHIN_MS)
     endWithUs(Number(pid))
     t.after(() => endQuietly(Number(pid)))
 
@@ -138,7 +140,7 @@ describe('a service whose log nobody reads', () => {
       child.stdout.on('data', (chunk) => {
         said += chunk
       })
-      const url = await until('it says where it is', () => /URL +(\S+)/.exec(said)?.[1])
+      const url = await until('it says where it is', () => /URL +(\S+)/.exec(said)?.[1], STARTS_WITHIN_MS)
       child[gone].destroy()
       assert.equal((await fetch(`${url}/healthz`)).status, 200)
       assert.equal(await endOf(child), 0)
@@ -170,7 +172,7 @@ describe('a service whose log nobody reads', () => {
     const headers = { Authorization: `Bearer ${key}` }
     const ask = () => fetch(`http://127.0.0.1:${port}/v1/agents/hello`, { headers }).then(({ ok }) => ok)
     // The agent is the last that a first start makes, before the first words.
-    await until('it has started', () => ask().catch(() => false))
+    await until('it has started', () => ask().catch(() => false), STARTS_WITHIN_MS)
     for (let i = 0; i < 10; i++) assert.equal(await ask(), true)
     assert.equal(await endOf(child), 0)
     assert.match(log, /stopping/, 'it was told to')
@@ -198,7 +200,7 @@ describe('a service whose log nobody reads', () => {
     terminal.stdout.on('data', (chunk) => {
       shown += chunk
     })
-    const url = await until('it says where it is', () => /URL +(http\S+)/.exec(shown)?.[1])
+    const url = await until('it says where it is', () => /URL +(http\S+)/.exec(shown)?.[1], STARTS_WITHIN_MS)
     const pid = Number(/pid (\d+)/.exec(shown)?.[1])
     endWithUs(pid)
     t.after(() => endQuietly(pid))
