@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, type TestContext, test } from 'node:test'
 import type { Database } from '../src/storage/database.ts'
 import { doors } from '../src/storage/migrations/0023-doors.ts'
+import { recount } from '../src/storage/queries/counts.ts'
 import { newAgent } from './support/agents.ts'
 import {
   approver,
@@ -56,6 +57,7 @@ async function copyRuns(db: Database): Promise<void> {
       await db.insertInto('invocations').values(some).execute()
     }
   }
+  await db.transaction().execute((held) => recount(held))
 }
 
 for (const engine of ENGINES) {

@@ -30,6 +30,12 @@ describe('a database that goes away', () => {
     await first.stop()
     await postgres.close()
   })
+  /** A node answers from memory until it has noticed. */
+  const takeAway = async () => {
+    await postgres.stop()
+    const isNoticed = () => [first, second].every(({ app }) => !app.parts.storage.hears())
+    await until('both nodes have noticed', isNoticed)
+  }
 
   test('503 while it is gone, and everything goes on when it is back', async () => {
     const { id, secret } = await createKey(first, { role: 'viewer' })
@@ -39,7 +45,7 @@ describe('a database that goes away', () => {
     const create = () =>
       first.call('POST', '/v1/agents', { body: { name: 'retried' }, headers: { 'Idempotency-Key': 'retried' } })
 
-    await postgres.stop()
+    await takeAway()
 
     const unavailable = [
       await first.call('GET', '/v1/agents', { key: secret }),
@@ -115,7 +121,7 @@ describe('a database that goes away', () => {
     )
     const streams = responses.map(allEvents)
 
-    await postgres.stop()
+    await takeAway()
     const gone = await Promise.all([first, second].map((node) => node.call('GET', path)))
     assert.deepEqual(
       gone.map(({ status }) => status),
