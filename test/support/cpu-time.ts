@@ -4,11 +4,6 @@ export function cpuTime(): number {
   return (user + system) / 1000
 }
 
-/** How much of it the work takes at the least: what else takes a processor's time, as a collection of garbage does, comes and goes. */
-export function leastCpuTimeOf(work: () => void, attempts = 5): number {
-  return Math.min(...Array.from({ length: attempts }, () => cpuTimeOf(work)))
-}
-
 /** How much of it the work takes. */
 export function cpuTimeOf(work: () => void): number {
   const before = cpuTime()

@@ -1,7 +1,7 @@
 import { cpuTime } from './cpu-time.ts'
 
 /** The most milliseconds of processor time that one pass of the event loop took while the work went on. */
-async function longestPass(work: () => Promise<unknown>): Promise<number> {
+export async function longestPass(work: () => Promise<unknown>): Promise<number> {
   let [last, longest, isDone] = [cpuTime(), 0, false]
   const look = () => {
     const now = cpuTime()
