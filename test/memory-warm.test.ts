@@ -108,6 +108,30 @@ onBothStores('memory that stays warm', (store) => {
     await Promise.all(asked)
   })
 
+  test('news of an agent are found however many memories others have got meanwhile', async () => {
+    const { storage, engine } = store()
+    const agent_seq = ++agents
+    const warm = new WarmRecall({ storage, now: Date.now, room: ROOM })
+    const say = (content: string) =>
+      storage.transaction((db) => memories.insert(db, agent_seq, [note('anna', content, 1)]))
+    const total = async () => (await warm.search({ agent_seq }, 'stone', { limit: 10 })).total
+    await say('the first stone')
+    assert.equal(await total(), 1)
+    await say('the second stone')
+    assert.equal(await total(), 2)
+    // As if so many rows had been written for other agents.
+    if (engine === 'postgres') {
+      await sql`select setval(pg_get_serial_sequence('memories', 'seq'), max(seq) + 50000) from memories`.execute(
+        storage.db,
+      )
+    }
+    await say('the third stone')
+    if (engine === 'sqlite') {
+      await sql`update memories set seq = seq + 50000 where content = 'the third stone'`.execute(storage.db)
+    }
+    assert.equal(await total(), 3)
+  })
+
   test('rows that appear behind the last one known are found', async () => {
     const { storage, engine } = store()
     // SQLite has one writer: what is numbered later is committed later.

@@ -5,6 +5,7 @@ import { findByDoor } from '../src/invocations/across/find-by-door.ts'
 import * as queue from '../src/invocations/queue/queue-store.ts'
 import { LEASED_RUNS } from '../src/invocations/rows/invocation-rows.ts'
 import * as invocations from '../src/invocations/store.ts'
+import { ScopeReader } from '../src/memory/warm/scope-reader.ts'
 import type { Database } from '../src/storage/database.ts'
 import { CLAIMS } from '../src/storage/leases/claims.ts'
 import { endLeases, renew } from '../src/storage/leases/lease.ts'
@@ -44,6 +45,14 @@ onBothStores('a query that comes back every few seconds', (opened) => {
       assert.match(plan, /invocations_queued/)
       assert.doesNotMatch(plan, /SCAN (invocations|i)(?! USING)|Seq Scan on invocations/)
     }
+  })
+
+  test('what is new of an agent is found among the newest memories of all', async () => {
+    // PostgreSQL chooses by its statistics.
+    if (opened().engine === 'postgres') return
+    const known = { size: 3, seq: 5, generation: 'g' }
+    const plan = await planOf((db) => new ScopeReader(db).readNews({ agent_seq: 1, level: 0 }, known))
+    assert.match(plan, /SEARCH memories USING INTEGER PRIMARY KEY \(rowid>\? AND rowid<\?\)/)
   })
 
   test('cancelled invocations are looked for among the running', async () => {

@@ -1,4 +1,4 @@
-import { type RawBuilder, sql } from 'kysely'
+import { type RawBuilder, type SqlBool, sql } from 'kysely'
 import { type Database, engineOf, plannedOnce } from '../../storage/database.ts'
 import { inMemoryScope } from '../memory-filter.ts'
 import type { PostingRow } from '../ranking/postings.ts'
@@ -8,6 +8,9 @@ import type { CountedScope } from './scope-counts.ts'
  * A scope whose news are at most so many is read together with others. The rows may be long, so the number is small.
  */
 export const FIRST_PAGE = 200
+
+/** How many rows, of all agents, are looked through for what is new of one agent. The index is asked for the rest. */
+const NEWEST_ROWS = 10_000
 
 /** What is known of a scope: how many memories, the last of them, and the generation to which they belong. */
 export type KnownScope = { size: number; seq: number; generation: string | undefined }
@@ -33,18 +36,38 @@ export class ScopeReader {
   }
 
   async readNews(scope: CountedScope, known: KnownScope): Promise<SeenScope> {
+    if (scope.level === 0 && known.size > 0) return this.#readNewsOfAgent(scope, known)
     if (scope.level !== 1) return this.readPage(scope, known.seq, FIRST_PAGE)
     const batch = (this.#open ??= this.#begin())
     const at = batch.asked.push({ scope, known }) - 1
     return (await batch.seen)[at] as SeenScope
   }
 
+  readPage(scope: CountedScope, after: number, limit: number): Promise<SeenScope> {
+    return this.#readRows(scope, inMemoryScope(scope), after, limit)
+  }
+
+  /**
+   * No index has the memories of an agent in the order of `seq`, and SQLite would look at all of them. The plus keeps it
+   * from using such an index, so it looks at the newest rows of all agents.
+   */
+  async #readNewsOfAgent(scope: CountedScope, { size, seq }: KnownScope): Promise<SeenScope> {
+    const newest = sql<SqlBool>`+memories.agent_seq = ${scope.agent_seq} and seq <= ${seq + NEWEST_ROWS}`
+    const seen = await this.#readRows(scope, newest, seq, FIRST_PAGE)
+    return { ...seen, more: seen.count - size > seen.rows.length }
+  }
+
   /** One statement, so that rows and counts are of the same moment. */
-  async readPage(scope: CountedScope, after: number, limit: number): Promise<SeenScope> {
+  async #readRows(
+    scope: CountedScope,
+    condition: RawBuilder<SqlBool>,
+    after: number,
+    limit: number,
+  ): Promise<SeenScope> {
     const { rows: all } = await sql<PostingRow>`
       select * from (
         select seq, kind, role, user_id, session_id, created_at, terms, length from memories
-        where ${inMemoryScope(scope)} and seq > ${after} order by seq limit ${limit}) as later
+        where ${condition} and seq > ${after} order by seq limit ${limit}) as later
       union all
       select 0, generation, null, '', '', turns + notes, '', 0 from memory_scopes
       where agent_seq = ${scope.agent_seq} and level = ${scope.level}
