@@ -71,6 +71,8 @@ async function runHere() {
   const file = builtFile(target) ?? resolve(root, target)
   process.argv = [process.execPath, file, ...args]
   await import(pathToFileURL(file).href)
+  // Node would write the cache when the process ends, and never if the service is killed.
+  module.flushCompileCache()
 }
 
 /** A checkout has the sources of the console; the published package has what was built of them. */

@@ -5,54 +5,70 @@ import { bundled } from './support/bundled.ts'
 import { childEnv, startChild } from './support/child.ts'
 import { newShell, type Shell } from './support/cli.ts'
 import { type LocalServer, startLocalServer } from './support/local-server.ts'
+import { type ModelServer, startModelServer } from './support/model-server.ts'
 import { type Service, startService } from './support/service.ts'
 import { openTunnel, type Tunnel } from './support/tunnel.ts'
 import { until } from './support/until.ts'
 
 const MAIN = await bundled('src/cli/main.ts')
+/** The model repeats what it is told. */
 const ANSWER = 'one two three four five'
 
 describe('commands whose service goes away and comes back', () => {
+  let model: ModelServer
   let service: Service
   let tunnel: Tunnel
   let shell: Shell
   before(async () => {
-    service = await startService('sqlite', { MOORAGE_SERVER__DRAIN_TIMEOUT: '1s' })
+    model = await startModelServer()
+    service = await startService('sqlite', {
+      MOORAGE_PROVIDERS: JSON.stringify([{ name: 'local', baseUrl: model.url, apiKey: 'sk-test' }]),
+      MOORAGE_OUTGOING__ALLOW_INSECURE: 'true',
+      MOORAGE_OUTGOING__ALLOWED_CIDRS: '127.0.0.0/8',
+      MOORAGE_SERVER__DRAIN_TIMEOUT: '500ms',
+    })
     tunnel = await openTunnel(service.url)
     shell = newShell({ url: tunnel.url, admin: service.admin })
-    const script = { rules: [{ reply: ANSWER, delay_ms: 1200 }] }
-    await service.call('POST', '/v1/agents', { body: { name: 'slow', model: 'builtin/script', script } })
+    await service.call('POST', '/v1/agents', { body: { name: 'slow', model: 'local/m' } })
   })
   after(async () => {
     shell.remove()
     await tunnel.leave()
     await service.stop()
+    await model.close()
   })
 
-  /** Runs a command; the service is away from when `isUnderWay` until the command has said so. */
-  async function runAcross(args: string[], isUnderWay: () => Promise<boolean>, meanwhile = async () => {}) {
+  /** From now on a run of `slow` has begun when `asked` resolves, and ends after `answer` was called. */
+  function holdModel() {
+    const { promise, resolve: answer } = Promise.withResolvers<void>()
+    model.holdNext(promise)
+    return { asked: model.nextRequest(), answer }
+  }
+
+  /** Runs a command; once its run has begun the service is away until the command has said so. */
+  async function runAcross(args: string[], { asked, answer } = holdModel(), meanwhile = async () => {}) {
     let said = ''
     const stopWhen = (_stdout: string, stderr: string) => {
       said = stderr
       return false
     }
     const running = shell.moorage(args, { stopWhen })
-    await until(`${args[0]} to be under way`, isUnderWay)
+    await asked
     await tunnel.leave()
     await meanwhile()
     await until('a word on stderr', () => said.includes('trying again'))
     await tunnel.comeBack(service.url)
+    answer()
     return running
   }
 
   const countRuns = async () =>
     (await service.call('GET', '/v1/agents/slow/invocations?limit=1')).body.pagination.total as number
-  const hasNewRun = async (runs: number) => (await countRuns()) > runs
 
   for (const way of [[], ['--no-stream'], ['--json']]) {
     test(`invoke ${way.join(' ')}: the answer comes once, whole, from one run`, async () => {
       const runs = await countRuns()
-      const { code, stdout, stderr } = await runAcross(['invoke', 'slow', 'hi', ...way], () => hasNewRun(runs))
+      const { code, stdout, stderr } = await runAcross(['invoke', 'slow', ANSWER, ...way])
       assert.equal(code, 0, stderr)
       assert.equal(way[0] === '--json' ? JSON.parse(stdout).response : stdout.trimEnd(), ANSWER)
       assert.equal(await countRuns(), runs + 1)
@@ -60,15 +76,13 @@ describe('commands whose service goes away and comes back', () => {
   }
 
   test('invocations follow: over a restart of the service', async () => {
+    const held = holdModel()
     const { body } = await service.call('POST', '/v1/agents/slow/invoke', {
-      body: { message: 'hi' },
+      body: { message: ANSWER },
       headers: { Prefer: 'respond-async' },
     })
-    const { request_id } = body.data
-    const isRunning = async () =>
-      (await service.call('GET', `/v1/agents/slow/invocations/${request_id}`)).body.data.status === 'running'
-    const following = ['invocations', 'follow', 'slow', request_id]
-    const { code, stdout, stderr } = await runAcross(following, isRunning, () => service.restart())
+    const following = ['invocations', 'follow', 'slow', body.data.request_id]
+    const { code, stdout, stderr } = await runAcross(following, held, () => service.restart())
     assert.equal(code, 0, stderr)
     assert.equal(stdout, `${ANSWER}\n`)
   })

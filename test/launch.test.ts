@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
+import { globSync } from 'node:fs'
 import { copyFile, mkdir, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { delimiter, join } from 'node:path'
@@ -60,6 +61,19 @@ for (const [from, nodeOptions] of [
       child.kill('SIGTERM')
       const [code] = await once(child, 'close')
       assert.equal(code, 7)
+    })
+
+    test('keeps what it compiled while the target runs, which may be killed later', async () => {
+      await rm(join(folder, 'node_modules/.cache'), { recursive: true, force: true })
+      const child = launch(folder, ['wait'], nodeOptions)
+      const closed = once(child, 'close')
+      await once(child.stdout, 'data')
+      try {
+        await until('the cache is written', () => compiledFiles(folder) > 0)
+      } finally {
+        child.kill('SIGTERM')
+        await closed
+      }
     })
 
     test('dies of the signal that its target died of', async () => {
@@ -165,7 +179,7 @@ describe('npm start', () => {
       })
     }
     // npm itself takes a second or two.
-    const url = await until('it says where it is', () => /URL +(\S+)/.exec(said)?.[1], 15_000)
+    const url = await until('it says where it is', () => /URL +(\S+)/.exec(said)?.[1], 30_000)
     const ended = once(npm, 'exit')
     npm.kill('SIGTERM')
     await ended
@@ -221,6 +235,11 @@ async function finished(child: ReturnType<typeof launch>) {
     once(child as ChildProcess, 'close'),
   ])
   return { code, signal, output, errors }
+}
+
+/** How many files of the cache are whole: Node writes each under another name first. */
+function compiledFiles(folder: string): number {
+  return globSync('node_modules/.cache/compile/*/*', { cwd: folder }).filter((file) => !file.includes('.tmp')).length
 }
 
 async function npmCalls(folder: string): Promise<number> {
