@@ -10,7 +10,7 @@ import { localFetch } from '../src/cli/connect/local-store.ts'
 import { loadConfig } from '../src/config.ts'
 import { createLog } from '../src/lib/log.ts'
 import { newKey } from '../src/security/key-format.ts'
-import { freshPostgres } from './support/fresh-store.ts'
+import { freshPostgres, freshSqlite } from './support/fresh-store.ts'
 import { ENGINES } from './support/service.ts'
 
 for (const engine of ENGINES) {
@@ -19,6 +19,7 @@ for (const engine of ENGINES) {
     async function withFreshStore(story: (env: Record<string, string>) => Promise<void>) {
       const home = await mkdtemp(join(tmpdir(), 'moorage-first-'))
       const database = engine === 'postgres' ? await freshPostgres() : undefined
+      if (!database) await freshSqlite(join(home, 'data'))
       const env = { MOORAGE_DATA: join(home, 'data'), PORT: '0', ...(database && { DATABASE_URL: database.url }) }
       try {
         await story(env)
