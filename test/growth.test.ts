@@ -164,9 +164,8 @@ async function statementsOf({ engine }: Service, table: string, work: () => Prom
   const target = engine === 'postgres' ? pg.Client.prototype : Worker.prototype
   const method = engine === 'postgres' ? 'query' : 'postMessage'
   const original = Reflect.get(target, method) as (...args: unknown[]) => unknown
-  Reflect.set(target, method, function seeing(this: unknown, ...args: unknown[]) {
-    const [asked, values] = args as [Statement | string, unknown[]]
-    const statement = typeof asked === 'string' ? { sql: asked, values: values ?? [] } : asked
+  Reflect.set(target, method, function seeing(this: unknown, ...args: [Asked?, unknown[]?]) {
+    const statement = statementIn(args)
     const isAboutTable = new RegExp(`from "?${table}\\b`).test(statement.sql)
     if (isAboutTable && !OF_NODES.test(statement.sql)) seen.push(statement)
     return original.apply(this, args)
@@ -177,6 +176,14 @@ async function statementsOf({ engine }: Service, table: string, work: () => Prom
     Reflect.set(target, method, original)
   }
   return seen
+}
+
+type Asked = string | { sql?: string; text?: string; values?: unknown[] }
+
+/** SQLite's threads are sent `sql`, PostgreSQL is asked by a text alone or by one with its values. */
+function statementIn([asked = '', values = []]: [Asked?, unknown[]?]): Statement {
+  if (typeof asked === 'string') return { sql: asked, values }
+  return { sql: asked.sql ?? asked.text ?? '', values: asked.values ?? [] }
 }
 
 /** How the engine runs it; PostgreSQL also tells how many rows the largest of its scans read. */
