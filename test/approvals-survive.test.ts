@@ -2,7 +2,6 @@ import assert from 'node:assert/strict'
 import { describe, type TestContext, test } from 'node:test'
 import type { Database } from '../src/storage/database.ts'
 import { doors } from '../src/storage/migrations/0023-doors.ts'
-import { recount } from '../src/storage/queries/counts.ts'
 import { newAgent } from './support/agents.ts'
 import {
   approver,
@@ -30,34 +29,17 @@ async function endLeases(db: Database): Promise<void> {
   await db.updateTable('invocations').set({ lease_until: 0 }).where('status', '=', 'running').execute()
 }
 
-/** So many runs really happen, and leave as many copies that there are 10,000 receipts. */
-const RUNS = 500
-const COPIES = 10_000 / RUNS - 1
-
-async function countCompleted(service: ChildService, agent_id: string): Promise<number> {
-  const { pagination } = await service.call('GET', `/v1/agents/${agent_id}/invocations?status=completed&limit=1`)
-  return pagination.total
-}
-
-/** Other runs of the agent. Somebody waits for the answers of most. The others go through the queue. */
+/** 10,000 runs of the agent. Somebody waits for the answers of most. The others go through the queue. */
 async function runMany(service: ChildService, agent_id: string): Promise<void> {
   const Authorization = `Bearer ${service.admin}`
   const many = { path: `/v1/agents/${agent_id}/invoke`, body: { message: 'other' } }
-  await postMany(service.url(), { ...many, headers: { Authorization }, count: RUNS - 100, status: 200 })
+  await postMany(service.url(), { ...many, headers: { Authorization }, count: 9_000, status: 200 })
   const background = { Authorization, Prefer: 'respond-async' }
-  await postMany(service.url(), { ...many, headers: background, count: 100, status: 202 })
-  await untilCounted('other runs', RUNS, () => countCompleted(service, agent_id))
-}
-
-async function copyRuns(db: Database): Promise<void> {
-  const rows = await db.selectFrom('invocations').selectAll().where('status', '=', 'completed').execute()
-  for (let copy = 1; copy <= COPIES; copy++) {
-    for (let i = 0; i < rows.length; i += 100) {
-      const some = rows.slice(i, i + 100).map((row) => ({ ...row, id: `${row.id}-${copy}` }))
-      await db.insertInto('invocations').values(some).execute()
-    }
-  }
-  await db.transaction().execute((held) => recount(held))
+  await postMany(service.url(), { ...many, headers: background, count: 1_000, status: 202 })
+  await untilCounted('other runs', 10_000, async () => {
+    const { pagination } = await service.call('GET', `/v1/agents/${agent_id}/invocations?status=completed&limit=1`)
+    return pagination.total
+  })
 }
 
 for (const engine of ENGINES) {
@@ -84,9 +66,7 @@ for (const engine of ENGINES) {
       await runMany(service, id)
       await service.call('POST', `/v1/agents/${id}/deployments/${second}/rollback`)
       await service.kill()
-      await service.inStore(copyRuns)
       await service.start()
-      assert.equal(await countCompleted(service, id), 10_000)
 
       assert.equal((await service.call('GET', path)).data.status, 'waiting')
       assert.deepEqual(till.refunds, [])
