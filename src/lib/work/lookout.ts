@@ -7,20 +7,30 @@ type Options = {
   /** Told of a look that failed. The next one comes a second later. */
   failed: (err: unknown) => void
   now: () => number
+  /** Calls back after so many milliseconds, unless it is cancelled before. */
+  callLater?: CallLater
+}
+
+type CallLater = (callback: () => void, ms: number) => Cancel
+type Cancel = () => void
+
+const byTimeout: CallLater = (callback, ms) => {
+  const timer = setTimeout(callback, ms)
+  return () => clearTimeout(timer)
 }
 
 /**
  * Looks for work when it is woken, and when the work is due that the last look has found. It never looks twice at once.
  */
 export class Lookout {
-  readonly #options: Options
+  readonly #options: Required<Options>
   #looking: Promise<void> | undefined
   #lookAgain = false
-  #timer: NodeJS.Timeout | undefined
+  #cancelTimer: Cancel | undefined
   #isClosed = false
 
   constructor(options: Options) {
-    this.#options = options
+    this.#options = { callLater: byTimeout, ...options }
   }
 
   get isClosed(): boolean {
@@ -37,12 +47,12 @@ export class Lookout {
   /** Begins no more looks. Resolves when the last one has ended. */
   async close(): Promise<void> {
     this.#isClosed = true
-    clearTimeout(this.#timer)
+    this.#cancelTimer?.()
     await this.#looking
   }
 
   async #lookUntilDone(): Promise<void> {
-    clearTimeout(this.#timer)
+    this.#cancelTimer?.()
     const { look, failed, now } = this.#options
     let due_at: number | undefined
     while (this.#lookAgain && !this.#isClosed) {
@@ -60,8 +70,9 @@ export class Lookout {
 
   #waitFor(due_at: number): void {
     if (this.#isClosed) return
-    const rest = due_at - this.#options.now()
+    const { now, callLater } = this.#options
+    const rest = due_at - now()
     if (rest <= 0) return this.wake()
-    this.#timer = setTimeout(() => this.#waitFor(due_at), Math.min(rest, CLOCK_MS))
+    this.#cancelTimer = callLater(() => this.#waitFor(due_at), Math.min(rest, CLOCK_MS))
   }
 }
