@@ -6,7 +6,7 @@ import { recount } from '../src/storage/queries/counts.ts'
 import { checkAccess, inConsole } from './support/console.ts'
 import { createAgent } from './support/resources.ts'
 import type { Service } from './support/service.ts'
-import { untilHolds } from './support/until.ts'
+import { until, untilHolds } from './support/until.ts'
 
 inConsole('activity in the console', (visit, service) => {
   const invoke = async (message: string, user_id = 'ann') => {
@@ -152,8 +152,9 @@ inConsole(
       for (let message = 49_898; message >= 49_839; message--) {
         await page.keyboard.press('Tab')
         // Nobody is faster than the page that draws the next rows.
-        await page.waitForFunction(`document.activeElement.textContent === 'message ${message}' &&
-          [...document.querySelectorAll('tbody a')].some(({ textContent }) => textContent === 'message ${message - 3}')`)
+        const isThere = `document.activeElement.textContent === 'message ${message}' &&
+          [...document.querySelectorAll('tbody a')].some(({ textContent }) => textContent === 'message ${message - 3}')`
+        await until(`message ${message} has the focus`, () => page.evaluate(isThere))
       }
       await leave()
     })

@@ -4,6 +4,7 @@ import { inConsole } from './support/console.ts'
 import { unusedPort } from './support/daemon.ts'
 import { enrol } from './support/mfa.ts'
 import { createAgent, createKey } from './support/resources.ts'
+import { until } from './support/until.ts'
 
 const MARKUP = `<img src=x onerror="globalThis.hacked=1"><script>globalThis.hacked=1</script>"'>javascript:alert(1)`
 
@@ -100,7 +101,7 @@ inConsole('the console in hard times', (visit, service) => {
     ]) {
       await go(path)
       await settled()
-      await page.waitForFunction(`(${SHOWN}).includes('onerror=')`).catch(() => assert.fail(path))
+      await until(`the text of ${path}`, () => page.evaluate(`(${SHOWN}).includes('onerror=')`))
       assert.equal(await page.evaluate('globalThis.hacked'), undefined, path)
       assert.equal(await page.locator('img').count(), 0, path)
     }

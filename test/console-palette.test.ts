@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { before, test } from 'node:test'
 import { checkAccess, inConsole } from './support/console.ts'
 import { createAgent, createKey } from './support/resources.ts'
-import { untilHolds } from './support/until.ts'
+import { until, untilHolds } from './support/until.ts'
 
 inConsole('finding things in the console', (visit, service) => {
   before(() => createAgent(service(), 'harbour'))
@@ -57,7 +57,7 @@ inConsole('finding things in the console', (visit, service) => {
     await page.keyboard.press('Escape')
     await page.getByRole('dialog').waitFor({ state: 'detached' })
     await say('dark', 'Use dark colours')
-    await page.waitForFunction(`getComputedStyle(document.body).colorScheme === 'dark'`)
+    await until('dark colours', () => page.evaluate(`getComputedStyle(document.body).colorScheme === 'dark'`))
     // What the page has asked for just before is refused.
     expect(/status of 401/)
     await say('sign out', 'Sign out')
