@@ -62,16 +62,21 @@ function assertLittle(grown: number): void {
   assert.ok(grown < 120 * MEGABYTE, `${Math.round(grown / MEGABYTE)} MB more`)
 }
 
+/** A hundred clients, each with so many requests for a large page. */
+async function assertPinsLittle(t: TestContext, service: ChildService, requests: number): Promise<void> {
+  const { hostname, port } = new URL(service.url())
+  await (await fetch(`${service.url()}/docs`)).text()
+  const used = memoryOf(service)
+  const dial = () => connect(Number(port), hostname)
+  const sockets = await neverReading(t, 100, dial, head('GET /docs', KEEP_ALIVE).repeat(requests))
+  assertLittle((await memoryUntilDropped(service, sockets)) - used)
+}
+
 describe('clients that never read', () => {
   test('with hundreds of pipelined requests each are dropped at once', async (t) => {
     const service = await startChildService(t, 'sqlite')
-    const { hostname, port } = new URL(service.url())
-    await (await fetch(`${service.url()}/docs`)).text()
-    const used = memoryOf(service)
-    const flood = head('GET /docs', KEEP_ALIVE).repeat(500)
-    const sockets = await neverReading(t, 100, () => connect(Number(port), hostname), flood)
     // A connection that stalls would have 30 s here: these do not get as far as that.
-    assertLittle((await memoryUntilDropped(service, sockets)) - used)
+    await assertPinsLittle(t, service, 500)
   })
 
   test('over TLS, with 30 each, pin little memory, and are dropped when they stall', async (t) => {
@@ -95,12 +100,7 @@ describe('clients that never read, of a service that drops those who stall', () 
   after(() => end())
 
   test('with 30 each pin little memory, and are dropped when they stall', async (t) => {
-    const { hostname, port } = new URL(service.url())
-    await (await fetch(`${service.url()}/docs`)).text()
-    const used = memoryOf(service)
-    const requests = head('GET /docs', KEEP_ALIVE).repeat(30)
-    const sockets = await neverReading(t, 100, () => connect(Number(port), hostname), requests)
-    assertLittle((await memoryUntilDropped(service, sockets)) - used)
+    await assertPinsLittle(t, service, 30)
   })
 
   test('the same with streams', async (t) => {

@@ -3,8 +3,8 @@ import type { Database } from '../database.ts'
 import type { ClaimKey } from './claims.ts'
 
 /**
- * Whoever is answering a request about these runs has read words that are erased now, and cannot store them any more.
- * The next request with the key is answered anew.
+ * Takes away the claims of requests about these runs that are being answered. Their answers may contain erased words, so
+ * they are not stored. The next request with the key is answered anew.
  */
 export async function withdraw(db: Database, request_ids: readonly string[]): Promise<void> {
   await db
