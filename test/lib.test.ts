@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { parseDuration } from '../src/lib/duration.ts'
 import { idSource } from '../src/lib/id.ts'
+import { Latest } from '../src/lib/latest.ts'
 import { createLog, prettyStream } from '../src/lib/log.ts'
 import { parseSize } from '../src/lib/size.ts'
 import { nearest } from '../src/lib/text/nearest.ts'
@@ -18,6 +19,19 @@ describe('idSource', () => {
     assert.deepEqual(ids.toSorted(), ids)
     assert.equal(new Set(ids).size, ids.length)
     assert.match(ids[0] as string, /^req_[0-9A-HJKMNP-TV-Z]{26}$/)
+  })
+})
+
+describe('Latest', () => {
+  test('has the latest half at any time, and never more than its size', () => {
+    const latest = new Latest(10)
+    for (let i = 0; i < 100; i++) {
+      latest.add(`text ${i}`)
+      const had = Array.from({ length: i + 1 }, (_, at) => at).filter((at) => latest.has(`text ${at}`))
+      const newest = Array.from({ length: Math.min(i + 1, 5) }, (_, back) => i - back)
+      assert.deepEqual(had.slice(-newest.length), newest.toReversed())
+      assert.ok(had.length <= 10, `${had.length} are remembered`)
+    }
   })
 })
 

@@ -1,5 +1,6 @@
 import { ApiError, StillRunning, unavailable } from '../../errors.ts'
 import { canonicalJson } from '../../lib/json.ts'
+import { Latest } from '../../lib/latest.ts'
 import { GoesOutside } from '../../operation/goes-outside.ts'
 import type { Parts } from '../../operation/parts.ts'
 import { sha256 } from '../../security/digest.ts'
@@ -14,7 +15,7 @@ const WAIT_MS = 30_000
 const POLL_MS = 100
 const PURPOSE = 'idempotency'
 export const REPLAYED = 'Idempotent-Replayed'
-/** How many stored keys a node remembers. The oldest are forgotten first. */
+/** How many stored keys a node remembers at most. */
 const STORED_KEYS = 5_000
 
 /** A request that may be sent again. */
@@ -69,7 +70,8 @@ export function idempotency(options: Options): Idempotency {
   const { storage, keyring, now, log, node, stopping, leaseMs = LEASE_MS, waitMs = WAIT_MS } = options
   const running = new Map<string, Running>()
   const reader = new ClaimReader(storage.db)
-  const stored = new Set<string>()
+  /** Requests with these keys are answered from the store, so they need not run to find that out. */
+  const stored = new Latest(STORED_KEYS)
   let claimed = 0
 
   // A long run keeps its claim, and a dead process loses it. Nothing is done when a claim is lost: the run finds that
@@ -149,7 +151,7 @@ export function idempotency(options: Options): Idempotency {
     } catch (error) {
       if (refused || error instanceof GoesOutside) return undefined
       if (failed) {
-        rememberStored(claims.idOf({ scope, key }))
+        stored.add(claims.idOf({ scope, key }))
         throw error
       }
       // A run that was refused has claimed nothing, and its key may have an answer nevertheless.
@@ -158,12 +160,6 @@ export function idempotency(options: Options): Idempotency {
     } finally {
       end()
     }
-  }
-
-  /** Requests with this key are answered from the store, so they need not run to find that out. */
-  const rememberStored = (id: string) => {
-    stored.add(id)
-    if (stored.size > STORED_KEYS) stored.delete(stored.keys().next().value as string)
   }
 
   /** From now on retries on this node wait for the run. Returns the function that tells them that it has ended. */
@@ -199,7 +195,7 @@ export function idempotency(options: Options): Idempotency {
             if (waited && stopping.aborted) throw serviceStops()
             const reply = await runUnclaimed(lease, request, run)
             if (reply) {
-              rememberStored(id)
+              stored.add(id)
               return reply
             }
           }
@@ -211,7 +207,7 @@ export function idempotency(options: Options): Idempotency {
             await claims.giveUp(storage.db, lease, now())
             throw serviceStops()
           }
-          rememberStored(id)
+          stored.add(id)
           if (found.state === 'other') throw keyReused()
           if (found.state === 'done') {
             const { status, headers, body } = found.reply
