@@ -77,6 +77,8 @@ export class RemoteRuns {
     this.#options = options
     options.wire?.onMessage((message) => this.#hearIfReadable(message))
     options.live.onBegun((run) => {
+      // Mostly nobody follows anything, and each run would have its id looked up.
+      if (this.#watched.size === 0 && this.#wanted.size === 0) return
       const watched = this.#watched.get(run.request_id)
       // The node of the copy has died, and this node has taken the run over.
       if (watched) this.#lookAgain(watched)
