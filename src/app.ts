@@ -9,7 +9,7 @@ import { createFirstLink } from './console/create-link.ts'
 import { openConsole } from './console/open-console.ts'
 import { type FirstStart, firstStart } from './first-start.ts'
 import { consoleDoor } from './http/pipeline/guards/console-door.ts'
-import { idempotency } from './http/pipeline/idempotency.ts'
+import { Idempotency } from './http/pipeline/idempotency/idempotency.ts'
 import { CONSOLE_FOLDER } from './http/server/console/console-files.ts'
 import { openMetricsPort } from './http/server/metrics-port.ts'
 import { createServer } from './http/server/server.ts'
@@ -208,7 +208,7 @@ export async function startApp(config: Config, overrides: Overrides = {}): Promi
   const keys = keyVerifier(parts)
   opened.defer(() => keys.flush().catch((err) => log.warn({ err }, 'could not write when keys were last used')))
   const access = opened.adopt(openAccess(parts), (open) => open.close())
-  const replays = opened.adopt(idempotency(parts), (open) => open.close())
+  const replays = opened.adopt(new Idempotency(parts), (open) => open.close())
   // A run may outlive its client's connection. It is cancelled and its record is written before the store closes.
   opened.defer(() => parts.runtime.close().then(() => parts.live.idle()))
 

@@ -5,7 +5,7 @@ import { test } from 'node:test'
 import { openAccess } from '../src/access.ts'
 import type { Dialect, Wanted, Writer } from '../src/http/dialects/dialect.ts'
 import { moorage } from '../src/http/dialects/moorage.ts'
-import { idempotency } from '../src/http/pipeline/idempotency.ts'
+import { Idempotency } from '../src/http/pipeline/idempotency/idempotency.ts'
 import { pipeline } from '../src/http/pipeline/pipeline.ts'
 import type { Arrived } from '../src/http/pipeline/stages.ts'
 import { keyVerifier } from '../src/keys/verify-key.ts'
@@ -39,7 +39,7 @@ const wanted: Wanted = {
 
 function openPipeline({ app: { parts } }: Service) {
   const access = openAccess(parts)
-  const once = idempotency(parts)
+  const once = new Idempotency(parts)
   const steps = pipeline({
     ...access,
     parts,

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import type { Rendered } from '../src/http/dialects/dialect.ts'
-import { type Held, type Idempotency, idempotency } from '../src/http/pipeline/idempotency.ts'
+import { Idempotency } from '../src/http/pipeline/idempotency/idempotency.ts'
+import type { Held } from '../src/http/pipeline/idempotency/repeatable.ts'
 import { GoesOutside } from '../src/operation/goes-outside.ts'
 import { countQueries } from './support/count-queries.ts'
 import { meanwhile } from './support/meanwhile.ts'
@@ -177,7 +178,7 @@ onBothEngines('idempotency', (service, engine) => {
     /** Leases end by this clock, which stands still unless a test moves it; they are renewed as real time passes. */
     let time = Date.now()
     const node = (waitMs = 10_000) =>
-      idempotency({ ...service().app.parts, now: () => time, leaseMs: LEASE_MS, waitMs })
+      new Idempotency({ ...service().app.parts, now: () => time, leaseMs: LEASE_MS, waitMs })
     const request = (key: string) => ({
       request_id: 'req_1',
       scope: 'key_test',

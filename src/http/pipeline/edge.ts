@@ -7,7 +7,7 @@ import type { VerifyKey } from './guards/authenticate.ts'
 import type { ConsoleSessions } from './guards/console-cookie.ts'
 import type { ConsoleDoor } from './guards/console-door.ts'
 import type { SpendCode } from './guards/require-code.ts'
-import type { Idempotency } from './idempotency.ts'
+import type { Idempotency } from './idempotency/idempotency.ts'
 import type { FoundAgent, GuardedAgent } from './stages.ts'
 
 /** The console: who is signed in, who may be, and the folder of its files. */

@@ -8,7 +8,7 @@ import type { Edge } from './edge.ts'
 import { enterAgent } from './guards/authorise.ts'
 import { passesGate } from './guards/pass-gate.ts'
 import { requireCode } from './guards/require-code.ts'
-import { fingerprint } from './idempotency.ts'
+import { fingerprint } from './idempotency/repeatable.ts'
 import { type Call, contextOf, type Input, runOperation } from './run-operation.ts'
 import type { Arrived, Authorised, FoundAgent } from './stages.ts'
 

@@ -12,7 +12,7 @@ import type { Database } from '../../storage/database.ts'
 import { commitPatiently } from '../../storage/journal/commit-patiently.ts'
 import type { Span } from '../../telemetry/tracing.ts'
 import type { Rendered, Writer } from '../dialects/dialect.ts'
-import type { Held } from './idempotency.ts'
+import type { Held } from './idempotency/repeatable.ts'
 
 /** The input of an operation, in its shapes. */
 export type Input = { params: Record<string, unknown>; query: Record<string, unknown>; body: unknown }

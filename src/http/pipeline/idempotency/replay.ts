@@ -1,0 +1,41 @@
+import { ApiError, unavailable } from '../../../errors.ts'
+import type { Keyring } from '../../../security/keyring.ts'
+import type { StoredReply } from '../../../storage/leases/claims.ts'
+import type { Rendered } from '../../dialects/dialect.ts'
+
+const PURPOSE = 'idempotency'
+export const REPLAYED = 'Idempotent-Replayed'
+
+export function isReplay(headers: Record<string, string>): boolean {
+  return REPLAYED in headers
+}
+
+/** The reply as it is stored for retries. One that has a secret in it is encrypted. */
+export function storedReply(reply: Rendered, secret: boolean, keyring: Keyring): StoredReply {
+  return { ...reply, body: secret ? keyring.encrypt(reply.body, PURPOSE) : reply.body }
+}
+
+/** What a retry gets: the reply to the first request, and a header that says so. */
+export function replayOf({ status, headers, body }: StoredReply, secret: boolean, keyring: Keyring): Rendered {
+  if (body === '') throw new ApiError('not_found', 'What was answered under this Idempotency-Key was erased')
+  return {
+    status,
+    headers: { ...headers, [REPLAYED]: 'true' },
+    body: secret ? keyring.decrypt(body, PURPOSE) : body,
+  }
+}
+
+export function keyReused(): ApiError {
+  return new ApiError('idempotency_key_reused', 'This Idempotency-Key was used for another request')
+}
+
+export function keyInUse(): ApiError {
+  return new ApiError('idempotency_key_in_use', 'A request with this Idempotency-Key is still running', {
+    retry_after: 1,
+  })
+}
+
+/** The stop has ended the run that a retry waited for, and would end another run too. */
+export function serviceStops(): ApiError {
+  return unavailable('The service is stopping, try again shortly')
+}
