@@ -2,17 +2,10 @@ import * as agents from '../agents/store.ts'
 import { conflict, unavailable } from '../errors.ts'
 import { withKeyName } from '../keys/key-names.ts'
 import { operation } from '../operation.ts'
-import {
-  CANCELLED,
-  endWith,
-  type Invocation,
-  InvocationParams,
-  isFinal,
-  presentInvocation,
-  Receipt,
-} from './invocation.ts'
+import { effects } from './effects/effects.ts'
+import { CANCELLED, endWith, type Invocation, InvocationParams, isFinal } from './invocation.ts'
 import { getInScope, reachesAll, requireReach } from './invocation-in-scope.ts'
-import { effects } from './run-invocation.ts'
+import { presentInvocation, Receipt } from './receipt.ts'
 import { withKept } from './steps/kept-steps.ts'
 import { listKept, logsOf } from './steps/step-store.ts'
 import * as invocations from './store.ts'

@@ -6,8 +6,9 @@ import { operation } from '../operation.ts'
 import { eraseRepliesAbout } from '../storage/leases/stored-replies.ts'
 import { eraseEventsOfRequest } from '../webhooks/delivery/deliveries-of-user.ts'
 import { eraseTexts } from './find-invocations.ts'
-import { InvocationParams, isFinal, presentInvocation, Receipt } from './invocation.ts'
+import { InvocationParams, isFinal } from './invocation.ts'
 import { getInScope } from './invocation-in-scope.ts'
+import { presentInvocation, Receipt } from './receipt.ts'
 import * as invocations from './store.ts'
 
 export const eraseInvocation = operation({

@@ -1,8 +1,9 @@
 import * as agents from '../agents/store.ts'
 import { withKeyName } from '../keys/key-names.ts'
 import { operation } from '../operation.ts'
-import { InvocationParams, presentInvocation, Receipt } from './invocation.ts'
+import { InvocationParams } from './invocation.ts'
 import { getInScope } from './invocation-in-scope.ts'
+import { presentInvocation, Receipt } from './receipt.ts'
 import { withKeptSteps } from './steps/kept-steps.ts'
 
 export const getInvocation = operation({

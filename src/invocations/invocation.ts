@@ -2,19 +2,16 @@ import { z } from 'zod'
 import type { Agent } from '../agents/agent.ts'
 import { DEFAULT_ENVIRONMENT, Environment } from '../deployments/deployment.ts'
 import type { Serving } from '../deployments/serving.ts'
-import { ApiError, type ErrorCode, STATUS_OF, unavailable } from '../errors.ts'
+import { type ErrorCode, STATUS_OF } from '../errors.ts'
 import type { Actor } from '../operation/actor.ts'
 import type { Context } from '../operation/context.ts'
-import { DOORS, type Door } from '../operation/door.ts'
-import { eventId, type Position, type StreamEvent } from '../runtime/following/transcript.ts'
+import type { Door } from '../operation/door.ts'
 import type { Given } from '../runtime/given.ts'
 import type { Round } from '../runtime/models/model.ts'
-import { goesOn, type ShownCall, shownCall } from '../runtime/told-steps.ts'
 import { covers } from '../security/permissions.ts'
-import { KeyName, Label, Text, Time } from '../shapes.ts'
-import { Pending } from './approvals/pending.ts'
+import { Label, Text } from '../shapes.ts'
 import { NewCallback } from './callbacks/callback.ts'
-import { presentSteps, type ReceiptStep, ReceiptStepShape, TokenUsage, transcriptOf } from './steps/receipt-steps.ts'
+import type { ReceiptStep } from './steps/receipt-steps.ts'
 
 /**
  * queued → running → completed | failed | cancelled. The last three are final. A running one may become waiting, and is
@@ -52,56 +49,8 @@ export const InvokeBody = z
 
 export const InvocationParams = z.strictObject({ agent_id: z.string(), request_id: z.string() })
 
-export const InvocationResult = z
-  .object({
-    response: z.string(),
-    request_id: z.string(),
-    tokens_used: z.int(),
-    duration_ms: z.int(),
-  })
-  .meta({ id: 'InvocationResult' })
-
-export const QueuedReply = z
-  .object({
-    request_id: z.string(),
-    status: z.enum(['queued', 'waiting']),
-    approvals: z.array(Pending).optional().describe('What people must decide before it goes on'),
-  })
-  .meta({ id: 'InvocationQueued' })
-
-const ErrorSummary = z.object({ code: z.enum(Object.keys(STATUS_OF) as [ErrorCode]), message: z.string() })
-
-const HandedCall = z.object({ id: z.string(), name: z.string(), arguments: z.unknown() })
-
-export const Receipt = z
-  .object({
-    request_id: z.string(),
-    agent_id: z.string(),
-    status: InvocationStatus,
-    door: z.enum(DOORS).describe('Where it was asked for: the API, a door for other clients, the host, or a schedule'),
-    background: z.boolean(),
-    environment: z.string(),
-    version: z.string().nullable().describe('null: the working copy'),
-    deployment_id: z.string().nullable(),
-    message: z.string(),
-    context: z.record(z.string(), z.unknown()),
-    response: z.string().nullable(),
-    calls: z.array(HandedCall).describe("The calls of its caller's own tools with which the answer ended"),
-    error: ErrorSummary.nullable(),
-    tokens_used: z.int(),
-    usage: TokenUsage,
-    steps: z.array(ReceiptStepShape).describe('What it has done, in the order in which it ended'),
-    duration_ms: z.int().nullable(),
-    schedule_id: z.string().nullable().describe('The schedule that began it'),
-    scheduled_at: Time.nullable().describe('The tick of the schedule that it is for; null when somebody began it'),
-    created_by: z.string(),
-    created_by_name: KeyName,
-    created_at: Time,
-    started_at: Time.nullable(),
-    finished_at: Time.nullable(),
-    erased_at: Time.nullable().describe('When its texts were erased'),
-  })
-  .meta({ id: 'Invocation' })
+/** How an invocation failed, as its clients hear it. */
+export const ErrorSummary = z.object({ code: z.enum(Object.keys(STATUS_OF) as [ErrorCode]), message: z.string() })
 
 /** An invocation as the service stores it. */
 export type Invocation = {
@@ -197,6 +146,11 @@ function mayLackRead({ kind, permissions = [] }: Beginning['actor']): boolean {
   return kind === 'token' || !covers(permissions, 'read')
 }
 
+/** Without a user and a session there is nothing to remember an invocation for. */
+export function isStateless({ user_id, session_id }: Invocation['context']): boolean {
+  return user_id === undefined && session_id === undefined
+}
+
 /** An invocation that has ended. */
 export type EndedInvocation = Invocation & { status: FinalStatus; duration_ms: number; finished_at: number }
 
@@ -219,81 +173,3 @@ export const CANCELLED = { code: 'conflict', message: 'The invocation was cancel
 
 /** Nobody asked for this end, so the client may try again. */
 export const STOPPED = { code: 'unavailable', message: 'The service stopped before the agent had answered' } as const
-
-type PresentInvocation = z.input<typeof Receipt> & Pick<Invocation, 'given' | 'rounds'>
-
-/** The receipt. What is not in its shape is for doors. */
-export function presentInvocation(invocation: Invocation, agent_id: string): PresentInvocation {
-  const { id, input_tokens: _input, output_tokens: _output, tokens_used, ...rest } = invocation
-  const usage = usageOf(invocation)
-  const steps = presentSteps(shownSteps(invocation, usage))
-  return { ...rest, request_id: id, agent_id, calls: handedCalls(rest), tokens_used, usage, steps }
-}
-
-export function usageOf({ input_tokens, output_tokens, tokens_used }: Invocation): z.output<typeof TokenUsage> {
-  return { input_tokens, output_tokens, total_tokens: tokens_used }
-}
-
-/** The calls that were left to the caller. They are in the last answer. */
-export function handedCalls({ rounds }: Pick<Invocation, 'rounds'>): (ShownCall & { index: number })[] {
-  const calls = rounds?.at(-1)?.calls ?? []
-  return calls.flatMap((call, index) => (call.handed ? [{ ...shownCall(call), index }] : []))
-}
-
-/** If a run asked the model only once, the receipt's own fields tell everything, and its step is not stored. */
-export function shownSteps(invocation: Invocation, usage: z.output<typeof TokenUsage>): ReceiptStep[] {
-  const { status, steps, attempt, started_at, finished_at, duration_ms, response } = invocation
-  if (status !== 'completed' || steps.length > 0) return steps
-  const times = { attempt, started_at, finished_at, duration_ms: duration_ms ?? 0 }
-  return [{ kind: 'model', ...times, usage, characters: response?.length ?? 0 }]
-}
-
-/** What clients of the API get, and for doors, which tell more, the receipt. */
-type Result = z.input<typeof InvocationResult> & { receipt(): PresentInvocation }
-
-export function resultOf(invocation: Invocation, agent_id: string): Result {
-  const { id, response, tokens_used, duration_ms } = invocation
-  const receipt = () => presentInvocation(invocation, agent_id)
-  return { response: response ?? '', request_id: id, tokens_used, duration_ms: duration_ms ?? 0, receipt }
-}
-
-/** Throws the error of an invocation that did not complete. */
-export function getResult(ended: Invocation, agent_id: string): Result {
-  if (ended.status !== 'completed') throw failureOf(ended)
-  return resultOf(ended, agent_id)
-}
-
-/** The error for an invocation that did not complete: the one in its receipt. */
-export function failureOf({ error }: Invocation): ApiError {
-  const { code, message } = error ?? { code: 'server_error', message: 'The agent failed' }
-  return code === 'unavailable' ? unavailable(message) : new ApiError(code, message)
-}
-
-export function startEvent(request_id: string, attempt = 1): StreamEvent {
-  return { id: eventId({ attempt, characters: 0, tools: 0 }), event: 'start', data: { request_id } }
-}
-
-/** Tells a client that has read a part of an earlier attempt that the answer begins again. */
-function restartEvent(request_id: string, attempt: number): StreamEvent {
-  return { ...startEvent(request_id, attempt), event: 'restart' }
-}
-
-/**
- * The event that a client must get before those of this attempt, or undefined. `milestones` are the points from which
- * the attempt goes on.
- */
-export function openingEvent(
-  request_id: string,
-  attempt: number,
-  told: Position | undefined,
-  milestones: readonly Position[],
-): StreamEvent | undefined {
-  if (!told) return startEvent(request_id, attempt)
-  return told.attempt < attempt && !goesOn(told, milestones) ? restartEvent(request_id, attempt) : undefined
-}
-
-/** The events of a repeated answer. */
-export function replayEvents({ request_id, response }: z.output<typeof InvocationResult>): StreamEvent[] {
-  const transcript = transcriptOf({ attempt: 1, response, steps: [] }, [])
-  return [startEvent(request_id), ...transcript.after({ characters: 0, tools: 0 })]
-}

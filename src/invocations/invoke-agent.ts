@@ -20,25 +20,13 @@ import { admit, freePlace, leave, notAdmittedError } from './admit.ts'
 import { listPending } from './approvals/approval-store.ts'
 import { waitingEvent } from './approvals/waiting-event.ts'
 import { callbackOf, type NewCallback } from './callbacks/callback.ts'
-import { followInvocation } from './follow-invocation.ts'
+import { followInvocation } from './following/follow-invocation.ts'
+import { replayEvents, startEvent } from './following/stream-events.ts'
 import { requireTools } from './given/require-tools.ts'
 import { takeGiven } from './given/take-given.ts'
-import {
-  type Asked,
-  failureOf,
-  getResult,
-  type Invocation,
-  InvocationResult,
-  InvokeBody,
-  isFinal,
-  newInvocation,
-  QueuedReply,
-  replayEvents,
-  resultOf,
-  STOPPED,
-  startEvent,
-} from './invocation.ts'
+import { type Asked, type Invocation, InvokeBody, isFinal, newInvocation, STOPPED } from './invocation.ts'
 import { giveBack } from './queue/queue-store.ts'
+import { failureOf, getResult, InvocationResult, QueuedReply, resultOf } from './receipt.ts'
 import * as rows from './rows/invocation-rows.ts'
 import { type Done, runInvocation } from './run-invocation.ts'
 import type { Started } from './steps/stored-run.ts'

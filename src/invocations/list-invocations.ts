@@ -7,8 +7,9 @@ import { requireUser } from '../operation/scope.ts'
 import { operation } from '../operation.ts'
 import { listQuery } from '../shapes.ts'
 import { findInvocations } from './find-invocations.ts'
-import { InvocationStatus, presentInvocation, Receipt } from './invocation.ts'
+import { InvocationStatus } from './invocation.ts'
 import { starterFor } from './invocation-in-scope.ts'
+import { presentInvocation, Receipt } from './receipt.ts'
 import { withKeptSteps } from './steps/kept-steps.ts'
 
 export const listInvocations = operation({

@@ -3,10 +3,10 @@ import type { Parts } from '../operation/parts.ts'
 import { type Keeping, keepLeases, LEASE_MS, renewHeld } from '../storage/leases/lease.ts'
 import { listUntold } from '../webhooks/callback-store.ts'
 import { tellEnd } from './callbacks/tell-end.ts'
+import { effects } from './effects/effects.ts'
 import { endWith, type Invocation } from './invocation.ts'
 import { requeueLapsed } from './queue/queue-store.ts'
 import { LEASED_RUNS } from './rows/invocation-rows.ts'
-import { effects } from './run-invocation.ts'
 import * as invocations from './store.ts'
 
 const AT_ONCE = 100

@@ -1,7 +1,7 @@
 import * as agents from '../agents/store.ts'
 import { ApiError } from '../errors.ts'
-import { QueuedReply } from '../invocations/invocation.ts'
 import { scheduledRun } from '../invocations/queue/scheduled-run.ts'
+import { QueuedReply } from '../invocations/receipt.ts'
 import { Unwritten } from '../operation/unwritten.ts'
 import { operation } from '../operation.ts'
 import { ScheduleParams } from './schedule.ts'

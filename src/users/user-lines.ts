@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { ApprovalReply } from '../invocations/approvals/approval.ts'
-import { Receipt } from '../invocations/invocation.ts'
+import { Receipt } from '../invocations/receipt.ts'
 import { LogEntryReply } from '../logs/log-entry.ts'
 import { MemoryReply } from '../memory/memory.ts'
 import { SessionSummary } from '../memory/summaries/summary.ts'

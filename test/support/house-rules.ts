@@ -37,6 +37,7 @@ const SLICES: { level: number; name: string; face: string[] }[] = [
     name: 'invocations',
     face: [
       'invocation.ts',
+      'receipt.ts',
       'queue/scheduled-run.ts',
       'find-invocations.ts',
       'store.ts',

@@ -3,8 +3,8 @@ import type { Parts } from '../../operation/parts.ts'
 import type { Database } from '../../storage/database.ts'
 import { listUntold } from '../../webhooks/callback-store.ts'
 import * as webhooks from '../../webhooks/store.ts'
+import { endEvent } from '../effects/end-event.ts'
 import type { EndedInvocation } from '../invocation.ts'
-import { endEvent } from '../run-invocation.ts'
 import * as invocations from '../store.ts'
 
 /** Tells a callback that its run has ended, if nobody has told it yet. */

@@ -1,9 +1,10 @@
-import * as agents from '../agents/store.ts'
-import { invalid } from '../errors.ts'
-import { operation } from '../operation.ts'
-import { type Position, readEventId } from '../runtime/following/transcript.ts'
+import * as agents from '../../agents/store.ts'
+import { invalid } from '../../errors.ts'
+import { operation } from '../../operation.ts'
+import { type Position, readEventId } from '../../runtime/following/transcript.ts'
+import { InvocationParams } from '../invocation.ts'
+import { getResult, InvocationResult } from '../receipt.ts'
 import { followInvocation } from './follow-invocation.ts'
-import { getResult, InvocationParams, InvocationResult } from './invocation.ts'
 
 export const streamInvocation = operation({
   id: 'streamInvocation',

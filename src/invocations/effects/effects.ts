@@ -1,0 +1,73 @@
+import type { Agent } from '../../agents/agent.ts'
+import type { Definition } from '../../agents/definition.ts'
+import { redact } from '../../lib/text/redact.ts'
+import { withValue } from '../../lib/with-value.ts'
+import { logWrites, ownLogWrite } from '../../logs/store.ts'
+import * as memory from '../../memory/store.ts'
+import { metricWrites } from '../../metrics/store.ts'
+import type { Parts } from '../../operation/parts.ts'
+import type { LogEntry } from '../../runtime/outcome.ts'
+import type { Write } from '../../storage/journal/rows.ts'
+import type { Approval } from '../approvals/approval.ts'
+import { approvalWrite } from '../approvals/approval-store.ts'
+import { toldApproval, type WaitingOutcome } from '../approvals/ask-people.ts'
+import { type EndedInvocation, isStateless, type WaitingInvocation } from '../invocation.ts'
+import { endEvent, eventData } from './end-event.ts'
+
+/** Everything that an ended invocation leaves besides its own row: logs, metrics, memory and the event. */
+export function effects(
+  invocation: EndedInvocation,
+  agent: Agent,
+  { memory: policy }: Definition,
+  logs: LogEntry[],
+  { events, newId }: Parts,
+): Write[] | Promise<Write[]> {
+  const { id: request_id, status, context, finished_at: time, duration_ms } = invocation
+  const { user_id = null, session_id = null } = context
+  const source = { agent_seq: agent.seq, request_id }
+  const writes = logWrites(source, logs)
+  writes.push(
+    ownLogWrite(source, endEntry(invocation)),
+    ...metricWrites({ agent_seq: agent.seq, time, duration_ms, outcome: status }),
+  )
+  // An answer that ended with calls for its caller is remembered when it goes on.
+  if (status === 'completed' && policy.remember && !isStateless(context) && !invocation.rounds) {
+    const { message, response } = invocation
+    const exchange = { agent_seq: agent.seq, user_id, session_id, request_id, message, response: response ?? '' }
+    writes.push(...memory.turnWrites({ ...exchange, created_at: time, newId }))
+  }
+  const found = events.writes(endEvent(invocation, agent.id))
+  return withValue(found, (more) => (more.length === 0 ? writes : [...writes, ...more]))
+}
+
+/**
+ * What a run leaves that waits for people: the approvals, what its attempt has logged since its last step, and the
+ * event. A run that waits for anything else leaves nothing.
+ */
+export async function waitingEffects(
+  invocation: WaitingInvocation,
+  agent: Agent,
+  { asked, steps, logs, usage }: WaitingOutcome & { asked: readonly Approval[] },
+  { events, now }: Parts,
+): Promise<Write[]> {
+  if (asked.length === 0) return []
+  const logged = steps.reduce((sum, step) => sum + step.logs.length, 0)
+  const source = { agent_seq: agent.seq, request_id: invocation.id }
+  const data = () => ({
+    ...eventData({ ...invocation, tokens_used: usage.total_tokens }),
+    approvals: asked.map(toldApproval),
+  })
+  const told = { type: 'agent.waiting' as const, agent_id: agent.id, request_id: invocation.id }
+  const event = await events.writes({ ...told, data, time: now() })
+  return [...asked.map(approvalWrite), ...logWrites(source, logs.slice(logged)), ...event]
+}
+
+const LEVEL_OF = { completed: 'info', failed: 'error', cancelled: 'warn' } as const
+
+function endEntry(invocation: EndedInvocation): LogEntry {
+  const { status, door, error, duration_ms, tokens_used, version, environment, finished_at } = invocation
+  const message = error && status === 'failed' ? `Invocation failed: ${redact(error.message)}` : `Invocation ${status}`
+  const labels = { environment: redact(environment), version: version && redact(version) }
+  const metadata = { duration_ms, tokens_used, ...labels, ...(door !== 'api' && { door }) }
+  return { timestamp: finished_at, level: LEVEL_OF[status], message, metadata }
+}

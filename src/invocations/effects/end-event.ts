@@ -1,0 +1,39 @@
+import type { NewEvent } from '../../events.ts'
+import { cutToBytes } from '../../lib/text/text.ts'
+import type { EndedInvocation, Invocation } from '../invocation.ts'
+
+const MAX_EVENT_RESPONSE = 32 * 1024 // bytes
+
+/** What webhooks hear of the end. */
+export function endEvent(invocation: EndedInvocation, agent_id: string): NewEvent {
+  const { id: request_id, status, finished_at: time } = invocation
+  return { type: `agent.${status}`, agent_id, request_id, data: () => eventData(invocation), time }
+}
+
+/** What every event about an invocation says of it. */
+export function eventData({
+  id,
+  status,
+  environment,
+  version,
+  tokens_used,
+  duration_ms,
+  response,
+  error,
+  context,
+  schedule_id,
+}: Invocation) {
+  const { user_id, session_id } = context
+  return {
+    request_id: id,
+    status,
+    environment,
+    version,
+    tokens_used,
+    duration_ms,
+    ...(status === 'completed' && { response: cutToBytes(response ?? '', MAX_EVENT_RESPONSE) }),
+    ...(error && { error }),
+    ...(schedule_id !== null && { schedule_id }),
+    context: { user_id: user_id ?? null, session_id: session_id ?? null },
+  }
+}

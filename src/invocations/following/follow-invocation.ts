@@ -1,0 +1,138 @@
+import type { Agent } from '../../agents/agent.ts'
+import { ApiError, unavailable } from '../../errors.ts'
+import type { Context } from '../../operation/context.ts'
+import type { LiveRun } from '../../runtime/following/live-runs.ts'
+import type { Watch } from '../../runtime/following/remote-runs.ts'
+import { type Position, readEventId, type StreamEvent, Transcript } from '../../runtime/following/transcript.ts'
+import { eventsOf, milestonesOf, tellingOf } from '../../runtime/told-steps.ts'
+import { isPassing } from '../../storage/failures.ts'
+import { listPending } from '../approvals/approval-store.ts'
+import { waitingEvent } from '../approvals/waiting-event.ts'
+import { type Invocation, isFinal } from '../invocation.ts'
+import { getInScope, requireReach } from '../invocation-in-scope.ts'
+import { handedCalls } from '../receipt.ts'
+import { receiptMilestones, transcriptOf } from '../steps/receipt-steps.ts'
+import { listKept } from '../steps/step-store.ts'
+import { openingEvent } from './stream-events.ts'
+
+/**
+ * Tells the client what an invocation says after `told`, wherever it runs, and returns it when it has ended. If
+ * `endless` is false, it also returns an invocation that waits for people, which may take days.
+ */
+export async function followInvocation(
+  agent: Agent,
+  request_id: string,
+  { told, endless }: { told: Position | undefined; endless: boolean },
+  context: Context,
+): Promise<Invocation> {
+  const { openStream, remote, stopping } = context
+  const client = new FollowingClient(request_id, told, context)
+  // It may run here, begin here at any moment, or run on another node. When it has ended, its receipt tells.
+  let watch: Watch | undefined
+  try {
+    for (let isOpen = false; ; isOpen = true) {
+      const changed = watch?.changed()
+      const run = findRun(agent, request_id, watch, context)
+      const invocation = run ? undefined : await look(agent, request_id, isOpen, context)
+      openStream?.()
+      if (invocation && isFinal(invocation)) return client.tellEnd(invocation)
+      if (invocation?.status === 'waiting' && (await client.tellWaiting(invocation)) && !endless) return invocation
+      if (client.isGone) throw new ApiError('conflict', 'Nobody follows this invocation any more')
+      if (run) await client.follow(run)
+      else if (stopping.aborted) throw unavailable('The service is stopping, follow the invocation again')
+      else if (changed) await Promise.race([client.hungUp, changed])
+      else watch = remote.watch(request_id)
+    }
+  } finally {
+    watch?.close()
+  }
+}
+
+/** A run that has begun on this node, where it may not be stored yet; or the copy of one that speaks on another. */
+function findRun(
+  agent: Agent,
+  request_id: string,
+  watch: Watch | undefined,
+  { actor, live }: Context,
+): LiveRun | undefined {
+  const run = live.find(request_id) ?? watch?.copy()
+  if (run?.agent_id !== agent.id || !run.began) return undefined
+  requireReach(actor, 'read', request_id, run.began)
+  return run
+}
+
+/** Undefined if the stream is open and the store does not answer: the run goes on without it, and so does the stream. */
+async function look(
+  agent: Agent,
+  request_id: string,
+  isOpen: boolean,
+  { db, actor }: Context,
+): Promise<Invocation | undefined> {
+  try {
+    return await getInScope(db, actor, 'read', { agent_seq: agent.seq, id: request_id })
+  } catch (error) {
+    if (isOpen && isPassing(error)) return undefined
+    throw error
+  }
+}
+
+/** A client that follows an invocation, and how much of it the client has been told. */
+class FollowingClient {
+  readonly hungUp: Promise<void>
+  isGone = false
+  readonly #request_id: string
+  readonly #context: Context
+  #told: Position | undefined
+  /** The attempt of which the client knows that it waits. */
+  #toldWaiting = 0
+
+  constructor(request_id: string, told: Position | undefined, context: Context) {
+    this.#request_id = request_id
+    this.#told = told
+    this.#context = context
+    this.hungUp = new Promise<void>((resolve) => context.onHangUp?.(resolve)).then(() => {
+      this.isGone = true
+    })
+  }
+
+  /** Tells what the run says, until it ends or the client hangs up. */
+  async follow(run: LiveRun): Promise<void> {
+    const from = this.#begin(run.began?.attempt ?? 1, run.began?.milestones ?? [])
+    const unfollow = run.follow(from, (event) => this.#tell(event))
+    await Promise.race([run.ended, this.hungUp]).finally(unfollow)
+  }
+
+  /** What it waits for is told once in each attempt. Returns false if it waits for nobody. */
+  async tellWaiting({ id, attempt }: Invocation): Promise<boolean> {
+    const { db } = this.#context
+    if (this.#toldWaiting === attempt) return true
+    const approvals = await listPending(db, [id])
+    if (approvals.length === 0) return false
+    this.#toldWaiting = attempt
+    const { steps } = await listKept(db, id)
+    const from = this.#begin(attempt, milestonesOf(steps.map(tellingOf)))
+    const transcript = new Transcript(attempt)
+    for (const event of eventsOf(steps)) transcript.add(event)
+    for (const event of transcript.after(from)) this.#tell(event)
+    this.#tell(waitingEvent(this.#told as Position, { request_id: id, status: 'waiting', approvals }))
+    return true
+  }
+
+  tellEnd(invocation: Invocation): Invocation {
+    const from = this.#begin(invocation.attempt, receiptMilestones(invocation.steps))
+    for (const event of transcriptOf(invocation, handedCalls(invocation)).after(from)) this.#tell(event)
+    return invocation
+  }
+
+  /** Returns how much of this attempt the client has heard. */
+  #begin(attempt: number, milestones: readonly Position[]): Position {
+    const opening = openingEvent(this.#request_id, attempt, this.#told, milestones)
+    if (opening) this.#tell(opening)
+    return this.#told as Position
+  }
+
+  #tell(event: StreamEvent): void {
+    this.#told = readEventId(event.id)
+    this.#context.emit?.(event)
+  }
+}

@@ -1,0 +1,34 @@
+import type { z } from 'zod'
+import { eventId, type Position, type StreamEvent } from '../../runtime/following/transcript.ts'
+import { goesOn } from '../../runtime/told-steps.ts'
+import type { InvocationResult } from '../receipt.ts'
+import { transcriptOf } from '../steps/receipt-steps.ts'
+
+export function startEvent(request_id: string, attempt = 1): StreamEvent {
+  return { id: eventId({ attempt, characters: 0, tools: 0 }), event: 'start', data: { request_id } }
+}
+
+/** Tells a client that has read a part of an earlier attempt that the answer begins again. */
+function restartEvent(request_id: string, attempt: number): StreamEvent {
+  return { ...startEvent(request_id, attempt), event: 'restart' }
+}
+
+/**
+ * The event that a client must get before those of this attempt, or undefined. `milestones` are the points from which
+ * the attempt goes on.
+ */
+export function openingEvent(
+  request_id: string,
+  attempt: number,
+  told: Position | undefined,
+  milestones: readonly Position[],
+): StreamEvent | undefined {
+  if (!told) return startEvent(request_id, attempt)
+  return told.attempt < attempt && !goesOn(told, milestones) ? restartEvent(request_id, attempt) : undefined
+}
+
+/** The events of a repeated answer. */
+export function replayEvents({ request_id, response }: z.output<typeof InvocationResult>): StreamEvent[] {
+  const transcript = transcriptOf({ attempt: 1, response, steps: [] }, [])
+  return [startEvent(request_id), ...transcript.after({ characters: 0, tools: 0 })]
+}

@@ -1,0 +1,106 @@
+import { z } from 'zod'
+import { ApiError, unavailable } from '../errors.ts'
+import { DOORS } from '../operation/door.ts'
+import { type ShownCall, shownCall } from '../runtime/told-steps.ts'
+import { KeyName, Time } from '../shapes.ts'
+import { Pending } from './approvals/pending.ts'
+import { ErrorSummary, type Invocation, InvocationStatus } from './invocation.ts'
+import { presentSteps, type ReceiptStep, ReceiptStepShape, TokenUsage } from './steps/receipt-steps.ts'
+
+export const InvocationResult = z
+  .object({
+    response: z.string(),
+    request_id: z.string(),
+    tokens_used: z.int(),
+    duration_ms: z.int(),
+  })
+  .meta({ id: 'InvocationResult' })
+
+export const QueuedReply = z
+  .object({
+    request_id: z.string(),
+    status: z.enum(['queued', 'waiting']),
+    approvals: z.array(Pending).optional().describe('What people must decide before it goes on'),
+  })
+  .meta({ id: 'InvocationQueued' })
+
+const HandedCall = z.object({ id: z.string(), name: z.string(), arguments: z.unknown() })
+
+export const Receipt = z
+  .object({
+    request_id: z.string(),
+    agent_id: z.string(),
+    status: InvocationStatus,
+    door: z.enum(DOORS).describe('Where it was asked for: the API, a door for other clients, the host, or a schedule'),
+    background: z.boolean(),
+    environment: z.string(),
+    version: z.string().nullable().describe('null: the working copy'),
+    deployment_id: z.string().nullable(),
+    message: z.string(),
+    context: z.record(z.string(), z.unknown()),
+    response: z.string().nullable(),
+    calls: z.array(HandedCall).describe("The calls of its caller's own tools with which the answer ended"),
+    error: ErrorSummary.nullable(),
+    tokens_used: z.int(),
+    usage: TokenUsage,
+    steps: z.array(ReceiptStepShape).describe('What it has done, in the order in which it ended'),
+    duration_ms: z.int().nullable(),
+    schedule_id: z.string().nullable().describe('The schedule that began it'),
+    scheduled_at: Time.nullable().describe('The tick of the schedule that it is for; null when somebody began it'),
+    created_by: z.string(),
+    created_by_name: KeyName,
+    created_at: Time,
+    started_at: Time.nullable(),
+    finished_at: Time.nullable(),
+    erased_at: Time.nullable().describe('When its texts were erased'),
+  })
+  .meta({ id: 'Invocation' })
+
+type PresentInvocation = z.input<typeof Receipt> & Pick<Invocation, 'given' | 'rounds'>
+
+/** The receipt. What is not in its shape is for doors. */
+export function presentInvocation(invocation: Invocation, agent_id: string): PresentInvocation {
+  const { id, input_tokens: _input, output_tokens: _output, tokens_used, ...rest } = invocation
+  const usage = usageOf(invocation)
+  const steps = presentSteps(shownSteps(invocation, usage))
+  return { ...rest, request_id: id, agent_id, calls: handedCalls(rest), tokens_used, usage, steps }
+}
+
+export function usageOf({ input_tokens, output_tokens, tokens_used }: Invocation): z.output<typeof TokenUsage> {
+  return { input_tokens, output_tokens, total_tokens: tokens_used }
+}
+
+/** The calls that were left to the caller. They are in the last answer. */
+export function handedCalls({ rounds }: Pick<Invocation, 'rounds'>): (ShownCall & { index: number })[] {
+  const calls = rounds?.at(-1)?.calls ?? []
+  return calls.flatMap((call, index) => (call.handed ? [{ ...shownCall(call), index }] : []))
+}
+
+/** If a run asked the model only once, the receipt's own fields tell everything, and its step is not stored. */
+export function shownSteps(invocation: Invocation, usage: z.output<typeof TokenUsage>): ReceiptStep[] {
+  const { status, steps, attempt, started_at, finished_at, duration_ms, response } = invocation
+  if (status !== 'completed' || steps.length > 0) return steps
+  const times = { attempt, started_at, finished_at, duration_ms: duration_ms ?? 0 }
+  return [{ kind: 'model', ...times, usage, characters: response?.length ?? 0 }]
+}
+
+/** What clients of the API get, and for doors, which tell more, the receipt. */
+type Result = z.input<typeof InvocationResult> & { receipt(): PresentInvocation }
+
+export function resultOf(invocation: Invocation, agent_id: string): Result {
+  const { id, response, tokens_used, duration_ms } = invocation
+  const receipt = () => presentInvocation(invocation, agent_id)
+  return { response: response ?? '', request_id: id, tokens_used, duration_ms: duration_ms ?? 0, receipt }
+}
+
+/** Throws the error of an invocation that did not complete. */
+export function getResult(ended: Invocation, agent_id: string): Result {
+  if (ended.status !== 'completed') throw failureOf(ended)
+  return resultOf(ended, agent_id)
+}
+
+/** The error for an invocation that did not complete: the one in its receipt. */
+export function failureOf({ error }: Invocation): ApiError {
+  const { code, message } = error ?? { code: 'server_error', message: 'The agent failed' }
+  return code === 'unavailable' ? unavailable(message) : new ApiError(code, message)
+}
