@@ -97,7 +97,7 @@ inConsole(
       const other = await createKey(service(), { name: 'quick', permissions: ['read', 'approve'] })
       const request_id = await invoke('more money')
       // The page does not hear of what happens meanwhile.
-      const { page, expect, leave } = await visit('/approvals', { key: secret, isStill: true })
+      const { page, expect, leave, settled } = await visit('/approvals', { key: secret, isStill: true })
       const card = page.getByRole('article', { name: 'Call of refund' })
       await card.waitFor()
       expect(/409/)
@@ -106,6 +106,7 @@ inConsole(
       const decided = await service().call('POST', path, { key: other.secret, body: { decision: 'reject' } })
       assert.equal(decided.status, 200, decided.text)
       await card.getByRole('button', { name: 'Approve' }).click()
+      await settled()
       await card.getByRole('alert').getByText('conflict').waitFor()
       await leave()
     })

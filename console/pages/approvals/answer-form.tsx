@@ -1,5 +1,5 @@
 import { useState } from 'preact/hooks'
-import type { Approval } from '../../../sdk/client.ts'
+import type { Approval, DecideApproval } from '../../../sdk/client.ts'
 import { useAction } from '../../lib/resource.ts'
 import { service } from '../../lib/service.ts'
 import { toast } from '../../lib/toasts.ts'
@@ -14,17 +14,11 @@ export function AnswerForm({ approval, onDecided }: { approval: Approval; onDeci
   const options = optionsOf(approval)
   const [answer, setAnswer] = useState('')
   const send = useAction(async (given: string | undefined) => {
-    try {
-      await service.approvals.decide(
-        agent_id,
-        request_id,
-        call_id,
-        given === undefined ? { decision: 'reject' } : { decision: 'approve', answer: given },
-      )
-      toast(given === undefined ? 'The agent goes on without an answer' : 'The agent has your answer')
-    } finally {
-      onDecided()
-    }
+    const decision: DecideApproval =
+      given === undefined ? { decision: 'reject' } : { decision: 'approve', answer: given }
+    await service.approvals.decide(agent_id, request_id, call_id, decision)
+    toast(given === undefined ? 'The agent goes on without an answer' : 'The agent has your answer')
+    onDecided()
   })
   return (
     <Form onSubmit={() => send.run(answer.trim())}>

@@ -15,17 +15,14 @@ export function DecisionForm({ approval, onDecided }: { approval: Approval; onDe
   const [note, setNote] = useState('')
   const decide = useAction(async (decision: DecideApproval['decision']) => {
     const isChanged = decision === 'approve' && text !== undefined && text !== known
-    try {
-      await service.approvals.decide(agent_id, request_id, call_id, {
-        decision,
-        ...(isChanged && { arguments: parse(text) }),
-        ...(note.trim() && { note: note.trim() }),
-      })
-      toast(decision === 'approve' ? 'Approved: the run goes on' : 'Rejected: the agent is told')
-    } finally {
-      // Somebody else may have been faster.
-      onDecided()
-    }
+    await service.approvals.decide(agent_id, request_id, call_id, {
+      decision,
+      ...(isChanged && { arguments: parse(text) }),
+      ...(note.trim() && { note: note.trim() }),
+    })
+    toast(decision === 'approve' ? 'Approved: the run goes on' : 'Rejected: the agent is told')
+    // After an error the page is not loaded again at once: if somebody else was faster, the card would go with its error.
+    onDecided()
   })
   return (
     <div class="stack">
