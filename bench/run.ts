@@ -37,6 +37,8 @@ const { values: options } = parseArgs({
 const seconds = Number(options.seconds ?? (options.quick ? 1 : 2))
 const rounds = Number(options.rounds ?? (options.quick ? 3 : 8))
 const CONNECTIONS = 32
+/** What `npm start` runs. */
+const START: [string, string] = ['scripts/launch.mjs', 'src/main.ts']
 /** After this time the engine has compiled the hot code. */
 const WARM_UP_MS = options.quick ? 2_000 : 6_000
 
@@ -69,7 +71,7 @@ const wanted = subjectsFor(key, Number(options.rows)).filter(
 pinLoad()
 const closers: (() => Promise<void>)[] = []
 try {
-  const bare = await startServer({ checkout: own, entry: 'bench/bare-server.ts', folder, name: 'bare', env: {} })
+  const bare = await startServer({ checkout: own, program: ['bench/bare-server.ts'], folder, name: 'bare', env: {} })
   closers.push(() => bare.stop())
   // The first start compiles everything and keeps it, as an installation's first start does; the others are measured.
   for (const checkout of checkouts) await (await startEngine(checkout, 'embedded', 'first', [])).stop('SIGTERM')
@@ -199,7 +201,7 @@ async function startEngine(checkout: string, engine: Engine, name: string, flags
     closers.push(() => redis.close())
     env['REDIS_URL'] = redis.url
   }
-  const server = await startServer({ checkout, entry: 'src/main.ts', folder, name: `server-${name}`, env, flags })
+  const server = await startServer({ checkout, program: START, folder, name: `server-${name}`, env, flags })
   await setTimeout(SETTLED_MS)
   return { ...server, checkout, data, databaseUrl: env['DATABASE_URL'], idle_mb: server.residentMegabytes() }
 }

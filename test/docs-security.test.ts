@@ -11,7 +11,7 @@ import { createLog } from '../src/lib/log.ts'
 import { newKey } from '../src/security/key-format.ts'
 import { codeAt, stepAt } from '../src/security/one-time-code.ts'
 import { AuthSettings, SecuritySettings } from '../src/security/security-settings.ts'
-import { bundled } from './support/bundled.ts'
+import { built } from './support/built.ts'
 import { childEnv } from './support/child.ts'
 import { type Block, type Command, openShell, readCommands, readSections } from './support/doc-samples.ts'
 import {
@@ -85,7 +85,7 @@ describe('docs/security.md', () => {
     try {
       const prelude = [
         `node() { '${process.execPath}' "$@"; }`,
-        `moorage() { env -u KEY '${process.execPath}' '${await bundled('src/cli/main.ts')}' "$@"; }`,
+        `moorage() { env -u KEY '${process.execPath}' '${built('cli')}' "$@"; }`,
       ].join('\n')
       const shell = openShell(folder, prelude, {
         ...childEnv(),

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, describe, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
-import { bundled } from './support/bundled.ts'
+import { built } from './support/built.ts'
 import { childEnv, startChild } from './support/child.ts'
 import { newShell } from './support/cli.ts'
 import { unusedPort } from './support/daemon.ts'
@@ -65,7 +65,7 @@ async function openReader(service: Service, receiver: LocalServer): Promise<Read
     CRM_TOKEN: 'a-token-of-the-reader',
     DESK_TOKEN: 'another',
   })
-  await bash.run(`moorage() { '${process.execPath}' '${await bundled('src/cli/main.ts')}' "$@"; }`)
+  await bash.run(`moorage() { '${process.execPath}' '${built('cli')}' "$@"; }`)
   await bash.run(TELL_WORDS)
   await bash.run('ln -s "$MOORAGE_DATA" data')
   const shell = newShell()

@@ -7,7 +7,7 @@ import { after, before, describe, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { createClient } from '../sdk/client.ts'
-import { bundled } from './support/bundled.ts'
+import { built } from './support/built.ts'
 import { childEnv } from './support/child.ts'
 import { codeBlocks, ROOT, readDoc } from './support/docs.ts'
 import { type Service, startService } from './support/service.ts'
@@ -22,13 +22,9 @@ describe('the examples', () => {
   before(async () => {
     service = await startService('sqlite')
     folder = mkdtempSync(join(tmpdir(), 'moorage-examples-'))
-    writeFileSync(
-      join(folder, 'moorage'),
-      `#!/bin/sh\nexec '${process.execPath}' '${await bundled('src/cli/main.ts')}' "$@"\n`,
-      {
-        mode: 0o755,
-      },
-    )
+    writeFileSync(join(folder, 'moorage'), `#!/bin/sh\nexec '${process.execPath}' '${built('cli')}' "$@"\n`, {
+      mode: 0o755,
+    })
     env = {
       ...childEnv(),
       PATH: [folder, process.env['PATH']].join(delimiter),

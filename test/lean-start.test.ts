@@ -18,7 +18,7 @@ const TELLING = `data:text/javascript,${encodeURIComponent(`
   })
 `)}`
 
-/** Runs a program from its sources, as `npm start` does, until it has said something. Returns the packages that it loaded. */
+/** Runs a program from its sources until it has said something. Returns the packages that it loaded, which in the built program are partly inside. */
 async function packagesOf(args: string[], said: RegExp): Promise<string[]> {
   const home = mkdtempSync(join(tmpdir(), 'moorage-lean-'))
   const env = { ...childEnv(), HOME: home, MOORAGE_DATA: join(home, 'data'), PORT: '0', LOG_LEVEL: 'error' }

@@ -8,14 +8,14 @@ import { join } from 'node:path'
 import { describe, type TestContext, test } from 'node:test'
 import { setTimeout as delay } from 'node:timers/promises'
 import { newKey } from '../src/security/key-format.ts'
-import { bundled } from './support/bundled.ts'
+import { built } from './support/built.ts'
 import { childEnv, endWithUs, startChild } from './support/child.ts'
 import { unusedPort } from './support/daemon.ts'
 import { PATIENCE } from './support/patience.ts'
 import { until } from './support/until.ts'
 
 const ROOT = join(import.meta.dirname, '..')
-const MAIN = await bundled('src/main.ts')
+const MAIN = built('main')
 const STARTS_WITHIN_MS = 15_000
 const STOPS_WITHIN_MS = 8_000
 
@@ -158,7 +158,7 @@ describe('a service whose log nobody reads', () => {
       MOORAGE_BOOTSTRAP_KEY: key,
       PORT: port,
     }
-    const start = [await bundled('src/cli/main.ts'), 'start']
+    const start = [built('cli'), 'start']
     const child = startChild(process.execPath, start, { cwd: home, env, stdio: ['ignore', 'pipe', 'pipe'] })
     t.after(() => {
       child.kill('SIGKILL')

@@ -3,13 +3,13 @@ import { once } from 'node:events'
 import { dirname } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { describe, test } from 'node:test'
-import { bundled } from './support/bundled.ts'
+import { built } from './support/built.ts'
 import { childEnv, startChild } from './support/child.ts'
 import { startChildService } from './support/child-service.ts'
 import { newShell } from './support/cli.ts'
 import { namesOf } from './support/resources.ts'
 
-const START = [await bundled('src/cli/main.ts'), 'start', '--port=0']
+const START = [built('cli'), 'start', '--port=0']
 
 /** What `moorage start` says and ends with; it is not expected to stay. */
 async function startOn(data: string) {

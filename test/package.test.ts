@@ -26,7 +26,8 @@ describe('npm pack', () => {
   test('makes one package with JavaScript, documentation and the dashboard, and no sources', () => {
     const files = readdirSync(join(project, 'node_modules/moorage'), { recursive: true, encoding: 'utf8' })
     for (const file of [
-      'dist/src/main.js',
+      'dist/service/main.js',
+      'dist/service/LICENSES.txt',
       'dist/console/index.html',
       'docs/operations.md',
       'deploy/grafana/moorage.json',

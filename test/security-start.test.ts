@@ -4,12 +4,12 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { describe, type TestContext, test } from 'node:test'
-import { bundled } from './support/bundled.ts'
+import { built } from './support/built.ts'
 import { childEnv, startChild } from './support/child.ts'
 import { PATIENCE } from './support/patience.ts'
 import { tlsFile } from './support/tls.ts'
 
-const MAIN = await bundled('src/main.ts')
+const MAIN = built('main')
 
 type Ended = { code: number | null; stdout: string; stderr: string; folder: string }
 

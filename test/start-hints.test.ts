@@ -3,12 +3,12 @@ import { once } from 'node:events'
 import { dirname, join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { describe, test } from 'node:test'
-import { bundled } from './support/bundled.ts'
+import { built } from './support/built.ts'
 import { childEnv, startChild } from './support/child.ts'
 import { startChildService } from './support/child-service.ts'
 import { newShell } from './support/cli.ts'
 
-const MAIN = await bundled('src/main.ts')
+const MAIN = built('main')
 
 describe('what a start prints', () => {
   test('how to take another port, where this one is taken', async (t) => {

@@ -7,7 +7,7 @@ import { join } from 'node:path'
 import { newKey } from '../../src/security/key-format.ts'
 import type { Database } from '../../src/storage/database.ts'
 import { openStorage } from '../../src/storage/open-storage.ts'
-import { bundled } from './bundled.ts'
+import { built } from './built.ts'
 import { childEnv, startChild } from './child.ts'
 import { freshPostgres, freshSqlite } from './fresh-store.ts'
 import { fetchSoon, PATIENCE } from './patience.ts'
@@ -102,7 +102,7 @@ export async function startChildService(
       await work(db).finally(close)
     },
     async start() {
-      const main = await bundled('src/main.ts')
+      const main = built('main')
       child = startChild(process.execPath, [main], { cwd: home, env, stdio: ['ignore', 'pipe', 'pipe'] })
       const keep = (chunk: Buffer) => {
         output += chunk

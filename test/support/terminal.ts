@@ -1,6 +1,6 @@
 import { once } from 'node:events'
 import { stripVTControlCharacters } from 'node:util'
-import { bundled } from './bundled.ts'
+import { built } from './built.ts'
 import { startChild } from './child.ts'
 
 export const ROOT = new URL('../../', import.meta.url).pathname
@@ -24,9 +24,7 @@ const MAIN = `${ROOT}src/cli/main.ts`
 
 /** In a pseudo-terminal: what is asked is answered, and both outputs are one. */
 export const inTerminal: Way = async (args, { cwd, env, answers = [], raw = false }) => {
-  const quoted = [process.execPath, await bundled('src/cli/main.ts'), ...args].map(
-    (word) => `'${word.replaceAll("'", "'\\''")}'`,
-  )
+  const quoted = [process.execPath, built('cli'), ...args].map((word) => `'${word.replaceAll("'", "'\\''")}'`)
   const child = startChild('script', ['-qefc', `stty cols 100 rows 40; exec ${quoted.join(' ')}`, '/dev/null'], {
     cwd,
     env: { ...env, TERM: 'xterm-256color' },
@@ -50,7 +48,7 @@ export const inTerminal: Way = async (args, { cwd, env, answers = [], raw = fals
 
 /** Without a terminal, as in a script. An answer that is Ctrl-C becomes the signal. */
 export const inScript: Way = async (args, { cwd, env, answers = [], stdin = '' }) => {
-  const child = startChild(process.execPath, [await bundled('src/cli/main.ts'), ...args], { cwd, env })
+  const child = startChild(process.execPath, [built('cli'), ...args], { cwd, env })
   let interrupt = answers.find(({ send }) => send === '\x03')
   let stdout = ''
   let stderr = ''

@@ -40,9 +40,9 @@ const PACKED = new Set(['js', 'css', 'svg'])
 const brotli = promisify(zlib.brotliCompress)
 const gzip = promisify(zlib.gzip)
 
-/** Where the build puts the console: the sources know another place than the published package. */
+/** Where the build puts the console: beside the built service. */
 export const CONSOLE_FOLDER = fileURLToPath(
-  new URL(import.meta.filename.endsWith('.ts') ? '../../../../dist/console/' : '../../../../console/', import.meta.url),
+  new URL(import.meta.filename.endsWith('.ts') ? '../../../../dist/console/' : '../console/', import.meta.url),
 )
 
 type Packings = { plain: Buffer; br?: Buffer; gzip?: Buffer }
