@@ -7,5 +7,7 @@ const load = createRequire(import.meta.url)
  * files, which would delay every start and stay in memory.
  */
 export function lazily<Package>(name: string): () => Package {
-  return () => load(name) as Package
+  // Node would search for the package again each time, which takes as long as a small query.
+  let loaded: Package | undefined
+  return () => (loaded ??= load(name) as Package)
 }
