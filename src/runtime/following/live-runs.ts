@@ -1,6 +1,6 @@
 import { Cancellation } from '../deadline.ts'
 import type { RunEvent } from '../outcome.ts'
-import { type Position, type StreamEvent, type Told, Transcript } from './transcript.ts'
+import { isSame, type Position, type StreamEvent, type Told, Transcript } from './transcript.ts'
 
 type Follower = { told: Told; emit: (event: StreamEvent) => void }
 
@@ -169,10 +169,6 @@ export class LiveRuns {
   async idle(): Promise<void> {
     while (this.#runs.size > 0) await Promise.all(this.all().map(({ ended }) => ended))
   }
-}
-
-function isSame(a: Told, b: Told): boolean {
-  return a.characters === b.characters && a.tools === b.tools
 }
 
 function further(a: Told, b: Told): Told {

@@ -1,5 +1,5 @@
 import type { Logger } from '../../lib/log.ts'
-import type { NodeWire } from './remote-runs.ts'
+import type { NodeWire } from './node-message.ts'
 
 /** After a node could not reach Redis, all nodes take the detour for so long. */
 const DETOUR_MS = 15_000

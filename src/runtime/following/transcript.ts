@@ -5,6 +5,10 @@ export type StreamEvent = { id: string; event: string; data: unknown }
 /** How much of an answer was told: characters of text, and tool events. */
 export type Told = { characters: number; tools: number }
 
+export function isSame(a: Told, b: Told): boolean {
+  return a.characters === b.characters && a.tools === b.tools
+}
+
 /**
  * The same, with its attempt. A run that begins again after a crash may answer differently, so that is another attempt.
  */

@@ -1,0 +1,40 @@
+import type { RunEvent } from '../outcome.ts'
+import type { LiveRun } from './live-runs.ts'
+import type { Position, StreamEvent, Told } from './transcript.ts'
+
+/** Carries messages to every node, in the order in which one node sends them. Some may be lost. */
+export type NodeWire = {
+  publish(message: string): Promise<void>
+  onMessage(listener: (message: string) => void): void
+}
+
+/** Which attempt of a run speaks, and whose it is. */
+type Speaking = NonNullable<LiveRun['began']> & { agent_id: string }
+
+/** A run that a node follows, and how far it has heard of it. */
+export type Followed = { id: string; known: Position | null }
+
+/** A node follows these runs. */
+type FollowMessage = { kind: 'follow'; runs: Followed[] }
+
+/** Everything that a run has said so far, for the node that asked, or for all when it begins. */
+export type AllMessage = { kind: 'all'; to: string | null; id: string; speaking: Speaking; events: StreamEvent[] }
+
+/** What a run has said since `from`. */
+export type MoreMessage = { kind: 'more'; id: string; attempt: number; from: Told; events: StreamEvent[] }
+
+type EndedMessage = { kind: 'ended'; id: string }
+
+/** What a node says of one run. */
+export type RunMessage = AllMessage | MoreMessage | EndedMessage
+
+/** What nodes say to each other about runs. */
+export type NodeMessage = FollowMessage | RunMessage
+
+/** Sends a message to all other nodes. */
+export type Send = (message: NodeMessage) => void
+
+/** An event of a stream as the run said it. */
+export function runEvent({ event, data }: StreamEvent): RunEvent {
+  return { type: event, ...(data as object) } as RunEvent
+}

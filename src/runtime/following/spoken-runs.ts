@@ -1,0 +1,103 @@
+import type { LiveRun, LiveRuns } from './live-runs.ts'
+import type { Followed, Send } from './node-message.ts'
+import { isSame, type Position, type StreamEvent, type Told } from './transcript.ts'
+
+/**
+ * A run of this node that another node follows: what is to be sent, from where on, and when something was sent last.
+ */
+type Spoken = { run: LiveRun; pending: StreamEvent[]; from: Told; timer: NodeJS.Timeout | undefined; sentAt: number }
+
+const BATCH_MS = 20
+/** How long a node that says what it follows is believed. It says so more often than that. */
+const BELIEVED_MS = 15_000
+/** What was sent so long ago has arrived, or was lost. */
+const ARRIVAL_MS = 2_000
+const START: Told = { characters: 0, tools: 0 }
+
+/** The runs of this node that other nodes follow. What they say is sent in small batches. */
+export class SpokenRuns {
+  readonly #live: LiveRuns
+  readonly #send: Send
+  readonly #spoken = new Map<string, Spoken>()
+  /** Until when other nodes follow a run, by their word. It may not run here, or not yet. */
+  readonly #wanted = new Map<string, number>()
+
+  constructor({ live, send }: { live: LiveRuns; send: Send }) {
+    this.#live = live
+    this.#send = send
+  }
+
+  /** Whether other nodes follow no run at all. */
+  get isUnwanted(): boolean {
+    return this.#wanted.size === 0
+  }
+
+  /** Another node says which runs it follows. */
+  hearFollower(runs: Followed[], by: string): void {
+    const now = performance.now()
+    for (const [id, until] of this.#wanted) if (until <= now) this.#wanted.delete(id)
+    for (const { id, known } of runs) {
+      this.#wanted.set(id, now + BELIEVED_MS)
+      const run = this.#live.find(id)
+      if (run?.began && this.#hasMissed(run, known)) this.#speak(run, by)
+    }
+  }
+
+  /** A run has begun on this node. Others may have waited for it. */
+  hearBegun(run: LiveRun): void {
+    if (this.#isWanted(run.request_id)) this.#speak(run, null)
+  }
+
+  close(): void {
+    for (const { timer } of this.#spoken.values()) clearTimeout(timer)
+  }
+
+  #isWanted(id: string): boolean {
+    return (this.#wanted.get(id) ?? 0) > performance.now()
+  }
+
+  /** Whether a node that follows the run lacks something that is not on its way to it. */
+  #hasMissed({ request_id, began }: LiveRun, known: Position | null): boolean {
+    const attempt = began?.attempt ?? 1
+    if (known?.attempt !== attempt) return (known?.attempt ?? 0) < attempt
+    const spoken = this.#spoken.get(request_id)
+    if (!spoken) return true
+    return !isSame(known, spoken.from) && spoken.sentAt + ARRIVAL_MS < performance.now()
+  }
+
+  /** Tells one node, or all, what the run has said, and from now on all of them what it says. */
+  #speak(run: LiveRun, to: string | null): void {
+    const { request_id: id, agent_id, began } = run
+    if (!began) return
+    this.#flush(id)
+    const events: StreamEvent[] = []
+    run.follow(START, (event) => events.push(event))()
+    this.#send({ kind: 'all', to, id, speaking: { ...began, agent_id }, events })
+    if (this.#spoken.get(id)?.run === run) return
+    const spoken: Spoken = { run, pending: [], from: run.told, timer: undefined, sentAt: performance.now() }
+    this.#spoken.set(id, spoken)
+    const unfollow = run.follow(run.told, (event) => {
+      spoken.pending.push(event)
+      spoken.timer ??= setTimeout(() => this.#flush(id), BATCH_MS)
+    })
+    run.ended.then(() => {
+      unfollow()
+      this.#flush(id)
+      if (this.#spoken.get(id) === spoken) this.#spoken.delete(id)
+      this.#send({ kind: 'ended', id })
+    })
+  }
+
+  #flush(id: string): void {
+    const spoken = this.#spoken.get(id)
+    if (!spoken) return
+    clearTimeout(spoken.timer)
+    spoken.timer = undefined
+    const { run, pending: events, from } = spoken
+    if (events.length === 0) return
+    spoken.pending = []
+    spoken.from = run.told
+    spoken.sentAt = performance.now()
+    if (this.#isWanted(id)) this.#send({ kind: 'more', id, attempt: run.began?.attempt ?? 1, from, events })
+  }
+}

@@ -1,0 +1,138 @@
+import { LiveRun, type LiveRuns } from './live-runs.ts'
+import { type AllMessage, type MoreMessage, type RunMessage, runEvent, type Send } from './node-message.ts'
+import { isSame, type Position } from './transcript.ts'
+
+/** A run of another node that somebody here follows. */
+type Watched = { followers: number; copy: LiveRun | undefined; change: PromiseWithResolvers<void> }
+
+/** How often a node says what it follows. Others believe it for longer than that. */
+const FOLLOW_MS = 5_000
+/** How often the store is asked which of the followed runs have ended: one question for all of them. */
+const CHECK_MS = 1_000
+
+export type Watch = {
+  /** The copy of the run here, once its node has spoken. */
+  copy(): LiveRun | undefined
+  /** Resolves when the run has begun to speak, here or elsewhere, or may have ended. */
+  changed(): Promise<void>
+  close(): void
+}
+
+type Options = {
+  live: LiveRuns
+  send: Send
+  /** Which of these runs nobody works on any more. */
+  findEnded(ids: string[]): Promise<string[]>
+}
+
+/**
+ * The runs of other nodes that somebody here follows. This node keeps a copy of what each has said, for any number of
+ * followers.
+ */
+export class WatchedRuns {
+  readonly #options: Options
+  readonly #watched = new Map<string, Watched>()
+  #timers: NodeJS.Timeout[] = []
+
+  constructor(options: Options) {
+    this.#options = options
+  }
+
+  get isEmpty(): boolean {
+    return this.#watched.size === 0
+  }
+
+  watch(request_id: string): Watch {
+    const known = this.#watched.get(request_id)
+    const watched = known ?? { followers: 0, copy: undefined, change: Promise.withResolvers<void>() }
+    watched.followers++
+    this.#watched.set(request_id, watched)
+    if (this.#timers.length === 0) this.#startTimers()
+    if (!known) this.#ask([request_id])
+    return {
+      copy: () => watched.copy,
+      changed: () => watched.change.promise,
+      close: () => {
+        watched.followers--
+        if (watched.followers > 0) return
+        this.#watched.delete(request_id)
+        if (this.#watched.size === 0) this.#stopTimers()
+      },
+    }
+  }
+
+  /** Ends the copy of a run, so that its followers look for the run again. */
+  lookAgain(request_id: string): void {
+    const watched = this.#watched.get(request_id)
+    if (watched) this.#lookAgain(watched)
+  }
+
+  hear(message: RunMessage): void {
+    const watched = this.#watched.get(message.id)
+    if (!watched) return
+    if (message.kind === 'ended') this.#lookAgain(watched)
+    if (message.kind === 'all') this.#copy(watched, message)
+    if (message.kind === 'more' && watched.copy) this.#add(watched.copy, watched, message)
+  }
+
+  /** All followers look again, and find that the service stops. */
+  close(): void {
+    this.#stopTimers()
+    for (const watched of this.#watched.values()) this.#lookAgain(watched)
+  }
+
+  #startTimers(): void {
+    const follow = setInterval(() => this.#ask(this.#watched.keys()), FOLLOW_MS)
+    const check = setInterval(() => this.#check(), CHECK_MS)
+    this.#timers = [follow.unref(), check.unref()]
+  }
+
+  #stopTimers(): void {
+    for (const timer of this.#timers) clearInterval(timer)
+    this.#timers = []
+  }
+
+  #ask(ids: Iterable<string>): void {
+    const runs = Array.from(ids, (id) => ({ id, known: knownOf(this.#watched.get(id)?.copy) }))
+    this.#options.send({ kind: 'follow', runs })
+  }
+
+  async #check(): Promise<void> {
+    const ended = await this.#options.findEnded([...this.#watched.keys()]).catch(() => [])
+    for (const id of ended) this.lookAgain(id)
+  }
+
+  #lookAgain(watched: Watched): void {
+    watched.copy?.end()
+    watched.copy = undefined
+    watched.change.resolve()
+    watched.change = Promise.withResolvers()
+  }
+
+  #copy(watched: Watched, { id, speaking, events }: AllMessage): void {
+    const { agent_id, ...began } = speaking
+    const known = watched.copy
+    const attempt = known?.began?.attempt ?? 0
+    // A node that has lost the run may still speak of it.
+    if (began.attempt < attempt) return
+    const copy = new LiveRun(id, agent_id, this.#options.live)
+    copy.began = began
+    for (const event of events) copy.record(runEvent(event))
+    // The copy is of the same attempt: only what it lacks is added.
+    if (known && began.attempt === attempt) return copy.follow(known.told, (event) => known.record(runEvent(event)))()
+    this.#lookAgain(watched)
+    watched.copy = copy
+  }
+
+  #add(copy: LiveRun, watched: Watched, { id, attempt, from, events }: MoreMessage): void {
+    const isNext = copy.began?.attempt === attempt && isSame(copy.told, from)
+    if (isNext) return events.forEach((event) => copy.record(runEvent(event)))
+    // Something was lost, or the run has begun anew.
+    this.#lookAgain(watched)
+    this.#ask([id])
+  }
+}
+
+function knownOf(copy: LiveRun | undefined): Position | null {
+  return copy?.began ? { attempt: copy.began.attempt, ...copy.told } : null
+}
