@@ -31,7 +31,9 @@ describe('the house', () => {
   test('the command line starts without the server', () => {
     const loaded = [...loadedBy('cli/main.ts', sources)]
     assert.ok(loaded.includes('commander') && loaded.length > 5, 'looked at the right file')
-    const ofServer = loaded.filter((file) => ['http', 'storage', 'app', 'main', 'operations'].includes(roomOf(file)))
+    const ofServer = loaded.filter((file) =>
+      ['http', 'storage', 'app', 'build-parts', 'main', 'operations'].includes(roomOf(file)),
+    )
     assert.deepEqual([...ofServer, ...loaded.filter((file) => file === 'node:http' || file === 'pg')], [])
   })
 

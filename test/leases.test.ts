@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { buildParts } from '../src/app.ts'
+import { buildParts } from '../src/build-parts.ts'
 import { localFetch } from '../src/cli/connect/local-store.ts'
 import { createLog } from '../src/lib/log.ts'
 import { announce } from '../src/storage/database.ts'

@@ -1,0 +1,169 @@
+import { randomUUID } from 'node:crypto'
+import project from '../package.json' with { type: 'json' }
+import { type OpenTrail, openTrail } from './audit/trail.ts'
+import { type Config, type ShownSetting, shownSettings } from './config.ts'
+import * as invocations from './invocations/store.ts'
+import { keepRuns } from './invocations/tend-runs.ts'
+import { idSource } from './lib/id.ts'
+import { createLog, type Logger } from './lib/log.ts'
+import { WarmRecall } from './memory/search/warm-recall.ts'
+import { EarlierTexts } from './operation/earlier-texts.ts'
+import type { Parts } from './operation/parts.ts'
+import { openEmbedder } from './runtime/embedders/embedder.ts'
+import { LiveRuns } from './runtime/following/live-runs.ts'
+import { openRedisWire } from './runtime/following/redis-wire.ts'
+import { RemoteRuns } from './runtime/following/remote-runs.ts'
+import { createRuntime } from './runtime/runtime.ts'
+import { knownSecrets } from './secrets/known-secrets.ts'
+import { type Keyring, keyring, loadMasterKey, masterKeyFingerprint } from './security/keyring.ts'
+import { GuardedClient, type OutgoingPolicy } from './security/outgoing/guarded-client.ts'
+import { policiesOf } from './security/outgoing/policies.ts'
+import { addServiceGauges } from './service/service-gauges.ts'
+import { openJournal } from './storage/journal/journal.ts'
+import { nodeName } from './storage/leases/lease.ts'
+import { NodeList } from './storage/leases/node-list.ts'
+import { openPlaces } from './storage/leases/places.ts'
+import { openMemo } from './storage/memo.ts'
+import { openStorage, type Storage } from './storage/open-storage.ts'
+import { findSetting, writeOnce } from './storage/stored-settings.ts'
+import { countCalls } from './telemetry/count-calls.ts'
+import { openTracer } from './telemetry/open-tracer.ts'
+import { addProcessGauges } from './telemetry/process-gauges.ts'
+import { Telemetry } from './telemetry/telemetry.ts'
+import { openEvents } from './webhooks/emit-events.ts'
+
+/** What a test may replace: the clock, the log and the outside world. */
+export type Overrides = {
+  /** The kind of this process. Other processes that use the same store see it. */
+  kind?: 'service' | 'cli'
+  now?: () => number
+  log?: Logger
+  outgoing?: Pick<OutgoingPolicy, 'lookup' | 'nameservers' | 'ca'>
+  lingerMs?: number
+  consoleFolder?: string
+  /** Where the settings came from, if that is known. */
+  settings?: readonly ShownSetting[]
+}
+
+const { version } = project
+
+/** Everything below HTTP: what the command line on the host needs too. */
+export async function buildParts(
+  config: Config,
+  overrides: Overrides = {},
+): Promise<{ parts: Parts & { audit: OpenTrail }; beginStop(): void; close(): Promise<void> }> {
+  // If something fails, this closes in reverse what was opened before.
+  await using opened = new AsyncDisposableStack()
+  const clock = overrides.now ?? Date.now
+  const log = overrides.log ?? createLog(config.log)
+  const storage = opened.adopt(await openStorage({ ...config, warn: (message) => log.warn(message) }), (store) =>
+    store.close(),
+  )
+  // All nodes go by one clock, the database's: leases mean the same on each of them.
+  const now = () => clock() + storage.skew()
+  const masterKey = await checkedMasterKey(config, storage)
+  const ring = keyring(masterKey)
+  const newId = idSource()
+  const telemetry = new Telemetry()
+  const tracer = await openTracer(config.otel, log)
+  opened.defer(() => tracer?.close())
+  const memo = openMemo(storage, (change) => ({
+    hits: telemetry.lookups.cell(change, 'hit'),
+    misses: telemetry.lookups.cell(change, 'miss'),
+  }))
+  const events = openEvents(storage, newId)
+  const journal = openJournal(storage, {
+    backlog: config.limits.backlog,
+    onBatch: (entries, ms) => {
+      telemetry.batchEntries.add(entries)
+      telemetry.batchSeconds.add(ms / 1000)
+    },
+  })
+  journal.onWritten(events.wake)
+  opened.defer(() => journal.drain())
+  const policies = policiesOf(config)
+  const openClient = (policy: OutgoingPolicy) =>
+    opened.adopt(new GuardedClient({ ...policy, ...overrides.outgoing }), (client) => client.close())
+  const fetchForAgents = countCalls(openClient(policies.outgoing).fetch, 'tool', telemetry)
+  const webhookFetch = countCalls(openClient(policies.webhooks).fetch, 'webhook', telemetry)
+  const embedder = config.memory.embedder && openEmbedder(config.memory.embedder, { log, now })
+  opened.defer(() => embedder?.close())
+  const runtime = createRuntime({
+    providers: config.providers,
+    secrets: knownSecrets({ config, storage, memo, keyring: ring, log }),
+    fetch: fetchForAgents,
+    now,
+    defaultTimeoutMs: config.limits.invokeTimeout,
+  })
+  opened.defer(() => runtime.close())
+  const audit = opened.adopt(openTrail({ storage, journal, newId, now, log }), (trail) => trail.close())
+  const stop = new AbortController()
+  const node = nodeName(overrides.kind ?? 'service')
+  const places = opened.adopt(openPlaces({ storage, node, now, log }), (open) => open.close())
+  const live = new LiveRuns()
+  const runsLive = () => live.all().length
+  const nodes = opened.adopt(new NodeList({ storage, node, version, now, runsLive, log }), (list) => list.leave())
+  const findEnded = (ids: string[]) => invocations.listEnded(storage.db, ids)
+  // A command on the host ends too soon to connect. Other nodes hear its messages over PostgreSQL.
+  const redisWire = overrides.kind === 'cli' ? undefined : await openWire(config, storage, ring, log)
+  opened.defer(() => redisWire?.close())
+  const remote = new RemoteRuns({ node, live, wire: redisWire ?? storage.wire, findEnded, log })
+  stop.signal.addEventListener('abort', () => remote.close())
+  const parts = {
+    config,
+    settings: () => overrides.settings ?? shownSettings(config),
+    storage,
+    journal,
+    keyring: ring,
+    runtime,
+    embedder,
+    recall: new WarmRecall({ storage, now, room: config.memory.warm, embedder }),
+    fetch: fetchForAgents,
+    webhookFetch,
+    live,
+    remote,
+    places,
+    nodes,
+    earlier: new EarlierTexts(),
+    events,
+    memo,
+    audit,
+    log,
+    telemetry,
+    tracer,
+    newId,
+    now,
+    stopping: stop.signal,
+    node,
+  }
+  opened.defer(keepRuns(parts))
+  opened.defer(addProcessGauges(telemetry, now))
+  addServiceGauges(parts)
+  const closing = opened.move()
+  return { parts, beginStop: () => stop.abort(), close: () => closing.disposeAsync() }
+}
+
+/**
+ * The key that seals secrets in this database. A start with another key is refused, because it could open none of them.
+ */
+async function checkedMasterKey({ masterKey, data }: Config, { db }: Parts['storage']): Promise<Buffer> {
+  const isNew = (await findSetting(db, 'master_key')) === undefined
+  const loaded = loadMasterKey({ masterKey, dataDir: data, isNew })
+  const known = await writeOnce(db, 'master_key', masterKeyFingerprint(loaded))
+  if (known.value === masterKeyFingerprint(loaded)) return loaded
+  throw new Error(
+    'this database was written with another master key: set MOORAGE_MASTER_KEY to that one, or put its master.key back into the data directory',
+  )
+}
+
+/** What runs say travels between nodes over Redis where there is one, because that costs the database nothing. */
+async function openWire({ redis }: Config, { db, wire }: Storage, ring: Keyring, log: Logger) {
+  if (!wire || !redis.url) return undefined
+  const { value: name } = await writeOnce(db, 'redis_channel', randomUUID())
+  const channel = `moorage:runs:${name}`
+  const seal = {
+    close: (message: string) => ring.encrypt(message, channel),
+    open: (sealed: string) => ring.decrypt(sealed, channel),
+  }
+  return openRedisWire({ url: redis.url, channel, detour: wire, seal, log })
+}
