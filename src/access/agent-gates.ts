@@ -1,0 +1,78 @@
+import { type Agent, openAuth } from '../agents/agent.ts'
+import type { FoundAgent, GuardedAgent } from '../http/pipeline/stages.ts'
+import type { Parts } from '../operation/parts.ts'
+import { readAgentAuthority } from '../security/authority.ts'
+import { type Gate, gateOf } from '../security/gate.ts'
+import type { SecuritySettings } from '../security/security-settings.ts'
+import { tokenVerifier, type VerifyToken } from '../security/tokens/token-verifier.ts'
+
+const MAX_VERIFIERS = 1_000
+
+type OwnSecurity = { id: string; name: string; security: SecuritySettings }
+
+/** The gates that agents have of their own. What is worked out from a record is kept as long as that record. */
+export class AgentGates {
+  readonly #parts: Parts
+  #found = new WeakMap<Agent, FoundAgent>()
+  #guarded = new WeakMap<object, GuardedAgent[]>()
+  /** By the sealed `auth`: a change elsewhere must not make every agent load the keys of its provider again. */
+  readonly #verifiers = new Map<string, VerifyToken | undefined>()
+
+  constructor(parts: Parts) {
+    this.#parts = parts
+  }
+
+  foundOf(agent: Agent): FoundAgent {
+    const known = this.#found.get(agent)
+    if (known) return known
+    const { id, name, description, security: own } = agent
+    const found = {
+      id,
+      name,
+      description,
+      isCardPublic: own?.publicCard ?? false,
+      gate: own === null ? undefined : this.#gateOf(id, own),
+      verifyToken: this.#verifierOf(agent),
+    }
+    this.#found.set(agent, found)
+    return found
+  }
+
+  guardedOf(agents: readonly OwnSecurity[]): readonly GuardedAgent[] {
+    const known = this.#guarded.get(agents)
+    if (known) return known
+    const guarded = agents.map(({ id, name, security: own }) => ({ id, name, gate: this.#gateOf(id, own) }))
+    this.#guarded.set(agents, guarded)
+    return guarded
+  }
+
+  /** The files of their authorities have changed. */
+  forget(): void {
+    this.#found = new WeakMap()
+    this.#guarded = new WeakMap()
+  }
+
+  #gateOf(id: string, own: SecuritySettings): Gate {
+    const { config, log } = this.#parts
+    const readAuthority = (caCert: string) => readAgentAuthority(caCert, config.server.tls?.clientCaDir)
+    try {
+      return gateOf(own, readAuthority)
+    } catch (err) {
+      // The file of its authority is gone or broken. Then nobody gets in.
+      log.error({ err, agent: id }, 'an agent cannot be reached: its caCert cannot be used')
+      return { ...gateOf({ ...own, mtls: { enabled: false } }, readAuthority), certificate: () => false }
+    }
+  }
+
+  #verifierOf({ auth }: Agent): VerifyToken | undefined {
+    if (auth === null) return undefined
+    const known = this.#verifiers.get(auth)
+    if (known) return known
+    const { config, keyring, fetch, now } = this.#parts
+    const own = openAuth({ auth }, keyring)
+    const verify = own ? tokenVerifier(own, { roles: config.roles, fetch, now }) : undefined
+    if (this.#verifiers.size >= MAX_VERIFIERS) this.#verifiers.delete(this.#verifiers.keys().next().value as string)
+    this.#verifiers.set(auth, verify)
+    return verify
+  }
+}
