@@ -5,7 +5,7 @@ import { type Background, freeLeases, startBackground } from './background.ts'
 import { buildParts, type Overrides } from './build-parts.ts'
 import type { Config } from './config.ts'
 import { createFirstLink } from './console/create-link.ts'
-import { openConsole } from './console/open-console.ts'
+import { OpenConsole } from './console/open-console.ts'
 import { type FirstStart, firstStart } from './first-start.ts'
 import { consoleDoor } from './http/pipeline/guards/console-door.ts'
 import { Idempotency } from './http/pipeline/idempotency/idempotency.ts'
@@ -68,7 +68,11 @@ export async function startApp(config: Config, overrides: Overrides = {}): Promi
     limiter,
     idempotency,
     console: config.console.enabled
-      ? { sessions: openConsole(parts), door: consoleDoor(config), folder: overrides.consoleFolder ?? CONSOLE_FOLDER }
+      ? {
+          sessions: new OpenConsole(parts),
+          door: consoleDoor(config),
+          folder: overrides.consoleFolder ?? CONSOLE_FOLDER,
+        }
       : undefined,
   }
   const server = createServer(edge, new WriteProbe(storage.db, now))

@@ -5,7 +5,7 @@ import type { Actor } from '../operation/actor.ts'
 import type { Parts } from '../operation/parts.ts'
 import { sha256 } from '../security/digest.ts'
 import { type ConsoleSession, endOf, isSecretInForce, useOf } from './console-session.ts'
-import { newSecret, signIn } from './sign-in.ts'
+import { type Credential, newSecret, type SignInFrom, signIn } from './sign-in.ts'
 import * as sessions from './store.ts'
 
 /** The request that a session came with. */
@@ -19,18 +19,83 @@ function subjectsOf({ session, key: { id, agent_id } }: KnownSession): string[] 
 }
 
 /** Who is signed in to the console. Sessions in use are kept in memory, as keys are. */
-export function openConsole(parts: Parts) {
-  const { memo, storage, config, audit, now } = parts
-  const { idleTimeout } = config.console
+export class OpenConsole {
+  readonly #parts: Parts
+  readonly #idleTimeout: number
 
-  const load = async (hash: string): Promise<KnownSession | undefined> => {
-    const session = await sessions.findByHash(storage.db, hash)
-    const key = session && (await keys.find(storage.db, session.key_id))
+  constructor(parts: Parts) {
+    this.#parts = parts
+    this.#idleTimeout = parts.config.console.idleTimeout
+  }
+
+  signIn(credential: Credential, from: SignInFrom): ReturnType<typeof signIn> {
+    return signIn(this.#parts, credential, from)
+  }
+
+  /** The actor of a cookie's secret. `fresh` is the secret that the browser must have from now on. */
+  async use(
+    secret: string,
+    from: Origin & { secure: boolean },
+  ): Promise<{ actor: Actor; fresh: string | undefined } | undefined> {
+    const { memo, storage, now } = this.#parts
+    const hash = sha256(secret)
+    const found = await memo('keys', `console ${hash}`, () => this.#load(hash), subjectsOf)
+    if (!found) return undefined
+    const { session, key, actor } = found
+    const time = now()
+    if (endOf(session, key, this.#idleTimeout) <= time) return undefined
+    // What was sent over TLS once may have been read on its way if it comes in plain text.
+    if (session.secure === 1 && !from.secure) return undefined
+    if (!isSecretInForce(session, hash, time)) {
+      // Two browsers have the cookie, and one of them has stolen it.
+      await this.#end(actor, from, 'endStolenSession')
+      return undefined
+    }
+    let fresh: string | undefined
+    const changes = useOf(session, hash, time, () => sha256((fresh = newSecret())))
+    if (!changes) return { actor, fresh }
+    const isWritten = await storage.transaction((db) => sessions.update(db, session, changes))
+    return { actor, fresh: isWritten ? fresh : undefined }
+  }
+
+  /** What the console shows of the session that it runs in. */
+  async describe({ id, console_session = '' }: Actor) {
+    const { storage, now } = this.#parts
+    const [key, session, factor] = await Promise.all([
+      keys.get(storage.db, id),
+      sessions.find(storage.db, console_session),
+      factors.find(storage.db, id, 'active'),
+    ])
+    return {
+      session_id: console_session,
+      key: { id: key.id, name: key.name, hint: key.hint },
+      expires_at: session?.expires_at ?? now(),
+      idle_seconds: this.#idleTimeout / 1000,
+      has_factor: factor !== undefined,
+    }
+  }
+
+  /** When the actor's session ends if it is not used again. 0 if it has been ended. */
+  async validUntil({ id, console_session = '' }: Actor): Promise<number> {
+    const { db } = this.#parts.storage
+    const [key, session] = await Promise.all([keys.find(db, id), sessions.find(db, console_session)])
+    return key && session ? endOf(session, key, this.#idleTimeout) : 0
+  }
+
+  signOut(actor: Actor, from: Origin): Promise<void> {
+    return this.#end(actor, from, 'signOut')
+  }
+
+  async #load(hash: string): Promise<KnownSession | undefined> {
+    const { db } = this.#parts.storage
+    const session = await sessions.findByHash(db, hash)
+    const key = session && (await keys.find(db, session.key_id))
     return key && { session, key, actor: { ...actorOf(key), console_session: session.id } }
   }
 
   /** Ends a session at once, on every node. */
-  const end = async (actor: Actor, { request_id, address }: Origin, action: 'signOut' | 'endStolenSession') => {
+  async #end(actor: Actor, { request_id, address }: Origin, action: 'signOut' | 'endStolenSession'): Promise<void> {
+    const { storage, audit } = this.#parts
     const { console_session = '' } = actor
     await storage.transaction(async (db) => {
       if (!(await sessions.remove(db, console_session))) return
@@ -45,59 +110,5 @@ export function openConsole(parts: Parts) {
         outcome: 'success',
       })
     })
-  }
-
-  return {
-    signIn: (...asked: Parameters<typeof signIn> extends [Parts, ...infer Rest] ? Rest : never) =>
-      signIn(parts, ...asked),
-
-    /** The actor of a cookie's secret. `fresh` is the secret that the browser must have from now on. */
-    async use(
-      secret: string,
-      from: Origin & { secure: boolean },
-    ): Promise<{ actor: Actor; fresh: string | undefined } | undefined> {
-      const hash = sha256(secret)
-      const found = await memo('keys', `console ${hash}`, () => load(hash), subjectsOf)
-      if (!found) return undefined
-      const { session, key, actor } = found
-      const time = now()
-      if (endOf(session, key, idleTimeout) <= time) return undefined
-      // What was sent over TLS once may have been read on its way if it comes in plain text.
-      if (session.secure === 1 && !from.secure) return undefined
-      if (!isSecretInForce(session, hash, time)) {
-        // Two browsers have the cookie, and one of them has stolen it.
-        await end(actor, from, 'endStolenSession')
-        return undefined
-      }
-      let fresh: string | undefined
-      const changes = useOf(session, hash, time, () => sha256((fresh = newSecret())))
-      if (!changes) return { actor, fresh }
-      const isWritten = await storage.transaction((db) => sessions.update(db, session, changes))
-      return { actor, fresh: isWritten ? fresh : undefined }
-    },
-
-    /** What the console shows of the session that it runs in. */
-    async describe({ id, console_session = '' }: Actor) {
-      const [key, session, factor] = await Promise.all([
-        keys.get(storage.db, id),
-        sessions.find(storage.db, console_session),
-        factors.find(storage.db, id, 'active'),
-      ])
-      return {
-        session_id: console_session,
-        key: { id: key.id, name: key.name, hint: key.hint },
-        expires_at: session?.expires_at ?? now(),
-        idle_seconds: idleTimeout / 1000,
-        has_factor: factor !== undefined,
-      }
-    },
-
-    /** When the actor's session ends if it is not used again. 0 if it has been ended. */
-    async validUntil({ id, console_session = '' }: Actor): Promise<number> {
-      const [key, session] = await Promise.all([keys.find(storage.db, id), sessions.find(storage.db, console_session)])
-      return key && session ? endOf(session, key, idleTimeout) : 0
-    },
-
-    signOut: (actor: Actor, from: Origin) => end(actor, from, 'signOut'),
   }
 }

@@ -26,94 +26,108 @@ const SignIn = z.union([
 
 /** `/console/session`: signs a browser in, says who is signed in, and signs out. */
 export function sessionPages(front: Front, console: SignedIn): { method: string; endpoint: Endpoint }[] {
-  const { edge, steps } = front
-  const { sessions, door } = console
+  const pages = new SessionPages(front, console)
+  return [
+    { method: 'POST', endpoint: { open: true, page: (arrived, response) => pages.signIn(arrived, response) } },
+    { method: 'GET', endpoint: { open: true, page: (arrived, response) => pages.show(arrived, response) } },
+    { method: 'DELETE', endpoint: { open: true, page: (arrived, response) => pages.signOut(arrived, response) } },
+  ]
+}
 
-  const signIn = async (arrived: Arrived, response: ServerResponse) => {
+class SessionPages {
+  readonly #front: Front
+  readonly #console: SignedIn
+
+  constructor(front: Front, console: SignedIn) {
+    this.#front = front
+    this.#console = console
+  }
+
+  async signIn(arrived: Arrived, response: ServerResponse): Promise<void> {
+    const { sessions } = this.#console
     arrived.trace.action = 'signIn'
-    checkPage(arrived, console)
+    checkPage(arrived, this.#console)
     checkBodyHeaders(arrived)
-    const bytes = await readBytes(arrived.message, edge.parts.config.limits.body)
+    const bytes = await readBytes(arrived.message, this.#front.edge.parts.config.limits.body)
     const credential = validate(SignIn, readBody({ body: SignIn }, bytes))
-    if ('key' in credential) await countKey(arrived, credential.key)
+    if ('key' in credential) await this.#countKey(arrived, credential.key)
     const { request_id, address, secure, message } = arrived
     const browser = message.headers['user-agent'] ?? ''
-    const earlier = await actorOfCookie(arrived, console)
+    const earlier = await actorOfCookie(arrived, this.#console)
     const signed = await sessions.signIn(credential, { request_id, address, secure, browser })
-    if (!signed) return refuse(arrived)
+    if (!signed) return this.#refuse(arrived)
     if (earlier) await sessions.signOut(earlier, { request_id, address })
     arrived.trace.actor = signed.actor
     setCookie(arrived, signed.secret)
-    await answer(arrived, response, 201, signed.actor)
+    await this.#describe(arrived, response, 201, signed.actor)
+  }
+
+  async show(arrived: Arrived, response: ServerResponse): Promise<void> {
+    const { door } = this.#console
+    door.checkHost(arrived)
+    if (!door.isOwnPage(arrived)) throw notOurPage()
+    const actor = await this.#findActor(arrived)
+    // This is the first question of every page that is opened. To be signed out is no error there.
+    if (!actor) return this.#reply(arrived, response, 200, SIGNED_OUT)
+    arrived.trace.actor = actor
+    await this.#front.steps.count({ arrived, actor })
+    await this.#describe(arrived, response, 200, actor)
+  }
+
+  async signOut(arrived: Arrived, response: ServerResponse): Promise<void> {
+    arrived.trace.action = 'signOut'
+    checkPage(arrived, this.#console)
+    const actor = await this.#findActor(arrived)
+    const { request_id, address } = arrived
+    if (actor) await this.#console.sessions.signOut(actor, { request_id, address })
+    forgetCookie(arrived)
+    this.#reply(arrived, response, 200, SIGNED_OUT)
   }
 
   /** A key that is at its limit cannot open sessions either. */
-  const countKey = async (arrived: Arrived, key: string) => {
+  async #countKey(arrived: Arrived, key: string): Promise<void> {
+    const { edge, steps } = this.#front
     const actor = isWellFormedKey(key) ? await edge.verifyKey(sha256(key)) : undefined
-    if (!actor) return refuse(arrived)
+    if (!actor) return this.#refuse(arrived)
     await steps.count({ arrived, actor })
   }
 
-  const refuse = async (arrived: Arrived): Promise<never> => {
-    await steps.countFailure(addressBucket(arrived.address))
+  async #refuse({ address }: Arrived): Promise<never> {
+    await this.#front.steps.countFailure(addressBucket(address))
     throw new ApiError('unauthorized', 'This key or link does not count, or does no longer')
   }
 
   /** Secrets that are guessed count as failures, as guessed keys do. */
-  const findActor = async (arrived: Arrived): Promise<Actor | undefined> => {
+  async #findActor(arrived: Arrived): Promise<Actor | undefined> {
     if (readCookie(arrived) === undefined) return undefined
-    const actor = await actorOfCookie(arrived, console)
-    if (!actor) await steps.countFailure(addressBucket(arrived.address))
+    const actor = await actorOfCookie(arrived, this.#console)
+    if (!actor) await this.#front.steps.countFailure(addressBucket(arrived.address))
     return actor
   }
 
-  const show = async (arrived: Arrived, response: ServerResponse) => {
-    door.checkHost(arrived)
-    if (!door.isOwnPage(arrived)) throw notOurPage()
-    const actor = await findActor(arrived)
-    // This is the first question of every page that is opened. To be signed out is no error there.
-    if (!actor) return reply(arrived, response, 200, { signed_in: false, version: project.version })
-    arrived.trace.actor = actor
-    await steps.count({ arrived, actor })
-    await answer(arrived, response, 200, actor)
-  }
-
-  const signOut = async (arrived: Arrived, response: ServerResponse) => {
-    arrived.trace.action = 'signOut'
-    checkPage(arrived, console)
-    const actor = await findActor(arrived)
-    const { request_id, address } = arrived
-    if (actor) await sessions.signOut(actor, { request_id, address })
-    forgetCookie(arrived)
-    reply(arrived, response, 200, { signed_in: false, version: project.version })
-  }
-
-  const answer = async (arrived: Arrived, response: ServerResponse, status: number, actor: Actor) => {
-    const { expires_at, has_factor, ...described } = await sessions.describe(actor)
-    reply(arrived, response, status, {
+  /** Answers with the session that the console runs in, and what the console may show. */
+  async #describe(arrived: Arrived, response: ServerResponse, status: number, actor: Actor): Promise<void> {
+    const { expires_at, has_factor, ...described } = await this.#console.sessions.describe(actor)
+    this.#reply(arrived, response, status, {
       signed_in: true,
       ...described,
       permissions: actor.permissions,
       agent_id: actor.scope.agent_id,
       user_id: actor.scope.user_id,
-      mfa: { enrolled: has_factor, required_for: [...(edge.gate().mfa ?? [])] },
+      mfa: { enrolled: has_factor, required_for: [...(this.#front.edge.gate().mfa ?? [])] },
       expires_at: formatTime(expires_at),
       version: project.version,
-      features: featuresOf(front, actor),
+      features: featuresOf(this.#front, actor),
     })
   }
 
-  const reply = (arrived: Arrived, response: ServerResponse, status: number, data: unknown) => {
-    front.requests.count(arrived, status)
+  #reply(arrived: Arrived, response: ServerResponse, status: number, data: unknown): void {
+    this.#front.requests.count(arrived, status)
     send(response, arrived.headers, { status, headers: {}, body: JSON.stringify({ success: true, data }) })
   }
-
-  return [
-    { method: 'POST', endpoint: { open: true, page: signIn } },
-    { method: 'GET', endpoint: { open: true, page: show } },
-    { method: 'DELETE', endpoint: { open: true, page: signOut } },
-  ]
 }
+
+const SIGNED_OUT = { signed_in: false, version: project.version }
 
 function checkPage(arrived: Arrived, { door }: SignedIn): void {
   door.checkHost(arrived)
