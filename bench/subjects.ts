@@ -1,6 +1,7 @@
 import { create } from './fill.ts'
 import { listSubjects } from './lists.ts'
 import type { Load, Measured } from './load.ts'
+import { sentence } from './sentence.ts'
 import type { StoredServer } from './servers.ts'
 import { webhookSubjects } from './webhooks.ts'
 
@@ -39,48 +40,42 @@ const FORGETFUL = 'forgetful'
 
 /** The long lists have so many `rows`. */
 export function subjectsFor(key: string, rows: number): Subject[] {
-  const headers = { Authorization: `Bearer ${key}` }
-  const post = (path: string, body: object, more: Record<string, string> = {}): Load => ({
-    method: 'POST',
-    path,
-    headers: { ...headers, ...more },
-    body: JSON.stringify(body),
-  })
-  const get = (path: string): Load => ({ method: 'GET', path, headers })
-  const invoke = post(INVOKE, { message: MESSAGE })
-  const chat = post('/v1/chat/completions', { model: 'hello', messages: [{ role: 'user', content: MESSAGE }] })
-  const asUser = (user_id: string, message = MESSAGE) =>
-    post(INVOKE, { message, context: { user_id, session_id: 'session-@@@@@@@@' } })
-  const search = post('/v1/agents/hello/memory/search', { query: 'which harbour did the Nightingale leave from' })
+  return [
+    ...requestSubjects(key),
+    ...ENGINES.flatMap((engine) => memorySubjects(key, engine)),
+    ...ENGINES.map((engine) => searchSubject(key, engine)),
+    ...listSubjects(key, rows),
+    ...webhookSubjects(key),
+  ]
+}
 
-  const requests: Subject[] = [
+const ENGINES = ['embedded', 'PostgreSQL'] as const
+
+function requestSubjects(key: string): Subject[] {
+  const { get, post } = loadsOf(key)
+  const invoke = post(INVOKE, { message: MESSAGE })
+  const streamed = post(INVOKE, { message: MESSAGE }, { Accept: 'text/event-stream' })
+  const keyed = post(INVOKE, { message: MESSAGE }, { 'Idempotency-Key': 'bench-@@@@@@@@' })
+  const chat = post('/v1/chat/completions', { model: 'hello', messages: [{ role: 'user', content: MESSAGE }] })
+  return [
     { group: 'requests', name: 'invoke', engine: 'embedded', load: invoke, disk: true },
     { group: 'requests', name: 'invoke', engine: 'PostgreSQL', load: invoke },
     { group: 'requests', name: 'invoke', engine: 'PostgreSQL + Redis', load: invoke },
     { group: 'requests', name: 'chat completion', engine: 'embedded', load: chat },
     { group: 'requests', name: 'chat completion', engine: 'PostgreSQL', load: chat },
-    {
-      group: 'requests',
-      name: 'invoke, streamed',
-      engine: 'embedded',
-      load: post(INVOKE, { message: MESSAGE }, { Accept: 'text/event-stream' }),
-    },
-    {
-      group: 'requests',
-      name: 'invoke, Idempotency-Key',
-      engine: 'embedded',
-      load: post(INVOKE, { message: MESSAGE }, { 'Idempotency-Key': 'bench-@@@@@@@@' }),
-    },
-    {
-      group: 'requests',
-      name: 'invoke, Idempotency-Key',
-      engine: 'PostgreSQL',
-      load: post(INVOKE, { message: MESSAGE }, { 'Idempotency-Key': 'bench-@@@@@@@@' }),
-    },
+    { group: 'requests', name: 'invoke, streamed', engine: 'embedded', load: streamed },
+    { group: 'requests', name: 'invoke, Idempotency-Key', engine: 'embedded', load: keyed },
+    { group: 'requests', name: 'invoke, Idempotency-Key', engine: 'PostgreSQL', load: keyed },
     { group: 'requests', name: 'get agent', engine: 'embedded', load: get('/v1/agents/hello') },
     { group: 'requests', name: 'list agents', engine: 'embedded', load: get('/v1/agents') },
   ]
-  const memory = (['embedded', 'PostgreSQL'] as const).flatMap((engine): Subject[] => [
+}
+
+function memorySubjects(key: string, engine: Engine): Subject[] {
+  const { post } = loadsOf(key)
+  const asUser = (user_id: string) =>
+    post(INVOKE, { message: MESSAGE, context: { user_id, session_id: 'session-@@@@@@@@' } })
+  return [
     { group: 'memory', name: 'invoke, ever new users', engine, load: asUser('new-@@@@@@@@') },
     {
       // The row above also writes the turns, and differs in nothing else.
@@ -115,53 +110,31 @@ export function subjectsFor(key: string, rows: number): Subject[] {
       load: asUser('identical'),
       fill: { users: ['identical'], memories: 10_000, text: () => MESSAGE },
     },
-  ])
-  const searching = (['embedded', 'PostgreSQL'] as const).map(
-    (engine): Subject => ({
-      group: 'searching',
-      name: 'search 100,000 memories of one agent',
-      engine,
-      load: search,
-      fill: { users: Array.from({ length: 100 }, (_, i) => `user-${i}`), memories: 1_000, text: sentence },
-      connections: 1,
-    }),
-  )
-  return [...requests, ...memory, ...searching, ...listSubjects(key, rows), ...webhookSubjects(key)]
+  ]
 }
 
-const NAMES = ['Ada', 'Nightingale', 'Captain Brandt', 'the pilot', 'Mara', 'the harbour master', 'Jon', 'my sister']
-const DEEDS = [
-  'left from',
-  'sailed to',
-  'waited at',
-  'repaired the rudder in',
-  'bought rope in',
-  'dreamt of',
-  'asked about',
-]
-const PLACES = [
-  'Bergen',
-  'the old harbour',
-  'Lisbon',
-  'pier seven',
-  'the lighthouse',
-  'Rotterdam',
-  'the north quay',
-  'Cork',
-]
-const WHENS = [
-  'on Tuesday',
-  'last spring',
-  'before the storm',
-  'after lunch',
-  'in May',
-  'with the ferry',
-  'at dawn',
-  'twice',
-]
+function searchSubject(key: string, engine: Engine): Subject {
+  const { post } = loadsOf(key)
+  return {
+    group: 'searching',
+    name: 'search 100,000 memories of one agent',
+    engine,
+    load: post('/v1/agents/hello/memory/search', { query: 'which harbour did the Nightingale leave from' }),
+    fill: { users: Array.from({ length: 100 }, (_, i) => `user-${i}`), memories: 1_000, text: sentence },
+    connections: 1,
+  }
+}
 
-/** Makes different sentences from a few hundred words, like those of long conversations. */
-function sentence(i: number): string {
-  const pick = (words: readonly string[], step: number) => words[Math.floor(i / step) % words.length]
-  return `${pick(NAMES, 1)} ${pick(DEEDS, 3)} ${pick(PLACES, 7)} ${pick(WHENS, 11)}, entry ${i % 9973} of log ${i % 311}`
+/** Requests with this key. */
+function loadsOf(key: string) {
+  const headers = { Authorization: `Bearer ${key}` }
+  return {
+    get: (path: string): Load => ({ method: 'GET', path, headers }),
+    post: (path: string, body: object, more: Record<string, string> = {}): Load => ({
+      method: 'POST',
+      path,
+      headers: { ...headers, ...more },
+      body: JSON.stringify(body),
+    }),
+  }
 }
