@@ -13,7 +13,7 @@ import { openEmbedder } from './runtime/embedders/embedder.ts'
 import { LiveRuns } from './runtime/following/live-runs.ts'
 import { openRedisWire } from './runtime/following/redis-wire.ts'
 import { RemoteRuns } from './runtime/following/remote-runs.ts'
-import { createRuntime } from './runtime/runtime.ts'
+import { Runtime } from './runtime/runtime.ts'
 import { knownSecrets } from './secrets/known-secrets.ts'
 import { type Keyring, keyring, loadMasterKey, masterKeyFingerprint } from './security/keyring.ts'
 import { GuardedClient, type OutgoingPolicy } from './security/outgoing/guarded-client.ts'
@@ -88,7 +88,7 @@ export async function buildParts(
   const webhookFetch = countCalls(openClient(policies.webhooks).fetch, 'webhook', telemetry)
   const embedder = config.memory.embedder && openEmbedder(config.memory.embedder, { log, now })
   opened.defer(() => embedder?.close())
-  const runtime = createRuntime({
+  const runtime = new Runtime({
     providers: config.providers,
     secrets: knownSecrets({ config, storage, memo, keyring: ring, log }),
     fetch: fetchForAgents,

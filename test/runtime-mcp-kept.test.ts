@@ -20,7 +20,7 @@ async function setUp(t: TestContext, options?: { hasSessions: boolean }) {
   let ahead = 0
   const secret = { value: 'first', hosts: ['127.0.0.1'] }
   const runtime = localRuntime({ now: () => Date.now() + ahead, secrets: async () => ({ TOKEN: secret }) })
-  t.after(runtime.close)
+  t.after(() => runtime.close())
   const headers = { 'x-token': '{{secret.TOKEN}}' }
 
   /** A run that calls one tool, or none; its result. */

@@ -4,7 +4,7 @@ import { converse } from './conversation.ts'
 import { Cancellation, Deadline } from './deadline.ts'
 import { type Redact, redactor, type SecretSource, type Secrets, secretsOf } from './fill-secrets.ts'
 import { PromptTooLong } from './models/model.ts'
-import { createModels, type Provider } from './models/registry.ts'
+import { createModels, type Models, type Provider } from './models/registry.ts'
 import { AgentFailure, type Log, type LogEntry, type RunEvent } from './outcome.ts'
 import { ModelWindows } from './prompt/model-windows.ts'
 import { type Left, Stopped, Waits } from './run-in-progress.ts'
@@ -15,7 +15,7 @@ import { ArgumentCheck } from './tools/argument-check.ts'
 import { parseArguments } from './tools/arguments.ts'
 import { McpServers } from './tools/mcp-servers.ts'
 import type { Fetch } from './tools/tool.ts'
-import { NO_TOOLS, openToolbox, withCallersTools } from './tools/toolbox.ts'
+import { NO_TOOLS, openToolbox, type Toolbox, withCallersTools } from './tools/toolbox.ts'
 
 export type RuntimeOptions = {
   providers: readonly Provider[]
@@ -50,70 +50,72 @@ export type RunRequest = RunInput & {
   onWait?: () => void
 }
 
-export type Runtime = {
+/** Runs agents: a message goes in, an outcome comes out. */
+export class Runtime {
+  readonly #options: RuntimeOptions
+  readonly #models: Models
+  readonly #windows: ModelWindows
+  readonly #providerKeys: Record<string, string>
+  readonly #redactKeys: Redact
+  readonly #argumentCheck = new ArgumentCheck()
+  readonly #mcpServers: McpServers
+  readonly #closing = new Cancellation()
+  readonly #idle = Promise.withResolvers<void>()
+  #active = 0
+
+  constructor(options: RuntimeOptions) {
+    const { providers, now, retryDelayMs = 500 } = options
+    this.#options = options
+    this.#models = createModels(providers, now, retryDelayMs)
+    this.#windows = new ModelWindows(now)
+    this.#providerKeys = Object.fromEntries(providers.map(({ name, apiKey = '' }) => [`${name} key`, apiKey]))
+    this.#redactKeys = redactor(this.#providerKeys)
+    this.#mcpServers = new McpServers(now)
+  }
+
   /** Says what is wrong with a model's name, or undefined. */
-  checkModel(model: string): string | undefined
+  checkModel(model: string): string | undefined {
+    return this.#models.problem(model)
+  }
+
   /** What is wrong with arguments that a person wrote for a call, or undefined. */
-  checkArguments(args: Record<string, unknown>, input_schema: object): Promise<string | undefined>
+  async checkArguments(args: Record<string, unknown>, input_schema: object): Promise<string | undefined> {
+    const read = parseArguments(JSON.stringify(args))
+    return 'problem' in read ? read.problem : this.#argumentCheck.problemOf(read.value, input_schema)
+  }
+
   /**
    * Rejects only with StepNotKept, and not for anything that an agent, a model or a tool does. Settles when all of them
    * have stopped.
    */
-  run(request: RunRequest): Promise<RunOutcome>
-  /** Cancels the runs under way and waits for them. */
-  close(): Promise<void>
-}
-
-export function createRuntime(options: RuntimeOptions): Runtime {
-  const { providers, secrets, fetch, now, defaultTimeoutMs, retryDelayMs = 500 } = options
-  const models = createModels(providers, now, retryDelayMs)
-  const windows = new ModelWindows(now)
-  const providerKeys = Object.fromEntries(providers.map(({ name, apiKey = '' }) => [`${name} key`, apiKey]))
-  const redactKeys = redactor(providerKeys)
-  const argumentCheck = new ArgumentCheck()
-  const mcpServers = new McpServers(now)
-  const closing = new Cancellation()
-  const idle = Promise.withResolvers<void>()
-  let active = 0
-
-  async function run(input: RunRequest): Promise<RunOutcome> {
-    const { request_id, attempt, cancellation, emit, keeper, onWait, span } = input
-    const timeout_ms = input.agent.limits.timeout_ms ?? defaultTimeoutMs
-    const deadline = new Deadline([cancellation, closing], timeout_ms, onWait)
+  async run(input: RunRequest): Promise<RunOutcome> {
+    const { request_id, attempt, agent, cancellation, emit, keeper, onWait, span } = input
+    const { now, secrets, defaultTimeoutMs } = this.#options
+    const deadline = new Deadline([cancellation, this.#closing], agent.limits.timeout_ms ?? defaultTimeoutMs, onWait)
     const kept = keeper?.kept ?? []
     const logs: LogEntry[] = []
     for (const step of kept) logs.push(...step.logs)
     const logged = logs.length
-    let redact = redactKeys
+    let redact = this.#redactKeys
     const log = redactedLog(logs, (text) => redact(text), now)
     const left = leftBy(kept)
     if (input.recall) left.steps.push(input.recall)
     const ended = <How>(how: How) => ({ ...how, ...left, logs })
     let toolbox = NO_TOOLS
-    active += 1
+    this.#active += 1
     try {
       if (deadline.stopped) return ended({ status: 'cancelled' })
-      const found = models.get(input.agent.model)
+      const found = this.#models.get(agent.model)
       if (found instanceof Promise) onWait?.()
       const model = found instanceof Promise ? await found : found
-      if (input.agent.tools.length > 0) {
-        const used = secretsOf(input.agent.tools, await secrets())
-        redact = redactor({ ...providerKeys, ...valuesOf(used) })
-        const call: Fetch = (url, init) => fetch(url, { ...init, owner: input.agent_id })
-        toolbox = await openToolbox(input.agent.tools, mcpServers, {
-          fetch: call,
-          secrets: used,
-          redact,
-          deadline,
-          log,
-          argumentCheck,
-          agent_id: input.agent_id,
-          expires_after_seconds: input.agent.approvals.expires_after_seconds,
-          user_id: input.context.user_id,
-        })
+      if (agent.tools.length > 0) {
+        const used = secretsOf(agent.tools, await secrets())
+        redact = redactor({ ...this.#providerKeys, ...valuesOf(used) })
+        toolbox = await this.#openToolbox(input, { secrets: used, redact, deadline, log })
         if (deadline.stopped) throw new Stopped()
       }
       if (input.given?.tools) toolbox = withCallersTools(toolbox, input.given.tools, log)
+      const windows = this.#windows
       const conversation = { request_id, attempt, input, model, windows, toolbox, deadline, emit, log, logs, logged }
       await converse({ ...conversation, now, keeper, span, left_out: undefined, left })
       const rounds = roundsForCaller(left.steps, input.given?.rounds)
@@ -125,23 +127,30 @@ export function createRuntime(options: RuntimeOptions): Runtime {
     } finally {
       if (toolbox !== NO_TOOLS) await toolbox.close()
       deadline.release()
-      active -= 1
-      if (active === 0 && closing.cancelled) idle.resolve()
+      this.#active -= 1
+      if (this.#active === 0 && this.#closing.cancelled) this.#idle.resolve()
     }
   }
 
-  return {
-    checkModel: models.problem,
-    async checkArguments(args, input_schema) {
-      const read = parseArguments(JSON.stringify(args))
-      return 'problem' in read ? read.problem : argumentCheck.problemOf(read.value, input_schema)
-    },
-    run,
-    async close() {
-      closing.cancel()
-      if (active > 0) await idle.promise
-      await mcpServers.close()
-    },
+  /** Cancels the runs under way and waits for them. */
+  async close(): Promise<void> {
+    this.#closing.cancel()
+    if (this.#active > 0) await this.#idle.promise
+    await this.#mcpServers.close()
+  }
+
+  #openToolbox(
+    { agent_id, agent, context }: RunRequest,
+    own: { secrets: Secrets; redact: Redact; deadline: Deadline; log: Log },
+  ): Promise<Toolbox> {
+    return openToolbox(agent.tools, this.#mcpServers, {
+      ...own,
+      fetch: (url, init) => this.#options.fetch(url, { ...init, owner: agent_id }),
+      argumentCheck: this.#argumentCheck,
+      agent_id,
+      expires_after_seconds: agent.approvals.expires_after_seconds,
+      user_id: context.user_id,
+    })
   }
 }
 

@@ -1,7 +1,6 @@
 import { Cancellation } from '../../src/runtime/deadline.ts'
 import type { ToolStep } from '../../src/runtime/outcome.ts'
-import type { RunRequest, RuntimeOptions } from '../../src/runtime/runtime.ts'
-import { createRuntime } from '../../src/runtime/runtime.ts'
+import { type RunRequest, Runtime, type RuntimeOptions } from '../../src/runtime/runtime.ts'
 import type { AgentSpec } from '../../src/runtime/spec.ts'
 import type { Step } from '../../src/runtime/steps.ts'
 import { GuardedClient } from '../../src/security/outgoing/guarded-client.ts'
@@ -24,7 +23,7 @@ export function limitsOf(more: Partial<AgentSpec['limits']>): AgentSpec['limits'
 
 /** A runtime whose tools may reach this machine and whose retries do not keep a test waiting. */
 export function localRuntime(options: Partial<RuntimeOptions> = {}) {
-  return createRuntime({
+  return new Runtime({
     providers: [],
     secrets: () => ({}),
     fetch: new GuardedClient({ allowInsecure: true, allowedCidrs: ['127.0.0.0/8'] }).fetch,
