@@ -4,6 +4,7 @@ import { sql } from 'kysely'
 import type { Page } from 'playwright-core'
 import { recount } from '../src/storage/queries/counts.ts'
 import { checkAccess, inConsole } from './support/console.ts'
+import { idInSql } from './support/id-in-sql.ts'
 import { createAgent } from './support/resources.ts'
 import type { Service } from './support/service.ts'
 import { until, untilHolds } from './support/until.ts'
@@ -195,7 +196,7 @@ async function fill({ app }: Service, agent_id: string, rows: number): Promise<v
   const numbers = `with recursive n(i) as (select 0 union all select i + 1 from n where i < ${rows - 1}) select i from n`
   const insert = `insert into invocations (id, agent_seq, status, attempt, background, environment, message, context, user_id, session_id,
     response, input_tokens, output_tokens, tokens_used, duration_ms, steps, created_by, created_at, started_at, finished_at)
-    select 'req_00' || (1000000 + i), ${seq}, case when i % 50 = 7 then 'failed' else 'completed' end, 1, 0, 'production',
+    select ${idInSql(time)}, ${seq}, case when i % 50 = 7 then 'failed' else 'completed' end, 1, 0, 'production',
     'message ' || i, '{}', 'user-' || (i % 100), 'session-' || (i / 20), 'r', 1, 1, 2, i % 900, '[]', 'key_1', ${time}, ${time}, ${time}
     from (${numbers}) as n`
   await storage.transaction(async (db) => {

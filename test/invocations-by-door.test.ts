@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { before, test } from 'node:test'
+import { timeOf } from '../src/lib/id.ts'
 import { createAgent } from './support/resources.ts'
 import { onBothEngines } from './support/service.ts'
 
@@ -34,6 +35,15 @@ onBothEngines('invocations by the door through which they came', (service) => {
     assert.deepEqual(await list('door=openai&limit=1&offset=1&sort=created_at'), { messages: ['chat 2'], total: 3 })
     assert.deepEqual(await list('door=mcp'), { messages: [], total: 0 })
     assert.equal((await list('door=openai&sort=-duration_ms', 'pilot')).total, 2)
+  })
+
+  test('are created when their ids were made, because pages far down the list are found by both', async () => {
+    const { body } = await service().call('GET', '/v1/invocations')
+    const times = body.data.map(({ created_at }: { created_at: string }) => Date.parse(created_at))
+    assert.deepEqual(
+      times,
+      body.data.map(({ request_id }: { request_id: string }) => timeOf(request_id)),
+    )
   })
 
   test('together with other filters', async () => {

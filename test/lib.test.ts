@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { parseDuration } from '../src/lib/duration.ts'
-import { idSource } from '../src/lib/id.ts'
+import { idSource, timeOf } from '../src/lib/id.ts'
 import { Latest } from '../src/lib/latest.ts'
 import { createLog, prettyStream } from '../src/lib/log.ts'
 import { parseSize } from '../src/lib/size.ts'
@@ -19,6 +19,11 @@ describe('idSource', () => {
     assert.deepEqual(ids.toSorted(), ids)
     assert.equal(new Set(ids).size, ids.length)
     assert.match(ids[0] as string, /^req_[0-9A-HJKMNP-TV-Z]{26}$/)
+  })
+
+  test('an id tells when it was made', () => {
+    const newId = idSource()
+    for (const time of [0, 31, 1_794_700_800_123, 2 ** 48 - 1]) assert.equal(timeOf(newId('req', time)), time)
   })
 })
 

@@ -14,10 +14,13 @@ import { openJournal } from '../src/storage/journal/journal.ts'
 import { insertMany } from '../src/storage/journal/write-rows.ts'
 import { MIGRATIONS, migrate } from '../src/storage/migrate.ts'
 import { flatLists } from '../src/storage/migrations/0019-flat-lists.ts'
+import { flatFilters } from '../src/storage/migrations/0033-flat-filters.ts'
+import { INVOCATIONS_OF_DOOR, INVOCATIONS_OF_SCHEDULE } from '../src/storage/queries/counted-lists.ts'
 import { recount } from '../src/storage/queries/counts.ts'
 import type { Tables } from '../src/storage/tables.ts'
 import * as deliveries from '../src/webhooks/delivery/delivery-store.ts'
 import { DELIVERIES } from '../src/webhooks/delivery/delivery-store.ts'
+import { makeOlder } from './support/older-store.ts'
 import { testPostgres } from './support/postgres.ts'
 import { fc } from './support/property.ts'
 import { onBothStores, type Store } from './support/store.ts'
@@ -25,6 +28,7 @@ import { until } from './support/until.ts'
 
 const HOUR_MS = 3_600_000
 const START = Date.UTC(2026, 10, 15)
+const NO_TICK = { schedule_id: null, scheduled_at: null }
 
 /** Everything that adds, changes or removes rows of counted lists. `n` decides whose and which. */
 const STEPS = {
@@ -111,6 +115,22 @@ onBothStores('the counts of long lists', (opened) => {
     assert.deepEqual(await counts(), before)
   })
 
+  test('are complete after the migration of a store that has rows in lists that were not counted', async () => {
+    const { storage, engine } = opened()
+    const before = await counts()
+    await makeOlder(storage.db, flatFilters)
+    const uncounted = [INVOCATIONS_OF_SCHEDULE.name, INVOCATIONS_OF_DOOR.name]
+    await storage.db.deleteFrom('list_counts').where('list', 'in', uncounted).execute()
+    await migrate(storage.db, engine)
+    assert.deepEqual(await counts(), before)
+    const world = await openWorld(opened())
+    for (const n of [1, 2, 3, 4, 5, 6]) await world.store(n, 'queued')
+    await storage.db.deleteFrom('invocations').where('status', '=', 'completed').execute()
+    const kept = await counts()
+    await storage.transaction((db) => recount(db))
+    assert.deepEqual(kept, await counts())
+  })
+
   const counts = () =>
     opened()
       .storage.db.selectFrom('list_counts')
@@ -161,6 +181,7 @@ async function openWorld({ storage }: Store) {
   await db
     .insertInto('agents')
     .values({ id: 'agt_1', name: 'one', status: 'running', definition: '{}', created_at: 0, updated_at: 0 })
+    .onConflict((agent) => agent.doNothing())
     .execute()
   return world
 
@@ -186,18 +207,22 @@ async function openWorld({ storage }: Store) {
     }
     const sums = { input_tokens: 0, output_tokens: 0, tokens_used: 0, duration_ms: 0, steps: [], attempt: 1 }
     const times = { created_at, started_at: created_at, finished_at: created_at }
-    const words = { response: 'r', error: null, created_by: `key_${n % 4}`, schedule_id: null, scheduled_at: null }
+    const isScheduled = status === 'queued' && n % 3 === 0
+    const tick = isScheduled ? { schedule_id: `sch_${n % 2}`, scheduled_at: created_at } : {}
+    const words = { response: 'r', error: null, created_by: `key_${n % 4}`, ...NO_TICK, ...tick }
     const invocation = { id, agent_seq, status, context, ...rest, ...sums, ...times, ...words } as Invocation
     const lease = { key: [id], owner: 'node', until: created_at }
     const entry = { timestamp: created_at, level: 'info' as const, message: 'm', metadata: {} }
     await journal.commit({
       writes: [
-        status === 'running'
-          ? rows.insertionUnfinished(invocation, { lease, keyed: false })
-          : rows.insertion(invocation),
+        insertionOf(),
         ...logs.logWrites({ agent_seq, request_id: id }, [entry, { ...entry, level: n % 2 ? 'error' : 'debug' }]),
       ],
     })
+    function insertionOf() {
+      if (status === 'running') return rows.insertionUnfinished(invocation, { lease, keyed: false })
+      return isScheduled ? rows.insertionScheduled(invocation) : rows.insertion(invocation)
+    }
     const delivery = [
       newId('dlv', created_at),
       `whk_${n % 2}`,

@@ -1,7 +1,7 @@
 import { sql } from 'kysely'
 import { type Database, engineOf } from '../storage/database.ts'
 import { AUDIT_OF_ACTION, AUDIT_OF_ACTOR, AUDIT_OF_AGENT, AUDIT_OF_ALL } from '../storage/queries/counted-lists.ts'
-import { countParts } from '../storage/queries/counts.ts'
+import { ownerOf } from '../storage/queries/counts.ts'
 import { leadOf, whereLed } from '../storage/queries/lead.ts'
 import { type Page, type PageQuery, pageOfList } from '../storage/queries/page.ts'
 import { isShown, type ShownAgents } from '../storage/queries/shown-agents.ts'
@@ -69,31 +69,22 @@ export async function list(db: Database, query: PageQuery, filter: AuditFilter):
   const select = whereLed(db.selectFrom('audit_log').select(LINKED_COLUMNS), led).where(
     isShown(db, sql.ref('agent_id'), { only: null, except: hidden }),
   )
-  const parts = outcome === undefined ? AuditOutcome.options : [outcome]
   const wanted = {
     list: led.lead?.list ?? AUDIT_OF_ALL,
-    owner: led.lead ? [led.lead.value] : [],
-    parts,
+    owners: [led.lead ? ownerOf(led.lead.value) : ownerOf()],
+    parts: outcome === undefined ? AuditOutcome.options : [outcome],
+    ...(led.lead ? {} : { without: { list: AUDIT_OF_AGENT, owners: hidden } }),
   }
-  const range = { from: since, to: until }
-  const isFiltered = led.others.length > 0 || hidden.length > 0
-  const total =
-    isFiltered && !led.lead && since === undefined && until === undefined ? countShown(db, hidden, parts) : undefined
-  const { items, total: all } = await pageOfList(db, select, query, wanted, { range, isFiltered, total })
-  return { items: items.map(fromRow), total: all }
+  const isFiltered = led.others.length > 0 || (led.lead !== undefined && hidden.length > 0)
+  const { items, total } = await pageOfList(db, select, query, wanted, {
+    range: { from: since, to: until },
+    isFiltered,
+  })
+  return { items: items.map(fromRow), total }
 }
 
 function isShownAgent(agent_id: string, { except }: ShownAgents, wanted = agent_id): boolean {
   return agent_id === wanted && !except.includes(agent_id)
-}
-
-/** All entries without those of some agents. */
-async function countShown(db: Database, hidden: readonly string[], parts: readonly string[]): Promise<number> {
-  const counts = await Promise.all([
-    countParts(db, { list: AUDIT_OF_ALL, owner: [], parts }),
-    ...hidden.map(async (id) => -(await countParts(db, { list: AUDIT_OF_AGENT, owner: [id], parts }))),
-  ])
-  return counts.reduce((sum, count) => sum + count, 0)
 }
 
 /** The oldest entries that are not in the chain yet. */

@@ -9,10 +9,11 @@ import {
   INVOCATIONS_OF_STARTER,
   INVOCATIONS_OF_USER,
 } from '../storage/queries/counted-lists.ts'
+import { ownerOf } from '../storage/queries/counts.ts'
 import { leadOf, whereLed } from '../storage/queries/lead.ts'
 import { keysOfParts, type Page, type PageQuery, pageOfList } from '../storage/queries/page.ts'
 import { removeOfRequests } from '../webhooks/callback-store.ts'
-import { countOfApi, findByDoor } from './across/find-by-door.ts'
+import { findByDoor, ofOtherDoors } from './across/find-by-door.ts'
 import { eraseFromApprovals } from './approvals/approval-store.ts'
 import { type Invocation, InvocationStatus, UNFINISHED_STATUSES } from './invocation.ts'
 import { listNextReceipts, listPageOfReceipts, RECEIPT_KEY } from './rows/receipt-rows.ts'
@@ -48,14 +49,12 @@ export async function findInvocations(
   if (door !== undefined) select = select.where(sql<SqlBool>`door || '' = ${door}`)
   const wanted = {
     list: led.lead?.list ?? INVOCATIONS_OF_AGENT,
-    owner: led.lead ? [agent_seq, led.lead.value] : [agent_seq],
+    owners: [led.lead ? ownerOf(agent_seq, led.lead.value) : ownerOf(agent_seq)],
     parts: status === undefined ? InvocationStatus.options : [status],
+    ...(door !== undefined && !led.lead ? { without: ofOtherDoors([agent_seq]) } : {}),
   }
-  // Those of a schedule are counted when they are asked for.
-  const isFiltered = led.others.length > 0 || led.lead?.column === 'schedule_id' || door !== undefined
-  const known = door !== undefined && !led.lead ? countOfApi(db, [agent_seq], wanted.parts) : undefined
-  const options = { isFiltered, total: known, columns: RECEIPT_KEY }
-  const { items, total } = await pageOfList(db, select, query, wanted, options)
+  const isFiltered = led.others.length > 0 || (led.lead !== undefined && door !== undefined)
+  const { items, total } = await pageOfList(db, select, query, wanted, { isFiltered, columns: RECEIPT_KEY })
   return { items: await listPageOfReceipts(db, items), total }
 }
 
@@ -88,7 +87,7 @@ export async function listOfUser(
     .where('user_id', '=', user_id)
     .where(sql<SqlBool>`(created_at, id) > (${after.created_at}, ${after.id})`)
   const wanted = { list: INVOCATIONS_OF_USER, parts: InvocationStatus.options }
-  const keys = keysOfParts(db, select, wanted, { direction: 'asc', limit: AT_ONCE, number: 'id' })
+  const keys = keysOfParts(db, [select], wanted, { direction: 'asc', limit: AT_ONCE, number: 'id' })
   const next = await db
     .selectFrom(keys.as('next'))
     .innerJoin('invocations', (row) => row.on('invocations.id', '=', sql.ref('next.number')))

@@ -3,6 +3,7 @@ import type { Agent } from '../agents/agent.ts'
 import { DEFAULT_ENVIRONMENT, Environment } from '../deployments/deployment.ts'
 import type { Serving } from '../deployments/serving.ts'
 import { type ErrorCode, STATUS_OF } from '../errors.ts'
+import { timeOf } from '../lib/id.ts'
 import type { Actor } from '../operation/actor.ts'
 import type { Context } from '../operation/context.ts'
 import type { Door } from '../operation/door.ts'
@@ -106,7 +107,6 @@ export function newInvocation(
   served: Serving,
   { actor, door, mode, now, repeatable, request_id }: Beginning,
 ): Invocation {
-  const time = now()
   const background = mode === 'background'
   return {
     id: request_id,
@@ -134,8 +134,9 @@ export function newInvocation(
     scheduled_at: null,
     created_by: actor.id,
     own: mayLackRead(actor),
-    created_at: time,
-    started_at: background ? null : time,
+    // Lists of several agents are in the order of ids, and find their pages by this time.
+    created_at: timeOf(request_id),
+    started_at: background ? null : now(),
     finished_at: null,
     erased_at: null,
   }

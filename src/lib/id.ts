@@ -17,6 +17,7 @@ export type IdPrefix =
   | 'apr'
 
 const ALPHABET = '0123456789ABCDEFGHJKMNPQRSTVWXYZ'
+const TIME_CHARACTERS = 10
 const RANDOM_CHARACTERS = 13
 /** Three characters. After so many ids in one millisecond, further ids do not sort in order any more. */
 const MAX_SERIAL = 32 ** 3 - 1
@@ -59,6 +60,14 @@ export function firstIdAt(prefix: IdPrefix, time: number): string {
   return `${prefix}_${encodeTime(Math.max(0, time))}`
 }
 
+/** The time at which an id was made. */
+export function timeOf(id: string): number {
+  const start = id.indexOf('_') + 1
+  let time = 0
+  for (let i = start; i < start + TIME_CHARACTERS; i++) time = time * 32 + ALPHABET.indexOf(id.charAt(i))
+  return time
+}
+
 export type NewId = ReturnType<typeof idSource>
 
 function encodeSerial(serial: number): string {
@@ -68,7 +77,7 @@ function encodeSerial(serial: number): string {
 function encodeTime(time: number): string {
   let text = ''
   let rest = time
-  for (let i = 0; i < 10; i++) {
+  for (let i = 0; i < TIME_CHARACTERS; i++) {
     text = ALPHABET[rest % 32] + text
     rest = Math.floor(rest / 32)
   }

@@ -8,8 +8,10 @@ import type { BulkTable, Write } from '../storage/journal/rows.ts'
 import { contains } from '../storage/queries/contains.ts'
 import { countInserted } from '../storage/queries/count-changes.ts'
 import { LOGS_OF_AGENT } from '../storage/queries/counted-lists.ts'
+import { ownerOf } from '../storage/queries/counts.ts'
 import { missingAgents } from '../storage/queries/missing-agents.ts'
-import { keysOfParts, orderOf, type Page, page, pageOfList, within } from '../storage/queries/page.ts'
+import { keysOfParts, orderOf, type Page, page, pageOfList } from '../storage/queries/page.ts'
+import { within } from '../storage/queries/stretches.ts'
 import { findLogEnd } from './log-end.ts'
 import { LEVELS, type LogsQuery, type StoredLogEntry } from './log-entry.ts'
 
@@ -66,7 +68,7 @@ function listRows(db: Database, agent_seq: number, query: LogsQuery): Promise<Pa
   }
   if (search !== undefined) return searchRows(db, agent_seq, search, query)
   const select = selectLogs(db, agent_seq)
-  const wanted = { list: LOGS_OF_AGENT, owner: [agent_seq], parts: numbersOf(query) }
+  const wanted = { list: LOGS_OF_AGENT, owners: [ownerOf(agent_seq)], parts: numbersOf(query) }
   return pageOfList(db, select, query, wanted, { range: rangeOf(query) })
 }
 
@@ -118,7 +120,7 @@ async function searchRows(db: Database, agent_seq: number, text: string, query: 
   const select = selectLogs(db, agent_seq)
   const keys = (part: typeof range, slice: { limit: number; offset?: number }) => {
     const wanted = { list: LOGS_OF_AGENT, parts: numbersOf(query) }
-    return keysOfParts(db, within(select, LOGS_OF_AGENT, part), wanted, { direction, ...slice }).executeTakeFirst()
+    return keysOfParts(db, [within(select, LOGS_OF_AGENT, part)], wanted, { direction, ...slice }).executeTakeFirst()
   }
   const found = (part: typeof range) => {
     const searched = within(select, LOGS_OF_AGENT, part).where('level', 'in', numbersOf(query))

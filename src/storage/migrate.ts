@@ -28,6 +28,7 @@ import { callbacks } from './migrations/0029-callbacks.ts'
 import { claimsByRequest } from './migrations/0030-claims-by-request.ts'
 import { leanLists } from './migrations/0031-lean-lists.ts'
 import { otherDoors } from './migrations/0032-other-doors.ts'
+import { flatFilters } from './migrations/0033-flat-filters.ts'
 import type { Migration } from './migrations/migration.ts'
 
 /** In order. A released migration is never edited; changes come as a new one. */
@@ -58,6 +59,7 @@ export const MIGRATIONS: Migration[] = [
   claimsByRequest,
   otherDoors,
   nodes,
+  flatFilters,
 ]
 
 const LOCK = 7_766_837

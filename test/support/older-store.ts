@@ -26,8 +26,12 @@ export async function makeOlder(db: Database, first: Migration): Promise<void> {
   }
   if (engine === 'postgres') await numberOn(db)
   // Triggers have counted the rows, except on SQLite those that the journal counts.
-  const uncounted = COUNTED_LISTS.filter(({ table }) => table === 'invocations' || table === 'logs')
-  if (engine === 'sqlite') for (const list of uncounted) await sql.raw(countAllText(list)).execute(db)
+  if (engine === 'sqlite') {
+    for (const list of COUNTED_LISTS.filter(({ table }) => table === 'invocations' || table === 'logs')) {
+      const known = await columnsOf(db, list.table)
+      if (list.owner.every((column) => known.has(column))) await sql.raw(countAllText(list)).execute(db)
+    }
+  }
 }
 
 /** In the order in which they were made, so that no row comes before one that it refers to. */

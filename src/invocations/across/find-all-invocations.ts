@@ -7,14 +7,15 @@ import {
   INVOCATIONS_OF_SESSION,
   INVOCATIONS_OF_USER,
 } from '../../storage/queries/counted-lists.ts'
-import { countOwners } from '../../storage/queries/counts.ts'
+import { countOwners, ownerOf } from '../../storage/queries/counts.ts'
 import { isOneOf } from '../../storage/queries/is-one-of.ts'
 import { leadOf, whereLed } from '../../storage/queries/lead.ts'
-import { type Page, type PageQuery, page } from '../../storage/queries/page.ts'
+import { type Page, type PageQuery, page, pageOfLists } from '../../storage/queries/page.ts'
 import { findInvocations } from '../find-invocations.ts'
 import { type Invocation, InvocationStatus } from '../invocation.ts'
-import { listPageOfReceipts, RECEIPT_KEY } from '../rows/receipt-rows.ts'
-import { countOfApi, findByDoor } from './find-by-door.ts'
+import { listPageOfReceipts, RECEIPT_KEY, type ReceiptKey } from '../rows/receipt-rows.ts'
+import { findByDoor, ofOtherDoors } from './find-by-door.ts'
+import { exactPlace, pageByIds } from './page-by-ids.ts'
 
 type Filter = { [column in 'status' | 'user_id' | 'session_id']?: string | undefined } & { door?: Door | undefined }
 
@@ -23,9 +24,12 @@ const LEADS = [
   { column: 'user_id', list: INVOCATIONS_OF_USER },
 ] as const
 
+/** The lists of a user or session with so many agents are merged in order; those with more agents are sorted. */
+const MERGED_AGENTS = 10
+
 /**
  * A page of the invocations of several agents. Ids sort by the time at which the requests came, so the primary key has
- * them in order. Those of one user or session are few, and are sorted.
+ * them in order.
  */
 export async function findAllInvocations(
   db: Database,
@@ -39,28 +43,35 @@ export async function findAllInvocations(
   const parts = status === undefined ? InvocationStatus.options : [status]
   const led = leadOf(LEADS, filter)
   const { list, value } = led.lead ?? { list: INVOCATIONS_OF_AGENT, value: undefined }
-  const owners = agents.map(({ seq }) => (value === undefined ? String(seq) : `${seq} ${value}`))
-  const counted = await countOwners(db, { list, parts }, owners)
+  const owners = agents.map(({ seq }) => (value === undefined ? ownerOf(seq) : ownerOf(seq, value)))
+  const counted = await countOwners(db, { list, owners, parts })
   if (counted.size === 0) return { items: [], total: 0 }
   const seqs = [...counted.keys()].map(Number.parseFloat)
-  if (door !== undefined && door !== 'api' && !led.lead) {
-    const found = await findByDoor(db, seqs, query, { door, status })
-    return { items: await listPageOfReceipts(db, found.items), total: found.total }
+  const total = [...counted.values()].reduce((sum, count) => sum + count, 0)
+  const found = await findKeys()
+  return { items: await listPageOfReceipts(db, found.items), total: found.total }
+
+  async function findKeys(): Promise<Page<ReceiptKey>> {
+    let select = whereLed(db.selectFrom('invocations').select(RECEIPT_KEY), led)
+    if (door !== undefined) select = select.where(sql<SqlBool>`door || '' = ${door}`)
+    const wanted = { list, owners: [...counted.keys()], parts }
+    if (led.lead) {
+      const isFiltered = led.others.length > 0 || door !== undefined
+      if (seqs.length <= MERGED_AGENTS) {
+        const selects = seqs.map((seq) => select.where('agent_seq', '=', seq))
+        return pageOfLists(db, selects, query, wanted, { isFiltered, columns: RECEIPT_KEY })
+      }
+      const ofAgents = select.where(isOneOf(db, sql`agent_seq`, seqs)).where('status', 'in', parts)
+      return page(db, ofAgents, query, { total: isFiltered ? undefined : Promise.resolve(total) })
+    }
+    if (door === undefined) {
+      const known = { total, exactly: exactPlace(db, seqs, wanted) }
+      return pageByIds(db, select.where(inOrderOfIds(db, seqs, status)), query, wanted, known)
+    }
+    if (door !== 'api') return findByDoor(db, seqs, query, { door, status })
+    const ofApi = { ...wanted, without: ofOtherDoors(seqs) }
+    return pageByIds(db, select.where(inOrderOfIds(db, seqs, status)), query, ofApi)
   }
-  let select = whereLed(db.selectFrom('invocations').select(RECEIPT_KEY), led)
-  if (door !== undefined) select = select.where(sql<SqlBool>`door || '' = ${door}`)
-  const counts = [...counted.values()].reduce((sum, count) => sum + count, 0)
-  const ofDoor = door === undefined || led.lead ? undefined : countOfApi(db, seqs, parts)
-  const total = ofDoor ?? (led.others.length > 0 || door !== undefined ? undefined : Promise.resolve(counts))
-  const { items, total: all } = led.lead
-    ? await page(db, select.where(isOneOf(db, sql`agent_seq`, seqs)).where('status', 'in', parts), query, { total })
-    : await page(
-        db,
-        select.where(inOrderOfIds(db, seqs, status)),
-        { ...query, sort: query.sort.replace('created_at', 'id') },
-        { tieBreakers: [], total },
-      )
-  return { items: await listPageOfReceipts(db, items), total: all }
 }
 
 /** The page of the one invocation with an id, if it is of these agents and passes the filter. */

@@ -3,7 +3,10 @@ import type { BulkTable, EndedTable, Ending, Write } from '../../storage/journal
 import type { Lease, Leased } from '../../storage/leases/lease.ts'
 import { countInserted } from '../../storage/queries/count-changes.ts'
 import {
+  type CountedList,
   INVOCATIONS_OF_AGENT,
+  INVOCATIONS_OF_DOOR,
+  INVOCATIONS_OF_SCHEDULE,
   INVOCATIONS_OF_SESSION,
   INVOCATIONS_OF_STARTER,
   INVOCATIONS_OF_USER,
@@ -52,14 +55,9 @@ const COLUMNS = [...BEGINNING, ...END] as const
 export const RECEIPT = [...COLUMNS, 'keyed', 'schedule_id', 'scheduled_at', 'door', 'erased_at'] as const
 type ReceiptRow = Pick<InvocationRow, (typeof RECEIPT)[number] | 'given' | 'rounds'>
 
-const RUNS: BulkTable = {
-  table: 'invocations',
-  columns: COLUMNS,
-  count: countInserted(
-    [INVOCATIONS_OF_AGENT, INVOCATIONS_OF_USER, INVOCATIONS_OF_SESSION, INVOCATIONS_OF_STARTER],
-    COLUMNS,
-  ),
-}
+const LISTS = [INVOCATIONS_OF_AGENT, INVOCATIONS_OF_USER, INVOCATIONS_OF_SESSION, INVOCATIONS_OF_STARTER]
+
+const RUNS: BulkTable = { table: 'invocations', columns: COLUMNS, count: countInserted(LISTS, COLUMNS) }
 
 /** The same for invocations that are stored before they end. */
 const UNFINISHED: BulkTable = { ...RUNS, columns: [...COLUMNS, 'owner', 'lease_until', 'keyed', 'wake_at'] }
@@ -97,13 +95,17 @@ const RUNS_OF_DOORS = ofDoors(RUNS)
 const UNFINISHED_OF_DOORS = ofDoors(UNFINISHED)
 const QUEUED_OF_DOORS = ofDoors(QUEUED)
 /** The same for those that a schedule began. */
-const SCHEDULED = ofDoors({ ...QUEUED, columns: [...COLUMNS, 'schedule_id', 'scheduled_at'] })
+const SCHEDULED = ofDoors({ ...QUEUED, columns: [...COLUMNS, 'schedule_id', 'scheduled_at'] }, [
+  INVOCATIONS_OF_SCHEDULE,
+])
 
 /** A row of one of these may begin to run. */
 export const QUEUED_TABLES: readonly BulkTable[] = [QUEUED, QUEUED_OF_DOORS, SCHEDULED]
 
-function ofDoors(table: BulkTable): BulkTable {
-  return { ...table, columns: [...table.columns, ...DOOR] }
+/** `lists` has the lists that these rows are in besides those of every invocation and of doors. */
+function ofDoors(table: BulkTable, lists: readonly CountedList[] = []): BulkTable {
+  const columns = [...table.columns, ...DOOR]
+  return { ...table, columns, count: countInserted([...LISTS, INVOCATIONS_OF_DOOR, ...lists], columns) }
 }
 
 function doorValues({ door, given, rounds }: Invocation) {

@@ -14,9 +14,11 @@ type Source = { from: string } | { row: 'new' | 'old' }
 function countText(lists: readonly CountedList[], source: Source, count: 1 | -1): string {
   const of = 'row' in source ? `${source.row}.` : ''
   const from = 'row' in source ? '' : ` from ${source.from}`
-  const selects = lists.map(({ name, owner, part, order, byTime }) => {
+  const selects = lists.map(({ name, owner, part, order, byTime, except }) => {
     const whose = owner.map((column) => `cast(${of}${column} as text)`).join(` || ' ' || `) || `''`
-    const given = owner.map((column) => `${of}${column} is not null`).join(' and ') || 'true'
+    const conditions = owner.map((column) => `${of}${column} is not null`)
+    if (except) conditions.push(`${of}${except.column} <> '${except.value}'`)
+    const given = conditions.join(' and ') || 'true'
     const quarter = byTime ? `${of}${order} / ${QUARTER_MS}` : NO_QUARTER
     return `select '${name}' as list, ${whose} as owner, cast(${of}${part} as text) as part, ${quarter} as quarter, ${count} as count${from} where ${given}`
   })
@@ -53,7 +55,36 @@ export function countTriggers(
   return engine === 'postgres' ? postgresTriggers(table, lists) : sqliteTriggers(table, lists, insertsCounted)
 }
 
+/** Makes the triggers of a table count these lists from now on, instead of those that they counted so far. */
+export function renewTriggers(
+  engine: Engine,
+  lists: readonly CountedList[],
+  { insertsCounted }: { insertsCounted: boolean },
+): string[] {
+  const table = lists[0]?.table as string
+  // PostgreSQL's triggers stay, so that nobody waits for the table: they call functions, which are replaced.
+  if (engine === 'postgres') return postgresFunctions(table, lists)
+  const changes = insertsCounted ? ['insert', 'update', 'delete'] : ['update', 'delete']
+  const drops = changes.map((change) => `drop trigger ${table}_counted_${change}`)
+  return [...drops, ...sqliteTriggers(table, lists, insertsCounted)]
+}
+
+const CHANGES = ['insert', 'update', 'delete'] as const
+
 function postgresTriggers(table: string, lists: readonly CountedList[]): string[] {
+  const seen = {
+    insert: 'new table as new_rows',
+    update: 'old table as old_rows new table as new_rows',
+    delete: 'old table as old_rows',
+  }
+  const triggers = CHANGES.map(
+    (change) => `create trigger ${table}_counted_${change} after ${change} on ${table} referencing ${seen[change]}
+      for each statement execute function count_${table}_${change}()`,
+  )
+  return [...postgresFunctions(table, lists), ...triggers]
+}
+
+function postgresFunctions(table: string, lists: readonly CountedList[]): string[] {
   const added = countText(lists, { from: 'new_rows' }, 1)
   const removed = countText(lists, { from: 'old_rows' }, -1)
   const work = {
@@ -61,16 +92,10 @@ function postgresTriggers(table: string, lists: readonly CountedList[]): string[
     update: `${addText(`${added} union all ${removed}`)}; ${clearText(removed)};`,
     delete: `${addText(removed)}; ${clearText(removed)};`,
   }
-  const seen = {
-    insert: 'new table as new_rows',
-    update: 'old table as old_rows new table as new_rows',
-    delete: 'old table as old_rows',
-  }
-  return (['insert', 'update', 'delete'] as const).flatMap((change) => [
-    `create function count_${table}_${change}() returns trigger language plpgsql as $$ begin ${work[change]} return null; end $$`,
-    `create trigger ${table}_counted_${change} after ${change} on ${table} referencing ${seen[change]}
-      for each statement execute function count_${table}_${change}()`,
-  ])
+  return CHANGES.map(
+    (change) =>
+      `create or replace function count_${table}_${change}() returns trigger language plpgsql as $$ begin ${work[change]} return null; end $$`,
+  )
 }
 
 function sqliteTriggers(table: string, lists: readonly CountedList[], insertsCounted: boolean): string[] {
@@ -98,14 +123,15 @@ const COUNTED: MergedColumns = { key: [0, 1, 2, 3], add: [4], max: [] }
  */
 export function countInserted(lists: readonly CountedList[], columns: readonly string[]) {
   const at = (column: string) => columns.indexOf(column)
-  const counted = lists.map(({ name, owner, part, order, byTime }) => {
-    return { name, owner: owner.map(at), part: at(part), time: byTime ? at(order) : undefined }
+  const counted = lists.map(({ name, owner, part, order, byTime, except }) => {
+    const excepted = except && { place: at(except.column), value: except.value }
+    return { name, owner: owner.map(at), part: at(part), time: byTime ? at(order) : undefined, excepted }
   })
   const sql = `insert into list_counts (${KEY}, count) values (?, ?, ?, ?, ?) ${ADD}`
 
   return (rows: Value[][]): SqliteStatement => {
     const counts: Value[][] = []
-    for (const { name, owner, part, time } of counted) {
+    for (const { name, owner, part, time, excepted } of counted) {
       const isAlike = (a: Value[], b: Value[]) =>
         a[part] === b[part] &&
         owner.every((place) => a[place] === b[place]) &&
@@ -114,7 +140,8 @@ export function countInserted(lists: readonly CountedList[], columns: readonly s
       for (let i = 1; i <= rows.length; i++) {
         const [row, next] = [rows[first] as Value[], rows[i]]
         if (next && isAlike(row, next)) continue
-        if (owner.every((place) => row[place] !== null)) {
+        const isIn = !excepted || row[excepted.place] !== excepted.value
+        if (isIn && owner.every((place) => row[place] !== null)) {
           const whose = owner.map((place) => row[place]).join(' ')
           counts.push([name, whose, String(row[part]), quarterOf(row, time), i - first])
         }

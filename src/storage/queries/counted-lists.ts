@@ -2,12 +2,12 @@ import type { Tables } from '../tables.ts'
 
 /** Rows are counted by the quarter of a day: few enough to be added up, and none has many rows. */
 export const QUARTER_MS = 21_600_000
-/** In place of the quarter, in a list that is not counted by time. */
+/** In place of the quarter, in a list that is not counted by time. Only migration 0019 has such lists. */
 export const NO_QUARTER = -1
 
 /**
  * A list that may grow long. Its rows are counted as they come, change and go, by triggers (migration 0019), so that
- * its total is known without counting. An index has its rows by owner, part and time: a page of it costs the same
+ * its total, also that of a range of time, is known without counting, and so is where a page far down the list begins. An index has its rows by owner, part and time: a page of it costs the same
  * anywhere.
  */
 export type CountedList = {
@@ -20,18 +20,17 @@ export type CountedList = {
   part: string
   /** The column of times that it is ordered by; rows of one millisecond in the order of `numberOf`. */
   order: 'created_at' | 'timestamp'
-  /**
-   * Its rows are counted by the quarter of a day: for the totals of a range of time, and for pages far down the list.
-   */
+  /** Its rows are counted by the quarter of a day. */
   byTime?: true
+  /** Rows with this value are in no such list: most have it, and cost nothing there. */
+  except?: { column: string; value: string }
 }
 
-const INVOCATIONS = { table: 'invocations', part: 'status', order: 'created_at' } as const
+const INVOCATIONS = { table: 'invocations', part: 'status', order: 'created_at', byTime: true } as const
 export const INVOCATIONS_OF_AGENT: CountedList = {
   ...INVOCATIONS,
   name: 'invocations',
   owner: ['agent_seq'],
-  byTime: true,
 }
 export const INVOCATIONS_OF_USER: CountedList = {
   ...INVOCATIONS,
@@ -48,11 +47,16 @@ export const INVOCATIONS_OF_STARTER: CountedList = {
   name: 'invocations of starter',
   owner: ['agent_seq', 'created_by'],
 }
-/** Few invocations have a schedule. They have an index, but are not counted as they are written. */
 export const INVOCATIONS_OF_SCHEDULE: CountedList = {
   ...INVOCATIONS,
   name: 'invocations of schedule',
   owner: ['agent_seq', 'schedule_id'],
+}
+export const INVOCATIONS_OF_DOOR: CountedList = {
+  ...INVOCATIONS,
+  name: 'invocations of door',
+  owner: ['agent_seq', 'door'],
+  except: { column: 'door', value: 'api' },
 }
 
 export const LOGS_OF_AGENT: CountedList = {
@@ -64,7 +68,7 @@ export const LOGS_OF_AGENT: CountedList = {
   byTime: true,
 }
 
-const DELIVERIES = { table: 'deliveries', part: 'status', order: 'created_at' } as const
+const DELIVERIES = { table: 'deliveries', part: 'status', order: 'created_at', byTime: true } as const
 export const DELIVERIES_OF_WEBHOOK: CountedList = { ...DELIVERIES, name: 'deliveries', owner: ['webhook_id'] }
 export const DELIVERIES_OF_EVENT: CountedList = {
   ...DELIVERIES,
@@ -72,14 +76,9 @@ export const DELIVERIES_OF_EVENT: CountedList = {
   owner: ['webhook_id', 'event'],
 }
 
-const AUDIT_LOG = { table: 'audit_log', part: 'outcome', order: 'created_at' } as const
-export const AUDIT_OF_ALL: CountedList = { ...AUDIT_LOG, name: 'audit log', owner: [], byTime: true }
-export const AUDIT_OF_AGENT: CountedList = {
-  ...AUDIT_LOG,
-  name: 'audit log of agent',
-  owner: ['agent_id'],
-  byTime: true,
-}
+const AUDIT_LOG = { table: 'audit_log', part: 'outcome', order: 'created_at', byTime: true } as const
+export const AUDIT_OF_ALL: CountedList = { ...AUDIT_LOG, name: 'audit log', owner: [] }
+export const AUDIT_OF_AGENT: CountedList = { ...AUDIT_LOG, name: 'audit log of agent', owner: ['agent_id'] }
 export const AUDIT_OF_ACTION: CountedList = { ...AUDIT_LOG, name: 'audit log of action', owner: ['action'] }
 export const AUDIT_OF_ACTOR: CountedList = { ...AUDIT_LOG, name: 'audit log of actor', owner: ['actor'] }
 
@@ -88,6 +87,8 @@ export const COUNTED_LISTS: readonly CountedList[] = [
   INVOCATIONS_OF_USER,
   INVOCATIONS_OF_SESSION,
   INVOCATIONS_OF_STARTER,
+  INVOCATIONS_OF_SCHEDULE,
+  INVOCATIONS_OF_DOOR,
   LOGS_OF_AGENT,
   DELIVERIES_OF_WEBHOOK,
   DELIVERIES_OF_EVENT,

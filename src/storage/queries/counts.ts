@@ -1,79 +1,80 @@
-import { sql } from 'kysely'
+import { type RawBuilder, type SqlBool, sql } from 'kysely'
 import { type Database, engineOf } from '../database.ts'
 import { countAllText } from './count-changes.ts'
 import { COUNTED_LISTS, type CountedList } from './counted-lists.ts'
 
-/** Somebody's list, or the parts of it that have one of these values. */
-export type ListParts = { list: CountedList; owner: readonly (string | number)[]; parts: readonly (string | number)[] }
+/** The lists of some owners, or the parts of them that have one of these values. */
+export type ListParts = {
+  list: CountedList
+  owners: readonly string[]
+  parts: readonly (string | number)[]
+  /** Rows that are in one of these lists too are not wanted. */
+  without?: { list: CountedList; owners: readonly string[] }
+}
+
+/** An owner as `list_counts` has it: the values of the columns that say whose list it is. */
+export function ownerOf(...values: readonly (string | number)[]): string {
+  return values.join(' ')
+}
 
 /** How many rows the parts have. However many they are, few counts are added up. */
 export async function countParts(db: Database, wanted: ListParts): Promise<number> {
-  return sumOf(selectCounts(db, wanted))
+  const sum = async (some: ListParts) => {
+    const { total } = await selectCounts(db, some)
+      .select(({ fn }) => fn.sum<number | null>('count').as('total'))
+      .executeTakeFirstOrThrow()
+    return total ?? 0
+  }
+  const [all, left] = await Promise.all([sum(wanted), ...partsWithout(wanted).map(sum)])
+  return all - (left ?? 0)
 }
 
-/** How many of them lie in whole quarters since the epoch, `to` not included. */
-export async function countQuarters(db: Database, wanted: ListParts, from: number, to: number): Promise<number> {
-  return sumOf(selectCounts(db, wanted).where('quarter', '>=', from).where('quarter', '<', to))
-}
-
-/** The quarter in which a row lies, and how many rows of it come before that row. */
-export type RowPlace = { quarter: number; before: number }
-
-/** Where the row lies that has `offset` others before it; undefined when there are not that many. */
-export async function findPlace(
+/** How many rows there are in each quarter since the epoch that has some, `to` not included; the oldest first. */
+export async function countQuarters(
   db: Database,
   wanted: ListParts,
-  offset: number,
-  direction: 'asc' | 'desc',
-): Promise<RowPlace | undefined> {
-  const quarters = await selectCounts(db, wanted)
-    .select(({ fn }) => ['quarter', fn.sum<number>('count').as('rows')])
-    .groupBy('quarter')
-    .orderBy('quarter', direction)
-    .execute()
-  let passed = 0
-  for (const { quarter, rows } of quarters) {
-    if (passed + rows > offset) return { quarter, before: offset - passed }
-    passed += rows
-  }
-  return undefined
+  { from, to }: { from: number; to: number },
+): Promise<{ quarter: number; rows: number }[]> {
+  const count = (some: ListParts) =>
+    selectCounts(db, some)
+      .select(({ fn }) => ['quarter', fn.sum<number>('count').as('rows')])
+      .where('quarter', '>=', from)
+      .where('quarter', '<', to)
+      .groupBy('quarter')
+      .orderBy('quarter')
+      .execute()
+  const [all, without] = await Promise.all([count(wanted), ...partsWithout(wanted).map(count)])
+  const left = new Map(without?.map(({ quarter, rows }) => [quarter, rows]))
+  return all.map(({ quarter, rows }) => ({ quarter, rows: rows - (left.get(quarter) ?? 0) }))
 }
 
-/** How many rows each of these owners has in the parts. Owners without one are left out. */
-export async function countOwners(
-  db: Database,
-  { list, parts }: Omit<ListParts, 'owner'>,
-  owners: readonly string[],
-): Promise<Map<string, number>> {
-  // The owners are one parameter, because both engines limit the number of parameters.
-  const named =
-    engineOf(db) === 'postgres'
-      ? sql<string>`(select unnest(${owners}::text[]))`
-      : sql<string>`(select value from json_each(${JSON.stringify(owners)}))`
-  const rows = await db
-    .selectFrom('list_counts')
+/** How many rows each of the owners has in the parts. Owners without one are left out. */
+export async function countOwners(db: Database, wanted: Omit<ListParts, 'without'>): Promise<Map<string, number>> {
+  const rows = await selectCounts(db, wanted)
     .select(({ fn }) => ['owner', fn.sum<number>('count').as('total')])
-    .where('list', '=', list.name)
-    .where('owner', 'in', named)
-    .where('part', 'in', parts.map(String))
     .groupBy('owner')
     .execute()
   return new Map(rows.filter(({ total }) => total > 0).map(({ owner, total }) => [owner, total]))
 }
 
-function selectCounts(db: Database, { list, owner, parts }: ListParts) {
+function partsWithout({ parts, without }: ListParts): ListParts[] {
+  return without ? [{ ...without, parts }] : []
+}
+
+function selectCounts(db: Database, { list, owners, parts }: ListParts) {
   return db
     .selectFrom('list_counts')
     .where('list', '=', list.name)
-    .where('owner', '=', owner.join(' '))
+    .where(isOwner(db, owners))
     .where('part', 'in', parts.map(String))
 }
 
-async function sumOf(select: ReturnType<typeof selectCounts>): Promise<number> {
-  const { total } = await select
-    .select(({ fn }) => fn.sum<number | null>('count').as('total'))
-    .executeTakeFirstOrThrow()
-  return total ?? 0
+/** Several owners are one parameter, because both engines limit the number of parameters. */
+function isOwner(db: Database, owners: readonly string[]): RawBuilder<SqlBool> {
+  if (owners.length === 1) return sql`owner = ${owners[0]}`
+  return engineOf(db) === 'postgres'
+    ? sql`owner = any(${owners}::text[])`
+    : sql`owner in (select value from json_each(${JSON.stringify(owners)}))`
 }
 
 /** Counts everything anew. Belongs into a transaction. */

@@ -1,8 +1,19 @@
 import { type AliasedExpression, type SelectQueryBuilder, sql } from 'kysely'
 import { type Database, engineOf } from '../database.ts'
 import type { Tables } from '../tables.ts'
-import { type CountedList, QUARTER_MS } from './counted-lists.ts'
-import { countParts, countQuarters, findPlace, type ListParts } from './counts.ts'
+import { countParts, type ListParts } from './counts.ts'
+import {
+  countAll,
+  findStretch,
+  fromStretch,
+  type ListRange,
+  listStretches,
+  rowsOf,
+  type Stretch,
+  within,
+} from './stretches.ts'
+
+type Select<TB extends keyof Tables, Row> = SelectQueryBuilder<Tables, TB, Row>
 
 export type PageQuery = { limit: number; offset: number; sort: string }
 
@@ -46,7 +57,7 @@ export class TooLongToSortError extends Error {
  */
 export async function page<TB extends keyof Tables, Row>(
   db: Database,
-  select: SelectQueryBuilder<Tables, TB, Row>,
+  select: Select<TB, Row>,
   { limit, offset, sort }: PageQuery,
   { tieBreakers = ['id'], total }: PageOptions = {},
 ): Promise<Page<Row>> {
@@ -55,19 +66,14 @@ export async function page<TB extends keyof Tables, Row>(
     direction === 'asc' ? order.asc().nullsLast() : order.desc().nullsFirst(),
   )
   for (const tieBreaker of tieBreakers) ordered = ordered.orderBy(db.dynamic.ref(tieBreaker), direction)
-  const [items, count] = await Promise.all([ordered.limit(limit).offset(offset).execute(), total ?? countAll(select)])
+  const [items, count] = await Promise.all([ordered.limit(limit).offset(offset).execute(), total ?? countAll([select])])
   return { items, total: count }
 }
 
-/** From `from` on and before `to`, in the list's own times. */
-type Range = { from?: number | undefined; to?: number | undefined }
-
 type ListOptions = {
-  range?: Range
-  /** The select picks fewer than all rows of the owner. */
+  range?: ListRange
+  /** The select picks fewer rows than the parts have. */
   isFiltered?: boolean
-  /** How many there are, where that is known more cheaply than by counting them. */
-  total?: Promise<number> | undefined
   /** What the select asks for. Otherwise it is every column. */
   columns?: readonly AliasedExpression<unknown, string>[]
 }
@@ -75,87 +81,73 @@ type ListOptions = {
 /** One page of a counted list, and how many rows it has in all; `select` picks rows of its owner. */
 export async function pageOfList<TB extends keyof Tables, Row>(
   db: Database,
-  select: SelectQueryBuilder<Tables, TB, Row>,
+  select: Select<TB, Row>,
   query: PageQuery,
   wanted: ListParts,
-  { range = {}, isFiltered = false, columns, ...known }: ListOptions = {},
+  options: ListOptions = {},
 ): Promise<Page<Row>> {
   const { list, parts } = wanted
   const { column } = orderOf(query.sort)
+  if (column === list.order) return pageOfLists(db, [select], query, wanted, options)
+  const total = rowsOf(await countRows(db, [select], query, wanted, options))
+  if (total > MAX_SORTED) throw new TooLongToSortError(column, list.order)
   const inParts = select.where(sql.ref(list.part), 'in', parts)
-  const isPart = range.from !== undefined || range.to !== undefined
-  const count = () => {
-    if (isFiltered || (isPart && !list.byTime)) return countAll(within(inParts, list, range))
-    return isPart ? countInRange(db, inParts, wanted, range) : countParts(db, wanted)
-  }
-  const total = known.total ?? count()
-  if (column !== list.order) {
-    if ((await total) > MAX_SORTED) throw new TooLongToSortError(column, list.order)
-    return page(db, within(inParts, list, range), query, { total })
-  }
-  const canJump = list.byTime === true && !isFiltered && !isPart
-  const rows = listPage(db, within(select, list, range), query, wanted, { canJump, columns })
-  const [items, all] = await Promise.all([rows, total])
-  return { items, total: all }
-}
-
-export function within<TB extends keyof Tables, Row>(
-  select: SelectQueryBuilder<Tables, TB, Row>,
-  { order }: CountedList,
-  { from, to }: Range,
-): SelectQueryBuilder<Tables, TB, Row> {
-  let ranged = select
-  if (from !== undefined) ranged = ranged.where(sql.ref(order), '>=', from)
-  if (to !== undefined) ranged = ranged.where(sql.ref(order), '<', to)
-  return ranged
-}
-
-/** Whole quarters of a day are counted already. What lies in a part of one, at either end, is counted now. */
-async function countInRange<TB extends keyof Tables, Row>(
-  db: Database,
-  select: SelectQueryBuilder<Tables, TB, Row>,
-  wanted: ListParts,
-  { from, to }: Range,
-): Promise<number> {
-  const first = Math.ceil((from ?? 0) / QUARTER_MS)
-  const last = Math.floor((to ?? Number.MAX_SAFE_INTEGER) / QUARTER_MS)
-  const count = (range: Range) => countAll(within(select, wanted.list, range))
-  if (first >= last) return count({ from, to })
-  const counts = await Promise.all([
-    countQuarters(db, wanted, first, last),
-    from === undefined ? 0 : count({ from, to: first * QUARTER_MS }),
-    to === undefined ? 0 : count({ from: last * QUARTER_MS, to }),
-  ])
-  return counts.reduce((sum, some) => sum + some, 0)
+  return page(db, within(inParts, list, options.range), query, { total: Promise.resolve(total) })
 }
 
 /**
- * From here on the quarter of a day is looked up in which a page begins, instead of passing over every row before it.
+ * From here on the stretch of time is looked up in which a page begins, instead of passing over every row before it.
  */
-const FAR = 1_000
+export const FAR = 1_000
 
-async function listPage<TB extends keyof Tables, Row>(
+/** The same for several owners, whose lists are merged in their own order. Each select picks rows of one of them. */
+export async function pageOfLists<TB extends keyof Tables, Row>(
   db: Database,
-  select: SelectQueryBuilder<Tables, TB, Row>,
-  { limit, offset, sort }: PageQuery,
+  selects: readonly Select<TB, Row>[],
+  query: PageQuery,
   wanted: ListParts,
-  { canJump, columns }: { canJump: boolean; columns: ListOptions['columns'] },
-): Promise<Row[]> {
-  const { list } = wanted
-  const { direction } = orderOf(sort)
-  let [from, passed] = [select, offset]
-  if (canJump && offset > FAR) {
-    const place = await findPlace(db, wanted, offset, direction)
-    if (!place) return []
-    passed = place.before
-    const { quarter } = place
-    from = within(
-      select,
-      list,
-      direction === 'desc' ? { to: (quarter + 1) * QUARTER_MS } : { from: quarter * QUARTER_MS },
-    )
+  options: ListOptions = {},
+): Promise<Page<Row>> {
+  const { limit, offset } = query
+  const { direction } = orderOf(query.sort)
+  const find = (range: ListRange | undefined, passed: number) => {
+    const from = selects.map((select) => within(select, wanted.list, range))
+    const found = keysOfParts(db, from, wanted, { direction, limit, offset: passed })
+    return listFound<Row>(db, found, wanted, direction, options.columns)
   }
-  const found = keysOfParts(db, from, wanted, { direction, limit, offset: passed })
+  const counted = countRows(db, selects, query, wanted, options)
+  if (offset <= FAR) {
+    const [items, stretches] = await Promise.all([find(options.range, offset), counted])
+    return { items, total: rowsOf(stretches) }
+  }
+  const stretches = await counted
+  const place = findStretch(stretches, offset, direction)
+  const items = place ? await find(fromStretch(place.stretch, direction, options.range), place.before) : []
+  return { items, total: rowsOf(stretches) }
+}
+
+/** How many rows there are. If nobody needs to know when, they are all in one stretch. */
+async function countRows<TB extends keyof Tables, Row>(
+  db: Database,
+  selects: readonly Select<TB, Row>[],
+  { offset }: PageQuery,
+  wanted: ListParts,
+  { range = {}, isFiltered = false }: ListOptions,
+): Promise<Stretch[]> {
+  const { list, parts } = wanted
+  const inParts = selects.map((select) => select.where(sql.ref(list.part), 'in', parts))
+  if (isFiltered) return [{ ...range, rows: await countAll(inParts.map((select) => within(select, list, range))) }]
+  const isPart = range.from !== undefined || range.to !== undefined
+  return isPart || offset > FAR ? listStretches(db, inParts, wanted, range) : [{ rows: await countParts(db, wanted) }]
+}
+
+async function listFound<Row>(
+  db: Database,
+  found: ReturnType<typeof keysOfParts>,
+  { list }: ListParts,
+  direction: 'asc' | 'desc',
+  columns: ListOptions['columns'],
+): Promise<Row[]> {
   const table = sql.table(list.table)
   const shown = columns ? sql.join(columns) : sql`${table}.*`
   const { rows } = await sql<Row>`
@@ -175,16 +167,17 @@ function numberOf(db: Database): 'rowid' | 'id' {
 type Slice = { direction: 'asc' | 'desc'; limit: number; offset?: number; number?: 'rowid' | 'id' }
 
 /**
- * The times and numbers of some rows of some parts, in order. Each part is read in the order of its index and the parts
- * are merged, so that no more is read than is asked for.
+ * The times and numbers of some rows of some parts, in order. Each select picks rows of one owner. Each part is read in
+ * the order of its index and the parts are merged, so that no more is read than is asked for.
  */
 export function keysOfParts<TB extends keyof Tables, Row>(
   db: Database,
-  select: SelectQueryBuilder<Tables, TB, Row>,
-  { list, parts }: Omit<ListParts, 'owner'>,
+  selects: readonly Select<TB, Row>[],
+  { list, parts }: Pick<ListParts, 'list' | 'parts'>,
   { direction, limit, offset = 0, number = numberOf(db) }: Slice,
 ) {
-  const [first, ...others] = parts.map((part) => {
+  const each = selects.flatMap((select) => parts.map((part) => ({ select, part })))
+  const [first, ...others] = each.map(({ select, part }) => {
     const keys = select
       .clearSelect()
       .select([sql.ref<number>(list.order).as('time'), sql.ref<string | number>(number).as('number')])
@@ -207,12 +200,4 @@ export function keysOfParts<TB extends keyof Tables, Row>(
 
 export function orderOf(sort: string): { column: string; direction: 'asc' | 'desc' } {
   return { column: sort.replace(/^-/, ''), direction: sort.startsWith('-') ? 'desc' : 'asc' }
-}
-
-async function countAll<TB extends keyof Tables, Row>(select: SelectQueryBuilder<Tables, TB, Row>): Promise<number> {
-  const { total } = await select
-    .clearSelect()
-    .select((count) => count.fn.countAll<number>().as('total'))
-    .executeTakeFirstOrThrow()
-  return total
 }

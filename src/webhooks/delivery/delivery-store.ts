@@ -3,6 +3,7 @@ import { notFound } from '../../errors.ts'
 import { announce, type Database, engineOf } from '../../storage/database.ts'
 import type { BulkTable } from '../../storage/journal/rows.ts'
 import { DELIVERIES_OF_EVENT, DELIVERIES_OF_WEBHOOK } from '../../storage/queries/counted-lists.ts'
+import { ownerOf } from '../../storage/queries/counts.ts'
 import { type Page, type PageQuery, pageOfList } from '../../storage/queries/page.ts'
 import { isShown, type ShownAgents } from '../../storage/queries/shown-agents.ts'
 import { type Delivery, DeliveryStatus } from './delivery.ts'
@@ -86,8 +87,8 @@ export async function list(
   }
   const wanted = {
     ...(event === undefined
-      ? { list: DELIVERIES_OF_WEBHOOK, owner: [webhook_id] }
-      : { list: DELIVERIES_OF_EVENT, owner: [webhook_id, event] }),
+      ? { list: DELIVERIES_OF_WEBHOOK, owners: [ownerOf(webhook_id)] }
+      : { list: DELIVERIES_OF_EVENT, owners: [ownerOf(webhook_id, event)] }),
     parts: status === undefined ? DeliveryStatus.options : [status],
   }
   const { items, total } = await pageOfList(db, select, query, wanted, { isFiltered: shown.except.length > 0 })
