@@ -1,15 +1,8 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { newAgent } from './support/agents.ts'
-import {
-  approver,
-  decide,
-  LOCAL_TOOLS,
-  refundingAgent,
-  startTill,
-  startWaiting,
-  type Till,
-} from './support/approvals.ts'
+import { approver, decide, refundingAgent, startTill, startWaiting, type Till } from './support/approvals.ts'
+import { LOCAL_TOOLS } from './support/local-server.ts'
 import { createKey } from './support/resources.ts'
 import { onBothEngines, type Service } from './support/service.ts'
 import { JWT_SECRET, signJwt } from './support/tokens.ts'

@@ -3,16 +3,9 @@ import { describe, type TestContext, test } from 'node:test'
 import type { Database } from '../src/storage/database.ts'
 import { doors } from '../src/storage/migrations/0023-doors.ts'
 import { newAgent } from './support/agents.ts'
-import {
-  approver,
-  decide,
-  LOCAL_TOOLS,
-  refundingAgent,
-  startTill,
-  startWaiting,
-  untilStatus,
-} from './support/approvals.ts'
+import { approver, decide, refundingAgent, startTill, startWaiting, untilStatus } from './support/approvals.ts'
 import { type ChildService, startChildService } from './support/child-service.ts'
+import { LOCAL_TOOLS } from './support/local-server.ts'
 import { makeOlder } from './support/older-store.ts'
 import { endOtherConnections } from './support/other-connections.ts'
 import { postMany } from './support/send-many.ts'
@@ -82,10 +75,7 @@ for (const engine of ENGINES) {
     type World = Awaited<ReturnType<typeof watchWorld>>
     /** A run whose process died during a call, and that waits for a person in the next process. */
     const diedDuring = async (t: TestContext, world: World, call: Parameters<World['hold']>[0], tools: object[]) => {
-      const service = await startChildService(t, engine, {
-        ...LOCAL_TOOLS,
-        MOORAGE_PROVIDERS: JSON.stringify([{ name: 'local', baseUrl: `${world.url}/v1` }]),
-      })
+      const service = await startChildService(t, engine, world.settings)
       await service.call('POST', '/v1/agents', { name: 'clerk', model: 'local/tiny', tools, approvals: { self: true } })
       const held = world.hold(call)
       const started = { message: 'go' }

@@ -9,16 +9,17 @@ import { newAgent } from './support/agents.ts'
 import {
   approver,
   decide,
-  LOCAL_TOOLS,
   refundingAgent,
   startTill,
   startWaiting,
   type Till,
   untilStatus,
 } from './support/approvals.ts'
-import { type ModelServer, startModelServer } from './support/model-server.ts'
-import { ENGINES, type Service, startService } from './support/service.ts'
+import { LOCAL_TOOLS } from './support/local-server.ts'
+import type { ModelServer } from './support/model-server.ts'
+import { ENGINES, type Service } from './support/service.ts'
 import { type Arrival, createWebhook, LOCAL_RECEIVERS, openInbox } from './support/webhooks.ts'
+import { startWithModel } from './support/with-model.ts'
 
 const APPROVE = { decision: 'approve' }
 
@@ -27,20 +28,15 @@ for (const engine of ENGINES) {
     let service: Service
     let till: Till
     let model: ModelServer
+    let stop: () => Promise<void>
     let key: string
     before(async () => {
       till = await startTill()
-      model = await startModelServer()
-      service = await startService(engine, {
-        ...LOCAL_TOOLS,
-        ...LOCAL_RECEIVERS,
-        MOORAGE_PROVIDERS: JSON.stringify([{ name: 'local', baseUrl: model.url }]),
-      })
+      ;({ service, model, stop } = await startWithModel(engine, { ...LOCAL_TOOLS, ...LOCAL_RECEIVERS }))
       key = await approver(service)
     })
     after(async () => {
-      await service.stop()
-      await model.close()
+      await stop()
       await till.close()
     })
 

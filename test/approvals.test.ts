@@ -4,13 +4,13 @@ import { newAgent } from './support/agents.ts'
 import {
   approver,
   decide,
-  LOCAL_TOOLS,
   refundingAgent,
   startTill,
   startWaiting,
   type Till,
   untilStatus,
 } from './support/approvals.ts'
+import { LOCAL_TOOLS } from './support/local-server.ts'
 import { onBothEngines } from './support/service.ts'
 import { allEvents } from './support/sse.ts'
 

@@ -4,11 +4,13 @@ import { after, before, describe, test } from 'node:test'
 import { built } from './support/built.ts'
 import { childEnv, startChild } from './support/child.ts'
 import { newShell, type Shell } from './support/cli.ts'
-import { type LocalServer, startLocalServer } from './support/local-server.ts'
-import { type ModelServer, startModelServer } from './support/model-server.ts'
+import { LOCAL_TOOLS, startLocalServer } from './support/local-server.ts'
+import type { ModelServer } from './support/model-server.ts'
 import { type Service, startService } from './support/service.ts'
+import { type SpeakingModel, type Speech, startSpeakingModel } from './support/speaking-model.ts'
 import { openTunnel, type Tunnel } from './support/tunnel.ts'
 import { until } from './support/until.ts'
+import { localProvider, startWithModel } from './support/with-model.ts'
 
 const MAIN = built('cli')
 /** The model repeats what it is told. */
@@ -17,16 +19,12 @@ const ANSWER = 'one two three four five'
 describe('commands whose service goes away and comes back', () => {
   let model: ModelServer
   let service: Service
+  let stop: () => Promise<void>
   let tunnel: Tunnel
   let shell: Shell
   before(async () => {
-    model = await startModelServer()
-    service = await startService('sqlite', {
-      MOORAGE_PROVIDERS: JSON.stringify([{ name: 'local', baseUrl: model.url, apiKey: 'sk-test' }]),
-      MOORAGE_OUTGOING__ALLOW_INSECURE: 'true',
-      MOORAGE_OUTGOING__ALLOWED_CIDRS: '127.0.0.0/8',
-      MOORAGE_SERVER__DRAIN_TIMEOUT: '500ms',
-    })
+    const settings = { ...LOCAL_TOOLS, MOORAGE_SERVER__DRAIN_TIMEOUT: '500ms' }
+    ;({ service, model, stop } = await startWithModel('sqlite', settings))
     tunnel = await openTunnel(service.url)
     shell = newShell({ url: tunnel.url, admin: service.admin })
     await service.call('POST', '/v1/agents', { body: { name: 'slow', model: 'local/m' } })
@@ -34,8 +32,7 @@ describe('commands whose service goes away and comes back', () => {
   after(async () => {
     shell.remove()
     await tunnel.leave()
-    await service.stop()
-    await model.close()
+    await stop()
   })
 
   /** From now on a run of `slow` has begun when `asked` resolves, and ends after `answer` was called. */
@@ -141,32 +138,27 @@ test('a wait for the rate limit is said, with its length', async () => {
 
 describe('moorage invoke | head', () => {
   let service: Service
-  let model: LocalServer
+  let model: SpeakingModel
   let isSpending = false
   before(async () => {
-    // Talks without end, a line at a time.
-    model = await startLocalServer((_request, response) => {
-      isSpending = true
-      response.writeHead(200, { 'content-type': 'text/event-stream' })
-      const choice = { index: 0, delta: { content: 'a line\n' }, finish_reason: null }
-      const piece = { id: 'x', object: 'chat.completion.chunk', created: 1, model: 'm', choices: [choice] }
-      const timer = setInterval(() => response.write(`data: ${JSON.stringify(piece)}\n\n`), 20)
-      response.on('close', () => {
-        clearInterval(timer)
-        isSpending = false
-      })
-    })
-    service = await startService('sqlite', {
-      MOORAGE_PROVIDERS: JSON.stringify([{ name: 'local', baseUrl: `${model.url}/v1`, apiKey: 'sk-test' }]),
-      MOORAGE_OUTGOING__ALLOW_INSECURE: 'true',
-      MOORAGE_OUTGOING__ALLOWED_CIDRS: '127.0.0.0/8',
-    })
+    model = await startSpeakingModel()
+    void model.next().then(talkWithoutEnd)
+    service = await startService('sqlite', localProvider(model.url))
     await service.call('POST', '/v1/agents', { body: { name: 'endless', model: 'local/m' } })
   })
   after(async () => {
     await service.stop()
     await model.close()
   })
+
+  /** A line at a time. */
+  async function talkWithoutEnd({ say, closed }: Speech) {
+    isSpending = true
+    const timer = setInterval(() => say('a line\n'), 20)
+    await closed
+    clearInterval(timer)
+    isSpending = false
+  }
 
   test('once nobody reads, the run is cancelled and nothing more is spent: exit code 0', async () => {
     const env = {

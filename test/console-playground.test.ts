@@ -1,16 +1,12 @@
 import assert from 'node:assert/strict'
-import type { ServerResponse } from 'node:http'
 import { after, before, test } from 'node:test'
 import { inConsole } from './support/console.ts'
-import { type LocalServer, readBody, startLocalServer } from './support/local-server.ts'
 import { createAgent, createKey } from './support/resources.ts'
+import { type SpeakingModel, startSpeakingModel } from './support/speaking-model.ts'
 import { untilHolds } from './support/until.ts'
+import { localProvider } from './support/with-model.ts'
 
-/** A model that says what the test says, when the test says it. */
-type Speaker = LocalServer & { next(): Promise<Speech>; messages: string[] }
-type Speech = { say(text: string): void; finish(): void }
-
-let model: Speaker
+let model: SpeakingModel
 
 inConsole(
   'the playground',
@@ -153,42 +149,8 @@ inConsole(
   },
   {
     settings: async () => {
-      model = await startSpeaker()
-      return { MOORAGE_PROVIDERS: JSON.stringify([{ name: 'local', baseUrl: `${model.url}/v1` }]) }
+      model = await startSpeakingModel()
+      return localProvider(model.url)
     },
   },
 )
-
-async function startSpeaker(): Promise<Speaker> {
-  const messages: string[] = []
-  const waiting: ((speech: Speech) => void)[] = []
-  const begun: Speech[] = []
-  const server = await startLocalServer(async (request, response) => {
-    const { messages: given } = JSON.parse(await readBody(request)) as { messages: { role: string; content: string }[] }
-    messages.push(given.findLast(({ role }) => role === 'user')?.content ?? '')
-    response.writeHead(200, { 'content-type': 'text/event-stream' })
-    const speech = speak(response)
-    const waiter = waiting.shift()
-    if (waiter) waiter(speech)
-    else begun.push(speech)
-  })
-  const next = () => {
-    const ready = begun.shift()
-    return ready ? Promise.resolve(ready) : new Promise<Speech>((resolve) => waiting.push(resolve))
-  }
-  return { ...server, messages, next }
-}
-
-function speak(response: ServerResponse): Speech {
-  const send = (delta: object, finish_reason: string | null = null) => {
-    const chunk = { id: 'c', object: 'chat.completion.chunk', created: 1, model: 'parrot' }
-    response.write(`data: ${JSON.stringify({ ...chunk, choices: [{ index: 0, delta, finish_reason }] })}\n\n`)
-  }
-  return {
-    say: (content) => send({ role: 'assistant', content }),
-    finish() {
-      send({}, 'stop')
-      response.end('data: [DONE]\n\n')
-    },
-  }
-}

@@ -5,7 +5,7 @@ import { sql } from 'kysely'
 import { newKey } from '../src/security/key-format.ts'
 import { isPassing } from '../src/storage/failures.ts'
 import { newAgent } from './support/agents.ts'
-import { startLocalServer } from './support/local-server.ts'
+import { LOCAL_TOOLS, startLocalServer } from './support/local-server.ts'
 import { type PostgresServer, startPostgres } from './support/postgres.ts'
 import { createKey } from './support/resources.ts'
 import { type Service, startService } from './support/service.ts'
@@ -20,8 +20,7 @@ describe('a database that goes away', () => {
     postgres = await startPostgres()
     first = await startService('postgres', {
       DATABASE_URL: postgres.url,
-      MOORAGE_OUTGOING__ALLOW_INSECURE: 'true',
-      MOORAGE_OUTGOING__ALLOWED_CIDRS: '127.0.0.0/8',
+      ...LOCAL_TOOLS,
     })
     second = await first.beside()
   })

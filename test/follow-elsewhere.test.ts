@@ -6,35 +6,25 @@ import { createLog } from '../src/lib/log.ts'
 import { LiveRuns } from '../src/runtime/following/live-runs.ts'
 import type { NodeWire } from '../src/runtime/following/node-message.ts'
 import { RemoteRuns } from '../src/runtime/following/remote-runs.ts'
-import { startLocalServer } from './support/local-server.ts'
 import { PATIENCE } from './support/patience.ts'
 import { type Reply, type Service, startService } from './support/service.ts'
+import { type SpeakingModel, startSpeakingModel } from './support/speaking-model.ts'
 import { readEvents, type SseEvent } from './support/sse.ts'
 import { until } from './support/until.ts'
+import { localProvider } from './support/with-model.ts'
 
 const LONG = 'ö🚢 '.repeat(3_000)
 
 describe('a run of another node', () => {
   let here: Service
   let there: Service
-  let model: Awaited<ReturnType<typeof startLocalServer>>
+  let model: SpeakingModel
   /** Sends a piece of the answer; without one the answer ends. */
-  let say: (text?: string) => void = () => {}
+  let say: (text?: string) => void
 
   before(async () => {
-    model = await startLocalServer((_request, response) => {
-      response.writeHead(200, { 'content-type': 'text/event-stream' })
-      const send = (delta: object, finish_reason: string | null = null) =>
-        response.write(`data: ${JSON.stringify({ id: 'c', choices: [{ index: 0, delta, finish_reason }] })}\n\n`)
-      say = (text) => {
-        if (response.writableEnded) return
-        if (text !== undefined) return void send({ role: 'assistant', content: text })
-        send({}, 'stop')
-        response.end('data: [DONE]\n\n')
-      }
-    })
-    const settings = { MOORAGE_PROVIDERS: JSON.stringify([{ name: 'local', baseUrl: `${model.url}/v1` }]) }
-    here = await startService('postgres', settings)
+    model = await startSpeakingModel()
+    here = await startService('postgres', localProvider(model.url))
     there = await here.beside()
     const { status, text } = await here.call('POST', '/v1/agents', { body: { name: 'teller', model: 'local/tiny' } })
     assert.equal(status, 201, text)
@@ -46,11 +36,10 @@ describe('a run of another node', () => {
   })
 
   const begin = async () => {
-    say = () => {}
-    const unasked = say
     const headers = { Prefer: 'respond-async' }
     const { body } = await here.call('POST', '/v1/agents/teller/invoke', { body: { message: 'go' }, headers })
-    await until('the model is asked', async () => say !== unasked)
+    const speech = await model.next()
+    say = (text) => (text === undefined ? speech.finish() : speech.say(text))
     const { request_id } = body.data
     const [runner, follower] = here.app.parts.live.find(request_id) ? [here, there] : [there, here]
     return { request_id, runner, follower, path: `/v1/agents/teller/invocations/${request_id}/stream` }

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import type { Database } from '../src/storage/database.ts'
 import { type ChildService, startChildService } from './support/child-service.ts'
+import { LOCAL_TOOLS } from './support/local-server.ts'
 import { startModelServer } from './support/model-server.ts'
 import { endOtherConnections } from './support/other-connections.ts'
 import { PATIENCE } from './support/patience.ts'
@@ -44,8 +45,7 @@ for (const engine of ENGINES) {
       const providers = models.map(({ url }, i) => ({ name: ONCE_CUT_SHORT[i], baseUrl: url }))
       service = await startChildService({ after: (end) => ends.push(end) }, engine, {
         MOORAGE_PROVIDERS: JSON.stringify(providers),
-        MOORAGE_OUTGOING__ALLOW_INSECURE: 'true',
-        MOORAGE_OUTGOING__ALLOWED_CIDRS: '127.0.0.0/8',
+        ...LOCAL_TOOLS,
       })
       for (const [i, name] of ONCE_CUT_SHORT.entries()) {
         models[i]?.reply({ text: ['Once there was '], breaks: 'silence' }, { text: ['There was a ship'] })

@@ -2,11 +2,12 @@ import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { newAgent } from './support/agents.ts'
 import { cpuTime } from './support/cpu-time.ts'
-import { startLocalServer } from './support/local-server.ts'
-import { type ModelServer, startModelServer } from './support/model-server.ts'
-import { ENGINES, type Service, startService } from './support/service.ts'
+import { LOCAL_TOOLS, startLocalServer } from './support/local-server.ts'
+import type { ModelServer } from './support/model-server.ts'
+import { ENGINES, type Service } from './support/service.ts'
 import { allEvents } from './support/sse.ts'
 import { until } from './support/until.ts'
+import { startWithModel } from './support/with-model.ts'
 
 const MODEL = 'local/test-model'
 
@@ -14,20 +15,15 @@ for (const engine of ENGINES) {
   describe(`an agent on a model provider, on ${engine}`, () => {
     let service: Service
     let model: ModelServer
+    let stop: () => Promise<void>
     let tool: Awaited<ReturnType<typeof startLocalServer>>
     before(async () => {
-      model = await startModelServer()
       tool = await startLocalServer((request, response) => response.end(`weather at ${request.url}`))
-      service = await startService(engine, {
-        MOORAGE_PROVIDERS: JSON.stringify([{ name: 'local', baseUrl: model.url, apiKey: 'sk-test-provider-key' }]),
-        MOORAGE_OUTGOING__ALLOW_INSECURE: 'true',
-        MOORAGE_OUTGOING__ALLOWED_CIDRS: '127.0.0.0/8',
-      })
+      ;({ service, model, stop } = await startWithModel(engine, LOCAL_TOOLS, { apiKey: 'sk-test-provider-key' }))
     })
     after(async () => {
-      await service.stop()
+      await stop()
       await tool.close()
-      await model.close()
     })
 
     const invoke = (agent: string, headers = {}) =>

@@ -1,12 +1,13 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { newAgent } from './support/agents.ts'
-import { startLocalServer } from './support/local-server.ts'
+import { LOCAL_TOOLS, startLocalServer } from './support/local-server.ts'
 import { writeMemory } from './support/memory.ts'
-import { type ModelServer, type SeenRequest, startModelServer } from './support/model-server.ts'
+import type { ModelServer, SeenRequest } from './support/model-server.ts'
 import { createKey } from './support/resources.ts'
-import { ENGINES, type Service, startService } from './support/service.ts'
+import { ENGINES, type Service } from './support/service.ts'
 import { JWT_SECRET, signJwt } from './support/tokens.ts'
+import { startWithModel } from './support/with-model.ts'
 
 type Message = { role: string; content: string; characters: number; calls?: { name: string }[]; name?: string }
 
@@ -14,23 +15,20 @@ for (const engine of ENGINES) {
   describe(`GET …/invocations/{request_id}/prompt, on ${engine}`, () => {
     let service: Service
     let model: ModelServer
+    let stop: () => Promise<void>
     let tool: Awaited<ReturnType<typeof startLocalServer>>
     before(async () => {
-      model = await startModelServer()
       tool = await startLocalServer((_, response) => response.end('fog until noon'))
-      service = await startService(engine, {
-        MOORAGE_PROVIDERS: JSON.stringify([{ name: 'local', baseUrl: model.url }]),
-        MOORAGE_OUTGOING__ALLOW_INSECURE: 'true',
-        MOORAGE_OUTGOING__ALLOWED_CIDRS: '127.0.0.0/8',
+      ;({ service, model, stop } = await startWithModel(engine, {
+        ...LOCAL_TOOLS,
         MOORAGE_AUTH__TYPE: 'jwt',
         MOORAGE_AUTH__SECRET: JWT_SECRET,
         MOORAGE_SECRETS: JSON.stringify({ WEATHER: { value: 'the-weather-password', hosts: ['127.0.0.1'] } }),
-      })
+      }))
     })
     after(async () => {
-      await service.stop()
+      await stop()
       await tool.close()
-      await model.close()
     })
 
     const say = async (agent: string, message: string, context: object = {}): Promise<string> => {

@@ -1,10 +1,11 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { newAgent } from './support/agents.ts'
-import { startLocalServer } from './support/local-server.ts'
-import { startModelServer } from './support/model-server.ts'
+import { LOCAL_TOOLS, startLocalServer } from './support/local-server.ts'
+import { type ModelServer, startModelServer } from './support/model-server.ts'
 import { ENGINES, type Engine, withService } from './support/service.ts'
 import { until } from './support/until.ts'
+import { localProvider } from './support/with-model.ts'
 
 /** A service, a model, and the tools a and b; b answers after a has. */
 async function withTools(engine: Engine, limits: object, use: (world: World) => Promise<void>): Promise<void> {
@@ -18,11 +19,6 @@ async function withTools(engine: Engine, limits: object, use: (world: World) => 
     response.end('ok')
     if (name === 'a') aHasAnswered.resolve()
   })
-  const settings = {
-    MOORAGE_PROVIDERS: JSON.stringify([{ name: 'local', baseUrl: model.url }]),
-    MOORAGE_OUTGOING__ALLOW_INSECURE: 'true',
-    MOORAGE_OUTGOING__ALLOWED_CIDRS: '127.0.0.0/8',
-  }
   const run = async (service: Service) => {
     const { db } = service.app.parts.storage
     const http = (name: string) => ({ type: 'http', name, url: `${tools.url}/${name}` })
@@ -45,7 +41,7 @@ async function withTools(engine: Engine, limits: object, use: (world: World) => 
     await use({ service, model, called, queue, receiptOf, rowsOf })
   }
   try {
-    await withService(engine, run, settings)
+    await withService(engine, run, { ...LOCAL_TOOLS, ...localProvider(model.url) })
   } finally {
     await model.close()
     await tools.close()
@@ -55,7 +51,7 @@ async function withTools(engine: Engine, limits: object, use: (world: World) => 
 type Service = Parameters<Parameters<typeof withService>[1]>[0]
 type World = {
   service: Service
-  model: Awaited<ReturnType<typeof startModelServer>>
+  model: ModelServer
   /** The names of the tools, in the order of their calls. */
   called: string[]
   queue(): Promise<string>

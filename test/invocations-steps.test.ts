@@ -1,10 +1,11 @@
 import assert from 'node:assert/strict'
 import type { IncomingHttpHeaders } from 'node:http'
 import { after, before, describe, test } from 'node:test'
-import { type LocalServer, readBody, startLocalServer } from './support/local-server.ts'
-import { type ModelServer, startModelServer } from './support/model-server.ts'
-import { ENGINES, type Service, startService } from './support/service.ts'
+import { LOCAL_TOOLS, type LocalServer, readBody, startLocalServer } from './support/local-server.ts'
+import type { ModelServer } from './support/model-server.ts'
+import { ENGINES, type Service } from './support/service.ts'
 import { until } from './support/until.ts'
+import { startWithModel } from './support/with-model.ts'
 
 type SeenCall = { method: string; path: string; headers: IncomingHttpHeaders; body: string }
 
@@ -12,25 +13,20 @@ for (const engine of ENGINES) {
   describe(`the steps of a run on ${engine}`, () => {
     let service: Service
     let model: ModelServer
+    let stop: () => Promise<void>
     let tools: LocalServer
     const seen: SeenCall[] = []
 
     before(async () => {
-      model = await startModelServer()
       tools = await startLocalServer(async (request, response) => {
         const body = await readBody(request)
         seen.push({ method: request.method ?? '', path: request.url ?? '', headers: request.headers, body })
         response.end(`answer of ${request.url}`)
       })
-      service = await startService(engine, {
-        MOORAGE_PROVIDERS: JSON.stringify([{ name: 'local', baseUrl: model.url }]),
-        MOORAGE_OUTGOING__ALLOW_INSECURE: 'true',
-        MOORAGE_OUTGOING__ALLOWED_CIDRS: '127.0.0.0/8',
-      })
+      ;({ service, model, stop } = await startWithModel(engine, LOCAL_TOOLS))
     })
     after(async () => {
-      await service.stop()
-      await model.close()
+      await stop()
       await tools.close()
     })
 

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { newAgent } from './support/agents.ts'
-import { decide, LOCAL_TOOLS, refundingAgent, startTill, type Till } from './support/approvals.ts'
+import { decide, refundingAgent, startTill, type Till } from './support/approvals.ts'
+import { LOCAL_TOOLS } from './support/local-server.ts'
 import { createAgent, createKey } from './support/resources.ts'
 import { onBothEngines } from './support/service.ts'
 

@@ -2,9 +2,10 @@ import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { newAgent } from './support/agents.ts'
 import { found, writeMemory } from './support/memory.ts'
-import { type ModelServer, startModelServer } from './support/model-server.ts'
-import { ENGINES, type Service, startService } from './support/service.ts'
+import type { ModelServer } from './support/model-server.ts'
+import { ENGINES, type Service } from './support/service.ts'
 import { until } from './support/until.ts'
+import { startWithModel } from './support/with-model.ts'
 
 const MODEL = 'local/test-model'
 const MINUTE = 60_000
@@ -16,16 +17,11 @@ for (const engine of ENGINES) {
   describe(`facts and retention of memory, on ${engine}`, () => {
     let service: Service
     let model: ModelServer
+    let stop: () => Promise<void>
     before(async () => {
-      model = await startModelServer()
-      service = await startService(engine, {
-        MOORAGE_PROVIDERS: JSON.stringify([{ name: 'local', baseUrl: model.url, apiKey: 'sk-test-provider-key' }]),
-      })
+      ;({ service, model, stop } = await startWithModel(engine))
     })
-    after(async () => {
-      await service.stop()
-      await model.close()
-    })
+    after(() => stop())
 
     const list = async (agent: string, query: string): Promise<Listed[]> =>
       (await service.call('GET', `/v1/agents/${agent}/memory?limit=100&sort=created_at&${query}`)).body.data

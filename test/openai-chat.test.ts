@@ -1,10 +1,11 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import type { ChatCompletionMessageParam, ChatCompletionTool } from 'openai/resources/chat/completions'
-import { type LocalServer, startLocalServer } from './support/local-server.ts'
-import { type ModelServer, startModelServer } from './support/model-server.ts'
+import { LOCAL_TOOLS, type LocalServer, startLocalServer } from './support/local-server.ts'
+import type { ModelServer } from './support/model-server.ts'
 import { gathered, openaiClient } from './support/openai.ts'
-import { ENGINES, type Service, startService } from './support/service.ts'
+import { ENGINES, type Service } from './support/service.ts'
+import { startWithModel } from './support/with-model.ts'
 
 const WEATHER: ChatCompletionTool = {
   type: 'function',
@@ -19,27 +20,22 @@ for (const engine of ENGINES) {
   describe(`chat completions on ${engine}`, () => {
     let service: Service
     let model: ModelServer
+    let stopBoth: () => Promise<void>
     let tools: LocalServer
     let toolCalls = 0
 
     before(async () => {
-      model = await startModelServer()
       tools = await startLocalServer((_request, response) => {
         toolCalls += 1
         response.end('stock: 7')
       })
-      service = await startService(engine, {
-        MOORAGE_PROVIDERS: JSON.stringify([{ name: 'local', baseUrl: model.url }]),
-        MOORAGE_OUTGOING__ALLOW_INSECURE: 'true',
-        MOORAGE_OUTGOING__ALLOWED_CIDRS: '127.0.0.0/8',
-      })
+      ;({ service, model, stop: stopBoth } = await startWithModel(engine, LOCAL_TOOLS))
       await create({ name: 'echo', instructions: 'Repeat.' })
       const stock = { type: 'http', name: 'stock', url: `${tools.url}/stock`, method: 'POST' }
       await create({ name: 'tiny', model: 'local/tiny', instructions: 'Be brief.', temperature: 1, tools: [stock] })
     })
     after(async () => {
-      await service.stop()
-      await model.close()
+      await stopBoth()
       await tools.close()
     })
     const create = async (body: object) => {

@@ -1,11 +1,12 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import type { FunctionTool, ResponseStreamEvent } from 'openai/resources/responses/responses'
-import { type LocalServer, startLocalServer } from './support/local-server.ts'
-import { type ModelServer, startModelServer } from './support/model-server.ts'
+import { LOCAL_TOOLS, type LocalServer, startLocalServer } from './support/local-server.ts'
+import type { ModelServer } from './support/model-server.ts'
 import { checkEvents, checkResponse, gathered, openaiClient } from './support/openai.ts'
-import { ENGINES, type Service, startService } from './support/service.ts'
+import { ENGINES, type Service } from './support/service.ts'
 import { until } from './support/until.ts'
+import { startWithModel } from './support/with-model.ts'
 
 const WEATHER: FunctionTool = {
   type: 'function',
@@ -19,16 +20,12 @@ for (const engine of ENGINES) {
   describe(`responses on ${engine}`, () => {
     let service: Service
     let model: ModelServer
+    let stop: () => Promise<void>
     let tools: LocalServer
 
     before(async () => {
-      model = await startModelServer()
       tools = await startLocalServer((_request, response) => response.end('stock: 7'))
-      service = await startService(engine, {
-        MOORAGE_PROVIDERS: JSON.stringify([{ name: 'local', baseUrl: model.url }]),
-        MOORAGE_OUTGOING__ALLOW_INSECURE: 'true',
-        MOORAGE_OUTGOING__ALLOWED_CIDRS: '127.0.0.0/8',
-      })
+      ;({ service, model, stop } = await startWithModel(engine, LOCAL_TOOLS))
       await create({ name: 'echo' })
       const stock = { type: 'http', name: 'stock', url: `${tools.url}/stock` }
       await create({ name: 'tiny', model: 'local/tiny', instructions: 'Be brief.', tools: [stock] })
@@ -36,8 +33,7 @@ for (const engine of ENGINES) {
       await create({ name: 'slow', model: 'builtin/script', script: { rules } })
     })
     after(async () => {
-      await service.stop()
-      await model.close()
+      await stop()
       await tools.close()
     })
     const create = async (body: object) => {

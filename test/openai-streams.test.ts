@@ -3,7 +3,6 @@ import { test } from 'node:test'
 import { ChatWriter } from '../src/http/dialects/openai/chat-writer.ts'
 import { ResponsesWriter } from '../src/http/dialects/openai/responses-writer.ts'
 import type { StreamEvent } from '../src/runtime/following/transcript.ts'
-import { LOCAL_TOOLS } from './support/approvals.ts'
 import { startChildService } from './support/child-service.ts'
 import { checkEvents, gathered, openaiClient } from './support/openai.ts'
 import { watchWorld } from './support/watched-world.ts'
@@ -53,10 +52,7 @@ test('the stream of a completion whose run begins again tells its text once', ()
 
 test('a stream that is asked for again after kill -9 has the ids of the run that it began', async (t) => {
   const world = await watchWorld(t, [{ calls: ['read'] }, { text: 'Done.' }])
-  const service = await startChildService(t, 'sqlite', {
-    ...LOCAL_TOOLS,
-    MOORAGE_PROVIDERS: JSON.stringify([{ name: 'local', baseUrl: `${world.url}/v1` }]),
-  })
+  const service = await startChildService(t, 'sqlite', world.settings)
   const tools = [{ type: 'http', name: 'read', url: `${world.url}/read` }]
   await service.call('POST', '/v1/agents', { name: 'reader', model: 'local/tiny', tools })
   const client = () => openaiClient({ url: service.url(), admin: service.admin })

@@ -9,7 +9,7 @@ import { LEASE_MS } from '../src/storage/leases/lease.ts'
 import { openPlaces } from '../src/storage/leases/places.ts'
 import { newAgent } from './support/agents.ts'
 import { countQueries, listQueries } from './support/count-queries.ts'
-import { startLocalServer } from './support/local-server.ts'
+import { LOCAL_TOOLS, startLocalServer } from './support/local-server.ts'
 import { later } from './support/resources.ts'
 import { type Service, startService } from './support/service.ts'
 import { until } from './support/until.ts'
@@ -25,8 +25,7 @@ describe('max_concurrency of an agent, on two nodes', () => {
   let gate: Promise<unknown> = Promise.resolve()
   before(async () => {
     first = await startService('postgres', {
-      MOORAGE_OUTGOING__ALLOW_INSECURE: 'true',
-      MOORAGE_OUTGOING__ALLOWED_CIDRS: '127.0.0.0/8',
+      ...LOCAL_TOOLS,
     })
     second = await first.beside()
     tool = await startLocalServer(async (_request, response) => {

@@ -19,12 +19,6 @@ const DEATHS = {
   postgres: ['model 2', 'refund'],
 }
 
-const settingsOf = ({ url }: WatchedWorld) => ({
-  MOORAGE_PROVIDERS: JSON.stringify([{ name: 'local', baseUrl: `${url}/v1` }]),
-  MOORAGE_OUTGOING__ALLOW_INSECURE: 'true',
-  MOORAGE_OUTGOING__ALLOWED_CIDRS: '127.0.0.0/8',
-})
-
 const agentOf = ({ url }: WatchedWorld) => ({
   name: 'clerk',
   model: 'local/tiny',
@@ -46,7 +40,7 @@ for (const engine of ENGINES) {
   describe(`kill -9 after every commit of a run, on ${engine}`, () => {
     test('no call that ended is made again, and everything is left once', async (t) => {
       const world = await watchWorld(t, ROUNDS)
-      const service = await startChildService(t, engine, settingsOf(world))
+      const service = await startChildService(t, engine, world.settings)
       const { data: agent } = await service.call('POST', '/v1/agents', agentOf(world))
       const hook = { agent_id: agent.id, url: 'http://127.0.0.1:59998/hook', events: ['*'] }
       const { data: webhook } = await service.call('POST', '/v1/webhooks', hook)
@@ -119,7 +113,7 @@ for (const engine of ENGINES) {
 
     test('a call that may not be made twice is not, and the model hears that its outcome is unknown', async (t) => {
       const world = await watchWorld(t, [{ text: 'One moment.', calls: ['write'] }, { text: 'Who knows.' }])
-      const service = await startChildService(t, engine, settingsOf(world))
+      const service = await startChildService(t, engine, world.settings)
       await service.call('POST', '/v1/agents', agentOf(world))
       const held = world.hold('write')
       const answer = service.send(

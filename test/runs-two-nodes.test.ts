@@ -17,15 +17,10 @@ async function endLeases({ app }: Service): Promise<void> {
 
 test('another node goes on with the run of a node that was killed, whichever step it had come to', async (t) => {
   const world = await watchWorld(t, ROUNDS)
-  const settings = {
-    MOORAGE_PROVIDERS: JSON.stringify([{ name: 'local', baseUrl: `${world.url}/v1` }]),
-    MOORAGE_OUTGOING__ALLOW_INSECURE: 'true',
-    MOORAGE_OUTGOING__ALLOWED_CIDRS: '127.0.0.0/8',
-  }
-  const survivor = await startService('postgres', { ...settings, MOORAGE_MASTER_KEY: '00'.repeat(32) })
+  const survivor = await startService('postgres', { ...world.settings, MOORAGE_MASTER_KEY: '00'.repeat(32) })
   t.after(() => survivor.stop())
   const mortal = await startChildService(t, 'postgres', {
-    ...settings,
+    ...world.settings,
     MOORAGE_MASTER_KEY: '00'.repeat(32),
     MOORAGE_BOOTSTRAP_KEY: survivor.admin,
     DATABASE_URL: survivor.app.parts.config.database.url ?? '',

@@ -2,11 +2,12 @@ import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import type { IncomingHttpHeaders } from 'node:http'
 import { after, before, describe, test } from 'node:test'
-import { readBody, startLocalServer } from './support/local-server.ts'
+import { LOCAL_TOOLS, readBody, startLocalServer } from './support/local-server.ts'
 import { type ModelServer, startModelServer } from './support/model-server.ts'
 import { PATIENCE } from './support/patience.ts'
 import { createAgent } from './support/resources.ts'
 import { type Service, startService } from './support/service.ts'
+import { localProvider } from './support/with-model.ts'
 
 type Value = { stringValue?: string; intValue?: number; doubleValue?: number; boolValue?: boolean; arrayValue?: object }
 type Span = {
@@ -78,9 +79,8 @@ describe('OpenTelemetry', () => {
       OTEL_EXPORTER_OTLP_ENDPOINT: collector.url,
       OTEL_EXPORTER_OTLP_HEADERS: 'x-collector-key=let%20me%20in',
       OTEL_RESOURCE_ATTRIBUTES: 'deployment.environment.name=tests',
-      MOORAGE_OUTGOING__ALLOW_INSECURE: 'true',
-      MOORAGE_OUTGOING__ALLOWED_CIDRS: '127.0.0.0/8',
-      MOORAGE_PROVIDERS: JSON.stringify([{ name: 'local', type: 'openai-compatible', baseUrl: model.url }]),
+      ...LOCAL_TOOLS,
+      ...localProvider(model.url),
       ...settings,
     })
     try {

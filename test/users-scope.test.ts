@@ -3,12 +3,13 @@ import { after, before, describe, test } from 'node:test'
 import { newAgent } from './support/agents.ts'
 import { type EmbeddingServer, startEmbeddingServer } from './support/embedding-server.ts'
 import { writeMemory } from './support/memory.ts'
-import { type ModelServer, startModelServer } from './support/model-server.ts'
+import type { ModelServer } from './support/model-server.ts'
 import { fc } from './support/property.ts'
 import { createKey } from './support/resources.ts'
-import { ENGINES, type Service, startService } from './support/service.ts'
+import { ENGINES, type Service } from './support/service.ts'
 import { JWT_SECRET, signJwt } from './support/tokens.ts'
 import { until } from './support/until.ts'
+import { startWithModel } from './support/with-model.ts'
 
 const VOCABULARY = ['dog', 'puppy', 'car', 'vehicle', 'river', 'stone', 'coffee']
 const QUERY = 'hound by the river with coffee'
@@ -47,22 +48,21 @@ for (const engine of ENGINES) {
     let service: Service
     let embeddings: EmbeddingServer
     let model: ModelServer
+    let stop: () => Promise<void>
     before(async () => {
       embeddings = await startEmbeddingServer()
-      model = await startModelServer()
-      service = await startService(engine, {
+      ;({ service, model, stop } = await startWithModel(engine, {
         MOORAGE_AUTH__TYPE: 'jwt',
         MOORAGE_AUTH__SECRET: JWT_SECRET,
         MOORAGE_MEMORY__EMBEDDER__TYPE: 'openai-compatible',
         MOORAGE_MEMORY__EMBEDDER__BASE_URL: embeddings.url,
         MOORAGE_MEMORY__EMBEDDER__MODEL: 'concepts-1',
         MOORAGE_MEMORY__EMBEDDER__API_KEY: 'sk-test-embedder-key',
-        MOORAGE_PROVIDERS: JSON.stringify([{ name: 'local', baseUrl: model.url, apiKey: 'sk-test-provider-key' }]),
-      })
+      }))
     })
     after(async () => {
-      await service.stop()
-      await Promise.all([embeddings.close(), model.close()])
+      await stop()
+      await embeddings.close()
     })
 
     const tokenOf = (user_id: string) => {

@@ -5,11 +5,6 @@ import type { Reply, Service } from './service.ts'
 import { until } from './until.ts'
 
 /** Tools may reach this machine. */
-export const LOCAL_TOOLS = {
-  MOORAGE_OUTGOING__ALLOW_INSECURE: 'true',
-  MOORAGE_OUTGOING__ALLOWED_CIDRS: '127.0.0.0/8',
-}
-
 /** A tool that counts what it was called with. */
 export type Till = LocalServer & { refunds: Record<string, unknown>[]; of(order: string): Record<string, unknown>[] }
 

@@ -3,6 +3,12 @@ import type { AddressInfo } from 'node:net'
 
 export type LocalServer = { url: string; host: string; close(): Promise<void> }
 
+/** The settings of a service whose tools may call such a server. */
+export const LOCAL_TOOLS = {
+  MOORAGE_OUTGOING__ALLOW_INSECURE: 'true',
+  MOORAGE_OUTGOING__ALLOWED_CIDRS: '127.0.0.0/8',
+}
+
 /** A real HTTP server on a free loopback port. */
 export async function startLocalServer(listener: RequestListener): Promise<LocalServer> {
   const server = createServer(listener)

@@ -1,12 +1,16 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { TestContext } from 'node:test'
-import { readBody, startLocalServer } from './local-server.ts'
+import { chatChunk } from './chat-chunk.ts'
+import { LOCAL_TOOLS, readBody, startLocalServer } from './local-server.ts'
+import { localProvider } from './with-model.ts'
 
 /** A call that came in, as the receiving server counts it. */
 type WatchedCall = { label: string; key: string | undefined; answered: boolean }
 
 export type WatchedWorld = {
   url: string
+  /** The settings of a service that uses them. Its agents have the model `local/tiny`. */
+  settings: Record<string, string>
   calls: WatchedCall[]
   /** The next call with this label gets no answer; resolves when it is there. */
   hold(label: string): Promise<void>
@@ -46,6 +50,7 @@ export async function watchWorld(t: TestContext, rounds: readonly Round[]): Prom
   t.after(() => server.close())
   return {
     url: server.url,
+    settings: { ...LOCAL_TOOLS, ...localProvider(`${server.url}/v1`) },
     calls,
     hold: (label) => new Promise((resolve) => holds.set(label, resolve)),
     count(label) {
@@ -57,13 +62,12 @@ export async function watchWorld(t: TestContext, rounds: readonly Round[]): Prom
 
 function sendAnswer(response: ServerResponse, { text, calls = [] }: Round): void {
   response.writeHead(200, { 'content-type': 'text/event-stream' })
-  const send = (delta: object, finish_reason: string | null = null) =>
-    response.write(`data: ${JSON.stringify({ id: 'c', choices: [{ index: 0, delta, finish_reason }] })}\n\n`)
-  if (text !== undefined) send({ role: 'assistant', content: text })
+  if (text !== undefined) response.write(chatChunk({ role: 'assistant', content: text }))
   for (const [index, name] of calls.entries()) {
-    send({ tool_calls: [{ index, id: `call_${index + 1}`, type: 'function', function: { name, arguments: '{}' } }] })
+    const call = { index, id: `call_${index + 1}`, type: 'function', function: { name, arguments: '{}' } }
+    response.write(chatChunk({ tool_calls: [call] }))
   }
-  send({}, calls.length > 0 ? 'tool_calls' : 'stop')
+  response.write(chatChunk({}, calls.length > 0 ? 'tool_calls' : 'stop'))
   const usage = { prompt_tokens: 10, completion_tokens: 5, total_tokens: 15 }
   response.end(`data: ${JSON.stringify({ id: 'c', choices: [], usage })}\n\ndata: [DONE]\n\n`)
 }

@@ -4,6 +4,7 @@ import { newKey } from '../../../src/security/key-format.ts'
 import type { Database } from '../../../src/storage/database.ts'
 import { openStorage } from '../../../src/storage/open-storage.ts'
 import { type ChildService, startChildService } from '../child-service.ts'
+import { LOCAL_TOOLS } from '../local-server.ts'
 import { type PostgresServer, startPostgres } from '../postgres.ts'
 import { type RedisServer, startRedis } from '../redis.ts'
 import { LOCAL_RECEIVERS } from '../webhooks.ts'
@@ -43,8 +44,7 @@ export async function startCluster(t: TestContext, names: readonly string[]): Pr
     REDIS_URL: redis.url,
     MOORAGE_MASTER_KEY: randomBytes(32).toString('base64'),
     MOORAGE_BOOTSTRAP_KEY: admin,
-    MOORAGE_OUTGOING__ALLOW_INSECURE: 'true',
-    MOORAGE_OUTGOING__ALLOWED_CIDRS: '127.0.0.0/8',
+    ...LOCAL_TOOLS,
     MOORAGE_LIMITS__TIERS: '{"enterprise":{"requestsPerMinute":10000000,"burst":10000000}}',
     MOORAGE_SERVER__DRAIN_DELAY: '200ms',
     LOG_LEVEL: 'warn',
