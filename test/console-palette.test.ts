@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { before, test } from 'node:test'
-import { checkAccess, inConsole } from './support/console.ts'
+import { checkAccess } from './support/check-access.ts'
+import { inConsole } from './support/console.ts'
 import { createAgent, createKey } from './support/resources.ts'
 import { until, untilHolds } from './support/until.ts'
 

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { checkAccess, inConsole } from './support/console.ts'
+import { checkAccess } from './support/check-access.ts'
+import { inConsole } from './support/console.ts'
 import { createKey } from './support/resources.ts'
 
 inConsole('signing in to the console', (visit, service) => {

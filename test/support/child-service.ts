@@ -46,19 +46,8 @@ export async function startChildService(
   engine: Engine,
   settings: Settings = {},
 ): Promise<ChildService> {
-  const home = await mkdtemp(join(tmpdir(), 'moorage-child-'))
-  const database = engine === 'postgres' && !settings['DATABASE_URL'] ? await freshPostgres() : undefined
-  if (engine === 'sqlite') await freshSqlite(join(home, 'data'))
-  const admin = settings['MOORAGE_BOOTSTRAP_KEY'] ?? newKey(randomBytes)
-  const env = {
-    ...childEnv(),
-    MOORAGE_DATA: join(home, 'data'),
-    MOORAGE_BOOTSTRAP_KEY: admin,
-    PORT: '0',
-    LOG_LEVEL: 'error',
-    ...(database && { DATABASE_URL: database.url }),
-    ...settings,
-  }
+  const { home, env, remove } = await prepareHome(engine, settings)
+  const { MOORAGE_BOOTSTRAP_KEY: admin, MOORAGE_DATA: data } = env
   let child: ChildProcess | undefined
   let url = ''
   let output = ''
@@ -81,7 +70,7 @@ export async function startChildService(
 
   const service: ChildService = {
     admin,
-    data: env.MOORAGE_DATA,
+    data,
     pid: () => child?.pid ?? 0,
     url: () => url,
     async call(method, path, body, headers) {
@@ -95,10 +84,7 @@ export async function startChildService(
     terminate: () => end('SIGTERM'),
     kill: async () => void (await end('SIGKILL')),
     async inStore(work) {
-      const { db, close } = await openStorage({
-        data: env.MOORAGE_DATA,
-        database: { url: settings['DATABASE_URL'] ?? database?.url, poolSize: 1 },
-      })
+      const { db, close } = await openStorage({ data, database: { url: env.DATABASE_URL, poolSize: 1 } })
       await work(db).finally(close)
     },
     async start() {
@@ -114,11 +100,31 @@ export async function startChildService(
   }
   t.after(async () => {
     await service.kill()
-    await database?.drop()
-    await rm(home, { recursive: true, force: true })
+    await remove()
   })
   await service.start()
   return service
+}
+
+/** A folder, a store and the environment of the process. */
+async function prepareHome(engine: Engine, settings: Settings) {
+  const home = await mkdtemp(join(tmpdir(), 'moorage-child-'))
+  const database = engine === 'postgres' && !settings['DATABASE_URL'] ? await freshPostgres() : undefined
+  if (engine === 'sqlite') await freshSqlite(join(home, 'data'))
+  const env = {
+    ...childEnv(),
+    PORT: '0',
+    LOG_LEVEL: 'error',
+    ...settings,
+    DATABASE_URL: settings['DATABASE_URL'] ?? database?.url,
+    MOORAGE_DATA: settings['MOORAGE_DATA'] ?? join(home, 'data'),
+    MOORAGE_BOOTSTRAP_KEY: settings['MOORAGE_BOOTSTRAP_KEY'] ?? newKey(randomBytes),
+  }
+  const remove = async () => {
+    await database?.drop()
+    await rm(home, { recursive: true, force: true })
+  }
+  return { home, env, remove }
 }
 
 /** What the service says it listens on. */

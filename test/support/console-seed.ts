@@ -102,38 +102,9 @@ export async function fillForConsole(
     return body.data
   }
   service.advance(-24 * HOUR_MS)
-  await post('/v1/agents', SUPPORT)
-  await post('/v1/agents', { name: 'concierge', description: 'Knows its guests', model: 'builtin/recall' })
-  await post('/v1/agents', { name: 'night-watch', description: 'Reads the tide tables', model: 'builtin/echo' })
-  await service.call('PATCH', '/v1/agents/night-watch', { body: { status: 'paused' } })
-  const { id: webhook } = await post('/v1/webhooks', { url: 'http://127.0.0.1:4999/hook', events: ['agent.failed'] })
-  await post('/v1/keys', { name: 'shop backend', role: 'caller' })
-  const { id: key } = await post('/v1/keys', { name: 'reports', role: 'viewer', agent_id: 'support' })
-  await deploy('v1.0.0', 'production', 'First release', {})
-  await post('/v1/agents', CASHIER)
-  await post('/v1/agents/cashier/invoke', { message: 'Please give me a refund', context: { user_id: 'customer-3' } })
-  await post('/v1/agents/support/schedules', {
-    name: 'Morning round',
-    cron: '0 9 * * MON-FRI',
-    timezone: 'Europe/Berlin',
-    message: 'Which orders came in over night?',
-  })
-  await post('/v1/agents/support/schedules', { every: '6h', message: 'Look for refunds that wait' })
+  const { webhook, key } = await beginDay(service, post)
+  const deployment = await spendDay(service, post, perHour)
 
-  let deployment = ''
-  for (let hour = 0; hour < 24; hour++) {
-    if (hour === 8) await deploy('v1.1.0', 'staging', 'Knows the stock', { temperature: 0.3 })
-    if (hour === 12) deployment = await deploy('v1.1.0', 'production', 'Knows the stock', {})
-    if (hour === 18) await deploy('v1.2.0', 'staging', 'Shorter answers', { temperature: 0.2 })
-    for (let i = 0; i < perHour; i++) {
-      const at = hour * perHour + i
-      const context = { user_id: `customer-${at % 7}`, session_id: `order-${4700 + (at % 12)}` }
-      const message = QUESTIONS[at % QUESTIONS.length]
-      const agent = at % 4 === 3 ? 'concierge' : 'support'
-      await service.call('POST', `/v1/agents/${agent}/invoke`, { body: { message, context } })
-      service.advance(HOUR_MS / perHour)
-    }
-  }
   const note = { content: 'Her boat is a Folkeboat of 7.7 m', context: { user_id: 'customer-3' } }
   await post('/v1/agents/support/memory', { items: [note] })
   const say = (message: string) =>
@@ -168,9 +139,63 @@ export async function fillForConsole(
     keys: '/keys',
     key: `/keys/${key}`,
   }
+}
 
-  async function deploy(version: string, environment: string, message: string, change: object): Promise<string> {
-    if (Object.keys(change).length > 0) await service.call('PATCH', '/v1/agents/support', { body: change })
-    return (await post('/v1/agents/support/deployments', { environment, version, message })).id
+// The shape of a reply is not checked here.
+// oxlint-disable-next-line typescript/no-explicit-any
+type Post = (path: string, given: object) => Promise<any>
+
+/** Agents, keys, a webhook and schedules. */
+async function beginDay(service: Service, post: Post): Promise<{ webhook: string; key: string }> {
+  await post('/v1/agents', SUPPORT)
+  await post('/v1/agents', { name: 'concierge', description: 'Knows its guests', model: 'builtin/recall' })
+  await post('/v1/agents', { name: 'night-watch', description: 'Reads the tide tables', model: 'builtin/echo' })
+  await service.call('PATCH', '/v1/agents/night-watch', { body: { status: 'paused' } })
+  const { id: webhook } = await post('/v1/webhooks', { url: 'http://127.0.0.1:4999/hook', events: ['agent.failed'] })
+  await post('/v1/keys', { name: 'shop backend', role: 'caller' })
+  const { id: key } = await post('/v1/keys', { name: 'reports', role: 'viewer', agent_id: 'support' })
+  await deploySupport(service, post, 'v1.0.0', 'production', 'First release', {})
+  await post('/v1/agents', CASHIER)
+  await post('/v1/agents/cashier/invoke', { message: 'Please give me a refund', context: { user_id: 'customer-3' } })
+  await post('/v1/agents/support/schedules', {
+    name: 'Morning round',
+    cron: '0 9 * * MON-FRI',
+    timezone: 'Europe/Berlin',
+    message: 'Which orders came in over night?',
+  })
+  await post('/v1/agents/support/schedules', { every: '6h', message: 'Look for refunds that wait' })
+  return { webhook, key }
+}
+
+/** Customers ask, and new versions are deployed. Returns the id of the deployment that serves production. */
+async function spendDay(service: Service, post: Post, perHour: number): Promise<string> {
+  let deployment = ''
+  const deploy = (version: string, environment: string, message: string, change: object) =>
+    deploySupport(service, post, version, environment, message, change)
+  for (let hour = 0; hour < 24; hour++) {
+    if (hour === 8) await deploy('v1.1.0', 'staging', 'Knows the stock', { temperature: 0.3 })
+    if (hour === 12) deployment = await deploy('v1.1.0', 'production', 'Knows the stock', {})
+    if (hour === 18) await deploy('v1.2.0', 'staging', 'Shorter answers', { temperature: 0.2 })
+    for (let i = 0; i < perHour; i++) {
+      const at = hour * perHour + i
+      const context = { user_id: `customer-${at % 7}`, session_id: `order-${4700 + (at % 12)}` }
+      const message = QUESTIONS[at % QUESTIONS.length]
+      const agent = at % 4 === 3 ? 'concierge' : 'support'
+      await service.call('POST', `/v1/agents/${agent}/invoke`, { body: { message, context } })
+      service.advance(HOUR_MS / perHour)
+    }
   }
+  return deployment
+}
+
+async function deploySupport(
+  service: Service,
+  post: Post,
+  version: string,
+  environment: string,
+  message: string,
+  change: object,
+): Promise<string> {
+  if (Object.keys(change).length > 0) await service.call('PATCH', '/v1/agents/support', { body: change })
+  return (await post('/v1/agents/support/deployments', { environment, version, message })).id
 }

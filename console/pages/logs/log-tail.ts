@@ -1,9 +1,7 @@
 import { useEffect, useRef, useState } from 'preact/hooks'
 import type { LogEntry, MoorageError } from '../../../sdk/client.ts'
-import { service } from '../../lib/service.ts'
+import { followLog, type LogPage, type LogQuery, readPage } from './follow-log.ts'
 import { mergeEntries } from './merge-entries.ts'
-
-export type LogQuery = { level?: string; search?: string; request_id?: string; start_time?: string; end_time?: string }
 
 export type Tail = {
   /** Oldest first; undefined before the first are there. */
@@ -16,10 +14,6 @@ export type Tail = {
   reload(): void
 }
 
-const PAGE = 200
-const POLL_MS = 1_500
-/** How many are read at once of what has come. */
-const NEWS = 1_000
 /** So many lines are kept; the oldest go when more come. */
 const MOST = 100_000
 
@@ -32,66 +26,19 @@ export function useLogTail(agent: string, query: LogQuery, isLive: boolean): Tai
   const key = JSON.stringify([agent, query])
   const olderThan = useRef<string | undefined>(undefined)
   const isLoadingOlder = useRef(false)
-
-  const read = async (range: LogQuery, signal?: AbortSignal) => {
-    const { data, pagination } = await service.logs.list(
-      agent,
-      { ...query, ...range, limit: PAGE },
-      { ...(signal && { signal }) },
-    )
-    const { has_more, searched_to } = pagination
-    return { entries: data.toReversed(), goOnAt: searched_to ?? (has_more ? data.at(-1)?.timestamp : undefined) }
-  }
+  const showError = (error: MoorageError) => setLoaded((before) => ({ ...before, error }))
 
   useEffect(() => {
-    const life = new AbortController()
-    let timer: ReturnType<typeof setTimeout> | undefined
-    // The place in the log behind which everything is new. It is asked for before the first page: nothing is missed.
-    let after: string | undefined
-    let isFirst = true
-    const news = async (from: string, limit: number) => {
-      const { data, pagination } = await service.logs.list(
-        agent,
-        { ...query, after: from, limit },
-        { signal: life.signal },
-      )
-      after = pagination.next_after ?? after
-      return { entries: data, has_more: pagination.has_more }
+    const showFirst = ({ entries, goOnAt }: LogPage) => {
+      olderThan.current = goOnAt
+      setLoaded({ entries, olderThan: goOnAt })
     }
-    const step = async () => {
-      let wait_ms = POLL_MS
-      try {
-        if (isFirst) {
-          if (isLive) await news('latest', 1)
-          const { entries, goOnAt } = await read({}, life.signal)
-          if (life.signal.aborted) return
-          olderThan.current = goOnAt
-          setLoaded({ entries, olderThan: goOnAt })
-        } else {
-          const { entries, has_more } = await news(after ?? 'latest', NEWS)
-          if (life.signal.aborted) return
-          if (has_more) wait_ms = 0
-          setLoaded((before) => ({
-            ...withoutError(before),
-            ...cut(mergeEntries(before.entries ?? [], entries), before.older),
-          }))
-        }
-        isFirst = false
-      } catch (error) {
-        if (life.signal.aborted) return
-        setLoaded((before) => ({ ...before, error: error as MoorageError }))
-      }
-      if (isLive) timer = setTimeout(whenSeen, wait_ms)
-    }
-    const whenSeen = () => {
-      if (!document.hidden) void step()
-      else document.addEventListener('visibilitychange', whenSeen, { once: true, signal: life.signal })
-    }
-    void step()
-    return () => {
-      life.abort()
-      clearTimeout(timer)
-    }
+    const showNews = (entries: LogEntry[]) =>
+      setLoaded((before) => ({
+        ...withoutError(before),
+        ...cut(mergeEntries(before.entries ?? [], entries), before.older),
+      }))
+    return followLog(agent, query, { isLive, showFirst, showNews, showError })
   }, [key, asked, isLive])
 
   const loadOlder = async () => {
@@ -101,14 +48,14 @@ export function useLogTail(agent: string, query: LogQuery, isLive: boolean): Tai
     try {
       // The last page may have ended between two entries of the same millisecond. Entries that come twice are merged.
       const end_time = new Date(Date.parse(end) + 1).toISOString()
-      const { entries, goOnAt } = await read({ end_time })
+      const { entries, goOnAt } = await readPage(agent, { ...query, end_time })
       olderThan.current = goOnAt === end ? undefined : goOnAt
       setLoaded(({ entries: known = [], older = 0 }) => {
         const merged = mergeEntries(known, entries)
         return { entries: merged, olderThan: olderThan.current, older: older + merged.length - known.length }
       })
     } catch (error) {
-      setLoaded((before) => ({ ...before, error: error as MoorageError }))
+      showError(error as MoorageError)
     } finally {
       isLoadingOlder.current = false
     }

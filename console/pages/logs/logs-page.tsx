@@ -10,8 +10,9 @@ import { Failure } from '../../ui/failure.tsx'
 import { TextFilter } from '../../ui/forms/filter.tsx'
 import { RangeFilter, useRangeStart } from '../../ui/forms/range-filter.tsx'
 import { AgentFrame } from '../agent/agent-frame.tsx'
+import type { LogQuery } from './follow-log.ts'
 import { LogLines } from './log-lines.tsx'
-import { type LogQuery, useLogTail } from './log-tail.ts'
+import { useLogTail } from './log-tail.ts'
 
 const LEVELS = ['debug', 'info', 'warn', 'error']
 

@@ -1,17 +1,16 @@
 import { useState } from 'preact/hooks'
 import type { Agent } from '../../../sdk/client.ts'
-import { param, setParams } from '../../lib/location.ts'
+import { setParams } from '../../lib/location.ts'
 import { useResource } from '../../lib/resource.ts'
 import { service } from '../../lib/service.ts'
 import { may } from '../../lib/session-state.ts'
 import type { Params } from '../../routes.ts'
-import { Button } from '../../ui/button.tsx'
-import { Field, Select } from '../../ui/forms/field.tsx'
 import { AgentFrame } from '../agent/agent-frame.tsx'
 import { Chat } from './chat.tsx'
 import { Composer } from './composer.tsx'
 import { type Conversation, type Exchange, openConversation, say } from './conversation.ts'
 import { Inspector } from './inspector.tsx'
+import { askedInUrl, type PlaygroundAsked, PlaygroundFilters } from './playground-filters.tsx'
 import { choicesOf } from './serving-choices.ts'
 
 export function PlaygroundPage({ params: { agent = '' } }: { params: Params }) {
@@ -24,22 +23,15 @@ export function PlaygroundPage({ params: { agent = '' } }: { params: Params }) {
 
 /** The session is in the URL: a reload finds the conversation again, and what is still being said. */
 function Playground({ agent: { name } }: { agent: Agent }) {
-  const session = param('session')
-  const user = param('user')
-  const environment = param('environment') ?? 'production'
-  const beside = param('beside')
+  const asked = askedInUrl()
+  const { session, user, environment, beside } = asked
   const [text, setText] = useState('')
   const [selected, setSelected] = useState<string | undefined>(undefined)
   const active = useResource(`serving ${name}`, (signal) =>
     service.deployments.list(name, { status: 'active', limit: 100, sort: 'environment' }, { signal }),
   )
   const choices = choicesOf(active.data?.data ?? [])
-  const columns = session
-    ? [environment, ...(beside ? [beside] : [])].map((where, i) => ({
-        where,
-        conversation: openConversation(name, i === 0 ? session : `${session}-beside`),
-      }))
-    : []
+  const columns = columnsOf(name, asked)
   const exchanges = columns[0]?.conversation.exchanges.value ?? []
   const shown = exchanges.find(({ key }) => key === selected) ?? exchanges.at(-1)
 
@@ -74,38 +66,7 @@ function Playground({ agent: { name } }: { agent: Agent }) {
   return (
     <div class={beside ? 'playground compared' : 'playground'}>
       <section class="talk" aria-label="Playground">
-        <div class="filters">
-          <Select
-            label="Served by"
-            value={environment}
-            choices={choices}
-            onChange={(value) => setParams({ environment: value === 'production' ? undefined : value })}
-            isBare
-          />
-          <Select
-            label="Beside it"
-            value={beside ?? ''}
-            choices={[{ value: '', label: 'compare with …' }, ...choices]}
-            onChange={(value) => setParams({ beside: value })}
-            isBare
-          />
-          <Field
-            label="User"
-            value={user ?? ''}
-            placeholder="user id"
-            onInput={(value) => setParams({ user: value })}
-            isBare
-          />
-          <Field
-            label="Session"
-            value={session ?? ''}
-            placeholder="new session"
-            onInput={(value) => setParams({ session: value })}
-            isBare
-            isMono
-          />
-          <Button icon="plus" label="New session" onClick={() => startOver()} disabled={!session} />
-        </div>
+        <PlaygroundFilters {...asked} choices={choices} onNewSession={startOver} />
         <div class="conversations">
           {columns.length === 0 && (
             <div class="chat first">
@@ -126,6 +87,15 @@ function Playground({ agent: { name } }: { agent: Agent }) {
       {!beside && <Inspector agent={name} exchange={shown} body={body} />}
     </div>
   )
+}
+
+/** The conversation with each environment that is asked. */
+function columnsOf(name: string, { session, environment, beside }: PlaygroundAsked) {
+  if (!session) return []
+  return [environment, ...(beside ? [beside] : [])].map((where, i) => ({
+    where,
+    conversation: openConversation(name, i === 0 ? session : `${session}-beside`),
+  }))
 }
 
 function newSession(): string {

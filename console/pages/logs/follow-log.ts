@@ -1,0 +1,72 @@
+import type { LogEntry, MoorageError } from '../../../sdk/client.ts'
+import { service } from '../../lib/service.ts'
+
+export type LogQuery = { level?: string; search?: string; request_id?: string; start_time?: string; end_time?: string }
+
+/** A page of a log, oldest first. `goOnAt` is the time before which there is more. */
+export type LogPage = { entries: LogEntry[]; goOnAt: string | undefined }
+
+const PAGE = 200
+const POLL_MS = 1_500
+/** How many are read at once of what has come. */
+const NEWS = 1_000
+
+export async function readPage(agent: string, query: LogQuery, signal?: AbortSignal): Promise<LogPage> {
+  const { data, pagination } = await service.logs.list(agent, { ...query, limit: PAGE }, { ...(signal && { signal }) })
+  const { has_more, searched_to } = pagination
+  return { entries: data.toReversed(), goOnAt: searched_to ?? (has_more ? data.at(-1)?.timestamp : undefined) }
+}
+
+type Following = {
+  isLive: boolean
+  showFirst(page: LogPage): void
+  showNews(entries: LogEntry[]): void
+  showError(error: MoorageError): void
+}
+
+/** Shows the newest page, and while the log is live what comes. Returns a function that ends it. */
+export function followLog(agent: string, query: LogQuery, following: Following): () => void {
+  const { isLive, showFirst, showNews, showError } = following
+  const life = new AbortController()
+  const { signal } = life
+  let timer: ReturnType<typeof setTimeout> | undefined
+  let isFirst = true
+  // The position in the log behind which everything is new. It is asked for before the first page: nothing is missed.
+  let position = 'latest'
+  const readNews = async (after: string, limit: number) => {
+    const { data, pagination } = await service.logs.list(agent, { ...query, after, limit }, { signal })
+    position = pagination.next_after ?? position
+    return { entries: data, has_more: pagination.has_more }
+  }
+  const step = async () => {
+    let wait_ms = POLL_MS
+    try {
+      if (isFirst) {
+        if (isLive) await readNews('latest', 1)
+        const page = await readPage(agent, query, signal)
+        if (signal.aborted) return
+        showFirst(page)
+      } else {
+        const { entries, has_more } = await readNews(position, NEWS)
+        if (signal.aborted) return
+        if (has_more) wait_ms = 0
+        showNews(entries)
+      }
+      isFirst = false
+    } catch (error) {
+      if (signal.aborted) return
+      showError(error as MoorageError)
+    }
+    if (isLive) timer = setTimeout(whenSeen, wait_ms)
+  }
+  // A page in the background asks for nothing until it is looked at again.
+  const whenSeen = () => {
+    if (!document.hidden) void step()
+    else document.addEventListener('visibilitychange', whenSeen, { once: true, signal })
+  }
+  void step()
+  return () => {
+    life.abort()
+    clearTimeout(timer)
+  }
+}
