@@ -1,4 +1,4 @@
-import { type Selectable, sql } from 'kysely'
+import { type Insertable, type Selectable, sql, type Updateable, type UpdateResult } from 'kysely'
 import { type Database, engineOf } from '../database.ts'
 import { type BulkTable, type EndedTable, type Ending, rowOf, type Write } from '../journal/rows.ts'
 import type { ClaimsTable } from '../tables/service-tables.ts'
@@ -60,38 +60,46 @@ export async function claim(
   const unanswered = { status: null, headers: null, body: null }
   const fresh = { fingerprint, owner, lease_until: until, created_at: now, request_id, ...unanswered }
   for (let known = found; ; known = undefined) {
-    if (!known) {
-      const inserted = await db
-        .insertInto('claims')
-        .values({ scope, key, ...fresh })
-        .onConflict((row) => row.columns(['scope', 'key']).doNothing())
-        .returning('owner')
-        .executeTakeFirst()
-      if (inserted) return { state: 'claimed', earlier: undefined }
-    }
+    if (!known && (await insertClaim(db, { scope, key, ...fresh }))) return { state: 'claimed', earlier: undefined }
     const held = known ?? (await findMany(db, [{ scope, key }]))[0]
     if (!held) continue
-    const expired = held.created_at + VALID_MS <= now
-    const abandoned = held.status === null && (held.lease_until <= now || isDead(held.owner))
-    if (expired || abandoned) {
-      // What the earlier request has begun may go on without it: the claim still names it.
-      const earlier = abandoned && !expired && held.fingerprint === fingerprint ? held.request_id : null
-      const taken = await db
-        .updateTable('claims')
-        .set({ ...fresh, request_id: earlier ?? request_id })
-        .where('scope', '=', scope)
-        .where('key', '=', key)
-        .where('owner', '=', held.owner)
-        .where('lease_until', '=', held.lease_until)
-        .executeTakeFirst()
-      if (taken.numUpdatedRows > 0n) return { state: 'claimed', earlier: earlier ?? undefined }
-      continue
-    }
-    if (held.fingerprint !== fingerprint) return { state: 'other' }
-    if (held.status === null) return { state: 'running' }
-    const reply = { status: held.status, headers: JSON.parse(held.headers ?? '{}'), body: held.body ?? '' }
-    return { state: 'done', reply }
+    const isExpired = held.created_at + VALID_MS <= now
+    const isAbandoned = held.status === null && (held.lease_until <= now || isDead(held.owner))
+    if (!isExpired && !isAbandoned) return stateOf(held, fingerprint)
+    // What the earlier request has begun may go on without it: the claim still names it.
+    const earlier = !isExpired && held.fingerprint === fingerprint ? held.request_id : null
+    const { numUpdatedRows } = await takeOver(db, held, { ...fresh, request_id: earlier ?? request_id })
+    if (numUpdatedRows > 0n) return { state: 'claimed', earlier: earlier ?? undefined }
   }
+}
+
+/** Resolves with undefined when the key has a claim already. */
+function insertClaim(db: Database, claimed: Insertable<ClaimsTable>): Promise<{ owner: string } | undefined> {
+  return db
+    .insertInto('claims')
+    .values(claimed)
+    .onConflict((row) => row.columns(['scope', 'key']).doNothing())
+    .returning('owner')
+    .executeTakeFirst()
+}
+
+/** Updates no row when somebody else was faster. */
+function takeOver(db: Database, held: FoundClaim, changes: Updateable<ClaimsTable>): Promise<UpdateResult> {
+  return db
+    .updateTable('claims')
+    .set(changes)
+    .where('scope', '=', held.scope)
+    .where('key', '=', held.key)
+    .where('owner', '=', held.owner)
+    .where('lease_until', '=', held.lease_until)
+    .executeTakeFirst()
+}
+
+/** What a request with this fingerprint learns from a claim that is in force. */
+function stateOf({ fingerprint, status, headers, body }: FoundClaim, asked: string): Claimed {
+  if (fingerprint !== asked) return { state: 'other' }
+  if (status === null) return { state: 'running' }
+  return { state: 'done', reply: { status, headers: JSON.parse(headers ?? '{}'), body: body ?? '' } }
 }
 
 const ANSWERED_CLAIMS: EndedTable = { ...CLAIMS, columns: ['status', 'headers', 'body'] }

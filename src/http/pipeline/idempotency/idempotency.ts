@@ -53,24 +53,26 @@ export class Idempotency {
       // A run on this node is found here, without the store: after a jump of the clock its lease may seem to have
       // ended there.
       const here = requests.find(id)
-      if (here && here.fingerprint !== fingerprint) throw keyReused()
-      if (!here) {
-        const found = staysInside && stored.has(id) ? await reader.find({ scope, key }) : undefined
-        // The same request may have begun to run here meanwhile.
-        if (requests.find(id)) continue
-        const time = now()
-        const lease = this.#newLease(request, time)
-        if (staysInside && !found) {
-          if (waited && stopping.aborted) throw serviceStops()
-          const reply = await runUnclaimed(request, lease, run, this.#parts)
-          if (reply) {
-            stored.add(id)
-            return reply
-          }
-        }
-        const reply = await this.#claim(request, lease, run, { time, found, waited })
-        if (reply) return reply
+      if (here) {
+        if (here.fingerprint !== fingerprint) throw keyReused()
+        await this.#waitForEnd(id, deadline)
+        continue
       }
+      const found = staysInside && stored.has(id) ? await reader.find({ scope, key }) : undefined
+      // The same request may have begun to run here meanwhile.
+      if (requests.find(id)) continue
+      const time = now()
+      const lease = this.#newLease(request, time)
+      if (staysInside && !found) {
+        if (waited && stopping.aborted) throw serviceStops()
+        const reply = await runUnclaimed(request, lease, run, this.#parts)
+        if (reply) {
+          stored.add(id)
+          return reply
+        }
+      }
+      const reply = await this.#claim(request, lease, run, { time, found, waited })
+      if (reply) return reply
       await this.#waitForEnd(id, deadline)
     }
   }
