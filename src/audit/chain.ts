@@ -42,20 +42,16 @@ export async function verifyChain(db: Database, pinned?: audit.ChainEnd): Promis
       // The chain begins after the entries that retention removed. It may have removed more since the last look.
       const tail = await audit.getEnd(db, 'tail')
       if (tail.seq > last.seq) {
-        if (pinned && pinned.seq > last.seq && pinned.seq <= tail.seq && !isSame(pinned, tail)) {
-          return broken(pinned.seq, 'the pinned entry was removed by retention: pin a newer one')
-        }
+        const isPinnedGone = pinned && pinned.seq > last.seq && pinned.seq <= tail.seq && !isSame(pinned, tail)
+        if (isPinnedGone) return broken(pinned.seq, 'the pinned entry was removed by retention: pin a newer one')
         last = tail
         continue
       }
     }
     for (const entry of batch) {
-      const { seq, prev_hash, hash } = entry
-      if (seq !== last.seq + 1) return broken(last.seq + 1, 'the entry is missing')
-      if (prev_hash !== last.hash) return broken(seq, 'the entry does not follow the one before it')
-      if (hash !== hashOf(entry, entry)) return broken(seq, 'the entry was altered')
-      if (pinned?.seq === seq && pinned.hash !== hash) return broken(seq, 'the entry is not the one that was pinned')
-      last = { seq, hash }
+      const found = breakAt(entry, last, pinned)
+      if (found) return found
+      last = { seq: entry.seq, hash: entry.hash }
       entries++
     }
     if (batch.length < BATCH_SIZE) break
@@ -64,6 +60,16 @@ export async function verifyChain(db: Database, pinned?: audit.ChainEnd): Promis
   if (last.seq < head.seq) return broken(last.seq + 1, 'the entry is missing')
   if (pinned && pinned.seq > last.seq) return broken(last.seq + 1, 'the chain ends before the pinned entry')
   return { ok: true, entries, head: last }
+}
+
+/** What is wrong with the entry that comes after `last`. Undefined if nothing is. */
+function breakAt(entry: audit.SealedEntry, last: audit.ChainEnd, pinned?: audit.ChainEnd): Verdict | undefined {
+  const { seq, prev_hash, hash } = entry
+  if (seq !== last.seq + 1) return broken(last.seq + 1, 'the entry is missing')
+  if (prev_hash !== last.hash) return broken(seq, 'the entry does not follow the one before it')
+  if (hash !== hashOf(entry, entry)) return broken(seq, 'the entry was altered')
+  if (pinned?.seq === seq && pinned.hash !== hash) return broken(seq, 'the entry is not the one that was pinned')
+  return undefined
 }
 
 /** Removes entries from the beginning of the chain. The rest can still be verified, from the last removed entry on. */

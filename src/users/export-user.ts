@@ -34,30 +34,41 @@ const PAGE_SIZE = 500
 
 /** Reads page by page, so that little is held in memory. */
 async function* linesOf(db: Database, shown: agents.ShownAgent[], user_id: string): AsyncGenerator<Line> {
-  for (const { id: agent_id, seq: agent_seq } of shown) {
-    for (let after = 0; ; ) {
-      const page = await memories.listAfter(db, { agent_seq, user_id }, after, PAGE_SIZE)
-      for (const { memory } of page) yield { type: 'memory', agent_id, ...memory }
-      const last = page.at(-1)
-      if (!last) break
-      after = last.seq
-    }
+  for (const agent of shown) {
+    const { id: agent_id, seq: agent_seq } = agent
+    yield* memoryLines(db, agent, user_id)
     for (const summary of await listSummaries(db, { agent_seq, user_id }))
       yield { type: 'summary', agent_id, ...summary }
     for (const schedule of await schedules.listOfUser(db, { agent_id, user_id }))
       yield { type: 'schedule', ...schedule }
-    let place: Parameters<typeof listOfUser>[2]
-    for (;;) {
-      const invocations = await listOfUser(db, { agent_seq, user_id }, place)
-      for (const invocation of invocations) {
-        const given = invocation.door === 'api' ? null : await findGiven(db, invocation.id)
-        yield { type: 'invocation', ...presentInvocation(invocation, agent_id), ...(given ? { given } : {}) }
-      }
-      const requests = invocations.map(({ id }) => id)
-      for (const approval of await listOfRuns(db, requests)) yield { type: 'approval', agent_id, ...approval }
-      for (const entry of await logs.listOfRequests(db, agent_seq, requests)) yield { type: 'log', agent_id, ...entry }
-      place = invocations.at(-1)
-      if (!place) break
-    }
+    yield* invocationLines(db, agent, user_id)
   }
+}
+
+async function* memoryLines(db: Database, agent: agents.ShownAgent, user_id: string): AsyncGenerator<Line> {
+  const { id: agent_id, seq: agent_seq } = agent
+  for (let after = 0; ; ) {
+    const page = await memories.listAfter(db, { agent_seq, user_id }, after, PAGE_SIZE)
+    for (const { memory } of page) yield { type: 'memory', agent_id, ...memory }
+    const last = page.at(-1)
+    if (!last) return
+    after = last.seq
+  }
+}
+
+/** The invocations, and after each page of them the approvals and log entries that belong to it. */
+async function* invocationLines(db: Database, agent: agents.ShownAgent, user_id: string): AsyncGenerator<Line> {
+  const { id: agent_id, seq: agent_seq } = agent
+  let last: Parameters<typeof listOfUser>[2]
+  do {
+    const invocations = await listOfUser(db, { agent_seq, user_id }, last)
+    for (const invocation of invocations) {
+      const given = invocation.door === 'api' ? null : await findGiven(db, invocation.id)
+      yield { type: 'invocation', ...presentInvocation(invocation, agent_id), ...(given ? { given } : {}) }
+    }
+    const requests = invocations.map(({ id }) => id)
+    for (const approval of await listOfRuns(db, requests)) yield { type: 'approval', agent_id, ...approval }
+    for (const entry of await logs.listOfRequests(db, agent_seq, requests)) yield { type: 'log', agent_id, ...entry }
+    last = invocations.at(-1)
+  } while (last)
 }

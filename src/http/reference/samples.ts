@@ -74,43 +74,67 @@ export function sample(
   io: Io,
   own: Readonly<Record<string, unknown>> = {},
 ): unknown {
-  const resolve = ({ $ref }: ShownSchema) =>
-    components.schemas[($ref ?? '').slice('#/components/schemas/'.length)] ?? {}
+  return new Sampler(components, io, own).valueOf(schema, '', 0)
+}
 
-  const valueOf = (shape: ShownSchema, name: string, depth: number): unknown => {
+class Sampler {
+  readonly #components: OpenApi['components']
+  readonly #isReply: boolean
+  readonly #own: Readonly<Record<string, unknown>>
+
+  constructor(components: OpenApi['components'], io: Io, own: Readonly<Record<string, unknown>>) {
+    this.#components = components
+    this.#isReply = io === 'output'
+    this.#own = own
+  }
+
+  /** `name` is the name of the field, or of one item of the list that the value is in. */
+  valueOf(schema: ShownSchema, name: string, depth: number): unknown {
     if (depth > DEEPEST) return null
-    if (shape.$ref) return valueOf(resolve(shape), name, depth + 1)
-    if (shape.examples?.[0] !== undefined) return shape.examples[0]
-    if ('const' in shape) return shape.const
-    if (io === 'output' && shape.default !== undefined) return shape.default
-    const options = shape.anyOf ?? shape.oneOf
-    if (options) {
-      const isPlain = io === 'output' && BY_NAME[name] === undefined && options.some(({ type }) => type === 'null')
-      return isPlain ? null : valueOf(options.find(({ type }) => type !== 'null') ?? {}, name, depth + 1)
-    }
-    if (Array.isArray(shape.type)) {
-      const type = shape.type.find((one) => one !== 'null') ?? 'null'
-      return io === 'output' && BY_NAME[name] === undefined ? null : valueOf({ ...shape, type }, name, depth + 1)
-    }
-    if (shape.enum) return shape.enum.includes(BY_NAME[name]) ? BY_NAME[name] : shape.enum[0]
-    if (shape.type === 'object') return objectOf(shape, depth)
-    if (shape.type === 'array') return arrayOf(shape, name, depth)
-    return own[name] ?? plainOf(shape, name)
+    if (schema.$ref) return this.valueOf(this.#resolve(schema.$ref), name, depth + 1)
+    if (schema.examples?.[0] !== undefined) return schema.examples[0]
+    if ('const' in schema) return schema.const
+    if (this.#isReply && schema.default !== undefined) return schema.default
+    const options = schema.anyOf ?? schema.oneOf
+    if (options) return this.#optionOf(options, name, depth)
+    if (Array.isArray(schema.type)) return this.#typeOf(schema, schema.type, name, depth)
+    if (schema.enum) return schema.enum.includes(BY_NAME[name]) ? BY_NAME[name] : schema.enum[0]
+    if (schema.type === 'object') return this.#objectOf(schema, depth)
+    if (schema.type === 'array') return this.#arrayOf(schema, name, depth)
+    return this.#own[name] ?? plainOf(schema, name)
   }
 
-  const objectOf = ({ properties = {}, required = [] }: ShownSchema, depth: number) => {
+  #resolve($ref: string): ShownSchema {
+    return this.#components.schemas[$ref.slice('#/components/schemas/'.length)] ?? {}
+  }
+
+  #optionOf(options: readonly ShownSchema[], name: string, depth: number): unknown {
+    if (this.#isEmpty(name) && options.some(({ type }) => type === 'null')) return null
+    return this.valueOf(options.find(({ type }) => type !== 'null') ?? {}, name, depth + 1)
+  }
+
+  #typeOf(schema: ShownSchema, types: readonly string[], name: string, depth: number): unknown {
+    if (this.#isEmpty(name)) return null
+    return this.valueOf({ ...schema, type: types.find((type) => type !== 'null') ?? 'null' }, name, depth + 1)
+  }
+
+  /** Fields of a reply that may be null are null, unless a value reads well. */
+  #isEmpty(name: string): boolean {
+    return this.#isReply && BY_NAME[name] === undefined
+  }
+
+  #objectOf({ properties = {}, required = [] }: ShownSchema, depth: number): Record<string, unknown> {
     const names = Object.keys(properties)
-    const shown = io === 'output' ? names : required.length > 0 ? required : names.slice(0, depth === 0 ? 1 : 0)
-    return Object.fromEntries(shown.map((name) => [name, valueOf(properties[name] ?? {}, name, depth + 1)]))
+    const asked = required.length > 0 ? required : names.slice(0, depth === 0 ? 1 : 0)
+    const shown = this.#isReply ? names : asked
+    return Object.fromEntries(shown.map((name) => [name, this.valueOf(properties[name] ?? {}, name, depth + 1)]))
   }
 
-  const arrayOf = ({ items = {} }: ShownSchema, name: string, depth: number) => {
+  #arrayOf({ items = {} }: ShownSchema, name: string, depth: number): unknown {
     if (Array.isArray(BY_NAME[name])) return BY_NAME[name]
-    const isDetail = io === 'output' && name !== 'data' && name !== 'values'
-    return isDetail ? [] : [valueOf(items, name.replace(/s$/, ''), depth + 1)]
+    const isDetail = this.#isReply && name !== 'data' && name !== 'values'
+    return isDetail ? [] : [this.valueOf(items, name.replace(/s$/, ''), depth + 1)]
   }
-
-  return valueOf(schema, '', 0)
 }
 
 function plainOf({ type, format, minimum }: ShownSchema, name: string): unknown {

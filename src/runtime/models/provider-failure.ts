@@ -16,6 +16,9 @@ export function isTruncation(error: unknown): boolean {
   return error instanceof Error && error.name === 'AI_InvalidResponseDataError'
 }
 
+/** The provider did not say when to try again. */
+const RETRY_AT_ONCE = { after_ms: undefined }
+
 const ADVICE: Record<number, string> = {
   400: 'the request was refused; check model, temperature and tools',
   401: 'the key was refused; check the API key in the service configuration',
@@ -37,18 +40,11 @@ export function asModelFailure(error: unknown, { provider, now }: FailureSource,
     return new PromptTooLong(message, { status, ...detail(error) }, refusal.max_tokens)
   }
   if (!(error instanceof Error)) return new ModelFailure(`Model provider ${provider} reported an error`, detail(error))
-
   if (status === undefined || status < 400) {
-    const brokeOff = error instanceof TruncatedAnswer || isTruncation(error) || status
+    const brokeOff = error instanceof TruncatedAnswer || isTruncation(error) || Boolean(status)
     const unreachable = isRetryable || error instanceof TypeError
-    const what = brokeOff || spoken ? 'broke off its answer' : 'could not be reached'
-    if (!brokeOff && !unreachable) {
-      return new ModelFailure(`Model provider ${provider} sent something that is not an answer`, detail(error))
-    }
-    const retry = spoken ? undefined : { after_ms: undefined }
-    return new ModelFailure(`Model provider ${provider} ${what}`, detail(error), retry)
+    return withoutAnswer(error, provider, { brokeOff, unreachable, spoken })
   }
-
   const advice = ADVICE[status] ?? (status >= 500 ? 'it has a problem' : 'the request was refused')
   const passing = status === 408 || status === 429 || status >= 500
   return new ModelFailure(
@@ -56,6 +52,20 @@ export function asModelFailure(error: unknown, { provider, now }: FailureSource,
     { status, ...detail(error) },
     passing && !spoken ? { after_ms: retryAfter(headers, now) } : undefined,
   )
+}
+
+/** The failure of a provider that sent no answer, or a part of one. */
+function withoutAnswer(
+  error: Error,
+  provider: string,
+  { brokeOff, unreachable, spoken }: { brokeOff: boolean; unreachable: boolean; spoken: boolean },
+): ModelFailure {
+  if (!brokeOff && !unreachable) {
+    return new ModelFailure(`Model provider ${provider} sent something that is not an answer`, detail(error))
+  }
+  const what = brokeOff || spoken ? 'broke off its answer' : 'could not be reached'
+  // What was said already cannot be taken back, so the model is not asked again.
+  return new ModelFailure(`Model provider ${provider} ${what}`, detail(error), spoken ? undefined : RETRY_AT_ONCE)
 }
 
 /** The SDK's errors are recognised by their fields: each provider package may have its own copy of the class. */

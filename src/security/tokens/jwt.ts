@@ -81,19 +81,24 @@ export function jwtVerifier({ secret, issuer, audience, roles = defaultRoles, no
       return refusalOf(error)
     }
 
-    const claims = Claims.safeParse(payload)
-    if (!claims.success) return refuse('bad_claims')
-    const { user_id, sub, iss, exp, iat, permissions, role } = claims.data
-    if (exp * 1000 <= time) return refuse('expired')
-    if (iat * 1000 > time + CLOCK_SKEW_SECONDS * 1000) return refuse('not_yet_valid')
-    if (exp <= iat || exp - iat > MAX_LIFETIME_SECONDS) return refuse('bad_claims')
-    return {
-      ok: true,
-      user_id,
-      subject: sub ?? user_id,
-      issuer: iss ?? null,
-      permissions: permissions ?? permissionsOf(role ?? 'viewer', roles),
-      expires_at: exp * 1000,
-    }
+    return grantOf(payload, roles, time)
+  }
+}
+
+/** What a token with a good signature grants. */
+function grantOf(payload: unknown, roles: Roles, now: number): JwtGrant | RefusedToken {
+  const claims = Claims.safeParse(payload)
+  if (!claims.success) return refuse('bad_claims')
+  const { user_id, sub, iss, exp, iat, permissions, role } = claims.data
+  if (exp * 1000 <= now) return refuse('expired')
+  if (iat * 1000 > now + CLOCK_SKEW_SECONDS * 1000) return refuse('not_yet_valid')
+  if (exp <= iat || exp - iat > MAX_LIFETIME_SECONDS) return refuse('bad_claims')
+  return {
+    ok: true,
+    user_id,
+    subject: sub ?? user_id,
+    issuer: iss ?? null,
+    permissions: permissions ?? permissionsOf(role ?? 'viewer', roles),
+    expires_at: exp * 1000,
   }
 }
