@@ -9,6 +9,8 @@ import { ScopeReader } from '../src/memory/warm/scope-reader.ts'
 import type { Database } from '../src/storage/database.ts'
 import { CLAIMS } from '../src/storage/leases/claims.ts'
 import { endLeases, renew } from '../src/storage/leases/lease.ts'
+import { INVOCATIONS_OF_DOOR } from '../src/storage/queries/counted-lists.ts'
+import { ownerOf } from '../src/storage/queries/counts.ts'
 import { onBothStores } from './support/store.ts'
 
 /** Both have few rows: those that run, and those that have not completed, by their status. */
@@ -64,6 +66,15 @@ onBothStores('a query that comes back every few seconds', (opened) => {
   test('invocations of another door than the API are found, in order, by the index of doors', async () => {
     const page = { limit: 20, offset: 0, sort: '-created_at' }
     for (const door of ['openai', 'schedule'] as const) {
+      // A list that has no rows by its counts is not looked for.
+      const counted = {
+        list: INVOCATIONS_OF_DOOR.name,
+        owner: ownerOf(1, door),
+        part: 'completed',
+        quarter: 0,
+        count: 1,
+      }
+      await opened().storage.db.insertInto('list_counts').values(counted).execute()
       const plan = await planOf((db) => findByDoor(db, [1, 2], page, { door, status: undefined }))
       assert.match(plan, /invocations_by_door/)
     }
