@@ -115,7 +115,7 @@ function statusOf(reply: Buffer): number {
   return digit(9) * 100 + digit(10) * 10 + digit(11)
 }
 
-const PLACE = '@@@@@@@@'
+const PLACEHOLDER = '@@@@@@@@'
 
 function requestSource(url: string, { method, path, headers, body = '' }: Load): () => Buffer {
   const all = { Host: new URL(url).host, ...headers, ...(body && { 'Content-Type': 'application/json' }) }
@@ -123,15 +123,15 @@ function requestSource(url: string, { method, path, headers, body = '' }: Load):
     ([name, value]) => `${name}: ${value}`,
   )
   const template = Buffer.from(`${method} ${path} HTTP/1.1\r\n${lines.join('\r\n')}\r\n\r\n${body}`)
-  const places: number[] = []
-  for (let at = template.indexOf(PLACE); at >= 0; at = template.indexOf(PLACE, at + 1)) places.push(at)
-  if (places.length === 0) return () => template
+  const positions: number[] = []
+  for (let at = template.indexOf(PLACEHOLDER); at >= 0; at = template.indexOf(PLACEHOLDER, at + 1)) positions.push(at)
+  if (positions.length === 0) return () => template
   // Microseconds are used up faster than requests are sent, so no later measurement meets the same ones again.
-  let next = Math.floor((performance.timeOrigin + performance.now()) * 1000) % 36 ** PLACE.length
+  let next = Math.floor((performance.timeOrigin + performance.now()) * 1000) % 36 ** PLACEHOLDER.length
   return () => {
-    const name = (next++).toString(36).padStart(PLACE.length, '0')
+    const name = (next++).toString(36).padStart(PLACEHOLDER.length, '0')
     const request = Buffer.from(template)
-    for (const at of places) request.write(name, at, 'latin1')
+    for (const at of positions) request.write(name, at, 'latin1')
     return request
   }
 }

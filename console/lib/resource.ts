@@ -54,12 +54,7 @@ export function useResource<T>(
         if (life.signal.aborted) return
         setLoaded((before) => ({ ...before, error: error as MoorageError, isLoading: false }))
       }
-      if (pauseMs !== undefined) timer = setTimeout(whenSeen, pauseMs)
-    }
-    // A page in the background asks for nothing until it is looked at again.
-    const whenSeen = () => {
-      if (!document.hidden) void run()
-      else document.addEventListener('visibilitychange', whenSeen, { once: true, signal: life.signal })
+      if (pauseMs !== undefined) timer = setTimeout(() => whenSeen(run, life.signal), pauseMs)
     }
     void run()
     return () => {
@@ -76,6 +71,12 @@ export function useResource<T>(
   }
   const known = key !== undefined && loaded.key !== key ? (recall(key) as T | undefined) : undefined
   return { data: known ?? loaded.data, error: loaded.error, isLoading: loaded.isLoading, reload, replace }
+}
+
+/** Does the work now, or when the page is looked at again: a page in the background asks for nothing. */
+export function whenSeen(work: () => Promise<void>, life: AbortSignal): void {
+  if (!document.hidden) void work()
+  else document.addEventListener('visibilitychange', () => whenSeen(work, life), { once: true, signal: life })
 }
 
 type Pace<T> = number | undefined | ((data: T) => number | undefined)

@@ -45,10 +45,10 @@ type AnsweredMessage = Conversation & {
 }
 
 /** A message and its answer as rows for the journal. */
-export function turnWrites(exchange: AnsweredMessage): Write[] {
-  const { message, response, request_id, newId, agent_seq, created_at } = exchange
-  const user_id = exchange.user_id ?? ''
-  const session_id = exchange.session_id ?? ''
+export function turnWrites(answered: AnsweredMessage): Write[] {
+  const { message, response, request_id, newId, agent_seq, created_at } = answered
+  const user_id = answered.user_id ?? ''
+  const session_id = answered.session_id ?? ''
   const metadata = JSON.stringify({ request_id })
   const turns = [
     { role: 'user', content: message },

@@ -82,9 +82,9 @@ async function forget(
 
 async function eraseInvocations({ db, transaction }: Transactions, agent_seq: number, whose: Whose, now: () => number) {
   const erased = { invocations: 0, logs: 0, replies: 0, unfinished: 0 }
-  let place: Parameters<typeof listOfUser>[2]
+  let last: Parameters<typeof listOfUser>[2]
   for (;;) {
-    const invocations = await listOfUser(db, { agent_seq, user_id: whose.user_id }, place)
+    const invocations = await listOfUser(db, { agent_seq, user_id: whose.user_id }, last)
     const ended = invocations.filter(isFinal)
     erased.unfinished += invocations.length - ended.length
     await transaction(async (held) => {
@@ -95,7 +95,7 @@ async function eraseInvocations({ db, transaction }: Transactions, agent_seq: nu
       await eraseTexts(held, ended, now())
     })
     erased.invocations += ended.length
-    place = invocations.at(-1)
-    if (!place) return erased
+    last = invocations.at(-1)
+    if (!last) return erased
   }
 }

@@ -9,8 +9,8 @@ import { activityQuery, requestInList } from './activity-query.ts'
 export function Neighbours({ request_id }: { request_id: string }) {
   const step = useAction(async (by: 1 | -1) => {
     const query = activityQuery()
-    const place = await findPlace(query.offset)
-    const target = place === undefined ? undefined : place + by
+    const position = await findPosition(query.offset)
+    const target = position === undefined ? undefined : position + by
     const found = target === undefined || target < 0 ? undefined : (await load(target, 1)).data[0]
     if (!found || target === undefined) return toast(by > 0 ? 'This is the last one' : 'This is the first one')
     go(requestInList(found.request_id, Math.floor(target / query.limit) * query.limit))
@@ -19,7 +19,7 @@ export function Neighbours({ request_id }: { request_id: string }) {
       return service.invocations.listAll({ ...query, offset, limit })
     }
     /** New requests push it down the list: it is looked for on its page and on the one behind it. */
-    async function findPlace(offset: number): Promise<number | undefined> {
+    async function findPosition(offset: number): Promise<number | undefined> {
       const { data } = await load(offset, 2 * query.limit)
       const i = data.findIndex((run) => run.request_id === request_id)
       return i < 0 ? undefined : offset + i

@@ -1,4 +1,5 @@
 import type { LogEntry, MoorageError } from '../../../sdk/client.ts'
+import { whenSeen } from '../../lib/resource.ts'
 import { service } from '../../lib/service.ts'
 
 export type LogQuery = { level?: string; search?: string; request_id?: string; start_time?: string; end_time?: string }
@@ -57,12 +58,7 @@ export function followLog(agent: string, query: LogQuery, following: Following):
       if (signal.aborted) return
       showError(error as MoorageError)
     }
-    if (isLive) timer = setTimeout(whenSeen, wait_ms)
-  }
-  // A page in the background asks for nothing until it is looked at again.
-  const whenSeen = () => {
-    if (!document.hidden) void step()
-    else document.addEventListener('visibilitychange', whenSeen, { once: true, signal })
+    if (isLive) timer = setTimeout(() => whenSeen(step, signal), wait_ms)
   }
   void step()
   return () => {

@@ -7,12 +7,12 @@ import { CopyButton } from '../../ui/copy.tsx'
 import { Status } from '../../ui/data/status.tsx'
 import { Failure } from '../../ui/failure.tsx'
 import { AnswerSwitch, AnswerText } from '../../ui/text/answer-text.tsx'
-import { type Conversation, type Exchange, loadEarlier, stop } from './conversation.ts'
+import { type Conversation, loadEarlier, type ShownInvocation, stop } from './conversation.ts'
 
 type Props = {
   conversation: Conversation
   selected?: string | undefined
-  onSelect(exchange: Exchange): void
+  onSelect(invocation: ShownInvocation): void
   /** Undefined where the key may not invoke. */
   onAgain?: ((message: string) => void) | undefined
   onEdit?: ((message: string) => void) | undefined
@@ -22,10 +22,10 @@ type Props = {
 export function Chat({ conversation, selected, onSelect, onAgain, onEdit }: Props) {
   const list = useRef<HTMLDivElement>(null)
   const isAtEnd = useRef(true)
-  const exchanges = conversation.exchanges.value
+  const invocations = conversation.invocations.value
   useEffect(() => {
     if (isAtEnd.current && list.current) list.current.scrollTop = list.current.scrollHeight
-  }, [exchanges])
+  }, [invocations])
   const onScroll = () => {
     const { scrollTop = 0, scrollHeight = 0, clientHeight = 0 } = list.current ?? {}
     isAtEnd.current = scrollHeight - scrollTop - clientHeight < 40
@@ -33,33 +33,33 @@ export function Chat({ conversation, selected, onSelect, onAgain, onEdit }: Prop
   return (
     <div class="chat" ref={list} onScroll={onScroll} role="log" aria-label="Conversation" tabIndex={0}>
       <Failure error={conversation.error.value} retry={() => void loadEarlier(conversation)} />
-      {exchanges.map((exchange) => (
-        <article key={exchange.key} class={selected === exchange.key ? 'exchange selected' : 'exchange'}>
+      {invocations.map((invocation) => (
+        <article key={invocation.key} class={selected === invocation.key ? 'invocation selected' : 'invocation'}>
           <div class="said">
-            <p>{exchange.message}</p>
+            <p>{invocation.message}</p>
           </div>
-          <Answer exchange={exchange} />
+          <Answer invocation={invocation} />
           <footer>
-            <Facts exchange={exchange} onSelect={onSelect} />
-            {exchange.isRunning ? (
-              <Button look="quiet" icon="stop" onClick={() => void stop(conversation, exchange)}>
+            <Facts invocation={invocation} onSelect={onSelect} />
+            {invocation.isRunning ? (
+              <Button look="quiet" icon="stop" onClick={() => void stop(conversation, invocation)}>
                 Stop
               </Button>
             ) : (
               <span class="tools">
                 {onAgain && (
-                  <Button look="quiet" icon="retry" label="Send again" onClick={() => onAgain(exchange.message)} />
+                  <Button look="quiet" icon="retry" label="Send again" onClick={() => onAgain(invocation.message)} />
                 )}
                 {onEdit && (
                   <Button
                     look="quiet"
                     icon="edit"
                     label="Edit in a new session"
-                    onClick={() => onEdit(exchange.message)}
+                    onClick={() => onEdit(invocation.message)}
                   />
                 )}
                 <AnswerSwitch />
-                <CopyButton text={exchange.response} label="Copy the answer" />
+                <CopyButton text={invocation.response} label="Copy the answer" />
               </span>
             )}
           </footer>
@@ -69,7 +69,7 @@ export function Chat({ conversation, selected, onSelect, onAgain, onEdit }: Prop
   )
 }
 
-function Answer({ exchange: { response, isRunning, tools, error, run } }: { exchange: Exchange }) {
+function Answer({ invocation: { response, isRunning, tools, error, run } }: { invocation: ShownInvocation }) {
   const wasCancelled = run?.status === 'cancelled'
   return (
     <div class="answer">
@@ -98,13 +98,13 @@ function Answer({ exchange: { response, isRunning, tools, error, run } }: { exch
   )
 }
 
-function Facts({ exchange, onSelect }: { exchange: Exchange; onSelect(exchange: Exchange): void }) {
-  const { isRunning, run, request_id } = exchange
+function Facts({ invocation, onSelect }: { invocation: ShownInvocation; onSelect(invocation: ShownInvocation): void }) {
+  const { isRunning, run, request_id } = invocation
   if (!request_id) return <Status value={isRunning ? 'running' : 'failed'} isLive={isRunning} />
   return (
     <span class="facts">
       {run ? (
-        <button type="button" class="link-like" onClick={() => onSelect(exchange)}>
+        <button type="button" class="link-like" onClick={() => onSelect(invocation)}>
           <Status value={run.status} />
           <span>{durationText(run.duration_ms)}</span>
           <span>{countText(run.tokens_used)} tokens</span>

@@ -5,7 +5,7 @@ import { service } from '../../lib/service.ts'
 type ToolCall = { id: string; name: string; arguments: unknown; result?: string; error?: string }
 
 /** One message and what came of it, while it comes and afterwards. */
-export type Exchange = {
+export type ShownInvocation = {
   key: string
   message: string
   response: string
@@ -20,8 +20,8 @@ export type Exchange = {
 export type Conversation = {
   agent: string
   session: string
-  exchanges: Signal<Exchange[]>
-  /** Why the earlier exchanges could not be loaded. */
+  invocations: Signal<ShownInvocation[]>
+  /** Why the earlier invocations could not be loaded. */
   error: Signal<MoorageError | undefined>
 }
 
@@ -42,24 +42,24 @@ export function openConversation(agent: string, session: string, { isNew = false
   const key = `${agent} ${session}`
   const found = known.get(key)
   if (found) return found
-  const conversation = { agent, session, exchanges: signal<Exchange[]>([]), error: signal(undefined) }
+  const conversation = { agent, session, invocations: signal<ShownInvocation[]>([]), error: signal(undefined) }
   known.set(key, conversation)
   if (!isNew) void loadEarlier(conversation)
   return conversation
 }
 
 export async function loadEarlier(conversation: Conversation): Promise<void> {
-  const { agent, session, exchanges, error } = conversation
+  const { agent, session, invocations, error } = conversation
   error.value = undefined
   const query = { session_id: session, sort: '-created_at' as const, limit: SHOWN }
   const load = async () => {
     const { data } = await service.invocations.list(agent, query)
-    const shown = new Set(exchanges.value.map(({ request_id }) => request_id))
+    const shown = new Set(invocations.value.map(({ request_id }) => request_id))
     const earlier = data
       .toReversed()
-      .map(exchangeOf)
+      .map(shownOf)
       .filter(({ request_id }) => !shown.has(request_id))
-    exchanges.value = [...earlier, ...exchanges.value]
+    invocations.value = [...earlier, ...invocations.value]
     for (const { key, request_id, isRunning } of earlier) {
       if (isRunning && request_id) void receive(conversation, key, service.invocations.follow(agent, request_id))
     }
@@ -80,7 +80,7 @@ function wasReloaded(): boolean {
   return navigation?.type === 'reload'
 }
 
-function exchangeOf(run: Invocation): Exchange {
+function shownOf(run: Invocation): ShownInvocation {
   const isRunning = ['queued', 'running', 'waiting'].includes(run.status)
   const { request_id, message, response, error } = run
   return {
@@ -101,9 +101,9 @@ export function say(
   message: string,
   { user, environment }: { user?: string | undefined; environment?: string | undefined },
 ): void {
-  const { agent, session, exchanges } = conversation
-  const key = `${Date.now()} ${exchanges.value.length}`
-  exchanges.value = [...exchanges.value, { key, message, response: '', isRunning: true, tools: [] }]
+  const { agent, session, invocations } = conversation
+  const key = `${Date.now()} ${invocations.value.length}`
+  invocations.value = [...invocations.value, { key, message, response: '', isRunning: true, tools: [] }]
   const context = { session_id: session, ...(user && { user_id: user }) }
   void receive(
     conversation,
@@ -113,16 +113,16 @@ export function say(
 }
 
 /** The run ends as cancelled; what it has said so far stays. */
-export async function stop({ agent }: Conversation, { request_id }: Exchange): Promise<void> {
+export async function stop({ agent }: Conversation, { request_id }: ShownInvocation): Promise<void> {
   if (request_id) await service.invocations.cancel(agent, request_id)
 }
 
 type Events = AsyncIterable<InvocationEvent<InvocationResult>>
 
 async function receive(conversation: Conversation, key: string, events: Events): Promise<void> {
-  const change = (how: (before: Exchange) => Partial<Exchange>) => {
-    conversation.exchanges.value = conversation.exchanges.value.map((exchange) =>
-      exchange.key === key ? { ...exchange, ...how(exchange) } : exchange,
+  const change = (how: (before: ShownInvocation) => Partial<ShownInvocation>) => {
+    conversation.invocations.value = conversation.invocations.value.map((invocation) =>
+      invocation.key === key ? { ...invocation, ...how(invocation) } : invocation,
     )
   }
   let request_id: string | undefined
@@ -133,7 +133,7 @@ async function receive(conversation: Conversation, key: string, events: Events):
     }
   } catch (caught) {
     const error = caught as MoorageError
-    request_id ??= conversation.exchanges.value.find((exchange) => exchange.key === key)?.request_id
+    request_id ??= conversation.invocations.value.find((invocation) => invocation.key === key)?.request_id
     change(() => ({ error, isRunning: false }))
   }
   // The receipt has the steps. What was said is shown without it if it cannot be read.
@@ -144,7 +144,7 @@ async function receive(conversation: Conversation, key: string, events: Events):
 
 /** A run that waits for a person ends its stream. When it goes on, so does the conversation. */
 async function waitForDecision(conversation: Conversation, key: string, { request_id }: Invocation): Promise<void> {
-  const { agent, exchanges } = conversation
+  const { agent, invocations } = conversation
   let isWaiting = true
   while (isWaiting) {
     await new Promise((wake) => setTimeout(wake, DECISION_MS))
@@ -157,11 +157,14 @@ async function waitForDecision(conversation: Conversation, key: string, { reques
       if ([401, 403, 404].includes((error as MoorageError).status)) return
     }
   }
-  exchanges.value = exchanges.value.map((before) => (before.key === key ? { ...before, isRunning: true } : before))
+  invocations.value = invocations.value.map((before) => (before.key === key ? { ...before, isRunning: true } : before))
   await receive(conversation, key, service.invocations.follow(agent, request_id))
 }
 
-function heard({ response, tools }: Exchange, event: InvocationEvent<InvocationResult>): Partial<Exchange> {
+function heard(
+  { response, tools }: ShownInvocation,
+  event: InvocationEvent<InvocationResult>,
+): Partial<ShownInvocation> {
   switch (event.type) {
     // Both come before everything that the run has said so far.
     case 'start':

@@ -6,7 +6,7 @@ import { countText, durationText } from '../../lib/text/format.ts'
 import { Id, Snippet } from '../../ui/copy.tsx'
 import { Segments } from '../../ui/forms/field.tsx'
 import { Steps } from '../../ui/steps/steps.tsx'
-import type { Exchange } from './conversation.ts'
+import type { ShownInvocation } from './conversation.ts'
 import { asCode } from './use-it.ts'
 
 const LANGUAGES = [
@@ -16,15 +16,23 @@ const LANGUAGES = [
 ]
 
 /** Beside the conversation: what the run did, and the same call from elsewhere. */
-export function Inspector({ agent, exchange, body }: { agent: string; exchange: Exchange | undefined; body: Invoke }) {
+export function Inspector({
+  agent,
+  invocation,
+  body,
+}: {
+  agent: string
+  invocation: ShownInvocation | undefined
+  body: Invoke
+}) {
   const [language, setLanguage] = useState('curl')
-  const run = exchange?.run
+  const run = invocation?.run
   return (
     <aside class="inspector" aria-label="About this answer">
-      {exchange?.request_id && (
+      {invocation?.request_id && (
         <section>
           <h2>Run</h2>
-          <Id id={exchange.request_id} />
+          <Id id={invocation.request_id} />
           {run ? (
             <>
               <dl class="pairs">

@@ -8,7 +8,7 @@ import type { Params } from '../../routes.ts'
 import { AgentFrame } from '../agent/agent-frame.tsx'
 import { Chat } from './chat.tsx'
 import { Composer } from './composer.tsx'
-import { type Conversation, type Exchange, openConversation, say } from './conversation.ts'
+import { type Conversation, openConversation, type ShownInvocation, say } from './conversation.ts'
 import { Inspector } from './inspector.tsx'
 import { askedInUrl, type PlaygroundAsked, PlaygroundFilters } from './playground-filters.tsx'
 import { choicesOf } from './serving-choices.ts'
@@ -32,8 +32,8 @@ function Playground({ agent: { name } }: { agent: Agent }) {
   )
   const choices = choicesOf(active.data?.data ?? [])
   const columns = columnsOf(name, asked)
-  const exchanges = columns[0]?.conversation.exchanges.value ?? []
-  const shown = exchanges.find(({ key }) => key === selected) ?? exchanges.at(-1)
+  const invocations = columns[0]?.conversation.invocations.value ?? []
+  const shown = invocations.find(({ key }) => key === selected) ?? invocations.at(-1)
 
   const send = (message: string, in_session = session ?? newSession()) => {
     const isNew = in_session !== session
@@ -54,7 +54,7 @@ function Playground({ agent: { name } }: { agent: Agent }) {
     <Chat
       conversation={conversation}
       selected={beside ? undefined : shown?.key}
-      onSelect={({ key }: Exchange) => setSelected(key)}
+      onSelect={({ key }: ShownInvocation) => setSelected(key)}
       {...(mayInvoke && { onAgain: (message) => send(message), onEdit: startOver })}
     />
   )
@@ -84,7 +84,7 @@ function Playground({ agent: { name } }: { agent: Agent }) {
         </div>
         {mayInvoke && <Composer agent={name} text={text} onText={setText} onSend={() => send(text.trim())} />}
       </section>
-      {!beside && <Inspector agent={name} exchange={shown} body={body} />}
+      {!beside && <Inspector agent={name} invocation={shown} body={body} />}
     </div>
   )
 }

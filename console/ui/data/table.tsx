@@ -51,7 +51,7 @@ export function Table<Item>({ label, columns, rows, keyOf, sort, empty }: TableP
 
 type RowProps<Item> = { row: Item; columns: Column<Item>[]; index?: number }
 
-/** One row. `index` is its place among all rows, where not all of them are in the page. */
+/** One row. `index` is its position among all rows, where not all of them are in the page. */
 export function Row<Item>({ row, columns, index }: RowProps<Item>) {
   return (
     <tr aria-rowindex={index}>

@@ -33,8 +33,8 @@ export function effects(
   // An answer that ended with calls for its caller is remembered when it goes on.
   if (status === 'completed' && policy.remember && !isStateless(context) && !invocation.rounds) {
     const { message, response } = invocation
-    const exchange = { agent_seq: agent.seq, user_id, session_id, request_id, message, response: response ?? '' }
-    writes.push(...memory.turnWrites({ ...exchange, created_at: time, newId }))
+    const answered = { agent_seq: agent.seq, user_id, session_id, request_id, message, response: response ?? '' }
+    writes.push(...memory.turnWrites({ ...answered, created_at: time, newId }))
   }
   const found = events.writes(endEvent(invocation, agent.id))
   return withValue(found, (more) => (more.length === 0 ? writes : [...writes, ...more]))

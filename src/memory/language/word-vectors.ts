@@ -10,7 +10,7 @@ const HEADER_BYTES = 8
  */
 export class WordVectors {
   readonly dimensions: number
-  readonly #places: ReadonlyMap<string, number>
+  readonly #positions: ReadonlyMap<string, number>
   readonly #values: Int8Array
 
   constructor(bytes: Buffer) {
@@ -19,7 +19,7 @@ export class WordVectors {
     const end = HEADER_BYTES + count * this.dimensions
     this.#values = new Int8Array(bytes.subarray(HEADER_BYTES, end))
     const terms = bytes.toString('utf8', end).split('\n')
-    this.#places = new Map(terms.map((term, place) => [term, place]))
+    this.#positions = new Map(terms.map((term, position) => [term, position]))
   }
 
   static read(): WordVectors {
@@ -29,9 +29,9 @@ export class WordVectors {
   /** Adds the vectors of the terms to `sum`. Unknown terms are skipped. */
   add(terms: readonly string[], sum: Float64Array): void {
     for (const term of terms) {
-      const place = this.#places.get(term)
-      if (place === undefined) continue
-      const start = place * this.dimensions
+      const position = this.#positions.get(term)
+      if (position === undefined) continue
+      const start = position * this.dimensions
       for (let i = 0; i < this.dimensions; i++) sum[i] = (sum[i] as number) + (this.#values[start + i] as number)
     }
   }

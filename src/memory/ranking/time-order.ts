@@ -27,9 +27,9 @@ export class TimeOrder {
     const later = memories.subarray(this.#ordered, this.#size).toSorted((a, b) => timeOf(a) - timeOf(b) || a - b)
     let earlier = this.#ordered - 1
     let next = later.length - 1
-    for (let place = this.#size - 1; next >= 0; place--) {
+    for (let position = this.#size - 1; next >= 0; position--) {
       const moves = earlier >= 0 && timeOf(memories[earlier]) > timeOf(later[next])
-      memories[place] = (moves ? memories[earlier--] : later[next--]) as number
+      memories[position] = (moves ? memories[earlier--] : later[next--]) as number
     }
     this.#ordered = this.#size
   }

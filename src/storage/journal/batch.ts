@@ -71,8 +71,8 @@ function compare(a: string, b: string): number {
  * order cannot deadlock.
  */
 function merged(columns: readonly string[], { key, add, max, also }: Merge, rows: Value[][]): Value[][] {
-  const placesOf = (names: string[]) => names.map((name) => columns.indexOf(name))
-  const places = { key: placesOf(key), add: placesOf(add), max: placesOf(max) }
-  const each = mergeRows(rows, places)
-  return also ? mergeRows([...each, ...each.map(also)], places) : each
+  const positionsOf = (names: string[]) => names.map((name) => columns.indexOf(name))
+  const positions = { key: positionsOf(key), add: positionsOf(add), max: positionsOf(max) }
+  const each = mergeRows(rows, positions)
+  return also ? mergeRows([...each, ...each.map(also)], positions) : each
 }

@@ -1,6 +1,6 @@
 import type { Value } from './rows.ts'
 
-/** The places of the columns that are the key, of those that are added up, and of those that keep the larger value. */
+/** The positions of the columns that are the key, of those that are added up, and of those that keep the larger value. */
 export type MergedColumns = { key: readonly number[]; add: readonly number[]; max: readonly number[] }
 
 /**
@@ -16,16 +16,16 @@ export function mergeRows(rows: readonly Value[][], { key, add, max }: MergedCol
       merged.push(sum)
       continue
     }
-    for (const place of add) sum[place] = Number(sum[place]) + Number(row[place])
-    for (const place of max) sum[place] = Math.max(Number(sum[place]), Number(row[place]))
+    for (const position of add) sum[position] = Number(sum[position]) + Number(row[position])
+    for (const position of max) sum[position] = Math.max(Number(sum[position]), Number(row[position]))
   }
   return merged
 }
 
 /** A column of a key has values of one type, texts or numbers, and no nulls. */
-function compareAt(places: readonly number[], a: readonly Value[], b: readonly Value[]): number {
-  for (const place of places) {
-    const [x, y] = [a[place] as string, b[place] as string]
+function compareAt(positions: readonly number[], a: readonly Value[], b: readonly Value[]): number {
+  for (const position of positions) {
+    const [x, y] = [a[position] as string, b[position] as string]
     if (x !== y) return x < y ? -1 : 1
   }
   return 0

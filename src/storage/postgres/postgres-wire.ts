@@ -43,7 +43,7 @@ export class PostgresWire {
   }
 }
 
-/** Each with the id of its message, its place among the parts and how many there are. */
+/** Each with the id of its message, its position among the parts and how many there are. */
 function partsOf(message: string): string[] {
   const bytes = Buffer.from(message)
   const count = Math.ceil(bytes.length / PART_BYTES)

@@ -122,7 +122,7 @@ export type SchedulesTable = {
 /** What a run has done so far. They are gone when the run ends: its receipt tells them then. */
 export type StepsTable = {
   request_id: string
-  /** Its place among the run's steps, in the order in which they ended. */
+  /** Its position among the run's steps, in the order in which they ended. */
   position: number
   kind: string
   attempt: number

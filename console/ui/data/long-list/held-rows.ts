@@ -2,8 +2,8 @@
 export type Part<Row> = { offset: number; rows: Row[]; total: number }
 
 /**
- * Rows of a list by their places in the view. The places do not change while the list is held: what comes before the rows
- * meanwhile is counted in `fresh` instead, and the row at place `i` is the service's row number `i + fresh`.
+ * Rows of a list by their positions in the view. The positions do not change while the list is held: what comes before the rows
+ * meanwhile is counted in `fresh` instead, and the row at position `i` is the service's row number `i + fresh`.
  */
 export type HeldRows<Row> = { rows: ReadonlyMap<number, Row>; fresh: number; total: number }
 
@@ -15,7 +15,7 @@ export function begun<Row>({ offset, rows, total }: Part<Row>): HeldRows<Row> {
   return { rows: new Map(rows.map((row, i) => [offset + i, row])), fresh: 0, total }
 }
 
-/** Adds a part to a view that is held: rows that are known stay at their places. */
+/** Adds a part to a view that is held: rows that are known stay at their positions. */
 export function held<Row>(
   known: HeldRows<Row>,
   part: Part<Row>,
@@ -27,10 +27,10 @@ export function held<Row>(
   return { rows, fresh, total: part.total - fresh }
 }
 
-/** The same rows at the places that they have in the service now. */
+/** The same rows at the positions that they have in the service now. */
 export function unheld<Row>({ rows, fresh, total }: HeldRows<Row>): HeldRows<Row> {
   if (fresh === 0) return { rows, fresh, total }
-  return { rows: new Map([...rows].map(([place, row]) => [place + fresh, row])), fresh: 0, total: total + fresh }
+  return { rows: new Map([...rows].map(([position, row]) => [position + fresh, row])), fresh: 0, total: total + fresh }
 }
 
 /** How many rows of the service the list had when it was last asked. */
@@ -40,10 +40,10 @@ function totalOf({ fresh, total }: HeldRows<unknown>): number {
 
 /** The first row that is known and also in the part says how far the rows have moved. */
 function freshOf<Row>(known: HeldRows<Row>, part: Part<Row>, keyOf: (row: Row) => string): number | undefined {
-  const places = new Map([...known.rows].map(([place, row]) => [keyOf(row), place]))
+  const positions = new Map([...known.rows].map(([position, row]) => [keyOf(row), position]))
   for (const [i, row] of part.rows.entries()) {
-    const place = places.get(keyOf(row))
-    if (place !== undefined) return part.offset + i - place
+    const position = positions.get(keyOf(row))
+    if (position !== undefined) return part.offset + i - position
   }
   return undefined
 }

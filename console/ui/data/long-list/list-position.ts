@@ -6,11 +6,11 @@ import { param, setParams } from '../../../lib/location.ts'
 export const ROW_PX = 36
 /** The heads of the columns stay above the rows. */
 const HEAD_PX = 32
-/** The URL gets the place when the reader has stopped at it. */
+/** The URL gets the position when the reader has stopped at it. */
 const STOPPED_MS = 200
 
 /** Where the reader is in a long list. */
-export type ListPlace = {
+export type ListPosition = {
   frame: RefObject<HTMLDivElement | null>
   /** The first row in the window, and how many rows the window shows. */
   at: number
@@ -21,10 +21,10 @@ export type ListPlace = {
   isHeld(): boolean
 }
 
-export function usePlace(): ListPlace {
+export function usePosition(): ListPosition {
   const frame = useRef<HTMLDivElement>(null)
   const lost = useRef<Node | null>(null)
-  const [at, setAt] = useState(placeInUrl)
+  const [at, setAt] = useState(positionInUrl)
   const [visible, setVisible] = useState(25)
   const onScroll = () => {
     const { scrollTop = 0, clientHeight = 0 } = frame.current ?? {}
@@ -55,16 +55,16 @@ export function usePlace(): ListPlace {
   }
 }
 
-/** Keeps the place in the URL, and goes where the URL says. `fresh` rows have come above the first one. */
-export function usePlaceInUrl({ frame, at, onScroll, scrollTo }: ListPlace, isThere: boolean, fresh: number): void {
-  const inUrl = placeInUrl()
+/** Keeps the position in the URL, and goes where the URL says. `fresh` rows have come above the first one. */
+export function usePositionInUrl({ frame, at, onScroll, scrollTo }: ListPosition, isThere: boolean, fresh: number): void {
+  const inUrl = positionInUrl()
   const written = useRef(inUrl)
   useLayoutEffect(() => {
     if (!isThere) return
     if (frame.current) frame.current.scrollTop = inUrl * ROW_PX
     onScroll()
   }, [isThere])
-  // The browser's buttons, or a filter, have led to another place.
+  // The browser's buttons, or a filter, have led to another position.
   useEffect(() => {
     if (inUrl === written.current) return
     written.current = inUrl
@@ -80,7 +80,7 @@ export function usePlaceInUrl({ frame, at, onScroll, scrollTo }: ListPlace, isTh
   }, [at, isThere])
 }
 
-function placeInUrl(): number {
+function positionInUrl(): number {
   return Math.max(0, Math.floor(Number(param('offset')) || 0))
 }
 

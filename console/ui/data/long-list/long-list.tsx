@@ -4,7 +4,7 @@ import { Button } from '../../button.tsx'
 import { Failure } from '../../failure.tsx'
 import { ComingRow, Heads, Row, type TableProps } from '../table.tsx'
 import { type LongRows, PART, useLongRows } from './long-rows.ts'
-import { ROW_PX, usePlace, usePlaceInUrl } from './place.ts'
+import { ROW_PX, usePosition, usePositionInUrl } from './list-position.ts'
 
 type Props<Item> = Omit<TableProps<Item>, 'rows'> &
   Pick<Parameters<typeof useLongRows<Item>>[0], 'name' | 'load' | 'everyMs'> & {
@@ -20,11 +20,11 @@ const MOST_ROWS = 400_000
 
 /**
  * A list that may have hundreds of thousands of rows. It scrolls in a window of its own, and only the rows in the window
- * are in the page. The URL has the place. The list is live; rows that somebody looks at stay where they are.
+ * are in the page. The URL has the position. The list is live; rows that somebody looks at stay where they are.
  */
 export function LongList<Item>({ name, load, everyMs, label, columns, keyOf, sort = '', empty, error }: Props<Item>) {
-  const place = usePlace()
-  const { at, visible } = place
+  const position = usePosition()
+  const { at, visible } = position
   const long = useLongRows<Item>({
     name,
     load,
@@ -32,9 +32,9 @@ export function LongList<Item>({ name, load, everyMs, label, columns, keyOf, sor
     everyMs,
     growsAtTop: sort.startsWith('-'),
     start: Math.max(0, Math.floor((at - (PART - visible) / 2) / SPARE) * SPARE),
-    isHeld: place.isHeld,
+    isHeld: position.isHeld,
   })
-  usePlaceInUrl(place, (long.total ?? 0) > 0, long.fresh ?? 0)
+  usePositionInUrl(position, (long.total ?? 0) > 0, long.fresh ?? 0)
   if (long.total === 0) return <>{long.error ? <Failure error={long.error} retry={long.reload} /> : empty}</>
   const total = Math.min(long.total ?? EXPECTED_ROWS, MOST_ROWS)
   const from = Math.max(0, Math.min(at, total) - SPARE)
@@ -45,10 +45,10 @@ export function LongList<Item>({ name, load, everyMs, label, columns, keyOf, sor
       <div class="long-frame">
         <div
           class="long"
-          ref={place.frame}
-          onScroll={place.onScroll}
+          ref={position.frame}
+          onScroll={position.onScroll}
           // A row that gets the focus is scrolled to at once; the event of that comes later than the next key.
-          onFocusIn={place.onScroll}
+          onFocusIn={position.onScroll}
           role="region"
           aria-label={label}
           tabIndex={0}
@@ -70,7 +70,7 @@ export function LongList<Item>({ name, load, everyMs, label, columns, keyOf, sor
         </div>
         {(long.fresh ?? 0) > 0 && (
           <div class="fresh">
-            <Button look="main" icon="up" onClick={() => place.scrollTo(0)}>
+            <Button look="main" icon="up" onClick={() => position.scrollTo(0)}>
               {countText(long.fresh)} new
             </Button>
           </div>

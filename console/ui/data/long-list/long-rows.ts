@@ -1,5 +1,6 @@
 import { useEffect, useRef, useState } from 'preact/hooks'
 import type { MoorageError, Pagination } from '../../../../sdk/client.ts'
+import { whenSeen } from '../../../lib/resource.ts'
 import { keep, recall } from '../../../lib/resource-cache.ts'
 import { begun, type HeldRows, held, type Part, unheld } from './held-rows.ts'
 
@@ -18,13 +19,13 @@ type Options<Row> = {
   /** New rows come before all others. */
   growsAtTop: boolean
   everyMs: number
-  /** The place of the first row that is wanted. */
+  /** The position of the first row that is wanted. */
   start: number
   /** Whether rows must stay where they are now. */
   isHeld(): boolean
 }
 
-/** The rows of a long list around the place that is looked at. They are loaded again and again. */
+/** The rows of a long list around the position that is looked at. They are loaded again and again. */
 export function useLongRows<Row>({ name, start, ...options }: Options<Row>): LongRows<Row> {
   const [known, setKnown] = useState<{ name: string; rows: HeldRows<Row> | undefined }>({ name, rows: recalled(name) })
   const [error, setError] = useState<MoorageError | undefined>(undefined)
@@ -50,12 +51,7 @@ export function useLongRows<Row>({ name, start, ...options }: Options<Row>): Lon
         if (life.signal.aborted) return
         setError(caught as MoorageError)
       }
-      timer = setTimeout(whenSeen, latest.current.everyMs)
-    }
-    // A page in the background asks for nothing until it is looked at again.
-    const whenSeen = () => {
-      if (!document.hidden) void run()
-      else document.addEventListener('visibilitychange', whenSeen, { once: true, signal: life.signal })
+      timer = setTimeout(() => whenSeen(run, life.signal), latest.current.everyMs)
     }
     const isFirst = latest.current.known.name !== name || latest.current.known.rows === undefined
     let timer = setTimeout(run, isFirst ? 0 : SETTLED_MS)

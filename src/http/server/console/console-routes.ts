@@ -8,7 +8,7 @@ import { ConsoleFiles } from './console-files.ts'
 import { sessionPages } from './console-session-pages.ts'
 
 /** The first words of the console's paths. Each may be followed by up to `DEPTH` more. */
-const PLACES = ['agents', 'activity', 'approvals', 'deployments', 'deliveries', 'webhooks', 'keys', 'system']
+const PAGES = ['agents', 'activity', 'approvals', 'deployments', 'deliveries', 'webhooks', 'keys', 'system']
 const DEPTH = 4
 
 const NOT_BUILT = `The console is not built yet. Build it with:
@@ -38,9 +38,9 @@ export function addConsoleRoutes(endpoints: Router<Endpoint>, front: Front, cons
 
   for (const method of ['GET', 'HEAD']) {
     endpoints.add(method, '/', { open: true, page })
-    for (const place of PLACES) {
+    for (const first of PAGES) {
       for (let depth = 0; depth <= DEPTH; depth++) {
-        endpoints.add(method, `/${place}${pathOf(depth)}`, { open: true, forBrowsers: true, page })
+        endpoints.add(method, `/${first}${pathOf(depth)}`, { open: true, forBrowsers: true, page })
       }
     }
     endpoints.add(method, '/console/assets/{file}', { open: true, page: asset })
