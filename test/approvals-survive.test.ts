@@ -1,13 +1,12 @@
 import assert from 'node:assert/strict'
 import { describe, type TestContext, test } from 'node:test'
-import type { Database } from '../src/storage/database.ts'
 import { doors } from '../src/storage/migrations/0023-doors.ts'
 import { newAgent } from './support/agents.ts'
 import { approver, decide, refundingAgent, startTill, startWaiting, untilStatus } from './support/approvals.ts'
 import { type ChildService, startChildService } from './support/child-service.ts'
+import { endLeases } from './support/end-leases.ts'
 import { LOCAL_TOOLS } from './support/local-server.ts'
 import { makeOlder } from './support/older-store.ts'
-import { endOtherConnections } from './support/other-connections.ts'
 import { postMany } from './support/send-many.ts'
 import { ENGINES, withService } from './support/service.ts'
 import { until, untilCounted } from './support/until.ts'
@@ -15,12 +14,6 @@ import { watchWorld } from './support/watched-world.ts'
 
 const APPROVE = { decision: 'approve' }
 const MASTER = { MOORAGE_MASTER_KEY: '00'.repeat(32) }
-
-/** Half a minute passes. On SQLite the next service knows that the one before it is dead. */
-async function endLeases(db: Database): Promise<void> {
-  await endOtherConnections(db)
-  await db.updateTable('invocations').set({ lease_until: 0 }).where('status', '=', 'running').execute()
-}
 
 /** 10,000 runs of the agent. Somebody waits for the answers of most. The others go through the queue. */
 async function runMany(service: ChildService, agent_id: string): Promise<void> {

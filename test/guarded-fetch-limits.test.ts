@@ -4,10 +4,11 @@ import { type AddressInfo, createServer, type Socket } from 'node:net'
 import { describe, test } from 'node:test'
 import { GuardedClient } from '../src/security/outgoing/guarded-client.ts'
 import { PATIENCE } from './support/patience.ts'
-import { type Receiver, receive, receiveRaw, tlsFile } from './support/receiver.ts'
+import { type Receiver, receive, receiveRaw } from './support/receiver.ts'
+import { tlsText } from './support/tls.ts'
 import { until } from './support/until.ts'
 
-const local = new GuardedClient({ allowInsecure: true, allowedCidrs: ['127.0.0.1'], ca: [tlsFile('ca.pem')] }).fetch
+const local = new GuardedClient({ allowInsecure: true, allowedCidrs: ['127.0.0.1'], ca: [tlsText('ca.pem')] }).fetch
 
 async function hungUp({ sockets }: Receiver): Promise<void> {
   await Promise.all(

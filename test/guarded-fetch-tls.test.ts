@@ -2,9 +2,10 @@ import assert from 'node:assert/strict'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { describe, test } from 'node:test'
 import { GuardedClient } from '../src/security/outgoing/guarded-client.ts'
-import { receive, receiveTls, tlsFile } from './support/receiver.ts'
+import { receive, receiveTls } from './support/receiver.ts'
+import { tlsText } from './support/tls.ts'
 
-const trusting = { allowInsecure: false, allowedCidrs: ['127.0.0.1'], ca: [tlsFile('ca.pem')] }
+const trusting = { allowInsecure: false, allowedCidrs: ['127.0.0.1'], ca: [tlsText('ca.pem')] }
 
 function tellNames(request: IncomingMessage, response: ServerResponse) {
   response.end(`${request.headers.host} ${(request.socket as { servername?: string }).servername}`)
@@ -31,7 +32,7 @@ describe('the guarded client and TLS', () => {
     })
     const good = await receiveTls(t, 'server', tellNames)
     await assert.rejects(new GuardedClient({ ...trusting, ca: undefined }).fetch(good.url), { code: 'tls_failed' })
-    await assert.rejects(new GuardedClient({ ...trusting, ca: [tlsFile('other-ca.pem')] }).fetch(good.url), {
+    await assert.rejects(new GuardedClient({ ...trusting, ca: [tlsText('other-ca.pem')] }).fetch(good.url), {
       code: 'tls_failed',
     })
     const plain = await receive(t, tellNames)
@@ -41,7 +42,7 @@ describe('the guarded client and TLS', () => {
   test('a refused handshake does not reach the receiver', async (t) => {
     const requests: unknown[] = []
     const { url, sockets } = await receiveTls(t, 'server', (request) => requests.push(request))
-    await assert.rejects(new GuardedClient({ ...trusting, ca: [tlsFile('other-ca.pem')] }).fetch(url), {
+    await assert.rejects(new GuardedClient({ ...trusting, ca: [tlsText('other-ca.pem')] }).fetch(url), {
       code: 'tls_failed',
     })
     const [socket] = sockets

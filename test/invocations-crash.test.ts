@@ -1,10 +1,9 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
-import type { Database } from '../src/storage/database.ts'
 import { type ChildService, startChildService } from './support/child-service.ts'
+import { endLeases } from './support/end-leases.ts'
 import { LOCAL_TOOLS } from './support/local-server.ts'
 import { startModelServer } from './support/model-server.ts'
-import { endOtherConnections } from './support/other-connections.ts'
 import { PATIENCE } from './support/patience.ts'
 import { ENGINES, type Reply } from './support/service.ts'
 import { allEvents, readEvents, type SseEvent } from './support/sse.ts'
@@ -12,13 +11,6 @@ import { until } from './support/until.ts'
 
 /** Agents whose model falls silent in its first answer, and gives the second one whole. */
 const ONCE_CUT_SHORT = ['worker', 'keyed', 'teller']
-
-/** Half a minute passes: nobody renews the leases of the dead process. On SQLite its successor knows that it is dead. */
-async function endLeases(db: Database): Promise<void> {
-  await endOtherConnections(db)
-  await db.updateTable('invocations').set({ lease_until: 0 }).execute()
-  await db.updateTable('claims').set({ lease_until: 0 }).execute()
-}
 
 for (const engine of ENGINES) {
   describe(`kill -9 during invocations of every kind on ${engine}`, () => {

@@ -9,7 +9,7 @@ import { describe, type TestContext, test } from 'node:test'
 import { setTimeout as delay } from 'node:timers/promises'
 import { newKey } from '../src/security/key-format.ts'
 import { built } from './support/built.ts'
-import { childEnv, endWithUs, startChild } from './support/child.ts'
+import { childEnv, endWithUs, isAlive, startChild } from './support/child.ts'
 import { unusedPort } from './support/daemon.ts'
 import { PATIENCE } from './support/patience.ts'
 import { until } from './support/until.ts'
@@ -212,15 +212,6 @@ describe('a service whose log nobody reads', () => {
     await until('it ends', () => !isAlive(pid), STOPS_WITHIN_MS)
   })
 })
-
-function isAlive(pid: number): boolean {
-  try {
-    process.kill(pid, 0)
-    return true
-  } catch {
-    return false
-  }
-}
 
 function endQuietly(pid: number): void {
   try {

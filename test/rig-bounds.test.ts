@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { describe, type TestContext, test } from 'node:test'
-import { childEnv, startChild } from './support/child.ts'
+import { childEnv, isAlive, startChild } from './support/child.ts'
 import { boundedShrinking, fc } from './support/property.ts'
 import { until } from './support/until.ts'
 
@@ -19,15 +19,6 @@ function runner(t: TestContext, program: string) {
   })
   t.after(() => child.kill('SIGKILL'))
   return child
-}
-
-function isAlive(pid: number): boolean {
-  try {
-    process.kill(pid, 0)
-    return true
-  } catch {
-    return false
-  }
 }
 
 describe('a program that a test started', () => {

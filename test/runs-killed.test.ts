@@ -1,8 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import type { Database } from '../src/storage/database.ts'
 import { startChildService } from './support/child-service.ts'
-import { endOtherConnections } from './support/other-connections.ts'
+import { endLeases } from './support/end-leases.ts'
 import { ENGINES } from './support/service.ts'
 import { allEvents } from './support/sse.ts'
 import { until } from './support/until.ts'
@@ -28,13 +27,6 @@ const agentOf = ({ url }: WatchedWorld) => ({
     { type: 'http', name: 'refund', method: 'POST', url: `${url}/refund`, retry: 'safe' },
   ],
 })
-
-/** Half a minute passes. On SQLite the next service knows that the one before it is dead. */
-async function endLeases(db: Database): Promise<void> {
-  await endOtherConnections(db)
-  await db.updateTable('invocations').set({ lease_until: 0 }).where('status', '=', 'running').execute()
-  await db.updateTable('claims').set({ lease_until: 0 }).execute()
-}
 
 for (const engine of ENGINES) {
   describe(`kill -9 after every commit of a run, on ${engine}`, () => {

@@ -5,17 +5,12 @@ import { type Due, decideTick, IN_TIME_MS, type Situation } from '../src/schedul
 import type { Schedule } from '../src/schedules/schedule.ts'
 import { countTicks, listNext, MOST_COUNTED, requireNext, type Timing, timesOf } from '../src/schedules/times.ts'
 import { fc } from './support/property.ts'
+import { onTheWall } from './support/wall-clock.ts'
 
 const NONE: Timing = { cron: null, timezone: null, every: null, at: null, anchor_at: 0 }
 const MINUTE = 60_000
 const DAY = 86_400_000
 const START = Date.parse('2026-01-01T00:00:00Z')
-
-/** `2026-03-29 03:00`, as a clock on a wall there shows it. */
-function onTheWall(time: number, timeZone: string): string {
-  const options = { timeZone, dateStyle: 'short', timeStyle: 'short' } as const
-  return new Intl.DateTimeFormat('sv-SE', options).format(time)
-}
 
 /** Every tick from one time to another. */
 async function ticksOf(timing: Timing, from: number, to: number): Promise<number[]> {

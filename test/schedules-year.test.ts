@@ -4,15 +4,11 @@ import { announce } from '../src/storage/database.ts'
 import { createAgent } from './support/resources.ts'
 import { ENGINES, type Service, withService } from './support/service.ts'
 import { until } from './support/until.ts'
+import { onTheWall } from './support/wall-clock.ts'
 
 const WEEK = 7 * 86_400_000
 const KEEP_ALL = { MOORAGE_RETENTION__INVOCATIONS: '36500d' }
 const ZONES = { 'Europe/Berlin': '02:30', 'America/New_York': '02:30', 'Australia/Lord_Howe': '02:15' }
-
-/** `2027-03-28 03:00`, as a clock on a wall there shows it. */
-function onTheWall(time: number, timeZone: string): string {
-  return new Intl.DateTimeFormat('sv-SE', { timeZone, dateStyle: 'short', timeStyle: 'short' }).format(time)
-}
 
 for (const engine of ENGINES) {
   test(`a schedule in each of three time zones over the year 2027 on ${engine}`, () =>

@@ -4,6 +4,7 @@ import { open } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, test } from 'node:test'
 import { setTimeout as delay } from 'node:timers/promises'
+import { isAlive } from './support/child.ts'
 import { startChildService } from './support/child-service.ts'
 import { withService } from './support/service.ts'
 import { until } from './support/until.ts'
@@ -68,12 +69,4 @@ async function write(path: string, bytes: Uint8Array): Promise<void> {
   const file = await open(path, 'r+')
   await file.write(bytes, 0, bytes.length, 0)
   await file.close()
-}
-
-function isAlive(pid: number): boolean {
-  try {
-    return process.kill(pid, 0)
-  } catch {
-    return false
-  }
 }

@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict'
 import { describe, type TestContext, test } from 'node:test'
 import { PATIENCE } from './support/patience.ts'
-import { receiveRaw, receiveTls, tlsFile } from './support/receiver.ts'
+import { receiveRaw, receiveTls } from './support/receiver.ts'
 import { onAnyEngine, type Service } from './support/service.ts'
+import { tlsText } from './support/tls.ts'
 import { createAgent, createWebhook, delivery, happen, openInbox, pass } from './support/webhooks.ts'
 
 /** Those who answer at once do so within it, also on a busy machine. */
@@ -144,7 +145,7 @@ onAnyEngine(
     MOORAGE_WEBHOOKS__ALLOWED_CIDRS: '127.0.0.1',
     MOORAGE_WEBHOOKS__ATTEMPT_TIMEOUT: `${ATTEMPT_MS}ms`,
   },
-  { lookup, ca: [tlsFile('ca.pem')] },
+  { lookup, ca: [tlsText('ca.pem')] },
 )
 
 function drip(beginning: string) {

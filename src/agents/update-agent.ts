@@ -1,3 +1,4 @@
+import { withoutUndefined } from '../lib/without-undefined.ts'
 import { requireEveryUser } from '../operation/scope.ts'
 import { operation } from '../operation.ts'
 import { AgentParams, AgentReply, presentAgent, sealAuth, UpdateAgentBody } from './agent.ts'
@@ -38,9 +39,3 @@ export const updateAgent = operation({
     return presentAgent(updated, keyring)
   },
 })
-
-type Defined<T> = { [K in keyof T]: Exclude<T[K], undefined> }
-
-function withoutUndefined<T extends object>(value: T): Partial<Defined<T>> {
-  return Object.fromEntries(Object.entries(value).filter(([, inner]) => inner !== undefined)) as Partial<Defined<T>>
-}

@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { resolve } from 'node:path'
+import { parseIfJson } from '../lib/json.ts'
 import { nearest } from '../lib/text/nearest.ts'
 import type { Problem } from './problems.ts'
 import type { Path, Setting } from './settings.ts'
@@ -94,7 +95,7 @@ export function readEnvironment(env: EnvironmentVariables, settings: Setting[], 
 export function fromText(text: string, kind: Setting['kind']): unknown {
   if (kind === 'integer') return /^-?\d+$/.test(text) ? Number(text) : text
   if (kind === 'boolean') return /^(true|1)$/.test(text) || (/^(false|0)$/.test(text) ? false : text)
-  if (kind === 'json' || (kind === 'list' && text.startsWith('['))) return parseJson(text)
+  if (kind === 'json' || (kind === 'list' && text.startsWith('['))) return parseIfJson(text)
   if (kind !== 'list') return text
   return text
     .split(',')
@@ -136,13 +137,4 @@ function unknownVariables(env: EnvironmentVariables, known: ReadonlySet<string>)
     if (!name.startsWith('MOORAGE_') || known.has(name) || NOT_OURS.test(name) || !value) return false
     return !SERVICE_LINK.test(name) && !(name.endsWith('_PORT') && SERVICE_LINK_VALUE.test(value))
   })
-}
-
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    // The error's own message quotes the text, which may hold secrets.
-    return undefined
-  }
 }

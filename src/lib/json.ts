@@ -1,5 +1,17 @@
 export type Json = null | boolean | number | string | Json[] | { [key: string]: Json }
 
+/**
+ * The value of a text that should be JSON. Undefined if it is not: the parser's own error quotes the text, which may hold
+ * secrets.
+ */
+export function parseIfJson(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
+}
+
 /** The same text for equal values, whatever the order of their keys. */
 export function canonicalJson(value: unknown): string {
   return JSON.stringify(value, (_key, inner: unknown) => {

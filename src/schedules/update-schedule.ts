@@ -1,5 +1,6 @@
 import type { z } from 'zod'
 import * as agents from '../agents/store.ts'
+import { withoutUndefined } from '../lib/without-undefined.ts'
 import { operation } from '../operation.ts'
 import {
   presentWithRuns,
@@ -64,8 +65,4 @@ function timingOf({ cron, every, at, timezone }: Changes, was: Schedule, now: nu
   // Another pattern stays in its time zone.
   const zone = timezone ?? (cron === undefined ? null : (was.timezone ?? 'UTC'))
   return { cron: cron ?? null, every: every ?? null, at: at ?? null, timezone: zone, anchor_at: now }
-}
-
-function withoutUndefined<T extends object>(value: T): Partial<Schedule> {
-  return Object.fromEntries(Object.entries(value).filter(([, inner]) => inner !== undefined))
 }

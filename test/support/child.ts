@@ -49,3 +49,11 @@ function openKeeper(): Socket {
   pipe.unref()
   return pipe
 }
+
+export function isAlive(pid: number): boolean {
+  try {
+    return process.kill(pid, 0)
+  } catch {
+    return false
+  }
+}

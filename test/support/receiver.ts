@@ -1,9 +1,9 @@
 import { once } from 'node:events'
-import { readFileSync } from 'node:fs'
 import * as http from 'node:http'
 import * as https from 'node:https'
 import { type AddressInfo, createServer, type Server, type Socket } from 'node:net'
 import type { TestContext } from 'node:test'
+import { tlsText } from './tls.ts'
 
 export interface Receiver {
   url: string
@@ -19,17 +19,13 @@ export function receive(t: TestContext, listener: http.RequestListener): Promise
 
 /** An HTTPS server with one of the certificates in fixtures/tls. */
 export function receiveTls(t: TestContext, certificate: string, listener: http.RequestListener): Promise<Receiver> {
-  const options = { cert: tlsFile(`${certificate}.pem`), key: tlsFile(`${certificate}-key.pem`) }
+  const options = { cert: tlsText(`${certificate}.pem`), key: tlsText(`${certificate}-key.pem`) }
   return listen(t, https.createServer(options, listener), 'https')
 }
 
 /** A server that speaks no protocol of its own: for receivers that misbehave. */
 export function receiveRaw(t: TestContext, listener: (socket: Socket) => void): Promise<Receiver> {
   return listen(t, createServer(listener), 'http')
-}
-
-export function tlsFile(name: string): string {
-  return readFileSync(new URL(`../fixtures/tls/${name}`, import.meta.url), 'utf8')
 }
 
 async function listen(t: TestContext, server: Server, scheme: string): Promise<Receiver> {

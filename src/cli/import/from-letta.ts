@@ -1,3 +1,4 @@
+import { parseIfJson } from '../../lib/json.ts'
 import { type Fields, type ImportItem, isFields, itemOf, textOf, timeOf } from './import-item.ts'
 
 /**
@@ -60,7 +61,7 @@ function contentOf(content: unknown): string | undefined {
 
 /** A user's message may be wrapped in JSON with its time. Heartbeats and logins are wrapped in the same way. */
 function unpacked(text: string | undefined): string | undefined {
-  const packed = text?.startsWith('{') ? parse(text) : undefined
+  const packed = text?.startsWith('{') ? parseIfJson(text) : undefined
   if (!isFields(packed) || textOf(packed['type']) === undefined) return text
   return packed['type'] === 'user_message' ? textOf(packed['message']) : undefined
 }
@@ -71,7 +72,7 @@ function sentMessage(message: Fields): string | undefined {
   if (calls.length === 0) return undefined
   const sent = calls.flatMap(({ function: called }) => {
     if (!isFields(called) || called['name'] !== 'send_message') return []
-    const given = parse(String(called['arguments']))
+    const given = parseIfJson(String(called['arguments']))
     return isFields(given) ? (textOf(given['message']) ?? []) : []
   })
   return sent.length > 0 ? sent.join('\n') : undefined
@@ -83,12 +84,4 @@ function idOf({ id }: Fields): Fields {
 
 function listOf(value: unknown): Fields[] {
   return Array.isArray(value) ? value.filter(isFields) : []
-}
-
-function parse(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return undefined
-  }
 }

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { parseIfJson } from '../../lib/json.ts'
 import type { Memory } from '../memory.ts'
 
 /** The instructions for the model. The conversation and the known facts follow as data. */
@@ -44,7 +45,7 @@ export function factMessage(turns: readonly Memory[], known: readonly Memory[]):
 /** Returns undefined when the model's answer has another form. Ids that the model made up are left out. */
 export function readFacts(answer: string, turns: readonly Memory[], known: readonly Memory[]): FoundFact[] | undefined {
   // Models often put text around the JSON.
-  const parsed = Answer.safeParse(parse(answer.slice(answer.indexOf('{'), answer.lastIndexOf('}') + 1)))
+  const parsed = Answer.safeParse(parseIfJson(answer.slice(answer.indexOf('{'), answer.lastIndexOf('}') + 1)))
   if (!parsed.success) return undefined
   const idsOf = (names: string[], letter: string, memories: readonly Memory[]) =>
     names.flatMap((name) => (name.startsWith(letter) ? (memories[Number(name.slice(1)) - 1]?.id ?? []) : []))
@@ -53,12 +54,4 @@ export function readFacts(answer: string, turns: readonly Memory[], known: reado
     sources: idsOf(sources, 't', turns),
     supersedes: idsOf(supersedes, 'f', known),
   }))
-}
-
-function parse(json: string): unknown {
-  try {
-    return JSON.parse(json)
-  } catch {
-    return undefined
-  }
 }

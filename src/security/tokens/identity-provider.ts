@@ -1,5 +1,6 @@
 import type { JWTVerifyGetKey } from 'jose'
 import { z } from 'zod'
+import { parseIfJson } from '../../lib/json.ts'
 import { jose, Unavailable } from './bearer-token.ts'
 import { remoteValue } from './remote-value.ts'
 
@@ -115,7 +116,7 @@ export async function ask<T>(
     await response.body?.cancel()
     throw new Declined(`${url} answered ${response.status}`)
   }
-  const answer = shape.safeParse(parseJson(await readBody(response, url)))
+  const answer = shape.safeParse(parseIfJson(await readBody(response, url)))
   if (!answer.success) throw new Error(`${url} did not answer what it should: ${z.prettifyError(answer.error)}`)
   return answer.data
 }
@@ -131,14 +132,6 @@ async function readBody(response: Response, url: string): Promise<string> {
   return Buffer.concat(chunks).toString('utf8')
 }
 
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return undefined
-  }
-}
-
-function withoutSlash(url: string): string {
+export function withoutSlash(url: string): string {
   return url.replace(/\/$/, '')
 }

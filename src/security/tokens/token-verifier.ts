@@ -1,7 +1,7 @@
 import type { Permission, Roles } from '../permissions.ts'
 import type { AuthSettings } from '../security-settings.ts'
 import { claimedIssuer, type RefusedToken, refuse } from './bearer-token.ts'
-import type { ProviderFetch } from './identity-provider.ts'
+import { type ProviderFetch, withoutSlash } from './identity-provider.ts'
 import { jwtVerifier } from './jwt.ts'
 import { oauth2Verifier } from './oauth2.ts'
 
@@ -38,8 +38,4 @@ export function tokenVerifier(
     if (issuer !== undefined && withoutSlash(issuer) !== provider) return refuse('wrong_issuer')
     return verify(token)
   }
-}
-
-function withoutSlash(url: string): string {
-  return url.replace(/\/$/, '')
 }
