@@ -3,6 +3,7 @@ import { before, describe, test } from 'node:test'
 import { Worker } from 'node:worker_threads'
 import { CompiledQuery, sql } from 'kysely'
 import pg from 'pg'
+import { recount as recountMemory } from '../src/memory/warm/scope-counts.ts'
 import { operations } from '../src/operations.ts'
 import { recount } from '../src/storage/queries/counts.ts'
 import { idInSql } from './support/id-in-sql.ts'
@@ -22,6 +23,7 @@ type Case = { query: string; as?: 'caller'; uses: RegExp; reads?: number }
 
 const SCHEDULE = 'sch_1'
 
+/** Rows of a page are read by their ids or seqs, once these are found. */
 const BY_IDS = /^(SEARCH invocations USING INDEX \w+_1 \(id=\?\)|Index Scan using invocations_pkey on invocations)/
 
 /** Of every list that grows without end: each way to ask for it, and the index that must serve it. */
@@ -83,6 +85,24 @@ const LONG: Record<string, Case[]> = {
     { query: 'event=agent.completed', uses: /deliveries_by_event_name/ },
     { query: 'event=agent.completed&offset=9000', uses: /deliveries_by_event_name/ },
   ],
+  listApprovals: [
+    { query: '', uses: /approvals_of_agent/ },
+    { query: 'offset=9000', uses: /approvals_of_agent/ },
+    { query: 'status=rejected', uses: /approvals_of_agent/ },
+    { query: 'agent_id=long', uses: /approvals_of_agent/ },
+    { query: 'start_time=2026-10-05T01:00:00Z&end_time=2026-10-25T02:00:00Z&offset=5000', uses: /approvals_of_agent/ },
+    { query: 'user_id=user-1', uses: /approvals_by_user/ },
+    { query: 'session_id=session-1', uses: /approvals_by_session/ },
+    { query: 'request_id=req_7', uses: /approvals_by_request/ },
+    { query: '', as: 'caller', uses: /approvals_by_starter/ },
+  ],
+  listMemory: [
+    { query: '', uses: /memories_(by_time|pkey)/ },
+    // PostgreSQL knows that the user has enough memories to be found soon among those of the agent.
+    { query: 'user_id=user-1', uses: /memories_(by_user|by_session|pkey)|using memories_by_time/ },
+    { query: 'session_id=session-1', uses: /memories_(by_session|pkey)/ },
+    { query: 'kind=fact', uses: /memories_(by_kind|pkey)/ },
+  ],
   listAuditLog: [
     { query: '', uses: /audit_log_by_outcome/ },
     { query: 'outcome=success', uses: /audit_log_by_outcome/ },
@@ -115,11 +135,15 @@ const FAR_PAGES: readonly [id: string, query: string, as?: 'caller'][] = [
   ['getLogs', ''],
   ['getLogs', 'start_time=2026-10-05T01:00:00Z&end_time=2026-10-25T02:00:00Z'],
   ['listDeliveries', 'event=agent.completed'],
+  ['listApprovals', ''],
+  ['listApprovals', 'user_id=busy'],
+  ['listApprovals', '', 'caller'],
+  ['listMemory', ''],
   ['listAuditLog', 'actor=busy'],
   ['listAuditLog', 'since=2026-10-05T01:00:00Z&until=2026-10-25T02:00:00Z'],
 ]
 
-/** Lists of what people make by hand, and those of memory, which has counts and tests of its own. */
+/** Lists of what people make by hand, and of those that memory knows, which has counts and tests of its own. */
 const OTHERS = [
   'listAgents',
   'listOverview',
@@ -128,12 +152,10 @@ const OTHERS = [
   'listWebhooks',
   'listCallbacks',
   'listSecrets',
-  'listMemory',
   'searchMemory',
   'listUsers',
   'listSessions',
   'listConsoleSessions',
-  'listApprovals',
   'listInvocable',
   'listSchedules',
 ]
@@ -188,7 +210,7 @@ onBothEngines('a list of many rows', (service) => {
           const path = `${pathOf(id)}?limit=${limit}&offset=${offset}&sort=${sort}${query && `&${query}`}`
           const { status, text, body } = await service().call('GET', path, as && { key: caller.secret })
           assert.equal(status, 200, text)
-          const ids: string[] = body.data.map((row: Shown) => row.request_id ?? row.id ?? row.message)
+          const ids: string[] = body.data.map((row: Shown) => row.id ?? row.request_id ?? row.message)
           return { ids, total: Number(body.pagination.total) }
         }
         const [near, far] = await Promise.all([page(80, 960), page(20, 1020)])
@@ -311,6 +333,13 @@ async function fill(
     `insert into deliveries (id, webhook_id, event_id, event, status, tries, attempt_count, attempts, created_at)
       select 'dlv_' || (1000000 + i), '${webhook_id}', 'evt_' || i, case when i % 9 = 0 then 'ping' else 'agent.completed' end,
       case when i % 50 = 7 then 'failed' else 'delivered' end, 1, 1, '[]', ${time} from ${rows}`,
+    `insert into approvals (id, agent_seq, request_id, call_id, call_index, attempt, kind, tool, arguments, input_schema, status, user_id,
+      session_id, started_by, created_at, expires_at) select 'apr_' || (1000000 + i), ${seq}, 'req_' || i, 'call_1', 0, 1, 'tool', 't', '{}', '{}',
+      case when i % 50 = 7 then 'rejected' else 'approved' end, case i % 4 when 0 then 'busy' else 'user-' || (i % 100) end,
+      'session-' || (i / 20), case i % 8 when 0 then '${caller}' else 'key_1' end, ${time}, ${time} from ${rows}`,
+    `insert into memories (id, agent_seq, kind, role, user_id, session_id, content, metadata, terms, length, created_at)
+      select 'mem_' || (1000000 + i), ${seq}, case when i % 100 = 7 then 'fact' else 'turn' end, 'user', 'user-' || (i % 100),
+      'session-' || (i / 20), 'm', '{}', 'm', 1, ${time} from ${rows}`,
     `insert into audit_log (id, created_at, actor_kind, actor, action, agent_id, outcome, fields, times, request_id, seq)
       select 'aud_' || (1000000 + i), ${time}, 'key', case i % 5 when 3 then 'busy' else 'key_' || (i % 100) end, case when i % 20 = 0 then 'createKey' else 'updateAgent' end,
       'agt_' || (i % 100), case when i % 50 = 7 then 'refused' else 'success' end, '[]', 1, 'req_1', 1000000 + i from ${rows}`,
@@ -318,6 +347,7 @@ async function fill(
   await storage.transaction(async (db) => {
     for (const insert of inserts) await sql.raw(insert).execute(db)
     await recount(db)
+    await recountMemory(db, 'mem_filled')
   })
   if (service.engine === 'postgres') await sql`analyze`.execute(storage.db)
 }

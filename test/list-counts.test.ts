@@ -3,8 +3,15 @@ import { describe, test } from 'node:test'
 import { Kysely, PostgresDialect, sql } from 'kysely'
 import { Pool } from 'pg'
 import * as audit from '../src/audit/store.ts'
+import {
+  approvalWrite,
+  removeApprovals,
+  removeApprovalsOfMissingAgents,
+  settlePending,
+} from '../src/invocations/approvals/approval-store.ts'
+import { approvalsOf } from '../src/invocations/approvals/ask-people.ts'
 import { eraseTexts, listOfUser } from '../src/invocations/find-invocations.ts'
-import type { Invocation, InvocationStatus } from '../src/invocations/invocation.ts'
+import type { Invocation, InvocationStatus, WaitingInvocation } from '../src/invocations/invocation.ts'
 import * as queue from '../src/invocations/queue/queue-store.ts'
 import * as rows from '../src/invocations/rows/invocation-rows.ts'
 import * as invocations from '../src/invocations/store.ts'
@@ -60,11 +67,18 @@ const STEPS = {
     await invocations.remove(db, before, 3)
     await logs.remove(db, before, 3)
     await deliveries.removeOlder(db, before, 3)
+    await removeApprovals(db, before, 3)
   },
   async deleteAgent(_: number, { db }: World) {
     await db.deleteFrom('agents').where('seq', '=', 2).execute()
     await invocations.removeOfMissingAgents(db, 100)
     await logs.removeOfMissingAgents(db, 100)
+    await removeApprovalsOfMissingAgents(db, 100)
+  },
+  async decide(n: number, { db, now, transaction }: World) {
+    const pending = await db.selectFrom('approvals').select('request_id').where('status', '=', 'pending').execute()
+    const some = pending.map(({ request_id }) => request_id).slice(0, 1 + (n % 3))
+    await transaction((held) => settlePending(held, some, n % 2 ? 'expired' : 'cancelled', now))
   },
   async deliver(n: number, { db }: World) {
     const status = n % 2 === 0 ? 'delivered' : 'failed'
@@ -89,6 +103,7 @@ onBothStores('the counts of long lists', (opened) => {
       minLength: 5,
       maxLength: 40,
     })
+    let most = 0
     await fc.assert(
       fc.asyncProperty(steps, async (taken) => {
         for (const [name, n] of taken) await STEPS[name as keyof typeof STEPS](n, world)
@@ -96,10 +111,11 @@ onBothStores('the counts of long lists', (opened) => {
         await opened().storage.transaction((db) => recount(db))
         assert.deepEqual(kept, await counts())
         assert.ok(kept.every(({ count }) => count > 0))
+        most = Math.max(most, kept.length)
       }),
       { numRuns: 15 },
     )
-    assert.ok((await counts()).length > 50)
+    assert.ok(most > 50)
   })
 
   test('go back with a transaction that fails', async () => {
@@ -146,6 +162,8 @@ describe('the migration that begins to count', () => {
   test('counts what a node of an older version commits meanwhile', async () => {
     const { url, drop } = await testPostgres()
     const pool = new Pool({ connectionString: url, max: 3 })
+    // The pool says that it has ended before its connections have: the drop may come first, and end them.
+    pool.on('error', () => {})
     const db = new Kysely<Tables>({ dialect: new PostgresDialect({ pool }) })
     try {
       await migrate(db, 'postgres', MIGRATIONS.slice(0, MIGRATIONS.indexOf(flatLists)))
@@ -212,10 +230,16 @@ async function openWorld({ storage }: Store) {
     const words = { response: 'r', error: null, created_by: `key_${n % 4}`, ...NO_TICK, ...tick }
     const invocation = { id, agent_seq, status, context, ...rest, ...sums, ...times, ...words } as Invocation
     const lease = { key: [id], owner: 'node', until: created_at }
+    const ask = { index: 0, call_id: id, kind: 'tool', tool: 't', arguments: {}, input_schema: {} } as const
+    const asked = approvalsOf(invocation as WaitingInvocation, { asks: [ask], until: created_at } as never, {
+      newId,
+      now: () => created_at,
+    })
     const entry = { timestamp: created_at, level: 'info' as const, message: 'm', metadata: {} }
     await journal.commit({
       writes: [
         insertionOf(),
+        ...asked.map(approvalWrite),
         ...logs.logWrites({ agent_seq, request_id: id }, [entry, { ...entry, level: n % 2 ? 'error' : 'debug' }]),
       ],
     })

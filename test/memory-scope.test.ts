@@ -10,6 +10,7 @@ import { bestOf } from '../src/memory/ranking/best.ts'
 import { planSearch } from '../src/memory/ranking/plan.ts'
 import { Postings } from '../src/memory/ranking/postings.ts'
 import { Scorer } from '../src/memory/ranking/score.ts'
+import { findMemories } from '../src/memory/search/find-memories.ts'
 import { WarmRecall } from '../src/memory/search/warm-recall.ts'
 import * as memories from '../src/memory/store.ts'
 import { listSessions, listUsers } from '../src/memory/warm/scope-lists.ts'
@@ -104,7 +105,7 @@ function plain<T extends { id: string }>({ id: _id, ...rest }: T): Omit<T, 'id'>
 async function listed({ db }: Storage, agent_seq: number, user_id: string | null) {
   const page = { limit: 100, offset: 0, sort: 'created_at' }
   const lists = [{}, { kind: 'turn' }, { kind: 'note' }, { after: 2, before: 5 }].map((filter) =>
-    memories.list(db, { agent_seq, user_id }, page, filter),
+    findMemories(db, { agent_seq, user_id }, page, filter),
   )
   const counts = { ...page, sort: 'last_used_at' }
   return {
@@ -135,7 +136,7 @@ async function known(recall: Recall, agent_seq: number, user_id: string | null) 
 /** To one user the memories of another do not exist, whatever is to be done with them. */
 async function cannotTouch({ db }: Storage, agent_seq: number, of: { user_id: string | null; other: string | null }) {
   const page = { limit: 2, offset: 0, sort: 'id' }
-  const { items } = await memories.list(db, { agent_seq, user_id: of.other }, page, {})
+  const { items } = await findMemories(db, { agent_seq, user_id: of.other }, page, {})
   for (const { id } of items) {
     await assert.rejects(memories.get(db, { agent_seq, user_id: of.user_id }, id), { code: 'not_found' })
     await assert.rejects(memories.lock(db, { agent_seq, user_id: of.user_id }, id), { code: 'not_found' })

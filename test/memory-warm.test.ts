@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { sql } from 'kysely'
 import { idSource } from '../src/lib/id.ts'
+import { findMemories } from '../src/memory/search/find-memories.ts'
 import { WarmRecall } from '../src/memory/search/warm-recall.ts'
 import * as memories from '../src/memory/store.ts'
 import { recount } from '../src/memory/warm/scope-counts.ts'
@@ -268,7 +269,7 @@ async function take(step: Step, { storage, journal, agent_seq, time }: World): P
   if (step.do === 'clear') await removeAll(storage, { agent_seq, user_id: step.user })
   if (step.do === 'clear old') await removeAll(storage, { agent_seq }, step.before)
   if (step.do === 'change') {
-    const { items } = await memories.list(storage.db, { agent_seq }, { limit: 100, offset: 0, sort: 'id' }, {})
+    const { items } = await findMemories(storage.db, { agent_seq }, { limit: 100, offset: 0, sort: 'id' }, {})
     const chosen = items[step.which % items.length]
     if (chosen) {
       await storage.transaction(async (db) => {

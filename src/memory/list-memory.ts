@@ -4,7 +4,7 @@ import { requireUser } from '../operation/scope.ts'
 import { operation } from '../operation.ts'
 import { listQuery, TimeInput } from '../shapes.ts'
 import { MemoryContext, MemoryKind, MemoryReply } from './memory.ts'
-import * as memories from './store.ts'
+import { findMemories } from './search/find-memories.ts'
 
 export const listMemory = operation({
   id: 'listMemory',
@@ -27,6 +27,6 @@ export const listMemory = operation({
     const { seq: agent_seq } = await agents.get(db, params.agent_id)
     const { user_id, session_id, kind, before, after, ...page } = query
     const scope = { agent_seq, user_id: requireUser(actor, user_id), session_id }
-    return memories.list(db, scope, page, { kind, before, after })
+    return findMemories(db, scope, page, { kind, before, after })
   },
 })

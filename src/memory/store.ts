@@ -4,21 +4,13 @@ import type { Conversation, MemoryScope } from '../operation/recall.ts'
 import type { Database } from '../storage/database.ts'
 import type { BulkTable, Value, Write } from '../storage/journal/rows.ts'
 import { insertMany } from '../storage/journal/write-rows.ts'
-import { type Page, type PageQuery, page } from '../storage/queries/page.ts'
 import { indexAnew, removeFromIndex } from './full-text/fts5.ts'
 import { storedTerms } from './language/terms.ts'
 import type { Memory } from './memory.ts'
 import { inMemoryScope, listed } from './memory-filter.ts'
 import { fromRow, SHOWN, type StoredMemory, toRow } from './memory-rows.ts'
 import { forgetSummaries } from './summaries/forget-summaries.ts'
-import {
-  countedScope,
-  countMemories,
-  countRows,
-  lockCounts,
-  SCOPE_COUNTS,
-  subtractCounts,
-} from './warm/scope-counts.ts'
+import { countRows, lockCounts, SCOPE_COUNTS, subtractCounts } from './warm/scope-counts.ts'
 
 const COLUMNS = [
   'id',
@@ -154,28 +146,6 @@ export async function listOfRequest(
     .orderBy('seq')
     .execute()
   return rows.map(fromRow).filter(({ metadata }) => metadata['request_id'] === request_id)
-}
-
-type Filter = { kind?: string | undefined; before?: number | undefined; after?: number | undefined }
-
-export async function list(db: Database, scope: MemoryScope, query: PageQuery, filter: Filter): Promise<Page<Memory>> {
-  const { kind, before, after } = filter
-  let select = db.selectFrom('memories').select(SHOWN).where(inMemoryScope(scope))
-  if (kind !== undefined) select = select.where('memories.kind', '=', kind)
-  if (before !== undefined) select = select.where('memories.created_at', '<', before)
-  if (after !== undefined) select = select.where('memories.created_at', '>', after)
-  const { items, total } = await page(db, select, query, { tieBreakers: ['seq'], total: counted(db, scope, filter) })
-  return { items: items.map(fromRow), total }
-}
-
-/**
- * The stored counts distinguish turns from other memories, but know nothing about times. Undefined when they do not
- * help.
- */
-function counted(db: Database, scope: MemoryScope, { kind, before, after }: Filter): Promise<number> | undefined {
-  if (before !== undefined || after !== undefined || !countedScope(scope)) return undefined
-  if (kind !== undefined && kind !== 'turn') return undefined
-  return countMemories(db, scope).then(({ turns, notes }) => (kind === undefined ? turns + notes : turns))
 }
 
 /**

@@ -71,6 +71,8 @@ export async function countRows(db: Database): Promise<Record<string, number>> {
     .selectFrom('memory_scopes')
     .select(({ fn }) => [fn.sum<number | null>('turns').as('turns'), fn.sum<number | null>('notes').as('notes')])
     .where('level', '=', 0)
+    // By agent, because the primary key begins with it.
+    .where('agent_seq', 'in', db.selectFrom('agents').select('seq'))
     .executeTakeFirst()
   const short = await Promise.all(
     SHORT.map(async (table) => {

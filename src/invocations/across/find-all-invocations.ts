@@ -7,10 +7,10 @@ import {
   INVOCATIONS_OF_SESSION,
   INVOCATIONS_OF_USER,
 } from '../../storage/queries/counted-lists.ts'
-import { countOwners, ownerOf } from '../../storage/queries/counts.ts'
 import { isOneOf } from '../../storage/queries/is-one-of.ts'
 import { leadOf, whereLed } from '../../storage/queries/lead.ts'
-import { type Page, type PageQuery, page, pageOfLists } from '../../storage/queries/page.ts'
+import type { Page, PageQuery } from '../../storage/queries/page.ts'
+import { countAgents, pageOfAgents } from '../../storage/queries/page-of-agents.ts'
 import { findInvocations } from '../find-invocations.ts'
 import { type Invocation, InvocationStatus } from '../invocation.ts'
 import { listPageOfReceipts, RECEIPT_KEY, type ReceiptKey } from '../rows/receipt-rows.ts'
@@ -23,9 +23,6 @@ const LEADS = [
   { column: 'session_id', list: INVOCATIONS_OF_SESSION },
   { column: 'user_id', list: INVOCATIONS_OF_USER },
 ] as const
-
-/** The lists of a user or session with so many agents are merged in order; those with more agents are sorted. */
-const MERGED_AGENTS = 10
 
 /**
  * A page of the invocations of several agents. Ids sort by the time at which the requests came, so the primary key has
@@ -43,36 +40,26 @@ export async function findAllInvocations(
   const parts = status === undefined ? InvocationStatus.options : [status]
   const led = leadOf(LEADS, filter)
   const { list, value } = led.lead ?? { list: INVOCATIONS_OF_AGENT, value: undefined }
-  const owners = agents.map(({ seq }) => (value === undefined ? ownerOf(seq) : ownerOf(seq, value)))
-  const counted = await countOwners(db, { list, owners, parts })
-  if (counted.size === 0) return { items: [], total: 0 }
-  const seqs = [...counted.keys()].map(Number.parseFloat)
-  const total = [...counted.values()].reduce((sum, count) => sum + count, 0)
-  const found = await findKeys()
+  const wanted = await countAgents(db, { list, value, parts, seqs: agents.map(({ seq }) => seq) })
+  const found = wanted.total === 0 ? NOTHING : await findKeys()
   return { items: await listPageOfReceipts(db, found.items), total: found.total }
 
   async function findKeys(): Promise<Page<ReceiptKey>> {
+    const { seqs, total } = wanted
     let select = whereLed(db.selectFrom('invocations').select(RECEIPT_KEY), led)
     if (door !== undefined) select = select.where(sql<SqlBool>`door || '' = ${door}`)
-    const wanted = { list, owners: [...counted.keys()], parts }
     if (led.lead) {
       const isFiltered = led.others.length > 0 || door !== undefined
-      if (seqs.length <= MERGED_AGENTS) {
-        const selects = seqs.map((seq) => select.where('agent_seq', '=', seq))
-        return pageOfLists(db, selects, query, wanted, { isFiltered, columns: RECEIPT_KEY })
-      }
-      const ofAgents = select.where(isOneOf(db, sql`agent_seq`, seqs)).where('status', 'in', parts)
-      return page(db, ofAgents, query, { total: isFiltered ? undefined : Promise.resolve(total) })
+      return pageOfAgents(db, select, query, wanted, { isFiltered, columns: RECEIPT_KEY })
     }
-    if (door === undefined) {
-      const known = { total, exactly: exactPlace(db, seqs, wanted) }
-      return pageByIds(db, select.where(inOrderOfIds(db, seqs, status)), query, wanted, known)
-    }
-    if (door !== 'api') return findByDoor(db, seqs, query, { door, status })
-    const ofApi = { ...wanted, without: ofOtherDoors(seqs) }
-    return pageByIds(db, select.where(inOrderOfIds(db, seqs, status)), query, ofApi)
+    if (door !== undefined && door !== 'api') return findByDoor(db, seqs, query, { door, status })
+    const ofAgents = select.where(inOrderOfIds(db, seqs, status))
+    if (door === 'api') return pageByIds(db, ofAgents, query, { ...wanted, without: ofOtherDoors(seqs) })
+    return pageByIds(db, ofAgents, query, wanted, { total, exactly: exactPlace(db, seqs, wanted) })
   }
 }
+
+const NOTHING = { items: [], total: 0 }
 
 /** The page of the one invocation with an id, if it is of these agents and passes the filter. */
 export async function findByRequest(

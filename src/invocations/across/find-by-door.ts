@@ -4,7 +4,7 @@ import type { Database } from '../../storage/database.ts'
 import { INVOCATIONS_OF_DOOR } from '../../storage/queries/counted-lists.ts'
 import { countParts, ownerOf } from '../../storage/queries/counts.ts'
 import { isOneOf } from '../../storage/queries/is-one-of.ts'
-import { MAX_SORTED, orderOf, type Page, type PageQuery, page, TooLongToSortError } from '../../storage/queries/page.ts'
+import { orderOf, type Page, type PageQuery, page, requireSortable } from '../../storage/queries/page.ts'
 import { InvocationStatus } from '../invocation.ts'
 import { RECEIPT_KEY, type ReceiptKey } from '../rows/receipt-rows.ts'
 import { pageByIds } from './page-by-ids.ts'
@@ -33,11 +33,10 @@ export async function findByDoor(
     owners: seqs.map((seq) => ownerOf(seq, door)),
     parts: status === undefined ? InvocationStatus.options : [status],
   }
-  const { column } = orderOf(query.sort)
-  if (column === 'created_at') return pageByIds(db, select, query, wanted)
-  const total = countParts(db, wanted)
-  if ((await total) > MAX_SORTED) throw new TooLongToSortError(column, 'created_at')
-  return page(db, select, query, { total })
+  if (orderOf(query.sort).column === wanted.list.order) return pageByIds(db, select, query, wanted)
+  const total = await countParts(db, wanted)
+  requireSortable(total, query, wanted.list)
+  return page(db, select, query, { total: Promise.resolve(total) })
 }
 
 /** The lists of invocations that did not come through the API, which alone is not counted. */

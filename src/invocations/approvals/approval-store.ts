@@ -1,10 +1,7 @@
-import { sql } from 'kysely'
 import { firstIdAt } from '../../lib/id.ts'
 import type { Database } from '../../storage/database.ts'
 import type { BulkTable, Write } from '../../storage/journal/rows.ts'
 import { missingAgents } from '../../storage/queries/missing-agents.ts'
-import { type Page, type PageQuery, page } from '../../storage/queries/page.ts'
-import { isShown, type ShownAgents } from '../../storage/queries/shown-agents.ts'
 import type { Tables } from '../../storage/tables.ts'
 import { appendStep } from '../steps/step-store.ts'
 import { type Approval, type ApprovalStatus, type Settlement, settled } from './approval.ts'
@@ -39,45 +36,6 @@ const APPROVALS: BulkTable = { table: 'approvals', columns: COLUMNS }
 export function approvalWrite(approval: Approval): Write {
   const row = toRow(approval)
   return { into: APPROVALS, row: COLUMNS.map((column) => row[column]) }
-}
-
-export type ListedApproval = Approval & { agent_id: string }
-
-export type ApprovalFilter = {
-  shown: ShownAgents
-  agent_id?: string | undefined
-  status?: ApprovalStatus | undefined
-  kind?: string | undefined
-  request_id?: string | undefined
-  user_id?: string | undefined
-  session_id?: string | undefined
-  started_by?: string | undefined
-  start_time?: number | undefined
-  end_time?: number | undefined
-}
-
-/** Approvals of deleted agents are removed later, and not listed. */
-export async function listApprovals(
-  db: Database,
-  query: PageQuery,
-  { shown, agent_id, start_time, end_time, ...equal }: ApprovalFilter,
-): Promise<Page<ListedApproval>> {
-  let select = db
-    .selectFrom('approvals')
-    .innerJoin('agents', 'agents.seq', 'approvals.agent_seq')
-    .selectAll('approvals')
-    .select('agents.id as agent_id')
-    .where(isShown(db, sql.ref('agents.id'), shown))
-  if (agent_id !== undefined) select = select.where('agents.id', '=', agent_id)
-  if (start_time !== undefined) select = select.where('approvals.created_at', '>=', start_time)
-  if (end_time !== undefined) select = select.where('approvals.created_at', '<', end_time)
-  for (const [column, value] of Object.entries(equal)) {
-    if (value !== undefined) select = select.where(sql.ref(`approvals.${column}`), '=', value)
-  }
-  const [sign, field] = query.sort.startsWith('-') ? ['-', query.sort.slice(1)] : ['', query.sort]
-  const byColumn = { ...query, sort: `${sign}approvals.${field}` }
-  const { items, total } = await page(db, select, byColumn, { tieBreakers: ['approvals.id'] })
-  return { items: items.map(({ agent_id: id, ...row }) => ({ ...fromRow(row), agent_id: id })), total }
 }
 
 /** The approval of a call. If people were asked about it twice, it is the later one. */
@@ -192,7 +150,7 @@ function toRow(approval: Approval): Tables['approvals'] {
   }
 }
 
-function fromRow(row: Tables['approvals']): Approval {
+export function fromRow(row: Tables['approvals']): Approval {
   const { arguments: given, changed_arguments: changed, input_schema, kind, status } = row
   return {
     ...row,

@@ -6,7 +6,7 @@ import { operation } from '../../operation.ts'
 import { Label, listQuery, TimeInput } from '../../shapes.ts'
 import { starterFor } from '../invocation-in-scope.ts'
 import { ApprovalReply, ApprovalStatus } from './approval.ts'
-import { listApprovals as list } from './approval-store.ts'
+import { findApprovals } from './find-approvals.ts'
 import { ApprovalKind } from './pending.ts'
 
 export const listApprovals = operation({
@@ -34,13 +34,11 @@ export const listApprovals = operation({
 
   async run({ query }, { db, actor, shownAgents }) {
     const { limit, offset, sort, agent_id: ref, user_id, ...filter } = query
-    const agent_id = ref === undefined ? undefined : ((await agents.find(db, ref))?.id ?? ref)
-    const shown = await shownAgents()
-    const { items, total } = await list(
-      db,
-      { limit, offset, sort },
-      { ...filter, shown, agent_id, user_id: requireUser(actor, user_id), started_by: starterFor(actor, 'read') },
-    )
+    const shown = await agents.listShown(db, await shownAgents())
+    const wanted = ref === undefined ? undefined : await agents.find(db, ref)
+    const among = ref === undefined ? shown : shown.filter(({ id }) => id === wanted?.id)
+    const whose = { user_id: requireUser(actor, user_id), started_by: starterFor(actor, 'read') }
+    const { items, total } = await findApprovals(db, among, { limit, offset, sort }, { ...filter, ...whose })
     return { items: await withKeyNames(db, actor, items, ['started_by', 'decided_by']), total }
   },
 })

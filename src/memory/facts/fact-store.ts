@@ -1,6 +1,7 @@
 import { sql } from 'kysely'
 import type { Database } from '../../storage/database.ts'
 import type { Memory } from '../memory.ts'
+import { findMemories } from '../search/find-memories.ts'
 import * as memories from '../store.ts'
 import type { FoundFact } from './fact-prompt.ts'
 
@@ -56,7 +57,7 @@ export async function listKnown(db: Database, session: Session, limit: number): 
   const { agent_seq, user_id, session_id } = scopeOf(session)
   const scope = user_id === null ? { agent_seq, user_id, session_id } : { agent_seq, user_id }
   const query = { limit, offset: 0, sort: '-created_at' }
-  const { items } = await memories.list(db, scope, query, { kind: 'fact' })
+  const { items } = await findMemories(db, scope, query, { kind: 'fact' })
   return items.filter(({ superseded_by }) => superseded_by === null)
 }
 

@@ -85,6 +85,18 @@ export async function countMemories(db: Database, scope: MemoryScope) {
   return { turns: turns ?? 0, notes: notes ?? 0, turn_terms: turn_terms ?? 0, note_terms: note_terms ?? 0 }
 }
 
+/** Those who have a session of this name with the agent; the empty text stands for no user. */
+export async function listUsersOfSession(db: Database, { agent_seq, session_id }: MemoryScope): Promise<string[]> {
+  const rows = await db
+    .selectFrom('memory_scopes')
+    .select('user_id')
+    .where('agent_seq', '=', agent_seq)
+    .where('level', '=', 2)
+    .where('session_id', '=', session_id ?? '')
+    .execute()
+  return rows.map(({ user_id }) => user_id)
+}
+
 /**
  * Makes other transactions that remove or change memories of these agents wait until this one ends, so that nothing is
  * subtracted twice. Readers, and writers of new memories, do not wait.

@@ -1,5 +1,5 @@
 import { sql } from 'kysely'
-import { countAllText, renewTriggers } from '../queries/count-changes.ts'
+import { countAllText, countTriggers, renewTriggers } from '../queries/count-changes.ts'
 import type { CountedList } from '../queries/counted-lists.ts'
 import type { Migration } from './migration.ts'
 
@@ -48,13 +48,32 @@ const LISTS: (Pick<CountedList, 'table' | 'part' | 'order'> & { of: Owner[] })[]
   },
 ]
 
+const APPROVALS = (
+  [
+    ['approvals', ['agent_seq']],
+    ['approvals of user', ['agent_seq', 'user_id']],
+    ['approvals of session', ['agent_seq', 'session_id']],
+    ['approvals of starter', ['agent_seq', 'started_by']],
+  ] as const
+).map(
+  ([name, owner]): CountedList => ({
+    name,
+    owner,
+    table: 'approvals',
+    part: 'status',
+    order: 'created_at',
+    byTime: true,
+  }),
+)
+
 /**
  * Every counted list is counted by time, and the invocations of schedules and of other doors than the API are counted
- * too: so no filter and no page far down a list costs more when the list grows.
+ * too, and approvals: so no filter and no page far down a list costs more when the list grows. Memories that are no turns
+ * are found by their kind; turns cost nothing there.
  */
 export const flatFilters: Migration = async (db, engine) => {
   // Rows that nodes of an older version write meanwhile would be counted as they did it so far.
-  const tables = sql.join(LISTS.map(({ table }) => sql.table(table)))
+  const tables = sql.join([...LISTS, { table: 'approvals' }].map(({ table }) => sql.table(table)))
   if (engine === 'postgres') await sql`lock table ${tables} in share row exclusive mode`.execute(db)
   for (const { of, ...list } of LISTS) {
     for (const { known, ...owner } of of) {
@@ -66,4 +85,18 @@ export const flatFilters: Migration = async (db, engine) => {
     const insertsCounted = list.table !== 'invocations'
     for (const text of renewTriggers(engine, lists, { insertsCounted })) await sql.raw(text).execute(db)
   }
+  for (const list of APPROVALS) await sql.raw(countAllText(list)).execute(db)
+  for (const text of countTriggers(engine, APPROVALS, { insertsCounted: true })) await sql.raw(text).execute(db)
+  // SQLite's indexes end with the number of the row, which decides between those of the same millisecond.
+  const time = engine === 'postgres' ? 'created_at, id' : 'created_at'
+  for (const index of [
+    `approvals_of_agent on approvals (agent_seq, status, ${time})`,
+    `approvals_by_user on approvals (agent_seq, user_id, status, ${time}) where user_id is not null`,
+    `approvals_by_session on approvals (agent_seq, session_id, status, ${time}) where session_id is not null`,
+    `approvals_by_starter on approvals (agent_seq, started_by, status, ${time})`,
+    `memories_by_kind on memories (agent_seq, kind, created_at, seq) where kind <> 'turn'`,
+  ]) {
+    await sql.raw(`create index ${index}`).execute(db)
+  }
+  for (const index of ['approvals_by_agent', 'approvals_by_status']) await db.schema.dropIndex(index).execute()
 }

@@ -76,6 +76,24 @@ export const DELIVERIES_OF_EVENT: CountedList = {
   owner: ['webhook_id', 'event'],
 }
 
+const APPROVALS = { table: 'approvals', part: 'status', order: 'created_at', byTime: true } as const
+export const APPROVALS_OF_AGENT: CountedList = { ...APPROVALS, name: 'approvals', owner: ['agent_seq'] }
+export const APPROVALS_OF_USER: CountedList = {
+  ...APPROVALS,
+  name: 'approvals of user',
+  owner: ['agent_seq', 'user_id'],
+}
+export const APPROVALS_OF_SESSION: CountedList = {
+  ...APPROVALS,
+  name: 'approvals of session',
+  owner: ['agent_seq', 'session_id'],
+}
+export const APPROVALS_OF_STARTER: CountedList = {
+  ...APPROVALS,
+  name: 'approvals of starter',
+  owner: ['agent_seq', 'started_by'],
+}
+
 const AUDIT_LOG = { table: 'audit_log', part: 'outcome', order: 'created_at', byTime: true } as const
 export const AUDIT_OF_ALL: CountedList = { ...AUDIT_LOG, name: 'audit log', owner: [] }
 export const AUDIT_OF_AGENT: CountedList = { ...AUDIT_LOG, name: 'audit log of agent', owner: ['agent_id'] }
@@ -92,6 +110,10 @@ export const COUNTED_LISTS: readonly CountedList[] = [
   LOGS_OF_AGENT,
   DELIVERIES_OF_WEBHOOK,
   DELIVERIES_OF_EVENT,
+  APPROVALS_OF_AGENT,
+  APPROVALS_OF_USER,
+  APPROVALS_OF_SESSION,
+  APPROVALS_OF_STARTER,
   AUDIT_OF_ALL,
   AUDIT_OF_AGENT,
   AUDIT_OF_ACTION,

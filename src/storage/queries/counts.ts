@@ -48,13 +48,18 @@ export async function countQuarters(
   return all.map(({ quarter, rows }) => ({ quarter, rows: rows - (left.get(quarter) ?? 0) }))
 }
 
-/** How many rows each of the owners has in the parts. Owners without one are left out. */
-export async function countOwners(db: Database, wanted: Omit<ListParts, 'without'>): Promise<Map<string, number>> {
-  const rows = await selectCounts(db, wanted)
-    .select(({ fn }) => ['owner', fn.sum<number>('count').as('total')])
-    .groupBy('owner')
+/** The owners and the parts that have rows, and how many they have together. */
+export async function countOwners(db: Database, wanted: Omit<ListParts, 'without'>) {
+  const counts = await selectCounts(db, wanted)
+    .select(({ fn }) => ['owner', 'part', fn.sum<number>('count').as('rows')])
+    .groupBy(['owner', 'part'])
     .execute()
-  return new Map(rows.filter(({ total }) => total > 0).map(({ owner, total }) => [owner, total]))
+  const some = counts.filter(({ rows }) => rows > 0)
+  return {
+    owners: [...new Set(some.map(({ owner }) => owner))],
+    parts: [...new Set(some.map(({ part }) => part))],
+    total: some.reduce((sum, { rows }) => sum + rows, 0),
+  }
 }
 
 function partsWithout({ parts, without }: ListParts): ListParts[] {

@@ -1,6 +1,7 @@
 import { type AliasedExpression, type SelectQueryBuilder, sql } from 'kysely'
 import { type Database, engineOf } from '../database.ts'
 import type { Tables } from '../tables.ts'
+import type { CountedList } from './counted-lists.ts'
 import { countParts, type ListParts } from './counts.ts'
 import {
   countAll,
@@ -51,6 +52,10 @@ export class TooLongToSortError extends Error {
   }
 }
 
+export function requireSortable(total: number, { sort }: PageQuery, { order }: Pick<CountedList, 'order'>): void {
+  if (total > MAX_SORTED) throw new TooLongToSortError(orderOf(sort).column, order)
+}
+
 /**
  * One page of a select over `table`, and how many rows match in all. `sort` is a column, with `-` before it for
  * descending order. Nulls come last, as in PostgreSQL's indexes; SQLite must be told so.
@@ -70,7 +75,7 @@ export async function page<TB extends keyof Tables, Row>(
   return { items, total: count }
 }
 
-type ListOptions = {
+export type ListOptions = {
   range?: ListRange
   /** The select picks fewer rows than the parts have. */
   isFiltered?: boolean
@@ -87,10 +92,9 @@ export async function pageOfList<TB extends keyof Tables, Row>(
   options: ListOptions = {},
 ): Promise<Page<Row>> {
   const { list, parts } = wanted
-  const { column } = orderOf(query.sort)
-  if (column === list.order) return pageOfLists(db, [select], query, wanted, options)
+  if (orderOf(query.sort).column === list.order) return pageOfLists(db, [select], query, wanted, options)
   const total = rowsOf(await countRows(db, [select], query, wanted, options))
-  if (total > MAX_SORTED) throw new TooLongToSortError(column, list.order)
+  requireSortable(total, query, list)
   const inParts = select.where(sql.ref(list.part), 'in', parts)
   return page(db, within(inParts, list, options.range), query, { total: Promise.resolve(total) })
 }
