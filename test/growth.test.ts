@@ -93,6 +93,7 @@ const LONG: Record<string, Case[]> = {
     { query: 'start_time=2026-10-05T01:00:00Z&end_time=2026-10-25T02:00:00Z&offset=5000', uses: /approvals_of_agent/ },
     { query: 'user_id=user-1', uses: /approvals_by_user/ },
     { query: 'session_id=session-1', uses: /approvals_by_session/ },
+    { query: 'kind=tool', uses: /approvals_by_kind/ },
     { query: 'request_id=req_7', uses: /approvals_by_request/ },
     { query: '', as: 'caller', uses: /approvals_by_starter/ },
   ],

@@ -44,6 +44,9 @@ onBothEngines('memories one by one', (service, engine) => {
       assert.deepEqual(await listed('?kind=turn&user_id=anna'), ['three', 'one'])
       assert.deepEqual(await listed('?kind=fact'), ['two'])
       assert.deepEqual(await listed(`?after=${at(2)}&before=${at(5)}`), ['four', 'three'])
+      assert.deepEqual(await listed(`?session_id=s1&after=${at(2)}`), ['four'])
+      assert.deepEqual(await listed(`?user_id=anna&before=${at(3)}&sort=created_at`), ['one', 'two'])
+      assert.deepEqual(await listed('?session_id=s3'), [])
       assert.deepEqual(await listed('?user_id=nobody'), [])
       assert.deepEqual(await contents(`${agent}/memory?limit=2&offset=1`), {
         contents: ['four', 'three'],

@@ -13,7 +13,7 @@ import { ownerOf } from '../storage/queries/counts.ts'
 import { leadOf, whereLed } from '../storage/queries/lead.ts'
 import { keysOfParts, type Page, type PageQuery, pageOfList } from '../storage/queries/page.ts'
 import { removeOfRequests } from '../webhooks/callback-store.ts'
-import { findByDoor, ofOtherDoors } from './across/find-by-door.ts'
+import { findByDoor, isOfDoor, ofOtherDoors } from './across/find-by-door.ts'
 import { eraseFromApprovals } from './approvals/approval-store.ts'
 import { type Invocation, InvocationStatus, UNFINISHED_STATUSES } from './invocation.ts'
 import { listNextReceipts, listPageOfReceipts, RECEIPT_KEY } from './rows/receipt-rows.ts'
@@ -46,7 +46,7 @@ export async function findInvocations(
   let select = whereLed(db.selectFrom('invocations').select(RECEIPT_KEY).where('agent_seq', '=', agent_seq), led)
   // The words of the index of starters: see `Invocation.own`.
   if (led.lead?.column === 'created_by') select = select.where(sql<SqlBool>`own = 1`)
-  if (door !== undefined) select = select.where(sql<SqlBool>`door || '' = ${door}`)
+  if (door !== undefined) select = select.where(isOfDoor(door))
   const wanted = {
     list: led.lead?.list ?? INVOCATIONS_OF_AGENT,
     owners: [led.lead ? ownerOf(agent_seq, led.lead.value) : ownerOf(agent_seq)],

@@ -14,8 +14,8 @@ import { countAgents, pageOfAgents } from '../../storage/queries/page-of-agents.
 import { findInvocations } from '../find-invocations.ts'
 import { type Invocation, InvocationStatus } from '../invocation.ts'
 import { listPageOfReceipts, RECEIPT_KEY, type ReceiptKey } from '../rows/receipt-rows.ts'
-import { findByDoor, ofOtherDoors } from './find-by-door.ts'
-import { exactPlace, pageByIds } from './page-by-ids.ts'
+import { findByDoor, isOfDoor, ofOtherDoors } from './find-by-door.ts'
+import { exactStart, pageByIds } from './page-by-ids.ts'
 
 type Filter = { [column in 'status' | 'user_id' | 'session_id']?: string | undefined } & { door?: Door | undefined }
 
@@ -47,7 +47,7 @@ export async function findAllInvocations(
   async function findKeys(): Promise<Page<ReceiptKey>> {
     const { seqs, total } = wanted
     let select = whereLed(db.selectFrom('invocations').select(RECEIPT_KEY), led)
-    if (door !== undefined) select = select.where(sql<SqlBool>`door || '' = ${door}`)
+    if (door !== undefined) select = select.where(isOfDoor(door))
     if (led.lead) {
       const isFiltered = led.others.length > 0 || door !== undefined
       return pageOfAgents(db, select, query, wanted, { isFiltered, columns: RECEIPT_KEY })
@@ -55,7 +55,7 @@ export async function findAllInvocations(
     if (door !== undefined && door !== 'api') return findByDoor(db, seqs, query, { door, status })
     const ofAgents = select.where(inOrderOfIds(db, seqs, status))
     if (door === 'api') return pageByIds(db, ofAgents, query, { ...wanted, without: ofOtherDoors(seqs) })
-    return pageByIds(db, ofAgents, query, wanted, { total, exactly: exactPlace(db, seqs, wanted) })
+    return pageByIds(db, ofAgents, query, wanted, { total, exactly: exactStart(db, seqs, wanted) })
   }
 }
 

@@ -1,4 +1,4 @@
-import { type SqlBool, sql } from 'kysely'
+import { type RawBuilder, type SqlBool, sql } from 'kysely'
 import { DOORS, type Door } from '../../operation/door.ts'
 import type { Database } from '../../storage/database.ts'
 import { INVOCATIONS_OF_DOOR } from '../../storage/queries/counted-lists.ts'
@@ -37,6 +37,11 @@ export async function findByDoor(
   const total = await countParts(db, wanted)
   requireSortable(total, query, wanted.list)
   return page(db, select, query, { total: Promise.resolve(total) })
+}
+
+/** In an expression that no index fits and that PostgreSQL takes for likely, as most invocations came through the API. */
+export function isOfDoor(door: Door): RawBuilder<SqlBool> {
+  return sql<SqlBool>`coalesce(door = ${door}, false)`
 }
 
 /** The lists of invocations that did not come through the API, which alone is not counted. */

@@ -17,13 +17,14 @@ import {
 import type { Tables } from '../../storage/tables.ts'
 
 type Select<Row> = SelectQueryBuilder<Tables, 'invocations', Row>
-type Place = { stretch: Stretch; before: number }
+/** Where a page begins. */
+type PageStart = { stretch: Stretch; before: number }
 
 type Known = {
   /** How many there are, if that is known. */
   total?: number
-  /** Finds the millisecond of a place. */
-  exactly?(place: Place, direction: 'asc' | 'desc'): Promise<Place>
+  /** Finds the millisecond in which it begins. */
+  exactly?(start: PageStart, direction: 'asc' | 'desc'): Promise<PageStart>
 }
 
 /**
@@ -61,9 +62,9 @@ function withIdsOf<Row>(select: Select<Row>, { from, to }: ListRange): Select<Ro
   return ranged
 }
 
-/** Finds the millisecond of a place in the lists of agents. It reads the index of their times alone, and no rows. */
-export function exactPlace(db: Database, seqs: readonly number[], { list, parts }: ListParts) {
-  return async ({ stretch, before }: Place, direction: 'asc' | 'desc'): Promise<Place> => {
+/** Finds the millisecond in which a page of the lists of agents begins. It reads the index of their times, and no rows. */
+export function exactStart(db: Database, seqs: readonly number[], { list, parts }: ListParts) {
+  return async ({ stretch, before }: PageStart, direction: 'asc' | 'desc'): Promise<PageStart> => {
     const times = db
       .selectFrom('invocations')
       .select('created_at')

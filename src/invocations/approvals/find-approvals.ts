@@ -1,8 +1,9 @@
-import { type SqlBool, sql } from 'kysely'
+import { sql } from 'kysely'
 import type { ShownAgent } from '../../agents/store.ts'
 import type { Database } from '../../storage/database.ts'
 import {
   APPROVALS_OF_AGENT,
+  APPROVALS_OF_KIND,
   APPROVALS_OF_SESSION,
   APPROVALS_OF_STARTER,
   APPROVALS_OF_USER,
@@ -33,6 +34,7 @@ const LEADS = [
   { column: 'session_id', list: APPROVALS_OF_SESSION },
   { column: 'user_id', list: APPROVALS_OF_USER },
   { column: 'started_by', list: APPROVALS_OF_STARTER },
+  { column: 'kind', list: APPROVALS_OF_KIND },
 ] as const
 
 /** A page of the approvals of some agents. */
@@ -40,22 +42,21 @@ export async function findApprovals(
   db: Database,
   among: readonly ShownAgent[],
   query: PageQuery,
-  { status, kind, request_id, start_time, end_time, ...filter }: Filter,
+  { status, request_id, start_time, end_time, ...filter }: Filter,
 ): Promise<Page<ListedApproval>> {
+  const seqs = among.map(({ seq }) => seq)
   const led = leadOf(LEADS, filter)
   const range = { from: start_time, to: end_time }
   const parts = status === undefined ? ApprovalStatus.options : [status]
-  let select = whereLed(db.selectFrom('approvals').selectAll(), led)
-  if (kind !== undefined) select = select.where(sql<SqlBool>`kind || '' = ${kind}`)
+  const select = whereLed(db.selectFrom('approvals').selectAll(), led)
   const { items, total } = await (request_id === undefined ? findCounted() : findOfRun(request_id))
   const ids = new Map(among.map(({ id, seq }) => [seq, id]))
   return { items: items.map((row) => ({ ...fromRow(row), agent_id: ids.get(row.agent_seq) ?? '' })), total }
 
   async function findCounted() {
     const { list, value } = led.lead ?? { list: APPROVALS_OF_AGENT, value: undefined }
-    const wanted = await countAgents(db, { list, value, parts, seqs: among.map(({ seq }) => seq) })
-    const isFiltered = led.others.length > 0 || kind !== undefined
-    return pageOfAgents(db, select, query, wanted, { range, isFiltered })
+    const wanted = await countAgents(db, { list, value, parts, seqs })
+    return pageOfAgents(db, select, query, wanted, { range, isFiltered: led.others.length > 0 })
   }
 
   /** A run asks for few. */
@@ -63,13 +64,7 @@ export async function findApprovals(
     const ofRun = within(select, APPROVALS_OF_AGENT, range)
       .where('request_id', '=', id)
       .where('status', 'in', parts)
-      .where(
-        isOneOf(
-          db,
-          sql`agent_seq`,
-          among.map(({ seq }) => seq),
-        ),
-      )
+      .where(isOneOf(db, sql`agent_seq`, seqs))
     return page(db, ofRun, query)
   }
 }

@@ -6,7 +6,7 @@ import { countAll } from '../../storage/queries/stretches.ts'
 import type { Memory } from '../memory.ts'
 import { inMemoryScope } from '../memory-filter.ts'
 import { findMany } from '../store.ts'
-import { countMemories, listUsersOfSession } from '../warm/scope-counts.ts'
+import { countMemories, countOfSession } from '../warm/scope-counts.ts'
 
 type Filter = { kind?: string | undefined; before?: number | undefined; after?: number | undefined }
 
@@ -15,27 +15,29 @@ export async function findMemories(
   db: Database,
   scope: MemoryScope,
   query: PageQuery,
-  filter: Filter,
+  { kind, before, after }: Filter,
 ): Promise<Page<Memory>> {
-  const { kind, before, after } = filter
-  let select = db.selectFrom('memories').select('memories.seq').where(inMemoryScope(scope))
-  // No index begins with a session, because sessions are counted for each user: so those who have it are known.
-  if (scope.session_id !== undefined && scope.user_id === undefined) {
-    const users = await listUsersOfSession(db, scope)
-    if (users.length === 0) return { items: [], total: 0 }
-    select = select.where(isUser(db, users))
-  }
+  let ofScope = db.selectFrom('memories').select('memories.seq').where(inMemoryScope(scope))
+  const { users, ...size } = await sizeOf(db, scope)
+  if (users) ofScope = ofScope.where(isUser(db, users))
   // The words of the index of memories that are no turns.
-  if (kind !== undefined && kind !== 'turn') select = select.where(sql<SqlBool>`memories.kind <> 'turn'`)
-  if (kind !== undefined) select = select.where('memories.kind', '=', kind)
-  if (before !== undefined) select = select.where('memories.created_at', '<', before)
-  if (after !== undefined) select = select.where('memories.created_at', '>', after)
-  const total = (await countKnown(db, scope, filter)) ?? (await countAll([select]))
+  if (kind !== undefined && kind !== 'turn') ofScope = ofScope.where(sql<SqlBool>`memories.kind <> 'turn'`)
+  if (kind !== undefined) ofScope = ofScope.where('memories.kind', '=', kind)
+  const within = (time: RawBuilder<number>) => {
+    let ranged = ofScope
+    if (before !== undefined) ranged = ranged.where(time, '<', before)
+    if (after !== undefined) ranged = ranged.where(time, '>', after)
+    return ranged
+  }
 
+  const isCounted = before === undefined && after === undefined && (kind === undefined || kind === 'turn')
+  const all = kind === undefined ? size.turns + size.notes : size.turns
+  const isSqlite = engineOf(db) === 'sqlite'
+  const total = isCounted ? all : await countAll([within(refOf('created_at', isSqlite && !isOfAgent(scope)))])
+  const isSorted = await isFew(db, scope, query, size.turns + size.notes)
   const { column, direction } = orderOf(query.sort)
-  const order = (await isFew(db, scope, query, total)) ? unindexed(column) : sql.ref(`memories.${column}`)
-  const found = await select
-    .orderBy(order, direction)
+  const found = await within(refOf('created_at', isSorted))
+    .orderBy(refOf(column, isSorted), direction)
     .orderBy('memories.seq', direction)
     .limit(query.limit)
     .offset(query.offset)
@@ -43,6 +45,20 @@ export async function findMemories(
   const seqs = found.map(({ seq }) => seq)
   const memories = await findMany(db, scope, seqs)
   return { items: seqs.flatMap((seq) => memories.get(seq) ?? []), total }
+}
+
+function isOfAgent({ user_id, session_id }: MemoryScope): boolean {
+  return user_id === undefined && session_id === undefined
+}
+
+/** How many memories a scope has. No index begins with a session: of a session without a user, those are told who have it. */
+async function sizeOf(
+  db: Database,
+  scope: MemoryScope,
+): Promise<{ turns: number; notes: number; users?: readonly string[] }> {
+  const { agent_seq, user_id, session_id } = scope
+  if (user_id !== undefined || session_id === undefined) return countMemories(db, scope)
+  return countOfSession(db, agent_seq, session_id ?? '')
 }
 
 /** The users are one parameter, because both engines limit the number of parameters. */
@@ -53,29 +69,21 @@ function isUser(db: Database, users: readonly string[]): RawBuilder<SqlBool> {
 }
 
 /**
- * The stored counts distinguish turns from other memories, but know nothing about times. Undefined when they do not
- * help.
- */
-async function countKnown(db: Database, scope: MemoryScope, filter: Filter): Promise<number | undefined> {
-  const { kind, before, after } = filter
-  if (before !== undefined || after !== undefined || (kind !== undefined && kind !== 'turn')) return undefined
-  const { turns, notes } = await countMemories(db, scope)
-  return kind === undefined ? turns + notes : turns
-}
-
-/**
  * Whether SQLite should sort the memories of a user or session, instead of looking for them among those of the agent in the
  * order of time. PostgreSQL knows from its statistics what is quicker.
  */
-async function isFew(db: Database, scope: MemoryScope, query: PageQuery, total: number): Promise<boolean> {
+async function isFew(db: Database, scope: MemoryScope, query: PageQuery, size: number): Promise<boolean> {
   const { agent_seq, user_id, session_id } = scope
-  if (engineOf(db) === 'postgres' || (user_id === undefined) === (session_id === undefined)) return false
+  if (engineOf(db) === 'postgres' || isOfAgent(scope)) return false
+  // An index has the memories of one session of one user in order.
+  if (user_id !== undefined && session_id !== undefined) return false
   const { turns, notes } = await countMemories(db, { agent_seq })
-  const passed = ((turns + notes) / Math.max(1, total)) * (query.offset + query.limit)
-  return total <= passed
+  const passed = ((turns + notes) / Math.max(1, size)) * (query.offset + query.limit)
+  return size <= passed
 }
 
-/** An expression, so that no index is thought of. */
-function unindexed(column: string): RawBuilder<unknown> {
-  return sql`+${sql.ref(`memories.${column}`)}`
+/** With a sign before it the column is an expression, and no index is thought of. */
+function refOf(column: string, isUnindexed: boolean): RawBuilder<number> {
+  const ref = sql.ref<number>(`memories.${column}`)
+  return isUnindexed ? sql<number>`+${ref}` : ref
 }

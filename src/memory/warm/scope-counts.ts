@@ -85,16 +85,20 @@ export async function countMemories(db: Database, scope: MemoryScope) {
   return { turns: turns ?? 0, notes: notes ?? 0, turn_terms: turn_terms ?? 0, note_terms: note_terms ?? 0 }
 }
 
-/** Those who have a session of this name with the agent; the empty text stands for no user. */
-export async function listUsersOfSession(db: Database, { agent_seq, session_id }: MemoryScope): Promise<string[]> {
+/** How many memories all sessions of this name have, and whose they are; the empty text stands for no user. */
+export async function countOfSession(db: Database, agent_seq: number, session_id: string) {
   const rows = await db
     .selectFrom('memory_scopes')
-    .select('user_id')
+    .select(['user_id', 'turns', 'notes'])
     .where('agent_seq', '=', agent_seq)
     .where('level', '=', 2)
-    .where('session_id', '=', session_id ?? '')
+    .where('session_id', '=', session_id)
     .execute()
-  return rows.map(({ user_id }) => user_id)
+  return {
+    users: rows.map(({ user_id }) => user_id),
+    turns: rows.reduce((sum, { turns }) => sum + turns, 0),
+    notes: rows.reduce((sum, { notes }) => sum + notes, 0),
+  }
 }
 
 /**

@@ -54,6 +54,7 @@ const APPROVALS = (
     ['approvals of user', ['agent_seq', 'user_id']],
     ['approvals of session', ['agent_seq', 'session_id']],
     ['approvals of starter', ['agent_seq', 'started_by']],
+    ['approvals of kind', ['agent_seq', 'kind']],
   ] as const
 ).map(
   ([name, owner]): CountedList => ({
@@ -94,6 +95,7 @@ export const flatFilters: Migration = async (db, engine) => {
     `approvals_by_user on approvals (agent_seq, user_id, status, ${time}) where user_id is not null`,
     `approvals_by_session on approvals (agent_seq, session_id, status, ${time}) where session_id is not null`,
     `approvals_by_starter on approvals (agent_seq, started_by, status, ${time})`,
+    `approvals_by_kind on approvals (agent_seq, kind, status, ${time})`,
     `memories_by_kind on memories (agent_seq, kind, created_at, seq) where kind <> 'turn'`,
   ]) {
     await sql.raw(`create index ${index}`).execute(db)

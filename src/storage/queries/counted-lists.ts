@@ -93,6 +93,11 @@ export const APPROVALS_OF_STARTER: CountedList = {
   name: 'approvals of starter',
   owner: ['agent_seq', 'started_by'],
 }
+export const APPROVALS_OF_KIND: CountedList = {
+  ...APPROVALS,
+  name: 'approvals of kind',
+  owner: ['agent_seq', 'kind'],
+}
 
 const AUDIT_LOG = { table: 'audit_log', part: 'outcome', order: 'created_at', byTime: true } as const
 export const AUDIT_OF_ALL: CountedList = { ...AUDIT_LOG, name: 'audit log', owner: [] }
@@ -114,6 +119,7 @@ export const COUNTED_LISTS: readonly CountedList[] = [
   APPROVALS_OF_USER,
   APPROVALS_OF_SESSION,
   APPROVALS_OF_STARTER,
+  APPROVALS_OF_KIND,
   AUDIT_OF_ALL,
   AUDIT_OF_AGENT,
   AUDIT_OF_ACTION,

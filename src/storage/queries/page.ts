@@ -125,8 +125,8 @@ export async function pageOfLists<TB extends keyof Tables, Row>(
     return { items, total: rowsOf(stretches) }
   }
   const stretches = await counted
-  const place = findStretch(stretches, offset, direction)
-  const items = place ? await find(fromStretch(place.stretch, direction, options.range), place.before) : []
+  const start = findStretch(stretches, offset, direction)
+  const items = start ? await find(fromStretch(start.stretch, direction, options.range), start.before) : []
   return { items, total: rowsOf(stretches) }
 }
 
