@@ -1,19 +1,18 @@
-// npm run console:build: makes dist/console of console/. Every start comes through here too, and builds only what is not
-// built yet or has changed.
-import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs'
-import { dirname, join, relative } from 'node:path'
-import { fileURLToPath } from 'node:url'
-import { newestOf } from './newest-of.mjs'
+// Makes dist/console of console/. Every start comes through here, and builds only if a source has changed.
+import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { fingerprintOf } from './fingerprint-of.mjs'
 
 const SOURCES = ['console/**/*.*', 'sdk/*.ts', 'package-lock.json', 'scripts/console-build.mjs']
 
-/** Builds the console, unless what is built is newer than every source. */
+/** Builds the console, unless it is built of the sources as they are now. */
 export async function buildConsoleIfStale(root) {
-  const built = statSync(join(root, 'dist/console/index.html'), { throwIfNoEntry: false })
-  if (!built || built.mtimeMs < newestOf(root, SOURCES)) await buildConsole(root)
+  const sources = fingerprintOf(root, SOURCES)
+  const record = join(root, 'dist/console/built-of.txt')
+  if (!existsSync(record) || readFileSync(record, 'utf8') !== sources) await buildConsole(root, sources)
 }
 
-export async function buildConsole(root) {
+async function buildConsole(root, sources) {
   const { build, stop } = await import('esbuild')
   const fresh = join(root, 'dist', `.console-${process.pid}`)
   const { metafile } = await build({
@@ -38,6 +37,7 @@ export async function buildConsole(root) {
   }).finally(stop)
   mkdirSync(fresh, { recursive: true })
   writeFileSync(join(fresh, 'index.html'), page(readFileSync(join(root, 'console/index.html'), 'utf8'), metafile))
+  writeFileSync(join(fresh, 'built-of.txt'), sources)
   replace(join(root, 'dist/console'), fresh)
 }
 
@@ -69,12 +69,4 @@ function replace(target, fresh) {
     rmSync(fresh, { recursive: true, force: true })
   }
   rmSync(old, { recursive: true, force: true })
-}
-
-if (process.argv[1] === fileURLToPath(import.meta.url)) {
-  const root = dirname(import.meta.dirname)
-  const started = performance.now()
-  await buildConsole(root)
-  const took = Math.round(performance.now() - started)
-  console.log(`${relative(root, join(root, 'dist/console'))} in ${took} ms`)
 }

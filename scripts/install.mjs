@@ -15,8 +15,8 @@ import { runChild } from './run-child.mjs'
 const BIN = join('node_modules', '.bin')
 
 /** Installs what package-lock.json names, unless it is installed already. Returns what went wrong, or undefined. */
-export async function install(root) {
-  if (isInstalled(root)) return undefined
+export async function install(root, { withDevelopment }) {
+  if (isInstalled(root, withDevelopment)) return undefined
   const modules = join(root, 'node_modules')
   // npm ci empties the folder first, even if it is a link to a folder that others use.
   if (lstatSync(modules, { throwIfNoEntry: false })?.isSymbolicLink()) {
@@ -27,22 +27,22 @@ export async function install(root) {
   await takeLock(held)
   try {
     // Another process may have installed it meanwhile.
-    return isInstalled(root) ? undefined : await runNpm(root)
+    return isInstalled(root, withDevelopment) ? undefined : await runNpm(root)
   } finally {
     rmSync(held, { recursive: true, force: true })
   }
 }
 
 /** Compares with npm's own record of what is in node_modules. */
-function isInstalled(root) {
+function isInstalled(root, withDevelopment) {
   const wanted = packagesOf(join(root, 'package-lock.json'))
   const found = packagesOf(join(root, 'node_modules', '.package-lock.json'))
   if (!wanted) return true
-  const isProduction = process.env.NODE_ENV === 'production'
+  const needsDevelopment = withDevelopment && process.env.NODE_ENV !== 'production'
   return Object.entries(wanted).every(([path, { version, integrity, optional, dev, devOptional }]) => {
     const there = found?.[path]
     if (there) return there.version === version && there.integrity === integrity
-    return path === '' || optional || devOptional || (dev && isProduction)
+    return path === '' || optional || devOptional || (dev && !needsDevelopment)
   })
 }
 

@@ -25,7 +25,8 @@ const modules = join(root, 'node_modules')
 
 const [target, ...args] = process.argv.slice(2)
 if (!target) fail('usage: node scripts/launch.mjs <target> [arguments]')
-const problem = await install(root)
+// The service and the command line need no development dependency.
+const problem = await install(root, { withDevelopment: !(target in BUILT) })
 if (problem) fail(problem)
 const node = process.versions.node === pinnedVersion() ? undefined : pinnedNode()
 const ended = node && (await runChild(node, [...process.execArgv, script, target, ...args], { stdio: 'inherit' }))
@@ -64,7 +65,10 @@ async function runHere() {
   // Set in the environment as well, so that worker threads share the cache.
   process.env.NODE_COMPILE_CACHE ??= join(modules, '.cache', 'compile')
   module.enableCompileCache(process.env.NODE_COMPILE_CACHE)
-  const file = resolve(root, (await builtFile()) ?? target)
+  const built = await builtFile()
+  // Stack traces name the sources.
+  if (built) process.setSourceMapsEnabled(true)
+  const file = resolve(root, built ?? target)
   process.argv = [process.execPath, file, ...args]
   await import(pathToFileURL(file).href)
   // Node would write the cache when the process ends, and never if the service is killed.
@@ -76,17 +80,27 @@ async function runHere() {
  * published package has no sources.
  */
 async function builtFile() {
-  const isFresh = !existsSync(join(root, 'src')) || (await build())
-  return isFresh ? BUILT[target] : undefined
+  if (!existsSync(join(root, 'src'))) return BUILT[target]
+  await buildConsole()
+  return (await buildService()) ? BUILT[target] : undefined
 }
 
-async function build() {
+async function buildService() {
   try {
-    const { buildIfStale } = await import('./build.mjs')
-    await buildIfStale(root)
+    const { buildServiceIfStale } = await import('./service-build.mjs')
+    await buildServiceIfStale(root)
     return true
   } catch (error) {
-    console.error(`The build failed: this runs from the sources, and there may be no console. ${error.message}`)
+    console.error(`The service could not be built, so it runs from its sources: ${error.message}`)
     return false
+  }
+}
+
+async function buildConsole() {
+  try {
+    const { buildConsoleIfStale } = await import('./console-build.mjs')
+    await buildConsoleIfStale(root)
+  } catch (error) {
+    console.error(`The console could not be built, the rest works without it: ${error.message}`)
   }
 }

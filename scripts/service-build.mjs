@@ -1,39 +1,46 @@
 // Makes dist/service: the service and the command line as JavaScript in few files. Of a start from the sources, more
 // than half is the search for some 900 modules. Every start comes through here, and builds only if a source has changed.
-import {
-  copyFileSync,
-  globSync,
-  mkdirSync,
-  readdirSync,
-  readFileSync,
-  renameSync,
-  rmSync,
-  statSync,
-  utimesSync,
-  writeFileSync,
-} from 'node:fs'
+import { copyFileSync, globSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { basename, extname, join } from 'node:path'
-import { newestOf } from './newest-of.mjs'
+import { fingerprintOf } from './fingerprint-of.mjs'
+import { removeOthers } from './remove-others.mjs'
 
 const SOURCES = ['src/**/*.*', 'sdk/*.ts', 'package-lock.json', 'scripts/service-build.mjs']
 /** The packages with most files that every start loads. They are modules as ours are, and need no other package. */
 const INSIDE = ['kysely', 'zod', 'commander']
+/** Says of which sources the service was built, and which files that made. */
+const RECORD = 'built.json'
 
-/** Builds the service, unless what is built is newer than every source. */
+/** Builds the service, unless it is built of the sources as they are now. */
 export async function buildServiceIfStale(root) {
-  const stamp = join(root, 'dist/service/built')
-  const built = statSync(stamp, { throwIfNoEntry: false })?.mtimeMs ?? 0
-  if (built >= newestOf(root, SOURCES)) return
-  const started = new Date()
-  await buildService(root)
-  removeOlder(join(root, 'dist/service'), built)
-  writeFileSync(stamp, '')
-  utimesSync(stamp, started, started)
+  const folder = join(root, 'dist/service')
+  const sources = fingerprintOf(root, SOURCES)
+  const last = lastBuild(folder)
+  if (last.sources === sources) return
+  if (process.stderr.isTTY) console.error('Building …')
+  const files = await buildService(root, folder)
+  put(join(folder, RECORD), (draft) => writeFileSync(draft, JSON.stringify({ sources, files })))
+  // A service that runs may still load files of the build before.
+  removeOthers(folder, [RECORD, ...files, ...last.files])
 }
 
-/** All files are in one folder: a path beside a source is a path beside the built file, whichever that is. */
-async function buildService(root) {
+/** Removes what is left of earlier builds. */
+export function removeOldBuilds(root) {
   const folder = join(root, 'dist/service')
+  removeOthers(folder, [RECORD, ...lastBuild(folder).files])
+}
+
+function lastBuild(folder) {
+  try {
+    return JSON.parse(readFileSync(join(folder, RECORD), 'utf8'))
+  } catch {
+    // There is none, or its process was killed.
+    return { sources: undefined, files: [] }
+  }
+}
+
+/** All files are in one folder: a path beside a source is a path beside the built file, whichever that is. Returns their names. */
+async function buildService(root, folder) {
   const { build, stop } = await import('esbuild')
   const workers = globSync('src/**/*-worker.ts', { cwd: root })
   const { outputFiles } = await build({
@@ -51,6 +58,9 @@ async function buildService(root) {
     platform: 'node',
     target: 'node24.12',
     plugins: [otherPackages, builtWorkers],
+    // For stack traces.
+    sourcemap: 'linked',
+    sourcesContent: false,
     logLevel: 'error',
     // Otherwise its process would stay as long as the service that begins here.
   }).finally(stop)
@@ -59,6 +69,7 @@ async function buildService(root) {
   const assets = globSync('src/**/*.*', { cwd: root }).filter((file) => extname(file) !== '.ts')
   for (const file of assets) put(join(folder, basename(file)), (draft) => copyFileSync(join(root, file), draft))
   put(join(folder, 'LICENSES.txt'), (draft) => writeFileSync(draft, licenses(root)))
+  return [...[...outputFiles.map(({ path }) => path), ...assets].map((file) => basename(file)), 'LICENSES.txt']
 }
 
 /** Other packages stay as they are: some are CommonJS, and would not be what Node makes of them. */
@@ -90,18 +101,8 @@ function put(path, write) {
   renameSync(draft, path)
 }
 
-/** Removes what is left of builds before the last one. What the last one made may be in use: a service may still load it. */
-function removeOlder(folder, lastBuilt) {
-  for (const name of readdirSync(folder)) {
-    const file = join(folder, name)
-    const changed = statSync(file, { throwIfNoEntry: false })?.mtimeMs ?? Number.POSITIVE_INFINITY
-    if (changed < lastBuilt) rmSync(file, { force: true })
-  }
-}
-
 /** What the licences of the packages inside ask for. */
 function licenses(root) {
-  return INSIDE.map((name) => `${name}\n\n${readFileSync(join(root, 'node_modules', name, 'LICENSE'), 'utf8')}`).join(
-    '\n',
-  )
+  const texts = INSIDE.map((name) => `${name}\n\n${readFileSync(join(root, 'node_modules', name, 'LICENSE'), 'utf8')}`)
+  return texts.join('\n')
 }

@@ -146,7 +146,7 @@ describe('without the console', () => {
     try {
       const reply = await fetch(service.url)
       assert.equal(reply.status, 503)
-      assert.match(await reply.text(), /npm run console:build/)
+      assert.match(await reply.text(), /npm run build/)
     } finally {
       await service.stop()
     }

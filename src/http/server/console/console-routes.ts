@@ -13,7 +13,7 @@ const DEPTH = 4
 
 const NOT_BUILT = `The console is not built yet. Build it with:
 
-  npm run console:build
+  npm run build
 
 The API reference is at /docs
 `
