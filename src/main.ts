@@ -1,3 +1,4 @@
+import { resolve } from 'node:path'
 import { parseArgs } from 'node:util'
 import { type App, startApp } from './app.ts'
 import { ConfigError, loadConfig } from './config.ts'
@@ -5,6 +6,8 @@ import { DEMO_AGENT } from './first-start.ts'
 
 /** How a person calls the command line: in a checkout, or where the package is installed. */
 const COMMAND = /[\\/]node_modules[\\/]/.test(import.meta.filename) ? 'npx moorage' : 'npm run -s moorage --'
+/** Where its commands look if they are not told. */
+const USUAL = { url: 'http://127.0.0.1:8787', data: 'data' }
 const THIS_MACHINE = /^(?:localhost|127\.\d+\.\d+\.\d+|::1)$/
 const EXIT_FAILED = 1
 const EXIT_USAGE = 2
@@ -20,7 +23,10 @@ async function start(args: string[]): Promise<void> {
   app.parts.storage.lost.then(fail)
   const stop = (signal: string) => {
     app.parts.log.info({ signal }, 'stopping: requests under way may finish')
-    app.stop().then(() => process.exit(0), fail)
+    app.stop().then(() => {
+      app.parts.log.info('stopped')
+      process.exit(0)
+    }, fail)
   }
   process.once('SIGINT', stop)
   process.once('SIGTERM', stop)
@@ -61,9 +67,12 @@ function banner({ url, engine, adminKey }: App, data: string, link: string | und
     `  URL    ${url}`,
     `  Data   ${engine === 'postgres' ? 'PostgreSQL' : `${data} (SQLite)`}`,
   ]
-  if (link) lines.push(`  Open   ${link}   (works once, within 10 minutes; another: ${COMMAND} open)`)
+  const store = engine === 'postgres' || data === resolve(USUAL.data) ? '' : ` --data ${shellWord(data)}`
+  const where = url === USUAL.url ? store : `${store} --url ${url}`
+  const another = `${COMMAND} open${where && ` --local${where}`}`
+  if (link) lines.push(`  Open   ${link}   (works once, within 10 minutes; another: ${another})`)
   if (adminKey) lines.push(`  Key    ${adminKey}   (admin; shown this once, keep it)`)
-  else lines.push(`  Key    the one you have; lost it? ${COMMAND} keys create admin --role admin --local`)
+  else lines.push(`  Key    the one you have; lost it? ${COMMAND} keys create admin --role admin --local${store}`)
   lines.push(
     '',
     '  Try it:',
@@ -74,6 +83,10 @@ function banner({ url, engine, adminKey }: App, data: string, link: string | und
     '',
   )
   return lines.join('\n')
+}
+
+function shellWord(text: string): string {
+  return /^[\w./:-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`
 }
 
 function fail(thrown: unknown): never {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
-import { copyFileSync, mkdtempSync, rmSync } from 'node:fs'
+import { copyFileSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -46,6 +46,18 @@ async function connectionsTo(url: string): Promise<number> {
 }
 
 const log = createLog({ level: 'silent', format: 'json' })
+
+test('a start on a damaged store names the file and what to do', async (t) => {
+  const { config } = await prepare(t, 'sqlite', {})
+  const file = join(config.data, 'moorage.db')
+  mkdirSync(config.data)
+  writeFileSync(file, randomBytes(8192))
+  await assert.rejects(startApp(config, { log }), ({ message }: Error) => {
+    assert.ok(message.startsWith(`${file} is damaged`), message)
+    assert.match(message, /`moorage restore`/)
+    return true
+  })
+})
 
 for (const engine of ENGINES) {
   describe(`a start that fails half-way on ${engine}`, () => {

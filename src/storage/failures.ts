@@ -30,6 +30,15 @@ export function isPassing(error: unknown): boolean {
   return CONNECTION_PASSING.test(error.message)
 }
 
+const SQLITE_CORRUPT = 11
+const SQLITE_NOT_A_DATABASE = 26
+
+/** Whether the file of a store has no content that SQLite understands. */
+export function isDamaged(error: unknown): error is Error {
+  const { errcode = 0 } = Object(error) as { errcode?: number }
+  return error instanceof Error && [SQLITE_CORRUPT, SQLITE_NOT_A_DATABASE].includes(errcode & 0xff)
+}
+
 /** Extended result codes: a taken primary key, and a taken value of a unique index. */
 const SQLITE_TAKEN = new Set([1555, 2067])
 const FOREIGN_KEY_VIOLATION = '23503'

@@ -10,6 +10,7 @@ import {
   type Engine,
   readAnnouncement,
 } from './database.ts'
+import { isDamaged } from './failures.ts'
 import { type Batch, changesOf } from './journal/rows.ts'
 import { migrate } from './migrate.ts'
 import { listen } from './postgres/change-listener.ts'
@@ -79,6 +80,8 @@ const READ_TIMEOUT = 10_000
 const DEAF =
   'PostgreSQL does not tell this node what others change, so nothing is answered from memory: behind a pooler in transaction mode set database.listenUrl to PostgreSQL itself'
 
+const FILE = 'moorage.db'
+
 export async function openStorage({
   data,
   database,
@@ -102,7 +105,7 @@ export async function openStorage({
   const { dialect, write, compare, close } = url
     ? openPostgres({ ...database, url, readTimeout }, () => listenUrl === undefined && storage.hears())
     : openFile({
-        path: join(privateFolder(data), 'moorage.db'),
+        path: join(privateFolder(data), FILE),
         silentMs,
         readTimeout,
         onForeignChange: forgetAll,
@@ -148,7 +151,11 @@ export async function openStorage({
     if (url) await databaseClock.ask((text) => db.executeQuery<{ time: number }>(CompiledQuery.raw(text)))
   } catch (error) {
     await storage.close()
-    throw error
+    throw isDamaged(error)
+      ? new Error(
+          `${join(data, FILE)} is damaged (${error.message}): put a backup in its place with \`moorage restore\``,
+        )
+      : error
   }
   return storage
 }

@@ -35,9 +35,7 @@ function toolIn({ bytes }: Pick<Received, 'bytes'>): string | undefined {
 function routes(operations: readonly Operation[]): Route[] {
   const operation = operations.find(({ id }) => id === 'invokeAgent')
   if (!operation) return []
-  // Loaded for the first client, because many services have none.
-  let door: Promise<McpDoor> | undefined
-  const openDoor = async () => new (await import('./mcp-door.ts')).McpDoor(operations)
+  let door: McpDoor | undefined
   return PATHS.flatMap((path) =>
     METHODS.map((method) => ({
       dialect: mcp,
@@ -46,8 +44,10 @@ function routes(operations: readonly Operation[]): Route[] {
       path,
       agentIn: toolIn,
       async serve(received, calls) {
-        door ??= openDoor()
-        return (await door).serve(method, received, calls)
+        // Loaded for the first client, because many services have none.
+        const { McpDoor } = await import('./mcp-door.ts')
+        door ??= new McpDoor(operations)
+        return door.serve(method, received, calls)
       },
     })),
   )
