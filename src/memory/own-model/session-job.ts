@@ -30,18 +30,22 @@ export function sessionJob<Session extends Conversation>(
     every_ms,
     async run(_payload, { signal }) {
       for (const [key, until] of paused) if (until <= now()) paused.delete(key)
-      const isDue = (agent: Agent) => agent.status === 'running' && wants(agent)
-      for (const agent of await agents.listWithMemory(storage.db, isDue)) {
-        for (const session of await listDue(agent)) {
-          if (signal.aborted) return
-          const key = JSON.stringify([session.agent_seq, session.user_id, session.session_id])
-          if (paused.has(key)) continue
-          const problem = await work(agent, session, signal)
-          if (problem === undefined) continue
-          paused.set(key, now() + PAUSE_MS)
-          log.warn({ agent: agent.id, problem }, `${failed}, and will be tried again in an hour`)
-        }
+      for await (const { agent, session } of listAllDue()) {
+        if (signal.aborted) return
+        const key = JSON.stringify([session.agent_seq, session.user_id, session.session_id])
+        if (paused.has(key)) continue
+        const problem = await work(agent, session, signal)
+        if (problem === undefined) continue
+        paused.set(key, now() + PAUSE_MS)
+        log.warn({ agent: agent.id, problem }, `${failed}, and will be tried again in an hour`)
       }
     },
+  }
+
+  async function* listAllDue() {
+    const isDue = (agent: Agent) => agent.status === 'running' && wants(agent)
+    for (const agent of await agents.listWithMemory(storage.db, isDue)) {
+      for (const session of await listDue(agent)) yield { agent, session }
+    }
   }
 }

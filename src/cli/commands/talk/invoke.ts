@@ -31,13 +31,16 @@ export function invoke(command: Command, world: World): void {
         // Ctrl-C ends the run.
         const events = client.agents.stream(agent, body, request)
         if (options.stream && !options.json) return speak(world, events)
-        const last = await progress(world, `${agent} is thinking`, () => lastOf(events))
-        if (last.type === 'waiting') return options.json ? printJson(world, last) : tellWaiting(world, last)
-        if (options.json) return printJson(world, last.data)
-        print(world, last.data.response)
-        summarise(world, last.data)
+        printLast(world, await progress(world, `${agent} is thinking`, () => lastOf(events)), options)
       })
     })
+}
+
+function printLast(world: World, last: LastEvent, { json }: InvokeOptions): void {
+  if (last.type === 'waiting') return json ? printJson(world, last) : tellWaiting(world, last)
+  if (json) return printJson(world, last.data)
+  print(world, last.data.response)
+  summarise(world, last.data)
 }
 
 export function takesTalk(command: Command): Command {
