@@ -5,7 +5,7 @@ import { approver, decide, refundingAgent, startTill, startWaiting, type Till } 
 import { LOCAL_TOOLS } from './support/local-server.ts'
 import { createKey } from './support/resources.ts'
 import { onBothEngines, type Service } from './support/service.ts'
-import { JWT_SECRET, signJwt } from './support/tokens.ts'
+import { JWT_SETTINGS, signJwt } from './support/tokens.ts'
 import { until } from './support/until.ts'
 
 const APPROVE = { decision: 'approve' }
@@ -76,5 +76,5 @@ onBothEngines(
       await until('the call', () => till.of(`${order}!`).length === 1)
     })
   },
-  { ...LOCAL_TOOLS, MOORAGE_AUTH__TYPE: 'jwt', MOORAGE_AUTH__SECRET: JWT_SECRET },
+  { ...LOCAL_TOOLS, ...JWT_SETTINGS },
 )

@@ -6,7 +6,7 @@ import { writeMemory } from './support/memory.ts'
 import type { ModelServer, SeenRequest } from './support/model-server.ts'
 import { createKey } from './support/resources.ts'
 import { ENGINES, type Service } from './support/service.ts'
-import { JWT_SECRET, signJwt } from './support/tokens.ts'
+import { JWT_SETTINGS, signJwt } from './support/tokens.ts'
 import { startWithModel } from './support/with-model.ts'
 
 type Message = { role: string; content: string; characters: number; calls?: { name: string }[]; name?: string }
@@ -21,8 +21,7 @@ for (const engine of ENGINES) {
       tool = await startLocalServer((_, response) => response.end('fog until noon'))
       ;({ service, model, stop } = await startWithModel(engine, {
         ...LOCAL_TOOLS,
-        MOORAGE_AUTH__TYPE: 'jwt',
-        MOORAGE_AUTH__SECRET: JWT_SECRET,
+        ...JWT_SETTINGS,
         MOORAGE_SECRETS: JSON.stringify({ WEATHER: { value: 'the-weather-password', hosts: ['127.0.0.1'] } }),
       }))
     })

@@ -3,7 +3,7 @@ import { describe, test } from 'node:test'
 import { operations } from '../src/operations.ts'
 import { bodySchema, resolve, SAMPLE_SETTINGS, type Schema } from './support/requests.ts'
 import { onBothEngines } from './support/service.ts'
-import { JWT_SECRET, signJwt } from './support/tokens.ts'
+import { JWT_SECRET, JWT_SETTINGS, signJwt } from './support/tokens.ts'
 
 /** What breaks lines, moves the cursor or turns the direction of what stands behind it. */
 const BAD = ['\r', '\n', '\t', '\u0001', '\u001b', '\u007f', '\u0085', '\u009b', '\u2028', '\u2029', '\u202e', '\u2066']
@@ -119,7 +119,7 @@ onBothEngines(
       }
     })
   },
-  { ...SAMPLE_SETTINGS, MOORAGE_AUTH__TYPE: 'jwt', MOORAGE_AUTH__SECRET: JWT_SECRET },
+  { ...SAMPLE_SETTINGS, ...JWT_SETTINGS },
 )
 
 type Found = { path: string; schema: Schema }

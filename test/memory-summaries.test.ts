@@ -4,7 +4,7 @@ import { newAgent } from './support/agents.ts'
 import { writeMemory } from './support/memory.ts'
 import type { ModelServer, SeenRequest } from './support/model-server.ts'
 import { ENGINES, type Service } from './support/service.ts'
-import { JWT_SECRET, signJwt } from './support/tokens.ts'
+import { JWT_SETTINGS, signJwt } from './support/tokens.ts'
 import { until } from './support/until.ts'
 import { startWithModel } from './support/with-model.ts'
 
@@ -17,10 +17,7 @@ for (const engine of ENGINES) {
     let model: ModelServer
     let stop: () => Promise<void>
     before(async () => {
-      ;({ service, model, stop } = await startWithModel(engine, {
-        MOORAGE_AUTH__TYPE: 'jwt',
-        MOORAGE_AUTH__SECRET: JWT_SECRET,
-      }))
+      ;({ service, model, stop } = await startWithModel(engine, JWT_SETTINGS))
     })
     after(() => stop())
 

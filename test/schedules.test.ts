@@ -3,7 +3,7 @@ import { describe, test } from 'node:test'
 import { countQueries } from './support/count-queries.ts'
 import { createAgent, createKey, idsOf } from './support/resources.ts'
 import { betweenNodes, onBothEngines, type Service, withService } from './support/service.ts'
-import { JWT_SECRET, signJwt } from './support/tokens.ts'
+import { JWT_SETTINGS, signJwt } from './support/tokens.ts'
 import { until, untilHolds } from './support/until.ts'
 
 const HOUR = 3_600_000
@@ -402,7 +402,7 @@ describe('a token that ends', () => {
           assert.equal(reply.status, 403, reply.text)
         }
       },
-      { MOORAGE_AUTH__TYPE: 'jwt', MOORAGE_AUTH__SECRET: JWT_SECRET },
+      JWT_SETTINGS,
     ))
 })
 

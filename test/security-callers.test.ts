@@ -4,7 +4,7 @@ import { operations } from '../src/operations.ts'
 import { pathOf, SAMPLE_SETTINGS, sampleBody } from './support/requests.ts'
 import { createAgent, createKey } from './support/resources.ts'
 import { onBothEngines } from './support/service.ts'
-import { JWT_SECRET, signJwt } from './support/tokens.ts'
+import { JWT_SETTINGS, signJwt } from './support/tokens.ts'
 
 /** All that a key with the permission `invoke` alone may call. */
 const FOR_CALLERS = new Set([
@@ -187,5 +187,5 @@ onBothEngines(
       })
     })
   },
-  { ...SAMPLE_SETTINGS, MOORAGE_AUTH__TYPE: 'jwt', MOORAGE_AUTH__SECRET: JWT_SECRET },
+  { ...SAMPLE_SETTINGS, ...JWT_SETTINGS },
 )

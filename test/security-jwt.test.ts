@@ -3,11 +3,10 @@ import { createHmac } from 'node:crypto'
 import { describe, test } from 'node:test'
 import { generateKeyPair, SignJWT } from 'jose'
 import { onAnyEngine, onBothEngines, type Service } from './support/service.ts'
-import { forgeJwt, JWT_SECRET, signJwt } from './support/tokens.ts'
+import { forgeJwt, JWT_SECRET, JWT_SETTINGS, signJwt } from './support/tokens.ts'
 
 const settings = {
-  MOORAGE_AUTH__TYPE: 'jwt',
-  MOORAGE_AUTH__SECRET: JWT_SECRET,
+  ...JWT_SETTINGS,
   MOORAGE_AUTH__ISSUER: 'https://app.example.com',
   MOORAGE_AUTH__AUDIENCE: 'moorage',
   MOORAGE_ROLES: '{"auditor":["read","manage"]}',

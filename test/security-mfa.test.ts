@@ -3,7 +3,7 @@ import { before, beforeEach, describe, test } from 'node:test'
 import { Secret, TOTP } from 'otpauth'
 import { type Authenticator, asHost, authenticator, enrol } from './support/mfa.ts'
 import { betweenNodes, onBothEngines } from './support/service.ts'
-import { JWT_SECRET, signJwt } from './support/tokens.ts'
+import { JWT_SETTINGS, signJwt } from './support/tokens.ts'
 
 const NEEDED = 'This needs a one-time code: send its six digits as X-Service-OTP'
 const WRONG = 'This one-time code is wrong or was used before'
@@ -435,7 +435,6 @@ onBothEngines(
   {
     MOORAGE_SECURITY__MFA__ENABLED: 'true',
     MOORAGE_SECURITY__MFA__REQUIRED_FOR: 'delete,keys',
-    MOORAGE_AUTH__TYPE: 'jwt',
-    MOORAGE_AUTH__SECRET: JWT_SECRET,
+    ...JWT_SETTINGS,
   },
 )

@@ -4,7 +4,7 @@ import { operations } from '../src/operations.ts'
 import { pathOf, sampleBody } from './support/requests.ts'
 import { createKey, idsOf } from './support/resources.ts'
 import { onBothEngines } from './support/service.ts'
-import { JWT_SECRET, signJwt } from './support/tokens.ts'
+import { JWT_SETTINGS, signJwt } from './support/tokens.ts'
 import { until } from './support/until.ts'
 import { createWebhook, listDeliveries } from './support/webhooks.ts'
 
@@ -279,5 +279,5 @@ onBothEngines(
       assert.deepEqual(receipt.data.context, context)
     })
   },
-  { MOORAGE_AUTH__TYPE: 'jwt', MOORAGE_AUTH__SECRET: JWT_SECRET },
+  JWT_SETTINGS,
 )

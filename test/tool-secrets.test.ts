@@ -5,7 +5,7 @@ import { type LocalServer, startLocalServer } from './support/local-server.ts'
 import { createAgent, createKey, namesOf } from './support/resources.ts'
 import { betweenNodes, onBothEngines, type Reply, type Service, withService } from './support/service.ts'
 import { everythingStored } from './support/stored.ts'
-import { JWT_SECRET, signJwt } from './support/tokens.ts'
+import { JWT_SETTINGS, signJwt } from './support/tokens.ts'
 import { until } from './support/until.ts'
 
 const VALUE = 'kept-to-ourselves-8d1f'
@@ -245,8 +245,7 @@ onBothEngines(
     MOORAGE_OUTGOING__ALLOWED_CIDRS: '127.0.0.0/8',
     MOORAGE_OUTGOING__ALLOW_INSECURE: 'true',
     MOORAGE_SECRETS: JSON.stringify({ [ONE_FOR_ALL]: { value: 'from the file', hosts: ['file.example.com'] } }),
-    MOORAGE_AUTH__TYPE: 'jwt',
-    MOORAGE_AUTH__SECRET: JWT_SECRET,
+    ...JWT_SETTINGS,
   },
 )
 

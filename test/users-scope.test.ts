@@ -7,7 +7,7 @@ import type { ModelServer } from './support/model-server.ts'
 import { fc } from './support/property.ts'
 import { createKey } from './support/resources.ts'
 import { ENGINES, type Service } from './support/service.ts'
-import { JWT_SECRET, signJwt } from './support/tokens.ts'
+import { JWT_SETTINGS, signJwt } from './support/tokens.ts'
 import { until } from './support/until.ts'
 import { startWithModel } from './support/with-model.ts'
 
@@ -52,8 +52,7 @@ for (const engine of ENGINES) {
     before(async () => {
       embeddings = await startEmbeddingServer()
       ;({ service, model, stop } = await startWithModel(engine, {
-        MOORAGE_AUTH__TYPE: 'jwt',
-        MOORAGE_AUTH__SECRET: JWT_SECRET,
+        ...JWT_SETTINGS,
         MOORAGE_MEMORY__EMBEDDER__TYPE: 'openai-compatible',
         MOORAGE_MEMORY__EMBEDDER__BASE_URL: embeddings.url,
         MOORAGE_MEMORY__EMBEDDER__MODEL: 'concepts-1',

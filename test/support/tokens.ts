@@ -2,6 +2,9 @@ import { type JWTPayload, SignJWT } from 'jose'
 
 export const JWT_SECRET = 'a-secret-that-is-long-enough-for-hs256'
 
+/** The settings of a service that accepts tokens which are signed with it. */
+export const JWT_SETTINGS = { MOORAGE_AUTH__TYPE: 'jwt', MOORAGE_AUTH__SECRET: JWT_SECRET }
+
 type Claims = Record<string, unknown>
 
 /** An HS256 token as an application would sign it for one of its users, for half an hour from now. */
