@@ -1,8 +1,9 @@
 import { echo, recall } from './builtin.ts'
+import type { LanguageModel } from './language-model.ts'
 import { ModelFailure } from './model.ts'
 import { splitModelName } from './model-name.ts'
 import { type Model } from './model-request.ts'
-import { type LanguageModel, providerModel } from './provider.ts'
+import { providerModel } from './provider.ts'
 import { script } from './script.ts'
 
 export type Provider = {
