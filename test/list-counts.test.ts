@@ -15,7 +15,7 @@ import type { Invocation, InvocationStatus, WaitingInvocation } from '../src/inv
 import * as queue from '../src/invocations/queue/queue-store.ts'
 import * as rows from '../src/invocations/rows/invocation-rows.ts'
 import * as invocations from '../src/invocations/store.ts'
-import { idSource } from '../src/lib/id.ts'
+import { idSource, timeOf } from '../src/lib/id.ts'
 import * as logs from '../src/logs/store.ts'
 import { openJournal } from '../src/storage/journal/journal.ts'
 import { insertMany } from '../src/storage/journal/write-rows.ts'
@@ -137,8 +137,12 @@ onBothStores('the counts of long lists', (opened) => {
     await makeOlder(storage.db, flatFilters)
     const uncounted = [INVOCATIONS_OF_SCHEDULE.name, INVOCATIONS_OF_DOOR.name]
     await storage.db.deleteFrom('list_counts').where('list', 'in', uncounted).execute()
+    await sql`update invocations set created_at = created_at + 3`.execute(storage.db)
     await migrate(storage.db, engine)
     assert.deepEqual(await counts(), before)
+    const migrated = await storage.db.selectFrom('invocations').select(['id', 'created_at']).execute()
+    assert.ok(migrated.length > 0)
+    for (const { id, created_at } of migrated) assert.equal(created_at, timeOf(id))
     const world = await openWorld(opened())
     for (const n of [1, 2, 3, 4, 5, 6]) await world.store(n, 'queued')
     await storage.db.deleteFrom('invocations').where('status', '=', 'completed').execute()
