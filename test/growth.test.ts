@@ -347,7 +347,8 @@ async function fill(
   ]
   await storage.transaction(async (db) => {
     for (const insert of inserts) await sql.raw(insert).execute(db)
-    await recount(db)
+    // PostgreSQL's triggers have counted the rows.
+    if (service.engine === 'sqlite') await recount(db)
     await recountMemory(db, 'mem_filled')
   })
   if (service.engine === 'postgres') await sql`analyze`.execute(storage.db)
