@@ -3,9 +3,9 @@
 // machine. Needs Chromium.
 import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
-import { openBrowser } from '../test/support/console.ts'
-import { fillForConsole, SEED_SETTINGS } from '../test/support/console-seed.ts'
-import { startService } from '../test/support/service.ts'
+import { openBrowser } from '../test/support/console/console.ts'
+import { fillForConsole, SEED_SETTINGS } from '../test/support/console/console-seed.ts'
+import { startService } from '../test/support/service/service.ts'
 
 const folder = join(import.meta.dirname, '../docs/screenshots')
 const wanted = process.argv.slice(2)

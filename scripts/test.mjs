@@ -7,11 +7,11 @@ import { availableParallelism, tmpdir } from 'node:os'
 import { dirname, join, resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { Client } from 'pg'
-import { chromiumPath } from '../test/support/chromium.ts'
-import { PATIENCE } from '../test/support/patience.ts'
-import { pgbouncerPath } from '../test/support/pgbouncer.ts'
-import { startPostgres } from '../test/support/postgres.ts'
-import { redisEngine } from '../test/support/redis.ts'
+import { chromiumPath } from '../test/support/console/chromium.ts'
+import { PATIENCE } from '../test/support/running/patience.ts'
+import { pgbouncerPath } from '../test/support/stores/pgbouncer.ts'
+import { startPostgres } from '../test/support/stores/postgres.ts'
+import { redisEngine } from '../test/support/stores/redis.ts'
 
 /** For one test, and for a whole file: the runner knows one limit. The slowest file takes half of it. */
 const TEST_LIMIT_MS = 150_000 * PATIENCE
@@ -135,7 +135,7 @@ async function run() {
 /** What each process runs. */
 function writeEntries(folder) {
   writeFileSync(join(folder, 'files.json'), JSON.stringify(files.map((file) => resolve(root, file))))
-  const takeFiles = pathToFileURL(join(root, 'test/support/take-files.ts')).href
+  const takeFiles = pathToFileURL(join(root, 'test/support/running/take-files.ts')).href
   return Array.from({ length: Math.min(SIDE_BY_SIDE, files.length) }, (_, i) => {
     const entry = join(folder, `process-${i + 1}.mjs`)
     const program = `import { takeFiles } from ${JSON.stringify(takeFiles)}\nawait takeFiles(${JSON.stringify(folder)})\n`

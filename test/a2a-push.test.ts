@@ -4,11 +4,11 @@ import { StreamResponse, type Task, type TaskPushNotificationConfig, TaskState }
 import { callbackOf } from '../src/invocations/callbacks/callback.ts'
 import { takeUpRuns } from '../src/invocations/tend-runs.ts'
 import * as callbacks from '../src/webhooks/callback-store.ts'
-import { connectA2a, saying } from './support/a2a-client.ts'
-import { createAgent, createKey } from './support/resources.ts'
-import { onBothEngines } from './support/service.ts'
-import { everythingStored } from './support/stored.ts'
-import { type Arrival, LOCAL_RECEIVERS, openInbox } from './support/webhooks.ts'
+import { connectA2a, saying } from './support/clients/a2a-client.ts'
+import { onBothEngines } from './support/service/service.ts'
+import { createAgent, createKey } from './support/slices/resources.ts'
+import { type Arrival, LOCAL_RECEIVERS, openInbox } from './support/slices/webhooks.ts'
+import { everythingStored } from './support/stores/stored.ts'
 
 const RULES = [
   { match: { equals: 'wait' }, reply: 'too late', delay_ms: 60_000 },

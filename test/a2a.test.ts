@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict'
 import { before, test } from 'node:test'
 import { type StreamResponse, type Task, TaskState } from '@a2a-js/sdk'
-import { connectA2a, saying } from './support/a2a-client.ts'
-import { holdRuns } from './support/held-runs.ts'
-import { LOCAL_TOOLS } from './support/local-server.ts'
-import { createAgent, createKey } from './support/resources.ts'
-import { onAnyEngine, onBothEngines } from './support/service.ts'
-import { until } from './support/until.ts'
+import { connectA2a, saying } from './support/clients/a2a-client.ts'
+import { LOCAL_TOOLS } from './support/outside/local-server.ts'
+import { until } from './support/running/until.ts'
+import { holdRuns } from './support/service/held-runs.ts'
+import { onAnyEngine, onBothEngines } from './support/service/service.ts'
+import { createAgent, createKey } from './support/slices/resources.ts'
 
 const RULES = [
   { match: { equals: 'wait' }, reply: 'too late', delay_ms: 60_000 },

@@ -3,10 +3,10 @@ import { randomUUID } from 'node:crypto'
 import { after, before, describe, test } from 'node:test'
 import { setTimeout as delay } from 'node:timers/promises'
 import { sql } from 'kysely'
-import { newAgent } from './support/agents.ts'
-import { startLocalServer } from './support/local-server.ts'
-import { ENGINES, type Service, startService } from './support/service.ts'
-import { until } from './support/until.ts'
+import { startLocalServer } from './support/outside/local-server.ts'
+import { until } from './support/running/until.ts'
+import { newAgent } from './support/service/agents.ts'
+import { ENGINES, type Service, startService } from './support/service/service.ts'
 
 function invoke(service: Service, agent: string, headers: Record<string, string> = {}) {
   return service.call('POST', `/v1/agents/${agent}/invoke`, { body: { message: 'go' }, headers })

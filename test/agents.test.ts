@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { listQueries } from './support/count-queries.ts'
-import { createAgent, createKey, idsOf, later, namesOf } from './support/resources.ts'
-import { onBothEngines, type Reply } from './support/service.ts'
-import { everythingStored } from './support/stored.ts'
-import { until } from './support/until.ts'
+import { until } from './support/running/until.ts'
+import { onBothEngines, type Reply } from './support/service/service.ts'
+import { createAgent, createKey, idsOf, later, namesOf } from './support/slices/resources.ts'
+import { listQueries } from './support/stores/count-queries.ts'
+import { everythingStored } from './support/stores/stored.ts'
 
 const MINUTE = 60_000
 

@@ -5,7 +5,11 @@ import { Webhook } from 'standardwebhooks'
 import { verifySignature } from '../sdk/webhook.ts'
 import { MIGRATIONS, migrate } from '../src/storage/migrate.ts'
 import type { Migration } from '../src/storage/migrations/migration.ts'
-import { newAgent } from './support/agents.ts'
+import { LOCAL_TOOLS } from './support/outside/local-server.ts'
+import type { ModelServer } from './support/outside/model-server.ts'
+import { newAgent } from './support/service/agents.ts'
+import { ENGINES, type Service } from './support/service/service.ts'
+import { startWithModel } from './support/service/with-model.ts'
 import {
   approver,
   decide,
@@ -14,12 +18,8 @@ import {
   startWaiting,
   type Till,
   untilStatus,
-} from './support/approvals.ts'
-import { LOCAL_TOOLS } from './support/local-server.ts'
-import type { ModelServer } from './support/model-server.ts'
-import { ENGINES, type Service } from './support/service.ts'
-import { type Arrival, createWebhook, LOCAL_RECEIVERS, openInbox } from './support/webhooks.ts'
-import { startWithModel } from './support/with-model.ts'
+} from './support/slices/approvals.ts'
+import { type Arrival, createWebhook, LOCAL_RECEIVERS, openInbox } from './support/slices/webhooks.ts'
 
 const APPROVE = { decision: 'approve' }
 

@@ -1,6 +1,9 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
-import { newAgent } from './support/agents.ts'
+import { allEvents } from './support/clients/sse.ts'
+import { LOCAL_TOOLS } from './support/outside/local-server.ts'
+import { newAgent } from './support/service/agents.ts'
+import { onBothEngines } from './support/service/service.ts'
 import {
   approver,
   decide,
@@ -9,10 +12,7 @@ import {
   startWaiting,
   type Till,
   untilStatus,
-} from './support/approvals.ts'
-import { LOCAL_TOOLS } from './support/local-server.ts'
-import { onBothEngines } from './support/service.ts'
-import { allEvents } from './support/sse.ts'
+} from './support/slices/approvals.ts'
 
 const APPROVE = { decision: 'approve' }
 

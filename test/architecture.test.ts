@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
-import { CONSOLE_FLOORS, floorOf, wrongConsoleArrows } from './support/console-rules.ts'
-import { crowdedRooms, MOST_FILES, repeatedFileNames, repeatedTypes } from './support/house-names.ts'
-import { ROOMS, roomOf, wrongArrows } from './support/house-rules.ts'
-import { cyclesOf, filesOf, loadedBy, readImports, readSources, type SourceFile } from './support/imports.ts'
+import { CONSOLE_FLOORS, floorOf, wrongConsoleArrows } from './support/house/console-rules.ts'
+import { crowdedRooms, MOST_FILES, repeatedFileNames, repeatedTypes } from './support/house/house-names.ts'
+import { ROOMS, roomOf, wrongArrows } from './support/house/house-rules.ts'
+import { cyclesOf, filesOf, loadedBy, readImports, readSources, type SourceFile } from './support/house/imports.ts'
 
 const sources = readSources(fileURLToPath(new URL('../src', import.meta.url)))
 
@@ -21,7 +21,7 @@ describe('the house', () => {
 
   test('every file stands in a room that has its place', () => {
     const homeless = sources.map(({ file }) => file).filter((file) => !ROOMS.includes(roomOf(file)))
-    assert.deepEqual(homeless, [], 'give the new room its place in test/support/house-rules.ts')
+    assert.deepEqual(homeless, [], 'give the new room its place in test/support/house/house-rules.ts')
   })
 
   test('no module imports itself in a circle, not even for a type', () => {
@@ -62,7 +62,7 @@ describe('the house', () => {
   })
 
   test('a file name says what the file is about: it stands in one room only', () => {
-    assert.deepEqual(repeatedFileNames(sources.map(({ file }) => file)), [], 'test/support/house-names.ts')
+    assert.deepEqual(repeatedFileNames(sources.map(({ file }) => file)), [], 'test/support/house/house-names.ts')
   })
 
   test(`no room has more than ${MOST_FILES} files without a reason`, () => {
@@ -90,7 +90,7 @@ describe('the console', () => {
 
   test('every file stands on a floor that has its place', () => {
     const homeless = ofConsole.filter(({ file }) => !CONSOLE_FLOORS.includes(floorOf(file))).map(({ file }) => file)
-    assert.deepEqual(homeless, [], 'give the new floor its place in test/support/console-rules.ts')
+    assert.deepEqual(homeless, [], 'give the new floor its place in test/support/house/console-rules.ts')
   })
 
   test(`no folder has more than ${MOST_FILES} files, and no file more than ${LONGEST} lines`, () => {

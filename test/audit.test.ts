@@ -3,10 +3,10 @@ import { createHash } from 'node:crypto'
 import { describe, test } from 'node:test'
 import type { KyselyPlugin } from 'kysely'
 import { sealEntries, verifyChain } from '../src/audit/chain.ts'
-import { newShell } from './support/cli.ts'
-import { asHost } from './support/mfa.ts'
-import { onBothEngines, type Service } from './support/service.ts'
-import { until, untilHolds } from './support/until.ts'
+import { newShell } from './support/clients/cli.ts'
+import { asHost } from './support/clients/mfa.ts'
+import { until, untilHolds } from './support/running/until.ts'
+import { onBothEngines, type Service } from './support/service/service.ts'
 
 type Entry = Record<string, unknown> & { seq: number | null; hash: string; prev_hash: string; request_id: string }
 

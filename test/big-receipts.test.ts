@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { newAgent } from './support/agents.ts'
-import { leastLongestPass } from './support/longest-pass.ts'
-import { onBothEngines } from './support/service.ts'
+import { leastLongestPass } from './support/running/longest-pass.ts'
+import { newAgent } from './support/service/agents.ts'
+import { onBothEngines } from './support/service/service.ts'
 
 /** All that was given takes several times as long. */
 const MOST_MS = 75

@@ -12,7 +12,7 @@ import { keyVerifier } from '../src/keys/verify-key.ts'
 import { PLAIN_REPLY } from '../src/operation/reply-channel.ts'
 import { operations } from '../src/operations.ts'
 import { localLimiter } from '../src/security/limits/rate-limiter.ts'
-import { onAnyEngine, type Service } from './support/service.ts'
+import { onAnyEngine, type Service } from './support/service/service.ts'
 
 /** A dialect of another kind of client: the key stands in a header of its own, and a reply is bare text. */
 const plain: Dialect = {

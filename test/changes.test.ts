@@ -5,12 +5,12 @@ import { cache } from '../src/lib/cache.ts'
 import { announce } from '../src/storage/database.ts'
 import { openMemo } from '../src/storage/memo.ts'
 import { openStorage } from '../src/storage/open-storage.ts'
-import { listQueries } from './support/count-queries.ts'
-import { freshPostgres } from './support/fresh-store.ts'
-import { createAgent, createKey } from './support/resources.ts'
-import { type Service, startService } from './support/service.ts'
-import { onBothStores } from './support/store.ts'
-import { until } from './support/until.ts'
+import { until } from './support/running/until.ts'
+import { type Service, startService } from './support/service/service.ts'
+import { createAgent, createKey } from './support/slices/resources.ts'
+import { listQueries } from './support/stores/count-queries.ts'
+import { freshPostgres } from './support/stores/fresh-store.ts'
+import { onBothStores } from './support/stores/store.ts'
 
 /** Loads values that say how often each key was loaded. */
 function counter() {

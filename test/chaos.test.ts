@@ -3,8 +3,8 @@ import { test } from 'node:test'
 import { setTimeout as delay } from 'node:timers/promises'
 import { type Cluster, type ClusterNode, startCluster } from './support/chaos/cluster.ts'
 import { type Seen, startLoad } from './support/chaos/load.ts'
-import { readBody, startLocalServer } from './support/local-server.ts'
-import { until } from './support/until.ts'
+import { readBody, startLocalServer } from './support/outside/local-server.ts'
+import { until } from './support/running/until.ts'
 
 // `npm run chaos` takes longer: more rounds, longer outages, and the leases of what died run out by themselves.
 const isLong = process.env['MOORAGE_CHAOS'] === 'long'

@@ -3,9 +3,9 @@ import { once } from 'node:events'
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { before, describe, test } from 'node:test'
-import { startChild } from './support/child.ts'
-import { shellOfAdmin, shellOfNobody } from './support/cli.ts'
-import { type Authenticator, enrol } from './support/mfa.ts'
+import { shellOfAdmin, shellOfNobody } from './support/clients/cli.ts'
+import { type Authenticator, enrol } from './support/clients/mfa.ts'
+import { startChild } from './support/service/child.ts'
 
 const MAIN = join(import.meta.dirname, '../src/cli/main.ts')
 

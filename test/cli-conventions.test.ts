@@ -5,9 +5,9 @@ import { join } from 'node:path'
 import { describe, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
-import { shellOfAdmin, shellOfNobody } from './support/cli.ts'
-import { ConsoleTab } from './support/console-tab.ts'
-import { startLocalServer } from './support/local-server.ts'
+import { shellOfAdmin, shellOfNobody } from './support/clients/cli.ts'
+import { ConsoleTab } from './support/console/console-tab.ts'
+import { startLocalServer } from './support/outside/local-server.ts'
 
 describe('moorage and its exit codes', () => {
   const { service, shell } = shellOfAdmin()

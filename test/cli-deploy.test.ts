@@ -3,9 +3,9 @@ import { writeFileSync } from 'node:fs'
 import { request as httpRequest, type IncomingMessage } from 'node:http'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import { newShell, type Shell } from './support/cli.ts'
-import { startLocalServer } from './support/local-server.ts'
-import { onBothEngines, type Service } from './support/service.ts'
+import { newShell, type Shell } from './support/clients/cli.ts'
+import { startLocalServer } from './support/outside/local-server.ts'
+import { onBothEngines, type Service } from './support/service/service.ts'
 
 /** Passes everything on to the service, but lets somebody else act before the first request that fits. */
 async function startBusyNeighbour(

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, test } from 'node:test'
-import { shellOfAdmin } from './support/cli.ts'
+import { shellOfAdmin } from './support/clients/cli.ts'
 
 describe('what a deploy would change, in lines', () => {
   const { service, shell } = shellOfAdmin()

@@ -4,7 +4,7 @@ import { Command, type Option } from 'commander'
 import { takesStore, yesOption } from '../src/cli/command.ts'
 import { buildProgram } from '../src/cli/commands.ts'
 import type { World } from '../src/cli/world.ts'
-import { shellOfAdmin } from './support/cli.ts'
+import { shellOfAdmin } from './support/clients/cli.ts'
 
 /** Nothing is run: only what commands declare is looked at. */
 const world = { stdout: process.stdout, stderr: process.stderr } as unknown as World

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { newShell, shellOfAdmin } from './support/cli.ts'
+import { newShell, shellOfAdmin } from './support/clients/cli.ts'
 
 describe('errors of commands with --json', () => {
   const { shell } = shellOfAdmin()

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { after, before, describe, test } from 'node:test'
-import { newShell, type Shell, shellOfAdmin } from './support/cli.ts'
-import { type LocalServer, startLocalServer } from './support/local-server.ts'
+import { newShell, type Shell, shellOfAdmin } from './support/clients/cli.ts'
+import { type LocalServer, startLocalServer } from './support/outside/local-server.ts'
 
 const OWN_KEY = 'mrg_of_the_service_at_home'
 

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { shellOfAdmin } from './support/cli.ts'
-import { startLocalServer } from './support/local-server.ts'
-import { createAgent, createKey } from './support/resources.ts'
-import { until } from './support/until.ts'
+import { shellOfAdmin } from './support/clients/cli.ts'
+import { startLocalServer } from './support/outside/local-server.ts'
+import { until } from './support/running/until.ts'
+import { createAgent, createKey } from './support/slices/resources.ts'
 
 const DAY_MS = 86_400_000
 

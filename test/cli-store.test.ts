@@ -11,10 +11,10 @@ import {
 } from 'node:fs'
 import { join } from 'node:path'
 import { after, before, describe, test } from 'node:test'
-import { newShell, type Shell, shellOfNobody } from './support/cli.ts'
-import { authenticator } from './support/mfa.ts'
-import { onBothEngines, startService } from './support/service.ts'
-import { until } from './support/until.ts'
+import { newShell, type Shell, shellOfNobody } from './support/clients/cli.ts'
+import { authenticator } from './support/clients/mfa.ts'
+import { until } from './support/running/until.ts'
+import { onBothEngines, startService } from './support/service/service.ts'
 
 onBothEngines("moorage keys on the server's own machine", (service) => {
   let shell: Shell

@@ -5,8 +5,8 @@ import { join } from 'node:path'
 import { text as readAll } from 'node:stream/consumers'
 import { after, before, describe, test } from 'node:test'
 import { codeAt, stepAt } from '../src/security/one-time-code.ts'
-import { childEnv, startChild } from './support/child.ts'
-import { type Answer, inScript, inTerminal, ROOT, startHere, type Way } from './support/terminal.ts'
+import { type Answer, inScript, inTerminal, ROOT, startHere, type Way } from './support/clients/terminal.ts'
+import { childEnv, startChild } from './support/service/child.ts'
 
 const WAYS: [string, Way, boolean][] = [
   ['in a terminal', inTerminal, true],

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { before, describe, test } from 'node:test'
-import { shellOfAdmin } from './support/cli.ts'
+import { shellOfAdmin } from './support/clients/cli.ts'
 
 const EVIL = 'before\u001b]0;owned\u0007\u001b[2J\u009b31mover\rwrite\u202eback\u2066in\u200f\u2028out\tafter'
 const SHOWN =

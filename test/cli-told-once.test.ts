@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { type CliRun, shellOfAdmin } from './support/cli.ts'
+import { type CliRun, shellOfAdmin } from './support/clients/cli.ts'
 
 describe('a secret is told once, on stdout', () => {
   const { service, shell } = shellOfAdmin()

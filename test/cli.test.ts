@@ -2,8 +2,8 @@ import assert from 'node:assert/strict'
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, test } from 'node:test'
-import { shellOfAdmin } from './support/cli.ts'
-import { until } from './support/until.ts'
+import { shellOfAdmin } from './support/clients/cli.ts'
+import { until } from './support/running/until.ts'
 
 describe('moorage, from an empty folder', () => {
   const { shell } = shellOfAdmin()

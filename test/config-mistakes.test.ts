@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
-import { configFolder } from './support/config-folder.ts'
+import { configFolder } from './support/service/config-folder.ts'
 
 const tlsFile = (name: string) => fileURLToPath(new URL(`./fixtures/tls/${name}`, import.meta.url))
 const TLS = `server: { tls: { cert: ${tlsFile('server.pem')}, key: ${tlsFile('server-key.pem')} } }\n`

@@ -8,7 +8,7 @@ import { variablesOf } from '../src/config/environment.ts'
 import { configSchema } from '../src/config/rules.ts'
 import { listSettings, pathText, type Setting } from '../src/config/settings.ts'
 import type { LoadedConfig } from '../src/config.ts'
-import { configFolder } from './support/config-folder.ts'
+import { configFolder } from './support/service/config-folder.ts'
 
 const KEY = 'mrg_003aUlTJC7tjlCTQj2uNU3MFagCXG9LRKRcwGkBIDlf2Wnokp'
 const DOCS = readFileSync(new URL('../docs/configuration.md', import.meta.url), 'utf8')

@@ -3,12 +3,12 @@ import { before, test } from 'node:test'
 import { sql } from 'kysely'
 import type { Page } from 'playwright-core'
 import { recount } from '../src/storage/queries/counts.ts'
-import { checkAccess } from './support/check-access.ts'
-import { inConsole } from './support/console.ts'
-import { idInSql } from './support/id-in-sql.ts'
-import { createAgent } from './support/resources.ts'
-import type { Service } from './support/service.ts'
-import { until, untilHolds } from './support/until.ts'
+import { checkAccess } from './support/clients/check-access.ts'
+import { inConsole } from './support/console/console.ts'
+import { until, untilHolds } from './support/running/until.ts'
+import type { Service } from './support/service/service.ts'
+import { createAgent } from './support/slices/resources.ts'
+import { idInSql } from './support/stores/id-in-sql.ts'
 
 inConsole('activity in the console', (visit, service) => {
   const invoke = async (message: string, user_id = 'ann') => {

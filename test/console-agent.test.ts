@@ -3,8 +3,8 @@ import { test } from 'node:test'
 import { definitionOf } from '../console/pages/settings/definition.ts'
 import type { Agent } from '../sdk/client.ts'
 import { Definition } from '../src/agents/definition.ts'
-import { inConsole } from './support/console.ts'
-import { createAgent, createKey } from './support/resources.ts'
+import { inConsole } from './support/console/console.ts'
+import { createAgent, createKey } from './support/slices/resources.ts'
 
 test('the YAML of the console has every field of the definition, and the security', () => {
   const shown = Object.keys(definitionOf({} as Agent)).toSorted()

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
-import { inConsole } from './support/console.ts'
-import { type LocalServer, readBody, startLocalServer } from './support/local-server.ts'
-import { createAgent, createKey } from './support/resources.ts'
-import { until } from './support/until.ts'
+import { inConsole } from './support/console/console.ts'
+import { type LocalServer, readBody, startLocalServer } from './support/outside/local-server.ts'
+import { until } from './support/running/until.ts'
+import { createAgent, createKey } from './support/slices/resources.ts'
 
 inConsole(
   'approvals and the system in the console',

@@ -2,12 +2,12 @@ import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import { METHODS } from 'node:http'
 import { after, before, describe, test } from 'node:test'
-import { ConsoleTab } from './support/console-tab.ts'
-import { asHost } from './support/mfa.ts'
-import { createAgent, createKey, later } from './support/resources.ts'
-import { onBothEngines, type Service, startService } from './support/service.ts'
-import { TLS_SETTINGS, tlsCall } from './support/tls.ts'
-import { until } from './support/until.ts'
+import { asHost } from './support/clients/mfa.ts'
+import { ConsoleTab } from './support/console/console-tab.ts'
+import { TLS_SETTINGS, tlsCall } from './support/outside/tls.ts'
+import { until } from './support/running/until.ts'
+import { onBothEngines, type Service, startService } from './support/service/service.ts'
+import { createAgent, createKey, later } from './support/slices/resources.ts'
 
 const MINUTE = 60_000
 /** What a page of another site can make a browser send without being asked first. */

@@ -3,10 +3,10 @@ import { before, test } from 'node:test'
 import { sql } from 'kysely'
 import type { Locator } from 'playwright-core'
 import { recount } from '../src/storage/queries/counts.ts'
-import { inConsole } from './support/console.ts'
-import { createAgent } from './support/resources.ts'
-import type { Service } from './support/service.ts'
-import { until, untilHolds } from './support/until.ts'
+import { inConsole } from './support/console/console.ts'
+import { until, untilHolds } from './support/running/until.ts'
+import type { Service } from './support/service/service.ts'
+import { createAgent } from './support/slices/resources.ts'
 
 inConsole('the log in the console', (visit, service) => {
   const invoke = (message: string) =>

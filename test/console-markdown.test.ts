@@ -2,10 +2,10 @@ import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import type { Page } from 'playwright-core'
 import { blocksOf } from '../console/lib/text/markdown.ts'
-import { type ConsoleBrowser, openBrowser, withoutChromium } from './support/console.ts'
-import { cpuTimeOf } from './support/cpu-time.ts'
-import { createAgent } from './support/resources.ts'
-import { type Service, startService } from './support/service.ts'
+import { type ConsoleBrowser, openBrowser, withoutChromium } from './support/console/console.ts'
+import { cpuTimeOf } from './support/running/cpu-time.ts'
+import { type Service, startService } from './support/service/service.ts'
+import { createAgent } from './support/slices/resources.ts'
 
 const FRIENDLY = `# Ropes
 

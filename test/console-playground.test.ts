@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
-import { inConsole } from './support/console.ts'
-import { createAgent, createKey } from './support/resources.ts'
-import { type SpeakingModel, startSpeakingModel } from './support/speaking-model.ts'
-import { untilHolds } from './support/until.ts'
-import { localProvider } from './support/with-model.ts'
+import { inConsole } from './support/console/console.ts'
+import { type SpeakingModel, startSpeakingModel } from './support/outside/speaking-model.ts'
+import { untilHolds } from './support/running/until.ts'
+import { localProvider } from './support/service/with-model.ts'
+import { createAgent, createKey } from './support/slices/resources.ts'
 
 let model: SpeakingModel
 

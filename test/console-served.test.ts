@@ -5,10 +5,10 @@ import { join } from 'node:path'
 import { after, before, describe, test } from 'node:test'
 import { brotliDecompressSync, gunzipSync } from 'node:zlib'
 import { ConsoleFiles } from '../src/http/server/console/console-files.ts'
-import { startChildService } from './support/child-service.ts'
-import { ConsoleTab } from './support/console-tab.ts'
-import { assertStandardHeaders } from './support/raw.ts'
-import { type Service, startService } from './support/service.ts'
+import { assertStandardHeaders } from './support/clients/raw.ts'
+import { ConsoleTab } from './support/console/console-tab.ts'
+import { startChildService } from './support/service/child-service.ts'
+import { type Service, startService } from './support/service/service.ts'
 
 const POLICY =
   "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; font-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'"

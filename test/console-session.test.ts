@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { removeExpired } from '../src/console/store.ts'
-import { ConsoleTab } from './support/console-tab.ts'
-import { asHost, enrol } from './support/mfa.ts'
-import { createAgent, createKey, later } from './support/resources.ts'
-import { betweenNodes, onBothEngines, withService } from './support/service.ts'
-import { until } from './support/until.ts'
+import { asHost, enrol } from './support/clients/mfa.ts'
+import { ConsoleTab } from './support/console/console-tab.ts'
+import { until } from './support/running/until.ts'
+import { betweenNodes, onBothEngines, withService } from './support/service/service.ts'
+import { createAgent, createKey, later } from './support/slices/resources.ts'
 
 const MINUTE = 60_000
 const HOUR = 60 * MINUTE

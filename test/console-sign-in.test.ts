@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { checkAccess } from './support/check-access.ts'
-import { inConsole } from './support/console.ts'
-import { createKey } from './support/resources.ts'
+import { checkAccess } from './support/clients/check-access.ts'
+import { inConsole } from './support/console/console.ts'
+import { createKey } from './support/slices/resources.ts'
 
 inConsole('signing in to the console', (visit, service) => {
   test('a pasted key opens the page that was asked for, and signing out ends it', async () => {

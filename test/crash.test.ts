@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import pg from 'pg'
-import { type ChildService, startChildService } from './support/child-service.ts'
-import { testPostgres } from './support/postgres.ts'
-import { ENGINES, type Reply } from './support/service.ts'
-import { until, untilHolds } from './support/until.ts'
+import { until, untilHolds } from './support/running/until.ts'
+import { type ChildService, startChildService } from './support/service/child-service.ts'
+import { ENGINES, type Reply } from './support/service/service.ts'
+import { testPostgres } from './support/stores/postgres.ts'
 
 for (const engine of ENGINES) {
   describe(`kill -9 during a burst of creates, invocations and keys, on ${engine}`, () => {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { before, describe, test } from 'node:test'
-import { createAgent, createKey, idsOf, later } from './support/resources.ts'
-import { onBothEngines, type Reply } from './support/service.ts'
+import { onBothEngines, type Reply } from './support/service/service.ts'
+import { createAgent, createKey, idsOf, later } from './support/slices/resources.ts'
 
 const HOUR = 3_600_000
 const PASSWORD = 'a-secret-of-the-operator'

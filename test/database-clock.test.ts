@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { openStorage } from '../src/storage/open-storage.ts'
 import { DatabaseClock } from '../src/storage/postgres/database-clock.ts'
-import { testPostgres } from './support/postgres.ts'
+import { testPostgres } from './support/stores/postgres.ts'
 
 const HOUR = 3_600_000
 

@@ -6,8 +6,8 @@ import { after, before, describe, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { parse, parseAllDocuments } from 'yaml'
 import { loadConfig } from '../src/config.ts'
-import { instructionsOf, readDeployFile, run, startByCommand, variablesOf } from './support/deploy-files.ts'
-import { ROOT } from './support/docs.ts'
+import { instructionsOf, readDeployFile, run, startByCommand, variablesOf } from './support/house/deploy-files.ts'
+import { ROOT } from './support/house/docs.ts'
 
 const root = fileURLToPath(ROOT)
 const instructions = instructionsOf(readDeployFile('Dockerfile'))

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { newAgent } from './support/agents.ts'
-import { onBothEngines, type Service } from './support/service.ts'
+import { newAgent } from './support/service/agents.ts'
+import { onBothEngines, type Service } from './support/service/service.ts'
 
 async function deploy(service: Service, agent: string, version: string, environment = 'production') {
   const { status, body } = await service.call('POST', `/v1/agents/${agent}/deployments`, {

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, type TestContext, test } from 'node:test'
-import { codeBlocks, readDoc } from './support/docs.ts'
-import { connectMcp, REVISIONS } from './support/mcp-client.ts'
-import { type Service, startService } from './support/service.ts'
+import { connectMcp, REVISIONS } from './support/clients/mcp-client.ts'
+import { codeBlocks, readDoc } from './support/house/docs.ts'
+import { type Service, startService } from './support/service/service.ts'
 
 type Server = { command?: string; args?: string[]; env?: Record<string, string>; url?: string; headers?: object }
 

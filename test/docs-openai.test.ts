@@ -3,8 +3,8 @@ import { execFile } from 'node:child_process'
 import { after, before, describe, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
-import { codeBlocks, ROOT, readDoc } from './support/docs.ts'
-import { type Service, startService } from './support/service.ts'
+import { codeBlocks, ROOT, readDoc } from './support/house/docs.ts'
+import { type Service, startService } from './support/service/service.ts'
 
 const run = promisify(execFile)
 

@@ -11,16 +11,16 @@ import { createLog } from '../src/lib/log.ts'
 import { newKey } from '../src/security/key-format.ts'
 import { codeAt, stepAt } from '../src/security/one-time-code.ts'
 import { AuthSettings, SecuritySettings } from '../src/security/security-settings.ts'
-import { built } from './support/built.ts'
-import { childEnv } from './support/child.ts'
-import { type Block, type Command, openShell, readCommands, readSections } from './support/doc-samples.ts'
+import { type Block, type Command, openShell, readCommands, readSections } from './support/house/doc-samples.ts'
 import {
   type IdentityProviderServer,
   newSigningKey,
   signToken,
   startIdentityProvider,
-} from './support/identity-provider.ts'
-import { tlsFile } from './support/tls.ts'
+} from './support/outside/identity-provider.ts'
+import { tlsFile } from './support/outside/tls.ts'
+import { built } from './support/service/built.ts'
+import { childEnv } from './support/service/child.ts'
 
 const at = (path: string) => fileURLToPath(new URL(`../${path}`, import.meta.url))
 const markdown = readFileSync(at('docs/security.md'), 'utf8')

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { DOORS, type Told } from './support/doors.ts'
-import { createAgent, createKey } from './support/resources.ts'
-import { onBothEngines, type Service } from './support/service.ts'
-import { until } from './support/until.ts'
+import { DOORS, type Told } from './support/clients/doors.ts'
+import { until } from './support/running/until.ts'
+import { onBothEngines, type Service } from './support/service/service.ts'
+import { createAgent, createKey } from './support/slices/resources.ts'
 
 /** Who asks for which agent. Each door gets its own, so that no refusal is counted together with another. */
 type Asked = { key: string; key_id?: string; agent: string; address?: string; first?: Told }

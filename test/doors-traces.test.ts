@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
-import { DOORS } from './support/doors.ts'
-import { createAgent } from './support/resources.ts'
-import { onBothEngines, type Service } from './support/service.ts'
-import { createWebhook, LOCAL_RECEIVERS, openInbox } from './support/webhooks.ts'
+import { DOORS } from './support/clients/doors.ts'
+import { onBothEngines, type Service } from './support/service/service.ts'
+import { createAgent } from './support/slices/resources.ts'
+import { createWebhook, LOCAL_RECEIVERS, openInbox } from './support/slices/webhooks.ts'
 
 /** What differs from one invocation to the next. */
 const OWN = new Set([

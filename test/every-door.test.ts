@@ -15,12 +15,12 @@ import { curl, sample, sampleReply } from '../src/http/reference/samples.ts'
 import type { Operation } from '../src/operation.ts'
 import { operations } from '../src/operations.ts'
 import { Permission } from '../src/security/permissions.ts'
-import { newShell, type Shell } from './support/cli.ts'
-import { readDoc } from './support/docs.ts'
-import { type LocalServer, startLocalServer } from './support/local-server.ts'
-import { createKey } from './support/resources.ts'
-import { type Service, startService } from './support/service.ts'
-import { until } from './support/until.ts'
+import { newShell, type Shell } from './support/clients/cli.ts'
+import { readDoc } from './support/house/docs.ts'
+import { type LocalServer, startLocalServer } from './support/outside/local-server.ts'
+import { until } from './support/running/until.ts'
+import { type Service, startService } from './support/service/service.ts'
+import { createKey } from './support/slices/resources.ts'
 
 const document = openApiDocument(operations)
 const described = operationsOf(document)

@@ -6,10 +6,10 @@ import type { Operation } from '../src/operation.ts'
 import { operations } from '../src/operations.ts'
 import { newKey } from '../src/security/key-format.ts'
 import { covers, Permission } from '../src/security/permissions.ts'
-import { assertStandardHeaders, head, sendRaw } from './support/raw.ts'
-import { pathOf, SAMPLE_SETTINGS, sampleBody, sampleRequest } from './support/requests.ts'
-import { createKey } from './support/resources.ts'
-import { onAnyEngine, onBothEngines, type Reply } from './support/service.ts'
+import { assertStandardHeaders, head, sendRaw } from './support/clients/raw.ts'
+import { pathOf, SAMPLE_SETTINGS, sampleBody, sampleRequest } from './support/clients/requests.ts'
+import { onAnyEngine, onBothEngines, type Reply } from './support/service/service.ts'
+import { createKey } from './support/slices/resources.ts'
 
 const SETTINGS = { ...SAMPLE_SETTINGS, MOORAGE_LIMITS__FAILED_AUTH_PER_MINUTE: '100000' }
 

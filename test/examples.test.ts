@@ -7,10 +7,10 @@ import { after, before, describe, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { createClient } from '../sdk/client.ts'
-import { built } from './support/built.ts'
-import { childEnv } from './support/child.ts'
-import { codeBlocks, ROOT, readDoc } from './support/docs.ts'
-import { type Service, startService } from './support/service.ts'
+import { codeBlocks, ROOT, readDoc } from './support/house/docs.ts'
+import { built } from './support/service/built.ts'
+import { childEnv } from './support/service/child.ts'
+import { type Service, startService } from './support/service/service.ts'
 
 const root = fileURLToPath(ROOT)
 const EXAMPLES = readdirSync(join(root, 'examples')).filter((name) => !name.includes('.'))

@@ -11,8 +11,8 @@ import { localFetch } from '../src/cli/connect/local-store.ts'
 import { loadConfig } from '../src/config.ts'
 import { createLog } from '../src/lib/log.ts'
 import { newKey } from '../src/security/key-format.ts'
-import { freshPostgres, freshSqlite } from './support/fresh-store.ts'
-import { ENGINES } from './support/service.ts'
+import { ENGINES } from './support/service/service.ts'
+import { freshPostgres, freshSqlite } from './support/stores/fresh-store.ts'
 
 for (const engine of ENGINES) {
   describe(`the first start of a service on ${engine}`, () => {

@@ -6,12 +6,12 @@ import { createLog } from '../src/lib/log.ts'
 import { LiveRuns } from '../src/runtime/following/live-runs.ts'
 import type { NodeWire } from '../src/runtime/following/node-message.ts'
 import { RemoteRuns } from '../src/runtime/following/remote-runs.ts'
-import { PATIENCE } from './support/patience.ts'
-import { type Reply, type Service, startService } from './support/service.ts'
-import { type SpeakingModel, startSpeakingModel } from './support/speaking-model.ts'
-import { readEvents, type SseEvent } from './support/sse.ts'
-import { until } from './support/until.ts'
-import { localProvider } from './support/with-model.ts'
+import { readEvents, type SseEvent } from './support/clients/sse.ts'
+import { type SpeakingModel, startSpeakingModel } from './support/outside/speaking-model.ts'
+import { PATIENCE } from './support/running/patience.ts'
+import { until } from './support/running/until.ts'
+import { type Reply, type Service, startService } from './support/service/service.ts'
+import { localProvider } from './support/service/with-model.ts'
 
 const LONG = 'ö🚢 '.repeat(3_000)
 

@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict'
 import { Agent, get, type RequestOptions } from 'node:http'
 import { describe, test } from 'node:test'
-import { holdRuns } from './support/held-runs.ts'
-import { LOCAL_TOOLS } from './support/local-server.ts'
-import { createAgent } from './support/resources.ts'
-import { type Service, startService, withService } from './support/service.ts'
-import { until, untilCounted } from './support/until.ts'
+import { LOCAL_TOOLS } from './support/outside/local-server.ts'
+import { until, untilCounted } from './support/running/until.ts'
+import { holdRuns } from './support/service/held-runs.ts'
+import { type Service, startService, withService } from './support/service/service.ts'
+import { createAgent } from './support/slices/resources.ts'
 
 describe('a service that is stopped', () => {
   test('finishes what runs, takes nothing new, and then is gone, without waiting for clients to hang up', (t) => {

@@ -6,11 +6,11 @@ import pg from 'pg'
 import { recount as recountMemory } from '../src/memory/warm/scope-counts.ts'
 import { operations } from '../src/operations.ts'
 import { recount } from '../src/storage/queries/counts.ts'
-import { idInSql } from './support/id-in-sql.ts'
-import { createAgent, createKey } from './support/resources.ts'
-import { onBothEngines, type Service } from './support/service.ts'
-import { until } from './support/until.ts'
-import { createWebhook } from './support/webhooks.ts'
+import { until } from './support/running/until.ts'
+import { onBothEngines, type Service } from './support/service/service.ts'
+import { createAgent, createKey } from './support/slices/resources.ts'
+import { createWebhook } from './support/slices/webhooks.ts'
+import { idInSql } from './support/stores/id-in-sql.ts'
 
 /** Rows of each long table; a page reads far fewer. */
 const ROWS = 12_000

@@ -3,10 +3,10 @@ import { getEventListeners, once } from 'node:events'
 import { type AddressInfo, createServer, type Socket } from 'node:net'
 import { describe, test } from 'node:test'
 import { GuardedClient } from '../src/security/outgoing/guarded-client.ts'
-import { PATIENCE } from './support/patience.ts'
-import { type Receiver, receive, receiveRaw } from './support/receiver.ts'
-import { tlsText } from './support/tls.ts'
-import { until } from './support/until.ts'
+import { type Receiver, receive, receiveRaw } from './support/outside/receiver.ts'
+import { tlsText } from './support/outside/tls.ts'
+import { PATIENCE } from './support/running/patience.ts'
+import { until } from './support/running/until.ts'
 
 const local = new GuardedClient({ allowInsecure: true, allowedCidrs: ['127.0.0.1'], ca: [tlsText('ca.pem')] }).fetch
 

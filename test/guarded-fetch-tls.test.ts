@@ -2,8 +2,8 @@ import assert from 'node:assert/strict'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { describe, test } from 'node:test'
 import { GuardedClient } from '../src/security/outgoing/guarded-client.ts'
-import { receive, receiveTls } from './support/receiver.ts'
-import { tlsText } from './support/tls.ts'
+import { receive, receiveTls } from './support/outside/receiver.ts'
+import { tlsText } from './support/outside/tls.ts'
 
 const trusting = { allowInsecure: false, allowedCidrs: ['127.0.0.1'], ca: [tlsText('ca.pem')] }
 

@@ -5,7 +5,7 @@ import { text } from 'node:stream/consumers'
 import { describe, test } from 'node:test'
 import { gzipSync } from 'node:zlib'
 import { GuardedClient, type GuardedFetch } from '../src/security/outgoing/guarded-client.ts'
-import { receive } from './support/receiver.ts'
+import { receive } from './support/outside/receiver.ts'
 
 const loopback = { allowInsecure: true, allowedCidrs: ['127.0.0.1'] }
 const local = new GuardedClient(loopback).fetch

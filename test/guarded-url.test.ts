@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { checkUrl, type UrlPolicy } from '../src/security/outgoing/guarded-url.ts'
-import { cpuTimeBelow } from './support/cpu-time.ts'
+import { cpuTimeBelow } from './support/running/cpu-time.ts'
 
 const strict: UrlPolicy = { allowInsecure: false, allowedCidrs: [] }
 

@@ -7,8 +7,8 @@ import {
   type SigningKey,
   signToken,
   startIdentityProvider,
-} from './support/identity-provider.ts'
-import { PATIENCE } from './support/patience.ts'
+} from './support/outside/identity-provider.ts'
+import { PATIENCE } from './support/running/patience.ts'
 
 type Claims = Record<string, unknown>
 

@@ -6,7 +6,7 @@ import {
   newSigningKey,
   signToken,
   startIdentityProvider,
-} from './support/identity-provider.ts'
+} from './support/outside/identity-provider.ts'
 
 const clientId = 'moorage & co'
 const clientSecret = 's3cret:/+ é'

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { before, test } from 'node:test'
 import { timeOf } from '../src/lib/id.ts'
-import { createAgent } from './support/resources.ts'
-import { onBothEngines } from './support/service.ts'
+import { onBothEngines } from './support/service/service.ts'
+import { createAgent } from './support/slices/resources.ts'
 
 onBothEngines('invocations by the door through which they came', (service) => {
   const ask = (agent: string, message: string, user_id: string) =>

@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
-import { type ChildService, startChildService } from './support/child-service.ts'
-import { endLeases } from './support/end-leases.ts'
-import { LOCAL_TOOLS } from './support/local-server.ts'
-import { startModelServer } from './support/model-server.ts'
-import { PATIENCE } from './support/patience.ts'
-import { ENGINES, type Reply } from './support/service.ts'
-import { allEvents, readEvents, type SseEvent } from './support/sse.ts'
-import { until } from './support/until.ts'
+import { allEvents, readEvents, type SseEvent } from './support/clients/sse.ts'
+import { LOCAL_TOOLS } from './support/outside/local-server.ts'
+import { startModelServer } from './support/outside/model-server.ts'
+import { PATIENCE } from './support/running/patience.ts'
+import { until } from './support/running/until.ts'
+import { type ChildService, startChildService } from './support/service/child-service.ts'
+import { endLeases } from './support/service/end-leases.ts'
+import { ENGINES, type Reply } from './support/service/service.ts'
 
 /** Agents whose model falls silent in its first answer, and gives the second one whole. */
 const ONCE_CUT_SHORT = ['worker', 'keyed', 'teller']

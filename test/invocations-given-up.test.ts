@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { newAgent } from './support/agents.ts'
-import { onBothEngines } from './support/service.ts'
-import { until } from './support/until.ts'
+import { until } from './support/running/until.ts'
+import { newAgent } from './support/service/agents.ts'
+import { onBothEngines } from './support/service/service.ts'
 
 onBothEngines('a background invocation that is given up', (service) => {
   /** A run as a node that died during its last attempt left it. */

@@ -2,10 +2,10 @@ import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import { after, before, test } from 'node:test'
 import type { Batch } from '../src/storage/journal/rows.ts'
-import { newAgent } from './support/agents.ts'
-import { LOCAL_TOOLS, type LocalServer, startLocalServer } from './support/local-server.ts'
-import { betweenNodes, onBothEngines, type Reply, type Service } from './support/service.ts'
-import { until } from './support/until.ts'
+import { LOCAL_TOOLS, type LocalServer, startLocalServer } from './support/outside/local-server.ts'
+import { until } from './support/running/until.ts'
+import { newAgent } from './support/service/agents.ts'
+import { betweenNodes, onBothEngines, type Reply, type Service } from './support/service/service.ts'
 
 const SOON = { ...LOCAL_TOOLS, MOORAGE_SERVER__DRAIN_TIMEOUT: '50ms' }
 

@@ -5,12 +5,12 @@ import { text } from 'node:stream/consumers'
 import { describe, test } from 'node:test'
 import pg from 'pg'
 import type { Batch } from '../src/storage/journal/rows.ts'
-import { newAgent } from './support/agents.ts'
-import { countQueries } from './support/count-queries.ts'
-import { holdRuns } from './support/held-runs.ts'
-import { LOCAL_TOOLS } from './support/local-server.ts'
-import { betweenNodes, onBothEngines, type Service } from './support/service.ts'
-import { until } from './support/until.ts'
+import { LOCAL_TOOLS } from './support/outside/local-server.ts'
+import { until } from './support/running/until.ts'
+import { newAgent } from './support/service/agents.ts'
+import { holdRuns } from './support/service/held-runs.ts'
+import { betweenNodes, onBothEngines, type Service } from './support/service/service.ts'
+import { countQueries } from './support/stores/count-queries.ts'
 
 const slow = (ms: number) => ({ model: 'builtin/script', script: { rules: [{ reply: 'done', delay_ms: ms }] } })
 

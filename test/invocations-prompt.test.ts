@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
-import { newAgent } from './support/agents.ts'
-import { LOCAL_TOOLS, startLocalServer } from './support/local-server.ts'
-import { writeMemory } from './support/memory.ts'
-import type { ModelServer, SeenRequest } from './support/model-server.ts'
-import { createKey } from './support/resources.ts'
-import { ENGINES, type Service } from './support/service.ts'
-import { JWT_SETTINGS, signJwt } from './support/tokens.ts'
-import { startWithModel } from './support/with-model.ts'
+import { LOCAL_TOOLS, startLocalServer } from './support/outside/local-server.ts'
+import type { ModelServer, SeenRequest } from './support/outside/model-server.ts'
+import { JWT_SETTINGS, signJwt } from './support/outside/tokens.ts'
+import { newAgent } from './support/service/agents.ts'
+import { ENGINES, type Service } from './support/service/service.ts'
+import { startWithModel } from './support/service/with-model.ts'
+import { writeMemory } from './support/slices/memory.ts'
+import { createKey } from './support/slices/resources.ts'
 
 type Message = { role: string; content: string; characters: number; calls?: { name: string }[]; name?: string }
 

@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { newAgent } from './support/agents.ts'
-import { LOCAL_TOOLS, startLocalServer } from './support/local-server.ts'
-import { type ModelServer, startModelServer } from './support/model-server.ts'
-import { ENGINES, type Engine, withService } from './support/service.ts'
-import { until } from './support/until.ts'
-import { localProvider } from './support/with-model.ts'
+import { LOCAL_TOOLS, startLocalServer } from './support/outside/local-server.ts'
+import { type ModelServer, startModelServer } from './support/outside/model-server.ts'
+import { until } from './support/running/until.ts'
+import { newAgent } from './support/service/agents.ts'
+import { ENGINES, type Engine, withService } from './support/service/service.ts'
+import { localProvider } from './support/service/with-model.ts'
 
 /** A service, a model, and the tools a and b; b answers after a has. */
 async function withTools(engine: Engine, limits: object, use: (world: World) => Promise<void>): Promise<void> {

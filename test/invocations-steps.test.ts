@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict'
 import type { IncomingHttpHeaders } from 'node:http'
 import { after, before, describe, test } from 'node:test'
-import { LOCAL_TOOLS, type LocalServer, readBody, startLocalServer } from './support/local-server.ts'
-import type { ModelServer } from './support/model-server.ts'
-import { ENGINES, type Service } from './support/service.ts'
-import { until } from './support/until.ts'
-import { startWithModel } from './support/with-model.ts'
+import { LOCAL_TOOLS, type LocalServer, readBody, startLocalServer } from './support/outside/local-server.ts'
+import type { ModelServer } from './support/outside/model-server.ts'
+import { until } from './support/running/until.ts'
+import { ENGINES, type Service } from './support/service/service.ts'
+import { startWithModel } from './support/service/with-model.ts'
 
 type SeenCall = { method: string; path: string; headers: IncomingHttpHeaders; body: string }
 

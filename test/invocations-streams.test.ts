@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
-import { newAgent } from './support/agents.ts'
-import type { ModelServer } from './support/model-server.ts'
-import { ENGINES, type Service } from './support/service.ts'
-import { allEvents, readEvents, type SseEvent } from './support/sse.ts'
-import { JWT_SETTINGS, signJwt } from './support/tokens.ts'
-import { until } from './support/until.ts'
-import { startWithModel } from './support/with-model.ts'
+import { allEvents, readEvents, type SseEvent } from './support/clients/sse.ts'
+import type { ModelServer } from './support/outside/model-server.ts'
+import { JWT_SETTINGS, signJwt } from './support/outside/tokens.ts'
+import { until } from './support/running/until.ts'
+import { newAgent } from './support/service/agents.ts'
+import { ENGINES, type Service } from './support/service/service.ts'
+import { startWithModel } from './support/service/with-model.ts'
 
 for (const engine of ENGINES) {
   describe(`a stream that is taken up again, on ${engine}`, () => {

@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import { describe, test } from 'node:test'
-import { newAgent } from './support/agents.ts'
-import { holdRuns } from './support/held-runs.ts'
-import { LOCAL_TOOLS } from './support/local-server.ts'
-import { onBothEngines, type Service } from './support/service.ts'
-import { allEvents } from './support/sse.ts'
-import { until } from './support/until.ts'
+import { allEvents } from './support/clients/sse.ts'
+import { LOCAL_TOOLS } from './support/outside/local-server.ts'
+import { until } from './support/running/until.ts'
+import { newAgent } from './support/service/agents.ts'
+import { holdRuns } from './support/service/held-runs.ts'
+import { onBothEngines, type Service } from './support/service/service.ts'
 
 const SLOW = { model: 'builtin/script', script: { rules: [{ reply: 'late', delay_ms: 60_000 }] } }
 

@@ -9,9 +9,9 @@ import type { JobAttempt, JobHandler } from '../src/storage/jobs/job-handler.ts'
 import { enqueue, jobWrite, type NewJob, removeFailed } from '../src/storage/jobs/jobs.ts'
 import { openJobs } from '../src/storage/jobs/run-jobs.ts'
 import { openJournal } from '../src/storage/journal/journal.ts'
-import { startJobChild } from './support/job-child.ts'
-import { onBothStores } from './support/store.ts'
-import { until as untilTrue } from './support/until.ts'
+import { until as untilTrue } from './support/running/until.ts'
+import { startJobChild } from './support/service/job-child.ts'
+import { onBothStores } from './support/stores/store.ts'
 
 const newId = idSource()
 const log = createLog({ level: 'silent', format: 'json' })

@@ -10,10 +10,10 @@ import { BacklogFullError, openJournal } from '../src/storage/journal/journal.ts
 import type { EndedTable } from '../src/storage/journal/rows.ts'
 import * as claims from '../src/storage/leases/claims.ts'
 import { openStorage, type Storage } from '../src/storage/open-storage.ts'
-import { countQueries } from './support/count-queries.ts'
-import { freshPostgres } from './support/fresh-store.ts'
-import { onBothEngines } from './support/service.ts'
-import { onBothStores, type Store } from './support/store.ts'
+import { onBothEngines } from './support/service/service.ts'
+import { countQueries } from './support/stores/count-queries.ts'
+import { freshPostgres } from './support/stores/fresh-store.ts'
+import { onBothStores, type Store } from './support/stores/store.ts'
 
 const SETTINGS = { table: 'settings', columns: ['name', 'value'] } as const
 

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
-import { newAgent } from './support/agents.ts'
-import { decide, refundingAgent, startTill, type Till } from './support/approvals.ts'
-import { LOCAL_TOOLS } from './support/local-server.ts'
-import { createAgent, createKey } from './support/resources.ts'
-import { onBothEngines } from './support/service.ts'
+import { LOCAL_TOOLS } from './support/outside/local-server.ts'
+import { newAgent } from './support/service/agents.ts'
+import { onBothEngines } from './support/service/service.ts'
+import { decide, refundingAgent, startTill, type Till } from './support/slices/approvals.ts'
+import { createAgent, createKey } from './support/slices/resources.ts'
 
 onBothEngines(
   'replies name the keys that did something',

@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { statusOf } from '../src/keys/key.ts'
-import { meanwhile } from './support/meanwhile.ts'
-import { createAgent, createKey, later } from './support/resources.ts'
-import { betweenNodes, ENGINES, onBothEngines, type Service, withService } from './support/service.ts'
-import { everythingStored } from './support/stored.ts'
-import { until } from './support/until.ts'
+import { meanwhile } from './support/running/meanwhile.ts'
+import { until } from './support/running/until.ts'
+import { betweenNodes, ENGINES, onBothEngines, type Service, withService } from './support/service/service.ts'
+import { createAgent, createKey, later } from './support/slices/resources.ts'
+import { everythingStored } from './support/stores/stored.ts'
 
 const HOUR = 3_600_000
 const DAY = 24 * HOUR

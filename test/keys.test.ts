@@ -5,9 +5,9 @@ import { updateLastUsed } from '../src/keys/store.ts'
 import { keyVerifier } from '../src/keys/verify-key.ts'
 import { sha256 } from '../src/security/digest.ts'
 import { isWellFormedKey } from '../src/security/key-format.ts'
-import { countQueries } from './support/count-queries.ts'
-import { createAgent, createKey, idsOf, later, namesOf } from './support/resources.ts'
-import { onBothEngines } from './support/service.ts'
+import { onBothEngines } from './support/service/service.ts'
+import { createAgent, createKey, idsOf, later, namesOf } from './support/slices/resources.ts'
+import { countQueries } from './support/stores/count-queries.ts'
 
 const HOUR = 3_600_000
 

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { operations } from '../src/operations.ts'
-import { bodySchema, resolve, SAMPLE_SETTINGS, type Schema } from './support/requests.ts'
-import { onBothEngines } from './support/service.ts'
-import { JWT_SECRET, JWT_SETTINGS, signJwt } from './support/tokens.ts'
+import { bodySchema, resolve, SAMPLE_SETTINGS, type Schema } from './support/clients/requests.ts'
+import { JWT_SECRET, JWT_SETTINGS, signJwt } from './support/outside/tokens.ts'
+import { onBothEngines } from './support/service/service.ts'
 
 /** What breaks lines, moves the cursor or turns the direction of what stands behind it. */
 const BAD = ['\r', '\n', '\t', '\u0001', '\u001b', '\u007f', '\u0085', '\u009b', '\u2028', '\u2029', '\u202e', '\u2066']

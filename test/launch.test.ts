@@ -7,8 +7,8 @@ import { tmpdir } from 'node:os'
 import { delimiter, join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { after, before, describe, test } from 'node:test'
-import { startChild } from './support/child.ts'
-import { until } from './support/until.ts'
+import { until } from './support/running/until.ts'
+import { startChild } from './support/service/child.ts'
 
 const PRETEND_NODE_20 = `data:text/javascript,Object.defineProperty(process.versions,'node',{value:'20.0.0'})`
 

@@ -3,8 +3,8 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import { childEnv, startChild } from './support/child.ts'
-import { until } from './support/until.ts'
+import { until } from './support/running/until.ts'
+import { childEnv, startChild } from './support/service/child.ts'
 
 /** Makes a process say which packages it loads. */
 const TELLING = `data:text/javascript,${encodeURIComponent(`

@@ -4,12 +4,12 @@ import { buildParts } from '../src/build-parts.ts'
 import { localFetch } from '../src/cli/connect/local-store.ts'
 import { createLog } from '../src/lib/log.ts'
 import { announce } from '../src/storage/database.ts'
-import { newAgent } from './support/agents.ts'
-import { holdRuns } from './support/held-runs.ts'
-import { LOCAL_TOOLS, startLocalServer } from './support/local-server.ts'
-import { PATIENCE } from './support/patience.ts'
-import { onBothEngines, type Service, withService } from './support/service.ts'
-import { until } from './support/until.ts'
+import { LOCAL_TOOLS, startLocalServer } from './support/outside/local-server.ts'
+import { PATIENCE } from './support/running/patience.ts'
+import { until } from './support/running/until.ts'
+import { newAgent } from './support/service/agents.ts'
+import { holdRuns } from './support/service/held-runs.ts'
+import { onBothEngines, type Service, withService } from './support/service/service.ts'
 
 const LIMIT = { timeout: 15_000 * PATIENCE }
 const slow = (ms: number) => ({ model: 'builtin/script', script: { rules: [{ reply: 'done', delay_ms: ms }] } })

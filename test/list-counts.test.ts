@@ -27,11 +27,11 @@ import { recount } from '../src/storage/queries/counts.ts'
 import type { Tables } from '../src/storage/tables.ts'
 import * as deliveries from '../src/webhooks/delivery/delivery-store.ts'
 import { DELIVERIES } from '../src/webhooks/delivery/delivery-store.ts'
-import { makeOlder } from './support/older-store.ts'
-import { testPostgres } from './support/postgres.ts'
-import { fc } from './support/property.ts'
-import { onBothStores, type Store } from './support/store.ts'
-import { until } from './support/until.ts'
+import { fc } from './support/running/property.ts'
+import { until } from './support/running/until.ts'
+import { makeOlder } from './support/stores/older-store.ts'
+import { testPostgres } from './support/stores/postgres.ts'
+import { onBothStores, type Store } from './support/stores/store.ts'
 
 const HOUR_MS = 3_600_000
 const START = Date.UTC(2026, 10, 15)

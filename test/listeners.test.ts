@@ -4,11 +4,18 @@ import { Webhook } from 'standardwebhooks'
 import { verifySignature } from '../sdk/webhook.ts'
 import { removeOrphans } from '../src/webhooks/delivery/delivery-store.ts'
 import { removeExpired } from '../src/webhooks/listen/listener-store.ts'
-import { newShell } from './support/cli.ts'
-import { type LocalServer, readBody, startLocalServer } from './support/local-server.ts'
-import { createAgent, createKey, later } from './support/resources.ts'
-import { betweenNodes, onAnyEngine, onBothEngines, type Reply, type Service, withService } from './support/service.ts'
-import { until } from './support/until.ts'
+import { newShell } from './support/clients/cli.ts'
+import { type LocalServer, readBody, startLocalServer } from './support/outside/local-server.ts'
+import { until } from './support/running/until.ts'
+import {
+  betweenNodes,
+  onAnyEngine,
+  onBothEngines,
+  type Reply,
+  type Service,
+  withService,
+} from './support/service/service.ts'
+import { createAgent, createKey, later } from './support/slices/resources.ts'
 
 const LIFE_MS = 120_000
 

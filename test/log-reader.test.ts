@@ -8,11 +8,11 @@ import { join } from 'node:path'
 import { describe, type TestContext, test } from 'node:test'
 import { setTimeout as delay } from 'node:timers/promises'
 import { newKey } from '../src/security/key-format.ts'
-import { built } from './support/built.ts'
-import { childEnv, endWithUs, isAlive, startChild } from './support/child.ts'
-import { unusedPort } from './support/daemon.ts'
-import { PATIENCE } from './support/patience.ts'
-import { until } from './support/until.ts'
+import { PATIENCE } from './support/running/patience.ts'
+import { until } from './support/running/until.ts'
+import { built } from './support/service/built.ts'
+import { childEnv, endWithUs, isAlive, startChild } from './support/service/child.ts'
+import { unusedPort } from './support/stores/daemon.ts'
 
 const ROOT = join(import.meta.dirname, '..')
 const MAIN = built('main')

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { describe, type TestContext, test } from 'node:test'
 import { createLog, type Logger } from '../src/lib/log.ts'
-import { startChild } from './support/child.ts'
-import { until } from './support/until.ts'
+import { until } from './support/running/until.ts'
+import { startChild } from './support/service/child.ts'
 
 /** A process that writes its log to a pipe, and then does nothing for a long time. */
 function logging(t: TestContext, calls: string) {

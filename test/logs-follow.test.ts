@@ -2,8 +2,8 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import pg from 'pg'
 import { createClient } from '../sdk/client.ts'
-import { newAgent } from './support/agents.ts'
-import { betweenNodes, onBothEngines } from './support/service.ts'
+import { newAgent } from './support/service/agents.ts'
+import { betweenNodes, onBothEngines } from './support/service/service.ts'
 
 onBothEngines('a log that is followed', (service, engine) => {
   const read = async (agent: string, query: string) => {

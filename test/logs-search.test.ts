@@ -5,11 +5,11 @@ import * as agents from '../src/agents/store.ts'
 import { LEVELS } from '../src/logs/log-entry.ts'
 import { logWrites } from '../src/logs/store.ts'
 import type { LogEntry } from '../src/runtime/outcome.ts'
-import { newShell } from './support/cli.ts'
-import { startLocalServer } from './support/local-server.ts'
-import { fc } from './support/property.ts'
-import { createAgent } from './support/resources.ts'
-import { onBothEngines } from './support/service.ts'
+import { newShell } from './support/clients/cli.ts'
+import { startLocalServer } from './support/outside/local-server.ts'
+import { fc } from './support/running/property.ts'
+import { onBothEngines } from './support/service/service.ts'
+import { createAgent } from './support/slices/resources.ts'
 
 const NOON = Date.UTC(2026, 10, 15, 12)
 const timeOf = (ms: number) => new Date(NOON + ms).toISOString()

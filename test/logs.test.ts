@@ -3,8 +3,8 @@ import { describe, test } from 'node:test'
 import * as agents from '../src/agents/store.ts'
 import { logWrites } from '../src/logs/store.ts'
 import type { LogEntry, LogLevel } from '../src/runtime/outcome.ts'
-import { fc } from './support/property.ts'
-import { onBothEngines } from './support/service.ts'
+import { fc } from './support/running/property.ts'
+import { onBothEngines } from './support/service/service.ts'
 
 const NOON = Date.UTC(2026, 10, 15, 12)
 const at = (seconds: number) => new Date(NOON + seconds * 1000).toISOString()

@@ -2,9 +2,9 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { Budget } from '../src/lib/work/budget.ts'
 import { EarlierTexts, MAX_EARLIER } from '../src/operation/earlier-texts.ts'
-import { newAgent } from './support/agents.ts'
-import { leastLongestPass } from './support/longest-pass.ts'
-import { onBothEngines } from './support/service.ts'
+import { leastLongestPass } from './support/running/longest-pass.ts'
+import { newAgent } from './support/service/agents.ts'
+import { onBothEngines } from './support/service/service.ts'
 
 /** The id of a response contains that of its invocation. */
 const requestOf = (id: string | undefined) => id && `req_${id.slice(5, 31)}`

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
-import { newAgent } from './support/agents.ts'
-import type { ModelServer } from './support/model-server.ts'
-import { ENGINES, type Service } from './support/service.ts'
-import { startWithModel } from './support/with-model.ts'
+import type { ModelServer } from './support/outside/model-server.ts'
+import { newAgent } from './support/service/agents.ts'
+import { ENGINES, type Service } from './support/service/service.ts'
+import { startWithModel } from './support/service/with-model.ts'
 
 for (const engine of ENGINES) {
   describe(`a session that outgrows its model, on ${engine}`, () => {

@@ -1,14 +1,14 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
+import { connectMcp } from './support/clients/mcp-client.ts'
 import {
   type IdentityProviderServer,
   newSigningKey,
   type SigningKey,
   signToken,
   startIdentityProvider,
-} from './support/identity-provider.ts'
-import { connectMcp } from './support/mcp-client.ts'
-import { type Service, startService } from './support/service.ts'
+} from './support/outside/identity-provider.ts'
+import { type Service, startService } from './support/service/service.ts'
 
 const METADATA = '/.well-known/oauth-protected-resource'
 const PATHS = ['/v1/mcp', '/v1/agents/hello/mcp']

@@ -3,10 +3,10 @@ import { before, type TestContext, test } from 'node:test'
 import { Client } from '@modelcontextprotocol/sdk/client/index.js'
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js'
 import { CallToolResultSchema } from '@modelcontextprotocol/sdk/types.js'
-import { connectMcp } from './support/mcp-client.ts'
-import { createAgent, createKey } from './support/resources.ts'
-import { onBothEngines, type Service } from './support/service.ts'
-import { until } from './support/until.ts'
+import { connectMcp } from './support/clients/mcp-client.ts'
+import { until } from './support/running/until.ts'
+import { onBothEngines, type Service } from './support/service/service.ts'
+import { createAgent, createKey } from './support/slices/resources.ts'
 
 const RULES = [
   { match: { equals: 'wait' }, reply: 'too late', delay_ms: 60_000 },

@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict'
 import { before, describe, test } from 'node:test'
-import { connectMcp, REVISIONS } from './support/mcp-client.ts'
-import { PATIENCE } from './support/patience.ts'
-import { createAgent, createKey } from './support/resources.ts'
-import { onBothEngines, type Service } from './support/service.ts'
-import { until } from './support/until.ts'
-import { startWithModel } from './support/with-model.ts'
+import { connectMcp, REVISIONS } from './support/clients/mcp-client.ts'
+import { PATIENCE } from './support/running/patience.ts'
+import { until } from './support/running/until.ts'
+import { onBothEngines, type Service } from './support/service/service.ts'
+import { startWithModel } from './support/service/with-model.ts'
+import { createAgent, createKey } from './support/slices/resources.ts'
 
 const RULES = [
   { match: { equals: 'wait' }, reply: 'too late', delay_ms: 60_000 },

@@ -4,7 +4,7 @@ import { timeAsked, timeMentioned } from '../src/memory/language/dates.ts'
 import { questionOf } from '../src/memory/language/question.ts'
 import { stemsOf } from '../src/memory/language/stems.ts'
 import { termsOf } from '../src/memory/language/terms.ts'
-import { fc } from './support/property.ts'
+import { fc } from './support/running/property.ts'
 
 /** A Wednesday. */
 const now = Date.parse('2026-05-20T12:00:00Z')

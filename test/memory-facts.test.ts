@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
-import { newAgent } from './support/agents.ts'
-import { found, writeMemory } from './support/memory.ts'
-import type { ModelServer } from './support/model-server.ts'
-import { ENGINES, type Service } from './support/service.ts'
-import { until } from './support/until.ts'
-import { startWithModel } from './support/with-model.ts'
+import type { ModelServer } from './support/outside/model-server.ts'
+import { until } from './support/running/until.ts'
+import { newAgent } from './support/service/agents.ts'
+import { ENGINES, type Service } from './support/service/service.ts'
+import { startWithModel } from './support/service/with-model.ts'
+import { found, writeMemory } from './support/slices/memory.ts'
 
 const MODEL = 'local/test-model'
 const MINUTE = 60_000

@@ -4,10 +4,10 @@ import { sql } from 'kysely'
 import * as agents from '../src/agents/store.ts'
 import { indexWaiting } from '../src/memory/full-text/fts5.ts'
 import * as memories from '../src/memory/store.ts'
-import { newAgent } from './support/agents.ts'
-import { found, searchMemory, writeMemory } from './support/memory.ts'
-import { onBothEngines } from './support/service.ts'
-import { until } from './support/until.ts'
+import { until } from './support/running/until.ts'
+import { newAgent } from './support/service/agents.ts'
+import { onBothEngines } from './support/service/service.ts'
+import { found, searchMemory, writeMemory } from './support/slices/memory.ts'
 
 onBothEngines('what memory keeps and forgets', (service) => {
   describe('DELETE /v1/agents/{agent_id}/memory', () => {

@@ -3,10 +3,10 @@ import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { after, before, describe, test } from 'node:test'
 import { readImport } from '../src/cli/import/read-import.ts'
-import { newAgent } from './support/agents.ts'
-import { newShell, type Shell } from './support/cli.ts'
-import { writeMemory } from './support/memory.ts'
-import { type Service, startService } from './support/service.ts'
+import { newShell, type Shell } from './support/clients/cli.ts'
+import { newAgent } from './support/service/agents.ts'
+import { type Service, startService } from './support/service/service.ts'
+import { writeMemory } from './support/slices/memory.ts'
 
 const FIXTURES = join(import.meta.dirname, 'fixtures/import')
 const read = (name: string) => readImport(readFileSync(join(FIXTURES, name), 'utf8'))

@@ -2,9 +2,9 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import * as agents from '../src/agents/store.ts'
 import { recount } from '../src/memory/warm/scope-counts.ts'
-import { newAgent } from './support/agents.ts'
-import { found, writeMemory } from './support/memory.ts'
-import { betweenNodes, onBothEngines, type Service } from './support/service.ts'
+import { newAgent } from './support/service/agents.ts'
+import { betweenNodes, onBothEngines, type Service } from './support/service/service.ts'
+import { found, writeMemory } from './support/slices/memory.ts'
 
 const MISSING = 'mem_00000000000000000000000000'
 

@@ -10,8 +10,8 @@ import { Postings } from '../src/memory/ranking/postings.ts'
 import { Scorer } from '../src/memory/ranking/score.ts'
 import { WarmRecall } from '../src/memory/search/warm-recall.ts'
 import * as memories from '../src/memory/store.ts'
-import { type Asked, readStories, type Story } from './support/conversations.ts'
-import { onBothStores } from './support/store.ts'
+import { type Asked, readStories, type Story } from './support/slices/conversations.ts'
+import { onBothStores } from './support/stores/store.ts'
 
 /** Of the held-back questions, asked within the user's own memory, in percent. A little below what there was last. */
 const FLOORS = { 'hit@1': 52, 'hit@10': 82, MRR: 62 }

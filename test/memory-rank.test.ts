@@ -8,9 +8,9 @@ import { planSearch } from '../src/memory/ranking/plan.ts'
 import { type PostingRow, Postings } from '../src/memory/ranking/postings.ts'
 import { DATE, MEANING, Scorer, WORDS } from '../src/memory/ranking/score.ts'
 import { tiersOf } from '../src/memory/ranking/tiers.ts'
-import { anyCharacter } from './support/arbitrary.ts'
-import { cpuTimeBelow } from './support/cpu-time.ts'
-import { fc } from './support/property.ts'
+import { anyCharacter } from './support/running/arbitrary.ts'
+import { cpuTimeBelow } from './support/running/cpu-time.ts'
+import { fc } from './support/running/property.ts'
 
 type Said = Partial<PostingRow> & { said: string }
 

@@ -2,9 +2,9 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import * as agents from '../src/agents/store.ts'
 import type { Found } from '../src/operation/recall.ts'
-import { newAgent } from './support/agents.ts'
-import { searchMemory, writeMemory } from './support/memory.ts'
-import { onBothEngines } from './support/service.ts'
+import { newAgent } from './support/service/agents.ts'
+import { onBothEngines } from './support/service/service.ts'
+import { searchMemory, writeMemory } from './support/slices/memory.ts'
 
 onBothEngines('what an agent remembers of its conversations', (service) => {
   const invoke = async (agent: string, message: string, context: object) => {

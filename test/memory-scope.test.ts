@@ -17,8 +17,8 @@ import { listSessions, listUsers } from '../src/memory/warm/scope-lists.ts'
 import type { MemoryScope, Recall } from '../src/operation/recall.ts'
 import type { Embedder } from '../src/runtime/embedders/embedder.ts'
 import type { Storage } from '../src/storage/open-storage.ts'
-import { fc } from './support/property.ts'
-import { onBothStores } from './support/store.ts'
+import { fc } from './support/running/property.ts'
+import { onBothStores } from './support/stores/store.ts'
 
 const newId = idSource()
 const log = createLog({ level: 'silent', format: 'json' })

@@ -5,7 +5,7 @@ import { createLog } from '../src/lib/log.ts'
 import { renewMemories } from '../src/memory/renew-memories.ts'
 import { WarmRecall } from '../src/memory/search/warm-recall.ts'
 import * as memories from '../src/memory/store.ts'
-import { onBothStores } from './support/store.ts'
+import { onBothStores } from './support/stores/store.ts'
 
 const newId = idSource()
 const log = createLog({ level: 'silent', format: 'json' })

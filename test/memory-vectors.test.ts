@@ -5,7 +5,7 @@ import { findSimilar, insertVectors } from '../src/memory/embedding/vectors.ts'
 import * as memories from '../src/memory/store.ts'
 import { vectorsAsBytes } from '../src/storage/migrations/0015-vectors-as-bytes.ts'
 import type { Storage } from '../src/storage/open-storage.ts'
-import { onBothStores } from './support/store.ts'
+import { onBothStores } from './support/stores/store.ts'
 
 const MODEL = 'model'
 const DIMENSIONS = 8

@@ -9,8 +9,8 @@ import { recount } from '../src/memory/warm/scope-counts.ts'
 import type { MemoryScope } from '../src/operation/recall.ts'
 import { openJournal } from '../src/storage/journal/journal.ts'
 import type { Storage } from '../src/storage/open-storage.ts'
-import { fc } from './support/property.ts'
-import { onBothStores } from './support/store.ts'
+import { fc } from './support/running/property.ts'
+import { onBothStores } from './support/stores/store.ts'
 
 const newId = idSource()
 const ROOM = 10_000_000

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { newAgent } from './support/agents.ts'
-import { found, type Item, searchMemory, writeMemory } from './support/memory.ts'
-import { onBothEngines } from './support/service.ts'
+import { newAgent } from './support/service/agents.ts'
+import { onBothEngines } from './support/service/service.ts'
+import { found, type Item, searchMemory, writeMemory } from './support/slices/memory.ts'
 
 onBothEngines('memory', (service) => {
   describe('POST /v1/agents/{agent_id}/memory', () => {

@@ -5,8 +5,8 @@ import { bucketOf, percentile } from '../src/metrics/histogram.ts'
 import { metricWrites } from '../src/metrics/store.ts'
 import { openJournal } from '../src/storage/journal/journal.ts'
 import { openStorage } from '../src/storage/open-storage.ts'
-import { fc } from './support/property.ts'
-import { onBothEngines } from './support/service.ts'
+import { fc } from './support/running/property.ts'
+import { onBothEngines } from './support/service/service.ts'
 
 type Sample = { time: number; duration_ms: number; outcome: 'completed' | 'failed' | 'cancelled' }
 type Value = { timestamp: string; value: number; unit: string }

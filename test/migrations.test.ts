@@ -3,9 +3,9 @@ import { test } from 'node:test'
 import { type Kysely, sql } from 'kysely'
 import { migrate } from '../src/storage/migrate.ts'
 import type { Migration } from '../src/storage/migrations/migration.ts'
-import { betweenNodes, onBothEngines } from './support/service.ts'
-import { onBothStores } from './support/store.ts'
-import { until } from './support/until.ts'
+import { until } from './support/running/until.ts'
+import { betweenNodes, onBothEngines } from './support/service/service.ts'
+import { onBothStores } from './support/stores/store.ts'
 
 const nothing: Migration = async () => {}
 const addTable: Migration = async (db) => {

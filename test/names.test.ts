@@ -5,9 +5,9 @@ import { join } from 'node:path'
 import { describe, type TestContext, test } from 'node:test'
 import { readHostFiles } from '../src/security/outgoing/host-files.ts'
 import { Names } from '../src/security/outgoing/names.ts'
-import { inOneAttempt } from './support/attempts.ts'
-import { startDnsServer, type Zone } from './support/dns-server.ts'
-import { until } from './support/until.ts'
+import { startDnsServer, type Zone } from './support/outside/dns-server.ts'
+import { inOneAttempt } from './support/running/attempts.ts'
+import { until } from './support/running/until.ts'
 
 const noFiles = async () => ({ hosts: new Map(), search: [], ndots: 1 })
 

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { startChildService } from './support/child-service.ts'
-import { startService, withService } from './support/service.ts'
-import { until } from './support/until.ts'
+import { until } from './support/running/until.ts'
+import { startChildService } from './support/service/child-service.ts'
+import { startService, withService } from './support/service/service.ts'
 
 type Node = {
   node: string

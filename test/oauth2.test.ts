@@ -9,7 +9,7 @@ import {
   type SigningKey,
   signToken,
   startIdentityProvider,
-} from './support/identity-provider.ts'
+} from './support/outside/identity-provider.ts'
 
 type Claims = Record<string, unknown>
 

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { touch } from '../src/storage/stored-settings.ts'
-import { PATIENCE } from './support/patience.ts'
-import { assertStandardHeaders } from './support/raw.ts'
-import { onBothEngines, type Service, startService } from './support/service.ts'
-import { until } from './support/until.ts'
+import { assertStandardHeaders } from './support/clients/raw.ts'
+import { PATIENCE } from './support/running/patience.ts'
+import { until } from './support/running/until.ts'
+import { onBothEngines, type Service, startService } from './support/service/service.ts'
 
 const OPEN = ['/healthz', '/readyz', '/docs', '/docs/reference.css', '/v1/openapi.json', '/llms.txt', '/']
 

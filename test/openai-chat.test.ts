@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import type { ChatCompletionMessageParam, ChatCompletionTool } from 'openai/resources/chat/completions'
-import { LOCAL_TOOLS, type LocalServer, startLocalServer } from './support/local-server.ts'
-import type { ModelServer } from './support/model-server.ts'
-import { gathered, openaiClient } from './support/openai.ts'
-import { ENGINES, type Service } from './support/service.ts'
-import { startWithModel } from './support/with-model.ts'
+import { gathered, openaiClient } from './support/clients/openai.ts'
+import { LOCAL_TOOLS, type LocalServer, startLocalServer } from './support/outside/local-server.ts'
+import type { ModelServer } from './support/outside/model-server.ts'
+import { ENGINES, type Service } from './support/service/service.ts'
+import { startWithModel } from './support/service/with-model.ts'
 
 const WEATHER: ChatCompletionTool = {
   type: 'function',

@@ -3,9 +3,9 @@ import { after, before, describe, test } from 'node:test'
 import { createOpenAI } from '@ai-sdk/openai'
 import { createOpenAICompatible } from '@ai-sdk/openai-compatible'
 import { ChatOpenAI } from '@langchain/openai'
-import type { ModelServer } from './support/model-server.ts'
-import { ENGINES, type Service } from './support/service.ts'
-import { startWithModel } from './support/with-model.ts'
+import type { ModelServer } from './support/outside/model-server.ts'
+import { ENGINES, type Service } from './support/service/service.ts'
+import { startWithModel } from './support/service/with-model.ts'
 
 const parameters = { type: 'object' as const, properties: { city: { type: 'string' as const } } }
 const WEATHER = { type: 'function' as const, name: 'weather', description: 'The weather', inputSchema: parameters }

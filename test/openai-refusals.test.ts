@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { APIError } from 'openai'
-import { openaiClient } from './support/openai.ts'
-import { createAgent, createKey } from './support/resources.ts'
-import { onBothEngines, type Service } from './support/service.ts'
-import { until } from './support/until.ts'
+import { openaiClient } from './support/clients/openai.ts'
+import { until } from './support/running/until.ts'
+import { onBothEngines, type Service } from './support/service/service.ts'
+import { createAgent, createKey } from './support/slices/resources.ts'
 
 type Refusal = { status: number; type: string; code: string; message: string; param?: string | null }
 

@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import type { FunctionTool, ResponseStreamEvent } from 'openai/resources/responses/responses'
-import { LOCAL_TOOLS, type LocalServer, startLocalServer } from './support/local-server.ts'
-import type { ModelServer } from './support/model-server.ts'
-import { checkEvents, checkResponse, gathered, openaiClient } from './support/openai.ts'
-import { ENGINES, type Service } from './support/service.ts'
-import { until } from './support/until.ts'
-import { startWithModel } from './support/with-model.ts'
+import { checkEvents, checkResponse, gathered, openaiClient } from './support/clients/openai.ts'
+import { LOCAL_TOOLS, type LocalServer, startLocalServer } from './support/outside/local-server.ts'
+import type { ModelServer } from './support/outside/model-server.ts'
+import { until } from './support/running/until.ts'
+import { ENGINES, type Service } from './support/service/service.ts'
+import { startWithModel } from './support/service/with-model.ts'
 
 const WEATHER: FunctionTool = {
   type: 'function',

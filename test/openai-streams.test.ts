@@ -3,9 +3,9 @@ import { test } from 'node:test'
 import { ChatWriter } from '../src/http/dialects/openai/chat-writer.ts'
 import { ResponsesWriter } from '../src/http/dialects/openai/responses-writer.ts'
 import type { StreamEvent } from '../src/runtime/following/transcript.ts'
-import { startChildService } from './support/child-service.ts'
-import { checkEvents, gathered, openaiClient } from './support/openai.ts'
-import { watchWorld } from './support/watched-world.ts'
+import { checkEvents, gathered, openaiClient } from './support/clients/openai.ts'
+import { watchWorld } from './support/outside/watched-world.ts'
+import { startChildService } from './support/service/child-service.ts'
 
 type Told = { type: string; sequence_number: number; delta?: string; text?: string }
 

@@ -10,8 +10,8 @@ import { Ajv2020 } from 'ajv/dist/2020.js'
 import addFormats from 'ajv-formats'
 import { STATUS_OF } from '../src/errors.ts'
 import { operations } from '../src/operations.ts'
-import { checkReply } from './support/openapi.ts'
-import { type Service, startService } from './support/service.ts'
+import { checkReply } from './support/clients/openapi.ts'
+import { type Service, startService } from './support/service/service.ts'
 
 type Described = {
   operationId: string

@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { newAgent } from './support/agents.ts'
-import { inOneAttempt } from './support/attempts.ts'
-import { startDnsServer, type Zone } from './support/dns-server.ts'
-import { type Receiver, receive } from './support/receiver.ts'
-import { type Service, type Settings, startService, withService } from './support/service.ts'
-import { until } from './support/until.ts'
+import { startDnsServer, type Zone } from './support/outside/dns-server.ts'
+import { type Receiver, receive } from './support/outside/receiver.ts'
+import { inOneAttempt } from './support/running/attempts.ts'
+import { until } from './support/running/until.ts'
+import { newAgent } from './support/service/agents.ts'
+import { type Service, type Settings, startService, withService } from './support/service/service.ts'
 
 const OPEN_TOOLS = { MOORAGE_OUTGOING__ALLOW_INSECURE: 'true', MOORAGE_OUTGOING__ALLOWED_CIDRS: '127.0.0.0/8' }
 const OPEN_WEBHOOKS = { MOORAGE_WEBHOOKS__ALLOW_INSECURE: 'true', MOORAGE_WEBHOOKS__ALLOWED_CIDRS: '127.0.0.0/8' }

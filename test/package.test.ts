@@ -4,8 +4,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, describe, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
-import { run, startByCommand } from './support/deploy-files.ts'
-import { ROOT } from './support/docs.ts'
+import { run, startByCommand } from './support/house/deploy-files.ts'
+import { ROOT } from './support/house/docs.ts'
 
 describe('npm pack', () => {
   let home: string

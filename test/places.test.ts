@@ -7,12 +7,12 @@ import { createLog } from '../src/lib/log.ts'
 import { announce } from '../src/storage/database.ts'
 import { LEASE_MS } from '../src/storage/leases/lease.ts'
 import { openPlaces } from '../src/storage/leases/places.ts'
-import { newAgent } from './support/agents.ts'
-import { countQueries, listQueries } from './support/count-queries.ts'
-import { LOCAL_TOOLS, startLocalServer } from './support/local-server.ts'
-import { later } from './support/resources.ts'
-import { type Service, startService } from './support/service.ts'
-import { until } from './support/until.ts'
+import { LOCAL_TOOLS, startLocalServer } from './support/outside/local-server.ts'
+import { until } from './support/running/until.ts'
+import { newAgent } from './support/service/agents.ts'
+import { type Service, startService } from './support/service/service.ts'
+import { later } from './support/slices/resources.ts'
+import { countQueries, listQueries } from './support/stores/count-queries.ts'
 
 describe('max_concurrency of an agent, on two nodes', () => {
   let first: Service

@@ -4,8 +4,8 @@ import { sql } from 'kysely'
 import { Contents } from '../src/memory/search/contents.ts'
 import { ScopeReader } from '../src/memory/warm/scope-reader.ts'
 import { openStorage } from '../src/storage/open-storage.ts'
-import { testPostgres } from './support/postgres.ts'
-import { until } from './support/until.ts'
+import { until } from './support/running/until.ts'
+import { testPostgres } from './support/stores/postgres.ts'
 
 describe('what every conversation reads from PostgreSQL', () => {
   test('is planned once for each connection', async (t) => {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { openStorage } from '../src/storage/open-storage.ts'
-import { startPostgres } from './support/postgres.ts'
+import { startPostgres } from './support/stores/postgres.ts'
 
 describe('a PostgreSQL that restarts', () => {
   test('in the middle of a transaction fails that transaction and nothing else', async (t) => {

@@ -8,11 +8,11 @@ import { announce } from '../src/storage/database.ts'
 import { isPassing } from '../src/storage/failures.ts'
 import { openMemo } from '../src/storage/memo.ts'
 import { openStorage } from '../src/storage/open-storage.ts'
-import { inOneAttempt } from './support/attempts.ts'
-import { freshPostgres } from './support/fresh-store.ts'
-import { PATIENCE } from './support/patience.ts'
-import { standStill } from './support/stand-still.ts'
-import { until } from './support/until.ts'
+import { inOneAttempt } from './support/running/attempts.ts'
+import { PATIENCE } from './support/running/patience.ts'
+import { standStill } from './support/running/stand-still.ts'
+import { until } from './support/running/until.ts'
+import { freshPostgres } from './support/stores/fresh-store.ts'
 
 /** No packet arrives any more, and nobody says so: the network's way to fail that no socket notices. */
 describe('a network to PostgreSQL that falls silent', () => {

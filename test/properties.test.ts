@@ -2,11 +2,11 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import type { Operation } from '../src/operation.ts'
 import { operations } from '../src/operations.ts'
-import { breaking, fitting, nastyText } from './support/arbitrary.ts'
-import { fc } from './support/property.ts'
-import { bodySchema, pathOf, querySchemas, SAMPLE_SETTINGS } from './support/requests.ts'
-import { createAgent } from './support/resources.ts'
-import { onAnyEngine, onBothEngines, type Service } from './support/service.ts'
+import { bodySchema, pathOf, querySchemas, SAMPLE_SETTINGS } from './support/clients/requests.ts'
+import { breaking, fitting, nastyText } from './support/running/arbitrary.ts'
+import { fc } from './support/running/property.ts'
+import { onAnyEngine, onBothEngines, type Service } from './support/service/service.ts'
+import { createAgent } from './support/slices/resources.ts'
 
 const RUNS = Number(process.env['MOORAGE_TEST_RUNS'] ?? 12)
 

@@ -11,7 +11,7 @@ import { CLAIMS } from '../src/storage/leases/claims.ts'
 import { endLeases, renew } from '../src/storage/leases/lease.ts'
 import { INVOCATIONS_OF_DOOR } from '../src/storage/queries/counted-lists.ts'
 import { ownerOf } from '../src/storage/queries/counts.ts'
-import { onBothStores } from './support/store.ts'
+import { onBothStores } from './support/stores/store.ts'
 
 /** Both have few rows: those that run, and those that have not completed, by their status. */
 const AMONG_RUNNING = /invocations_running|invocations_not_completed/

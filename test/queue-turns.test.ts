@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { type WaitingAgent, WaitingAgents } from '../src/invocations/queue/waiting-agents.ts'
-import { fc } from './support/property.ts'
+import { fc } from './support/running/property.ts'
 
 const PLACES = { total: 8, ofOneAgent: 4 }
 

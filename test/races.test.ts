@@ -2,10 +2,10 @@ import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import * as webhooks from '../src/webhooks/store.ts'
 import { signingSecrets } from '../src/webhooks/webhook.ts'
-import { meanwhile } from './support/meanwhile.ts'
-import { createAgent, createKey } from './support/resources.ts'
-import { type Service, startService } from './support/service.ts'
-import { createWebhook } from './support/webhooks.ts'
+import { meanwhile } from './support/running/meanwhile.ts'
+import { type Service, startService } from './support/service/service.ts'
+import { createAgent, createKey } from './support/slices/resources.ts'
+import { createWebhook } from './support/slices/webhooks.ts'
 
 // On SQLite transactions take turns, so none of this can happen there.
 describe('what another node does at the same moment', () => {

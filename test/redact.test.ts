@@ -3,8 +3,8 @@ import { randomBytes } from 'node:crypto'
 import { describe, test } from 'node:test'
 import { redact, redactDeep } from '../src/lib/text/redact.ts'
 import { newKey } from '../src/security/key-format.ts'
-import { cpuTimeBelow } from './support/cpu-time.ts'
-import { fc } from './support/property.ts'
+import { cpuTimeBelow } from './support/running/cpu-time.ts'
+import { fc } from './support/running/property.ts'
 
 const JWT = 'eyJhbGciOiJIUzI1NiJ9.eyJ1c2VyX2lkIjoiMSJ9.dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk'
 

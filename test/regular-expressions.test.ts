@@ -2,8 +2,8 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { redact } from '../src/lib/text/redact.ts'
-import { cpuTimeBelow, cpuTimeOf } from './support/cpu-time.ts'
-import { readSources } from './support/imports.ts'
+import { readSources } from './support/house/imports.ts'
+import { cpuTimeBelow, cpuTimeOf } from './support/running/cpu-time.ts'
 
 const LENGTH = 20_000
 /** One that goes back over the text for every character takes seconds; the rest takes microseconds. */

@@ -7,9 +7,9 @@ import { metricWrites } from '../src/metrics/store.ts'
 import { type Sweepable, sweep } from '../src/storage/jobs/sweep.ts'
 import type { Write } from '../src/storage/journal/rows.ts'
 import * as claims from '../src/storage/leases/claims.ts'
-import { onBothEngines } from './support/service.ts'
-import { onBothStores } from './support/store.ts'
-import { until as untilTrue } from './support/until.ts'
+import { until as untilTrue } from './support/running/until.ts'
+import { onBothEngines } from './support/service/service.ts'
+import { onBothStores } from './support/stores/store.ts'
 
 const HOUR = 3_600_000
 

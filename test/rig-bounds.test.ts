@@ -5,9 +5,9 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { describe, type TestContext, test } from 'node:test'
-import { childEnv, isAlive, startChild } from './support/child.ts'
-import { boundedShrinking, fc } from './support/property.ts'
-import { until } from './support/until.ts'
+import { boundedShrinking, fc } from './support/running/property.ts'
+import { until } from './support/running/until.ts'
+import { childEnv, isAlive, startChild } from './support/service/child.ts'
 
 const support = (name: string) => JSON.stringify(import.meta.resolve(`./support/${name}`))
 
@@ -24,7 +24,7 @@ function runner(t: TestContext, program: string) {
 describe('a program that a test started', () => {
   /** Starts two sleepers, one at the head of a group of its own, and says their pids. */
   const STARTS = `
-    import { startChild } from ${support('child.ts')}
+    import { startChild } from ${support('service/child.ts')}
     const one = startChild('sleep', ['600'])
     const two = startChild('sh', ['-c', 'sleep 600 & echo $!; wait'], { detached: true, stdio: ['ignore', 'pipe', 'ignore'] })
     const short = startChild('true', [])
@@ -69,7 +69,7 @@ describe('a program that a test started', () => {
 
 describe('a process that runs tests', () => {
   const limited = (limits: object, rest: string) => `
-    import { watchFiles } from ${support('time-limit.ts')}
+    import { watchFiles } from ${support('running/time-limit.ts')}
     const watch = watchFiles(${JSON.stringify(limits)})
     watch.begin('a file')
     ${rest}
@@ -99,7 +99,7 @@ describe('a process that runs tests', () => {
       "import { test } from 'node:test'\ntest('leaves a timer', () => void setInterval(() => {}, 9_999))\n",
     )
     writeFileSync(join(folder, 'files.json'), JSON.stringify([file]))
-    const program = `import { takeFiles } from ${support('take-files.ts')}\nawait takeFiles(${JSON.stringify(folder)}, 300)`
+    const program = `import { takeFiles } from ${support('running/take-files.ts')}\nawait takeFiles(${JSON.stringify(folder)}, 300)`
     const child = runner(t, program)
     const [stdout, stderr, [code]] = await Promise.all([text(child.stdout), text(child.stderr), once(child, 'exit')])
     assert.match(stderr, /left open after the last test: .*Timeout/)

@@ -4,11 +4,11 @@ import { Agent, request } from 'node:http'
 import { test } from 'node:test'
 import { setTimeout as delay } from 'node:timers/promises'
 import { newKey } from '../src/security/key-format.ts'
-import { startBalancer } from './support/balancer.ts'
-import { startChildService } from './support/child-service.ts'
-import { freshPostgres } from './support/fresh-store.ts'
-import { PATIENCE } from './support/patience.ts'
-import { until } from './support/until.ts'
+import { PATIENCE } from './support/running/patience.ts'
+import { until } from './support/running/until.ts'
+import { startBalancer } from './support/service/balancer.ts'
+import { startChildService } from './support/service/child-service.ts'
+import { freshPostgres } from './support/stores/fresh-store.ts'
 
 const CLIENTS = 50
 

@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { startChildService } from './support/child-service.ts'
-import { endLeases } from './support/end-leases.ts'
-import { ENGINES } from './support/service.ts'
-import { allEvents } from './support/sse.ts'
-import { until } from './support/until.ts'
-import { type WatchedWorld, watchWorld } from './support/watched-world.ts'
+import { allEvents } from './support/clients/sse.ts'
+import { type WatchedWorld, watchWorld } from './support/outside/watched-world.ts'
+import { until } from './support/running/until.ts'
+import { startChildService } from './support/service/child-service.ts'
+import { endLeases } from './support/service/end-leases.ts'
+import { ENGINES } from './support/service/service.ts'
 
 const ROUNDS = [{ text: 'Let me see.', calls: ['read'] }, { calls: ['write', 'refund'] }, { text: 'All is done.' }]
 

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { startChildService } from './support/child-service.ts'
-import { type Service, startService } from './support/service.ts'
-import { until } from './support/until.ts'
-import { watchWorld } from './support/watched-world.ts'
+import { watchWorld } from './support/outside/watched-world.ts'
+import { until } from './support/running/until.ts'
+import { startChildService } from './support/service/child-service.ts'
+import { type Service, startService } from './support/service/service.ts'
 
 const ROUNDS = [{ text: 'Let me see.', calls: ['read'] }, { calls: ['write', 'refund'] }, { text: 'All is done.' }]
 

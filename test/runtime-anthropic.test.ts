@@ -2,8 +2,8 @@ import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import type { Runtime } from '../src/runtime/runtime.ts'
 import { HttpTool } from '../src/runtime/spec.ts'
-import { type LocalServer, readBody, startLocalServer } from './support/local-server.ts'
-import { localRuntime, runOf } from './support/run-agent.ts'
+import { type LocalServer, readBody, startLocalServer } from './support/outside/local-server.ts'
+import { localRuntime, runOf } from './support/service/run-agent.ts'
 
 type Sent = { messages: { role: string; content: unknown }[]; [field: string]: unknown }
 

@@ -2,8 +2,8 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { ArgumentCheck } from '../src/runtime/tools/argument-check.ts'
 import { schemaProblem } from '../src/runtime/tools/input-schema.ts'
-import { cpuTime } from './support/cpu-time.ts'
-import { withService } from './support/service.ts'
+import { cpuTime } from './support/running/cpu-time.ts'
+import { withService } from './support/service/service.ts'
 
 const check = new ArgumentCheck()
 const problemOf = (value: object, schema: object) => check.problemOf(value as Record<string, unknown>, schema)

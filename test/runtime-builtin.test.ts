@@ -3,7 +3,7 @@ import { describe, test } from 'node:test'
 import { Cancellation } from '../src/runtime/deadline.ts'
 import type { RunEvent } from '../src/runtime/outcome.ts'
 import { Script } from '../src/runtime/spec.ts'
-import { limitsOf, localRuntime, runOf } from './support/run-agent.ts'
+import { limitsOf, localRuntime, runOf } from './support/service/run-agent.ts'
 
 const runtime = localRuntime()
 

@@ -4,9 +4,9 @@ import { describe, type TestContext, test } from 'node:test'
 import { createMcpHandler, McpServer as OfficialServer } from '@modelcontextprotocol/server'
 import { z } from 'zod'
 import { McpTool, Script } from '../src/runtime/spec.ts'
-import { startLocalServer } from './support/local-server.ts'
-import { type McpServer, startMcpServer } from './support/mcp-server.ts'
-import { localRuntime, runOf, toolCalls } from './support/run-agent.ts'
+import { startLocalServer } from './support/outside/local-server.ts'
+import { type McpServer, startMcpServer } from './support/outside/mcp-server.ts'
+import { localRuntime, runOf, toolCalls } from './support/service/run-agent.ts'
 
 const TOOLS = [
   { name: 'add', call: ({ a, b }: Record<string, unknown>) => String(Number(a) + Number(b)) },

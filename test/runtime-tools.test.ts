@@ -6,9 +6,9 @@ import type { RunEvent } from '../src/runtime/outcome.ts'
 import type { RunOutcome } from '../src/runtime/run-outcome.ts'
 import type { Runtime } from '../src/runtime/runtime.ts'
 import { type AgentSpec, HttpTool, Script } from '../src/runtime/spec.ts'
-import { type LocalServer, readBody, startLocalServer } from './support/local-server.ts'
-import { type ModelServer, startModelServer } from './support/model-server.ts'
-import { limitsOf, localRuntime, runOf, toolCalls } from './support/run-agent.ts'
+import { type LocalServer, readBody, startLocalServer } from './support/outside/local-server.ts'
+import { type ModelServer, startModelServer } from './support/outside/model-server.ts'
+import { limitsOf, localRuntime, runOf, toolCalls } from './support/service/run-agent.ts'
 
 const SECRET = 'p@ss/word "7"'
 

@@ -4,8 +4,8 @@ import { promptRefusal } from '../src/runtime/models/prompt-refusal.ts'
 import type { Turn } from '../src/runtime/outcome.ts'
 import type { RunOutcome } from '../src/runtime/run-outcome.ts'
 import type { Runtime } from '../src/runtime/runtime.ts'
-import { type ModelServer, startModelServer } from './support/model-server.ts'
-import { limitsOf, localRuntime, runOf, toolCalls } from './support/run-agent.ts'
+import { type ModelServer, startModelServer } from './support/outside/model-server.ts'
+import { limitsOf, localRuntime, runOf, toolCalls } from './support/service/run-agent.ts'
 
 let server: ModelServer
 let runtime: Runtime

@@ -4,8 +4,8 @@ import type { ApiError } from '../src/errors.ts'
 import { type Due, decideTick, IN_TIME_MS, type Situation } from '../src/schedules/decide-tick.ts'
 import type { Schedule } from '../src/schedules/schedule.ts'
 import { countTicks, listNext, MOST_COUNTED, requireNext, type Timing, timesOf } from '../src/schedules/times.ts'
-import { fc } from './support/property.ts'
-import { onTheWall } from './support/wall-clock.ts'
+import { fc } from './support/running/property.ts'
+import { onTheWall } from './support/running/wall-clock.ts'
 
 const NONE: Timing = { cron: null, timezone: null, every: null, at: null, anchor_at: 0 }
 const MINUTE = 60_000

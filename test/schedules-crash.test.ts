@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { type ChildService, startChildService } from './support/child-service.ts'
-import { freshPostgres } from './support/fresh-store.ts'
-import { PATIENCE } from './support/patience.ts'
-import { until } from './support/until.ts'
+import { PATIENCE } from './support/running/patience.ts'
+import { until } from './support/running/until.ts'
+import { type ChildService, startChildService } from './support/service/child-service.ts'
+import { freshPostgres } from './support/stores/fresh-store.ts'
 
 const SCHEDULES = 12
 /** All are created before the first tick comes, also if a process stands still for a moment. */

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { announce } from '../src/storage/database.ts'
-import { createAgent } from './support/resources.ts'
-import { ENGINES, type Service, withService } from './support/service.ts'
-import { until } from './support/until.ts'
-import { onTheWall } from './support/wall-clock.ts'
+import { until } from './support/running/until.ts'
+import { onTheWall } from './support/running/wall-clock.ts'
+import { ENGINES, type Service, withService } from './support/service/service.ts'
+import { createAgent } from './support/slices/resources.ts'
 
 const WEEK = 7 * 86_400_000
 const KEEP_ALL = { MOORAGE_RETENTION__INVOCATIONS: '36500d' }

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { countQueries } from './support/count-queries.ts'
-import { createAgent, createKey, idsOf } from './support/resources.ts'
-import { betweenNodes, onBothEngines, type Service, withService } from './support/service.ts'
-import { JWT_SETTINGS, signJwt } from './support/tokens.ts'
-import { until, untilHolds } from './support/until.ts'
+import { JWT_SETTINGS, signJwt } from './support/outside/tokens.ts'
+import { until, untilHolds } from './support/running/until.ts'
+import { betweenNodes, onBothEngines, type Service, withService } from './support/service/service.ts'
+import { createAgent, createKey, idsOf } from './support/slices/resources.ts'
+import { countQueries } from './support/stores/count-queries.ts'
 
 const HOUR = 3_600_000
 const MINUTE = 60_000

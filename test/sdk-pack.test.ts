@@ -6,9 +6,9 @@ import { join } from 'node:path'
 import { after, before, describe, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
-import { childEnv } from './support/child.ts'
-import { codeBlocks, readDoc } from './support/docs.ts'
-import { type Service, startService } from './support/service.ts'
+import { codeBlocks, readDoc } from './support/house/docs.ts'
+import { childEnv } from './support/service/child.ts'
+import { type Service, startService } from './support/service/service.ts'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
 const run = promisify(execFile)

@@ -2,11 +2,11 @@ import assert from 'node:assert/strict'
 import { request as httpRequest } from 'node:http'
 import { after, before, describe, test } from 'node:test'
 import { type Client, createClient, type InvocationEvent, type InvocationResult } from '../sdk/client.ts'
-import { inOneAttempt } from './support/attempts.ts'
-import { startLocalServer } from './support/local-server.ts'
-import { PATIENCE } from './support/patience.ts'
-import { type Service, startService } from './support/service.ts'
-import { until } from './support/until.ts'
+import { startLocalServer } from './support/outside/local-server.ts'
+import { inOneAttempt } from './support/running/attempts.ts'
+import { PATIENCE } from './support/running/patience.ts'
+import { until } from './support/running/until.ts'
+import { type Service, startService } from './support/service/service.ts'
 
 type Event = InvocationEvent<InvocationResult>
 

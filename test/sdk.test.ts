@@ -2,9 +2,9 @@ import assert from 'node:assert/strict'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { after, before, describe, test } from 'node:test'
 import { type Client, createClient, MoorageError } from '../sdk/client.ts'
-import { inOneAttempt } from './support/attempts.ts'
-import { type LocalServer, startLocalServer } from './support/local-server.ts'
-import { type Service, startService } from './support/service.ts'
+import { type LocalServer, startLocalServer } from './support/outside/local-server.ts'
+import { inOneAttempt } from './support/running/attempts.ts'
+import { type Service, startService } from './support/service/service.ts'
 
 describe('the SDK and a service', () => {
   let service: Service

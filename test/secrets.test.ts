@@ -8,7 +8,7 @@ import { after, describe, test } from 'node:test'
 import { constantTimeEqual, sha256 } from '../src/security/digest.ts'
 import { keyring, loadMasterKey, masterKeyFingerprint } from '../src/security/keyring.ts'
 import { covers, coversAll, Permission, permissionsOf } from '../src/security/permissions.ts'
-import { startChild } from './support/child.ts'
+import { startChild } from './support/service/child.ts'
 
 const masterKey = Buffer.from('000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f', 'hex')
 

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { betweenNodes, onBothEngines, type Service } from './support/service.ts'
-import { untilHolds } from './support/until.ts'
-import { createWebhook, listDeliveries } from './support/webhooks.ts'
+import { untilHolds } from './support/running/until.ts'
+import { betweenNodes, onBothEngines, type Service } from './support/service/service.ts'
+import { createWebhook, listDeliveries } from './support/slices/webhooks.ts'
 
 const settings = { MOORAGE_SERVER__TRUSTED_PROXIES: '127.0.0.1' }
 

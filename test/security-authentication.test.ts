@@ -2,9 +2,9 @@ import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import { after, before, describe, test } from 'node:test'
 import { newKey } from '../src/security/key-format.ts'
-import { head, sendRaw } from './support/raw.ts'
-import { createKey, later } from './support/resources.ts'
-import { onAnyEngine, type Reply, type Service, startService } from './support/service.ts'
+import { head, sendRaw } from './support/clients/raw.ts'
+import { onAnyEngine, type Reply, type Service, startService } from './support/service/service.ts'
+import { createKey, later } from './support/slices/resources.ts'
 
 const HOUR = 3_600_000
 

@@ -2,9 +2,9 @@ import assert from 'node:assert/strict'
 import { before, describe, test } from 'node:test'
 import { operations } from '../src/operations.ts'
 import { covers, defaultRoles } from '../src/security/permissions.ts'
-import { pathOf, SAMPLE_SETTINGS, sampleBody, sampleRequest } from './support/requests.ts'
-import { createAgent, createKey, idsOf } from './support/resources.ts'
-import { onBothEngines } from './support/service.ts'
+import { pathOf, SAMPLE_SETTINGS, sampleBody, sampleRequest } from './support/clients/requests.ts'
+import { onBothEngines } from './support/service/service.ts'
+import { createAgent, createKey, idsOf } from './support/slices/resources.ts'
 
 const HOUR = 3_600_000
 const OUT_OF_SCOPE = { code: 'forbidden', message: 'This key is limited to another agent' }

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
-import { assertStandardHeaders, head, sendRaw } from './support/raw.ts'
-import { type Reply, type Service, startService } from './support/service.ts'
+import { assertStandardHeaders, head, sendRaw } from './support/clients/raw.ts'
+import { type Reply, type Service, startService } from './support/service/service.ts'
 
 // How bodies arrive. Nothing here depends on the store, so one engine stands for both.
 describe('bodies on the wire', () => {

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
 import { before, describe, test } from 'node:test'
 import { operations } from '../src/operations.ts'
-import { pathOf, SAMPLE_SETTINGS, sampleBody } from './support/requests.ts'
-import { createAgent, createKey } from './support/resources.ts'
-import { onBothEngines } from './support/service.ts'
-import { JWT_SETTINGS, signJwt } from './support/tokens.ts'
+import { pathOf, SAMPLE_SETTINGS, sampleBody } from './support/clients/requests.ts'
+import { JWT_SETTINGS, signJwt } from './support/outside/tokens.ts'
+import { onBothEngines } from './support/service/service.ts'
+import { createAgent, createKey } from './support/slices/resources.ts'
 
 /** All that a key with the permission `invoke` alone may call. */
 const FOR_CALLERS = new Set([

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { before, describe, test } from 'node:test'
-import { createAgent } from './support/resources.ts'
-import { onAnyEngine, type Reply } from './support/service.ts'
+import { onAnyEngine, type Reply } from './support/service/service.ts'
+import { createAgent } from './support/slices/resources.ts'
 
 const APP = 'https://app.example.com'
 const LOCAL = 'http://localhost:3000'

@@ -2,8 +2,8 @@ import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { connect } from 'node:net'
 import { after, before, describe, test } from 'node:test'
-import { assertStandardHeaders, head, sendRaw } from './support/raw.ts'
-import { type Reply, type Service, startService } from './support/service.ts'
+import { assertStandardHeaders, head, sendRaw } from './support/clients/raw.ts'
+import { type Reply, type Service, startService } from './support/service/service.ts'
 
 // What HTTP itself can be abused for. Nothing here reaches the store, so one engine stands for both.
 describe('the HTTP layer', () => {

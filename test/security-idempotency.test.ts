@@ -4,12 +4,12 @@ import type { Rendered } from '../src/http/dialects/dialect.ts'
 import { Idempotency } from '../src/http/pipeline/idempotency/idempotency.ts'
 import type { Held } from '../src/http/pipeline/idempotency/repeatable.ts'
 import { GoesOutside } from '../src/operation/goes-outside.ts'
-import { countQueries } from './support/count-queries.ts'
-import { meanwhile } from './support/meanwhile.ts'
-import { head, sendRaw } from './support/raw.ts'
-import { createKey, later } from './support/resources.ts'
-import { betweenNodes, onBothEngines, type Reply, type Service } from './support/service.ts'
-import { until } from './support/until.ts'
+import { head, sendRaw } from './support/clients/raw.ts'
+import { meanwhile } from './support/running/meanwhile.ts'
+import { until } from './support/running/until.ts'
+import { betweenNodes, onBothEngines, type Reply, type Service } from './support/service/service.ts'
+import { createKey, later } from './support/slices/resources.ts'
+import { countQueries } from './support/stores/count-queries.ts'
 
 const DAY = 24 * 3_600_000
 const SETTINGS = { table: 'settings', columns: ['name', 'value'] } as const

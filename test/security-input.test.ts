@@ -2,11 +2,11 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import type { Operation } from '../src/operation.ts'
 import { operations } from '../src/operations.ts'
-import { cpuTime } from './support/cpu-time.ts'
-import { longestPass } from './support/longest-pass.ts'
-import { pathOf, SAMPLE_SETTINGS } from './support/requests.ts'
-import { createAgent } from './support/resources.ts'
-import { onAnyEngine, onBothEngines, type Service } from './support/service.ts'
+import { pathOf, SAMPLE_SETTINGS } from './support/clients/requests.ts'
+import { cpuTime } from './support/running/cpu-time.ts'
+import { longestPass } from './support/running/longest-pass.ts'
+import { onAnyEngine, onBothEngines, type Service } from './support/service/service.ts'
+import { createAgent } from './support/slices/resources.ts'
 
 const MIB = 1_048_576
 

@@ -2,8 +2,8 @@ import assert from 'node:assert/strict'
 import { createHmac } from 'node:crypto'
 import { describe, test } from 'node:test'
 import { generateKeyPair, SignJWT } from 'jose'
-import { onAnyEngine, onBothEngines, type Service } from './support/service.ts'
-import { forgeJwt, JWT_SECRET, JWT_SETTINGS, signJwt } from './support/tokens.ts'
+import { forgeJwt, JWT_SECRET, JWT_SETTINGS, signJwt } from './support/outside/tokens.ts'
+import { onAnyEngine, onBothEngines, type Service } from './support/service/service.ts'
 
 const settings = {
   ...JWT_SETTINGS,

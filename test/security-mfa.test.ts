@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { before, beforeEach, describe, test } from 'node:test'
 import { Secret, TOTP } from 'otpauth'
-import { type Authenticator, asHost, authenticator, enrol } from './support/mfa.ts'
-import { betweenNodes, onBothEngines } from './support/service.ts'
-import { JWT_SETTINGS, signJwt } from './support/tokens.ts'
+import { type Authenticator, asHost, authenticator, enrol } from './support/clients/mfa.ts'
+import { JWT_SETTINGS, signJwt } from './support/outside/tokens.ts'
+import { betweenNodes, onBothEngines } from './support/service/service.ts'
 
 const NEEDED = 'This needs a one-time code: send its six digits as X-Service-OTP'
 const WRONG = 'This one-time code is wrong or was used before'

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
-import { type CallOptions, type Service, type Settings, startService } from './support/service.ts'
+import { type CallOptions, type Service, type Settings, startService } from './support/service/service.ts'
 
 const NOT_LISTED = [403, 'forbidden', 'This address is not on the allow-list']
 const MALFORMED = [403, 'forbidden', 'X-Forwarded-For is malformed']

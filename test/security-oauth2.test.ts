@@ -6,11 +6,11 @@ import {
   type SigningKey,
   signToken,
   startIdentityProvider,
-} from './support/identity-provider.ts'
-import { createKey } from './support/resources.ts'
-import { type Service, startService } from './support/service.ts'
-import { signJwt } from './support/tokens.ts'
-import { createWebhook } from './support/webhooks.ts'
+} from './support/outside/identity-provider.ts'
+import { signJwt } from './support/outside/tokens.ts'
+import { type Service, startService } from './support/service/service.ts'
+import { createKey } from './support/slices/resources.ts'
+import { createWebhook } from './support/slices/webhooks.ts'
 
 const UNAUTHORIZED = {
   code: 'unauthorized',

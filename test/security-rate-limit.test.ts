@@ -3,11 +3,11 @@ import { randomBytes } from 'node:crypto'
 import { after, before, describe, test } from 'node:test'
 import { newKey } from '../src/security/key-format.ts'
 import { localLimiter } from '../src/security/limits/rate-limiter.ts'
-import { cpuTimeBelow } from './support/cpu-time.ts'
-import { type RedisServer, startRedis } from './support/redis.ts'
-import { createKey, later } from './support/resources.ts'
-import { type Reply, type Service, startService } from './support/service.ts'
-import { until } from './support/until.ts'
+import { cpuTimeBelow } from './support/running/cpu-time.ts'
+import { until } from './support/running/until.ts'
+import { type Reply, type Service, startService } from './support/service/service.ts'
+import { createKey, later } from './support/slices/resources.ts'
+import { type RedisServer, startRedis } from './support/stores/redis.ts'
 
 const HOUR = 3_600_000
 const FREE = { perMinute: 60, burst: 100 }

@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict'
 import { before, describe, test } from 'node:test'
 import { operations } from '../src/operations.ts'
-import { pathOf, sampleBody } from './support/requests.ts'
-import { createKey, idsOf } from './support/resources.ts'
-import { onBothEngines } from './support/service.ts'
-import { JWT_SETTINGS, signJwt } from './support/tokens.ts'
-import { until } from './support/until.ts'
-import { createWebhook, listDeliveries } from './support/webhooks.ts'
+import { pathOf, sampleBody } from './support/clients/requests.ts'
+import { JWT_SETTINGS, signJwt } from './support/outside/tokens.ts'
+import { until } from './support/running/until.ts'
+import { onBothEngines } from './support/service/service.ts'
+import { createKey, idsOf } from './support/slices/resources.ts'
+import { createWebhook, listDeliveries } from './support/slices/webhooks.ts'
 
 /** What keeps to one user or names nobody, and what changes an agent that is there. Whatever else is added is refused. */
 const FOR_USER_TOKENS = [

@@ -5,10 +5,10 @@ import { connect, type Socket } from 'node:net'
 import { after, before, describe, type TestContext, test } from 'node:test'
 import { setTimeout as delay } from 'node:timers/promises'
 import { connect as connectTls } from 'node:tls'
-import { type ChildService, startChildService } from './support/child-service.ts'
-import { head } from './support/raw.ts'
-import { TLS_SETTINGS } from './support/tls.ts'
-import { until } from './support/until.ts'
+import { head } from './support/clients/raw.ts'
+import { TLS_SETTINGS } from './support/outside/tls.ts'
+import { until } from './support/running/until.ts'
+import { type ChildService, startChildService } from './support/service/child-service.ts'
 
 const MEGABYTE = 1024 * 1024
 const STALLS = { MOORAGE_SERVER__STALL_TIMEOUT: '1s', MOORAGE_SERVER__REQUEST_TIMEOUT: '60s' }

@@ -10,10 +10,10 @@ import { startApp } from '../src/app.ts'
 import { loadConfig } from '../src/config.ts'
 import { createLog } from '../src/lib/log.ts'
 import { newKey } from '../src/security/key-format.ts'
-import { freshPostgres } from './support/fresh-store.ts'
-import { ENGINES, type Engine, type Settings } from './support/service.ts'
-import { tlsFile } from './support/tls.ts'
-import { until } from './support/until.ts'
+import { tlsFile } from './support/outside/tls.ts'
+import { until } from './support/running/until.ts'
+import { ENGINES, type Engine, type Settings } from './support/service/service.ts'
+import { freshPostgres } from './support/stores/fresh-store.ts'
 
 /** A configuration, and how many things of the store are open: threads of SQLite, connections to PostgreSQL. */
 async function prepare(t: TestContext, engine: Engine, settings: Settings) {

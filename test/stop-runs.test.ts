@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { PATIENCE } from './support/patience.ts'
-import { createAgent } from './support/resources.ts'
+import { PATIENCE } from './support/running/patience.ts'
+import { until } from './support/running/until.ts'
 import {
   betweenNodes,
   ENGINES,
@@ -10,9 +10,9 @@ import {
   type Service,
   type Settings,
   withService,
-} from './support/service.ts'
-import { until } from './support/until.ts'
-import { startWithModel } from './support/with-model.ts'
+} from './support/service/service.ts'
+import { startWithModel } from './support/service/with-model.ts'
+import { createAgent } from './support/slices/resources.ts'
 
 const SOON = { MOORAGE_SERVER__DRAIN_TIMEOUT: '200ms' }
 const IN_BACKGROUND = { Prefer: 'respond-async' }

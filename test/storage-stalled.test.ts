@@ -6,10 +6,10 @@ import { describe, test } from 'node:test'
 import { sql } from 'kysely'
 import { isPassing } from '../src/storage/failures.ts'
 import { openStorage, type Storage } from '../src/storage/open-storage.ts'
-import { freshPostgres } from './support/fresh-store.ts'
-import { PATIENCE } from './support/patience.ts'
-import { ENGINES, type Engine } from './support/service.ts'
-import { until } from './support/until.ts'
+import { PATIENCE } from './support/running/patience.ts'
+import { until } from './support/running/until.ts'
+import { ENGINES, type Engine } from './support/service/service.ts'
+import { freshPostgres } from './support/stores/fresh-store.ts'
 
 /** PostgreSQL's other end may be slow to answer while much else is tested. */
 const WITHIN_MS = { sqlite: 300, postgres: 1_000 }

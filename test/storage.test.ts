@@ -9,10 +9,9 @@ import { describe, test } from 'node:test'
 import { sql } from 'kysely'
 import { announce } from '../src/storage/database.ts'
 import { openStorage } from '../src/storage/open-storage.ts'
-import { inOneAttempt } from './support/attempts.ts'
-import { startChild } from './support/child.ts'
-import { testPostgres } from './support/postgres.ts'
-import { createKey } from './support/resources.ts'
+import { inOneAttempt } from './support/running/attempts.ts'
+import { until } from './support/running/until.ts'
+import { startChild } from './support/service/child.ts'
 import {
   betweenNodes,
   ENGINES,
@@ -21,9 +20,10 @@ import {
   type Reply,
   type Service,
   withService,
-} from './support/service.ts'
-import { onBothStores } from './support/store.ts'
-import { until } from './support/until.ts'
+} from './support/service/service.ts'
+import { createKey } from './support/slices/resources.ts'
+import { testPostgres } from './support/stores/postgres.ts'
+import { onBothStores } from './support/stores/store.ts'
 
 for (const engine of ENGINES) {
   describe(`an empty database, on ${engine}`, () => {

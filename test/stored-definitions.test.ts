@@ -3,8 +3,8 @@ import { test } from 'node:test'
 import { canonicalJson } from '../src/lib/json.ts'
 import { sha256 } from '../src/security/digest.ts'
 import { announce } from '../src/storage/database.ts'
-import { newAgent } from './support/agents.ts'
-import { onBothEngines, type Service } from './support/service.ts'
+import { newAgent } from './support/service/agents.ts'
+import { onBothEngines, type Service } from './support/service/service.ts'
 
 /** As a release wrote it that knew neither `script` nor `memory`, two limits less, and a field that is gone since. */
 const OLD = {

@@ -2,11 +2,11 @@ import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { type IncomingMessage, request } from 'node:http'
 import { after, before, describe, test } from 'node:test'
-import { ConsoleTab } from './support/console-tab.ts'
-import { createAgent, createKey, later } from './support/resources.ts'
-import { onAnyEngine, type Service, startService } from './support/service.ts'
-import { signJwt } from './support/tokens.ts'
-import { until } from './support/until.ts'
+import { ConsoleTab } from './support/console/console-tab.ts'
+import { signJwt } from './support/outside/tokens.ts'
+import { until } from './support/running/until.ts'
+import { onAnyEngine, type Service, startService } from './support/service/service.ts'
+import { createAgent, createKey, later } from './support/slices/resources.ts'
 
 const MINUTE = 60_000
 const JSON_RPC = { jsonrpc: '2.0', id: 1 }

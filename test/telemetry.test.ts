@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { readDeployFile } from './support/deploy-files.ts'
-import { createAgent, createKey } from './support/resources.ts'
-import { ENGINES, type Service, startService, withService } from './support/service.ts'
-import { until } from './support/until.ts'
+import { readDeployFile } from './support/house/deploy-files.ts'
+import { until } from './support/running/until.ts'
+import { ENGINES, type Service, startService, withService } from './support/service/service.ts'
+import { createAgent, createKey } from './support/slices/resources.ts'
 
 const LINE = /^(\w+)(?:\{((?:\w+="(?:[^"\\\n]|\\.)*",?)+)\})? (-?[\d.e+-]+|[+-]Inf|NaN)$/
 

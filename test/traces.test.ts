@@ -2,12 +2,12 @@ import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import type { IncomingHttpHeaders } from 'node:http'
 import { after, before, describe, test } from 'node:test'
-import { LOCAL_TOOLS, readBody, startLocalServer } from './support/local-server.ts'
-import { type ModelServer, startModelServer } from './support/model-server.ts'
-import { PATIENCE } from './support/patience.ts'
-import { createAgent } from './support/resources.ts'
-import { type Service, startService } from './support/service.ts'
-import { localProvider } from './support/with-model.ts'
+import { LOCAL_TOOLS, readBody, startLocalServer } from './support/outside/local-server.ts'
+import { type ModelServer, startModelServer } from './support/outside/model-server.ts'
+import { PATIENCE } from './support/running/patience.ts'
+import { type Service, startService } from './support/service/service.ts'
+import { localProvider } from './support/service/with-model.ts'
+import { createAgent } from './support/slices/resources.ts'
 
 type Value = { stringValue?: string; intValue?: number; doubleValue?: number; boolValue?: boolean; arrayValue?: object }
 type Span = {

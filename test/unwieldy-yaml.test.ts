@@ -7,7 +7,7 @@ import { readAgentFile } from '../src/cli/commands/agents/agent-file.ts'
 import { Failure } from '../src/cli/failure.ts'
 import type { World } from '../src/cli/world.ts'
 import { ConfigError, loadConfig } from '../src/config.ts'
-import { cpuTime } from './support/cpu-time.ts'
+import { cpuTime } from './support/running/cpu-time.ts'
 
 const MIB = 1024 * 1024
 /** Of the processor: how long a test waits for its turn on a busy machine does not count. */

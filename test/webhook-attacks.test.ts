@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
 import { describe, type TestContext, test } from 'node:test'
-import { PATIENCE } from './support/patience.ts'
-import { receiveRaw, receiveTls } from './support/receiver.ts'
-import { onAnyEngine, type Service } from './support/service.ts'
-import { tlsText } from './support/tls.ts'
-import { createAgent, createWebhook, delivery, happen, openInbox, pass } from './support/webhooks.ts'
+import { receiveRaw, receiveTls } from './support/outside/receiver.ts'
+import { tlsText } from './support/outside/tls.ts'
+import { PATIENCE } from './support/running/patience.ts'
+import { onAnyEngine, type Service } from './support/service/service.ts'
+import { createAgent, createWebhook, delivery, happen, openInbox, pass } from './support/slices/webhooks.ts'
 
 /** Those who answer at once do so within it, also on a busy machine. */
 const ATTEMPT_MS = 2_000 * PATIENCE

@@ -2,11 +2,11 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { Webhook } from 'standardwebhooks'
 import type { Database } from '../src/storage/database.ts'
-import { startChildService } from './support/child-service.ts'
-import { endOtherConnections } from './support/other-connections.ts'
-import { ENGINES } from './support/service.ts'
-import { until } from './support/until.ts'
-import { LOCAL_RECEIVERS, openInbox } from './support/webhooks.ts'
+import { until } from './support/running/until.ts'
+import { startChildService } from './support/service/child-service.ts'
+import { ENGINES } from './support/service/service.ts'
+import { LOCAL_RECEIVERS, openInbox } from './support/slices/webhooks.ts'
+import { endOtherConnections } from './support/stores/other-connections.ts'
 
 const SETTINGS = { ...LOCAL_RECEIVERS, MOORAGE_WEBHOOKS__MAX_PER_ENDPOINT: '1' }
 

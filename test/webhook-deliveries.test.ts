@@ -2,8 +2,8 @@ import assert from 'node:assert/strict'
 import { describe, type TestContext, test } from 'node:test'
 import { Webhook } from 'standardwebhooks'
 import { verifySignature } from '../sdk/webhook.ts'
-import { onBothEngines, type Service } from './support/service.ts'
-import { until } from './support/until.ts'
+import { until } from './support/running/until.ts'
+import { onBothEngines, type Service } from './support/service/service.ts'
 import {
   type Arrival,
   createAgent,
@@ -14,7 +14,7 @@ import {
   listDeliveries,
   openInbox,
   pass,
-} from './support/webhooks.ts'
+} from './support/slices/webhooks.ts'
 
 const HOUR = 3_600_000
 const DAY = 24 * HOUR

@@ -1,9 +1,8 @@
 import assert from 'node:assert/strict'
 import { describe, type TestContext, test } from 'node:test'
 import * as deliveries from '../src/webhooks/delivery/delivery-store.ts'
-import { startPostgres } from './support/postgres.ts'
-import { ENGINES, onBothEngines, type Service, startService } from './support/service.ts'
-import { until } from './support/until.ts'
+import { until } from './support/running/until.ts'
+import { ENGINES, onBothEngines, type Service, startService } from './support/service/service.ts'
 import {
   createAgent,
   createWebhook,
@@ -13,7 +12,8 @@ import {
   listDeliveries,
   openInbox,
   pass,
-} from './support/webhooks.ts'
+} from './support/slices/webhooks.ts'
+import { startPostgres } from './support/stores/postgres.ts'
 
 /** A receiver that holds every delivery back until it is released, and counts how many are under way. */
 async function openGate(t: TestContext) {

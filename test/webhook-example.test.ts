@@ -9,11 +9,11 @@ import { describe, type TestContext, test } from 'node:test'
 import { pathToFileURL } from 'node:url'
 import { isGenuine, isSigned } from '../examples/webhook-receiver/verify.ts'
 import { newWebhookSecret, signDelivery } from '../src/webhooks/signature.ts'
-import { childEnv, startChild } from './support/child.ts'
-import { findExecutable } from './support/daemon.ts'
-import { startService } from './support/service.ts'
-import { until } from './support/until.ts'
-import { createWebhook, LOCAL_RECEIVERS } from './support/webhooks.ts'
+import { until } from './support/running/until.ts'
+import { childEnv, startChild } from './support/service/child.ts'
+import { startService } from './support/service/service.ts'
+import { createWebhook, LOCAL_RECEIVERS } from './support/slices/webhooks.ts'
+import { findExecutable } from './support/stores/daemon.ts'
 
 const root = dirname(import.meta.dirname)
 const folder = join(root, 'examples/webhook-receiver')

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { Lanes, type Look } from '../src/webhooks/delivery/lanes.ts'
-import { fc } from './support/property.ts'
+import { fc } from './support/running/property.ts'
 
 const limits = { maxInFlight: 10, maxPerEndpoint: 3 }
 

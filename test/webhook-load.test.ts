@@ -5,10 +5,10 @@ import { runInNewContext } from 'node:vm'
 import { Webhook } from 'standardwebhooks'
 import { isGenuine } from '../examples/webhook-receiver/verify.ts'
 import { verifySignature, verifyWebhook } from '../sdk/webhook.ts'
-import { startLocalServer } from './support/local-server.ts'
-import { PATIENCE } from './support/patience.ts'
-import { onBothEngines, type Service } from './support/service.ts'
-import { until, untilCounted } from './support/until.ts'
+import { startLocalServer } from './support/outside/local-server.ts'
+import { PATIENCE } from './support/running/patience.ts'
+import { until, untilCounted } from './support/running/until.ts'
+import { onBothEngines, type Service } from './support/service/service.ts'
 import {
   type Arrival,
   createAgent,
@@ -17,7 +17,7 @@ import {
   LOCAL_RECEIVERS,
   openInbox,
   pass,
-} from './support/webhooks.ts'
+} from './support/slices/webhooks.ts'
 
 const DAY = 24 * 3_600_000
 

@@ -3,8 +3,8 @@ import { test } from 'node:test'
 import { insertMany } from '../src/storage/journal/write-rows.ts'
 import { endAttempts } from '../src/webhooks/delivery/delivery-queue.ts'
 import { DELIVERIES } from '../src/webhooks/delivery/delivery-store.ts'
-import { countQueries } from './support/count-queries.ts'
-import { onBothStores } from './support/store.ts'
+import { countQueries } from './support/stores/count-queries.ts'
+import { onBothStores } from './support/stores/store.ts'
 
 onBothStores('the results of several deliveries', (opened) => {
   test('are stored with one statement, except that of a delivery which another node has taken', async () => {

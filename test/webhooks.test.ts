@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { onBothEngines, type Service } from './support/service.ts'
-import { everythingStored } from './support/stored.ts'
-import { createAgent, createWebhook, LOCAL_RECEIVERS, openInbox, uniqueName } from './support/webhooks.ts'
+import { onBothEngines, type Service } from './support/service/service.ts'
+import { createAgent, createWebhook, LOCAL_RECEIVERS, openInbox, uniqueName } from './support/slices/webhooks.ts'
+import { everythingStored } from './support/stores/stored.ts'
 
 const URL = 'https://hooks.example.com/in'
 

@@ -3,11 +3,11 @@ import type { TestContext } from 'node:test'
 import { newKey } from '../../../src/security/key-format.ts'
 import type { Database } from '../../../src/storage/database.ts'
 import { openStorage } from '../../../src/storage/open-storage.ts'
-import { type ChildService, startChildService } from '../child-service.ts'
-import { LOCAL_TOOLS } from '../local-server.ts'
-import { type PostgresServer, startPostgres } from '../postgres.ts'
-import { type RedisServer, startRedis } from '../redis.ts'
-import { LOCAL_RECEIVERS } from '../webhooks.ts'
+import { LOCAL_TOOLS } from '../outside/local-server.ts'
+import { type ChildService, startChildService } from '../service/child-service.ts'
+import { LOCAL_RECEIVERS } from '../slices/webhooks.ts'
+import { type PostgresServer, startPostgres } from '../stores/postgres.ts'
+import { type RedisServer, startRedis } from '../stores/redis.ts'
 
 /** One process of the service, and how it last went and came. */
 export type ClusterNode = {

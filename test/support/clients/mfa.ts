@@ -1,0 +1,43 @@
+import assert from 'node:assert/strict'
+import { localFetch } from '../../../src/cli/connect/local-store.ts'
+import { codeAt, stepAt } from '../../../src/security/one-time-code.ts'
+import type { Service } from '../service/service.ts'
+
+/** One operation as whoever sits at the host, on the store itself. */
+export async function asHost(service: Service, method: string, path: string, body?: unknown) {
+  const init = { method, ...(body !== undefined && { body: JSON.stringify(body) }) }
+  const response = await localFetch(service.app.parts)(`http://local${path}`, init)
+  // The shape is the test's to assert.
+  // oxlint-disable-next-line typescript/no-explicit-any
+  return { status: response.status, body: (await response.json()) as any }
+}
+
+export type Authenticator = {
+  secret: string
+  /** The code that the app shows now, or some steps of 30 s from now. */
+  code(offset?: number): string
+  /** A code that is none of those that count now. */
+  wrong(): string
+}
+
+export function authenticator(service: Service, secret: string): Authenticator {
+  const code = (offset = 0) => codeAt({ secret, step: stepAt(service.app.parts.now()) + offset })
+  return {
+    secret,
+    code,
+    wrong() {
+      const right = new Set([-1, 0, 1].map(code))
+      return ['000000', '111111', '222222', '333333'].find((text) => !right.has(text)) as string
+    },
+  }
+}
+
+/** Gives a key its second factor from the host. Its first code is the one before this, so that the present one is fresh. */
+export async function enrol(service: Service, key_id: string): Promise<Authenticator> {
+  const { status, body } = await asHost(service, 'POST', `/v1/keys/${key_id}/mfa`)
+  assert.equal(status, 200, JSON.stringify(body))
+  const app = authenticator(service, body.data.secret)
+  const confirmed = await asHost(service, 'POST', `/v1/keys/${key_id}/mfa/confirm`, { code: app.code(-1) })
+  assert.equal(confirmed.status, 200, JSON.stringify(confirmed.body))
+  return app
+}

@@ -1,0 +1,60 @@
+import assert from 'node:assert/strict'
+import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js'
+import addFormats from 'ajv-formats'
+import { openApiDocument } from '../../../src/http/reference/openapi.ts'
+import { operations } from '../../../src/operations.ts'
+
+type Document = { paths: Record<string, Record<string, { responses: Record<string, unknown> }>> }
+
+type Checker = {
+  document: Document
+  ajv: Ajv2020
+  compiled: Map<string, ValidateFunction>
+  /** Each path of the document, those with most literal words first: `/v1/keys/self` is not a key's id. */
+  templates: { template: string; pattern: RegExp }[]
+}
+
+let checker: Checker | undefined
+
+/** Fails unless the reply is one that the service's own OpenAPI document promises. Paths outside the document pass. */
+export function checkReply(
+  method: string,
+  path: string,
+  { status, headers, text, body }: { status: number; headers: Headers; text: string; body: unknown },
+): void {
+  if (!(headers.get('content-type') ?? '').startsWith('application/json')) return
+  checker ??= newChecker()
+  const { document, ajv, compiled, templates } = checker
+  const [target = ''] = path.split('?')
+  const template = templates.find(({ pattern }) => pattern.test(target))?.template
+  const operation = template && document.paths[template]?.[method.toLowerCase()]
+  if (!operation) return
+  assert.ok(operation.responses[status], `${method} ${template} does not document ${status}: ${text}`)
+
+  const pointer = [
+    'paths',
+    template,
+    method.toLowerCase(),
+    'responses',
+    String(status),
+    'content',
+    'application/json',
+    'schema',
+  ]
+  const ref = `api#/${pointer.map((part) => encodeURIComponent(part.replaceAll('~', '~0').replaceAll('/', '~1'))).join('/')}`
+  const check = compiled.get(ref) ?? ajv.compile({ $ref: ref })
+  compiled.set(ref, check)
+  assert.ok(check(body), `${method} ${path} ${status}: ${ajv.errorsText(check.errors)}\n${text}`)
+}
+
+/** Not asked of the service: one that lets nobody in shows no document either. */
+function newChecker(): Checker {
+  const document = JSON.parse(JSON.stringify(openApiDocument(operations))) as Document
+  const ajv = new Ajv2020({ strict: false, allErrors: true })
+  addFormats.default(ajv)
+  ajv.addSchema(document, 'api')
+  const templates = Object.keys(document.paths)
+    .toSorted((a, b) => a.split('{').length - b.split('{').length)
+    .map((template) => ({ template, pattern: new RegExp(`^${template.replaceAll(/\{\w+\}/g, '[^/]+')}$`) }))
+  return { document, ajv, compiled: new Map(), templates }
+}

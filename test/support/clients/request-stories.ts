@@ -1,0 +1,93 @@
+import assert from 'node:assert/strict'
+import { startLocalServer } from '../outside/local-server.ts'
+import { until } from '../running/until.ts'
+import type { Service } from '../service/service.ts'
+import { createAgent, createKey } from '../slices/resources.ts'
+import { asHost, authenticator } from './mfa.ts'
+
+export type Params = Record<string, string>
+
+type Story = (service: Service, name: string) => Promise<{ params: Params; body?: Record<string, unknown> }>
+
+/** Operations that succeed only after something has happened: what leads to it, and with what they succeed then. */
+export const STORIES: Record<string, Story> = {
+  async cancelInvocation(service, name) {
+    const script = { rules: [{ reply: 'late', delay_ms: 60_000 }] }
+    const agent_id = await createAgent(service, name, { model: 'builtin/script', script })
+    const { request_id } = await post(service, `/v1/agents/${agent_id}/invoke`, { message: 'sample' }, 202, {
+      Prefer: 'respond-async',
+    })
+    return { params: { agent_id, request_id: request_id as string } }
+  },
+
+  getSummary: summarized,
+  replaceSummary: summarized,
+  deleteSummary: summarized,
+
+  getApproval: askPerson,
+  decideApproval: askPerson,
+
+  async rollbackDeployment(service, name) {
+    const agent_id = await createAgent(service, name)
+    const deploy = (version: string) =>
+      post(service, `/v1/agents/${agent_id}/deployments`, { environment: 'production', version }, 201)
+    await deploy('v1')
+    const { id } = await deploy('v2')
+    return { params: { agent_id, deployment_id: id as string } }
+  },
+
+  async redeliver(service, name) {
+    const receiver = await startLocalServer((_request, response) => response.end())
+    const agent_id = await createAgent(service, name)
+    const hook = { agent_id, url: receiver.url, events: ['agent.completed'] }
+    const { id: webhook_id } = await post(service, '/v1/webhooks', hook, 201)
+    await post(service, `/v1/agents/${agent_id}/invoke`, { message: 'sample' }, 200)
+    const delivery_id = await until('the event is delivered', async () => {
+      const { body } = await service.call('GET', `/v1/webhooks/${webhook_id}/deliveries?status=delivered`)
+      return body.data[0]?.id as string | undefined
+    })
+    await receiver.close()
+    return { params: { webhook_id: webhook_id as string, delivery_id } }
+  },
+
+  async confirmFactor(service) {
+    const { id: key_id } = await createKey(service, { role: 'viewer' })
+    const { body } = await asHost(service, 'POST', `/v1/keys/${key_id}/mfa`)
+    return { params: { key_id }, body: { code: authenticator(service, body.data.secret).code() } }
+  },
+}
+
+/** A session that has a summary. */
+async function summarized(service: Service, name: string) {
+  const agent_id = await createAgent(service, name)
+  const context = { session_id: name }
+  await post(service, `/v1/agents/${agent_id}/invoke`, { message: 'sample', context }, 200)
+  const path = `/v1/agents/${agent_id}/sessions/${name}/summary`
+  const { status, text } = await service.call('PUT', path, { body: { content: 'A sample' } })
+  assert.equal(status, 200, text)
+  return { params: { agent_id, session_id: name } }
+}
+
+/** A run that waits for an answer, which whoever started it may give. */
+async function askPerson(service: Service, name: string) {
+  const agent_id = await createAgent(service, name, {
+    model: 'builtin/script',
+    tools: [{ type: 'ask_person' }],
+    script: { rules: [{ call: { tool: 'ask_person', arguments: { question: 'Why?' } } }] },
+    approvals: { self: true },
+  })
+  const { request_id } = await post(service, `/v1/agents/${agent_id}/invoke`, { message: 'sample' }, 202)
+  return { params: { agent_id, request_id: request_id as string, call_id: 'call_1' } }
+}
+
+async function post(
+  service: Service,
+  path: string,
+  body: object,
+  expected: number,
+  headers: Record<string, string> = {},
+): Promise<Record<string, unknown>> {
+  const reply = await service.call('POST', path, { body, headers })
+  assert.equal(reply.status, expected, reply.text)
+  return reply.body.data
+}

@@ -1,0 +1,160 @@
+import assert from 'node:assert/strict'
+import type { Browser, BrowserContext, Page, Request } from 'playwright-core'
+import { PATIENCE } from '../running/patience.ts'
+import { until } from '../running/until.ts'
+import type { Service } from '../service/service.ts'
+
+export type VisitOptions = {
+  /** Null opens the window without signing in. */
+  key?: string | null
+  width?: number
+  height?: number
+  dark?: boolean
+  /** Where the service is reached, if that is not its own address. */
+  url?: string
+  /** What a live page asks for every few seconds, it asks for every moment. */
+  isHurried?: boolean
+  /** What a live page asks for every few seconds, it does not ask for: how long the test takes changes nothing. */
+  isStill?: boolean
+}
+
+export type Visit = {
+  page: Page
+  context: BrowserContext
+  /** Goes to another page as a link of the console does: nothing is loaded again but the data. */
+  go(path: string): Promise<void>
+  /** What the page asked the API for since it was opened, or since the last time this was called: `GET /v1/agents`. */
+  asked(): string[]
+  /** Resolves when nothing is asked of the API any more. A live page asks again later. */
+  settled(): Promise<void>
+  /** Lets a problem pass that the test itself causes. */
+  expect(problem: RegExp): void
+  /** Fails if anything went wrong in the window until now, or anything was asked of another origin. */
+  checkWell(): void
+  /** Closes the window, and checks it for the last time. */
+  leave(): Promise<void>
+}
+
+/** Opens a window with a profile of its own. */
+export async function visit(
+  browser: Browser,
+  service: Pick<Service, 'url' | 'admin'>,
+  path: string,
+  {
+    key = service.admin,
+    width = 1440,
+    height = 900,
+    dark = false,
+    url = service.url,
+    isHurried,
+    isStill,
+  }: VisitOptions,
+): Promise<Visit> {
+  const context = await browser.newContext({
+    viewport: { width, height },
+    colorScheme: dark ? 'dark' : 'light',
+    reducedMotion: 'reduce',
+  })
+  context.setDefaultTimeout(15_000 * PATIENCE)
+  if (isHurried) await context.addInitScript(HURRY)
+  if (isStill) await context.addInitScript(STAND_STILL)
+  if (key !== null) {
+    const headers = { 'X-Moorage-Console': '1', Origin: new URL(url).origin }
+    const reply = await context.request.post(`${url}/console/session`, { data: { key }, headers })
+    assert.equal(reply.status(), 201, await reply.text())
+  }
+  const page = await context.newPage()
+  const watched = watch(page, new URL(url).origin)
+  const checkWell = () => assert.deepEqual(watched.problems(), [])
+  await page.goto(url + path)
+  return {
+    page,
+    context,
+    go: (to) => goInside(page, new URL(url).pathname.replace(/\/$/, '') + to),
+    asked: watched.asked,
+    async settled() {
+      await page.locator('h1').waitFor()
+      await page.locator('.coming').first().waitFor({ state: 'detached' })
+      await until('the page has what it asked for', watched.isQuiet)
+    },
+    expect: watched.expect,
+    checkWell,
+    async leave() {
+      await context.close()
+      checkWell()
+    },
+  }
+}
+
+async function goInside(page: Page, path: string): Promise<void> {
+  await page.locator('h1').waitFor()
+  const isOtherPage = await page.evaluate(`{
+    const before = location.pathname
+    document.querySelector('h1').classList.add('left-behind')
+    history.pushState(null, '', ${JSON.stringify(path)})
+    dispatchEvent(new PopStateEvent('popstate'))
+    location.pathname !== before
+  }`)
+  // The page before stays until the new one is there.
+  if (isOtherPage) await page.locator('h1:not(.left-behind)').waitFor()
+}
+
+/** Collects what goes wrong in a page, and what it asks for. */
+function watch(page: Page, origin: string) {
+  const found: string[] = []
+  const allowed: RegExp[] = []
+  let asked: string[] = []
+  const underWay = new Set<Request>()
+  let changedAt = 0
+  const isOver = (request: Request) => {
+    underWay.delete(request)
+    changedAt = performance.now()
+  }
+  page.on('pageerror', (error) => found.push(`error: ${error.stack ?? error.message}`))
+  page.on('console', (message) => {
+    if (message.type() === 'error' || message.type() === 'warning')
+      found.push(`console: ${message.text()} ${message.location().url}`)
+  })
+  page.on('request', (request) => {
+    const url = new URL(request.url())
+    if (url.origin !== origin && !['data:', 'blob:'].includes(url.protocol)) found.push(`elsewhere: ${url}`)
+    // What the page before asked for, nobody hears of any more.
+    if (request.isNavigationRequest()) {
+      asked = []
+      underWay.clear()
+    }
+    if (/\/v1\/|\/console\/session/.test(url.pathname)) asked.push(`${request.method()} ${url.pathname}`)
+    underWay.add(request)
+    changedAt = performance.now()
+  })
+  page.on('requestfinished', isOver)
+  page.on('requestfailed', isOver)
+  return {
+    isQuiet: async () => asked.length > 0 && underWay.size === 0 && performance.now() - changedAt > QUIET_MS,
+    // Each is told once: the next test of the same window has its own.
+    problems: () => found.splice(0).filter((problem) => !allowed.some((pattern) => pattern.test(problem))),
+    expect: (problem: RegExp) => void allowed.push(problem),
+    asked() {
+      const all = asked
+      asked = []
+      return all
+    },
+  }
+}
+
+/** Shorter than this are waits for typing, longer than this is how long a message is shown. */
+const LIVE_MS = { from: 1_400, to: 6_000 }
+const HURRIED_MS = 150
+const HURRY = `{
+  const later = setTimeout
+  globalThis.setTimeout = (work, ms, ...args) =>
+    later(work, ms > ${LIVE_MS.from} && ms < ${LIVE_MS.to} ? ${HURRIED_MS} : ms, ...args)
+}`
+
+const STAND_STILL = `{
+  const later = setTimeout
+  globalThis.setTimeout = (work, ms, ...args) => (ms > ${LIVE_MS.from} ? 0 : later(work, ms, ...args))
+}`
+
+/** A page that has an answer asks its next question sooner than that. */
+const QUIET_MS = 60

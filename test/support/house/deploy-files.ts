@@ -1,0 +1,67 @@
+import { execFile } from 'node:child_process'
+import { once } from 'node:events'
+import { readFileSync } from 'node:fs'
+import type { TestContext } from 'node:test'
+import { promisify } from 'node:util'
+import { startChild } from '../service/child.ts'
+import { ROOT } from './docs.ts'
+
+export const run = promisify(execFile)
+
+export function readDeployFile(name: string): string {
+  return readFileSync(new URL(`deploy/${name}`, ROOT), 'utf8')
+}
+
+export type Instruction = { name: string; value: string }
+
+/** The instructions of a Dockerfile, without comments; lines that go on are one. */
+export function instructionsOf(dockerfile: string): Instruction[] {
+  return dockerfile
+    .replaceAll(/^#.*\n/gm, '')
+    .replaceAll('\\\n', ' ')
+    .split('\n')
+    .filter((line) => line.trim() !== '')
+    .map((line) => {
+      const [, name = '', value = ''] = /^([A-Z]+)\s+(.+)$/.exec(line) ?? []
+      return { name, value }
+    })
+}
+
+/** `A=1 B=2` as an object. */
+export function variablesOf(assignments: string): Record<string, string> {
+  return Object.fromEntries(assignments.split(/\s+/).map((pair) => pair.split(/=(.*)/s).slice(0, 2)))
+}
+
+export type Started = { url: string; key: string; stop(): Promise<number | null> }
+
+/** Starts the service by a command of a deployment file; resolves with the address and the key that it prints. */
+export async function startByCommand(
+  t: TestContext,
+  [program = '', ...args]: string[],
+  options: { cwd: string; env: Record<string, string> },
+): Promise<Started> {
+  const child = startChild(program, args, { ...options, stdio: ['ignore', 'pipe', 'pipe'] })
+  const exited = once(child, 'exit')
+  t.after(() => child.kill('SIGKILL'))
+  let output = ''
+  child.stderr.on('data', (chunk) => {
+    output += chunk
+  })
+  for await (const chunk of child.stdout.iterator({ destroyOnReturn: false })) {
+    output += chunk
+    if (output.includes('-d \'{"message"')) break
+  }
+  const url = /^ {2}URL +(\S+)$/m.exec(output)?.[1]
+  const key = /^ {2}Key +(mrg_\w+)/m.exec(output)?.[1]
+  if (!url || !key) throw new Error(`the service did not say its address and key: ${output}`)
+  child.stdout.resume()
+  return {
+    url,
+    key,
+    async stop() {
+      child.kill('SIGTERM')
+      const [code] = await exited
+      return code
+    },
+  }
+}

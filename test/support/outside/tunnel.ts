@@ -1,0 +1,46 @@
+import { connect, createServer, type Server, type Socket } from 'node:net'
+import { unusedPort } from '../stores/daemon.ts'
+
+/** The one address of a service that goes away and comes back, perhaps on another port. */
+export type Tunnel = {
+  url: string
+  /** Every connection breaks, and new ones are refused. */
+  leave(): Promise<void>
+  comeBack(target: string): Promise<void>
+}
+
+export async function openTunnel(target: string): Promise<Tunnel> {
+  const port = await unusedPort()
+  const sockets = new Set<Socket>()
+  let server: Server | undefined
+
+  const tunnel: Tunnel = {
+    url: `http://127.0.0.1:${port}`,
+    async leave() {
+      const closed = new Promise((resolve) => server?.close(resolve))
+      for (const socket of sockets) socket.destroy()
+      await closed
+    },
+    async comeBack(to) {
+      const { hostname, port: targetPort } = new URL(to)
+      server = createServer((near) => {
+        const far = connect(Number(targetPort), hostname)
+        for (const [socket, other] of [
+          [near, far],
+          [far, near],
+        ] as const) {
+          sockets.add(socket)
+          socket.on('error', () => other.destroy())
+          socket.on('close', () => {
+            sockets.delete(socket)
+            other.destroy()
+          })
+          socket.pipe(other)
+        }
+      })
+      await new Promise<void>((resolve) => server?.listen(port, '127.0.0.1', resolve))
+    },
+  }
+  await tunnel.comeBack(target)
+  return tunnel
+}

@@ -1,0 +1,35 @@
+import type { TestContext } from 'node:test'
+import { startLocalServer } from '../outside/local-server.ts'
+
+/** Agents whose runs are held in a tool until the test lets them go on, however long anything else takes. */
+export type HeldRuns = {
+  /** The fields of such an agent. Its service must reach this machine: `LOCAL_TOOLS`. */
+  agent: object
+  /** How many runs have come to the tool. */
+  count(): number
+  /** Lets all go on, also those that come later. */
+  release(): void
+}
+
+export async function holdRuns(t: Pick<TestContext, 'after'>, reply = 'done'): Promise<HeldRuns> {
+  const released = Promise.withResolvers<void>()
+  let count = 0
+  const tool = await startLocalServer(async (_request, response) => {
+    count += 1
+    await released.promise
+    response.end('released')
+  })
+  t.after(async () => {
+    released.resolve()
+    await tool.close()
+  })
+  return {
+    agent: {
+      model: 'builtin/script',
+      tools: [{ type: 'http', name: 'hold', url: tool.url }],
+      script: { rules: [{ call: { tool: 'hold', arguments: {} }, reply }] },
+    },
+    count: () => count,
+    release: released.resolve,
+  }
+}

@@ -1,0 +1,61 @@
+import { Cancellation } from '../../../src/runtime/deadline.ts'
+import type { ToolStep } from '../../../src/runtime/outcome.ts'
+import { type RunRequest, Runtime, type RuntimeOptions } from '../../../src/runtime/runtime.ts'
+import type { AgentSpec } from '../../../src/runtime/spec.ts'
+import type { Step } from '../../../src/runtime/steps.ts'
+import { GuardedClient } from '../../../src/security/outgoing/guarded-client.ts'
+
+const BARE_AGENT: AgentSpec = {
+  model: 'builtin/echo',
+  temperature: null,
+  instructions: null,
+  tools: [],
+  script: null,
+  memory: { history: 20, recall: 5 },
+  limits: { timeout_ms: null, max_steps: 8, max_input_tokens: null, max_output_tokens: null },
+  approvals: { expires_after_seconds: 60 },
+}
+
+/** The usual limits but for these. */
+export function limitsOf(more: Partial<AgentSpec['limits']>): AgentSpec['limits'] {
+  return { ...BARE_AGENT.limits, ...more }
+}
+
+/** A runtime whose tools may reach this machine and whose retries do not keep a test waiting. */
+export function localRuntime(options: Partial<RuntimeOptions> = {}) {
+  return new Runtime({
+    providers: [],
+    secrets: () => ({}),
+    fetch: new GuardedClient({ allowInsecure: true, allowedCidrs: ['127.0.0.0/8'] }).fetch,
+    now: Date.now,
+    defaultTimeoutMs: 10_000,
+    retryDelayMs: 1,
+    ...options,
+  })
+}
+
+/** The tools that a run has called, in the order of the calls of each answer. */
+export function toolCalls({ steps }: { steps: readonly Step[] }): ToolStep[] {
+  const calls: ToolStep[] = []
+  let round = 0
+  for (const step of steps) {
+    if (step.kind === 'model') round = calls.length
+    if (step.kind === 'tool') calls[round + step.index] = step.call
+  }
+  return calls
+}
+
+export function runOf(agent: Partial<AgentSpec>, run: Partial<RunRequest> = {}): RunRequest {
+  return {
+    request_id: 'req_1',
+    attempt: 1,
+    agent_id: 'agt_1',
+    agent: { ...BARE_AGENT, ...agent },
+    message: 'Hello there',
+    context: {},
+    history: [],
+    recalled: [],
+    cancellation: new Cancellation(),
+    ...run,
+  }
+}

@@ -1,0 +1,193 @@
+import { randomBytes } from 'node:crypto'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { after, before, describe, type TestContext, test } from 'node:test'
+import { type App, startApp } from '../../../src/app.ts'
+import type { Overrides } from '../../../src/build-parts.ts'
+import { loadConfig } from '../../../src/config.ts'
+import { createLog } from '../../../src/lib/log.ts'
+import { newKey } from '../../../src/security/key-format.ts'
+import { checkReply } from '../clients/openapi.ts'
+import { fetchSoon } from '../running/patience.ts'
+import { freshPostgres, freshSqlite } from '../stores/fresh-store.ts'
+
+export type Engine = 'sqlite' | 'postgres'
+
+export const ENGINES: readonly Engine[] = ['sqlite', 'postgres']
+
+export type Reply = {
+  status: number
+  headers: Headers
+  text: string
+  // The shape is the test's to assert.
+  // oxlint-disable-next-line typescript/no-explicit-any
+  body: any
+}
+
+export type CallOptions = {
+  /** Another key than the admin's; null sends none. */
+  key?: string | null
+  body?: unknown
+  headers?: Record<string, string>
+}
+
+/** A whole service of its own: its store, its port, its clock. */
+export type Service = {
+  engine: Engine
+  url: string
+  admin: string
+  app: App
+  data: string
+  /** One request, its reply checked against the OpenAPI document. */
+  call(method: string, path: string, options?: CallOptions): Promise<Reply>
+  /** Everything it has logged. */
+  log(): string
+  /** Moves the service's clock. */
+  advance(ms: number): void
+  /** Stops it and starts it again on the same store. */
+  restart(): Promise<void>
+  /** A second node on the same store, to be stopped before this one; on SQLite only once this one is stopped. */
+  beside(settings?: Settings): Promise<Service>
+  stop(): Promise<void>
+}
+
+/** Settings by their environment names, as an operator would give them. */
+export type Settings = Record<string, string>
+
+/** The world that the service calls out to: names that resolve as a test says, authorities it trusts. */
+export type Outgoing = NonNullable<Overrides['outgoing']>
+
+export async function startService(
+  engine: Engine,
+  settings: Settings = {},
+  outgoing: Outgoing = {},
+  overrides: Overrides = {},
+): Promise<Service> {
+  const home = await mkdtemp(join(tmpdir(), 'moorage-test-'))
+  const database = engine === 'postgres' && !settings['DATABASE_URL'] ? await freshPostgres() : undefined
+  if (engine === 'sqlite' && !settings['MOORAGE_DATA']) await freshSqlite(join(home, 'data'))
+  const environment = {
+    MOORAGE_DATA: join(home, 'data'),
+    MOORAGE_BOOTSTRAP_KEY: newKey(randomBytes),
+    PORT: '0',
+    LOG_LEVEL: 'trace',
+    ...(database && { DATABASE_URL: database.url }),
+    ...settings,
+  }
+  return startNode(engine, environment, home, { ...overrides, outgoing }, async () => {
+    await database?.drop()
+    await rm(home, { recursive: true, force: true })
+  })
+}
+
+async function startNode(
+  engine: Engine,
+  environment: Settings & { MOORAGE_DATA: string; MOORAGE_BOOTSTRAP_KEY: string },
+  home: string,
+  overrides: Overrides,
+  release: () => Promise<void>,
+): Promise<Service> {
+  const admin = environment.MOORAGE_BOOTSTRAP_KEY
+  let offset = 0
+  let log = ''
+  const start = () => {
+    const { config } = loadConfig({ env: environment, cwd: home })
+    const write = (line: string) => {
+      log += line
+    }
+    return startApp(config, {
+      now: () => Date.now() + offset,
+      log: createLog(config.log, { write }),
+      lingerMs: 0,
+      ...overrides,
+    })
+  }
+  let app = await start()
+
+  const service: Service = {
+    engine,
+    url: app.url,
+    admin,
+    app,
+    data: environment.MOORAGE_DATA,
+    async call(method, path, { key = admin, body, headers = {} } = {}) {
+      const { response, text } = await fetchSoon(service.url + path, {
+        method,
+        headers: {
+          ...(key !== null && { Authorization: `Bearer ${key}` }),
+          ...(body !== undefined && { 'Content-Type': 'application/json' }),
+          ...headers,
+        },
+        ...(body !== undefined && { body: typeof body === 'string' ? body : JSON.stringify(body) }),
+      })
+      const reply = { status: response.status, headers: response.headers, text, body: parse(text) }
+      checkReply(method, path, reply)
+      return reply
+    },
+    log: () => log,
+    advance(ms) {
+      offset += ms
+    },
+    async restart() {
+      await app.stop()
+      app = await start()
+      service.app = app
+      service.url = app.url
+    },
+    beside: (settings) => startNode(engine, { ...environment, ...settings }, home, overrides, async () => {}),
+    async stop() {
+      await app.stop()
+      await release()
+    },
+  }
+  return service
+}
+
+/** A test of what happens between two nodes: a SQLite store has one service at a time, so there is none there. */
+export function betweenNodes(engine: Engine): (name: string, story: (t: TestContext) => Promise<void>) => void {
+  return (name, story) => {
+    if (engine === 'postgres') test(name, story)
+  }
+}
+
+/** For a story that changes its service for good. */
+export async function withService(engine: Engine, story: (service: Service) => Promise<void>, settings: Settings = {}) {
+  const service = await startService(engine, settings)
+  try {
+    await story(service)
+  } finally {
+    await service.stop()
+  }
+}
+
+type Story = (service: () => Service, engine: Engine) => void
+
+/** The same story on SQLite and on PostgreSQL; `service` is started before it and stopped after it. */
+export function onBothEngines(name: string, story: Story, settings: Settings = {}, outgoing: Outgoing = {}): void {
+  for (const engine of ENGINES) tell(`${name} on ${engine}`, engine, story, settings, outgoing)
+}
+
+/** For a story whose outcome no query decides: what is read of a request, what is refused before the store is asked. */
+export function onAnyEngine(name: string, story: Story, settings: Settings = {}, outgoing: Outgoing = {}): void {
+  tell(name, 'sqlite', story, settings, outgoing)
+}
+
+function tell(name: string, engine: Engine, story: Story, settings: Settings, outgoing: Outgoing): void {
+  describe(name, () => {
+    let service: Service
+    before(async () => {
+      service = await startService(engine, settings, outgoing)
+    })
+    after(() => service.stop())
+    story(() => service, engine)
+  })
+}
+
+function parse(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
+}

@@ -1,0 +1,64 @@
+import assert from 'node:assert/strict'
+import { type LocalServer, readBody, startLocalServer } from '../outside/local-server.ts'
+import { until } from '../running/until.ts'
+import type { Reply, Service } from '../service/service.ts'
+import { createKey } from './resources.ts'
+
+/** Tools may reach this machine. */
+/** A tool that counts what it was called with. */
+export type Till = LocalServer & { refunds: Record<string, unknown>[]; of(order: string): Record<string, unknown>[] }
+
+export async function startTill(): Promise<Till> {
+  const refunds: Record<string, unknown>[] = []
+  const server = await startLocalServer(async (request, response) => {
+    const refund = JSON.parse(await readBody(request))
+    refunds.push({ ...refund, key: request.headers['idempotency-key'] })
+    response.end(`refunded ${refund.amount}`)
+  })
+  return { ...server, refunds, of: (order) => refunds.filter((refund) => refund['order'] === order) }
+}
+
+const REFUND_SCHEMA = {
+  type: 'object',
+  properties: { order: { type: 'string' }, amount: { type: 'number' } },
+  required: ['order', 'amount'],
+}
+
+/** An agent that refunds 120 for the order that the message names, after a person has approved it. */
+export function refundingAgent({ url }: Pick<Till, 'url'>, tool: object = { approval: 'always' }, amount = 120) {
+  return {
+    model: 'builtin/script',
+    tools: [{ type: 'http', name: 'refund', method: 'POST', url, input_schema: REFUND_SCHEMA, ...tool }],
+    script: {
+      rules: [{ call: { tool: 'refund', arguments: { order: '{{message}}', amount } }, reply: 'Said: {{result}}' }],
+    },
+  }
+}
+
+/** A key that may decide and has started nothing. */
+export async function approver(service: Service, more: object = {}): Promise<string> {
+  return (await createKey(service, { role: 'approver', tier: 'enterprise', ...more })).secret
+}
+
+/** Starts a run in the background, and waits until it waits for a person. */
+export async function startWaiting(service: Service, agent: string, message: string, context: object = {}) {
+  const headers = { Prefer: 'respond-async' }
+  const reply = await service.call('POST', `/v1/agents/${agent}/invoke`, { body: { message, context }, headers })
+  assert.equal(reply.status, 202, reply.text)
+  const { request_id } = reply.body.data
+  const path = `/v1/agents/${agent}/invocations/${request_id}`
+  await untilStatus(service, path, 'waiting')
+  return { request_id: request_id as string, path, approval: `${path}/approvals/call_1` }
+}
+
+/** The receipt, once it says so. */
+export function untilStatus(service: Service, path: string, status: string) {
+  return until(`the status ${status}`, async () => {
+    const { body } = await service.call('GET', path)
+    return body.data?.status === status && body.data
+  })
+}
+
+export function decide(service: Service, path: string, key: string, body: object): Promise<Reply> {
+  return service.call('POST', path, { key, body })
+}

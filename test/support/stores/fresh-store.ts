@@ -1,0 +1,35 @@
+import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { openStorage } from '../../../src/storage/open-storage.ts'
+import { type TestDatabase, testPostgres } from './postgres.ts'
+
+/** Brings an empty PostgreSQL database to where services begin. */
+const migrateDatabase = async (url: string) => {
+  const storage = await openStorage({ data: '', database: { url, poolSize: 1 } })
+  await storage.close()
+}
+
+/** An empty PostgreSQL database with every table; the migrations ran once in this process, this is a copy. */
+export function freshPostgres(): Promise<TestDatabase> {
+  return testPostgres(migrateDatabase)
+}
+
+let migratedFile: Promise<Buffer> | undefined
+
+/** Makes a data folder with an empty SQLite store that has every table, copied in the same way. */
+export async function freshSqlite(data: string): Promise<void> {
+  migratedFile ??= migrateFile()
+  await mkdir(data, { recursive: true, mode: 0o700 })
+  await writeFile(join(data, 'moorage.db'), await migratedFile, { mode: 0o600 })
+}
+
+async function migrateFile(): Promise<Buffer> {
+  const data = await mkdtemp(join(tmpdir(), 'moorage-test-'))
+  const storage = await openStorage({ data, database: { poolSize: 1 } })
+  // The last connection to close moves everything into the one file.
+  await storage.close()
+  const file = await readFile(join(data, 'moorage.db'))
+  await rm(data, { recursive: true })
+  return file
+}

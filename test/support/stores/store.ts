@@ -1,0 +1,56 @@
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { after, before, describe } from 'node:test'
+import { openStorage, type Storage } from '../../../src/storage/open-storage.ts'
+import { ENGINES, type Engine } from '../service/service.ts'
+import { freshPostgres, freshSqlite } from './fresh-store.ts'
+
+/** A database without a service on top: nothing but the test writes to it. */
+export type Store = {
+  engine: Engine
+  storage: Storage
+  data: string
+  options: Parameters<typeof openStorage>[0]
+  /** Another node on the same database; closed with it. */
+  another(): Promise<Storage>
+}
+
+async function openStore(engine: Engine): Promise<Store & { close(): Promise<void> }> {
+  const data = await mkdtemp(join(tmpdir(), 'moorage-test-'))
+  const database = engine === 'postgres' ? await freshPostgres() : undefined
+  if (!database) await freshSqlite(data)
+  const options = { data, database: { url: database?.url, poolSize: 5 } }
+  const storage = await openStorage(options)
+  const opened = [storage]
+  return {
+    engine,
+    storage,
+    data,
+    options,
+    async another() {
+      const other = await openStorage(options)
+      opened.push(other)
+      return other
+    },
+    async close() {
+      await Promise.all(opened.map((each) => each.close()))
+      await database?.drop()
+      await rm(data, { recursive: true, force: true })
+    },
+  }
+}
+
+/** The same story on SQLite and on PostgreSQL; the store is opened before it and closed after it. */
+export function onBothStores(name: string, story: (store: () => Store) => void): void {
+  for (const engine of ENGINES) {
+    describe(`${name} on ${engine}`, () => {
+      let store: Awaited<ReturnType<typeof openStore>>
+      before(async () => {
+        store = await openStore(engine)
+      })
+      after(() => store.close())
+      story(() => store)
+    })
+  }
+}
