@@ -8,5 +8,8 @@ import { buildServiceIfStale, removeOldBuilds } from './service-build.mjs'
 const root = dirname(import.meta.dirname)
 await buildServiceIfStale(root)
 await buildConsoleIfStale(root)
-removeOldBuilds(root)
-removeOthers(join(root, 'dist'), ['service', 'console'])
+// Before the package is packed. Otherwise a service that runs may still load what an earlier build has made.
+if (process.argv.includes('--alone')) {
+  removeOldBuilds(root)
+  removeOthers(join(root, 'dist'), ['service', 'console'])
+}

@@ -1,11 +1,13 @@
 // Makes dist/service: the service and the command line as JavaScript in few files. Of a start from the sources, more
 // than half is the search for some 900 modules. Every start comes through here, and builds only if a source has changed.
 import { copyFileSync, globSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
-import { basename, extname, join } from 'node:path'
+import { basename, dirname, join } from 'node:path'
 import { fingerprintOf } from './fingerprint-of.mjs'
 import { removeOthers } from './remove-others.mjs'
 
-const SOURCES = ['src/**/*.*', 'sdk/*.ts', 'package-lock.json', 'scripts/service-build.mjs']
+/** Styles and similar files, which the service reads. */
+const ASSETS = 'src/**/*.{css,js,bin,txt}'
+const SOURCES = ['src/**/*.ts', ASSETS, 'sdk/*.ts', 'package.json', 'package-lock.json', 'scripts/service-build.mjs']
 /** The packages with most files that every start loads. They are modules as ours are, and need no other package. */
 const INSIDE = ['kysely', 'zod', 'commander']
 /** Says of which sources the service was built, and which files that made. */
@@ -32,9 +34,10 @@ export function removeOldBuilds(root) {
 
 function lastBuild(folder) {
   try {
-    return JSON.parse(readFileSync(join(folder, RECORD), 'utf8'))
+    const { sources, files } = JSON.parse(readFileSync(join(folder, RECORD), 'utf8'))
+    return { sources, files }
   } catch {
-    // There is none, or its process was killed.
+    // There is none.
     return { sources: undefined, files: [] }
   }
 }
@@ -65,11 +68,14 @@ async function buildService(root, folder) {
     // Otherwise its process would stay as long as the service that begins here.
   }).finally(stop)
   mkdirSync(folder, { recursive: true })
+  const assets = globSync(ASSETS, { cwd: root })
+  const names = [...outputFiles.map(({ path }) => path), ...assets, 'LICENSES.txt'].map((file) => basename(file))
+  const twice = names.find((name, i) => names.indexOf(name) !== i)
+  if (twice) throw new Error(`two sources would be built to ${twice}`)
   for (const { path, contents } of outputFiles) put(path, (draft) => writeFileSync(draft, contents))
-  const assets = globSync('src/**/*.*', { cwd: root }).filter((file) => extname(file) !== '.ts')
   for (const file of assets) put(join(folder, basename(file)), (draft) => copyFileSync(join(root, file), draft))
   put(join(folder, 'LICENSES.txt'), (draft) => writeFileSync(draft, licenses(root)))
-  return [...[...outputFiles.map(({ path }) => path), ...assets].map((file) => basename(file)), 'LICENSES.txt']
+  return names
 }
 
 /** Other packages stay as they are: some are CommonJS, and would not be what Node makes of them. */
@@ -96,7 +102,7 @@ const builtWorkers = {
 
 /** Several processes may build at the same time, and another may just read the file. */
 function put(path, write) {
-  const draft = `${path}-${process.pid}`
+  const draft = join(dirname(path), `../.draft-${process.pid}`)
   write(draft)
   renameSync(draft, path)
 }

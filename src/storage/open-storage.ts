@@ -154,6 +154,7 @@ export async function openStorage({
     throw isDamaged(error)
       ? new Error(
           `${join(data, FILE)} is damaged (${error.message}): put a backup in its place with \`moorage restore\``,
+          { cause: error },
         )
       : error
   }

@@ -39,7 +39,7 @@ export async function findByDoor(
   return page(db, select, query, { total: Promise.resolve(total) })
 }
 
-/** In an expression that no index fits and that PostgreSQL takes for likely, as most invocations came through the API. */
+/** Most invocations came through the API. PostgreSQL takes this expression for likely, and no index fits it. */
 export function isOfDoor(door: Door): RawBuilder<SqlBool> {
   return sql<SqlBool>`coalesce(door = ${door}, false)`
 }

@@ -79,6 +79,8 @@ export function exactStart(db: Database, seqs: readonly number[], { list, parts 
     if (!row) return { stretch, before }
     const [from, to] = [row.created_at, row.created_at + 1]
     const passed = direction === 'asc' ? { ...stretch, to: from } : { ...stretch, from: to }
-    return { stretch: { from, to, rows: 0 }, before: before - (await countAll([within(times, list, passed)])) }
+    // Rows may have come since.
+    const left = Math.max(0, before - (await countAll([within(times, list, passed)])))
+    return { stretch: { from, to, rows: 0 }, before: left }
   }
 }

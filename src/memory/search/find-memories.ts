@@ -6,7 +6,7 @@ import { countAll } from '../../storage/queries/stretches.ts'
 import type { Memory } from '../memory.ts'
 import { inMemoryScope } from '../memory-filter.ts'
 import { findMany } from '../store.ts'
-import { countMemories, countOfSession } from '../warm/scope-counts.ts'
+import { countMemories } from '../warm/scope-counts.ts'
 
 type Filter = { kind?: string | undefined; before?: number | undefined; after?: number | undefined }
 
@@ -18,8 +18,8 @@ export async function findMemories(
   { kind, before, after }: Filter,
 ): Promise<Page<Memory>> {
   let ofScope = db.selectFrom('memories').select('memories.seq').where(inMemoryScope(scope))
-  const { users, ...size } = await sizeOf(db, scope)
-  if (users) ofScope = ofScope.where(isUser(db, users))
+  const size = await countMemories(db, scope)
+  if (scope.user_id === undefined && scope.session_id !== undefined) ofScope = ofScope.where(isOfUserWithSession(scope))
   // The words of the index of memories that are no turns.
   if (kind !== undefined && kind !== 'turn') ofScope = ofScope.where(sql<SqlBool>`memories.kind <> 'turn'`)
   if (kind !== undefined) ofScope = ofScope.where('memories.kind', '=', kind)
@@ -51,21 +51,10 @@ function isOfAgent({ user_id, session_id }: MemoryScope): boolean {
   return user_id === undefined && session_id === undefined
 }
 
-/** How many memories a scope has. No index begins with a session: of a session without a user, those are told who have it. */
-async function sizeOf(
-  db: Database,
-  scope: MemoryScope,
-): Promise<{ turns: number; notes: number; users?: readonly string[] }> {
-  const { agent_seq, user_id, session_id } = scope
-  if (user_id !== undefined || session_id === undefined) return countMemories(db, scope)
-  return countOfSession(db, agent_seq, session_id ?? '')
-}
-
-/** The users are one parameter, because both engines limit the number of parameters. */
-function isUser(db: Database, users: readonly string[]): RawBuilder<SqlBool> {
-  return engineOf(db) === 'postgres'
-    ? sql`memories.user_id = any(${users}::text[])`
-    : sql`memories.user_id in (select value from json_each(${JSON.stringify(users)}))`
+/** No index begins with a session, so the memories are looked for by the users who have a session of this name. */
+function isOfUserWithSession({ agent_seq, session_id }: MemoryScope): RawBuilder<SqlBool> {
+  return sql`memories.user_id in (
+    select user_id from memory_scopes where agent_seq = ${agent_seq} and level = 2 and session_id = ${session_id ?? ''})`
 }
 
 /**

@@ -85,22 +85,6 @@ export async function countMemories(db: Database, scope: MemoryScope) {
   return { turns: turns ?? 0, notes: notes ?? 0, turn_terms: turn_terms ?? 0, note_terms: note_terms ?? 0 }
 }
 
-/** How many memories all sessions of this name have, and whose they are; the empty text stands for no user. */
-export async function countOfSession(db: Database, agent_seq: number, session_id: string) {
-  const rows = await db
-    .selectFrom('memory_scopes')
-    .select(['user_id', 'turns', 'notes'])
-    .where('agent_seq', '=', agent_seq)
-    .where('level', '=', 2)
-    .where('session_id', '=', session_id)
-    .execute()
-  return {
-    users: rows.map(({ user_id }) => user_id),
-    turns: rows.reduce((sum, { turns }) => sum + turns, 0),
-    notes: rows.reduce((sum, { notes }) => sum + notes, 0),
-  }
-}
-
 /**
  * Makes other transactions that remove or change memories of these agents wait until this one ends, so that nothing is
  * subtracted twice. Readers, and writers of new memories, do not wait.

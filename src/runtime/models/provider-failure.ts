@@ -17,7 +17,7 @@ export function isTruncation(error: unknown): boolean {
 }
 
 /** The provider did not say when to try again. */
-const RETRY_AT_ONCE = { after_ms: undefined }
+const RETRY_LATER = { after_ms: undefined }
 
 const ADVICE: Record<number, string> = {
   400: 'the request was refused; check model, temperature and tools',
@@ -65,7 +65,7 @@ function withoutAnswer(
   }
   const what = brokeOff || spoken ? 'broke off its answer' : 'could not be reached'
   // What was said already cannot be taken back, so the model is not asked again.
-  return new ModelFailure(`Model provider ${provider} ${what}`, detail(error), spoken ? undefined : RETRY_AT_ONCE)
+  return new ModelFailure(`Model provider ${provider} ${what}`, detail(error), spoken ? undefined : RETRY_LATER)
 }
 
 /** The SDK's errors are recognised by their fields: each provider package may have its own copy of the class. */

@@ -73,9 +73,11 @@ const APPROVALS = (
  * too, and approvals: so no filter and no page far down a list costs more when the list grows. Memories that are no turns
  * are found by their kind; turns cost nothing there.
  */
-export const flatFilters: Migration = async (db, engine) => {
+const addFlatFilters: Migration = async (db, engine) => {
   // Rows that nodes of an older version write meanwhile would be counted as they did it so far.
-  const tables = sql.join([...LISTS, { table: 'approvals' }].map(({ table }) => sql.table(table)))
+  const tables = sql.join(
+    [...LISTS, { table: 'approvals' }, { table: 'memories' }].map(({ table }) => sql.table(table)),
+  )
   if (engine === 'postgres') await sql`lock table ${tables} in share row exclusive mode`.execute(db)
   await sql.raw(alignTimes(engine)).execute(db)
   for (const { of, ...list } of LISTS) {
@@ -104,6 +106,9 @@ export const flatFilters: Migration = async (db, engine) => {
   }
   for (const index of ['approvals_by_agent', 'approvals_by_status']) await db.schema.dropIndex(index).execute()
 }
+
+/** Programs that do not know it count what they write on SQLite in another way. */
+export const flatFilters: Migration = Object.assign(addFlatFilters, { breaks: true as const })
 
 /**
  * Invocations were created some milliseconds after their ids, which begin with the time at which their requests came. Lists

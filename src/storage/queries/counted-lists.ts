@@ -6,9 +6,9 @@ export const QUARTER_MS = 21_600_000
 export const NO_QUARTER = -1
 
 /**
- * A list that may grow long. Its rows are counted as they come, change and go, by triggers (migration 0019), so that
- * its total, also that of a range of time, is known without counting, and so is where a page far down the list begins. An index has its rows by owner, part and time: a page of it costs the same
- * anywhere.
+ * A list that may grow long. Its rows are counted as they come, change and go (`count-changes.ts`). So its total, also
+ * that of a range of time, is known without counting, and so is where a page far down the list begins. An index has its
+ * rows by owner, part and time.
  */
 export type CountedList = {
   /** The list in `list_counts`. */

@@ -48,22 +48,18 @@ export async function countQuarters(
   return all.map(({ quarter, rows }) => ({ quarter, rows: rows - (left.get(quarter) ?? 0) }))
 }
 
-/** The owners and the parts that have rows, and how many they have together. */
+/** The owners that have rows, and how many they have together. */
 export async function countOwners(db: Database, wanted: Omit<ListParts, 'without'>) {
   const counts = await selectCounts(db, wanted)
-    .select(({ fn }) => ['owner', 'part', fn.sum<number>('count').as('rows')])
-    .groupBy(['owner', 'part'])
+    .select(({ fn }) => ['owner', fn.sum<number>('count').as('rows')])
+    .groupBy('owner')
     .execute()
   const some = counts.filter(({ rows }) => rows > 0)
-  return {
-    owners: [...new Set(some.map(({ owner }) => owner))],
-    parts: [...new Set(some.map(({ part }) => part))],
-    total: some.reduce((sum, { rows }) => sum + rows, 0),
-  }
+  return { owners: some.map(({ owner }) => owner), total: some.reduce((sum, { rows }) => sum + rows, 0) }
 }
 
 function partsWithout({ parts, without }: ListParts): ListParts[] {
-  return without ? [{ ...without, parts }] : []
+  return without && without.owners.length > 0 ? [{ ...without, parts }] : []
 }
 
 function selectCounts(db: Database, { list, owners, parts }: ListParts) {
