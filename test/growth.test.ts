@@ -237,7 +237,42 @@ onBothEngines('a list of many rows', (service) => {
     assert.deepEqual(body.error.details, [{ field: 'sort', error }])
     assert.equal((await service().call('GET', `${path}&status=failed`)).status, 200)
   })
+
+  test('a page far down is whole while runs come in', async () => {
+    await fillLately(service(), params.agent_id)
+    let isOver = false
+    const invokeOn = async () => {
+      while (!isOver) await invoke(service(), params.agent_id, {})
+    }
+    const runs = Promise.all([invokeOn(), invokeOn(), invokeOn(), invokeOn()])
+    try {
+      for (let i = 0; i < 25; i++) {
+        const { status, text, body } = await service().call('GET', '/v1/invocations?limit=10&offset=1200')
+        assert.equal(status, 200, text)
+        assert.equal(body.data.length, 10)
+      }
+    } finally {
+      isOver = true
+      await runs
+    }
+  })
+
+  test('a run is in the list of its user whatever happens to it meanwhile', async () => {
+    for (let i = 0; i < 30; i++) {
+      const user_id = `passing-${i}`
+      await invoke(service(), params.agent_id, { context: { user_id } }, { Prefer: 'respond-async' })
+      const { body } = await service().call('GET', `/v1/invocations?user_id=${user_id}`)
+      assert.equal(body.data.length, 1, user_id)
+      assert.equal(body.pagination.total, 1, user_id)
+    }
+  })
 })
+
+async function invoke(service: Service, agent: string, more: object, headers: Record<string, string> = {}) {
+  const path = `/v1/agents/${agent}/invoke`
+  const { status, text } = await service.call('POST', path, { body: { message: 'go', ...more }, headers })
+  assert.ok(status === 200 || status === 202, text)
+}
 
 /** It looks through the same tables, and would remove what is old in them. It comes again in an hour. */
 function retentionRan({ app }: Service): Promise<unknown> {
@@ -307,6 +342,22 @@ async function planOf(service: Service, statement: Statement): Promise<{ text: s
   )
   const removed = [...text.matchAll(/Rows Removed by \w+(?: \w+)*: (\d+)/g)].map(([, count]) => Number(count))
   return { text, rows: Math.max(0, ...read, ...removed) }
+}
+
+/** Invocations of the last seconds. */
+async function fillLately({ engine, app }: Service, agent_id: string): Promise<void> {
+  const { storage, now } = app.parts
+  const time = `(${now() - 5_000} + i)`
+  await storage.transaction(async (db) => {
+    await sql
+      .raw(`insert into invocations (id, agent_seq, status, attempt, background, environment, message, context, response, input_tokens,
+        output_tokens, tokens_used, duration_ms, steps, created_by, created_at, started_at, finished_at)
+        select ${idInSql(time)}, (select seq from agents where id = '${agent_id}'), 'completed', 1, 0, 'production', 'm', '{}', 'r', 1,
+        1, 2, 1, '[]', 'key_1', ${time}, ${time}, ${time} from
+        (with recursive n(i) as (select cast(0 as bigint) union all select i + 1 from n where i < 1999) select i from n) as n`)
+      .execute(db)
+    if (engine === 'sqlite') await recount(db)
+  })
 }
 
 /** Rows over a month, written by the database itself. */
