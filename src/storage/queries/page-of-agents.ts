@@ -4,16 +4,7 @@ import type { Tables } from '../tables.ts'
 import type { CountedList } from './counted-lists.ts'
 import { countOwners, ownerOf } from './counts.ts'
 import { isOneOf } from './is-one-of.ts'
-import {
-  type ListOptions,
-  MAX_SORTED,
-  orderOf,
-  type Page,
-  type PageQuery,
-  page,
-  pageOfLists,
-  requireSortable,
-} from './page.ts'
+import { type ListOptions, orderOf, type Page, type PageQuery, page, pageOfLists, requireSortable } from './page.ts'
 import { countAll, within } from './stretches.ts'
 
 /** What is wanted of several agents: their own lists, or with `value` those of one of their users, sessions … */
