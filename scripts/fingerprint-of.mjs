@@ -1,13 +1,27 @@
 import { hash } from 'node:crypto'
-import { globSync, statSync } from 'node:fs'
-import { join } from 'node:path'
+import { readdirSync, statSync } from 'node:fs'
+import { extname, join, relative, sep } from 'node:path'
 
-/** A text that is another one when a file with such a path was changed, added or removed. */
-export function fingerprintOf(root, patterns) {
-  const files = globSync(patterns, { cwd: root }).toSorted()
-  const lines = files.map((file) => {
-    const { size, mtimeMs } = statSync(join(root, file))
-    return `${file} ${size} ${mtimeMs}`
-  })
-  return hash('sha256', lines.join('\n'))
+/**
+ * A text that is another one when one of these files, or one in these folders, was changed, added or removed. Every start
+ * asks for it.
+ */
+export function fingerprintOf(root, paths) {
+  const lines = paths
+    .flatMap((path) => filesOf(root, path))
+    .map((file) => {
+      const { size, mtimeMs } = statSync(join(root, file))
+      return `${file} ${size} ${mtimeMs}`
+    })
+  return hash('sha256', lines.toSorted().join('\n'))
+}
+
+/** Sources have an extension, and are in no folder named `dist`. */
+function filesOf(root, path) {
+  if (!statSync(join(root, path)).isDirectory()) return [path]
+  const entries = readdirSync(join(root, path), { recursive: true, withFileTypes: true })
+  const files = entries.filter((entry) => entry.isFile() && extname(entry.name) !== '')
+  return files
+    .map(({ parentPath, name }) => relative(root, join(parentPath, name)))
+    .filter((file) => !file.split(sep).includes('dist'))
 }
