@@ -18,7 +18,8 @@ export function fingerprintOf(root, paths) {
 
 /** Sources have an extension, and are in no folder named `dist`. */
 function filesOf(root, path) {
-  if (!statSync(join(root, path)).isDirectory()) return [path]
+  const found = statSync(join(root, path), { throwIfNoEntry: false })
+  if (!found?.isDirectory()) return found ? [path] : []
   const entries = readdirSync(join(root, path), { recursive: true, withFileTypes: true })
   const files = entries.filter((entry) => entry.isFile() && extname(entry.name) !== '')
   return files
