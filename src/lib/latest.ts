@@ -1,7 +1,7 @@
 /**
  * Remembers texts that were added lately: at most `size` of them, and at least the latest half. The older half is
  * forgotten as a whole. A set that removes its oldest text with each new one gets slow: to find the oldest, it walks
- * over the places of all that were removed before.
+ * over the gaps that all removed ones have left.
  */
 export class Latest {
   readonly #half: number

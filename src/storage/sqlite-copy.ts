@@ -1,11 +1,10 @@
 import { chmodSync, closeSync, existsSync, fsyncSync, linkSync, openSync, renameSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
+import { isDamaged } from './failures.ts'
 
-/** Result codes of SQLite. An extended code has them in its last byte. */
+/** A result code of SQLite. An extended code has it in its last byte. */
 const BUSY = 5
-const CORRUPT = 11
-const NOT_A_DATABASE = 26
 
 /** Files beside a store that SQLite takes for its unfinished work. */
 const COMPANIONS = ['-wal', '-shm', '-journal']
@@ -51,7 +50,7 @@ function leaveWal(path: string): void {
   } catch (error) {
     const code = (error as { errcode?: number }).errcode ?? 0
     if ((code & 0xff) === BUSY) throw new StoreInUseError(`${path} is in use`)
-    if (![CORRUPT, NOT_A_DATABASE].includes(code & 0xff)) throw error
+    if (!isDamaged(error)) throw error
   } finally {
     connection.close()
   }
