@@ -8,6 +8,7 @@ import { parse, parseAllDocuments } from 'yaml'
 import { loadConfig } from '../src/config.ts'
 import { instructionsOf, readDeployFile, run, startByCommand, variablesOf } from './support/house/deploy-files.ts'
 import { ROOT } from './support/house/docs.ts'
+import { copyInstalled } from './support/house/installed.ts'
 
 const root = fileURLToPath(ROOT)
 const instructions = instructionsOf(readDeployFile('Dockerfile'))
@@ -22,16 +23,21 @@ describe('deploy/Dockerfile', () => {
   let home: string
   /** Where a path of the image is here. */
   const here = (text: string) => text.replaceAll(/(?<=^|[\s"])\/(?=app|data|usr\/local\/bin)/g, `${home}/`)
-  const env = () => ({ PATH: process.env['PATH'] ?? '', HOME: process.env['HOME'] ?? home })
+  const env = () => ({ PATH: process.env['PATH'] ?? '', HOME: home })
   before(async () => {
     home = mkdtempSync(join(tmpdir(), 'moorage-image-'))
     for (const folder of ['app', 'usr/local/bin']) mkdirSync(join(home, folder), { recursive: true })
     const copied = readFileSync(join(root, '.dockerignore'), 'utf8').split('\n')
     for (const { name, value } of instructions) {
-      // Both stages are made in one folder. The first one installs what this checkout has installed.
+      // Both stages are made in one folder, and install what this checkout has installed.
       if (value.includes('--from=')) continue
-      if (name === 'RUN' && value.startsWith('npm ci') && !value.includes('--omit')) {
-        symlinkSync(join(root, 'node_modules'), join(home, 'app/node_modules'))
+      if (name === 'RUN' && value.startsWith('npm ci')) {
+        const modules = join(home, 'app/node_modules')
+        rmSync(modules, { force: true })
+        if (value.includes('--omit=dev')) copyInstalled(join(home, 'app'))
+        else symlinkSync(join(root, 'node_modules'), modules)
+        const [command = ''] = value.split(' && ')
+        await run('sh', ['-c', `${command} --dry-run --offline`], { cwd: join(home, 'app'), env: env() })
         continue
       }
       if (name === 'COPY') {
@@ -46,12 +52,8 @@ describe('deploy/Dockerfile', () => {
       }
       if (name === 'RUN') {
         // The user `node` is the image's.
-        if (value.startsWith('npm ci')) rmSync(join(home, 'app/node_modules'), { force: true })
-        const command = here(value).replace(/ && chown node:node \S+| && npm cache clean --force/g, '')
-        await run('sh', ['-c', command], {
-          cwd: join(home, 'app'),
-          env: { ...env(), NODE_ENV: 'production', npm_config_prefer_offline: 'true' },
-        })
+        const command = here(value).replace(/ && chown node:node \S+/g, '')
+        await run('sh', ['-c', command], { cwd: join(home, 'app'), env: { ...env(), NODE_ENV: 'production' } })
       }
     }
   })

@@ -6,19 +6,22 @@ import { after, before, describe, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { run, startByCommand } from './support/house/deploy-files.ts'
 import { ROOT } from './support/house/docs.ts'
+import { copyInstalled } from './support/house/installed.ts'
 
 describe('npm pack', () => {
   let home: string
   let project: string
-  const env = () => ({ PATH: process.env['PATH'] ?? '', HOME: process.env['HOME'] ?? home })
+  // A home of its own: npm finds neither a cache nor settings of this machine.
+  const env = () => ({ PATH: process.env['PATH'] ?? '', HOME: home })
   before(async () => {
     home = mkdtempSync(join(tmpdir(), 'moorage-package-'))
     project = join(home, 'empty')
     mkdirSync(project)
     await run('npm', ['pack', '--pack-destination', home], { cwd: fileURLToPath(ROOT), env: env() })
     writeFileSync(join(project, 'package.json'), '{}')
+    copyInstalled(project)
     // Without the Node of the package: this test runs on the same one.
-    const options = ['--prefer-offline', '--omit=optional', '--no-audit', '--no-fund', '--loglevel=error']
+    const options = ['--offline', '--omit=optional', '--no-audit', '--no-fund', '--loglevel=error']
     await run('npm', ['install', ...options, join(home, 'moorage-0.1.0.tgz')], { cwd: project, env: env() })
   })
   after(() => rmSync(home, { recursive: true, force: true }))
