@@ -1,7 +1,5 @@
 import assert from 'node:assert/strict'
-import { describe, test } from 'node:test'
-import { Kysely, PostgresDialect, sql } from 'kysely'
-import { Pool } from 'pg'
+import { test } from 'node:test'
 import * as audit from '../src/audit/store.ts'
 import {
   approvalWrite,
@@ -15,22 +13,14 @@ import type { Invocation, InvocationStatus, WaitingInvocation } from '../src/inv
 import * as queue from '../src/invocations/queue/queue-store.ts'
 import * as rows from '../src/invocations/rows/invocation-rows.ts'
 import * as invocations from '../src/invocations/store.ts'
-import { idSource, timeOf } from '../src/lib/id.ts'
+import { idSource } from '../src/lib/id.ts'
 import * as logs from '../src/logs/store.ts'
 import { openJournal } from '../src/storage/journal/journal.ts'
 import { insertMany } from '../src/storage/journal/write-rows.ts'
-import { MIGRATIONS, migrate } from '../src/storage/migrate.ts'
-import { flatLists } from '../src/storage/migrations/0019-flat-lists.ts'
-import { flatFilters } from '../src/storage/migrations/0033-flat-filters.ts'
-import { INVOCATIONS_OF_DOOR, INVOCATIONS_OF_SCHEDULE } from '../src/storage/queries/counted-lists.ts'
 import { recount } from '../src/storage/queries/counts.ts'
-import type { Tables } from '../src/storage/tables.ts'
 import * as deliveries from '../src/webhooks/delivery/delivery-store.ts'
 import { DELIVERIES } from '../src/webhooks/delivery/delivery-store.ts'
 import { fc } from './support/running/property.ts'
-import { until } from './support/running/until.ts'
-import { makeOlder } from './support/stores/older-store.ts'
-import { testPostgres } from './support/stores/postgres.ts'
 import { onBothStores, type Store } from './support/stores/store.ts'
 
 const HOUR_MS = 3_600_000
@@ -131,26 +121,6 @@ onBothStores('the counts of long lists', (opened) => {
     assert.deepEqual(await counts(), before)
   })
 
-  test('are complete after the migration of a store that has rows in lists that were not counted', async () => {
-    const { storage, engine } = opened()
-    const before = await counts()
-    await makeOlder(storage.db, flatFilters)
-    const uncounted = [INVOCATIONS_OF_SCHEDULE.name, INVOCATIONS_OF_DOOR.name]
-    await storage.db.deleteFrom('list_counts').where('list', 'in', uncounted).execute()
-    await sql`update invocations set created_at = created_at + 3`.execute(storage.db)
-    await migrate(storage.db, engine)
-    assert.deepEqual(await counts(), before)
-    const migrated = await storage.db.selectFrom('invocations').select(['id', 'created_at']).execute()
-    assert.ok(migrated.length > 0)
-    for (const { id, created_at } of migrated) assert.equal(created_at, timeOf(id))
-    const world = await openWorld(opened())
-    for (const n of [1, 2, 3, 4, 5, 6]) await world.store(n, 'queued')
-    await storage.db.deleteFrom('invocations').where('status', '=', 'completed').execute()
-    const kept = await counts()
-    await storage.transaction((db) => recount(db))
-    assert.deepEqual(kept, await counts())
-  })
-
   const counts = () =>
     opened()
       .storage.db.selectFrom('list_counts')
@@ -160,37 +130,6 @@ onBothStores('the counts of long lists', (opened) => {
       .orderBy('part')
       .orderBy('quarter')
       .execute()
-})
-
-describe('the migration that begins to count', () => {
-  test('counts what a node of an older version commits meanwhile', async () => {
-    const { url, drop } = await testPostgres()
-    const pool = new Pool({ connectionString: url, max: 3 })
-    // The pool says that it has ended before its connections have: the drop may come first, and end them.
-    pool.on('error', () => {})
-    const db = new Kysely<Tables>({ dialect: new PostgresDialect({ pool }) })
-    try {
-      await migrate(db, 'postgres', MIGRATIONS.slice(0, MIGRATIONS.indexOf(flatLists)))
-      const older = await db.startTransaction().execute()
-      await sql`insert into audit_log (id, created_at, outcome, fields, times, request_id)
-        values ('aud_1', 1, 'success', '[]', 1, 'req_1')`.execute(older)
-      const migrated = migrate(db, 'postgres')
-      await until('the migration waits for it', async () => {
-        const waiting = sql`select 1 from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`
-        return (await waiting.execute(db)).rows.length === 1
-      })
-      await older.commit().execute()
-      await migrated
-      const counts = await db.selectFrom('list_counts').select(['list', 'part', 'count']).execute()
-      assert.deepEqual(
-        counts.map(({ list, part, count }) => [list, part, Number(count)]),
-        [['audit log', 'success', 1]],
-      )
-    } finally {
-      await db.destroy()
-      await drop()
-    }
-  })
 })
 
 type World = Awaited<ReturnType<typeof openWorld>>

@@ -1,9 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { sql } from 'kysely'
 import { findSimilar, insertVectors } from '../src/memory/embedding/vectors.ts'
 import * as memories from '../src/memory/store.ts'
-import { vectorsAsBytes } from '../src/storage/migrations/0015-vectors-as-bytes.ts'
 import type { Storage } from '../src/storage/open-storage.ts'
 import { onBothStores } from './support/stores/store.ts'
 
@@ -96,47 +94,4 @@ onBothStores('vectors', (store) => {
     assert.equal((await find('other', vectorOf(1))).size, 0)
     assert.deepEqual(new Set((await find(MODEL, new Float32Array(3))).values()), new Set([0]))
   })
-
-  test('that an earlier release has stored as text are converted', async () => {
-    const { storage, engine } = store()
-    const count = 1_001
-    await fill(storage, 5, 'anna', count)
-    const read = () => storage.db.selectFrom('memory_vectors').selectAll().orderBy('memory_seq').execute()
-    const before = await read()
-    await storage.transaction(async (db) => {
-      await sql`drop index memories_superseded`.execute(db)
-      await toText(db, engine, before)
-      await vectorsAsBytes(db as never, engine)
-    })
-    const after = await read()
-    assert.equal(after.length, before.length)
-    const bytes = ({ memory_seq, model, vector }: (typeof after)[number]) => [
-      memory_seq,
-      model,
-      Buffer.from(vector).toString('hex'),
-    ]
-    assert.deepEqual(after.map(bytes), before.map(bytes))
-    await storage.transaction((db) => memories.remove(db, [before[0]?.memory_seq as number]))
-    assert.equal((await read()).length, before.length - 1, 'a vector still goes with its memory')
-  })
 })
-
-/** Makes the table what it was in that release. */
-async function toText(
-  db: Storage['db'],
-  engine: string,
-  rows: { memory_seq: number; vector: Uint8Array }[],
-): Promise<void> {
-  if (engine === 'postgres') {
-    await sql`alter table memory_vectors alter column vector type text using encode(vector, 'base64')`.execute(db)
-    return
-  }
-  await sql`drop table memory_vectors`.execute(db)
-  await sql`create table memory_vectors (memory_seq integer primary key references memories (seq) on delete cascade,
-    model text not null, vector text not null)`.execute(db)
-  await sql`create index memory_vectors_by_model on memory_vectors (model, memory_seq)`.execute(db)
-  for (const { memory_seq, vector } of rows) {
-    const text = Buffer.from(vector).toString('base64')
-    await sql`insert into memory_vectors values (${memory_seq}, ${MODEL}, ${text})`.execute(db)
-  }
-}

@@ -9,6 +9,7 @@ import { describe, test } from 'node:test'
 import { sql } from 'kysely'
 import { announce } from '../src/storage/database.ts'
 import { openStorage } from '../src/storage/open-storage.ts'
+import { UNRELEASED } from '../src/storage/schema/migrate.ts'
 import { inOneAttempt } from './support/running/attempts.ts'
 import { until } from './support/running/until.ts'
 import { startChild } from './support/service/child.ts'
@@ -32,9 +33,8 @@ for (const engine of ENGINES) {
         const storages = await Promise.all(Array.from({ length: 5 }, open))
         try {
           for (const { db } of storages) {
-            const { rows } = await sql<{ version: number }>`select version from schema_version`.execute(db)
-            assert.equal(rows.length, 1)
-            assert.ok((rows[0]?.version ?? 0) >= 1)
+            const migrated = await db.selectFrom('migrations').select('name').execute()
+            assert.deepEqual(migrated, [{ name: 'first-schema' }])
             assert.deepEqual(await db.selectFrom('agents').selectAll().execute(), [])
           }
         } finally {
@@ -59,16 +59,26 @@ for (const engine of ENGINES) {
     })
   })
 
-  describe(`a database that a newer version has used, on ${engine}`, () => {
-    test('is refused in so many words, and left as it is', () =>
+  describe(`a database that another version has used, on ${engine}`, () => {
+    test('is refused in one sentence when a newer one has broken with this one', () =>
       withEmpty(engine, async (open) => {
         const storage = await open()
-        await sql`update schema_version set version = 9999`.execute(storage.db)
-        await sql`update schema_oldest set version = 9000`.execute(storage.db)
+        await storage.db.insertInto('migrations').values({ name: 'far-later', breaks: 1, migrated_at: 1 }).execute()
         await storage.close()
         await assert.rejects(open(), {
-          message: /^the database has schema version 9999, this program knows \d+: it was used by a newer Moorage\./,
+          message:
+            'the database was changed by a newer Moorage ("far-later"), and this version cannot work with it: start that version, or restore a backup',
         })
+      }))
+
+    test('is refused in one sentence when it was made before the first release, and left as it is', () =>
+      withEmpty(engine, async (open) => {
+        const { db, close } = await open()
+        await sql`drop table migrations`.execute(db)
+        await sql`create table schema_version (version integer not null)`.execute(db)
+        await close()
+        // Twice: the first refusal has not made a usable store of it.
+        for (const _ of [1, 2]) await assert.rejects(open(), { message: UNRELEASED })
       }))
   })
 }

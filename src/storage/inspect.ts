@@ -1,10 +1,11 @@
 import { DatabaseSync } from 'node:sqlite'
 import { driver } from './postgres/postgres.ts'
+import { UNRELEASED } from './schema/migrate.ts'
 
 /** What can be read from a store without opening it for work: nothing is migrated and nothing is created. */
 export type StoreFacts = {
   engine: string
-  /** Undefined in a database that Moorage has not used yet. */
+  /** How many migrations it has had. Undefined in a database that Moorage has not used yet. */
   schema_version: number | undefined
   /** The fingerprint of the master key that seals its secrets. */
   master_key: string | undefined
@@ -19,11 +20,12 @@ export function inspectSqlite(path: string): StoreFacts {
     const [check] = connection.prepare('pragma integrity_check(1)').all()
     if (check?.integrity_check !== 'ok') throw new DamagedStoreError(`${path} is damaged: ${check?.integrity_check}`)
     const value = (sql: string) => connection.prepare(sql).get()?.value
-    const hasTables =
-      value("select count(*) as value from sqlite_master where name in ('schema_version', 'settings')") === 2
+    const has = (table: string) => value(`select 1 as value from sqlite_master where name = '${table}'`) === 1
+    if (has('schema_version')) throw new Error(UNRELEASED)
+    const hasTables = has('migrations')
     return {
       engine: `SQLite ${value('select sqlite_version() as value')}`,
-      schema_version: hasTables ? Number(value('select version as value from schema_version')) : undefined,
+      schema_version: hasTables ? Number(value('select count(*) as value from migrations')) : undefined,
       master_key: hasTables ? (value("select value from settings where name = 'master_key'") as string) : undefined,
     }
   } finally {
@@ -36,12 +38,12 @@ export async function inspectPostgres(url: string): Promise<StoreFacts> {
   await client.connect()
   try {
     const value = async (sql: string) => (await client.query(sql)).rows[0]?.value
-    const hasTables = await value(
-      "select to_regclass('schema_version') is not null and to_regclass('settings') is not null as value",
-    )
+    const has = (table: string) => value(`select to_regclass('${table}') is not null as value`)
+    if (await has('schema_version')) throw new Error(UNRELEASED)
+    const hasTables = await has('migrations')
     return {
       engine: `PostgreSQL ${await value("select current_setting('server_version') as value")}`,
-      schema_version: hasTables ? await value('select version as value from schema_version') : undefined,
+      schema_version: hasTables ? Number(await value('select count(*) as value from migrations')) : undefined,
       master_key: hasTables ? await value("select value from settings where name = 'master_key'") : undefined,
     }
   } finally {

@@ -29,6 +29,7 @@ import type {
   ClaimsTable,
   JobsTable,
   ListCountsTable,
+  MigrationsTable,
   NodesTable,
   PlacesTable,
   SettingsTable,
@@ -37,9 +38,10 @@ import type { DeliveriesTable, EventsTable, ListenersTable, WebhooksTable } from
 
 /**
  * The schema, the same on both engines: times are epoch milliseconds, flags 0/1, JSON is text. The columns of each
- * table are declared in `tables/`.
+ * table are declared in `tables/`, and made in `schema/`.
  */
 export type Tables = {
+  migrations: MigrationsTable
   settings: SettingsTable
   agents: AgentsTable
   keys: KeysTable

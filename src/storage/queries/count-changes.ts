@@ -55,20 +55,6 @@ export function countTriggers(
   return engine === 'postgres' ? postgresTriggers(table, lists) : sqliteTriggers(table, lists, insertsCounted)
 }
 
-/** Makes the triggers of a table count these lists from now on, instead of those that they counted so far. */
-export function renewTriggers(
-  engine: Engine,
-  lists: readonly CountedList[],
-  { insertsCounted }: { insertsCounted: boolean },
-): string[] {
-  const table = lists[0]?.table as string
-  // PostgreSQL's triggers stay, so that nobody waits for the table: they call functions, which are replaced.
-  if (engine === 'postgres') return postgresFunctions(table, lists)
-  const changes = insertsCounted ? ['insert', 'update', 'delete'] : ['update', 'delete']
-  const drops = changes.map((change) => `drop trigger ${table}_counted_${change}`)
-  return [...drops, ...sqliteTriggers(table, lists, insertsCounted)]
-}
-
 const CHANGES = ['insert', 'update', 'delete'] as const
 
 function postgresTriggers(table: string, lists: readonly CountedList[]): string[] {

@@ -1,5 +1,8 @@
 import type { Generated } from 'kysely'
 
+/** The steps of the schema that this store has. `breaks`: programs that do not know the step cannot use the store. */
+export type MigrationsTable = { name: string; breaks: number; migrated_at: number }
+
 /** Values that the installation stores about itself. */
 export type SettingsTable = { name: string; value: string }
 

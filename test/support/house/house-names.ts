@@ -7,11 +7,6 @@ const SHARED_FILE_NAMES: Record<string, string> = {
   'store.ts': 'each slice has one, with all the SQL of its tables',
 }
 
-/** Rooms that may have more files than others, and why. */
-const LARGE_ROOMS: Record<string, string> = {
-  'storage/migrations': 'it has one file for each step and only grows',
-}
-
 export const MOST_FILES = 14
 
 /** Files whose name stands in another room too. */
@@ -26,7 +21,7 @@ export function repeatedFileNames(files: readonly string[]): string[] {
 export function crowdedRooms(files: readonly string[]): string[] {
   const counts = new Map<string, number>()
   for (const file of files) counts.set(dirname(file), (counts.get(dirname(file)) ?? 0) + 1)
-  return [...counts].filter(([room, count]) => count > MOST_FILES && !(room in LARGE_ROOMS)).map(([room]) => room)
+  return [...counts].filter(([, count]) => count > MOST_FILES).map(([room]) => room)
 }
 
 const EXPORTED = /^export (?:declare )?(?:abstract )?(?:type|interface|class|const) ([A-Z]\w*[a-z]\w*)\b/gm

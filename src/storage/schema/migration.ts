@@ -7,4 +7,9 @@ import type { Engine } from '../database.ts'
  * Most only add: tables, indexes, columns that may be left out. Programs that do not know such a migration go on with
  * the schema. One that takes away, renames, or has to be kept up with by every writer `breaks` older programs.
  */
-export type Migration = ((db: Kysely<unknown>, engine: Engine) => Promise<void>) & { breaks?: true }
+export type Migration = {
+  /** Names it in the table `migrations`. It never changes. */
+  name: string
+  breaks?: true
+  run(db: Kysely<unknown>, engine: Engine): Promise<void>
+}

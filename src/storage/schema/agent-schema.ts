@@ -1,0 +1,77 @@
+import type { ColumnTypes } from './column-types.ts'
+
+export function agentSchema({ text, integer, sequence }: ColumnTypes): string[] {
+  return [
+    `create table agents (
+      seq ${sequence},
+      id ${text} not null unique,
+      name ${text} not null unique,
+      status ${text} not null,
+      definition ${text} not null,
+      security ${text},
+      auth ${text},
+      created_at ${integer} not null,
+      updated_at ${integer} not null
+    )`,
+    'create index agents_by_created_at on agents (created_at, id)',
+
+    `create table versions (
+      agent_id ${text} not null references agents (id) on delete cascade,
+      version ${text} not null,
+      definition ${text} not null,
+      digest ${text} not null,
+      created_at ${integer} not null,
+      primary key (agent_id, version)
+    )`,
+
+    `create table deployments (
+      id ${text} primary key,
+      agent_id ${text} not null references agents (id) on delete cascade,
+      environment ${text} not null,
+      version ${text} not null,
+      status ${text} not null,
+      digest ${text} not null,
+      message ${text},
+      created_by ${text} not null,
+      created_at ${integer} not null,
+      replaces ${text},
+      rollback_of ${text}
+    )`,
+    'create index deployments_by_agent on deployments (agent_id, created_at, id)',
+    `create unique index deployments_active on deployments (agent_id, environment) where status = 'active'`,
+
+    `create table schedules (
+      id ${text} primary key,
+      agent_id ${text} not null references agents (id) on delete cascade,
+      name ${text},
+      cron ${text},
+      timezone ${text},
+      every ${text},
+      at ${integer},
+      anchor_at ${integer} not null,
+      message ${text} not null,
+      context ${text} not null,
+      user_id ${text},
+      environment ${text} not null,
+      overlap ${text} not null,
+      catch_up ${text} not null,
+      enabled ${integer} not null,
+      disabled_reason ${text},
+      next_at ${integer},
+      parked ${integer} not null,
+      last_tick_at ${integer},
+      last_request_id ${text},
+      missed ${integer} not null,
+      last_missed_at ${integer},
+      last_missed_reason ${text},
+      skipped ${integer} not null,
+      last_skipped_at ${integer},
+      created_by ${text} not null,
+      updated_by ${text} not null,
+      created_at ${integer} not null,
+      updated_at ${integer} not null
+    )`,
+    'create index schedules_by_agent on schedules (agent_id, created_at)',
+    'create index schedules_by_next_at on schedules (next_at) where next_at is not null',
+  ]
+}

@@ -1,0 +1,157 @@
+import type { ColumnTypes } from './column-types.ts'
+
+/**
+ * What runs write. No table here refers to agents: that would cost every insert a look-up. What a deleted agent leaves
+ * is swept up later.
+ */
+export function runSchema(types: ColumnTypes): string[] {
+  return [...invocations(types), ...approvals(types), ...observations(types)]
+}
+
+function invocations({ text, integer, thenId }: ColumnTypes): string[] {
+  return [
+    `create table invocations (
+      id ${text} primary key,
+      agent_seq ${integer} not null,
+      status ${text} not null,
+      attempt ${integer} not null default 1,
+      background ${integer} not null,
+      environment ${text} not null,
+      version ${text},
+      deployment_id ${text},
+      message ${text} not null,
+      context ${text} not null,
+      user_id ${text},
+      session_id ${text},
+      response ${text},
+      error ${text},
+      input_tokens ${integer} not null,
+      output_tokens ${integer} not null,
+      tokens_used ${integer} not null,
+      duration_ms ${integer},
+      steps ${text} not null,
+      created_by ${text} not null,
+      own ${integer} not null default 1,
+      created_at ${integer} not null,
+      started_at ${integer},
+      finished_at ${integer},
+      owner ${text},
+      lease_until ${integer},
+      cancel_requested_at ${integer},
+      lapses ${integer} not null default 0,
+      keyed ${integer} not null default 0,
+      wake_at ${integer},
+      schedule_id ${text},
+      scheduled_at ${integer},
+      door ${text} not null default 'api',
+      given ${text},
+      rounds ${text},
+      erased_at ${integer}
+    )`,
+    `create index invocations_by_status on invocations (agent_seq, status, created_at${thenId})`,
+    `create index invocations_by_user on invocations (agent_seq, user_id, status, created_at${thenId})
+      where user_id is not null`,
+    `create index invocations_by_session on invocations (agent_seq, session_id, status, created_at${thenId})
+      where session_id is not null`,
+    `create index invocations_by_schedule on invocations (agent_seq, schedule_id, status, created_at${thenId})
+      where schedule_id is not null`,
+    `create index invocations_by_starter on invocations (agent_seq, created_by, status, created_at${thenId})
+      where own = 1`,
+    // Most invocations come through the API and complete. They cost nothing in these two.
+    `create index invocations_by_door on invocations (door, id, agent_seq, status) where door <> 'api'`,
+    `create index invocations_not_completed on invocations (status, id) where status <> 'completed'`,
+    // Few rows are ever unfinished: these indexes stay small however long the history grows.
+    `create index invocations_queued on invocations (agent_seq, id) where status = 'queued'`,
+    `create index invocations_running on invocations (lease_until) where status = 'running'`,
+    `create index invocations_waiting on invocations (wake_at) where status = 'waiting'`,
+
+    `create table steps (
+      request_id ${text} not null,
+      position ${integer} not null,
+      kind ${text} not null,
+      attempt ${integer} not null,
+      started_at ${integer} not null,
+      finished_at ${integer} not null,
+      content ${text} not null,
+      definition ${text},
+      primary key (request_id, position)
+    )`,
+  ]
+}
+
+function approvals({ text, integer, thenId }: ColumnTypes): string[] {
+  return [
+    `create table approvals (
+      id ${text} primary key,
+      agent_seq ${integer} not null,
+      request_id ${text} not null,
+      call_id ${text} not null,
+      call_index ${integer} not null,
+      attempt ${integer} not null,
+      kind ${text} not null,
+      tool ${text} not null,
+      arguments ${text} not null,
+      input_schema ${text} not null,
+      status ${text} not null,
+      user_id ${text},
+      session_id ${text},
+      started_by ${text} not null,
+      created_at ${integer} not null,
+      expires_at ${integer} not null,
+      decided_at ${integer},
+      decided_by ${text},
+      changed_arguments ${text},
+      note ${text},
+      answer ${text}
+    )`,
+    'create index approvals_by_request on approvals (request_id, call_id)',
+    `create index approvals_of_agent on approvals (agent_seq, status, created_at${thenId})`,
+    `create index approvals_by_user on approvals (agent_seq, user_id, status, created_at${thenId})
+      where user_id is not null`,
+    `create index approvals_by_session on approvals (agent_seq, session_id, status, created_at${thenId})
+      where session_id is not null`,
+    `create index approvals_by_starter on approvals (agent_seq, started_by, status, created_at${thenId})`,
+    `create index approvals_by_kind on approvals (agent_seq, kind, status, created_at${thenId})`,
+  ]
+}
+
+function observations({ engine, text, integer, sequence, keyed, thenId }: ColumnTypes): string[] {
+  return [
+    `create table logs (
+      id ${sequence},
+      agent_seq ${integer} not null,
+      timestamp ${integer} not null,
+      level ${engine === 'postgres' ? 'smallint' : 'integer'} not null,
+      request_id ${text} not null,
+      message ${text} not null,
+      metadata ${text} not null
+    )`,
+    `create index logs_by_level on logs (agent_seq, level, timestamp${thenId})`,
+    engine === 'postgres'
+      ? 'create index logs_of_request on logs (request_id, agent_seq)'
+      : // The part of the id that its time and its counter make. It grows as the id does, and few requests share it.
+        'create index logs_of_request on logs (substr(request_id, 5, 13))',
+
+    `create table metrics (
+      agent_seq ${integer} not null,
+      minutes ${integer} not null,
+      start ${integer} not null,
+      count ${integer} not null,
+      errors ${integer} not null,
+      sum_ms ${integer} not null,
+      max_ms ${integer} not null,
+      primary key (agent_seq, minutes, start)
+    ) ${keyed}`,
+    'create index metrics_by_start on metrics (start)',
+
+    `create table metric_buckets (
+      agent_seq ${integer} not null,
+      minutes ${integer} not null,
+      start ${integer} not null,
+      bucket ${integer} not null,
+      count ${integer} not null,
+      primary key (agent_seq, minutes, start, bucket)
+    ) ${keyed}`,
+    'create index metric_buckets_by_start on metric_buckets (start)',
+  ]
+}

@@ -1,0 +1,118 @@
+import type { ColumnTypes } from './column-types.ts'
+
+/** The hash before the first entry of the audit log. */
+const GENESIS = '0'.repeat(64)
+
+export function securitySchema(types: ColumnTypes): string[] {
+  return [...keys(types), ...auditLog(types), ...consoleSignIn(types)]
+}
+
+function keys({ text, integer }: ColumnTypes): string[] {
+  return [
+    `create table keys (
+      id ${text} primary key,
+      name ${text} not null,
+      agent_id ${text} references agents (id) on delete cascade,
+      permissions ${text} not null,
+      role ${text},
+      tier ${text} not null,
+      hint ${text} not null,
+      hash ${text} not null unique,
+      previous_hash ${text} unique,
+      previous_secret_expires_at ${integer},
+      created_at ${integer} not null,
+      created_by ${text} not null,
+      expires_at ${integer},
+      last_used_at ${integer},
+      revoked_at ${integer}
+    )`,
+    'create index keys_by_agent on keys (agent_id, created_at)',
+
+    `create table key_factors (
+      key_id ${text} not null references keys (id) on delete cascade,
+      status ${text} not null,
+      secret ${text} not null,
+      last_step ${integer},
+      wrong_codes ${integer} not null,
+      locked_until ${integer},
+      version ${integer} not null,
+      created_at ${integer} not null,
+      created_by ${text} not null,
+      primary key (key_id, status)
+    )`,
+
+    `create table secrets (
+      name ${text} primary key,
+      value ${text} not null,
+      hosts ${text} not null,
+      created_at ${integer} not null,
+      updated_at ${integer} not null
+    )`,
+  ]
+}
+
+function auditLog({ text, integer, sequence, thenId }: ColumnTypes): string[] {
+  return [
+    `create table audit_log (
+      position ${sequence},
+      id ${text} not null unique,
+      created_at ${integer} not null,
+      actor_kind ${text},
+      actor ${text},
+      action ${text},
+      agent_id ${text},
+      target ${text},
+      outcome ${text} not null,
+      code ${text},
+      fields ${text} not null,
+      times ${integer} not null,
+      request_id ${text} not null,
+      address ${text},
+      seq ${integer} unique,
+      prev_hash ${text},
+      hash ${text}
+    )`,
+    `create index audit_log_by_outcome on audit_log (outcome, created_at${thenId})`,
+    `create index audit_log_of_agent on audit_log (agent_id, outcome, created_at${thenId})`,
+    `create index audit_log_by_action on audit_log (action, outcome, created_at${thenId})`,
+    `create index audit_log_by_actor on audit_log (actor, outcome, created_at${thenId})`,
+    'create index audit_log_unsealed on audit_log (position) where seq is null',
+
+    `create table audit_chain (
+      name ${text} primary key,
+      seq ${integer} not null,
+      hash ${text} not null
+    )`,
+    `insert into audit_chain (name, seq, hash) values ('tail', 0, '${GENESIS}'), ('head', 0, '${GENESIS}')`,
+  ]
+}
+
+function consoleSignIn({ text, integer }: ColumnTypes): string[] {
+  return [
+    `create table console_sessions (
+      id ${text} primary key,
+      key_id ${text} not null references keys (id) on delete cascade,
+      key_hash ${text} not null,
+      hash ${text} not null unique,
+      previous_hash ${text},
+      rotated_at ${integer} not null,
+      confirmed_at ${integer},
+      secure ${integer} not null,
+      address ${text} not null,
+      browser ${text} not null,
+      created_at ${integer} not null,
+      last_used_at ${integer} not null,
+      expires_at ${integer} not null
+    )`,
+    'create index console_sessions_previous on console_sessions (previous_hash) where previous_hash is not null',
+    'create index console_sessions_by_key on console_sessions (key_id)',
+
+    `create table console_links (
+      hash ${text} primary key,
+      key_id ${text} not null references keys (id) on delete cascade,
+      key_hash ${text} not null,
+      expires_at ${integer} not null
+    )`,
+    'create index console_links_by_key on console_links (key_id)',
+  ]
+}
