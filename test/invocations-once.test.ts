@@ -175,6 +175,35 @@ onBothEngines(
       }
     })
 
+    betweenNodes(engine)('an answer that is stored while a retry takes the key over is the answer', async () => {
+      const key = randomUUID()
+      const create = () =>
+        service().call('POST', '/v1/agents', { body: { name: `made-${key}` }, headers: { 'Idempotency-Key': key } })
+      const first = await create()
+      const other = new pg.Client({ connectionString: service().app.parts.config.database.url })
+      await other.connect()
+      try {
+        // The node that ran it seems dead, and stores its answer at the moment at which a retry finds that out.
+        const { rows } = await other.query('select status, headers, body from claims where key = $1', [key])
+        const [{ status, headers, body }] = rows
+        await other.query(`update claims set status = null, lease_until = 1, owner = 'another' where key = $1`, [key])
+        await other.query('begin')
+        const answered = [status, headers, body, key]
+        await other.query('update claims set status = $1, headers = $2, body = $3 where key = $4', answered)
+        const again = create()
+        await until('the retry waits for the node', async () => {
+          await other.query('select pg_stat_clear_snapshot()')
+          const waiting = `select 1 from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`
+          return (await other.query(waiting)).rows.length > 0
+        })
+        await other.query('commit')
+        const reply = await again
+        assert.deepEqual([reply.status, reply.text], [201, first.text])
+      } finally {
+        await other.end()
+      }
+    })
+
     test('a run that fails after its claim was taken over leaves nothing behind', async () => {
       const rules = [{ fail: 'no luck', delay_ms: 1 }]
       const agent = await newAgent(service(), { model: 'builtin/script', script: { rules } })

@@ -8,7 +8,13 @@ import { openStorage } from '../src/storage/open-storage.ts'
 import { fc } from './support/running/property.ts'
 import { onBothEngines } from './support/service/service.ts'
 
-type Sample = { time: number; duration_ms: number; outcome: 'completed' | 'failed' | 'cancelled' }
+type Sample = {
+  time: number
+  duration_ms: number
+  outcome: 'completed' | 'failed' | 'cancelled'
+  /** Whether it is counted on a condition, as the runs of dead nodes are. */
+  guarded?: boolean
+}
 type Value = { timestamp: string; value: number; unit: string }
 
 const MINUTE = 60_000
@@ -29,7 +35,10 @@ onBothEngines('metrics', (service) => {
     const agent = await newAgent()
     const { journal } = service().app.parts
     await Promise.all(
-      samples.map((sample) => journal.commit({ writes: metricWrites({ agent_seq: agent.seq, ...sample }) })),
+      samples.map(({ guarded, ...sample }) => {
+        const writes = metricWrites({ agent_seq: agent.seq, ...sample })
+        return journal.commit({ writes, ...(guarded && { guard: async () => true }) })
+      }),
     )
     return agent
   }
@@ -126,6 +135,7 @@ onBothEngines('metrics', (service) => {
           ),
           duration_ms: fc.oneof(fc.integer({ min: 0, max: 300 }), fc.integer({ min: 0, max: 700_000 })),
           outcome: fc.constantFrom('completed', 'completed', 'failed', 'cancelled'),
+          guarded: fc.boolean(),
         }),
         { maxLength: 120 },
       ) as fc.Arbitrary<Sample[]>

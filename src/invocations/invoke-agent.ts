@@ -63,10 +63,12 @@ export const invokeAgent = operation({
 
   async run({ params, body }, context) {
     const { emit, live, mode, node, request_id } = context
-    if (mode === 'background') return queue(await prepare(params.agent_id, body, context), body.callback, context)
-    if (body.callback) throw invalid({ field: 'callback', error: 'is for a run in the background' })
+    if (body.callback && mode !== 'background') {
+      throw invalid({ field: 'callback', error: 'is for a run in the background' })
+    }
     const earlier = context.repeatable?.earlier && (await findEarlier(params.agent_id, context))
-    if (earlier) return followEarlier(earlier, context)
+    if (earlier) return mode === 'background' ? presentEarlier(earlier, context) : followEarlier(earlier, context)
+    if (mode === 'background') return queue(await prepare(params.agent_id, body, context), body.callback, context)
 
     // From here on a pause finds the run and stops it. An earlier pause is read below.
     const run = live.start(request_id, params.agent_id)
@@ -147,7 +149,18 @@ async function followEarlier({ agent, id }: Earlier, context: Context) {
   } catch (error) {
     throw new StillRunning(error instanceof ApiError ? error.message : 'The run goes on, try again shortly', error)
   }
-  return isFinal(found) ? getResult(found, agent.id) : accepted(found, agent, await listPending(context.db, [id]))
+  return answerEarlier(found, agent, context)
+}
+
+/** The earlier run is answered for as it is now, for a client that does not want to wait. */
+async function presentEarlier({ agent, id }: Earlier, context: Context) {
+  return answerEarlier(await invocations.get(context.db, agent.seq, id), agent, context)
+}
+
+async function answerEarlier(found: Invocation, agent: Agent, { db }: Context) {
+  if (isFinal(found)) return getResult(found, agent.id)
+  const status = found.status === 'waiting' ? 'waiting' : 'queued'
+  return accepted({ ...found, status }, agent, status === 'waiting' ? await listPending(db, [found.id]) : undefined)
 }
 
 /** Ended by the stop of the service, not by anybody's wish. */

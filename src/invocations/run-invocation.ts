@@ -2,6 +2,7 @@ import type { Parts } from '../operation/parts.ts'
 import type { Remembered } from '../operation/recall.ts'
 import type { LiveRun } from '../runtime/following/live-runs.ts'
 import type { Given } from '../runtime/given.ts'
+import { leftBy } from '../runtime/run-in-progress.ts'
 import type { RunOutcome } from '../runtime/run-outcome.ts'
 import { type RecalledNames, type RecallStep, type Step, StepNotKept } from '../runtime/steps.ts'
 import { eventsOf, milestonesOf, tellingOf } from '../runtime/told-steps.ts'
@@ -19,6 +20,7 @@ import {
   type WaitingInvocation,
 } from './invocation.ts'
 import { type ReceiptStep, receiptSteps } from './steps/receipt-steps.ts'
+import { logsOf } from './steps/step-store.ts'
 import { type Started, StoredRun } from './steps/stored-run.ts'
 import { beginRunSpan, endRunSpan } from './steps/trace-run.ts'
 
@@ -55,7 +57,7 @@ export async function runInvocation(started: Started, parts: Parts): Promise<Don
     taken = given ? await resolveGiven(given, agent.seq, source) : NOTHING_GIVEN
     if (streaming) for (const event of eventsOf(kept)) run.record(event)
     outcome = !taken
-      ? NO_ROOM
+      ? noRoom(kept)
       : await parts.runtime.run({
           request_id,
           agent_id: agent.id,
@@ -123,15 +125,10 @@ type Taken = { value: Given | undefined; release: (() => void) | undefined }
 
 const NOTHING_GIVEN: Taken = { value: undefined, release: undefined }
 
-/** It did not begin. Whoever asked may try again. */
-const NO_ROOM: RunOutcome = {
-  status: 'failed',
-  reason: 'no room',
-  message: 'Too many long conversations are under way, try again shortly',
-  response: '',
-  usage: { input_tokens: 0, output_tokens: 0, total_tokens: 0 },
-  steps: [],
-  logs: [],
+/** There is no room for the conversation now; the client may try again. What earlier attempts have done stays. */
+function noRoom(kept: readonly Step[]): RunOutcome {
+  const message = 'Too many long conversations are under way, try again shortly'
+  return { status: 'failed', reason: 'no room', message, ...leftBy(kept), logs: logsOf(kept) }
 }
 
 const NOTHING: Remembered = { history: [], recalled: [] }

@@ -1,6 +1,6 @@
 import { type RawBuilder, type SqlBool, sql } from 'kysely'
 import type { Database } from '../storage/database.ts'
-import type { BulkTable, Merge, Value, Write } from '../storage/journal/rows.ts'
+import type { BulkTable, Merge, Write } from '../storage/journal/rows.ts'
 import { missingAgents } from '../storage/queries/missing-agents.ts'
 import { bucketOf, type Histogram } from './histogram.ts'
 import type { Totals } from './metric.ts'
@@ -11,20 +11,15 @@ type MetricTable = BulkTable & { table: 'metrics' | 'metric_buckets'; merge: Mer
 /** Sums are stored by minute and by hour, so that a year need not be added up from its minutes. */
 const HOUR = 60
 
-/** The hour's row for a row of a minute. The span and the start are its second and third columns. */
-function ofHour([agent_seq, , start, ...counts]: Value[]): Value[] {
-  return [agent_seq as number, HOUR, Number(start) - (Number(start) % HOUR), ...counts]
-}
-
 const METRICS: MetricTable = {
   table: 'metrics',
   columns: ['agent_seq', 'minutes', 'start', 'count', 'errors', 'sum_ms', 'max_ms'],
-  merge: { key: ['agent_seq', 'minutes', 'start'], add: ['count', 'errors', 'sum_ms'], max: ['max_ms'], also: ofHour },
+  merge: { key: ['agent_seq', 'minutes', 'start'], add: ['count', 'errors', 'sum_ms'], max: ['max_ms'] },
 }
 const BUCKETS: MetricTable = {
   table: 'metric_buckets',
   columns: ['agent_seq', 'minutes', 'start', 'bucket', 'count'],
-  merge: { key: ['agent_seq', 'minutes', 'start', 'bucket'], add: ['count'], max: [], also: ofHour },
+  merge: { key: ['agent_seq', 'minutes', 'start', 'bucket'], add: ['count'], max: [] },
 }
 
 type Sample = {
@@ -44,9 +39,12 @@ export function metricWrites({ agent_seq, time, duration_ms, outcome }: Sample):
   const ms = Math.max(0, Math.round(duration_ms))
   const errors = outcome === 'failed' ? 1 : 0
   const start = Math.floor(time / MINUTE_MS)
+  const hour = start - (start % HOUR)
   return [
     { into: METRICS, row: [agent_seq, 1, start, 1, errors, ms, ms] },
+    { into: METRICS, row: [agent_seq, HOUR, hour, 1, errors, ms, ms] },
     { into: BUCKETS, row: [agent_seq, 1, start, bucketOf(ms), 1] },
+    { into: BUCKETS, row: [agent_seq, HOUR, hour, bucketOf(ms), 1] },
   ]
 }
 

@@ -36,6 +36,20 @@ export type RunInProgress = {
 /** What a run leaves. It is filled while the run goes on. */
 export type Left = { response: string; usage: Usage; steps: Step[] }
 
+/** What earlier attempts of the run have left. */
+export function leftBy(kept: readonly Step[]): Left {
+  const left: Left = { response: '', usage: { input_tokens: 0, output_tokens: 0, total_tokens: 0 }, steps: [...kept] }
+  for (const step of kept) {
+    if (step.kind !== 'model') continue
+    const { input_tokens, output_tokens } = step.usage
+    left.response += step.text
+    left.usage.input_tokens += input_tokens
+    left.usage.output_tokens += output_tokens
+    left.usage.total_tokens += input_tokens + output_tokens
+  }
+  return left
+}
+
 /** Thrown to leave a run that was stopped from outside. The deadline knows the reason. */
 export class Stopped extends Error {}
 

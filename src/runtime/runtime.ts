@@ -7,10 +7,10 @@ import { PromptTooLong } from './models/model.ts'
 import { createModels, type Models, type Provider } from './models/registry.ts'
 import { AgentFailure, type Log, type LogEntry, type RunEvent } from './outcome.ts'
 import { ModelWindows } from './prompt/model-windows.ts'
-import { type Left, Stopped, Waits } from './run-in-progress.ts'
+import { leftBy, Stopped, Waits } from './run-in-progress.ts'
 import { type RunInput } from './run-input.ts'
 import type { RunOutcome } from './run-outcome.ts'
-import { type RecallStep, roundsForCaller, type Step, type StepKeeper, StepNotKept } from './steps.ts'
+import { type RecallStep, roundsForCaller, type StepKeeper, StepNotKept } from './steps.ts'
 import { ArgumentCheck } from './tools/argument-check.ts'
 import { parseArguments } from './tools/arguments.ts'
 import { McpServers } from './tools/mcp-servers.ts'
@@ -173,20 +173,6 @@ function ending(error: unknown, deadline: Deadline, log: Log, redact: Redact) {
   }
   log('error', 'The agent failed unexpectedly', { error: error instanceof Error ? error.message : String(error) })
   return { ...failed, message: 'The agent failed unexpectedly' }
-}
-
-/** What earlier attempts of the run have left. */
-function leftBy(kept: readonly Step[]): Left {
-  const left: Left = { response: '', usage: { input_tokens: 0, output_tokens: 0, total_tokens: 0 }, steps: [...kept] }
-  for (const step of kept) {
-    if (step.kind !== 'model') continue
-    const { input_tokens, output_tokens } = step.usage
-    left.response += step.text
-    left.usage.input_tokens += input_tokens
-    left.usage.output_tokens += output_tokens
-    left.usage.total_tokens += input_tokens + output_tokens
-  }
-  return left
 }
 
 /** Secrets are removed before anything enters the log. */

@@ -70,9 +70,8 @@ function compare(a: string, b: string): number {
  * Makes one row per key, sorted by key. PostgreSQL accepts a key only once per statement, and nodes that use the same
  * order cannot deadlock.
  */
-function merged(columns: readonly string[], { key, add, max, also }: Merge, rows: Value[][]): Value[][] {
+function merged(columns: readonly string[], { key, add, max }: Merge, rows: Value[][]): Value[][] {
   const positionsOf = (names: string[]) => names.map((name) => columns.indexOf(name))
   const positions = { key: positionsOf(key), add: positionsOf(add), max: positionsOf(max) }
-  const each = mergeRows(rows, positions)
-  return also ? mergeRows([...each, ...each.map(also)], positions) : each
+  return mergeRows(rows, positions)
 }

@@ -13,8 +13,6 @@ export type Merge = {
   key: string[]
   add: string[]
   max: string[]
-  /** Makes another row that each row is added to as well. */
-  also?(row: Value[]): Value[]
 }
 
 /** A table into which many rows go at once. */

@@ -34,6 +34,9 @@ export type FoundClaim = Selectable<ClaimsTable>
 
 const VALID_MS = 24 * 3_600_000
 
+/** The time at which the lease of a claim ended whose request failed. Any request may then have the key. */
+const FREED = 0
+
 /** Finds the claims of many keys with one query. */
 export async function findMany(db: Database, keys: readonly ClaimKey[]): Promise<FoundClaim[]> {
   const json = JSON.stringify(keys)
@@ -63,11 +66,11 @@ export async function claim(
     if (!known && (await insertClaim(db, { scope, key, ...fresh }))) return { state: 'claimed', earlier: undefined }
     const held = known ?? (await findMany(db, [{ scope, key }]))[0]
     if (!held) continue
-    const isExpired = held.created_at + VALID_MS <= now
+    const isFree = held.created_at + VALID_MS <= now || (held.status === null && held.lease_until === FREED)
     const isAbandoned = held.status === null && (held.lease_until <= now || isDead(held.owner))
-    if (!isExpired && !isAbandoned) return stateOf(held, fingerprint)
-    // What the earlier request has begun may go on without it: the claim still names it.
-    const earlier = !isExpired && held.fingerprint === fingerprint ? held.request_id : null
+    // What an abandoned request has begun may go on without it, so its key is not free for another request.
+    if (!isFree && (!isAbandoned || held.fingerprint !== fingerprint)) return stateOf(held, fingerprint)
+    const earlier = isFree ? null : held.request_id
     const { numUpdatedRows } = await takeOver(db, held, { ...fresh, request_id: earlier ?? request_id })
     if (numUpdatedRows > 0n) return { state: 'claimed', earlier: earlier ?? undefined }
   }
@@ -83,7 +86,7 @@ function insertClaim(db: Database, claimed: Insertable<ClaimsTable>): Promise<{ 
     .executeTakeFirst()
 }
 
-/** Updates no row when somebody else was faster. */
+/** Updates no row when another request was faster, or when the owner has answered meanwhile. */
 function takeOver(db: Database, held: FoundClaim, changes: Updateable<ClaimsTable>): Promise<UpdateResult> {
   return db
     .updateTable('claims')
@@ -92,6 +95,7 @@ function takeOver(db: Database, held: FoundClaim, changes: Updateable<ClaimsTabl
     .where('key', '=', held.key)
     .where('owner', '=', held.owner)
     .where('lease_until', '=', held.lease_until)
+    .where('status', held.status === null ? 'is' : '=', held.status)
     .executeTakeFirst()
 }
 
@@ -142,15 +146,15 @@ export function answered(
 
 /** The claim of a run that failed, for the journal: whoever comes next with the key takes it over at once. */
 export function freed({ key: [scope = '', key = ''], owner }: Lease, fingerprint: string, now: number): NewClaim {
-  const fields = { scope, key, fingerprint, owner, lease_until: 0, created_at: now }
+  const fields = { scope, key, fingerprint, owner, lease_until: FREED, created_at: now }
   return { of: { scope, key }, into: NEW_CLAIMS, row: rowOf(NEW_CLAIMS, fields) }
 }
 
-const FREED_CLAIMS: EndedTable = { ...CLAIMS, columns: ['lease_until'] }
+const FREED_CLAIMS: EndedTable = { ...CLAIMS, columns: ['lease_until', 'request_id'] }
 
 /** The same for a claim that is in the store already. */
 export function freeing({ key, owner }: Lease): Ending {
-  return { of: FREED_CLAIMS, row: [0, ...key, owner] }
+  return { of: FREED_CLAIMS, row: [FREED, null, ...key, owner] }
 }
 
 export async function isOurs(db: Database, lease: Lease): Promise<boolean> {
