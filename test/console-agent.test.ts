@@ -152,7 +152,8 @@ inConsole('metrics, memory, schedules and settings in the console', (visit, serv
     assert.deepEqual(approvals, { self: true, expires_after_seconds: 600 })
     assert.deepEqual([instructions, limits.max_concurrency, metadata], ['Answer in one line.', 4, { team: 'a' }])
 
-    await page.getByRole('button', { name: 'Pause' }).click()
+    await page.getByRole('button', { name: 'Pause …' }).click()
+    await page.getByRole('button', { name: 'Pause agent' }).click()
     await page.getByText('pupil is paused').waitFor()
     await page.getByRole('button', { name: 'Delete' }).click()
     await page.getByLabel('Type pupil to go on').fill('pupil')

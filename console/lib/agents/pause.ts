@@ -3,10 +3,18 @@ import { reloadPage } from '../resource.ts'
 import { service } from '../service.ts'
 import { toast } from '../toasts.ts'
 
-/** Pauses an agent, or lets it answer again, says so and offers the way back. */
-export async function setStatus({ id, name }: Pick<Agent, 'id' | 'name'>, status: Agent['status']): Promise<void> {
-  await service.agents.update(id, { status })
-  const undone = status === 'paused' ? 'running' : 'paused'
-  toast(status === 'paused' ? `${name} is paused` : `${name} answers again`, () => setStatus({ id, name }, undone))
+type Named = Pick<Agent, 'id' | 'name'>
+
+/** Cancels what the agent does and refuses the rest. The way back is offered; what was cancelled stays so. */
+export async function pause(agent: Named): Promise<void> {
+  await service.agents.update(agent.id, { status: 'paused' })
+  toast(`${agent.name} is paused`, () => resume(agent))
+  reloadPage()
+}
+
+/** Lets a paused agent answer again. It offers no undo: a pause cancels runs, so it is asked about first. */
+export async function resume({ id, name }: Named): Promise<void> {
+  await service.agents.update(id, { status: 'running' })
+  toast(`${name} answers again`)
   reloadPage()
 }

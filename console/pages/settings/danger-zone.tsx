@@ -1,5 +1,5 @@
 import type { Agent } from '../../../sdk/client.ts'
-import { setStatus } from '../../lib/agents/pause.ts'
+import { resume } from '../../lib/agents/pause.ts'
 import { go } from '../../lib/location.ts'
 import { closeDialog, openDialog, openedDialog } from '../../lib/open-dialog.ts'
 import { useAction } from '../../lib/resource.ts'
@@ -9,11 +9,12 @@ import { toast } from '../../lib/toasts.ts'
 import { Button } from '../../ui/button.tsx'
 import { Confirm } from '../../ui/dialogs/confirm.tsx'
 import { Failure } from '../../ui/failure.tsx'
+import { PauseDialog } from './pause-dialog.tsx'
 
 /** What stops the agent, for a while or for good. */
 export function DangerZone({ agent }: { agent: Agent }) {
   const isPaused = agent.status === 'paused'
-  const toggle = useAction(() => setStatus(agent, isPaused ? 'running' : 'paused'))
+  const resuming = useAction(() => resume(agent))
   return (
     <section class="danger-zone" aria-label="Stop the agent">
       {may('updateAgent') && (
@@ -23,12 +24,18 @@ export function DangerZone({ agent }: { agent: Agent }) {
             <span class="hint">
               {isPaused
                 ? 'It takes messages again at once.'
-                : 'It refuses messages, and its schedules wait. Runs under way finish.'}
+                : 'Its runs are cancelled, it refuses messages, and its schedules wait.'}
             </span>
           </p>
-          <Button icon={isPaused ? 'play' : 'pause'} isBusy={toggle.isBusy} onClick={() => void toggle.run()}>
-            {isPaused ? 'Resume' : 'Pause'}
-          </Button>
+          {isPaused ? (
+            <Button icon="play" isBusy={resuming.isBusy} onClick={() => void resuming.run()}>
+              Resume
+            </Button>
+          ) : (
+            <Button icon="pause" onClick={() => openDialog('pause')}>
+              Pause …
+            </Button>
+          )}
         </div>
       )}
       {may('deleteAgent') && (
@@ -38,11 +45,12 @@ export function DangerZone({ agent }: { agent: Agent }) {
             <span class="hint">With its versions, invocations, logs, metrics and memory.</span>
           </p>
           <Button look="danger" onClick={() => openDialog('delete')}>
-            Delete
+            Delete …
           </Button>
         </div>
       )}
-      <Failure error={toggle.error} />
+      <Failure error={resuming.error} />
+      {openedDialog() === 'pause' && may('updateAgent') && !isPaused && <PauseDialog agent={agent} onClose={closeDialog} />}
       {openedDialog() === 'delete' && may('deleteAgent') && (
         <Confirm
           title="Delete the agent"

@@ -1,6 +1,6 @@
 import type { OperationId } from '../../../sdk/call.ts'
 import type { Agent } from '../../../sdk/client.ts'
-import { setStatus } from '../../lib/agents/pause.ts'
+import { resume } from '../../lib/agents/pause.ts'
 import { agentPath } from '../../lib/paths.ts'
 import { recall } from '../../lib/resource-cache.ts'
 import { service } from '../../lib/service.ts'
@@ -50,21 +50,24 @@ export function agentCommands(name: string): Target[] {
   return may('updateAgent') ? [...opening, ...pausing(name)] : opening
 }
 
-/** One of both if the console knows the agent's state, else both. */
+/** A pause is asked about on the agent's page. Both are offered if the console does not know the agent's state. */
 function pausing(name: string): Target[] {
   const status = (recall(`agent ${name}`) as Agent | undefined)?.status
-  const pause: Target = { ...statusCommand(name, 'paused'), label: `${name} › Pause`, icon: 'pause' }
-  const resume: Target = { ...statusCommand(name, 'running'), label: `${name} › Resume`, icon: 'play' }
-  return [...(status === 'paused' ? [] : [pause]), ...(status === 'running' ? [] : [resume])]
+  const targets: Target[] = []
+  if (status !== 'paused') {
+    const to = agentPath(name, 'settings?open=pause')
+    targets.push({ id: `${name} pause`, label: `${name} › Pause`, icon: 'pause', to })
+  }
+  if (status !== 'running') {
+    targets.push({ id: `${name} resume`, label: `${name} › Resume`, icon: 'play', run: () => void resumeByName(name) })
+  }
+  return targets
 }
 
-function statusCommand(name: string, status: Agent['status']) {
-  const run = async () => {
-    try {
-      await setStatus(await service.agents.get(name), status)
-    } catch (error) {
-      toast(`${name}: ${(error as Error).message}`)
-    }
+async function resumeByName(name: string): Promise<void> {
+  try {
+    await resume(await service.agents.get(name))
+  } catch (error) {
+    toast(`${name}: ${(error as Error).message}`)
   }
-  return { id: `${name} ${status}`, run: () => void run() }
 }

@@ -1,0 +1,46 @@
+import type { Agent } from '../../../sdk/client.ts'
+import { pause } from '../../lib/agents/pause.ts'
+import { useResource } from '../../lib/resource.ts'
+import { service } from '../../lib/service.ts'
+import { may } from '../../lib/session-state.ts'
+import { countText } from '../../lib/text/format.ts'
+import { Confirm } from '../../ui/dialogs/confirm.tsx'
+
+/** What a pause cancels, in the words of the sentence that counts them. */
+const UNFINISHED = [
+  ['running', 'running'],
+  ['queued', 'queued'],
+  ['waiting', 'waiting for a person'],
+] as const
+
+/** Asks before an agent is paused, because its runs are cancelled. Their number is renewed while the reader decides. */
+export function PauseDialog({ agent, onClose }: { agent: Agent; onClose(): void }) {
+  const counts = useResource(
+    may('listInvocations') ? `unfinished ${agent.id}` : undefined,
+    (signal) => Promise.all(UNFINISHED.map(([status]) => countOf(agent.id, status, signal))),
+    { everyMs: 2_000 },
+  )
+  return (
+    <Confirm title="Pause the agent" action="Pause agent" isDanger onClose={onClose} work={() => pause(agent)}>
+      <p role="status">{counts.data ? cancelledText(counts.data) : 'Every run that has not ended is cancelled.'}</p>
+      <p>
+        Until you resume it, <b>{agent.name}</b> refuses messages with <code>409 agent_paused</code>, and its schedules
+        begin no run.
+      </p>
+    </Confirm>
+  )
+}
+
+async function countOf(agent_id: string, status: (typeof UNFINISHED)[number][0], signal: AbortSignal): Promise<number> {
+  const { pagination } = await service.invocations.list(agent_id, { status, limit: 1 }, { signal })
+  return pagination.total
+}
+
+/** `3 runs are cancelled at once: 1 running, 2 waiting for a person. They cannot be taken up again.` */
+function cancelledText(counts: number[]): string {
+  const total = counts.reduce((sum, count) => sum + count, 0)
+  if (total === 0) return 'No run is under way now. One that begins before you pause is cancelled.'
+  const parts = UNFINISHED.flatMap(([, text], i) => (counts[i] ? [`${countText(counts[i])} ${text}`] : []))
+  const begin = total === 1 ? '1 run is' : `${countText(total)} runs are`
+  return `${begin} cancelled at once: ${parts.join(', ')}. This cannot be taken back.`
+}
