@@ -1787,7 +1787,7 @@ export type CreateKey = {
   permissions?: ('read' | 'invoke' | 'write' | 'delete' | 'manage' | 'approve')[] | undefined
   /** A role of the configuration, instead of `permissions` */
   role?: string | undefined
-  /** A rate-limit tier of the configuration; `limits.defaultTier` when absent */
+  /** A rate-limit tier of the configuration. When absent `limits.defaultTier`, or your own tier where that is lower */
   tier?: string | undefined
   expires_at?: string | null | undefined
 }
@@ -1815,7 +1815,16 @@ export type Self = {
   name: string | null
   agent_id: string | null
   permissions: ('read' | 'invoke' | 'write' | 'delete' | 'manage' | 'approve')[]
+  /** Its rate-limit tier */
   tier: string
+  /** The tiers that keys made by this one may have, the slowest first */
+  tiers: ({
+    name: string
+    requests_per_minute: number
+    burst: number
+  })[]
+  /** The tier of a key that it makes without naming one */
+  default_tier: string
   expires_at: string | null
 }
 

@@ -32,6 +32,8 @@ onBothEngines("moorage keys on the server's own machine", (service) => {
     assert.equal(created.code, 0, created.stderr)
     assert.match(created.stderr, /no key: working on the store itself/)
     assert.match(created.stdout, /^mrg_\w{49}\n$/)
+    const faster = '10000 requests a minute, 20000 at once; --tier chooses another: free, pro'
+    assert.ok(created.stderr.endsWith(`  tier enterprise: ${faster}\n`), created.stderr)
     const secret = created.stdout.trim()
     const self = await service().call('GET', '/v1/keys/self', { key: secret })
     assert.equal(self.body.data.name, 'rescue')
@@ -46,6 +48,9 @@ onBothEngines("moorage keys on the server's own machine", (service) => {
     await until('the new secret to end', async () => (await status(rotated)) === 401)
     assert.equal((await keys('get', 'key_none')).code, 3)
     assert.equal((await keys('create', 'x', '--role', 'nonsense')).code, 2)
+    const unknown = await keys('create', 'x', '--role', 'viewer', '--tier', 'nonsense')
+    assert.equal(unknown.code, 2)
+    assert.match(unknown.stderr, /unknown tier "nonsense": take one of free, pro, enterprise/)
   })
 
   test('--local wins over a key that is configured', async () => {

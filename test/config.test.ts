@@ -50,7 +50,7 @@ describe('configuration sources', () => {
         idleTimeout: 3_600_000,
       },
       limits: {
-        defaultTier: 'free',
+        defaultTier: 'pro',
         tiers: {
           free: { requestsPerMinute: 60, burst: 100 },
           pro: { requestsPerMinute: 1000, burst: 2000 },

@@ -25,6 +25,14 @@ inConsole(
       await page.getByLabel('Name').fill('website')
       await page.getByLabel('read').check()
       await page.getByLabel('approve').check()
+      const tier = page.getByLabel('Tier')
+      assert.equal(await tier.inputValue(), 'pro')
+      assert.deepEqual(await tier.locator('option').allTextContents(), [
+        'free: 60 requests a minute, 100 at once',
+        'pro: 1,000 requests a minute, 2,000 at once',
+        'enterprise: 10,000 requests a minute, 20,000 at once',
+      ])
+      await tier.selectOption('free')
       await page.getByRole('button', { name: 'Create key' }).click()
       const dialog = page.getByRole('dialog', { name: 'The secret of website' })
       const secret = await dialog.getByLabel('secret', { exact: true }).innerText()
@@ -39,7 +47,8 @@ inConsole(
       await page.getByRole('heading', { name: 'website', exact: true }).waitFor()
       assert.ok(!(await page.content()).includes(secret))
       const { body } = await service().call('GET', '/v1/keys/self', { key: secret })
-      assert.deepEqual(body.data.permissions, ['invoke', 'read', 'approve'])
+      assert.deepEqual([body.data.permissions, body.data.tier], [['invoke', 'read', 'approve'], 'free'])
+      await page.getByText('free: 60 requests a minute').waitFor()
       await leave()
     })
 

@@ -72,7 +72,7 @@ onBothEngines('the console: sign-in', (service, engine) => {
   })
 
   test('the cookie lets in to the API with the rights of the key, its limits and its scope', async () => {
-    const { tab } = await signedIn({ role: 'viewer' })
+    const { tab } = await signedIn({ role: 'viewer', tier: 'free' })
     const listed = await tab.ask('GET', '/v1/agents')
     assert.equal(listed.status, 200)
     assert.equal(listed.headers.get('x-ratelimit-limit'), '60')

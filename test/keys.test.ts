@@ -34,7 +34,7 @@ onBothEngines('keys', (service, engine) => {
         agent_id: null,
         permissions: ['read', 'write'],
         role: null,
-        tier: 'free',
+        tier: 'pro',
         hint: `${secret.slice(0, 8)}…${secret.slice(-4)}`,
         status: 'active',
         expires_at: null,
@@ -313,7 +313,20 @@ onBothEngines('keys', (service, engine) => {
     assert.equal(status, 200)
     assert.deepEqual(body, {
       success: true,
-      data: { id, kind: 'key', name: 'me', agent_id, permissions: ['delete'], tier: 'pro', expires_at },
+      data: {
+        id,
+        kind: 'key',
+        name: 'me',
+        agent_id,
+        permissions: ['delete'],
+        tier: 'pro',
+        tiers: [
+          { name: 'free', requests_per_minute: 60, burst: 100 },
+          { name: 'pro', requests_per_minute: 1000, burst: 2000 },
+        ],
+        default_tier: 'pro',
+        expires_at,
+      },
     })
   })
 })

@@ -172,6 +172,22 @@ onBothEngines(
         await refused({ role: 'viewer', tier: 'enterprise' }, secret, 'A key cannot grant a higher tier than its own')
       })
 
+      test('tier: a key that makes one without a tier gives the default one, or its own where that is lower', async () => {
+        const { secret } = await createKey(service(), { role: 'admin', tier: 'free' })
+        const { tier } = (
+          await service().call('POST', '/v1/keys', { key: secret, body: { name: 'x', role: 'viewer' } })
+        ).body.data
+        assert.equal(tier, 'free')
+        const self = (await service().call('GET', '/v1/keys/self', { key: secret })).body.data
+        assert.deepEqual(
+          [self.tiers, self.default_tier],
+          [[{ name: 'free', requests_per_minute: 60, burst: 100 }], 'free'],
+        )
+        const admin = (await service().call('GET', '/v1/keys/self')).body.data
+        assert.equal(admin.default_tier, 'pro')
+        assert.ok(admin.tiers.some(({ name }: { name: string }) => name === 'enterprise'))
+      })
+
       test('tier: higher in one respect is higher, whatever the other', async () => {
         const { secret } = await createKey(service(), { role: 'admin', tier: 'pro' })
         for (const tier of ['spiky', 'steady']) {

@@ -9,6 +9,7 @@ const settings = {
   ...JWT_SETTINGS,
   MOORAGE_AUTH__ISSUER: 'https://app.example.com',
   MOORAGE_AUTH__AUDIENCE: 'moorage',
+  MOORAGE_LIMITS__DEFAULT_TIER: 'free',
   MOORAGE_ROLES: '{"auditor":["read","manage"]}',
   // Most tests here fail to authenticate on purpose.
   MOORAGE_LIMITS__FAILED_AUTH_PER_MINUTE: '100000',
@@ -39,6 +40,8 @@ onAnyEngine(
         agent_id: null,
         permissions: ['read'],
         tier: 'free',
+        tiers: [{ name: 'free', requests_per_minute: 60, burst: 100 }],
+        default_tier: 'free',
       })
       assert.ok(Date.parse(expires_at) > Date.now())
     })

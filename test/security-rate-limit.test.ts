@@ -26,17 +26,17 @@ describe('rate limits', () => {
   const self = (key: string) => service.call('GET', '/v1/keys/self', { key })
 
   test('a free key: 100 at once, then 429 until the time that it is told', async () => {
-    const { secret } = await createKey(service, { role: 'viewer' })
+    const { secret } = await createKey(service, { role: 'viewer', tier: 'free' })
     const { replies } = await burst(130, () => self(secret))
     assert.equal(replies.filter(({ status }) => status === 200).length, 100)
     const refused = replies.find(({ status }) => status !== 200) as Reply
-    assertRateLimited(refused, 60)
+    assertRateLimited(refused, 'free', 60)
     time += refused.body.error.retry_after * 1000
     assert.equal((await self(secret)).status, 200)
   })
 
   test('the headers count down to the limit, never beyond it', async () => {
-    const { secret } = await createKey(service, { role: 'viewer' })
+    const { secret } = await createKey(service, { role: 'viewer', tier: 'free' })
     const remaining: number[] = []
     for (let i = 0; i < 45; i++) {
       const { headers } = await self(secret)
@@ -51,7 +51,7 @@ describe('rate limits', () => {
   })
 
   test('what is refused costs nothing', async () => {
-    const { secret } = await createKey(service, { role: 'viewer' })
+    const { secret } = await createKey(service, { role: 'viewer', tier: 'free' })
     await burst(101, () => self(secret))
     const { replies } = await burst(50, () => self(secret))
     assert.ok(replies.every(({ status }) => status === 429))
@@ -60,7 +60,10 @@ describe('rate limits', () => {
   })
 
   test('every key has its own; a new secret is the same key', async () => {
-    const [first, second] = [await createKey(service, { role: 'viewer' }), await createKey(service, { role: 'viewer' })]
+    const [first, second] = [
+      await createKey(service, { role: 'viewer', tier: 'free' }),
+      await createKey(service, { role: 'viewer', tier: 'free' }),
+    ]
     await burst(130, () => self(first.secret))
     const rotated = (await service.call('POST', `/v1/keys/${first.id}/rotate`)).body.data.secret
     assert.equal((await self(second.secret)).status, 200)
@@ -69,7 +72,7 @@ describe('rate limits', () => {
   })
 
   test('requests that fail count too: nobody guesses ids for free', async () => {
-    const { secret: key } = await createKey(service, { role: 'viewer' })
+    const { secret: key } = await createKey(service, { role: 'viewer', tier: 'free' })
     const { replies } = await burst(130, () => service.call('GET', '/v1/agents/nobody', { key }))
     assert.equal(replies.filter(({ status }) => status === 404).length, 100)
   })
@@ -82,7 +85,7 @@ describe('rate limits', () => {
   })
 
   test('a clock that jumps an hour either way locks nobody out', async () => {
-    const { secret } = await createKey(service, { role: 'viewer' })
+    const { secret } = await createKey(service, { role: 'viewer', tier: 'free' })
     for (const jump of [HOUR, -HOUR, -HOUR, HOUR]) {
       await burst(130, () => self(secret))
       time += jump
@@ -193,15 +196,15 @@ describe('two nodes that share a Redis', () => {
   }
 
   test('share one limit: 200 at once on both, 100 and what time refills pass', async () => {
-    const { secret } = await createKey(first, { role: 'viewer' })
+    const { secret } = await createKey(first, { role: 'viewer', tier: 'free' })
     const { replies, refilled } = await burst(200, onBoth(secret))
     const passed = replies.filter(({ status }) => status === 200).length
     assert.ok(passed >= 100 && passed <= 100 + refilled, `${passed} passed`)
-    assertRateLimited(replies.find(({ status }) => status === 429) as Reply, 60)
+    assertRateLimited(replies.find(({ status }) => status === 429) as Reply, 'free', 60)
   })
 
   test('what is refused does not delay the next: after a burst and a hundred refusals one passes when it was told to', async () => {
-    const { secret } = await createKey(first, { role: 'viewer' })
+    const { secret } = await createKey(first, { role: 'viewer', tier: 'free' })
     await burst(110, onBoth(secret))
     for (let round = 0; round < 5; round++) await burst(20, onBoth(secret))
     const refused = await first.call('GET', '/v1/keys/self', { key: secret })
@@ -219,7 +222,7 @@ describe('two nodes that share a Redis', () => {
     assert.deepEqual([...new Set(during.replies.map(({ status }) => status))], [200])
     assert.match(first.log() + second.log(), /Redis does not answer: this node limits rates by its own share/)
 
-    const alone = await createKey(first, { role: 'viewer' })
+    const alone = await createKey(first, { role: 'viewer', tier: 'free' })
     const each = await burst(130, () => first.call('GET', '/v1/keys/self', { key: alone.secret }))
     const passed = each.replies.filter(({ status }) => status === 200).length
     assert.ok(passed >= 50 && passed <= 50 + each.refilled, `${passed} passed on one of two nodes`)
@@ -248,13 +251,17 @@ async function burst(count: number, send: () => Promise<Reply>): Promise<{ repli
   return { replies, refilled: Math.ceil((performance.now() - started) / 1000) }
 }
 
-function assertRateLimited({ status, headers, body }: Reply, limit: number): void {
+function assertRateLimited({ status, headers, body }: Reply, tier: string, limit: number): void {
   assert.equal(status, 429)
   const { retry_after } = body.error
   assert.ok(Number.isInteger(retry_after) && retry_after >= 1 && retry_after <= 2, retry_after)
   assert.deepEqual(body, {
     success: false,
-    error: { code: 'rate_limited', message: `Rate limit exceeded, try again in ${retry_after} s`, retry_after },
+    error: {
+      code: 'rate_limited',
+      message: `Rate limit exceeded: tier ${tier} has ${limit} requests a minute (limits.tiers.${tier}), try again in ${retry_after} s`,
+      retry_after,
+    },
     request_id: headers.get('x-request-id'),
   })
   assert.equal(headers.get('retry-after'), String(retry_after))

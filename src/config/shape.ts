@@ -108,7 +108,7 @@ const Console = z.strictObject({
 })
 
 const Limits = z.strictObject({
-  defaultTier: z.string().default('free').describe('Tier of a key that names none'),
+  defaultTier: z.string().default('pro').describe('Tier of a key that names none, and of tokens'),
   tiers: record(Tier)
     .default({})
     .transform((tiers): Record<string, z.output<typeof Tier>> => ({ ...DEFAULT_TIERS, ...tiers }))

@@ -47,7 +47,11 @@ export function leave(run: LiveRun, { journal, places }: Pick<Parts, 'journal' |
 export function notAdmittedError(refusal: NotAdmitted, { name }: Agent, { limits }: Definition): Error {
   if (refusal === 'paused') return new ApiError('agent_paused', `Agent "${name}" is paused`)
   if (refusal === 'overloaded') return new BacklogFullError('too many writes are waiting')
-  return new ApiError('rate_limited', `Agent "${name}" runs ${limits.max_concurrency} invocations already`, {
-    retry_after: 1,
-  })
+  return new ApiError(
+    'rate_limited',
+    `Agent "${name}" runs ${limits.max_concurrency} invocations already (limits.max_concurrency)`,
+    {
+      retry_after: 1,
+    },
+  )
 }

@@ -9,6 +9,7 @@ import { newKey } from '../security/key-format.ts'
 import { type Permission, permissionsOf } from '../security/permissions.ts'
 import { requireNoEscalation } from './escalation.ts'
 import { CreateKeyBody, hintOf, KeyWithSecret, presentKey } from './key.ts'
+import { defaultTierFor } from './key-tiers.ts'
 import * as keys from './store.ts'
 
 export const createKey = operation({
@@ -31,9 +32,13 @@ export const createKey = operation({
     const agent_id = body.agent_id === null ? null : await scopeOf(body.agent_id)
     requireScope(actor, agent_id)
     const time = now()
-    const tier = body.tier ?? config.limits.defaultTier
+    const { limits } = config
+    const tier = body.tier ?? defaultTierFor(actor, limits)
     const permissions = body.permissions ?? rolePermissions(body.role ?? '', config)
-    if (!Object.hasOwn(config.limits.tiers, tier)) throw invalid({ field: 'tier', error: `unknown tier "${tier}"` })
+    if (!Object.hasOwn(limits.tiers, tier) && body.tier !== undefined) {
+      const known = Object.keys(limits.tiers).join(', ')
+      throw invalid({ field: 'tier', error: `unknown tier "${tier}": take one of ${known}` })
+    }
     if (body.expires_at !== null && body.expires_at <= time) {
       throw invalid({ field: 'expires_at', error: 'must be in the future' })
     }

@@ -2,6 +2,7 @@ import { z } from 'zod'
 import { operation } from '../operation.ts'
 import { Permission } from '../security/permissions.ts'
 import { Time } from '../shapes.ts'
+import { defaultTierFor, mayGiveTier } from './key-tiers.ts'
 import * as keys from './store.ts'
 
 export const getSelf = operation({
@@ -18,14 +19,28 @@ export const getSelf = operation({
       name: z.string().nullable(),
       agent_id: z.string().nullable(),
       permissions: z.array(Permission),
-      tier: z.string(),
+      tier: z.string().describe('Its rate-limit tier'),
+      tiers: z
+        .array(z.object({ name: z.string(), requests_per_minute: z.int(), burst: z.int() }))
+        .describe('The tiers that keys made by this one may have, the slowest first'),
+      default_tier: z.string().describe('The tier of a key that it makes without naming one'),
       expires_at: Time.nullable(),
     })
     .meta({ id: 'Self' }),
 
-  async run(_input, { db, actor }) {
+  async run(_input, { db, actor, config: { limits } }) {
     const key = actor.kind === 'key' ? await keys.get(db, actor.id) : undefined
     const { scope, permissions, ...self } = actor
-    return { ...self, agent_id: scope.agent_id, permissions: [...permissions], name: key?.name ?? null }
+    return {
+      ...self,
+      agent_id: scope.agent_id,
+      permissions: [...permissions],
+      name: key?.name ?? null,
+      tiers: Object.entries(limits.tiers)
+        .filter(([tier]) => mayGiveTier(actor, tier, limits))
+        .map(([tier, { requestsPerMinute, burst }]) => ({ name: tier, requests_per_minute: requestsPerMinute, burst }))
+        .toSorted((a, b) => a.requests_per_minute - b.requests_per_minute),
+      default_tier: defaultTierFor(actor, limits),
+    }
   },
 })

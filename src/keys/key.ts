@@ -23,7 +23,11 @@ export const CreateKeyBody = z
       .refine((permissions) => new Set(permissions).size === permissions.length, 'must not repeat a permission')
       .optional(),
     role: Label(64).optional().describe('A role of the configuration, instead of `permissions`'),
-    tier: Label(64).optional().describe('A rate-limit tier of the configuration; `limits.defaultTier` when absent'),
+    tier: Label(64)
+      .optional()
+      .describe(
+        'A rate-limit tier of the configuration. When absent `limits.defaultTier`, or your own tier where that is lower',
+      ),
     expires_at: TimeInput.nullable().default(null),
   })
   .refine(({ permissions, role }) => (permissions === undefined) !== (role === undefined), {

@@ -2,11 +2,12 @@ import { useState } from 'preact/hooks'
 import type { Key, KeyWithSecret } from '../../../sdk/client.ts'
 import { useAction } from '../../lib/resource.ts'
 import { service } from '../../lib/service.ts'
+import { tierText, useSelf } from '../../lib/tiers.ts'
 import { Button } from '../../ui/button.tsx'
 import { Dialog, DialogActions } from '../../ui/dialogs/dialog.tsx'
 import { Failure, reasonOf } from '../../ui/failure.tsx'
 import { Checks } from '../../ui/forms/checks.tsx'
-import { Field } from '../../ui/forms/field.tsx'
+import { Field, Select } from '../../ui/forms/field.tsx'
 import { Form } from '../../ui/forms/form.tsx'
 
 type Permission = Key['permissions'][number]
@@ -26,13 +27,16 @@ export function CreateKeyDialog({ onClose, onCreated }: Props) {
   const [name, setName] = useState('')
   const [permissions, setPermissions] = useState<Permission[]>(['invoke'])
   const [agent, setAgent] = useState('')
+  const [tier, setTier] = useState<string>()
   const [expires, setExpires] = useState('')
+  const self = useSelf().data
   const action = useAction(async () => {
     onCreated(
       await service.keys.create({
         name: name.trim(),
         permissions,
         agent_id: agent.trim() || null,
+        tier,
         expires_at: expires ? new Date(expires).toISOString() : null,
       }),
     )
@@ -64,6 +68,15 @@ export function CreateKeyDialog({ onClose, onCreated }: Props) {
           hint="The name or id of the only agent it may see. Without one, it sees every agent."
           error={reasonOf(action.error, 'agent_id')}
         />
+        {self && (
+          <Select
+            label="Tier"
+            value={tier ?? self.default_tier}
+            choices={self.tiers.map(({ name: value }) => ({ value, label: tierText(value, self) }))}
+            onChange={setTier}
+            hint="What comes faster is refused with 429. Each key is counted for itself."
+          />
+        )}
         <Field
           label="Expires"
           type="datetime-local"

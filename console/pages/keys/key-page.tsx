@@ -4,6 +4,7 @@ import { href } from '../../lib/base.ts'
 import { useResource } from '../../lib/resource.ts'
 import { service } from '../../lib/service.ts'
 import { may, session } from '../../lib/session-state.ts'
+import { tierText, useSelf } from '../../lib/tiers.ts'
 import { toast } from '../../lib/toasts.ts'
 import type { Params } from '../../routes.ts'
 import { Button } from '../../ui/button.tsx'
@@ -99,6 +100,7 @@ export function KeyPage({ params: { key: id = '' } }: { params: Params }) {
 }
 
 function KeyFacts({ of: key }: { of: Key }) {
+  const self = useSelf().data
   const { agent_id, permissions, role, tier, hint, created_at, created_by } = key
   return (
     <Facts
@@ -106,7 +108,7 @@ function KeyFacts({ of: key }: { of: Key }) {
         May: permissions.join(', '),
         Role: role ?? undefined,
         Agent: agent_id ? <a href={href(`/agents/${agent_id}`)}>{agent_id}</a> : 'every agent',
-        Tier: tier,
+        Tier: tierText(tier, self),
         Secret: <code>{hint}</code>,
         'Last used': <Ago time={key.last_used_at} />,
         Expires: <Ago time={key.expires_at} />,

@@ -35,6 +35,7 @@ const columnsOf = (nameOf: (agent_id: string) => string): Column<Key>[] => [
   { title: 'Status', cell: ({ status }) => <Status value={status} /> },
   { title: 'May', isExtra: true, cell: ({ permissions }) => permissions.join(', ') },
   { title: 'Agent', isExtra: true, cell: ({ agent_id }) => (agent_id ? nameOf(agent_id) : 'every agent') },
+  { title: 'Tier', isExtra: true, cell: ({ tier }) => tier },
   { title: 'Hint', isExtra: true, cell: ({ hint }) => <code class="soft">{hint}</code> },
   {
     title: 'Last used',

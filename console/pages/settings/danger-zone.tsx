@@ -50,7 +50,9 @@ export function DangerZone({ agent }: { agent: Agent }) {
         </div>
       )}
       <Failure error={resuming.error} />
-      {openedDialog() === 'pause' && may('updateAgent') && !isPaused && <PauseDialog agent={agent} onClose={closeDialog} />}
+      {openedDialog() === 'pause' && may('updateAgent') && !isPaused && (
+        <PauseDialog agent={agent} onClose={closeDialog} />
+      )}
       {openedDialog() === 'delete' && may('deleteAgent') && (
         <Confirm
           title="Delete the agent"

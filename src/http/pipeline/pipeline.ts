@@ -71,7 +71,7 @@ export function pipeline(edge: Edge): Pipeline {
     countFailure: (bucket) => failures.count(bucket),
     count: (known) =>
       withValue(countRequest(known, limiter, config.limits), () =>
-        takeFromGate(known.arrived, edge.gate(), 'service', limiter),
+        takeFromGate(known.arrived, edge.gate(), { bucket: 'service', whose: 'the service' }, limiter),
       ),
     authorise: (known, operation, params) => authorise(edge, known, operation, params),
     authoriseNamed: (authorised, call) => authoriseNamed(edge, authorised, call),

@@ -15,7 +15,7 @@ const BY_NAME: Readonly<Record<string, unknown>> = {
   role: 'developer',
   permissions: ['read', 'write'],
   model: 'builtin/echo',
-  tier: 'free',
+  tier: 'pro',
   metric: 'response_time',
   tokens_used: 12,
   duration_ms: 3,

@@ -1,12 +1,12 @@
 import type { Command } from 'commander'
-import type { Key, KeyWithSecret, Operations } from '../../../../sdk/client.ts'
+import type { Key, KeyWithSecret, Operations, Self } from '../../../../sdk/client.ts'
 import { list, seconds, takesStore, yesOption } from '../../command.ts'
 import { agentNames, type NameOf } from '../../connect/agent-names.ts'
 import { type Common, withClientOrStore } from '../../connect/connect.ts'
 import { usage } from '../../failure.ts'
 import { gather, type Limit, limitOption } from '../../terminal/gather.ts'
 import { timeAhead } from '../../terminal/input.ts'
-import { type Column, print, printJson, printRecord, printRows, success } from '../../terminal/output.ts'
+import { type Column, note, print, printJson, printRecord, printRows, success } from '../../terminal/output.ts'
 import { confirm } from '../../terminal/prompts.ts'
 import type { World } from '../../world.ts'
 
@@ -38,26 +38,26 @@ export function keys(command: Command, world: World): void {
     .option('--role <role>', 'a role: admin, developer, viewer, caller or one of the configuration')
     .option('--permissions <list...>', 'read, invoke, write (includes invoke), delete, manage', list)
     .option('--agent <agent>', 'limit the key to one agent')
-    .option('--tier <tier>', 'rate-limit tier')
+    .option('--tier <tier>', 'how many requests a minute: free, pro, enterprise or one of the configuration')
     .option('--expires <when>', 'when it ends: a duration such as 30d, or a time')
     .action(async (given: string | undefined, options: CreateOptions) => {
       const name = given ?? options.name
       if (!name) throw usage('Say what the key is for: moorage keys create <name> --role developer')
       if (!options.role && !options.permissions) throw usage('Say what the key may do: --role or --permissions')
-      const key = await withClientOrStore(world, options, (client) =>
-        client.keys.create(
-          {
-            name,
-            agent_id: options.agent,
-            role: options.role,
-            permissions: options.permissions as Operations['createKey']['body']['permissions'],
-            tier: options.tier,
-            expires_at: options.expires && timeAhead(options.expires),
-          },
-          options,
-        ),
-      )
-      showSecret(world, key, options, `Created ${key.id} "${key.name}" (${key.permissions.join(', ')})`)
+      const body = {
+        name,
+        agent_id: options.agent,
+        role: options.role,
+        permissions: options.permissions as Operations['createKey']['body']['permissions'],
+        tier: options.tier,
+        expires_at: options.expires && timeAhead(options.expires),
+      }
+      await withClientOrStore(world, options, async (client) => {
+        const { tiers } = await client.keys.self()
+        const key = await client.keys.create(body, options)
+        showSecret(world, key, options, `Created ${key.id} "${key.name}" (${key.permissions.join(', ')})`)
+        if (!options.json) note(world, `  ${tierText(key.tier, tiers)}`)
+      })
     })
 
   takesStore(command.command('list'))
@@ -105,6 +105,16 @@ export function keys(command: Command, world: World): void {
       if (options.json) return printJson(world, revoked)
       success(world, `Revoked ${id}`)
     })
+}
+
+/** `tier pro: 1000 requests a minute, 2000 at once; --tier chooses another: free, enterprise` */
+function tierText(tier: string, tiers: Self['tiers']): string {
+  const rates = tiers.find(({ name }) => name === tier)
+  const others = tiers.flatMap(({ name }) => (name === tier ? [] : [name]))
+  const said = rates
+    ? `tier ${tier}: ${rates.requests_per_minute} requests a minute, ${rates.burst} at once`
+    : `tier ${tier}`
+  return others.length > 0 ? `${said}; --tier chooses another: ${others.join(', ')}` : said
 }
 
 /** Prints the secret alone on stdout, so that `KEY=$(moorage keys create …)` works. */

@@ -49,7 +49,8 @@ export function whoami(command: Command, world: World): void {
   takesService(command).action(async (options: Common) => {
     const { url, origin } = addressOf(world, options)
     const self = await withClient(world, options, (client) => client.keys.self())
-    printRecord(world, { url, from: origin, ...self }, options)
+    const tiers = self.tiers.map(({ name, requests_per_minute: rate }) => `${name} (${rate} a minute)`)
+    printRecord(world, { url, from: origin, ...self, ...(!options.json && { tiers }) }, options)
   })
 }
 

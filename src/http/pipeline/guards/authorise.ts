@@ -68,5 +68,5 @@ export function enterAgent(
   if (!agent.gate) return
   promiseHttps(arrived, agent.gate)
   passGate(arrived, agent.gate, parts.now())
-  return takeFromGate(arrived, agent.gate, `agent:${agent.id}`, limiter)
+  return takeFromGate(arrived, agent.gate, { bucket: `agent:${agent.id}`, whose: 'this agent' }, limiter)
 }

@@ -11,26 +11,29 @@ export function countRequest(
   limiter: RateLimiter,
   { tiers, defaultTier }: Config['limits'],
 ): void | Promise<void> {
-  const tier = tiers[actor.tier] ?? tiers[defaultTier]
+  const name = Object.hasOwn(tiers, actor.tier) ? actor.tier : defaultTier
+  const tier = tiers[name]
   if (!tier) return
   const { requestsPerMinute, burst } = tier
   const decision = limiter.take(`key:${actor.id}`, { perMinute: requestsPerMinute, burst })
-  return withValue(decision, (taken) => apply(arrived, taken, requestsPerMinute))
+  const reason = () => `tier ${name} has ${requestsPerMinute} requests a minute (limits.tiers.${name})`
+  return withValue(decision, (taken) => apply(arrived, taken, requestsPerMinute, reason))
 }
 
 /** Counts a request against the limit that the service or an agent sets for all its callers together. */
 export function takeFromGate(
   arrived: Arrived,
   { rate }: Gate,
-  bucket: string,
+  { bucket, whose }: { bucket: string; whose: string },
   limiter: RateLimiter,
 ): void | Promise<void> {
   if (!rate) return
-  return withValue(limiter.take(bucket, rate), (decision) => apply(arrived, decision, rate.limit))
+  const reason = () => `${whose} has ${rate.limit} requests for all callers together (security.rateLimit)`
+  return withValue(limiter.take(bucket, rate), (decision) => apply(arrived, decision, rate.limit, reason))
 }
 
-/** When several limits apply, the headers show the one with the least left. */
-function apply(arrived: Arrived, decision: Decision, limit: number): void {
+/** When several limits apply, the headers show the one with the least left. The error names the limit and its setting. */
+function apply(arrived: Arrived, decision: Decision, limit: number, reason: () => string): void {
   const { allowed, remaining, reset_at, retry_after_ms } = decision
   if (allowed && arrived.rate && arrived.rate.remaining <= remaining) return
   arrived.rate = decision
@@ -40,5 +43,5 @@ function apply(arrived: Arrived, decision: Decision, limit: number): void {
   headers['X-RateLimit-Reset'] = String(Math.ceil(reset_at / 1000))
   if (allowed) return
   const retry_after = Math.max(1, Math.ceil(retry_after_ms / 1000))
-  throw new ApiError('rate_limited', `Rate limit exceeded, try again in ${retry_after} s`, { retry_after })
+  throw new ApiError('rate_limited', `Rate limit exceeded: ${reason()}, try again in ${retry_after} s`, { retry_after })
 }
