@@ -83,7 +83,7 @@ describe('the console is served', () => {
 
   test('405 for other methods', async () => {
     const session = await service.call('PUT', '/console/session', { body: {} })
-    assert.deepEqual([session.status, session.headers.get('allow')], [405, 'POST, GET, DELETE'])
+    assert.deepEqual([session.status, session.headers.get('allow')], [405, 'POST, GET, HEAD, DELETE'])
     const file = await service.call('DELETE', '/console/assets/main.js')
     assert.deepEqual([file.status, file.headers.get('allow')], [405, 'GET, HEAD'])
   })

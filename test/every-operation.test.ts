@@ -77,18 +77,21 @@ onAnyEngine(
     for (const template of templates) {
       test(`405 for every other method on ${template}`, async () => {
         const target = pathOf({ path: template } as Operation)
-        const allowed = operations.filter(({ path }) => matches(path, target)).map(({ method }) => method)
-        const others = METHODS.filter((method) => method !== 'CONNECT' && !allowed.includes(method as never))
+        const allowed = operations
+          .filter(({ path }) => matches(path, target))
+          .flatMap(({ method }) => (method === 'GET' ? ['GET', 'HEAD'] : [method]))
+        const others = METHODS.filter((method) => method !== 'CONNECT' && !allowed.includes(method))
         const auth = { Authorization: `Bearer ${service().admin}`, Connection: 'keep-alive' }
         const replies = await sendRaw(
           service().url,
           others
+            // An answer to HEAD has no body, and then nothing tells where the next one begins.
             .filter((method) => method !== 'HEAD')
             .map((method) => head(`${method} ${target}`, auth))
             .join('') + head('GET /healthz'),
         )
         assert.equal(replies.pop()?.body.status, 'ok')
-        assert.equal(replies.length, others.length - 1)
+        assert.equal(replies.length, others.filter((method) => method !== 'HEAD').length)
         for (const reply of replies) {
           assertError(reply, 405, 'method_not_allowed')
           assert.equal(reply.headers.get('allow'), [...new Set(allowed)].join(', '))

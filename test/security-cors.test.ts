@@ -56,7 +56,7 @@ onAnyEngine(
         const plain = await service().call('OPTIONS', '/v1/agents', { key: null, headers: { Origin: APP } })
         assert.equal(plain.status, 401)
         const withKey = await service().call('OPTIONS', '/v1/agents', { headers: { Origin: APP } })
-        assert.deepEqual([withKey.status, withKey.headers.get('allow')], [405, 'POST, GET'])
+        assert.deepEqual([withKey.status, withKey.headers.get('allow')], [405, 'POST, GET, HEAD'])
       })
 
       test('every reply may be read by the page, errors too, and its headers with it', async () => {

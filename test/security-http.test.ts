@@ -179,10 +179,9 @@ describe('the HTTP layer', () => {
     const unknown = [
       '/v1//agents',
       '//v1/agents',
-      '/v1/agents/',
       '/v1/Agents',
       '/v1/agents;x=1',
-      '/v1/agents/hello/',
+      '/v1/agents/hello//',
       '/v1',
     ]
     const climbing = ['/v1/agents/%2e%2e/keys', '/v1/agents/../keys', '/v1/agents/..%2fkeys/nothing', '/v1/./agents']
@@ -315,19 +314,19 @@ describe('the HTTP layer', () => {
       test(`405 for ${method} on a known path, with what it takes`, async () => {
         const { status, headers, body } = await sendOne(head(`${method} /v1/agents`, auth))
         assert.equal(status, 405)
-        assert.equal(headers.get('allow'), 'POST, GET')
+        assert.equal(headers.get('allow'), 'POST, GET, HEAD')
         assert.deepEqual(body, {
           success: false,
-          error: { code: 'method_not_allowed', message: 'This path takes POST, GET' },
+          error: { code: 'method_not_allowed', message: 'This path takes POST, GET, HEAD' },
           request_id: headers.get('x-request-id'),
         })
       })
     }
 
-    test('405 for HEAD, without a body', async () => {
-      const { status, headers, text } = await service.call('HEAD', '/v1/agents')
+    test('405 for HEAD where there is no GET, without a body', async () => {
+      const { status, headers, text } = await service.call('HEAD', '/v1/agents/hello/invoke')
       assert.equal(status, 405)
-      assert.equal(headers.get('allow'), 'POST, GET')
+      assert.equal(headers.get('allow'), 'POST')
       assert.equal(text, '')
     })
 

@@ -24,8 +24,13 @@ export function readBody(
     throw badBody('The request needs a JSON body')
   }
   const value = parseJson(bytes)
-  if (!body) throw badBody('This request takes no body')
+  // Many clients send an empty object where they have nothing to say.
+  if (!body && !isEmptyObject(value)) throw badBody('This request takes no body')
   return value
+}
+
+function isEmptyObject(value: unknown): boolean {
+  return value !== null && typeof value === 'object' && !Array.isArray(value) && Object.keys(value).length === 0
 }
 
 /**

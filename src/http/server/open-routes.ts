@@ -6,7 +6,7 @@ import type { Endpoint } from './endpoint.ts'
 import { type ServedPage, sendPage } from './replies/send-page.ts'
 import type { Router } from './router.ts'
 
-/** The paths that answer GET and HEAD without a key. */
+/** The paths that answer GET without a key. */
 export const OPEN_PATHS = [
   '/',
   '/healthz',
@@ -38,7 +38,7 @@ export function addOpenRoutes(
 ): void {
   const add = (path: string, who: Endpoint, answer: () => ServedPage | Promise<ServedPage>) => {
     const page: Endpoint['page'] = async ({ headers }, response) => sendPage(response, headers, await answer())
-    for (const method of ['GET', 'HEAD']) endpoints.add(method, path, { ...who, page })
+    endpoints.add('GET', path, { ...who, page })
   }
   const addDocument = (path: string, headers: Record<string, string>, body: () => string) => {
     // The page is made at the first request for it, so that the service starts quickly.

@@ -6,10 +6,7 @@ import { OPEN_PATHS } from './open-routes.ts'
 
 /** Returns the route that the router found. Throws a 404, or a 405 that names the methods of the path. */
 export function routeCheck(routes: readonly Route[], hasConsole: boolean): (arrived: Arrived) => Route {
-  const documents = OPEN_PATHS.flatMap((path) => [
-    { method: 'GET', path },
-    { method: 'HEAD', path },
-  ])
+  const documents = OPEN_PATHS.map((path) => ({ method: 'GET', path }))
   const paths = [...routes, ...documents, ...(hasConsole ? CONSOLE_PATHS : [])].map(({ method, path }) => ({
     method,
     pattern: new RegExp(
@@ -21,7 +18,9 @@ export function routeCheck(routes: readonly Route[], hasConsole: boolean): (arri
   }))
   return ({ route, path }) => {
     if (route) return route
-    const allowed = paths.filter(({ pattern }) => pattern.test(path)).map(({ method }) => method)
+    const allowed = paths
+      .filter(({ pattern }) => pattern.test(path))
+      .flatMap(({ method }) => (method === 'GET' ? ['GET', 'HEAD'] : [method]))
     if (allowed.length > 0) {
       const Allow = [...new Set(allowed)].join(', ')
       throw new ApiError('method_not_allowed', `This path takes ${Allow}`, { headers: { Allow } })

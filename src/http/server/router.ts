@@ -12,7 +12,7 @@ type Branch<T> = {
   ends: Map<string, PathEnd<T>>
 }
 
-/** Finds what was added under a method and a path. A literal word wins over a parameter. */
+/** Finds what was added under a method and a path. A literal word wins over a parameter. HEAD finds what GET finds. */
 export class Router<T> {
   readonly #root: Branch<T> = newBranch()
 
@@ -40,7 +40,7 @@ export class Router<T> {
    */
   find(method: string, path: string): FoundPath<T> | undefined {
     const values: string[] = []
-    const end = search(this.#root, method, path.split('/'), 0, values)
+    const end = search(this.#root, method === 'HEAD' ? 'GET' : method, path.split('/'), 0, values)
     if (!end) return undefined
     const params: Record<string, string> = {}
     for (let i = 0; i < values.length; i++) params[end.names[i] as string] = decodeURIComponent(values[i] as string)

@@ -22,7 +22,7 @@ import { answerFailure } from './replies/answer-failure.ts'
 import { answerRequest } from './replies/answer-request.ts'
 import { send } from './replies/send.ts'
 import { type FoundPath, Router } from './router.ts'
-import { badTarget } from './transport.ts'
+import { badTarget, lostId } from './transport.ts'
 
 export type Server = {
   /** Resolves with the service's address. */
@@ -96,6 +96,7 @@ function requestHandler(front: Front, endpoints: Router<Endpoint>) {
     let found: FoundPath<Endpoint> | undefined
     let malformed: unknown
     try {
+      if (hasLostId(endpoints, message)) throw lostId()
       found = endpoints.find(method, target.path)
     } catch (error) {
       malformed = error
@@ -104,7 +105,7 @@ function requestHandler(front: Front, endpoints: Router<Endpoint>) {
     const arrived = arrive(front, message, target, { route: endpoint.route, params: found?.params ?? {} })
     if (front.requests.all) response.on('finish', () => front.requests.answered(arrived, response.statusCode))
     const fail = (error: unknown) => answerFailure(front, error, arrived, response)
-    if (malformed) return fail(badTarget())
+    if (malformed) return fail(malformed instanceof URIError ? badTarget() : malformed)
     try {
       const pending = withValue(letIn(front, arrived, endpoint), (authorised) =>
         answer(authorised, endpoint, arrived, response),
@@ -121,9 +122,19 @@ function answering(endpoint: Endpoint | undefined, { headers }: IncomingMessage)
   return endpoint?.forBrowsers && !headers.accept?.includes('text/html') ? undefined : endpoint
 }
 
+/** A slash at the end of a path means nothing: everybody who looks at the path sees it without. */
 function targetOf({ url = '/' }: IncomingMessage): { path: string; query: string } {
   const mark = url.indexOf('?')
-  return mark < 0 ? { path: url, query: '' } : { path: url.slice(0, mark), query: url.slice(mark + 1) }
+  const path = mark < 0 ? url : url.slice(0, mark)
+  const query = mark < 0 ? '' : url.slice(mark + 1)
+  return { path: path.length > 1 && path.endsWith('/') ? path.slice(0, -1) : path, query }
+}
+
+/** A client that has lost the id of one thing must not delete them all. */
+function hasLostId(endpoints: Router<Endpoint>, { method, url = '/' }: IncomingMessage): boolean {
+  if (method !== 'DELETE') return false
+  const [path = ''] = url.split('?')
+  return path.endsWith('/') && endpoints.find(method, `${path}id`) !== undefined
 }
 
 /** Answers requests that the router never sees, because Node could not read them or does not hand them on. */

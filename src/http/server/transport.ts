@@ -58,6 +58,10 @@ export function badTarget(): ApiError {
   return badRequest('The request target is not a valid path')
 }
 
+export function lostId(): ApiError {
+  return badRequest('The path ends with a slash where an id is expected')
+}
+
 function badRequest(message: string): ApiError {
   return new ApiError('invalid_request', message)
 }

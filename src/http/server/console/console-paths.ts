@@ -1,5 +1,5 @@
 /** The paths that the console adds, besides its own pages. */
 export const CONSOLE_PATHS = [
-  ...['GET', 'HEAD'].map((method) => ({ method, path: '/console/assets/{file}' })),
+  { method: 'GET', path: '/console/assets/{file}' },
   ...['POST', 'GET', 'DELETE'].map((method) => ({ method, path: '/console/session' })),
 ]

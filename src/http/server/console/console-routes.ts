@@ -36,15 +36,13 @@ export function addConsoleRoutes(endpoints: Router<Endpoint>, front: Front, cons
     sendPage(response, arrived.headers, found)
   }
 
-  for (const method of ['GET', 'HEAD']) {
-    endpoints.add(method, '/', { open: true, page })
-    for (const first of PAGES) {
-      for (let depth = 0; depth <= DEPTH; depth++) {
-        endpoints.add(method, `/${first}${pathOf(depth)}`, { open: true, forBrowsers: true, page })
-      }
+  endpoints.add('GET', '/', { open: true, page })
+  for (const first of PAGES) {
+    for (let depth = 0; depth <= DEPTH; depth++) {
+      endpoints.add('GET', `/${first}${pathOf(depth)}`, { open: true, forBrowsers: true, page })
     }
-    endpoints.add(method, '/console/assets/{file}', { open: true, page: asset })
   }
+  endpoints.add('GET', '/console/assets/{file}', { open: true, page: asset })
   for (const { method, endpoint } of sessionPages(front, console)) endpoints.add(method, '/console/session', endpoint)
 }
 

@@ -65,6 +65,7 @@ export class EventStream {
         'X-Accel-Buffering': 'no',
       }),
     )
+    if (response.req.method === 'HEAD') response.end()
     response.on('drain', () => this.#writeWaiting())
     response.once('close', () => {
       clearInterval(this.#ping)

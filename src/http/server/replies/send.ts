@@ -25,6 +25,11 @@ export async function sendLines(
   const rest = lines[Symbol.asyncIterator]()
   const first = await rest.next()
   response.writeHead(status, Object.assign(headers, own))
+  if (response.req.method === 'HEAD') {
+    response.end()
+    await rest.return?.()
+    return
+  }
   async function* all() {
     for (let next = first; !next.done; next = await rest.next()) yield next.value
   }
