@@ -176,14 +176,7 @@ describe('the HTTP layer', () => {
       })
     }
 
-    const unknown = [
-      '/v1//agents',
-      '//v1/agents',
-      '/v1/Agents',
-      '/v1/agents;x=1',
-      '/v1/agents/hello//',
-      '/v1',
-    ]
+    const unknown = ['/v1//agents', '//v1/agents', '/v1/Agents', '/v1/agents;x=1', '/v1/agents/hello//', '/v1']
     const climbing = ['/v1/agents/%2e%2e/keys', '/v1/agents/../keys', '/v1/agents/..%2fkeys/nothing', '/v1/./agents']
     for (const target of [...unknown, ...climbing]) {
       test(`404 for ${target}`, async () => {
