@@ -14,6 +14,7 @@ import { openMetricsPort } from './http/server/metrics-port.ts'
 import { createServer, type Server } from './http/server/server.ts'
 import { spendCode } from './keys/factors/spend-code.ts'
 import { type KeyVerifier, keyVerifier } from './keys/verify-key.ts'
+import { adoptRestored } from './logs/follow-log.ts'
 import type { Parts } from './operation/parts.ts'
 import { operations } from './operations.ts'
 import { openLimiter } from './security/limits/open-limiter.ts'
@@ -51,6 +52,7 @@ export async function startApp(config: Config, overrides: Overrides = {}): Promi
     log.warn(`webhooks.${name} opens calls of tools too, which is deprecated: set outgoing.${name}`)
   }
   await freeLeases(parts)
+  await adoptRestored(storage.db)
   const limiter = opened.adopt(await openLimiter(config.redis.url, now, log), (open) => open.close())
   const keys = keyVerifier(parts)
   opened.defer(() => keys.flush().catch((err) => log.warn({ err }, 'could not write when keys were last used')))

@@ -13,6 +13,18 @@ onBothEngines('a log that is followed', (service, engine) => {
   }
   const say = (agent: string) => service().call('POST', `/v1/agents/${agent}/invoke`, { body: { message: 'go' } })
   const endOf = async (agent: string) => (await read(agent, 'after=latest')).pagination['next_after'] as string
+  const messagesOf = ({ data }: { data: { message: string }[] }) => data.map(({ message }) => message)
+  /** Everything behind a position, read in pages of one entry. */
+  const readAll = async (agent: string, position: string) => {
+    const told: string[] = []
+    for (let after = position, has_more = true; has_more; ) {
+      const reply = await read(agent, `after=${after}&limit=1`)
+      told.push(...messagesOf(reply))
+      after = String(reply.pagination['next_after'])
+      has_more = reply.pagination['has_more'] === true
+    }
+    return told
+  }
   const seqOf = async (id: string) => {
     const { db } = service().app.parts.storage
     return (await db.selectFrom('agents').select('seq').where('id', '=', id).executeTakeFirstOrThrow()).seq
@@ -53,7 +65,7 @@ onBothEngines('a log that is followed', (service, engine) => {
     assert.ok((await read(agent, `after=${after}&level=error`)).data.length > 0)
     assert.equal((await read(agent, `after=${after}&level=info`)).data.length, 0)
     assert.ok((await read(agent, `after=${after}&search=luck`)).data.length > 0)
-    for (const query of ['after=5&offset=1', 'after=x', 'after=-1']) {
+    for (const query of ['after=5&offset=1', 'after=x', 'after=-1', 'after=5_5', 'after=5-']) {
       assert.equal((await service().call('GET', `/v1/agents/${agent}/logs?${query}`)).status, 400, query)
     }
   })
@@ -72,27 +84,58 @@ onBothEngines('a log that is followed', (service, engine) => {
   })
 
   betweenNodes(engine)(
-    'waits for an entry whose id is smaller and that another node has not committed yet',
+    'does not wait for a transaction of another node, and tells what it stores when it commits',
     async () => {
       const agent = await newAgent(service())
       const after = await endOf(agent)
+      const agent_seq = await seqOf(agent)
       const slow = new pg.Client({ connectionString: service().app.parts.config.database.url })
       await slow.connect()
+      const store = (message: string) =>
+        slow.query(
+          `insert into logs (agent_seq, timestamp, level, request_id, message, metadata) values ($1, 1, 1, 'req_1', $2, '{}')`,
+          [agent_seq, message],
+        )
       try {
         await slow.query('begin')
-        await slow.query(
-          `insert into logs (agent_seq, timestamp, level, request_id, message, metadata) values ($1, 1, 1, 'req_1', 'slow', '{}')`,
-          [await seqOf(agent)],
-        )
+        await store('slow')
         await say(agent)
-        const { data, pagination } = await read(agent, `after=${after}`)
-        assert.deepEqual([data, pagination['next_after']], [[], after])
+        const first = await read(agent, `after=${after}`)
+        assert.deepEqual(messagesOf(first), ['Invocation completed'])
+        assert.deepEqual(messagesOf(await read(agent, `after=${first.pagination['next_after']}`)), [])
+        // A follower that begins now hears of it too.
+        const late = await endOf(agent)
+        await store('slower')
         await slow.query('commit')
-        const told = (await read(agent, `after=${after}`)).data.map(({ message }) => message)
-        assert.deepEqual(told, ['slow', 'Invocation completed'])
+        await say(agent)
+        for (const position of [first.pagination['next_after'], late]) {
+          assert.deepEqual(await readAll(agent, String(position)), ['slow', 'slower', 'Invocation completed'])
+        }
       } finally {
         await slow.end()
       }
+    },
+  )
+
+  betweenNodes(engine)(
+    'does not tell again what a database brought that was restored from another server',
+    async () => {
+      const agent = await newAgent(service())
+      await say(agent)
+      const { db } = service().app.parts.storage
+      // Far enough ahead that it is still to come when the service has started, and has come after some transactions.
+      const ahead = Number((await endOf(agent)).split('-')[0]) + 60
+      await db
+        .updateTable('logs')
+        .set({ written_in: ahead })
+        .where('agent_seq', '=', await seqOf(agent))
+        .execute()
+      await service().restart()
+      const after = await endOf(agent)
+      let said = 0
+      for (; Number((await endOf(agent)).split('-')[0]) <= ahead; said += 1) await say(agent)
+      assert.ok(said > 0)
+      assert.equal((await readAll(agent, after)).length, said)
     },
   )
 })

@@ -1,6 +1,7 @@
 import { AgentParams } from '../agents/agent.ts'
 import * as agents from '../agents/store.ts'
 import { operation } from '../operation.ts'
+import { followLog } from './follow-log.ts'
 import { LogEntryReply, LogsQuery } from './log-entry.ts'
 import * as logs from './store.ts'
 
@@ -18,6 +19,7 @@ export const getLogs = operation({
 
   async run({ params, query }, { db }) {
     const { seq } = await agents.get(db, params.agent_id)
-    return logs.list(db, seq, query)
+    const { after } = query
+    return after === undefined ? logs.list(db, seq, query) : followLog(db, seq, { ...query, after })
   },
 })

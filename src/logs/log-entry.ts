@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import type { LogLevel } from '../runtime/outcome.ts'
 import { Text, Time, TimeInput } from '../shapes.ts'
+import { POSITION_TEXT } from './log-position.ts'
 
 /** From least to most severe. A level is stored as its index in this list. */
 export const LEVELS = ['debug', 'info', 'warn', 'error'] as const satisfies readonly LogLevel[]
@@ -18,6 +19,7 @@ export const LogEntryReply = z
 /** A stored entry. Every entry belongs to an invocation. */
 export type StoredLogEntry = z.input<typeof LogEntryReply>
 
+const AFTER = new RegExp(`^latest$|${POSITION_TEXT.source}`)
 const ONE_LEVEL = `(?:${LEVELS.join('|')})`
 const LevelList = z
   .string()
@@ -38,9 +40,9 @@ export const LogsQuery = z
     request_id: Text(100).optional().describe('Entries of one invocation'),
     after: z
       .string()
-      .regex(/^(?:latest|\d{1,15})$/, 'must be the id of an entry, or latest')
+      .regex(AFTER, 'must be latest, or next_after of an earlier reply')
       .optional()
-      .describe('Entries that were stored after this one, in that order: `latest`, then each `pagination.next_after`'),
+      .describe('Entries that were stored since, in that order: first `latest`, then each `pagination.next_after`'),
     search: Text(200).optional().describe('Entries whose message or metadata contain this text, whatever its case'),
   })
   .refine(({ start_time = -Infinity, end_time = Infinity }) => start_time < end_time, {

@@ -1,5 +1,4 @@
 import { type RawBuilder, type SqlBool, sql } from 'kysely'
-import { unavailable } from '../errors.ts'
 import { redact, redactDeep } from '../lib/text/redact.ts'
 import { storable } from '../lib/text/text.ts'
 import type { LogEntry } from '../runtime/outcome.ts'
@@ -12,12 +11,11 @@ import { ownerOf } from '../storage/queries/counts.ts'
 import { missingAgents } from '../storage/queries/missing-agents.ts'
 import { keysOfParts, orderOf, type Page, page, pageOfList } from '../storage/queries/page.ts'
 import { within } from '../storage/queries/stretches.ts'
-import { findLogEnd } from './log-end.ts'
 import { LEVELS, type LogsQuery, type StoredLogEntry } from './log-entry.ts'
 
 const COLUMNS = ['agent_seq', 'timestamp', 'level', 'request_id', 'message', 'metadata'] as const
 const LOGS: BulkTable = { table: 'logs', columns: COLUMNS, count: countInserted([LOGS_OF_AGENT], COLUMNS) }
-const LOG_COLUMNS = ['id', 'timestamp', 'level', 'request_id', 'message', 'metadata'] as const
+export const LOG_COLUMNS = ['id', 'timestamp', 'level', 'request_id', 'message', 'metadata'] as const
 const MESSAGE_CHARACTERS = 10_000
 const METADATA_CHARACTERS = 20_000
 
@@ -58,7 +56,6 @@ export async function list(db: Database, agent_seq: number, query: LogsQuery): P
 
 function listRows(db: Database, agent_seq: number, query: LogsQuery): Promise<Page<LogRow>> {
   const { request_id, search } = query
-  if (query.after !== undefined) return listAfter(db, agent_seq, query.after, query)
   // An invocation has few entries: no other filter needs an index.
   if (request_id !== undefined) {
     let ofRequest = within(selectOfRequests(db, agent_seq, [request_id]), LOGS_OF_AGENT, rangeOf(query))
@@ -70,39 +67,6 @@ function listRows(db: Database, agent_seq: number, query: LogsQuery): Promise<Pa
   const select = selectLogs(db, agent_seq)
   const wanted = { list: LOGS_OF_AGENT, owners: [ownerOf(agent_seq)], parts: numbersOf(query) }
   return pageOfList(db, select, query, wanted, { range: rangeOf(query) })
-}
-
-/** Whoever follows a log is shown what was found among so many stored entries of all agents at a time. */
-const FOLLOWED_ENTRIES = 10_000
-
-/** Entries in the order in which they were stored, which is that of their ids. They are stored when their run ends. */
-async function listAfter(db: Database, agent_seq: number, after: string, query: LogsQuery): Promise<Page<LogRow>> {
-  const end = await findLogEnd(db)
-  if (after === 'latest' && end === undefined) throw unavailable('Somebody writes entries for long, try again shortly')
-  const from = after === 'latest' ? (end ?? 0) : Number(after)
-  if (end === undefined || end <= from) return { items: [], total: 0, next: { after: from, more: false } }
-  const far = await db
-    .selectFrom('logs')
-    .select('id')
-    .where('id', '>', from)
-    .where('id', '<=', end)
-    .orderBy('id')
-    .limit(1)
-    .offset(FOLLOWED_ENTRIES - 1)
-    .executeTakeFirst()
-  const to = far?.id ?? end
-  let select = within(db.selectFrom('logs').select(LOG_COLUMNS), LOGS_OF_AGENT, rangeOf(query))
-    .where('id', '>', from)
-    .where('id', '<=', to)
-    // Expressions, so that no other index is thought of.
-    .where(sql<SqlBool>`agent_seq + 0 = ${agent_seq}`)
-    .where(sql<number>`level + 0`, 'in', numbersOf(query))
-  if (query.request_id !== undefined) select = select.where(sql<SqlBool>`request_id || '' = ${query.request_id}`)
-  if (query.search !== undefined) select = select.where(isFound(db, query.search))
-  const { items, total } = await page(db, select, { ...query, sort: 'id' }, { tieBreakers: [] })
-  const isCut = items.length < total
-  const last = isCut ? Number(items.at(-1)?.id) : to
-  return { items, total, next: { after: last, more: isCut || to < end } }
 }
 
 /**
@@ -160,12 +124,12 @@ function rangeOf({ start_time, end_time }: LogsQuery) {
   return { from: start_time, to: end_time }
 }
 
-function isFound(db: Database, text: string) {
+export function isFound(db: Database, text: string) {
   const inMetadata = JSON.stringify(text).slice(1, -1)
   return sql<SqlBool>`(${contains(db, sql.ref('message'), text)} or ${contains(db, sql.ref('metadata'), inMetadata)})`
 }
 
-function numbersOf({ level = [...LEVELS] }: LogsQuery): number[] {
+export function numbersOf({ level = [...LEVELS] }: LogsQuery): number[] {
   return [...new Set(level.map((name) => LEVELS.indexOf(name)))]
 }
 
@@ -217,9 +181,16 @@ export async function removeOfMissingAgents(db: Database, limit: number): Promis
   return Number(numDeletedRows)
 }
 
-type LogRow = { id: number; timestamp: number; level: number; request_id: string; message: string; metadata: string }
+export type LogRow = {
+  id: number
+  timestamp: number
+  level: number
+  request_id: string
+  message: string
+  metadata: string
+}
 
-function fromRow({ id, timestamp, level, request_id, message, metadata }: LogRow): StoredLogEntry {
+export function fromRow({ id, timestamp, level, request_id, message, metadata }: LogRow): StoredLogEntry {
   return {
     id: String(id),
     timestamp,

@@ -98,7 +98,7 @@ function render(operation: Operation, result: unknown, { path, paging }: { path:
 
 function paginationOf({ items, total, searched_to, next }: Page<unknown>, { limit, offset }: PageQuery) {
   const has_more = offset + items.length < total
-  if (next) return { limit, offset, total, has_more: has_more || next.more, next_after: String(next.after) }
+  if (next) return { limit, offset, total, has_more: has_more || next.more, next_after: next.after }
   if (searched_to === undefined) {
     // A page of large items may have ended early. The next one begins at offset + limit.
     return { limit: has_more && items.length > 0 ? items.length : limit, offset, total, has_more }

@@ -23,8 +23,8 @@ export type Page<T> = {
   total: number
   /** A search did not look at everything: rows before this time are left, or from it on where the oldest come first. */
   searched_to?: number | undefined
-  /** Whoever follows the list asks next for what comes after this position. `more`: there is something already. */
-  next?: { after: number; more: boolean }
+  /** A follower of the list asks next for what comes after this position. `more`: there is something already. */
+  next?: { after: string; more: boolean }
 }
 
 type PageOptions = {

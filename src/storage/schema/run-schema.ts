@@ -124,8 +124,9 @@ function observations({ engine, text, integer, sequence, keyed, thenId }: Column
       level ${engine === 'postgres' ? 'smallint' : 'integer'} not null,
       request_id ${text} not null,
       message ${text} not null,
-      metadata ${text} not null
+      metadata ${text} not null${engine === 'postgres' ? ', written_in bigint not null default pg_current_xact_id()::text::bigint' : ''}
     )`,
+    ...(engine === 'postgres' ? ['create index logs_by_transaction on logs (written_in, id)'] : []),
     `create index logs_by_level on logs (agent_seq, level, timestamp${thenId})`,
     engine === 'postgres'
       ? 'create index logs_of_request on logs (request_id, agent_seq)'

@@ -176,6 +176,8 @@ export type LogsTable = {
   message: string
   /** JSON, without the request's id. */
   metadata: string
+  /** On PostgreSQL: the transaction that stored it. Followers go by it, because ids become visible in any order. */
+  written_in: Generated<number>
 }
 
 /**

@@ -1,0 +1,100 @@
+import { type SelectQueryBuilder, sql } from 'kysely'
+import { type Database, engineOf } from '../storage/database.ts'
+import type { Page } from '../storage/queries/page.ts'
+import type { LogsQuery, StoredLogEntry } from './log-entry.ts'
+import { type LogKey, type LogPosition, positionBehind, readPosition, writePosition } from './log-position.ts'
+import { fromRow, isFound, LOG_COLUMNS, type LogRow, numbersOf } from './store.ts'
+
+/** A request looks at this number of entries of all agents at most. */
+const FOLLOWED_ENTRIES = 10_000
+
+type Following = LogsQuery & { after: string }
+
+/**
+ * Entries in the order in which they were stored; each is told once, and no request waits for a transaction that is under
+ * way. What such a transaction stores is told when it has committed.
+ */
+export async function followLog(db: Database, agent_seq: number, query: Following): Promise<Page<StoredLogEntry>> {
+  const end = await findEnd(db)
+  const from = query.after === 'latest' ? end : readPosition(query.after)
+  const looked = selectBetween(db, from, end).orderBy('transaction').orderBy('id').limit(FOLLOWED_ENTRIES)
+  const found = filtered(db.selectFrom(looked.as('looked')), db, agent_seq, query)
+  const [rows, edge] = await Promise.all([
+    found
+      .selectAll()
+      .orderBy('transaction')
+      .orderBy('id')
+      .limit(query.limit + 1)
+      .execute(),
+    looked
+      .limit(1)
+      .offset(FOLLOWED_ENTRIES - 1)
+      .executeTakeFirst(),
+  ])
+  const items = rows.slice(0, query.limit)
+  const isCut = items.length < rows.length
+  const last = isCut ? items.at(-1) : edge
+  const after = writePosition(last ? positionBehind(last, from, end) : end)
+  const total = isCut ? await countRows(found) : rows.length
+  return { items: items.map(fromRow), total, next: { after, more: last !== undefined } }
+}
+
+type Looked = { looked: LogRow & LogKey & { agent_seq: number } }
+
+function filtered(
+  select: SelectQueryBuilder<Looked, 'looked', unknown>,
+  db: Database,
+  agent_seq: number,
+  query: LogsQuery,
+) {
+  let found = select.where('agent_seq', '=', agent_seq).where('level', 'in', numbersOf(query))
+  if (query.start_time !== undefined) found = found.where('timestamp', '>=', query.start_time)
+  if (query.end_time !== undefined) found = found.where('timestamp', '<', query.end_time)
+  if (query.request_id !== undefined) found = found.where('request_id', '=', query.request_id)
+  return query.search === undefined ? found : found.where(isFound(db, query.search))
+}
+
+async function countRows(found: SelectQueryBuilder<Looked, 'looked', unknown>): Promise<number> {
+  const { count } = await found.select(({ fn }) => fn.countAll<number>().as('count')).executeTakeFirstOrThrow()
+  return Number(count)
+}
+
+/** Behind everything that can be seen now. SQLite has one writer: each entry counts as a transaction of its own. */
+async function findEnd(db: Database): Promise<LogPosition> {
+  if (engineOf(db) === 'sqlite') {
+    const { id } = await db
+      .selectFrom('logs')
+      .select(({ fn }) => fn.max<number | null>('id').as('id'))
+      .executeTakeFirstOrThrow()
+    return { next: (id ?? 0) + 1, open: [] }
+  }
+  // `<the first that is open>:<the next one>:<those that are open, with commas>`
+  const { rows } = await sql<{ snapshot: string }>`select pg_current_snapshot()::text as snapshot`.execute(db)
+  const [, next = 0, open = ''] = rows[0]?.snapshot.split(':') ?? []
+  return { next: Number(next), open: open === '' ? [] : open.split(',').map(Number) }
+}
+
+/** Entries that `end` shows and `from` has not read. */
+function selectBetween(db: Database, from: LogPosition, end: LogPosition) {
+  const transaction = sql<number>`${sql.ref(engineOf(db) === 'sqlite' ? 'id' : 'written_in')}`
+  const { next, open, read } = from
+  let select = db
+    .selectFrom('logs')
+    .select([...LOG_COLUMNS, 'agent_seq', transaction.as('transaction')])
+    .where(transaction, '>=', Math.min(next, ...open))
+    .where(transaction, '<', end.next)
+  if (open.length > 0) select = select.where((eb) => eb.or([eb(transaction, '>=', next), eb(transaction, 'in', open)]))
+  if (end.open.length > 0) select = select.where(transaction, 'not in', end.open)
+  if (!read) return select
+  return select.where((eb) => eb.or([eb(transaction, '!=', read.transaction), eb('id', '>', read.id)]))
+}
+
+/**
+ * For the start of a service. The entries of a restored database name transactions of the server that it came from, which
+ * may have higher numbers than any here: they would be told to followers as new.
+ */
+export async function adoptRestored(db: Database): Promise<void> {
+  if (engineOf(db) === 'sqlite') return
+  const { next } = await findEnd(db)
+  await db.updateTable('logs').set({ written_in: 0 }).where('written_in', '>=', next).execute()
+}
