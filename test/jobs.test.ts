@@ -26,13 +26,13 @@ onBothStores('jobs', (store) => {
 
   /** A kind of its own for every test, so that none sees another's jobs. */
   const start = (
-    handler: Partial<JobHandler> & Pick<JobHandler, 'run'>,
+    { lease_ms = 10_000, ...handler }: Partial<JobHandler> & Pick<JobHandler, 'run'> & { lease_ms?: number },
     kind = `kind-${++kinds}`,
     storage = store().storage,
   ) => {
     const jobs = openJobs(
-      { storage, now, log, node: 'service:test' },
-      { [kind]: { concurrency: 2, lease_ms: 10_000, ...handler } },
+      { storage, now, log, node: 'service:test', lease_ms },
+      { [kind]: { concurrency: 2, ...handler } },
     )
     open.push(jobs)
     return { ...jobs, kind }

@@ -112,6 +112,45 @@ onBothEngines(
       assert.ok(most <= 5)
     })
 
+    test('receivers that fail one time in five do not hold up others', async (t) => {
+      const held: (() => void)[] = []
+      let isOver = false
+      /** The first attempt fails at once, and then every fifth never ends. */
+      const openFlaky = async () => {
+        let count = 0
+        return openInbox(t, async (_arrival, _request, response) => {
+          const n = count++
+          if (n === 0) response.writeHead(500).end()
+          else if (n % 5 === 0 && !isOver) await new Promise<void>((resolve) => held.push(resolve))
+        })
+      }
+      const flaky: { inbox: Awaited<ReturnType<typeof openInbox>>; agent_id: string }[] = []
+      for (let i = 0; i < 4; i++) {
+        const [inbox, agent_id] = [await openFlaky(), await createAgent(service())]
+        const { id } = await createWebhook(service(), { agent_id, url: inbox.url })
+        await happen(service(), { agent_id })
+        await delivery(service(), id, 1)
+        flaky.push({ inbox, agent_id })
+      }
+      for (const { agent_id } of flaky) await happen(service(), ...events(agent_id, 30))
+      for (const { inbox } of flaky) await inbox.first(6)
+
+      const well = await openInbox(t)
+      const agent_id = await createAgent(service())
+      await createWebhook(service(), { agent_id, url: well.url })
+      for (let i = 1; i <= 10; i++) {
+        await happen(service(), { agent_id })
+        await well.first(i)
+      }
+      // Each of them has one place, in which its last attempt hangs.
+      assert.deepEqual(
+        flaky.map(({ inbox }) => inbox.arrivals.length),
+        [6, 6, 6, 6],
+      )
+      isOver = true
+      for (const resolve of held) resolve()
+    })
+
     test('a delivery whose lease ended is sent again, and the late answer does not count', async (t) => {
       const answers: ((status: number) => void)[] = []
       const inbox = await openInbox(t, async (_arrival, _request, response) => {

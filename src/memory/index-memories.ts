@@ -11,7 +11,6 @@ const LARGE = 100_000
 export function indexMemories({ storage }: { storage: Storage }): JobHandler {
   return {
     concurrency: 1,
-    lease_ms: 60_000,
     every_ms: EVERY_MS,
     async run() {
       const { rows } = await sql`select 1 from agents cross join memory_scopes

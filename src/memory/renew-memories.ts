@@ -18,7 +18,6 @@ const SETTING = 'memory.terms'
 export function renewMemories({ storage, log }: { storage: Storage; log: Logger }): JobHandler {
   return {
     concurrency: 1,
-    lease_ms: 60_000,
     every_ms: EVERY_MS,
     async run(_payload, { signal }) {
       const done = String(TERMS_VERSION)

@@ -3,7 +3,7 @@ import { isBusy } from '../invocations/find-invocations.ts'
 import { scheduledRun } from '../invocations/queue/scheduled-run.ts'
 import { statusOf } from '../keys/key.ts'
 import * as keys from '../keys/store.ts'
-import { Lookout } from '../lib/work/lookout.ts'
+import { type Taken, Worker } from '../lib/work/worker.ts'
 import { ownLogWrite } from '../logs/store.ts'
 import type { Parts } from '../operation/parts.ts'
 import { BacklogFullError } from '../storage/journal/journal.ts'
@@ -14,7 +14,9 @@ import { timesOf } from './times.ts'
 
 /** How soon ticks are looked at again that another node is taking, or that could not be written. */
 const AGAIN_MS = 1_000
-const AT_ONCE = 50
+const TICKS_PER_LOOK = 50
+/** The ticks of all schedules have one lane. */
+const TICKS = 'ticks'
 
 /**
  * Begins the runs of schedules when their ticks come. A node has one timer, for the nearest tick of all schedules.
@@ -22,12 +24,13 @@ const AT_ONCE = 50
  */
 export class Ticker {
   readonly #parts: Parts
-  readonly #lookout: Lookout
+  readonly #worker: Worker<never>
 
   constructor(parts: Parts) {
     this.#parts = parts
-    this.#lookout = new Lookout({
-      look: () => this.#look(),
+    this.#worker = new Worker({
+      share: { total: 1, ofLane: () => 1 },
+      serve: () => this.#takeDue(),
       failed: (err) => parts.log.warn({ err }, 'could not look for the ticks of schedules'),
       now: parts.now,
     })
@@ -39,24 +42,23 @@ export class Ticker {
 
   /** Looks for ticks that are due. */
   wake(): void {
-    this.#lookout.wake()
+    this.#worker.wake(TICKS)
   }
 
   close(): Promise<void> {
-    return this.#lookout.close()
+    return this.#worker.close()
   }
 
-  /** Takes the ticks that are due. Returns when to look again, or undefined if a change will tell. */
-  async #look(): Promise<number | undefined> {
+  /** Takes the ticks that are due. A tick needs no lease: it is over when it is taken. */
+  async #takeDue(): Promise<Taken<never>> {
     const { now, storage } = this.#parts
-    const nearest = await schedules.listNearest(storage.db, AT_ONCE)
+    const nearest = await schedules.listNearest(storage.db, TICKS_PER_LOOK)
     const time = now()
     const due = nearest.filter(({ next_at }) => next_at <= time)
-    if (due.length === 0) return nearest[0]?.next_at
+    if (due.length === 0) return { items: [], next: nearest[0]?.next_at }
     const taken = await Promise.all(due.map((schedule) => this.#tick(schedule)))
     // More may be due than are taken at once.
-    if (!taken.includes(false)) this.wake()
-    return time + AGAIN_MS
+    return { items: [], next: taken.includes(false) ? time + AGAIN_MS : time }
   }
 
   /** Returns false if this node did not get the tick. */

@@ -51,7 +51,6 @@ export function embedMemories(embedder: Embedder, { storage, now, log }: Options
 
   return {
     concurrency: 1,
-    lease_ms: 60_000,
     every_ms: EVERY_MS,
     async run(_payload, { signal }) {
       if (now() - fullPassAt >= FULL_PASS_MS) {

@@ -26,7 +26,6 @@ export function sessionJob<Session extends Conversation>(
   const paused = new Map<string, number>()
   return {
     concurrency: 1,
-    lease_ms: 60_000,
     every_ms,
     async run(_payload, { signal }) {
       for (const [key, until] of paused) if (until <= now()) paused.delete(key)

@@ -19,8 +19,6 @@ export type JobAttempt = {
 /** How jobs of one kind are run. A job is done when `run` resolves, and tried again when it rejects. */
 export type JobHandler = {
   concurrency: number
-  /** How long after a crash another node may take the job. The lease is renewed while the job runs. */
-  lease_ms: number
   run(payload: Json, attempt: JobAttempt): Promise<void>
   /** After so many tries the job is kept as failed, with its error. */
   max_attempts?: number
@@ -38,4 +36,6 @@ export type JobOptions = {
   log: Logger
   /** The name of this process among all that share the store. */
   node: string
+  /** How long the jobs of a process that was killed keep their leases. They are renewed while the jobs run. */
+  lease_ms?: number
 }

@@ -1,5 +1,6 @@
 import { sql } from 'kysely'
 import type { Json } from '../../lib/json.ts'
+import type { Taken } from '../../lib/work/worker.ts'
 import { announce, type Database, engineOf } from '../database.ts'
 import { type BulkTable, rowOf, type Write } from '../journal/rows.ts'
 import { isHeld, type Lease, type Leased, take } from '../leases/lease.ts'
@@ -52,33 +53,32 @@ export function jobWrite(job: NewJob): Write {
   return { into: job.key === undefined ? JOBS : KEYED_JOBS, row: rowOf(JOBS, toRow(job)) }
 }
 
-/** The time at which the next job of a kind may be taken. Jobs that run here are left out. */
-export async function nextRunAt(db: Database, kind: string, except: string[]): Promise<number | undefined> {
-  const next = await db
-    .selectFrom('jobs')
-    .select('run_at')
-    .where('kind', '=', kind)
-    .where('failed_at', 'is', null)
-    .$if(except.length > 0, (jobs) => jobs.where('id', 'not in', except))
-    .orderBy('run_at')
-    .limit(1)
-    .executeTakeFirst()
-  return next?.run_at
+/** When the next job of each kind may be taken. It costs one look-up for each kind, however many jobs wait. */
+export async function survey(db: Database, kinds: readonly string[]): Promise<{ key: string; due_at: number }[]> {
+  const named = kinds.map((kind) => sql`select cast(${kind} as text) as key`)
+  const { rows } = await sql<{ key: string; due_at: number | null }>`
+    select key, (select min(run_at) from jobs where kind = kinds.key and failed_at is null) as due_at
+    from (${sql.join(named, sql` union all `)}) kinds`.execute(db)
+  return rows.flatMap(({ key, due_at }) => (due_at === null ? [] : [{ key, due_at }]))
 }
 
-type TakeOptions = { kind: string; limit: number; lease_ms: number; owner: string; except: string[] }
+/** How soon jobs are looked for again when other nodes are taking what is due. */
+const LOCKED_MS = 1_000
 
-/** Takes jobs that are due: queued ones, and those whose lease has ended. */
-export async function takeDue(db: Database, options: TakeOptions, now: number): Promise<TakenJob[]> {
-  const { kind, limit, lease_ms, owner, except } = options
-  const due = db
+type TakeOptions = { kind: string; limit: number; owner: string; lease_ms: number; except: string[] }
+
+/** Takes jobs that are due, queued ones and those whose lease has ended, and says when the next one is due. */
+export async function takeDue(db: Database, options: TakeOptions, now: number): Promise<Taken<TakenJob>> {
+  const { kind, limit, owner, lease_ms, except } = options
+  const waiting = db
     .selectFrom('jobs')
-    .select('id')
     .where('kind', '=', kind)
     .where('failed_at', 'is', null)
-    .where('run_at', '<=', now)
     .$if(except.length > 0, (jobs) => jobs.where('id', 'not in', except))
     .orderBy('run_at')
+  const due = waiting
+    .select('id')
+    .where('run_at', '<=', now)
     .orderBy('id')
     .limit(limit)
     // Nodes that look at the same time take different rows instead of waiting for each other.
@@ -91,9 +91,12 @@ export async function takeDue(db: Database, options: TakeOptions, now: number): 
     changes: sql`attempts = attempts + 1`,
     returning: sql`id, kind, key, payload, attempts`,
   })
-  return taken
+  const items = taken
     .map((job) => ({ ...job, lease: { key: [job.id], owner, until } }))
     .toSorted((a, b) => (a.id < b.id ? -1 : 1))
+  if (items.length === limit) return { items, next: now }
+  const next = (await waiting.select('run_at').limit(1).executeTakeFirst())?.run_at
+  return { items, next: next === undefined ? undefined : Math.max(next, now + LOCKED_MS) }
 }
 
 /** Returns false when another owner has taken the job; then nothing of the run may be kept. */

@@ -12,7 +12,6 @@ export type RunningJob = {
   stop: AbortController
   /** Another process has taken over the job. */
   isLost: boolean
-  ended: Promise<void>
 }
 
 /** Runs a job and stores how it ended. */

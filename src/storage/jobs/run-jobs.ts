@@ -1,5 +1,10 @@
+import { randomUUID } from 'node:crypto'
+import { waitAtMost } from '../../lib/work/wait-at-most.ts'
+import { Worker } from '../../lib/work/worker.ts'
+import { keepLeases, LEASE_MS } from '../leases/lease.ts'
 import type { JobHandler, JobOptions } from './job-handler.ts'
-import { JobLane } from './job-lane.ts'
+import * as jobs from './jobs.ts'
+import { type RunningJob, runJob } from './run-job.ts'
 
 export type Jobs = {
   /** Looks for work now, for example after a change of the clock. New jobs are noticed without it. */
@@ -8,20 +13,71 @@ export type Jobs = {
   close(): Promise<void>
 }
 
+/** How long a handler may take to end after its signal. A handler that takes longer keeps its lease until that ends. */
+const STOP_MS = 5_000
+
 /** Runs the jobs in the database. Each kind has its own lane, so that slow jobs delay only jobs of their kind. */
 export function openJobs(options: JobOptions, handlers: Record<string, JobHandler>): Jobs {
-  const lanes = Object.entries(handlers).map(([kind, handler]) => new JobLane(options, kind, handler))
-  const wake = () => {
-    for (const lane of lanes) lane.wake()
+  const { storage, now, node, log, lease_ms = LEASE_MS } = options
+  const kinds = Object.keys(handlers)
+  const running = new Map<string, RunningJob>()
+  let isSeeded = false
+
+  const seed = () =>
+    storage.transaction(async (db) => {
+      for (const [kind, { every_ms }] of Object.entries(handlers)) {
+        if (every_ms !== undefined) await jobs.enqueue(db, { id: kind, kind, payload: null, run_at: now() })
+      }
+    })
+  const run = async (job: jobs.TakenJob): Promise<undefined> => {
+    const { kind, id } = job
+    const one: RunningJob = { job, stop: new AbortController(), isLost: false }
+    running.set(id, one)
+    await runJob(options, handlers[kind] as JobHandler, one).catch((err) =>
+      log.warn({ kind, job: id, err }, 'how a job ended was not written: it comes back when its lease ends'),
+    )
+    running.delete(id)
   }
-  options.storage.onChange((change) => {
-    if (change === 'jobs') wake()
+  const worker = new Worker<jobs.TakenJob>({
+    share: { total: Number.POSITIVE_INFINITY, ofLane: (kind) => handlers[kind]?.concurrency ?? 0 },
+    async survey() {
+      if (!isSeeded) await seed()
+      isSeeded = true
+      return jobs.survey(storage.db, kinds)
+    },
+    serve(kind, limit) {
+      const owner = `${node}:${randomUUID()}`
+      // A process that slept through the end of its own leases must not run its jobs a second time.
+      return jobs.takeDue(storage.db, { kind, limit, owner, lease_ms, except: [...running.keys()] }, now())
+    },
+    run,
+    failed: (err) => log.warn({ err }, 'could not look for jobs'),
+    now,
   })
-  wake()
+  const stopRenewing = keepLeases(jobs.LEASED_JOBS, {
+    ...options,
+    db: storage.db,
+    lease_ms,
+    held: () => [...running.values()].map(({ job }) => job.lease),
+    lost({ key: [id = ''] }) {
+      const lost = running.get(id)
+      if (!lost) return
+      lost.isLost = true
+      lost.stop.abort(new Error('another process took the job over'))
+    },
+  })
+  storage.onChange((change) => {
+    if (change === 'jobs') worker.survey()
+  })
+  worker.survey()
+
   return {
-    wake,
+    wake: () => worker.survey(),
     async close() {
-      await Promise.all(lanes.map((lane) => lane.close()))
+      const closed = worker.close()
+      for (const { stop } of running.values()) stop.abort(new Error('the service stops'))
+      await waitAtMost(closed, STOP_MS)
+      stopRenewing()
     },
   }
 }

@@ -17,7 +17,6 @@ export type Sweepable = {
 type Options = { storage: Storage; now: () => number; log: Logger }
 
 const BATCH_SIZE = 1_000
-const LEASE_MS = 60_000
 
 /**
  * A job that removes old rows in small batches with pauses between them, so that other writers wait for one batch at
@@ -39,7 +38,6 @@ export function sweep({ storage, now, log }: Options, sweepables: readonly Sweep
 
   return {
     concurrency: 1,
-    lease_ms: LEASE_MS,
     async run(_payload, { signal }) {
       const failures: unknown[] = []
       for (const sweepable of sweepables) {

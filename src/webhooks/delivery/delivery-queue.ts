@@ -14,9 +14,9 @@ const PENDING = sql.lit('pending')
  * The webhooks that have something to send, and when their first delivery is due. It costs one look-up for each
  * webhook, however many deliveries wait.
  */
-export async function survey(db: Database): Promise<{ webhook_id: string; due_at: number }[]> {
-  const { rows } = await sql<{ webhook_id: string; due_at: number }>`
-    select webhook_id, due_at from (
+export async function survey(db: Database): Promise<{ key: string; due_at: number }[]> {
+  const { rows } = await sql<{ key: string; due_at: number }>`
+    select webhook_id as key, due_at from (
       with recursive lane(webhook_id) as (
         select min(webhook_id) from deliveries where status = 'pending'
         union all
@@ -42,13 +42,16 @@ export const LEASED_DELIVERIES: Leased = {
 /** A delivery that this node may send, with its body. */
 export type TakenDelivery = Delivery & { body: string; lease: Lease }
 
-export type Taken =
-  /** `next_at` is the time to look at this webhook again; null when nothing is left. */
-  | { state: 'taken'; webhook: Webhook; deliveries: TakenDelivery[]; next_at: number | null }
-  /** Other nodes send as many of its deliveries as are allowed at once. */
-  | { state: 'busy' }
-  /** The webhook is disabled or deleted. */
-  | { state: 'closed' }
+export type TakenDeliveries = {
+  /** Undefined if another node is taking its deliveries now, or if it is disabled or deleted. */
+  webhook: Webhook | undefined
+  items: TakenDelivery[]
+  /** When to look at this webhook again; `full` if as many of its deliveries are under way as may be. */
+  next: number | 'full' | undefined
+}
+
+/** How soon a webhook is looked at again whose deliveries another node is taking. */
+const LOCKED_MS = 100
 
 type TakeOptions = {
   webhook_id: string
@@ -64,7 +67,7 @@ type TakeOptions = {
  * Takes the deliveries that are due, longest due first, in a transaction. It locks the webhook's row, so that the
  * number of deliveries under way is right on every node. It does not wait for the lock.
  */
-export async function takeDue(db: Database, options: TakeOptions): Promise<Taken> {
+export async function takeDue(db: Database, options: TakeOptions): Promise<TakenDeliveries> {
   const { webhook_id, limit, maxPerEndpoint, owner, lease_until: until, now } = options
   const locked = await db
     .selectFrom('webhooks')
@@ -72,8 +75,8 @@ export async function takeDue(db: Database, options: TakeOptions): Promise<Taken
     .where('id', '=', webhook_id)
     .$if(engineOf(db) === 'postgres', (select) => select.forUpdate().skipLocked())
     .executeTakeFirst()
-  if (!locked) return { state: (await isEnabled(db, webhook_id)) ? 'busy' : 'closed' }
-  if (locked.status !== 'enabled') return { state: 'closed' }
+  if (!locked && (await isEnabled(db, webhook_id))) return { ...NOTHING, next: now + LOCKED_MS }
+  if (locked?.status !== 'enabled') return NOTHING
 
   // The statement that takes them also counts those under way: each more would cost a round trip.
   const room = sql<number>`(
@@ -91,22 +94,24 @@ export async function takeDue(db: Database, options: TakeOptions): Promise<Taken
     .limit(room)
   const returning = sql`*, (select body from events where events.id = deliveries.event_id) as body`
   const rows = await take<Row>(db, LEASED_DELIVERIES, { due, owner, until, returning })
-  const deliveries = rows.map(({ body, ...row }) =>
+  const items = rows.map(({ body, ...row }) =>
     Object.assign(fromRow(row), { body, lease: { key: [row.id], owner, until } }),
   )
-  const next_at = deliveries.length === limit ? now : await nextDue()
-  if (deliveries.length === 0 && next_at !== null && next_at <= now) return { state: 'busy' }
-  return { state: 'taken', webhook: webhookFromRow(locked), deliveries, next_at }
+  const next_at = items.length === limit ? now : await nextDue(db, webhook_id)
+  const isFull = items.length < limit && next_at !== undefined && next_at <= now
+  return { webhook: webhookFromRow(locked), items, next: isFull ? 'full' : next_at }
+}
 
-  async function nextDue(): Promise<number | null> {
-    const { next_at: time } = await db
-      .selectFrom('deliveries')
-      .select((row) => row.fn.min<number | null>('next_attempt_at').as('next_at'))
-      .where('webhook_id', '=', webhook_id)
-      .where('status', '=', PENDING)
-      .executeTakeFirstOrThrow()
-    return time
-  }
+const NOTHING: TakenDeliveries = { webhook: undefined, items: [], next: undefined }
+
+async function nextDue(db: Database, webhook_id: string): Promise<number | undefined> {
+  const { next_at } = await db
+    .selectFrom('deliveries')
+    .select((row) => row.fn.min<number | null>('next_attempt_at').as('next_at'))
+    .where('webhook_id', '=', webhook_id)
+    .where('status', '=', PENDING)
+    .executeTakeFirstOrThrow()
+  return next_at ?? undefined
 }
 
 type Row = Tables['deliveries'] & { body: string }

@@ -26,7 +26,8 @@ if (process.argv[1] === import.meta.filename) {
       now: Date.now,
       log: createLog({ level: 'silent', format: 'json' }),
       node: 'service:child',
+      lease_ms: task.lease_ms,
     },
-    { [task.kind]: { concurrency: 1, lease_ms: task.lease_ms, run } },
+    { [task.kind]: { concurrency: 1, run } },
   )
 }

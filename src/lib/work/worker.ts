@@ -1,0 +1,169 @@
+import { FairLanes, type Share } from './fair-lanes.ts'
+
+/** The clock may be set, so it is read again after this time, even if nothing is due before. */
+const CLOCK_MS = 1_000
+/** How long a lane rests after its turn failed, or after it was full and nothing of it has ended here. */
+const REST_MS = 1_000
+/** Other nodes announce work, perhaps many times a second. The store is asked about it at most this often. */
+const SURVEY_PAUSE_MS = 100
+/** An announcement may be lost, and a node may die. How often the store is asked without one. */
+const SURVEY_EVERY_MS = 10_000
+
+/** What a turn of a lane has taken, and when it has more: `full` when all that may be under way at once is. */
+export type Taken<Item> = { items: readonly Item[]; next: number | 'full' | undefined }
+
+type Options<Item, Result> = {
+  share: Share
+  /** Stores the results of a lane, and takes up to `places` pieces of its work that are due. */
+  serve(key: string, places: number, results: readonly Result[]): Promise<Taken<Item>>
+  /** Does the work that was taken. It must not reject. A result is handed to the lane's next turn. */
+  run?(item: Item, key: string): Promise<Result | undefined>
+  /** Which lanes have work in the store, and when it is due. */
+  survey?(): Promise<readonly { key: string; due_at: number }[]>
+  /** Told of a turn or a survey that failed. The results of that turn are lost. */
+  failed(err: unknown): void
+  now(): number
+  /** Calls back after this many milliseconds, unless it is cancelled before. */
+  callLater?: CallLater
+}
+
+type CallLater = (callback: () => void, ms: number) => () => void
+
+const byTimeout: CallLater = (callback, ms) => {
+  const timer = setTimeout(callback, ms)
+  return () => clearTimeout(timer)
+}
+
+/**
+ * Does leased work: it takes what is due from the store, fairly by lanes, and sees each piece to its end. Everything
+ * that this node does in the background is done by one of these. What it has in memory can be lost at any moment: the
+ * store has the work, and says in the statement that takes it how much may be under way.
+ */
+export class Worker<Item, Result = never> {
+  readonly #options: Options<Item, Result>
+  readonly #callLater: CallLater
+  readonly #lanes: FairLanes
+  readonly #results = new Map<string, Result[]>()
+  readonly #working = new Set<Promise<void>>()
+  #mode: 'open' | 'draining' | 'closed' = 'open'
+  #cancelTurns: (() => void) | undefined
+  #cancelSurvey: (() => void) | undefined
+  /** `again` says that the survey under way may have missed what was announced since. */
+  #survey: 'resting' | 'asking' | 'again' = 'resting'
+  #surveyedAt = Number.NEGATIVE_INFINITY
+  #soon: NodeJS.Immediate | undefined
+
+  constructor(options: Options<Item, Result>) {
+    this.#options = options
+    this.#callLater = options.callLater ?? byTimeout
+    this.#lanes = new FairLanes(options.share)
+  }
+
+  /** The lane has work at this time; without a time, now. */
+  wake(key: string, due_at = Number.NEGATIVE_INFINITY): void {
+    if (this.#mode !== 'open') return
+    this.#lanes.wake(key, due_at)
+    this.#lookSoon()
+  }
+
+  /** Something that counts against the limit of a lane has ended. */
+  freed(key: string): void {
+    this.#lanes.freed(key)
+    this.#lookSoon()
+  }
+
+  /** How a piece of a lane's work went: lanes that fail get less. */
+  report(key: string, how: 'well' | 'failed'): void {
+    this.#lanes.report(key, how)
+  }
+
+  /** Asks the store which lanes have work, now or in a moment, and from then on again and again. */
+  survey(): void {
+    if (this.#mode !== 'open') return
+    if (this.#survey !== 'resting') this.#survey = 'again'
+    else this.#surveyIn(Math.min(this.#surveyedAt + SURVEY_PAUSE_MS - this.#options.now(), SURVEY_PAUSE_MS))
+  }
+
+  /** Takes no more work. Resolves when everything that is under way has ended and its results are stored. */
+  async close(): Promise<void> {
+    this.#mode = 'draining'
+    this.#lanes.close()
+    this.#cancelSurvey?.()
+    do {
+      this.#look()
+      await Promise.all(this.#working)
+    } while (this.#working.size > 0 || !this.#lanes.isIdle)
+    this.#mode = 'closed'
+    this.#cancelTurns?.()
+    clearImmediate(this.#soon)
+  }
+
+  #surveyIn(ms: number): void {
+    this.#cancelSurvey?.()
+    if (ms <= 0) return this.#track(this.#askAll())
+    this.#cancelSurvey = this.#callLater(() => this.#track(this.#askAll()), ms)
+  }
+
+  async #askAll(): Promise<void> {
+    this.#survey = 'asking'
+    this.#surveyedAt = this.#options.now()
+    try {
+      for (const { key, due_at } of (await this.#options.survey?.()) ?? []) this.wake(key, due_at)
+    } catch (err) {
+      this.#options.failed(err)
+    }
+    const again = (this.#survey as string) === 'again'
+    this.#survey = 'resting'
+    if (this.#mode === 'open') this.#surveyIn(again ? SURVEY_PAUSE_MS : SURVEY_EVERY_MS)
+  }
+
+  #lookSoon(): void {
+    this.#soon ??= setImmediate(() => this.#look())
+  }
+
+  #look(): void {
+    clearImmediate(this.#soon)
+    this.#soon = undefined
+    this.#cancelTurns?.()
+    this.#cancelTurns = undefined
+    const time = this.#options.now()
+    for (const turn of this.#lanes.turns(time)) this.#track(this.#serve(turn))
+    const pause = Math.min(this.#lanes.nextTurn(time) - time, CLOCK_MS)
+    const isDue = this.#lanes.nextTurn(time) < Number.POSITIVE_INFINITY
+    if (isDue && this.#mode === 'open') this.#cancelTurns = this.#callLater(() => this.#look(), pause)
+  }
+
+  async #serve(turn: { key: string; places: number }): Promise<void> {
+    const { key, places } = turn
+    const { serve, failed, now } = this.#options
+    const results = this.#results.get(key) ?? []
+    this.#results.delete(key)
+    let taken: Taken<Item>
+    try {
+      taken = await serve(key, places, results)
+    } catch (err) {
+      failed(err)
+      taken = { items: [], next: now() + REST_MS }
+    }
+    this.#lanes.served(turn, { begun: taken.items.length, next: taken.next }, now() + REST_MS)
+    for (const item of taken.items) this.#track(this.#run(item, key))
+    this.#lookSoon()
+  }
+
+  async #run(item: Item, key: string): Promise<void> {
+    const result = await this.#options.run?.(item, key)
+    if (result !== undefined) {
+      const results = this.#results.get(key) ?? []
+      this.#results.set(key, results)
+      results.push(result)
+    }
+    this.#lanes.ended(key, result !== undefined)
+    this.#lookSoon()
+  }
+
+  /** The stop waits for all tracked work. */
+  #track(work: Promise<void>): void {
+    this.#working.add(work)
+    work.finally(() => this.#working.delete(work))
+  }
+}
