@@ -18,7 +18,6 @@ import { adoptRestored } from './logs/follow-log.ts'
 import type { Parts } from './operation/parts.ts'
 import { operations } from './operations.ts'
 import { openLimiter } from './security/limits/open-limiter.ts'
-import { deprecatedOpenings } from './security/outgoing/policies.ts'
 import type { Jobs } from './storage/jobs/run-jobs.ts'
 import { lockFolder } from './storage/sqlite/lock.ts'
 import { WriteProbe } from './storage/write-probe.ts'
@@ -48,9 +47,6 @@ export async function startApp(config: Config, overrides: Overrides = {}): Promi
   const { parts, beginStop, close } = await buildParts(config, overrides)
   opened.defer(close)
   const { storage, log, now } = parts
-  for (const name of deprecatedOpenings(config)) {
-    log.warn(`webhooks.${name} opens calls of tools too, which is deprecated: set outgoing.${name}`)
-  }
   await freeLeases(parts)
   await adoptRestored(storage.db)
   const limiter = opened.adopt(await openLimiter(config.redis.url, now, log), (open) => open.close())

@@ -9,7 +9,6 @@ import * as logs from './logs/store.ts'
 import { embedMemories } from './memory/embedding/embed-memories.ts'
 import { extractFacts } from './memory/facts/extract-facts.ts'
 import { indexMemories } from './memory/index-memories.ts'
-import { renewMemories } from './memory/renew-memories.ts'
 import { keepSummaries } from './memory/summaries/keep-summaries.ts'
 import * as memory from './memory/upkeep-store.ts'
 import * as metrics from './metrics/store.ts'
@@ -126,7 +125,6 @@ function jobHandlers(parts: Parts): Record<string, JobHandler> {
 
   return {
     ...(parts.embedder && { embeddings: embedMemories(parts.embedder, parts) }),
-    'memory terms': renewMemories(parts),
     'memory index': indexMemories(parts),
     facts: extractFacts(parts),
     summaries: keepSummaries(parts),

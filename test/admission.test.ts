@@ -25,8 +25,8 @@ for (const engine of ENGINES) {
       })
       service = await startService(engine, {
         MOORAGE_LIMITS__BACKLOG: '3',
-        MOORAGE_WEBHOOKS__ALLOW_INSECURE: 'true',
-        MOORAGE_WEBHOOKS__ALLOWED_CIDRS: '127.0.0.0/8',
+        MOORAGE_OUTGOING__ALLOW_INSECURE: 'true',
+        MOORAGE_OUTGOING__ALLOWED_CIDRS: '127.0.0.0/8',
       })
     })
     after(async () => {

@@ -319,14 +319,6 @@ onBothEngines('the console: sign-in', (service, engine) => {
     assert.deepEqual(await left(), [0, 0])
   })
 
-  test('a start makes a link for an admin key that is older than the permission `approve`', async () => {
-    await withService(engine, async (own) => {
-      const permissions = JSON.stringify(['read', 'write', 'delete', 'manage'])
-      await own.app.parts.storage.transaction((db) => db.updateTable('keys').set({ permissions }).execute())
-      assert.match((await own.app.newConsoleLink()) ?? 'none', /^[\w-]{43}$/)
-    })
-  })
-
   test('a restart signs nobody out', async () => {
     await withService(engine, async (own) => {
       const tab = new ConsoleTab(() => own, { Host: '127.0.0.1:8787' })

@@ -51,7 +51,6 @@ describe('what may be called', () => {
   story('outgoing.* opens tools and webhooks alike', OPEN_TOOLS, async (service, receiver) => {
     assert.equal(await callTool(service, receiver), 'reached')
     assert.equal((await createWebhook(service, receiver)).status, 201)
-    assert.doesNotMatch(service.log(), /deprecated/)
   })
 
   story(
@@ -66,27 +65,11 @@ describe('what may be called', () => {
     },
   )
 
-  story(
-    'webhooks.* alone open tools too, as they always did, with a warning',
-    OPEN_WEBHOOKS,
-    async (service, receiver) => {
-      assert.equal(await callTool(service, receiver), 'reached')
-      assert.equal((await createWebhook(service, receiver)).status, 201)
-      for (const name of ['allowInsecure', 'allowedCidrs']) {
-        const warning = `webhooks.${name} opens calls of tools too, which is deprecated: set outgoing.${name}`
-        assert.equal(service.log().split(warning).length, 2, service.log())
-      }
-    },
-  )
-
-  story(
-    'webhooks.* beside outgoing.* are for webhooks alone',
-    { ...OPEN_WEBHOOKS, MOORAGE_OUTGOING__ALLOWED_CIDRS: '10.0.0.0/8' },
-    async (service, receiver) => {
-      assert.match(await callTool(service, receiver), /refused \(blocked_address\): .*outgoing\.allowedCidrs\)$/)
-      assert.equal((await createWebhook(service, receiver)).status, 201)
-    },
-  )
+  story('webhooks.* open webhooks alone', OPEN_WEBHOOKS, async (service, receiver) => {
+    assert.match(await callTool(service, receiver), /refused \(invalid_url\): .*outgoing\.allowInsecure/)
+    assert.equal((await createWebhook(service, receiver)).status, 201)
+    assert.equal(receiver.sockets.length, 0)
+  })
 })
 
 describe('names that are slow to resolve', () => {

@@ -30,10 +30,9 @@ describe('event ids', () => {
     assert.deepEqual(readEventId('2.12.3'), { attempt: 2, characters: 12, tools: 3 })
   })
 
-  test('without an attempt are of the first, the last one is after everything, anything else is none', () => {
-    assert.deepEqual(readEventId('12.3'), { attempt: 1, characters: 12, tools: 3 })
+  test('the last one is after everything, anything else is none', () => {
     assert.deepEqual(readEventId('done'), { attempt: Infinity, characters: Infinity, tools: Infinity })
-    for (const id of ['', '12', '1.2.3.4', '-1.0.0', '1.2.x', '9999999999.0.0', ' 1.0.0']) {
+    for (const id of ['', '12', '12.3', '1.2.3.4', '-1.0.0', '1.2.x', '9999999999.0.0', ' 1.0.0']) {
       assert.equal(readEventId(id), undefined, id)
     }
   })

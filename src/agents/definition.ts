@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { canonicalJson } from '../lib/json.ts'
-import { ApprovalRules, DEFAULT_EXPIRY_SECONDS } from '../runtime/approvals/approval-policy.ts'
-import { Limits, MemoryPolicy, Script, type Tool, Tools } from '../runtime/spec.ts'
+import { ApprovalRules } from '../runtime/approvals/approval-policy.ts'
+import { Limits, MemoryPolicy, Script, Tools } from '../runtime/spec.ts'
 import { sha256 } from '../security/digest.ts'
 import { Metadata, parseStored, Text } from '../shapes.ts'
 
@@ -53,35 +53,9 @@ export function writeDefinition(agent: Definition): string {
   return JSON.stringify(definitionOf(agent))
 }
 
-/**
- * SHA-256. Versions with equal digests behave alike. A field that was added later counts only if it is set, so that an
- * older version keeps its digest.
- */
+/** SHA-256. Versions with equal digests behave alike. */
 export function digestOf(agent: Definition): string {
-  const { max_input_tokens, ...limits } = agent.limits
-  const { facts, retention_days, summarize, ...memory } = agent.memory
-  const { approvals, ...rest } = definitionOf(agent)
-  const hasOwnRules = approvals.self || approvals.expires_after_seconds !== DEFAULT_EXPIRY_SECONDS
-  return sha256(
-    canonicalJson({
-      ...rest,
-      ...(hasOwnRules && { approvals }),
-      tools: agent.tools.map(digestedTool),
-      limits: { ...limits, ...(max_input_tokens && { max_input_tokens }) },
-      memory: {
-        ...memory,
-        ...(facts !== 'off' && { facts }),
-        ...(retention_days && { retention_days }),
-        ...(summarize && { summarize }),
-      },
-    }),
-  )
-}
-
-function digestedTool(tool: Tool): object {
-  if (tool.type === 'ask_person') return tool
-  const { retry, approval, ...rest } = tool
-  return { ...rest, ...(retry && { retry }), ...(approval !== 'never' && { approval }) }
+  return sha256(canonicalJson(definitionOf(agent)))
 }
 
 export type FieldChange = { field: string; from: unknown; to: unknown }

@@ -1,11 +1,11 @@
 import { AgentParams } from '../agents/agent.ts'
 import { digestOf } from '../agents/definition.ts'
 import * as agents from '../agents/store.ts'
-import { conflict, invalid } from '../errors.ts'
+import { conflict } from '../errors.ts'
 import { withKeyName } from '../keys/key-names.ts'
 import { operation } from '../operation.ts'
 import type { Secrets } from '../runtime/fill-secrets.ts'
-import { toolProblems, toolWarnings } from '../runtime/tools/review-tools.ts'
+import { toolWarnings } from '../runtime/tools/review-tools.ts'
 import * as secrets from '../secrets/store.ts'
 import type { Database } from '../storage/database.ts'
 import { CreateDeploymentBody, DeploymentReply, NewDeployment, snapshot } from './deployment.ts'
@@ -35,15 +35,12 @@ export const createDeployment = operation({
     const existing = await deployments.findVersion(db, agent.id, version)
     if (digest !== undefined) {
       if (digestOf(agent) !== digest) throw conflict(`Agent "${agent.name}" was changed meanwhile`)
-      // The digest is computed again: a version from an older release has the digest of the fields that existed then.
+      // The digest is computed again: a definition may have got a field since the version was made.
       if (existing && digestOf(existing.definition) !== digest) {
         throw conflict(`Version "${version}" exists already and is something else`)
       }
     }
     const label = existing ?? snapshot(agent, version)
-    // Agents from an older release may have tools that are refused today.
-    const problems = existing ? [] : toolProblems(agent.tools)
-    if (problems.length > 0) throw invalid(...problems)
     if (!existing) await deployments.insertVersion(db, agent.id, label, time)
 
     const active = await deployments.findActive(db, agent.id, environment)

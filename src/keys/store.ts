@@ -1,6 +1,6 @@
 import { sql } from 'kysely'
 import { notFound } from '../errors.ts'
-import { coversAll, type Permission } from '../security/permissions.ts'
+import { coversAll, defaultRoles } from '../security/permissions.ts'
 import { announce, type Database, engineOf } from '../storage/database.ts'
 import { type Page, type PageQuery, page } from '../storage/queries/page.ts'
 import { isShown, type ShownAgents } from '../storage/queries/shown-agents.ts'
@@ -81,9 +81,6 @@ export async function countOtherAdmins(db: Database, id: string, now: number): P
   return admins.filter((key) => key.id !== id && (JSON.parse(key.permissions) as string[]).includes('manage')).length
 }
 
-/** Admin keys that were made before there was `approve` do not hold it. */
-const EVERYTHING: Permission[] = ['read', 'write', 'delete', 'manage']
-
 /** The oldest key that may do everything. A person who may open the store may act for it. */
 export async function findAdmin(db: Database, now: number): Promise<Key | undefined> {
   const rows = await db
@@ -95,7 +92,7 @@ export async function findAdmin(db: Database, now: number): Promise<Key | undefi
     .orderBy('created_at')
     .orderBy('id')
     .execute()
-  return rows.map(fromRow).find(({ permissions }) => coversAll(permissions, EVERYTHING))
+  return rows.map(fromRow).find(({ permissions }) => coversAll(permissions, defaultRoles.admin))
 }
 
 export async function count(db: Database): Promise<number> {

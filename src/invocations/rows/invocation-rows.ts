@@ -13,7 +13,6 @@ import {
 } from '../../storage/queries/counted-lists.ts'
 import type { Tables } from '../../storage/tables.ts'
 import type { Invocation } from '../invocation.ts'
-import { readReceiptSteps } from '../steps/receipt-steps.ts'
 
 type InvocationRow = Selectable<Tables['invocations']>
 
@@ -225,6 +224,6 @@ export function fromRow(row: ReceiptRow & Partial<InvocationRow>): Invocation {
     keyed: keyed === 1,
     context: JSON.parse(context),
     error: error === null ? null : JSON.parse(error),
-    steps: readReceiptSteps(steps),
+    steps: JSON.parse(steps),
   }
 }

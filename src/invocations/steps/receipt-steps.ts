@@ -60,7 +60,6 @@ export const ReceiptStepShape = z
   ])
   .meta({ id: 'InvocationStep' })
 
-/** The times are null if an older release stored the step without them. */
 type Times = { attempt: number; started_at: number | null; finished_at: number | null; duration_ms: number }
 
 type ModelReceipt = Times & {
@@ -110,18 +109,6 @@ export function receiptSteps(steps: readonly Step[]): ReceiptStep[] {
 
 function totalOf({ input_tokens, output_tokens }: StepUsage): z.output<typeof TokenUsage> {
   return { input_tokens, output_tokens, total_tokens: input_tokens + output_tokens }
-}
-
-/** The form of older releases: only tool calls, in the order of the calls. */
-type BareTool = Omit<ToolReceipt, 'kind' | 'index' | 'attempt' | 'started_at' | 'finished_at'>
-
-export function readReceiptSteps(stored: string): ReceiptStep[] {
-  const steps: (ReceiptStep | BareTool)[] = JSON.parse(stored)
-  return steps.map((step, index) =>
-    'kind' in step
-      ? step
-      : ({ kind: 'tool', index, attempt: 1, started_at: null, finished_at: null, ...step } as ToolReceipt),
-  )
 }
 
 /** Steps as clients see them. */

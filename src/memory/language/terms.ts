@@ -1,9 +1,6 @@
 import { STOP_WORDS } from './english.ts'
 import { stemOf, wordsOf } from './stems.ts'
 
-/** Raise this when texts get other terms than before. All memories are then indexed again. */
-export const TERMS_VERSION = 2
-
 /**
  * A memory is found by its first terms only, so many, because an index entry of PostgreSQL has a limit of one megabyte.
  */

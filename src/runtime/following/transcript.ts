@@ -25,13 +25,13 @@ export function eventId({ attempt, characters, tools }: Position): string {
 /** The id of the last event of every stream. */
 const LAST_EVENT_ID = 'done'
 
-const EVENT_ID = /^(?:(\d{1,9})\.)?(\d{1,9})\.(\d{1,9})$/
+const EVENT_ID = /^(\d{1,9})\.(\d{1,9})\.(\d{1,9})$/
 
-/** Undefined if it is not one of our ids. Older ids have no attempt; they belong to the first. */
+/** Undefined if it is not one of our ids. */
 export function readEventId(id: string): Position | undefined {
   if (id === LAST_EVENT_ID) return { attempt: Infinity, characters: Infinity, tools: Infinity }
   const match = EVENT_ID.exec(id)
-  return match ? { attempt: Number(match[1] ?? 1), characters: Number(match[2]), tools: Number(match[3]) } : undefined
+  return match ? { attempt: Number(match[1]), characters: Number(match[2]), tools: Number(match[3]) } : undefined
 }
 
 type ToolEvent = Exclude<RunEvent, { type: 'delta' }>

@@ -6,14 +6,14 @@ type Opening = { allowInsecure?: boolean | undefined; allowedCidrs?: readonly st
 type OpeningSettings = { outgoing: Opening; webhooks: Opening }
 
 /**
- * What may be called by tools, MCP servers and identity providers of agents (`outgoing`), and by webhooks. Each has its
- * own setting, and uses the other's where its own is not set.
+ * What may be called by tools, MCP servers and identity providers of agents (`outgoing`), and by webhooks, which have
+ * settings of their own and use those of `outgoing` where theirs are not set.
  */
 export function policiesOf({ outgoing, webhooks }: OpeningSettings): { outgoing: UrlPolicy; webhooks: UrlPolicy } {
   return {
     outgoing: {
-      allowInsecure: outgoing.allowInsecure ?? webhooks.allowInsecure ?? false,
-      allowedCidrs: outgoing.allowedCidrs ?? webhooks.allowedCidrs ?? [],
+      allowInsecure: outgoing.allowInsecure ?? false,
+      allowedCidrs: outgoing.allowedCidrs ?? [],
       settings: { allowInsecure: 'outgoing.allowInsecure', allowedCidrs: 'outgoing.allowedCidrs' },
     },
     webhooks: {
@@ -25,12 +25,4 @@ export function policiesOf({ outgoing, webhooks }: OpeningSettings): { outgoing:
       },
     },
   }
-}
-
-/** Webhook settings that also apply to other calls, as they did before `outgoing` existed. */
-export function deprecatedOpenings({ outgoing, webhooks }: OpeningSettings): string[] {
-  return [
-    ...(webhooks.allowInsecure && outgoing.allowInsecure === undefined ? ['allowInsecure'] : []),
-    ...(webhooks.allowedCidrs?.length && outgoing.allowedCidrs === undefined ? ['allowedCidrs'] : []),
-  ]
 }

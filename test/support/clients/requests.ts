@@ -20,8 +20,8 @@ export type SampleRequest = {
 
 /** Webhooks may point at this machine, where nobody listens on the port that they are given. */
 export const SAMPLE_SETTINGS: Settings = {
-  MOORAGE_WEBHOOKS__ALLOWED_CIDRS: '127.0.0.0/8',
-  MOORAGE_WEBHOOKS__ALLOW_INSECURE: 'true',
+  MOORAGE_OUTGOING__ALLOWED_CIDRS: '127.0.0.0/8',
+  MOORAGE_OUTGOING__ALLOW_INSECURE: 'true',
 }
 
 const document = openApiDocument(operations)

@@ -4,8 +4,8 @@ import type { Service } from '../service/service.ts'
 
 /** Lets the example webhook reach a receiver on this machine that is not there. */
 export const SEED_SETTINGS = {
-  MOORAGE_WEBHOOKS__ALLOW_INSECURE: 'true',
-  MOORAGE_WEBHOOKS__ALLOWED_CIDRS: '127.0.0.1',
+  MOORAGE_OUTGOING__ALLOW_INSECURE: 'true',
+  MOORAGE_OUTGOING__ALLOWED_CIDRS: '127.0.0.1',
 }
 
 /** Every page that there is, by the names of their screenshots. */

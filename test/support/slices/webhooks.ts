@@ -10,8 +10,8 @@ import type { Service } from '../service/service.ts'
 
 /** Lets webhooks reach receivers on this machine. */
 export const LOCAL_RECEIVERS = {
-  MOORAGE_WEBHOOKS__ALLOW_INSECURE: 'true',
-  MOORAGE_WEBHOOKS__ALLOWED_CIDRS: '127.0.0.1',
+  MOORAGE_OUTGOING__ALLOW_INSECURE: 'true',
+  MOORAGE_OUTGOING__ALLOWED_CIDRS: '127.0.0.1',
 }
 
 export type Arrival = { path: string; headers: IncomingHttpHeaders; body: string }
