@@ -17,7 +17,7 @@ export const SHOWN = [
 type Termed = { kind: string; content: string; superseded_by: string | null }
 
 /** A superseded memory is kept, but it has no terms, so no search finds it. */
-export function termColumns({ kind, content, superseded_by }: Termed): { terms: string; length: number } {
+function termColumns({ kind, content, superseded_by }: Termed): { terms: string; length: number } {
   return superseded_by === null ? storedTerms(kind, content) : { terms: '', length: 0 }
 }
 
