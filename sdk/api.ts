@@ -230,7 +230,7 @@ export type Prompt = {
     user_id: string | null
     session_id: string | null
     created_at: string
-    metadata: Record<string, Json>
+    metadata: Record<string, unknown>
     /** The newer fact about the same thing; null while it holds */
     superseded_by: string | null
     score: number
@@ -267,7 +267,7 @@ export type Memory = {
   user_id: string | null
   session_id: string | null
   created_at: string
-  metadata: Record<string, Json>
+  metadata: Record<string, unknown>
   /** The newer fact about the same thing; null while it holds */
   superseded_by: string | null
 }
@@ -333,7 +333,7 @@ export type Approval = {
 export type DecideApproval = {
   decision: 'approve' | 'reject'
   /** With `approve`: calls the tool with these instead. They must fit the tool's schema */
-  arguments?: Record<string, Json> | undefined
+  arguments?: Record<string, unknown> | undefined
   /** With `reject` the model is told */
   note?: string | undefined
   /** With `approve` of a question: the answer */
@@ -451,7 +451,7 @@ export type Agent = {
       } | undefined
       call?: {
         tool: string
-        arguments: Record<string, Json>
+        arguments: Record<string, unknown>
       } | undefined
       reply?: string | undefined
       fail?: string | undefined
@@ -495,7 +495,7 @@ export type Agent = {
     expires_after_seconds: number
   }
   /** Yours; the service only keeps it */
-  metadata: Record<string, Json>
+  metadata: Record<string, unknown>
   security: {
     ipWhitelist: {
       /** Refuse every address that is not listed */
@@ -633,7 +633,7 @@ export type CreateAgent = {
       } | undefined
       call?: {
         tool: string
-        arguments?: Record<string, Json> | undefined
+        arguments?: Record<string, unknown> | undefined
       } | undefined
       reply?: string | undefined
       fail?: string | undefined
@@ -677,7 +677,7 @@ export type CreateAgent = {
     expires_after_seconds?: number | undefined
   } | undefined
   /** Yours; the service only keeps it */
-  metadata?: Record<string, Json> | undefined
+  metadata?: Record<string, unknown> | undefined
   /** Who may reach the agent, and how */
   security?: {
     ipWhitelist?: {
@@ -868,7 +868,7 @@ export type UpdateAgent = {
       } | undefined
       call?: {
         tool: string
-        arguments?: Record<string, Json> | undefined
+        arguments?: Record<string, unknown> | undefined
       } | undefined
       reply?: string | undefined
       fail?: string | undefined
@@ -912,7 +912,7 @@ export type UpdateAgent = {
     expires_after_seconds?: number | undefined
   } | undefined
   /** Yours; the service only keeps it */
-  metadata?: Record<string, Json> | undefined
+  metadata?: Record<string, unknown> | undefined
   /** Who may reach the agent, and how */
   security?: {
     ipWhitelist?: {
@@ -1134,7 +1134,7 @@ export type DeploymentWithDefinition = {
         } | undefined
         call?: {
           tool: string
-          arguments: Record<string, Json>
+          arguments: Record<string, unknown>
         } | undefined
         reply?: string | undefined
         fail?: string | undefined
@@ -1178,7 +1178,7 @@ export type DeploymentWithDefinition = {
       expires_after_seconds: number
     }
     /** Yours; the service only keeps it */
-    metadata: Record<string, Json>
+    metadata: Record<string, unknown>
   }
 }
 
@@ -1391,7 +1391,7 @@ export type FoundMemory = {
   user_id: string | null
   session_id: string | null
   created_at: string
-  metadata: Record<string, Json>
+  metadata: Record<string, unknown>
 }
 
 export type SearchMemory = {
@@ -1416,7 +1416,7 @@ export type WriteMemory = {
       user_id?: string | undefined
       session_id?: string | undefined
     } | undefined
-    metadata?: Record<string, Json> | undefined
+    metadata?: Record<string, unknown> | undefined
     /** When it was said; now if absent */
     created_at?: string | undefined
   })[]
@@ -1427,7 +1427,7 @@ export type UpdateMemory = {
   kind?: 'turn' | 'fact' | 'note' | undefined
   /** Who said it; required for a turn */
   role?: 'user' | 'assistant' | null | undefined
-  metadata?: Record<string, Json> | undefined
+  metadata?: Record<string, unknown> | undefined
   created_at?: string | undefined
 }
 
@@ -1491,7 +1491,7 @@ export type UserLine = {
   user_id: string | null
   session_id: string | null
   created_at: string
-  metadata: Record<string, Json>
+  metadata: Record<string, unknown>
   /** The newer fact about the same thing; null while it holds */
   superseded_by: string | null
 } | {
@@ -1975,7 +1975,7 @@ export type System = {
   /** The configuration in force on this node; secrets appear as `(set)` */
   settings: ({
     setting: string
-    value: Json | null
+    value: unknown
     origin: string | null
   })[]
 }

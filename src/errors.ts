@@ -25,6 +25,11 @@ export type ErrorCode = keyof typeof STATUS_OF
 
 export type ErrorDetail = { field: string; error: string }
 
+/** A reply repeats only the beginning of what the client has sent. */
+const MAX_MESSAGE = 2_000
+const MAX_FIELD = 200
+const MAX_PROBLEM = 1_000
+
 type Extras = {
   details?: ErrorDetail[]
   retry_after?: number
@@ -44,10 +49,13 @@ export class ApiError extends Error {
   readonly missing: string | undefined
 
   constructor(code: ErrorCode, message: string, { details, retry_after, headers, cause, missing }: Extras = {}) {
-    super(message, { cause })
+    super(message.slice(0, MAX_MESSAGE), { cause })
     this.code = code
     this.status = STATUS_OF[code]
-    this.details = details
+    this.details = details?.map(({ field, error }) => ({
+      field: field.slice(0, MAX_FIELD),
+      error: error.slice(0, MAX_PROBLEM),
+    }))
     this.missing = missing
     this.retry_after = retry_after
     this.headers = retry_after === undefined ? { ...headers } : { ...headers, 'Retry-After': String(retry_after) }

@@ -32,15 +32,10 @@ export const Text = (max: number, min = 1) => z.string().min(min).max(max)
 /** A name or an id: text of one line. */
 export const Label = (max: number, min = 1) => Text(max, min).regex(ONE_LINE, NOT_ONE_LINE)
 
-/** A free-form object of the client. Its size is checked first, because it takes long to check its content. */
-export const Metadata = z.preprocess(
-  (value, context) => {
-    if (Buffer.byteLength(JSON.stringify(value) ?? '') <= 65_536) return value
-    context.addIssue({ code: 'custom', message: 'must be at most 64 KiB of JSON' })
-    return z.NEVER
-  },
-  z.record(z.string().max(256), z.json()),
-)
+/** A free-form object of the client. That it is JSON is known: it came as JSON. */
+export const Metadata = z
+  .record(z.string().max(256), z.unknown())
+  .refine((value) => Buffer.byteLength(JSON.stringify(value)) <= 65_536, 'must be at most 64 KiB of JSON')
 
 const DEFAULT_LIMIT = 10
 const MAX_LIMIT = 100

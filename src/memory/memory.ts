@@ -57,7 +57,7 @@ const Origin = {
   user_id: z.string().nullable(),
   session_id: z.string().nullable(),
   created_at: Time,
-  metadata: z.record(z.string(), z.json()),
+  metadata: z.record(z.string(), z.unknown()),
 }
 
 export const MemoryReply = z

@@ -1,4 +1,3 @@
-import type { z } from 'zod'
 import type { Turn } from '../runtime/outcome.ts'
 import type { RecalledNames } from '../runtime/steps.ts'
 import type { Page } from '../storage/queries/page.ts'
@@ -21,7 +20,7 @@ export type Found = {
   user_id: string | null
   session_id: string | null
   created_at: number
-  metadata: Record<string, z.core.util.JSONType>
+  metadata: Record<string, unknown>
   score: number
   /** The ways in which it was found. */
   matched: ('words' | 'meaning' | 'date')[]

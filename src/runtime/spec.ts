@@ -162,7 +162,7 @@ export const ScriptRule = z
   .strictObject({
     /** If absent, the rule matches every message. */
     match: Match.optional(),
-    call: z.strictObject({ tool: ToolName, arguments: z.record(z.string(), z.json()).default({}) }).optional(),
+    call: z.strictObject({ tool: ToolName, arguments: z.record(z.string(), z.unknown()).default({}) }).optional(),
     reply: Text.optional(),
     fail: z.string().min(1).max(1_000).optional(),
     delay_ms: z.int().min(0).max(600_000).optional(),

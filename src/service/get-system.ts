@@ -45,7 +45,7 @@ const System = z
         .describe('The rows that are kept of each of the last 30 days in UTC, oldest first'),
     }),
     settings: z
-      .array(z.object({ setting: z.string(), value: z.json().nullable(), origin: z.string().nullable() }))
+      .array(z.object({ setting: z.string(), value: z.unknown(), origin: z.string().nullable() }))
       .describe('The configuration in force on this node; secrets appear as `(set)`'),
   })
   .meta({ id: 'System' })

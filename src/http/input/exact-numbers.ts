@@ -7,9 +7,13 @@ const ZERO = 0x30
 const NINE = 0x39
 const LARGE_E = 0x45
 const SMALL_E = 0x65
-/** JavaScript keeps every number of at most so many characters: 15 digits without an exponent, or 1e99 with one. */
+/** JavaScript keeps every number of this length: 15 digits without an exponent, or 1e99 with one. */
 const SURE_CHARACTERS = 15
 const SURE_WITH_EXPONENT = 4
+/** Below this length a number without an exponent that is not 0 is neither infinite nor rounded to 0. */
+const SURE_NOT_ZERO = 300
+/** To work out a longer number would take milliseconds. */
+const MOST_CHARACTERS = 1_000
 
 export function startsNumber(byte: number | undefined): boolean {
   return byte === MINUS || isDigit(byte)
@@ -26,7 +30,9 @@ export function endOfNumber(bytes: Buffer, start: number): number {
 export function isLost(bytes: Buffer, start: number, end: number): boolean {
   const length = end - start
   if (length <= SURE_WITH_EXPONENT) return false
-  if (length <= SURE_CHARACTERS && !hasExponent(bytes, start, end)) return false
+  if (length > MOST_CHARACTERS) return true
+  if (hasExponent(bytes, start, end)) return !isKept(bytes.toString('latin1', start, end))
+  if (length <= SURE_CHARACTERS || (length < SURE_NOT_ZERO && endsInFraction(bytes, start, end))) return false
   return !isKept(bytes.toString('latin1', start, end))
 }
 
@@ -89,6 +95,12 @@ function isOfNumber(byte: number | undefined): boolean {
 
 function isExponent(byte: number | undefined): boolean {
   return byte === SMALL_E || byte === LARGE_E
+}
+
+/** Whether the last digit is not 0 and stands after the point: such a number is not whole. */
+function endsInFraction(bytes: Buffer, start: number, end: number): boolean {
+  const last = bytes[end - 1]
+  return isDigit(last) && last !== ZERO && bytes.subarray(start, end).includes(POINT)
 }
 
 function hasExponent(bytes: Buffer, start: number, end: number): boolean {

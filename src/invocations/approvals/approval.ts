@@ -40,7 +40,7 @@ export const DecideBody = z
   .strictObject({
     decision: z.enum(['approve', 'reject']),
     arguments: z
-      .record(z.string(), z.json())
+      .record(z.string(), z.unknown())
       .optional()
       .describe("With `approve`: calls the tool with these instead. They must fit the tool's schema"),
     note: Text(4_000).optional().describe('With `reject` the model is told'),

@@ -3,6 +3,7 @@ import { JsonRpcTransportHandler, ServerCallContext, validateVersion } from '@a2
 import { ApiError, type ErrorCode, forbidden } from '../../../errors.ts'
 import type { Operation } from '../../../operation.ts'
 import { parseJson } from '../../input/body.ts'
+import { PROTOCOL_LIMITS } from '../../input/scan-json.ts'
 import type { CallRunner, Received, Rendered } from '../dialect.ts'
 import { INTERNAL_ERROR, requireShortNames, rpcError, wordsOf } from '../json-rpc.ts'
 import { OperationCalls } from '../operation-calls.ts'
@@ -22,7 +23,7 @@ export async function serveA2a(
 ): Promise<Rendered> {
   if (runner.isFromForeignPage) throw forbidden('The origin of this page is not listed in security.cors')
   const { bytes, message, request_id } = received
-  const body = bytes && parseJson(bytes)
+  const body = bytes && parseJson(bytes, PROTOCOL_LIMITS)
   if (body === null || typeof body !== 'object' || Array.isArray(body)) {
     throw new ApiError('invalid_request', 'The body must be one JSON-RPC request')
   }

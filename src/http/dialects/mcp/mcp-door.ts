@@ -3,6 +3,7 @@ import { z } from 'zod'
 import { ApiError, forbidden } from '../../../errors.ts'
 import type { Operation } from '../../../operation.ts'
 import { parseJson } from '../../input/body.ts'
+import { PROTOCOL_LIMITS } from '../../input/scan-json.ts'
 import type { CallRunner, Received, Rendered } from '../dialect.ts'
 import { requireShortNames } from '../json-rpc.ts'
 import { OperationCalls } from '../operation-calls.ts'
@@ -140,7 +141,7 @@ function serveTasks(server: sdk.Server, tasks: McpTasks, orRefuse: <T>(work: Pro
 }
 
 function readMessage({ bytes }: Received): Message {
-  const message = bytes && parseJson(bytes)
+  const message = bytes && parseJson(bytes, PROTOCOL_LIMITS)
   if (message === null || typeof message !== 'object' || Array.isArray(message)) {
     throw new ApiError('invalid_request', 'The body must be one JSON-RPC message')
   }

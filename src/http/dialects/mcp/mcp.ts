@@ -1,5 +1,6 @@
 import type { Operation } from '../../../operation.ts'
 import { parseJson } from '../../input/body.ts'
+import { PROTOCOL_LIMITS } from '../../input/scan-json.ts'
 import type { Dialect, Received, Route } from '../dialect.ts'
 import { renderRpcError } from '../json-rpc.ts'
 import { moorage } from '../moorage.ts'
@@ -25,7 +26,7 @@ export const mcp: Dialect = {
 
 /** The agent whose tool is called. */
 function toolIn({ bytes }: Pick<Received, 'bytes'>): string | undefined {
-  const { method, params } = Object(bytes && parseJson(bytes)) as {
+  const { method, params } = Object(bytes && parseJson(bytes, PROTOCOL_LIMITS)) as {
     method?: unknown
     params?: { name?: unknown } | null
   }

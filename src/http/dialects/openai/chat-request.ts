@@ -12,6 +12,7 @@ import {
   givenOf,
   JsonSchemaFormat,
   jsonOf,
+  MAX_TOOLS,
   NEVER,
   ONLY,
   refuseUnsupported,
@@ -51,7 +52,10 @@ const ChatBody = z.looseObject({
   presence_penalty: z.number().min(-2).max(2).nullish(),
   frequency_penalty: z.number().min(-2).max(2).nullish(),
   response_format: ResponseFormat.nullish(),
-  tools: z.array(z.looseObject({ type: z.literal('function'), function: FunctionShape })).nullish(),
+  tools: z
+    .array(z.looseObject({ type: z.literal('function'), function: FunctionShape }))
+    .max(MAX_TOOLS)
+    .nullish(),
   tool_choice: z.union([z.enum(['auto', 'none', 'required']), Named]).nullish(),
 })
 

@@ -23,19 +23,22 @@ export function readConversation(items: readonly Item[], field: string, hasPrevi
   const instructions = items.flatMap((item) => (item.kind === 'system' ? [item.text] : [])).join('\n\n')
   const turns: GivenTurn[] = []
   let open: OpenTurn | undefined
-  const close = () => {
-    if (open) turns.push(closed(open))
+  const close = (content: string, of?: string) => {
+    if (open) turns.push(open.closed(content, of))
     open = undefined
   }
   for (const item of items) {
     if (item.kind === 'user') {
-      close()
+      close('')
       turns.push({ role: 'user', content: item.text })
     } else if (item.kind === 'result') {
-      open = withResult(open, item, field)
+      open ??= new OpenTurn()
+      if (!open.take(item))
+        throw invalid(problem(field, `has a result for the call ${item.call.id}, which is not in it`))
     } else if (item.kind === 'assistant') {
-      open = withAnswer(open, item)
-      if (item.calls.length === 0) close()
+      open ??= new OpenTurn()
+      if (item.calls.length === 0) close(item.text, item.of)
+      else open.call(item.calls, item.text)
     }
   }
   const told = { ...(instructions !== '' && { instructions }) }
@@ -51,50 +54,72 @@ export function readConversation(items: readonly Item[], field: string, hasPrevi
   return { ...told, ...rounds, ...historyOf(turns.slice(0, -1)), message: last.content }
 }
 
+/** A round as it grows. */
+type OpenRound = {
+  round: Omit<GivenRound, 'calls' | 'results'> & { calls: GivenCall[]; results: ({ result: string } | null)[] }
+  hasResults: boolean
+  /** The names of its calls are known to an earlier response only. */
+  isNameless: boolean
+}
+
 /** A turn of the assistant that has called tools and not said its last word. */
-type OpenTurn = GivenTurn & { rounds: GivenRound[] }
+class OpenTurn {
+  readonly #rounds: OpenRound[] = []
+  /** Where the results of a call belong: the latest round that has a call of this id, and its positions there. */
+  readonly #calls = new Map<string, { open: OpenRound; at: number[] }>()
 
-const NEW_TURN = { role: 'assistant', content: '' } as const
+  get rounds(): GivenRound[] {
+    return this.#rounds.map(({ round }) => round)
+  }
 
-function closed({ rounds, ...turn }: OpenTurn): GivenTurn {
-  return rounds.length === 0 ? turn : { ...turn, rounds }
+  closed(content: string, of?: string): GivenTurn {
+    const turn = { role: 'assistant' as const, content, ...(of !== undefined && { of }) }
+    return this.#rounds.length === 0 ? turn : { ...turn, rounds: this.rounds }
+  }
+
+  /** Calls of one answer may come one by one. */
+  call(calls: readonly GivenCall[], text: string): void {
+    const last = this.#rounds.at(-1)
+    const open = last && !last.hasResults ? last : this.#begin({ calls: [], results: [], finish: 'stop', text })
+    for (const call of calls) this.#add(open, call, null)
+  }
+
+  /** False if there is no such call. */
+  take({ call, text }: Extract<Item, { kind: 'result' }>): boolean {
+    const known = this.#calls.get(call.id)
+    if (known) {
+      known.open.hasResults = true
+      for (const at of known.at) known.open.round.results[at] = { result: text }
+      return true
+    }
+    // Otherwise the call is in an earlier response, which knows its name.
+    if (!call.of) return false
+    const last = this.#rounds.at(-1)
+    const open = last?.isNameless ? last : this.#begin({ calls: [], results: [], finish: 'stop' })
+    open.hasResults = true
+    this.#add(open, call, { result: text })
+    return true
+  }
+
+  #begin(round: OpenRound['round']): OpenRound {
+    const open = { round, hasResults: false, isNameless: true }
+    this.#rounds.push(open)
+    return open
+  }
+
+  #add(open: OpenRound, call: GivenCall, result: { result: string } | null): void {
+    const known = this.#calls.get(call.id)
+    const at = open.round.calls.length
+    if (known?.open === open) known.at.push(at)
+    else this.#calls.set(call.id, { open, at: [at] })
+    open.round.calls.push(call)
+    open.round.results.push(result)
+    open.isNameless &&= call.name === ''
+  }
 }
 
 function historyOf(history: GivenTurn[]): Pick<Given, 'history'> {
   return history.length === 0 ? {} : { history }
-}
-
-function withAnswer(open: OpenTurn | undefined, item: Extract<Item, { kind: 'assistant' }>): OpenTurn {
-  const { text, calls, of } = item
-  const rounds = open?.rounds ?? []
-  if (calls.length === 0) return { ...NEW_TURN, content: text, rounds, ...(of !== undefined && { of }) }
-  const last = rounds.at(-1)
-  // Calls of one answer may come one by one.
-  const isSame = last && last.results.every((result) => result === null)
-  const round = isSame ? { ...last, calls: [...last.calls, ...calls] } : { calls, finish: 'stop' as const, text }
-  const results = round.calls.map(() => null)
-  return { ...NEW_TURN, rounds: [...(isSame ? rounds.slice(0, -1) : rounds), { ...round, results }] }
-}
-
-function withResult(
-  open: OpenTurn | undefined,
-  { call, text }: Extract<Item, { kind: 'result' }>,
-  field: string,
-): OpenTurn {
-  const rounds = open?.rounds ?? []
-  const at = rounds.findLastIndex(({ calls }) => calls.some(({ id }) => id === call.id))
-  const round = rounds[at]
-  if (!round) {
-    // The call is in an earlier response, which knows its name.
-    if (!call.of) throw invalid(problem(field, `has a result for the call ${call.id}, which is not in it`))
-    const last = rounds.at(-1)
-    const together = last?.calls.every(({ name }) => name === '') ? last : undefined
-    const calls = [...(together?.calls ?? []), call]
-    const results = [...(together?.results ?? []), { result: text }]
-    return { ...NEW_TURN, rounds: [...(together ? rounds.slice(0, -1) : rounds), { calls, results, finish: 'stop' }] }
-  }
-  const results = round.results.map((result, i) => (round.calls[i]?.id === call.id ? { result: text } : result))
-  return { ...NEW_TURN, rounds: rounds.with(at, { ...round, results }) }
 }
 
 function problem(field: string, error: string): ErrorDetail {

@@ -3,7 +3,7 @@ import { invalid } from '../../../errors.ts'
 import type { Given, Sampling, ToolChoice } from '../../../runtime/given.ts'
 import type { ToolDefinition } from '../../../runtime/models/model.ts'
 
-const MAX_TOOLS = 128
+export const MAX_TOOLS = 128
 
 /** The name of an agent or its id, and behind `@` an environment. */
 const ModelName = z.string().min(1).max(200)
@@ -95,7 +95,6 @@ export function toolOf({ name, description, parameters }: z.output<typeof Functi
 
 export function checkTools(tools: readonly ToolDefinition[]): ToolDefinition[] | undefined {
   if (tools.length === 0) return undefined
-  if (tools.length > MAX_TOOLS) throw invalid({ field: 'tools', error: `must be at most ${MAX_TOOLS}` })
   const names = tools.map(({ name }) => name)
   const twice = names.find((name, i) => names.indexOf(name) !== i)
   if (twice !== undefined) throw invalid({ field: 'tools', error: `names ${twice} twice` })

@@ -12,6 +12,7 @@ import {
   givenOf,
   JsonSchemaFormat,
   jsonOf,
+  MAX_TOOLS,
   NEVER,
   ONLY,
   present,
@@ -47,7 +48,10 @@ const ResponsesBody = z.looseObject({
   previous_response_id: z.string().max(256).nullish(),
   max_output_tokens: z.int().min(1).nullish(),
   text: z.looseObject({ format: Format.optional() }).nullish(),
-  tools: z.array(z.looseObject({ ...FunctionShape.shape, type: z.literal('function') })).nullish(),
+  tools: z
+    .array(z.looseObject({ ...FunctionShape.shape, type: z.literal('function') }))
+    .max(MAX_TOOLS)
+    .nullish(),
   tool_choice: z
     .union([z.enum(['auto', 'none', 'required']), z.looseObject({ type: z.literal('function'), name: z.string() })])
     .nullish(),
