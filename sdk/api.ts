@@ -328,6 +328,8 @@ export type Approval = {
   changed_arguments: Record<string, unknown> | null
   note: string | null
   answer: string | null
+  /** While it is pending: why you may not decide it, and who may; null if you may */
+  not_for_you: string | null
 }
 
 export type DecideApproval = {

@@ -8,6 +8,8 @@ import { onBothEngines, type Service } from './support/service/service.ts'
 import { approver, decide, refundingAgent, startTill, startWaiting, type Till } from './support/slices/approvals.ts'
 import { createKey } from './support/slices/resources.ts'
 
+const OTHER_KEY =
+  'The key that started a run may not decide for it: use another key, or set approvals.self of the agent'
 const APPROVE = { decision: 'approve' }
 const TOKEN = 'mrg_a_secret_that_looks_like_a_key'
 
@@ -34,8 +36,31 @@ onBothEngines(
         const body = { message: `self-${self}` }
         const { body: reply } = await service().call('POST', `/v1/agents/${agent}/invoke`, { key: starter, body })
         const path = `/v1/agents/${agent}/invocations/${reply.data.request_id}/approvals/call_1`
-        assert.equal((await decide(service(), path, starter, APPROVE)).status, expected)
+        const [shown, inList] = [
+          (await service().call('GET', path, { key: starter })).body.data.not_for_you,
+          (await service().call('GET', `/v1/approvals?request_id=${reply.data.request_id}`, { key: starter })).body
+            .data[0].not_for_you,
+        ]
+        const { status, body: decided } = await decide(service(), path, starter, APPROVE)
+        assert.equal(status, expected)
+        assert.deepEqual([shown, inList], Array(2).fill(self ? null : OTHER_KEY))
+        if (!self) assert.equal(decided.error.message, OTHER_KEY)
       }
+    })
+
+    test('an approval says to each reader whether they may decide, and who may', async () => {
+      const agent = await newAgent(service(), refundingAgent(till))
+      const { approval } = await startWaiting(service(), agent, 'told-who')
+      const whyNot = async (key: string) => (await service().call('GET', approval, { key })).body.data.not_for_you
+      const decider = await approver(service())
+      const reader = (await createKey(service(), { role: 'viewer' })).secret
+      assert.equal(await whyNot(decider), null)
+      assert.equal(await whyNot(service().admin), OTHER_KEY)
+      const needsPermission = 'To decide takes a key with the permission approve: one of the role approver or admin'
+      assert.equal(await whyNot(reader), needsPermission)
+      const { body } = await decide(service(), approval, decider, APPROVE)
+      assert.equal(body.data.not_for_you, null)
+      assert.equal(await whyNot(service().admin), null, 'nothing is left to decide')
     })
 
     test('a key of another agent sees no trace, and a key without approve may not decide', async () => {

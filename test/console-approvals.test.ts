@@ -111,12 +111,21 @@ inConsole(
       await leave()
     })
 
-    test('whoever started a run is told that another key must decide', async () => {
+    test('whoever started a run is told that another key must decide, and so is a reader without the permission', async () => {
       const { secret } = await createKey(service(), { name: 'second', permissions: ['read', 'approve'] })
       const request_id = await invoke('money of mine')
       const { page, leave } = await visit('/approvals', { isHurried: true })
       const card = page.getByRole('article', { name: 'Call of refund' })
-      await card.getByText('Another key must decide').waitFor()
+      await card.getByText('The key that started a run may not decide for it: use another key').waitFor()
+      for (const name of ['Approve', 'Reject', 'Change the arguments']) {
+        assert.ok(await card.getByRole('button', { name }).isDisabled(), name)
+      }
+      const { secret: viewer } = await createKey(service(), { name: 'looks on', role: 'viewer' })
+      const onlooker = await visit(`/approvals?request=${request_id}`, { key: viewer })
+      const seen = onlooker.page.getByRole('article', { name: 'Call of refund' })
+      await seen.getByText('To decide takes a key with the permission approve').waitFor()
+      assert.equal(await seen.getByRole('button', { name: 'Approve' }).count(), 0)
+      await onlooker.leave()
       await card.getByRole('link', { name: 'payer' }).waitFor()
       const { body } = await service().call('GET', `/v1/approvals?request_id=${request_id}`)
       const path = `/v1/agents/payer/invocations/${request_id}/approvals/${body.data[0].call_id}`

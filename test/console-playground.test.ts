@@ -114,8 +114,13 @@ inConsole(
       await page.getByLabel('Message', { exact: true }).fill('Money back, please')
       await page.keyboard.press('Enter')
       await page.getByText('It waits for a person.').waitFor()
+      await page.reload()
+      await page.getByText('It waits for a person.').waitFor()
+      assert.equal(await page.getByRole('button', { name: 'Stop' }).count(), 0)
+      const what = page.getByRole('link', { name: 'See what is to be decided' })
       const { data } = (await service().call('GET', '/v1/approvals')).body
       const { agent_id, request_id, call_id } = data[0]
+      assert.match((await what.getAttribute('href')) ?? '', new RegExp(`/approvals\\?request=${request_id}$`))
       const path = `/v1/agents/${agent_id}/invocations/${request_id}/approvals/${call_id}`
       const { secret: key } = await createKey(service(), { role: 'admin' })
       const decided = await service().call('POST', path, { key, body: { decision: 'reject' } })

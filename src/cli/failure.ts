@@ -10,6 +10,7 @@ export const EXIT = {
   declined: 5,
   rateLimited: 6,
   unreachable: 7,
+  waiting: 8,
   interrupted: 130,
 } as const
 
@@ -47,6 +48,7 @@ const CODES: Record<number, string> = {
   [EXIT.auth]: 'unauthorized',
   [EXIT.declined]: 'declined',
   [EXIT.unreachable]: 'unreachable',
+  [EXIT.waiting]: 'waiting',
   [EXIT.interrupted]: 'interrupted',
 }
 

@@ -19,7 +19,7 @@ export const UserLine = z
         .optional()
         .describe('What its caller gave besides the message, through another door than the API'),
     }),
-    z.object({ type: z.literal('approval'), ...ApprovalReply.shape }),
+    z.object({ type: z.literal('approval'), ...ApprovalReply.omit({ not_for_you: true }).shape }),
     z.object({ type: z.literal('schedule'), ...ScheduleReply.shape }),
     z.object({ type: z.literal('log'), agent_id: z.string(), ...LogEntryReply.shape }),
   ])

@@ -15,7 +15,6 @@ type Props = { approval: Approval; agentName: string; onDecided(): void }
 /** One thing that waits for a person, or that a person has decided. */
 export function ApprovalCard({ approval, agentName, onDecided }: Props) {
   const { kind, tool, status, created_at, expires_at, agent_id, request_id, user_id } = approval
-  const isOpen = status === 'pending' && may('decideApproval')
   const isOwn = approval.started_by === session.value?.key.id
   const Form = kind === 'question' ? AnswerForm : DecisionForm
   return (
@@ -46,12 +45,12 @@ export function ApprovalCard({ approval, agentName, onDecided }: Props) {
         {user_id && <span>for {user_id}</span>}
         <span>started by {isOwn ? 'your key' : <Who id={approval.started_by} name={approval.started_by_name} />}</span>
       </p>
-      {isOpen && isOwn && (
-        <p class="hint">
-          Another key must decide, because yours started the run; unless its agent has <code>approvals.self</code>.
-        </p>
+      {approval.not_for_you && <p class="notice">{approval.not_for_you}.</p>}
+      {status === 'pending' && may('decideApproval') && (
+        <fieldset disabled={approval.not_for_you !== null}>
+          <Form approval={approval} onDecided={onDecided} />
+        </fieldset>
       )}
-      {isOpen && <Form approval={approval} onDecided={onDecided} />}
       {approval.decided_at && (
         <p class="soft">
           {approval.decided_by ? <Who id={approval.decided_by} name={approval.decided_by_name} /> : 'nobody'} ·{' '}

@@ -9,7 +9,7 @@ import { waitingApprovals } from '../../lib/waiting-approvals.ts'
 import { Pager } from '../../ui/data/pager.tsx'
 import { Empty } from '../../ui/empty.tsx'
 import { Failure } from '../../ui/failure.tsx'
-import { ChoiceFilter } from '../../ui/forms/filter.tsx'
+import { ChoiceFilter, TextFilter } from '../../ui/forms/filter.tsx'
 import { Page } from '../../ui/page.tsx'
 import { ApprovalCard } from './approval-card.tsx'
 
@@ -26,6 +26,7 @@ export function ApprovalsPage() {
     status: status === EVERYTHING ? undefined : (status as Approval['status']),
     kind: param('kind') as Approval['kind'] | undefined,
     agent_id: param('agent'),
+    request_id: param('request'),
   }
   const names = useAgentNames()
   const approvals = useResource(
@@ -34,7 +35,7 @@ export function ApprovalsPage() {
     { everyMs: 3_000 },
   )
   const rows = approvals.data?.data
-  const isAllThatWaits = status === 'pending' && !query.kind && !query.agent_id
+  const isAllThatWaits = status === 'pending' && !query.kind && !query.agent_id && !query.request_id
   const total = approvals.data?.pagination.total
   // The menu shows the same number as the page.
   useEffect(() => {
@@ -59,6 +60,7 @@ export function ApprovalsPage() {
             ['retry', 'calls cut off'],
           ]}
         />
+        <TextFilter name="request" label="Request id" />
       </div>
       <Failure error={approvals.error} retry={approvals.reload} />
       {rows?.length === 0 && (

@@ -2,13 +2,13 @@ import { useState } from 'preact/hooks'
 import type { Key, KeyWithSecret } from '../../../sdk/client.ts'
 import { useAction } from '../../lib/resource.ts'
 import { service } from '../../lib/service.ts'
-import { tierText, useSelf } from '../../lib/tiers.ts'
 import { Button } from '../../ui/button.tsx'
 import { Dialog, DialogActions } from '../../ui/dialogs/dialog.tsx'
 import { Failure, reasonOf } from '../../ui/failure.tsx'
 import { Checks } from '../../ui/forms/checks.tsx'
 import { Field, Select } from '../../ui/forms/field.tsx'
 import { Form } from '../../ui/forms/form.tsx'
+import { tierText, useSelf } from './tiers.ts'
 
 type Permission = Key['permissions'][number]
 

@@ -4,7 +4,6 @@ import { href } from '../../lib/base.ts'
 import { useResource } from '../../lib/resource.ts'
 import { service } from '../../lib/service.ts'
 import { may, session } from '../../lib/session-state.ts'
-import { tierText, useSelf } from '../../lib/tiers.ts'
 import { toast } from '../../lib/toasts.ts'
 import type { Params } from '../../routes.ts'
 import { Button } from '../../ui/button.tsx'
@@ -17,6 +16,7 @@ import { SecretOnce } from '../../ui/dialogs/secret-once.tsx'
 import { Failure } from '../../ui/failure.tsx'
 import { Page } from '../../ui/page.tsx'
 import { SecondFactor } from './second-factor.tsx'
+import { tierText, useSelf } from './tiers.ts'
 
 /** How long the old secret works after a rotation. */
 const GRACE_SECONDS = 3_600

@@ -80,7 +80,7 @@ function Answer({ invocation: { response, isRunning, tools, error, run } }: { in
       ))}
       {!isRunning && run?.status === 'waiting' && (
         <p class="notice">
-          It waits for a person. <a href={href('/approvals')}>Approvals</a> has what is to be decided.
+          It waits for a person. <a href={href(`/approvals?request=${run.request_id}`)}>See what is to be decided</a>
         </p>
       )}
       <div aria-busy={isRunning}>

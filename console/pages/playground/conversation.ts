@@ -13,7 +13,7 @@ export type ShownInvocation = {
   request_id?: string
   tools: ToolCall[]
   error?: MoorageError
-  /** Known once the run has ended. */
+  /** Known once the run has ended, or waits for a person. */
   run?: Invocation
 }
 
@@ -60,8 +60,9 @@ export async function loadEarlier(conversation: Conversation): Promise<void> {
       .map(shownOf)
       .filter(({ request_id }) => !shown.has(request_id))
     invocations.value = [...earlier, ...invocations.value]
-    for (const { key, request_id, isRunning } of earlier) {
+    for (const { key, request_id, isRunning, run } of earlier) {
       if (isRunning && request_id) void receive(conversation, key, service.invocations.follow(agent, request_id))
+      if (run?.status === 'waiting') void waitForDecision(conversation, key, run)
     }
   }
   try {
@@ -81,7 +82,7 @@ function wasReloaded(): boolean {
 }
 
 function shownOf(run: Invocation): ShownInvocation {
-  const isRunning = ['queued', 'running', 'waiting'].includes(run.status)
+  const isRunning = ['queued', 'running'].includes(run.status)
   const { request_id, message, response, error } = run
   return {
     key: request_id,

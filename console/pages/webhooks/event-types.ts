@@ -1,13 +1,18 @@
 import type { CreateWebhook } from '../../../sdk/client.ts'
 
-type EventType = Exclude<CreateWebhook['events'][number], '*'>
+type EventType = CreateWebhook['events'][number]
+
+/** A ping is sent by the test button, to every webhook. */
+const ABOUT: Record<Exclude<EventType, 'ping'>, string> = {
+  'agent.completed': 'a run has ended with an answer',
+  'agent.failed': 'a run has ended without one',
+  'agent.cancelled': 'somebody has stopped a run',
+  'agent.waiting': 'a run asks a person, and waits for the decision',
+  'deployment.created': 'an environment serves another version',
+  'deployment.rolled_back': 'it serves an earlier one again',
+  'webhook.disabled': 'a webhook gets nothing any more',
+  '*': 'every event, also those that come with later versions',
+}
 
 /** Every event, and when it happens. */
-export const EVENT_TYPES: { value: EventType; about: string }[] = [
-  { value: 'agent.completed', about: 'a run has ended with an answer' },
-  { value: 'agent.failed', about: 'a run has ended without one' },
-  { value: 'agent.cancelled', about: 'somebody has stopped a run' },
-  { value: 'deployment.created', about: 'an environment serves another version' },
-  { value: 'deployment.rolled_back', about: 'it serves an earlier one again' },
-  { value: 'webhook.disabled', about: 'a webhook gets nothing any more' },
-]
+export const EVENT_TYPES = Object.entries(ABOUT).map(([value, about]) => ({ value: value as EventType, about }))

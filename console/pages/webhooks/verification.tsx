@@ -6,13 +6,13 @@ const SNIPPETS: Record<string, string> = {
   TypeScript: `import { verifyWebhook } from 'moorage-sdk'
 
 // \`body\` are the bytes as they arrived; it throws if the signature is wrong.
-const event = await verifyWebhook({ body, headers: request.headers, secret: process.env.MOORAGE_WEBHOOK_SECRET })`,
+const event = await verifyWebhook({ body, headers: request.headers, secret: process.env.WEBHOOK_SECRET })`,
   Python: `from standardwebhooks import Webhook  # pip install standardwebhooks
 
-event = Webhook(os.environ["MOORAGE_WEBHOOK_SECRET"]).verify(request.body, request.headers)`,
+event = Webhook(os.environ["WEBHOOK_SECRET"]).verify(request.body, request.headers)`,
   Go: `import standardwebhooks "github.com/standard-webhooks/standard-webhooks/libraries/go"
 
-wh, _ := standardwebhooks.NewWebhook(os.Getenv("MOORAGE_WEBHOOK_SECRET"))
+wh, _ := standardwebhooks.NewWebhook(os.Getenv("WEBHOOK_SECRET"))
 err := wh.Verify(body, request.Header)`,
 }
 

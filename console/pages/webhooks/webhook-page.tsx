@@ -18,12 +18,13 @@ import { Failure } from '../../ui/failure.tsx'
 import { Page } from '../../ui/page.tsx'
 import { Deliveries } from './deliveries.tsx'
 import { Verification } from './verification.tsx'
+import { EditWebhookDialog } from './webhook-dialog.tsx'
 import { WebhookHealth } from './webhook-health.tsx'
 
 /** How long both secrets sign after a rotation. */
 const GRACE_SECONDS = 86_400
 
-type Asking = 'rotate' | 'delete' | undefined
+type Asking = 'edit' | 'rotate' | 'delete' | undefined
 
 export function WebhookPage({ params: { webhook: id = '' } }: { params: Params }) {
   const [asking, setAsking] = useState<Asking>()
@@ -55,6 +56,11 @@ export function WebhookPage({ params: { webhook: id = '' } }: { params: Params }
                 Send a test
               </Button>
             )}
+            {may('updateWebhook') && (
+              <Button icon="edit" onClick={() => setAsking('edit')}>
+                Edit
+              </Button>
+            )}
             {may('updateWebhook') && <Toggle webhook={found} isBusy={toggle.isBusy} onToggle={toggle.run} />}
             {may('rotateWebhookSecret') && (
               <Button icon="retry" onClick={() => setAsking('rotate')}>
@@ -74,6 +80,17 @@ export function WebhookPage({ params: { webhook: id = '' } }: { params: Params }
       {found && <WebhookFacts webhook={found} />}
       <Deliveries webhook_id={id} />
       {found && <Verification secret_hint={found.secret_hint} />}
+      {asking === 'edit' && found && (
+        <EditWebhookDialog
+          webhook={found}
+          onClose={close}
+          onChanged={(changed) => {
+            close()
+            toast('The webhook is changed')
+            webhook.replace(changed)
+          }}
+        />
+      )}
       {asking === 'rotate' && (
         <Confirm
           title="Rotate the secret"
@@ -111,7 +128,7 @@ export function WebhookPage({ params: { webhook: id = '' } }: { params: Params }
         <SecretOnce
           title="The new secret"
           secret={rotated.secret}
-          variable="MOORAGE_WEBHOOK_SECRET"
+          variable="WEBHOOK_SECRET"
           onDone={() => {
             setRotated(undefined)
             webhook.reload()

@@ -16,8 +16,8 @@ import { SecretOnce } from '../../ui/dialogs/secret-once.tsx'
 import { Empty } from '../../ui/empty.tsx'
 import { ChoiceFilter } from '../../ui/forms/filter.tsx'
 import { Page } from '../../ui/page.tsx'
-import { CreateWebhookDialog } from './create-webhook-dialog.tsx'
 import { EVENT_TYPES } from './event-types.ts'
+import { CreateWebhookDialog } from './webhook-dialog.tsx'
 import { WebhookHealth } from './webhook-health.tsx'
 
 const LIMIT = 25
@@ -56,7 +56,12 @@ export function WebhooksPage() {
     <Page title="Webhooks" actions={create} api={{ operation: 'listWebhooks', method: 'webhooks.list', query }}>
       <div class="filters">
         <ChoiceFilter name="status" label="Status" all="Every status" choices={['enabled', 'disabled']} />
-        <ChoiceFilter name="event" label="Event" all="Every event" choices={EVENT_TYPES.map(({ value }) => value)} />
+        <ChoiceFilter
+          name="event"
+          label="Event"
+          all="Every event"
+          choices={EVENT_TYPES.map(({ value }) => value).filter((value) => value !== '*')}
+        />
       </div>
       <List
         of={webhooks}
@@ -79,7 +84,7 @@ export function WebhooksPage() {
         <SecretOnce
           title="The secret that signs its events"
           secret={created.secret}
-          variable="MOORAGE_WEBHOOK_SECRET"
+          variable="WEBHOOK_SECRET"
           onDone={() => go(`/webhooks/${created.id}`)}
         />
       )}

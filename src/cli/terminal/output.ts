@@ -1,6 +1,6 @@
 import { styleText } from 'node:util'
 import { visible } from '../../lib/text/visible.ts'
-import { explain, failureBody } from '../failure.ts'
+import { EXIT, exitCodeOf, explain, failureBody } from '../failure.ts'
 import type { World } from '../world.ts'
 import { renderTable } from './table.ts'
 
@@ -54,6 +54,7 @@ export function warn(world: World, text: string): void {
 /** Prints an error on stderr: as text, or with --json in the form of the API. */
 export function complain(world: World, error: unknown): void {
   if (world.isJson) writeLine(world, JSON.stringify(failureBody(error)))
+  else if (exitCodeOf(error) === EXIT.waiting) marked(world, 'yellow', 'waiting', explain(error))
   else marked(world, 'red', 'error', explain(error))
 }
 

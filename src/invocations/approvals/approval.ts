@@ -31,6 +31,10 @@ export const ApprovalReply = z
     changed_arguments: Arguments.nullable().describe('With these the tool is called instead'),
     note: z.string().nullable(),
     answer: z.string().nullable(),
+    not_for_you: z
+      .string()
+      .nullable()
+      .describe('While it is pending: why you may not decide it, and who may; null if you may'),
   })
   .meta({ id: 'Approval' })
 

@@ -1,18 +1,16 @@
 import type { z } from 'zod'
-import type { Agent } from '../../agents/agent.ts'
 import * as agents from '../../agents/store.ts'
-import { getVersion } from '../../deployments/store.ts'
 import { conflict, forbidden, invalid, notFound } from '../../errors.ts'
 import { withKeyName } from '../../keys/key-names.ts'
 import { operation } from '../../operation.ts'
 import type { Runtime } from '../../runtime/runtime.ts'
-import { announce, type Database } from '../../storage/database.ts'
+import { announce } from '../../storage/database.ts'
 import type { Invocation } from '../invocation.ts'
 import { requireReach } from '../invocation-in-scope.ts'
 import { lock, queueWaiting } from '../queue/queue-store.ts'
-import { listKept } from '../steps/step-store.ts'
 import { type Approval, ApprovalParams, ApprovalReply, DecideBody } from './approval.ts'
 import { findApproval, listPending, settleApproval } from './approval-store.ts'
+import { whyNotDecide } from './who-decides.ts'
 
 export const decideApproval = operation({
   id: 'decideApproval',
@@ -37,7 +35,8 @@ export const decideApproval = operation({
     requireReach(actor, 'approve', request_id, { ...invocation, user_id: invocation.context.user_id })
     const approval = await findApproval(db, request_id, call_id)
     if (!approval) throw notFound('Approval', call_id)
-    if (actor.id === invocation.created_by) await requireSelf(db, agent, invocation)
+    const refusal = await whyNotDecide(db, actor, approval)
+    if (refusal) throw forbidden(refusal)
     requireUndecided(approval, invocation, now())
     await checkDecision(body, approval, runtime)
 
@@ -48,19 +47,10 @@ export const decideApproval = operation({
       await queueWaiting(db, request_id)
       await announce(db, 'queue', String(agent.seq))
     }
-    return { ...(await withKeyName(db, actor, decided, ['started_by', 'decided_by'])), agent_id: agent.id }
+    const named = await withKeyName(db, actor, decided, ['started_by', 'decided_by'])
+    return { ...named, agent_id: agent.id, not_for_you: null }
   },
 })
-
-/** What the run began with says who may decide. */
-async function requireSelf(db: Database, agent: Agent, { id, version }: Invocation): Promise<void> {
-  const kept = version === null ? (await listKept(db, id)).definition : undefined
-  const { approvals } = version === null ? (kept ?? agent) : (await getVersion(db, agent.id, version)).definition
-  if (approvals.self) return
-  throw forbidden(
-    'The key that started a run may not decide for it: use another key, or set approvals.self of the agent',
-  )
-}
 
 function requireUndecided({ status, decided_by, expires_at }: Approval, invocation: Invocation, now: number): void {
   if (status !== 'pending') throw conflict(`It was ${status} already${decided_by === null ? '' : ` by ${decided_by}`}`)

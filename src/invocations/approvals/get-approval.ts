@@ -1,10 +1,11 @@
 import * as agents from '../../agents/store.ts'
 import { notFound } from '../../errors.ts'
-import { withKeyName } from '../../keys/key-names.ts'
+import { withKeyNames } from '../../keys/key-names.ts'
 import { operation } from '../../operation.ts'
 import { getInScope } from '../invocation-in-scope.ts'
 import { ApprovalParams, ApprovalReply } from './approval.ts'
 import { findApproval } from './approval-store.ts'
+import { withWhyNot } from './who-decides.ts'
 
 export const getApproval = operation({
   id: 'getApproval',
@@ -22,6 +23,7 @@ export const getApproval = operation({
     await getInScope(db, actor, 'read', { agent_seq: agent.seq, id: request_id })
     const approval = await findApproval(db, request_id, call_id)
     if (!approval) throw notFound('Approval', call_id)
-    return { ...(await withKeyName(db, actor, approval, ['started_by', 'decided_by'])), agent_id: agent.id }
+    const named = await withKeyNames(db, actor, await withWhyNot(db, actor, [approval]), ['started_by', 'decided_by'])
+    return { ...(named[0] as (typeof named)[number]), agent_id: agent.id }
   },
 })

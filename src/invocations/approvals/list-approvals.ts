@@ -8,6 +8,7 @@ import { starterFor } from '../invocation-in-scope.ts'
 import { ApprovalReply, ApprovalStatus } from './approval.ts'
 import { findApprovals } from './find-approvals.ts'
 import { ApprovalKind } from './pending.ts'
+import { withWhyNot } from './who-decides.ts'
 
 export const listApprovals = operation({
   id: 'listApprovals',
@@ -39,6 +40,7 @@ export const listApprovals = operation({
     const among = ref === undefined ? shown : shown.filter(({ id }) => id === wanted?.id)
     const whose = { user_id: requireUser(actor, user_id), started_by: starterFor(actor, 'read') }
     const { items, total } = await findApprovals(db, among, { limit, offset, sort }, { ...filter, ...whose })
-    return { items: await withKeyNames(db, actor, items, ['started_by', 'decided_by']), total }
+    const said = await withWhyNot(db, actor, items)
+    return { items: await withKeyNames(db, actor, said, ['started_by', 'decided_by']), total }
   },
 })

@@ -6,6 +6,7 @@ import { openKeyboard } from '../../terminal/keyboard.ts'
 import { complain, note } from '../../terminal/output.ts'
 import { isInteractive, type World } from '../../world.ts'
 import { bodyOf, speak, type TalkOptions, takesTalk } from './invoke.ts'
+import { endWaiting } from './waiting.ts'
 
 const LEAVING = new Set(['/exit', '/quit'])
 
@@ -21,9 +22,10 @@ export function chat(command: Command, world: World): void {
       await withClient(world, options, async (client) => {
         const { name } = await client.agents.get(agent)
         if (isInteractive(world)) note(world, `Talking to ${name}. /exit or Ctrl-D ends it.`, 'dim')
-        await converse(world, (message, signal) =>
-          speak(world, client.agents.stream(name, { ...body, message }, { signal }), options),
-        )
+        await converse(world, async (message, signal) => {
+          const last = await speak(world, client.agents.stream(name, { ...body, message }, { signal }), options)
+          if (last) throw await endWaiting(world, client, { agent: name, request_id: last.request_id, options })
+        })
       })
     })
 }

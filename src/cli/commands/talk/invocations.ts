@@ -104,7 +104,7 @@ export function invocations(command: Command, world: World): void {
     .argument('<request_id>')
     .action(async (agent: string, id: string, options: Common) => {
       await withClient(world, options, async (client) => {
-        if (!options.json) return speak(world, client.invocations.follow(agent, id))
+        if (!options.json) return void (await speak(world, client.invocations.follow(agent, id)))
         for await (const event of client.invocations.follow(agent, id)) print(world, JSON.stringify(event))
       })
     })

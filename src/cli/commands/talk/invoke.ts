@@ -7,6 +7,7 @@ import { parseJson, readMessage } from '../../terminal/input.ts'
 import { note, print, printJson, shown } from '../../terminal/output.ts'
 import { progress } from '../../terminal/progress.ts'
 import type { World } from '../../world.ts'
+import { endWaiting, tellWaiting, type WaitingEvent } from './waiting.ts'
 
 export type TalkOptions = Common & { user?: string; session?: string; environment?: string; context?: string }
 
@@ -30,17 +31,28 @@ export function invoke(command: Command, world: World): void {
         // The answer is streamed even if it is printed as a whole: then it survives a restart of the service, and
         // Ctrl-C ends the run.
         const events = client.agents.stream(agent, body, request)
-        if (options.stream && !options.json) return speak(world, events)
-        printLast(world, await progress(world, `${agent} is thinking`, () => lastOf(events)), options)
+        const last =
+          options.stream && !options.json
+            ? await speak(world, events)
+            : printLast(world, await progress(world, `${agent} is thinking`, () => lastOf(events)), options)
+        if (last) throw await endWaiting(world, client, { agent, request_id: last.request_id, options })
       })
     })
 }
 
-function printLast(world: World, last: LastEvent, { json }: InvokeOptions): void {
-  if (last.type === 'waiting') return json ? printJson(world, last) : tellWaiting(world, last)
-  if (json) return printJson(world, last.data)
-  print(world, last.data.response)
-  summarise(world, last.data)
+function printLast(world: World, last: LastEvent, { json }: InvokeOptions): WaitingEvent | undefined {
+  if (last.type === 'waiting') {
+    if (json) printJson(world, last)
+    else tellWaiting(world, last)
+    return last
+  }
+  if (json) {
+    printJson(world, last.data)
+  } else {
+    print(world, last.data.response)
+    summarise(world, last.data)
+  }
+  return undefined
 }
 
 export function takesTalk(command: Command): Command {
@@ -68,20 +80,24 @@ export function bodyOf({ user, session, environment, context = '{}' }: TalkOptio
 
 type Event = InvocationEvent<InvocationResult>
 type LastEvent = Extract<Event, { type: 'done' | 'waiting' }>
-type WaitingEvent = Extract<Event, { type: 'waiting' }>
 
 async function lastOf(events: ReturnType<Client['agents']['stream']>): Promise<LastEvent> {
   for await (const event of events) if (event.type === 'done' || event.type === 'waiting') return event
   throw new Failure(EXIT.failed, 'The answer has no end')
 }
 
-/** Prints the answer on stdout as it comes, and what the agent does meanwhile on stderr. */
+/**
+ * Prints the answer on stdout as it comes, and what the agent does meanwhile on stderr. Returns the last event if the run
+ * waits for a person.
+ */
 export async function speak(
   world: World,
   events: ReturnType<Client['agents']['stream']>,
   { json }: { json?: boolean } = {},
-): Promise<void> {
+): Promise<WaitingEvent | undefined> {
+  let last: Event | undefined
   for await (const event of events) {
+    last = event
     if (json) {
       if (event.type === 'done') print(world, JSON.stringify(event.data))
       continue
@@ -97,14 +113,7 @@ export async function speak(
       summarise(world, event.data)
     }
   }
-}
-
-/** Says who can help. */
-function tellWaiting(world: World, { request_id, approvals = [] }: WaitingEvent): void {
-  for (const { kind, tool, arguments: given } of approvals) {
-    note(world, `It waits for a person: ${tool} ${JSON.stringify(given)}`)
-    note(world, `moorage approvals ${kind === 'question' ? `answer ${request_id} …` : `approve ${request_id}`}`, 'dim')
-  }
+  return last?.type === 'waiting' ? last : undefined
 }
 
 function summarise(world: World, { request_id, tokens_used, duration_ms }: InvocationResult): void {

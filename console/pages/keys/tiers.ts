@@ -1,7 +1,7 @@
-import type { Self } from '../../sdk/client.ts'
-import { useResource } from './resource.ts'
-import { service } from './service.ts'
-import { countText } from './text/format.ts'
+import type { Self } from '../../../sdk/client.ts'
+import { useResource } from '../../lib/resource.ts'
+import { service } from '../../lib/service.ts'
+import { countText } from '../../lib/text/format.ts'
 
 /** What the reader's own key may give to keys that it makes. */
 export function useSelf() {

@@ -1,0 +1,104 @@
+import { useState } from 'preact/hooks'
+import type { CreateWebhook, Webhook, WebhookWithSecret } from '../../../sdk/client.ts'
+import { useAction } from '../../lib/resource.ts'
+import { service } from '../../lib/service.ts'
+import { Button } from '../../ui/button.tsx'
+import { Dialog, DialogActions } from '../../ui/dialogs/dialog.tsx'
+import { Failure, reasonOf } from '../../ui/failure.tsx'
+import { Checks } from '../../ui/forms/checks.tsx'
+import { Field } from '../../ui/forms/field.tsx'
+import { Form } from '../../ui/forms/form.tsx'
+import { EVENT_TYPES } from './event-types.ts'
+
+type Values = Required<Pick<CreateWebhook, 'url' | 'events' | 'description' | 'agent_id'>>
+
+type Props = {
+  title: string
+  action: string
+  /** The webhook that is changed. Its agent stays as it is. */
+  webhook?: Webhook
+  onClose(): void
+  work(values: Values): Promise<void>
+}
+
+export function CreateWebhookDialog({
+  onClose,
+  onCreated,
+}: {
+  onClose(): void
+  onCreated(webhook: WebhookWithSecret): void
+}) {
+  const work = async (values: Values) => onCreated(await service.webhooks.create(values))
+  return <WebhookDialog title="New webhook" action="Create webhook" onClose={onClose} work={work} />
+}
+
+export function EditWebhookDialog({
+  webhook,
+  onClose,
+  onChanged,
+}: {
+  webhook: Webhook
+  onClose(): void
+  onChanged(webhook: Webhook): void
+}) {
+  const work = async ({ url, events, description }: Values) =>
+    onChanged(await service.webhooks.update(webhook.id, { url, events, description }))
+  return <WebhookDialog title="Edit the webhook" action="Save" webhook={webhook} onClose={onClose} work={work} />
+}
+
+function WebhookDialog({ title, action, webhook, onClose, work }: Props) {
+  const [url, setUrl] = useState(webhook?.url ?? '')
+  const [agent, setAgent] = useState('')
+  const [description, setDescription] = useState(webhook?.description ?? '')
+  const [events, setEvents] = useState<CreateWebhook['events']>(
+    (webhook?.events as CreateWebhook['events'] | undefined) ?? ['agent.completed', 'agent.failed'],
+  )
+  const saving = useAction(() =>
+    work({ url: url.trim(), events, agent_id: agent.trim() || null, description: description.trim() || null }),
+  )
+  return (
+    <Dialog title={title} onClose={onClose}>
+      <Form onSubmit={() => saving.run()}>
+        <Field
+          label="Address of the receiver"
+          type="url"
+          value={url}
+          onInput={setUrl}
+          placeholder="https://example.com/hooks/moorage"
+          error={reasonOf(saving.error, 'url')}
+          isRequired
+          hasFocus
+        />
+        <Checks
+          legend="Events"
+          choices={EVENT_TYPES}
+          chosen={events}
+          onChange={setEvents}
+          error={reasonOf(saving.error, 'events')}
+        />
+        {!webhook && (
+          <Field
+            label="Agent"
+            value={agent}
+            onInput={setAgent}
+            hint="Its name or id. Without one, the events of every agent are sent."
+            error={reasonOf(saving.error, 'agent_id')}
+          />
+        )}
+        <Field
+          label="Description"
+          value={description}
+          onInput={setDescription}
+          error={reasonOf(saving.error, 'description')}
+        />
+        <Failure error={saving.error} />
+        <DialogActions>
+          <Button onClick={onClose}>Cancel</Button>
+          <Button look="main" type="submit" isBusy={saving.isBusy} disabled={events.length === 0}>
+            {action}
+          </Button>
+        </DialogActions>
+      </Form>
+    </Dialog>
+  )
+}
