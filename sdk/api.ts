@@ -989,6 +989,91 @@ export type UpdateAgent = {
   } | null | undefined
 }
 
+export type ToolTest = {
+  /** What the model would be offered */
+  tools: ({
+    name: string
+    description: string
+    input_schema: Record<string, unknown>
+  })[]
+  /** The result as the model would read it */
+  result: string | null
+  /** Why the tool could not be used or called */
+  error: string | null
+  duration_ms: number
+}
+
+export type TestTool = {
+  /** A tool as an agent's `tools` have it; the agent need not have it yet */
+  tool: {
+    type: 'http'
+    name: string
+    description?: string | undefined
+    input_schema?: {
+      type: 'object'
+      [name: string]: unknown
+    } | undefined
+    method?: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE' | undefined
+    url: string
+    headers?: Record<string, string> | undefined
+    timeout_ms?: number | undefined
+    /** A call that was under way when the service died: `safe` makes it again with the same Idempotency-Key, `ask` asks a person whether to, `never` tells the model that its outcome is unknown. null: `safe` for GET, else `never` */
+    retry?: 'safe' | 'ask' | 'never' | null | undefined
+    /** Whether a person must approve a call before it is made */
+    approval?: 'always' | 'never' | {
+      /** `always`, or conditions: one that is true is enough */
+      when?: 'always' | ({
+        /** The name of an argument; `order.amount` is the field `amount` of the argument `order` */
+        argument: string
+        equals?: string | number | boolean | null | undefined
+        not_equals?: string | number | boolean | null | undefined
+        in?: (string | number | boolean | null)[] | undefined
+        not_in?: (string | number | boolean | null)[] | undefined
+        greater_than?: number | undefined
+        less_than?: number | undefined
+      })[] | undefined
+      /** null: the agent's own */
+      expires_after_seconds?: number | null | undefined
+    } | undefined
+  } | {
+    type: 'mcp'
+    url: string
+    headers?: Record<string, string> | undefined
+    allow?: string[] | null | undefined
+    timeout_ms?: number | undefined
+    /** A call that was under way when the service died: `safe` makes it again with the same Idempotency-Key, `ask` asks a person whether to, `never` tells the model that its outcome is unknown. null: `safe` for tools that the server calls read-only or idempotent, else `never` */
+    retry?: 'safe' | 'ask' | 'never' | null | undefined
+    /** For every tool of the server */
+    approval?: 'always' | 'never' | {
+      /** `always`, or conditions: one that is true is enough */
+      when?: 'always' | ({
+        /** The name of an argument; `order.amount` is the field `amount` of the argument `order` */
+        argument: string
+        equals?: string | number | boolean | null | undefined
+        not_equals?: string | number | boolean | null | undefined
+        in?: (string | number | boolean | null)[] | undefined
+        not_in?: (string | number | boolean | null)[] | undefined
+        greater_than?: number | undefined
+        less_than?: number | undefined
+      })[] | undefined
+      /** null: the agent's own */
+      expires_after_seconds?: number | null | undefined
+    } | undefined
+  } | {
+    type: 'ask_person'
+    name?: string | undefined
+    description?: string | undefined
+    /** null: the agent's own */
+    expires_after_seconds?: number | null | undefined
+  }
+  /** The call to make. Without it, the reply says what the model would be offered */
+  call?: {
+    /** Which of an MCP server's tools; others need no name */
+    name?: string | undefined
+    arguments?: Record<string, Json> | undefined
+  } | undefined
+}
+
 export type NewDeployment = {
   id: string
   agent_id: string
@@ -1889,6 +1974,54 @@ export type SetSecret = {
   hosts: string[]
 }
 
+export type Provider = {
+  /** The first part of a model, as in `name/model` */
+  name: string
+  type: 'openai-compatible' | 'openai' | 'anthropic'
+  /** null: the vendor itself */
+  base_url: string | null
+  has_key: boolean
+  /** `configuration`: it is in `moorage.yaml`, and is changed there */
+  source: 'api' | 'configuration'
+  /** One of this name was set through the API too. That of `moorage.yaml` is used */
+  overridden: boolean
+  created_at: string | null
+  updated_at: string | null
+}
+
+export type SetProvider = {
+  /** The protocol that it speaks */
+  type?: 'openai-compatible' | 'openai' | 'anthropic' | undefined
+  /** Its address, up to `/v1`; needed for `openai-compatible`. null: the vendor itself */
+  base_url?: string | null | undefined
+  /** Its key; no reply ever shows it. null: it wants none */
+  api_key?: string | null | undefined
+}
+
+export type ProviderModels = {
+  models: ({
+    id: string
+    /** As an agent names it: `provider/id` */
+    model: string
+  })[]
+  /** Why the provider gave no list */
+  error: string | null
+}
+
+export type ProviderTest = {
+  ok: boolean
+  /** What the operator should look at */
+  error: string | null
+  /** How many models it has, as far as it says */
+  models: number
+  duration_ms: number
+}
+
+export type TestProvider = {
+  /** A model of the provider, without the name of the provider */
+  model?: string | undefined
+}
+
 export type AuditEntry = {
   id: string
   /** Its place in the chain; null for the moment before it has one */
@@ -2112,6 +2245,12 @@ export type Operations = {
       id: string
       deleted: true
     }
+  }
+  /** Test a tool */
+  testTool: {
+    params: { agent_id: string }
+    body: TestTool
+    data: ToolTest
   }
   /** Deploy a version to an environment */
   createDeployment: {
@@ -2475,6 +2614,36 @@ export type Operations = {
     query: { limit?: number | undefined; offset?: number | undefined; sort?: 'created_at' | '-created_at' | 'updated_at' | '-updated_at' | 'name' | '-name' | undefined }
     item: Secret
   }
+  /** Set a model provider */
+  setProvider: {
+    params: { name: string }
+    body: SetProvider
+    data: Provider
+  }
+  /** Delete a model provider */
+  deleteProvider: {
+    params: { name: string }
+    data: {
+      name: string
+      deleted: true
+    }
+  }
+  /** List model providers */
+  listProviders: {
+    query: { limit?: number | undefined; offset?: number | undefined; sort?: 'name' | '-name' | undefined }
+    item: Provider
+  }
+  /** List the models of a provider */
+  listProviderModels: {
+    params: { name: string }
+    data: ProviderModels
+  }
+  /** Test a model provider */
+  testProvider: {
+    params: { name: string }
+    body?: TestProvider
+    data: ProviderTest
+  }
   /** List the audit log */
   listAuditLog: {
     query: { limit?: number | undefined; offset?: number | undefined; sort?: 'created_at' | '-created_at' | 'id' | '-id' | undefined; action?: string | undefined; actor?: string | undefined; agent_id?: string | undefined; outcome?: 'success' | 'started' | 'refused' | undefined; since?: string | undefined; until?: string | undefined }
@@ -2529,6 +2698,7 @@ export const routes = {
   getAgent: { method: 'GET', path: '/v1/agents/{agent_id}' },
   updateAgent: { method: 'PATCH', path: '/v1/agents/{agent_id}' },
   deleteAgent: { method: 'DELETE', path: '/v1/agents/{agent_id}' },
+  testTool: { method: 'POST', path: '/v1/agents/{agent_id}/tools/test' },
   createDeployment: { method: 'POST', path: '/v1/agents/{agent_id}/deployments' },
   listDeployments: { method: 'GET', path: '/v1/agents/{agent_id}/deployments' },
   getDeployment: { method: 'GET', path: '/v1/agents/{agent_id}/deployments/{deployment_id}' },
@@ -2588,6 +2758,11 @@ export const routes = {
   setSecret: { method: 'PUT', path: '/v1/secrets/{name}' },
   deleteSecret: { method: 'DELETE', path: '/v1/secrets/{name}' },
   listSecrets: { method: 'GET', path: '/v1/secrets' },
+  setProvider: { method: 'PUT', path: '/v1/providers/{name}' },
+  deleteProvider: { method: 'DELETE', path: '/v1/providers/{name}' },
+  listProviders: { method: 'GET', path: '/v1/providers' },
+  listProviderModels: { method: 'GET', path: '/v1/providers/{name}/models' },
+  testProvider: { method: 'POST', path: '/v1/providers/{name}/test' },
   listAuditLog: { method: 'GET', path: '/v1/audit-log' },
   getAuditHead: { method: 'GET', path: '/v1/audit-log/head' },
   getSystem: { method: 'GET', path: '/v1/system' },

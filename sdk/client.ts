@@ -36,6 +36,9 @@ export function createClient(options: ClientOptions) {
       update: (agent_id: string, body: Body<'updateAgent'>, o?: Options) =>
         call('updateAgent', { params: { agent_id }, body }, o),
       delete: (agent_id: string, o?: Options) => call('deleteAgent', { params: { agent_id } }, o),
+      /** Calls a tool once, as a run of the agent would. The agent need not have it. */
+      testTool: (agent_id: string, body: Body<'testTool'>, o?: Options) =>
+        call('testTool', { params: { agent_id }, body }, o),
 
       /**
        * Resolves with the answer. The run goes on if you stop waiting; use `stream` if it should end then. If the agent
@@ -245,6 +248,16 @@ export function createClient(options: ClientOptions) {
       set: (name: string, body: Body<'setSecret'>, o?: Options) => call('setSecret', { params: { name }, body }, o),
       list: (query?: ListQuery<'listSecrets'>, o?: Options) => list('listSecrets', { query }, o),
       delete: (name: string, o?: Options) => call('deleteSecret', { params: { name } }, o),
+    },
+    /** Model providers. Their keys can be set, but never read. */
+    providers: {
+      set: (name: string, body: Body<'setProvider'>, o?: Options) => call('setProvider', { params: { name }, body }, o),
+      list: (query?: ListQuery<'listProviders'>, o?: Options) => list('listProviders', { query }, o),
+      /** The models that the provider itself says it has. */
+      models: (name: string, o?: Options) => call('listProviderModels', { params: { name } }, o),
+      test: (name: string, body: Body<'testProvider'> = {}, o?: Options) =>
+        call('testProvider', { params: { name }, body }, o),
+      delete: (name: string, o?: Options) => call('deleteProvider', { params: { name } }, o),
     },
     audit: {
       list: (query?: ListQuery<'listAuditLog'>, o?: Options) => list('listAuditLog', { query }, o),

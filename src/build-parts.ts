@@ -9,6 +9,7 @@ import { createLog, type Logger } from './lib/log.ts'
 import { WarmRecall } from './memory/search/warm-recall.ts'
 import { EarlierTexts } from './operation/earlier-texts.ts'
 import type { Parts } from './operation/parts.ts'
+import { knownProviders } from './providers/known-providers.ts'
 import { openEmbedder } from './runtime/embedders/embedder.ts'
 import { LiveRuns } from './runtime/following/live-runs.ts'
 import { openRedisWire } from './runtime/following/redis-wire.ts'
@@ -89,7 +90,7 @@ export async function buildParts(
   const embedder = config.memory.embedder && openEmbedder(config.memory.embedder, { log, now })
   opened.defer(() => embedder?.close())
   const runtime = new Runtime({
-    providers: config.providers,
+    providers: knownProviders({ config, storage, memo, keyring: ring, log }),
     secrets: knownSecrets({ config, storage, memo, keyring: ring, log }),
     fetch: fetchForAgents,
     now,

@@ -3,6 +3,7 @@ import { deleteAgent } from './agents/delete-agent.ts'
 import { getAgent } from './agents/get-agent.ts'
 import { listAgents } from './agents/list-agents.ts'
 import { listInvocable } from './agents/list-invocable.ts'
+import { testTool } from './agents/test-tool.ts'
 import { updateAgent } from './agents/update-agent.ts'
 import { getAuditHead } from './audit/get-audit-head.ts'
 import { listAuditLog } from './audit/list-audit-log.ts'
@@ -56,6 +57,11 @@ import { writeMemory } from './memory/write-memory.ts'
 import { getMetrics } from './metrics/get-metrics.ts'
 import { getPerformance } from './metrics/get-performance.ts'
 import type { Operation } from './operation.ts'
+import { deleteProvider } from './providers/delete-provider.ts'
+import { listProviderModels } from './providers/list-provider-models.ts'
+import { listProviders } from './providers/list-providers.ts'
+import { setProvider } from './providers/set-provider.ts'
+import { testProvider } from './providers/test-provider.ts'
 import { createSchedule } from './schedules/create-schedule.ts'
 import { deleteSchedule } from './schedules/delete-schedule.ts'
 import { getSchedule } from './schedules/get-schedule.ts'
@@ -112,6 +118,7 @@ export const operations = [
   getAgent,
   updateAgent,
   deleteAgent,
+  testTool,
 
   createDeployment,
   listDeployments,
@@ -178,6 +185,12 @@ export const operations = [
   setSecret,
   listSecrets,
   deleteSecret,
+
+  setProvider,
+  listProviders,
+  listProviderModels,
+  testProvider,
+  deleteProvider,
 
   listAuditLog,
   getAuditHead,

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { Cancellation } from '../src/runtime/deadline.ts'
+import { modelProblem } from '../src/runtime/models/registry.ts'
 import type { RunEvent } from '../src/runtime/outcome.ts'
 import { Script } from '../src/runtime/spec.ts'
 import { limitsOf, localRuntime, runOf } from './support/service/run-agent.ts'
@@ -153,28 +154,28 @@ describe('builtin/recall', () => {
   })
 })
 
-describe('checkModel', () => {
+describe('the name of a model', () => {
   const configured = localRuntime({
     providers: [{ name: 'ollama', type: 'openai-compatible', baseUrl: 'http://127.0.0.1:1/v1' }],
   })
 
   test('takes built-in models and configured providers', () => {
     for (const model of ['builtin/echo', 'builtin/script', 'builtin/recall', 'ollama/llama3.2:1b', 'ollama/a/b']) {
-      assert.equal(configured.checkModel(model), undefined, model)
+      assert.equal(modelProblem(model, ['ollama']), undefined, model)
     }
   })
 
   test('names what is wrong', () => {
     const malformed = 'must be <provider>/<model>, for example builtin/echo'
     for (const model of ['', 'gpt-5', '/x', 'ollama/', 'ollama/a b', `ollama/${'x'.repeat(201)}`]) {
-      assert.equal(configured.checkModel(model), malformed, model)
+      assert.equal(modelProblem(model, ['ollama']), malformed, model)
     }
     assert.equal(
-      configured.checkModel('builtin/toString'),
+      modelProblem('builtin/toString', ['ollama']),
       'must be one of the built-in models: builtin/echo, builtin/recall, builtin/script',
     )
     assert.equal(
-      configured.checkModel('openai/gpt-5'),
+      modelProblem('openai/gpt-5', ['ollama']),
       'openai is not configured as a provider; configured: builtin, ollama',
     )
   })

@@ -1,5 +1,7 @@
 import { invalid } from '../errors.ts'
-import type { Runtime } from '../runtime/runtime.ts'
+import type { Context } from '../operation/context.ts'
+import * as providers from '../providers/store.ts'
+import { modelProblem } from '../runtime/models/registry.ts'
 import { toolProblems } from '../runtime/tools/review-tools.ts'
 import type { Definition } from './definition.ts'
 
@@ -8,8 +10,13 @@ type Checked = { model?: Definition['model'] | undefined; tools?: Definition['to
 /**
  * Checks what a shape cannot know: whether the model's provider is configured here, and whether the tools can be used.
  */
-export function checkDefinition({ model, tools = [] }: Checked, runtime: Runtime): void {
-  const problem = model === undefined ? undefined : runtime.checkModel(model)
+export async function checkDefinition(
+  { model, tools = [] }: Checked,
+  { db, config }: Pick<Context, 'db' | 'config'>,
+): Promise<void> {
+  // Uses the transaction's own connection. To wait for another connection could be a deadlock.
+  const named = model === undefined ? [] : [...config.providers, ...(await providers.listAll(db))]
+  const problem = model === undefined ? undefined : modelProblem(model, new Set(named.map(({ name }) => name)))
   const problems = [...(problem ? [{ field: 'model', error: problem }] : []), ...toolProblems(tools)]
   if (problems.length > 0) throw invalid(...problems)
 }

@@ -19,10 +19,10 @@ export const createAgent = operation({
   body: CreateAgentBody,
   data: AgentReply,
 
-  async run({ body }, { db, actor, config, keyring, runtime, newId, now }) {
+  async run({ body }, { db, actor, config, keyring, newId, now }) {
     requireScope(actor, null)
     checkAccess({ security: body.security ?? undefined, auth: body.auth ?? undefined }, actor, config)
-    checkDefinition(body, runtime)
+    await checkDefinition(body, { db, config })
 
     const time = now()
     const agent = await agents.insert(db, {

@@ -22,12 +22,12 @@ export const updateAgent = operation({
   body: UpdateAgentBody,
   data: AgentReply,
 
-  async run({ params, body }, { db, actor, config, keyring, runtime, now }) {
+  async run({ params, body }, { db, actor, config, keyring, now }) {
     const agent = await agents.lock(db, params.agent_id)
     const { auth, ...changes } = body
     if (body.tools) requireEveryUser(actor, 'tools hear of all')
     checkAccess(body, actor, config)
-    checkDefinition(changes, runtime)
+    await checkDefinition(changes, { db, config })
 
     const updated = {
       ...agent,

@@ -133,6 +133,12 @@ const COMMANDS: readonly ListedCommand[] = [
   },
   {
     group: 'Access',
+    name: 'providers',
+    summary: 'Model providers: set, list, test, models, remove',
+    load: async () => (await import('./commands/access/providers.ts')).providers,
+  },
+  {
+    group: 'Access',
     name: 'login',
     summary: 'Remember where a service is and your key for it',
     load: async () => (await import('./commands/access/login.ts')).login,

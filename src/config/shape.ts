@@ -2,6 +2,7 @@ import { z } from 'zod'
 import { parseSize } from '../lib/size.ts'
 import { isWellFormedKey } from '../security/key-format.ts'
 import { defaultRoles, Permission, type Roles } from '../security/permissions.ts'
+import { PROVIDER_NAME, ProviderType } from '../security/provider-name.ts'
 import { AddressRange, AuthSettings, SecretText, SecuritySettings, WebAddress } from '../security/security-settings.ts'
 import { SECRET_NAME, ToolSecret } from '../security/tool-secret.ts'
 import { ServerSettings } from './server-shape.ts'
@@ -129,11 +130,13 @@ const Outgoing = z.strictObject({
   allowInsecure: z
     .boolean()
     .optional()
-    .describe('Let tools, MCP servers, webhooks and providers of agents use plain http'),
+    .describe('Let tools, MCP servers, webhooks, and identity and model providers that clients set, use plain http'),
   allowedCidrs: z
     .array(AddressRange)
     .optional()
-    .describe('Private ranges that tools, MCP servers, webhooks and providers of agents may be in'),
+    .describe(
+      'Private ranges that tools, MCP servers, webhooks, and identity and model providers that clients set, may be in',
+    ),
 })
 
 const Webhooks = z.strictObject({
@@ -162,15 +165,8 @@ const Retention = z.strictObject({
 })
 
 const Provider = z.strictObject({
-  name: z
-    .string()
-    .regex(/^[a-z0-9][a-z0-9-]{0,62}$/, 'must be lower-case letters, digits and hyphens')
-    .refine((name) => name !== 'builtin', 'is reserved for the built-in models')
-    .describe('First part of a model name, as in `name/model`'),
-  type: z
-    .enum(['openai-compatible', 'openai', 'anthropic'])
-    .default('openai-compatible')
-    .describe('Protocol: openai-compatible, openai, anthropic'),
+  name: PROVIDER_NAME.describe('First part of a model name, as in `name/model`'),
+  type: ProviderType.default('openai-compatible').describe('Protocol: openai-compatible, openai, anthropic'),
   baseUrl: WebAddress.optional().describe('Endpoint; required for openai-compatible'),
   apiKey: SecretText.optional().describe('Key sent to the endpoint'),
 })

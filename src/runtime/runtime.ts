@@ -1,29 +1,31 @@
 import { storable } from '../lib/text/text.ts'
 import type { Span } from '../telemetry/tracing.ts'
+import { DEFAULT_EXPIRY_SECONDS } from './approvals/approval-policy.ts'
 import { converse } from './conversation.ts'
 import { Cancellation, Deadline } from './deadline.ts'
 import { type Redact, redactor, type SecretSource, type Secrets, secretsOf } from './fill-secrets.ts'
 import { PromptTooLong } from './models/model.ts'
-import { createModels, type Models, type Provider } from './models/registry.ts'
+import { Models } from './models/registry.ts'
 import { AgentFailure, type Log, type LogEntry, type RunEvent } from './outcome.ts'
 import { ModelWindows } from './prompt/model-windows.ts'
+import { listModels } from './providers/list-models.ts'
+import { fetchOf, keysOf, ProviderKeys, type ProviderSource } from './providers/provider-source.ts'
 import { leftBy, Stopped, Waits } from './run-in-progress.ts'
 import { type RunInput } from './run-input.ts'
 import type { RunOutcome } from './run-outcome.ts'
+import type { Tool } from './spec.ts'
 import { type RecallStep, roundsForCaller, type StepKeeper, StepNotKept } from './steps.ts'
 import { ArgumentCheck } from './tools/argument-check.ts'
 import { parseArguments } from './tools/arguments.ts'
-import { McpServers } from './tools/mcp-servers.ts'
+import { McpServers } from './tools/mcp/mcp-servers.ts'
 import type { Fetch } from './tools/tool.ts'
 import { NO_TOOLS, openToolbox, type Toolbox, withCallersTools } from './tools/toolbox.ts'
+import { type TriedCall, type TriedTool, tryTool } from './tools/try-tool.ts'
 
 export type RuntimeOptions = {
-  providers: readonly Provider[]
+  providers: ProviderSource
   secrets: SecretSource
-  /**
-   * The guarded client, for addresses that agents choose. Model providers are chosen by the operator and are not
-   * guarded.
-   */
+  /** The guarded client, for addresses that clients of the API choose. Those of the configuration are not guarded. */
   fetch: Fetch
   now: () => number
   defaultTimeoutMs: number
@@ -55,8 +57,7 @@ export class Runtime {
   readonly #options: RuntimeOptions
   readonly #models: Models
   readonly #windows: ModelWindows
-  readonly #providerKeys: Record<string, string>
-  readonly #redactKeys: Redact
+  readonly #providerKeys = new ProviderKeys()
   readonly #argumentCheck = new ArgumentCheck()
   readonly #mcpServers: McpServers
   readonly #closing = new Cancellation()
@@ -64,18 +65,50 @@ export class Runtime {
   #active = 0
 
   constructor(options: RuntimeOptions) {
-    const { providers, now, retryDelayMs = 500 } = options
+    const { now, retryDelayMs = 500 } = options
     this.#options = options
-    this.#models = createModels(providers, now, retryDelayMs)
+    this.#models = new Models({ ...options, retryDelayMs })
     this.#windows = new ModelWindows(now)
-    this.#providerKeys = Object.fromEntries(providers.map(({ name, apiKey = '' }) => [`${name} key`, apiKey]))
-    this.#redactKeys = redactor(this.#providerKeys)
     this.#mcpServers = new McpServers(now)
   }
 
-  /** Says what is wrong with a model's name, or undefined. */
-  checkModel(model: string): string | undefined {
-    return this.#models.problem(model)
+  /** The models that a provider itself says it has; undefined if there is no such provider. Throws ModelFailure. */
+  async listModels(name: string): Promise<string[] | undefined> {
+    const { providers, fetch, now } = this.#options
+    const provider = (await providers()).find((known) => known.name === name)
+    return provider && listModels(provider, fetchOf(provider, fetch), now)
+  }
+
+  /** Tries one tool outside of any run. A client that goes away cancels it. */
+  async tryTool(
+    tool: Tool,
+    call: TriedCall | undefined,
+    { agent_id, request_id, cancellation }: Pick<RunRequest, 'agent_id' | 'request_id' | 'cancellation'>,
+  ): Promise<TriedTool> {
+    const { now, providers, secrets, fetch, defaultTimeoutMs } = this.#options
+    const used = secretsOf([tool], await secrets())
+    const redact = redactor({ ...keysOf(await providers()), ...valuesOf(used) })
+    const deadline = new Deadline([cancellation, this.#closing], defaultTimeoutMs)
+    const world = {
+      secrets: used,
+      redact,
+      deadline,
+      log: () => {},
+      fetch: (url: Parameters<Fetch>[0], init: Parameters<Fetch>[1]) => fetch(url, { ...init, owner: agent_id }),
+      argumentCheck: this.#argumentCheck,
+      agent_id,
+      expires_after_seconds: DEFAULT_EXPIRY_SECONDS,
+      user_id: undefined,
+    }
+    try {
+      return await tryTool(tool, call, world, { now, key: request_id })
+    } catch (error) {
+      if (!deadline.stopped) throw error
+      const message = `No answer within ${defaultTimeoutMs} ms`
+      return { tools: [], result: null, error: deadline.stopped === 'timeout' ? message : 'The test was cancelled' }
+    } finally {
+      deadline.release()
+    }
   }
 
   /** What is wrong with arguments that a person wrote for a call, or undefined. */
@@ -90,13 +123,13 @@ export class Runtime {
    */
   async run(input: RunRequest): Promise<RunOutcome> {
     const { request_id, attempt, agent, cancellation, emit, keeper, onWait, span } = input
-    const { now, secrets, defaultTimeoutMs } = this.#options
+    const { now, providers, secrets, defaultTimeoutMs } = this.#options
     const deadline = new Deadline([cancellation, this.#closing], agent.limits.timeout_ms ?? defaultTimeoutMs, onWait)
     const kept = keeper?.kept ?? []
     const logs: LogEntry[] = []
     for (const step of kept) logs.push(...step.logs)
     const logged = logs.length
-    let redact = this.#redactKeys
+    let redact: Redact = (text) => text
     const log = redactedLog(logs, (text) => redact(text), now)
     const left = leftBy(kept)
     if (input.recall) left.steps.push(input.recall)
@@ -108,9 +141,10 @@ export class Runtime {
       const found = this.#models.get(agent.model)
       if (found instanceof Promise) onWait?.()
       const model = found instanceof Promise ? await found : found
+      if (found instanceof Promise) redact = this.#providerKeys.redactorOf(await providers())
       if (agent.tools.length > 0) {
         const used = secretsOf(agent.tools, await secrets())
-        redact = redactor({ ...this.#providerKeys, ...valuesOf(used) })
+        redact = redactor({ ...keysOf(await providers()), ...valuesOf(used) })
         toolbox = await this.#openToolbox(input, { secrets: used, redact, deadline, log })
         if (deadline.stopped) throw new Stopped()
       }

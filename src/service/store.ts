@@ -56,7 +56,15 @@ const COUNTED = {
   audit_log: AUDIT_OF_ALL.name,
 }
 /** What people make by hand is counted when somebody asks. */
-const SHORT = ['agents', 'versions', 'deployments', 'webhooks', 'keys', 'secrets'] as const satisfies (keyof Tables)[]
+const SHORT = [
+  'agents',
+  'versions',
+  'deployments',
+  'webhooks',
+  'keys',
+  'secrets',
+  'providers',
+] as const satisfies (keyof Tables)[]
 
 /** How many rows each kind of data has. It costs the same however many they are. */
 export async function countRows(db: Database): Promise<Record<string, number>> {

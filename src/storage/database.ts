@@ -40,6 +40,7 @@ export const CHANGES = [
   'places',
   'waits',
   'secrets',
+  'providers',
   'schedules',
 ] as const
 

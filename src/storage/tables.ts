@@ -23,6 +23,7 @@ import type {
   ConsoleSessionsTable,
   KeyFactorsTable,
   KeysTable,
+  ProvidersTable,
   SecretsTable,
 } from './tables/security-tables.ts'
 import type {
@@ -69,6 +70,7 @@ export type Tables = {
   audit_log: AuditLogTable
   audit_chain: AuditChainTable
   secrets: SecretsTable
+  providers: ProvidersTable
   console_sessions: ConsoleSessionsTable
   console_links: ConsoleLinksTable
   listeners: ListenersTable

@@ -1,3 +1,4 @@
+import { text } from 'node:stream/consumers'
 import { visible } from '../../lib/text/visible.ts'
 import { EXIT, Failure, usage } from '../failure.ts'
 import { isInteractive, type World } from '../world.ts'
@@ -17,13 +18,22 @@ type TextQuestion = { message: string; initial?: string | undefined; secret?: bo
 /** Asks for a text. Where nobody can be asked, `missing` says what to give instead. */
 export async function ask(world: World, { initial, secret, missing, ...question }: TextQuestion): Promise<string> {
   if (!isInteractive(world)) throw usage(missing)
-  const { text, password, isCancel } = await import('@clack/prompts')
+  const prompts = await import('@clack/prompts')
   const message = visible(question.message)
   const answer = secret
-    ? await password({ ...streams(world), message })
-    : await text({ ...streams(world), message, ...(initial !== undefined && { initialValue: initial }) })
-  if (isCancel(answer)) throw interrupted()
+    ? await prompts.password({ ...streams(world), message })
+    : await prompts.text({ ...streams(world), message, ...(initial !== undefined && { initialValue: initial }) })
+  if (prompts.isCancel(answer)) throw interrupted()
   return answer.trim()
+}
+
+/**
+ * Asks for a secret, or reads it from stdin where nobody can be asked. It is never an argument: arguments are in the
+ * shell's history and in the list of processes.
+ */
+export async function readSecret(world: World, message: string): Promise<string> {
+  if (isInteractive(world)) return ask(world, { message, secret: true, missing: '' })
+  return (await text(world.stdin)).replace(/\r?\n$/, '')
 }
 
 /** Questions go to stderr, because stdout has only data. */

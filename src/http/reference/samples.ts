@@ -58,6 +58,8 @@ const TAG_PREFIX: Readonly<Record<string, string>> = {
 /** The values of path parameters that are not ids. */
 const IN_PATH: Readonly<Record<string, string>> = { agent_id: 'hello', name: 'API_TOKEN', user_id: 'ada' }
 
+const PROVIDER = 'local-llm'
+
 const TIME = '2026-11-15T03:11:00.000Z'
 const ID = '01M7EKHS5R1MFQ8XKKKRCY15K3'
 const DEEPEST = 6
@@ -155,6 +157,7 @@ export function sampleReply({ tags, responses }: PlacedOperation, document: Open
     id: prefix ? `${prefix}_${ID}` : ID,
     secret: prefix === 'whk' ? 'whsec_…' : 'mrg_…',
     ...(tags[0] === 'secrets' && { name: IN_PATH.name }),
+    ...(tags[0] === 'providers' && { name: PROVIDER }),
   }
   // JSON, or one line of JSON lines.
   return sample(Object.values(reply?.content ?? {})[0]?.schema ?? {}, document, 'output', own)
@@ -163,7 +166,8 @@ export function sampleReply({ tags, responses }: PlacedOperation, document: Open
 /** The path and query of a request that fits, and its body as text; empty where there is none. */
 export function sampleRequest(operation: PlacedOperation, document: OpenApi): { path: string; body: string } {
   const { path, parameters, requestBody } = operation
-  const filled = path.replaceAll(/\{(\w+)\}/g, (_, name: string) => IN_PATH[name] ?? `${ID_PREFIX[name] ?? name}_…`)
+  const inPath: typeof IN_PATH = path.startsWith('/v1/providers') ? { name: PROVIDER } : IN_PATH
+  const filled = path.replaceAll(/\{(\w+)\}/g, (_, name: string) => inPath[name] ?? `${ID_PREFIX[name] ?? name}_…`)
   const query = parameters
     .filter((parameter) => parameter.in === 'query' && parameter.required)
     .map(({ name, schema }) => `${name}=${encodeURIComponent(String(sample(schema, document, 'input')))}`)

@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { NOT_ONE_LINE, ONE_LINE } from '../../lib/text/text.ts'
 
 const DAY_SECONDS = 86_400
-const DEFAULT_EXPIRY_SECONDS = 7 * DAY_SECONDS
+export const DEFAULT_EXPIRY_SECONDS = 7 * DAY_SECONDS
 
 /** How long a person may take to decide. */
 export const Expiry = z

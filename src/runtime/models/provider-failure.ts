@@ -6,7 +6,8 @@ import { retryAfter } from './retry.ts'
 /** How many characters of a provider's error are read. */
 const MAX_READ = 10_000
 
-export type FailureSource = { provider: string; now: () => number }
+/** `asked` is what the provider was asked for, if that was no answer of a model. */
+export type FailureSource = { provider: string; now: () => number; asked?: string }
 
 /** An answer that broke off. */
 export class TruncatedAnswer extends Error {}
@@ -19,17 +20,25 @@ export function isTruncation(error: unknown): boolean {
 /** The provider did not say when to try again. */
 const RETRY_LATER = { after_ms: undefined }
 
+/** What the guarded client says of an address that does not answer. */
+const UNREACHED = new Set<unknown>(['dns_failed', 'connect_failed', 'tls_failed', 'timeout'])
+
 const ADVICE: Record<number, string> = {
   400: 'the request was refused; check model, temperature and tools',
-  401: 'the key was refused; check the API key in the service configuration',
+  401: 'the key was refused; check the API key of this provider',
   403: 'access was refused; check the rights of the API key',
   404: 'the model was not found',
   429: 'too many requests',
 }
 
 /** Turns an error of the AI SDK into a failure of ours. The provider's text goes to the log, never to the client. */
-export function asModelFailure(error: unknown, { provider, now }: FailureSource, spoken: boolean): unknown {
+export function asModelFailure(error: unknown, { provider, now, asked }: FailureSource, spoken: boolean): unknown {
   if (error instanceof Error && (error.name === 'AbortError' || error instanceof AgentFailure)) return error
+  const code = (Object(error) as { code?: unknown }).code
+  // This is our own refusal. It says which setting to change.
+  if (error instanceof Error && (code === 'blocked_address' || code === 'invalid_url')) {
+    return new ModelFailure(`Model provider ${provider} may not be called (${code}): ${error.message}`)
+  }
   const { status, headers, body, isRetryable } = responseOf(error)
   const refusal = spoken
     ? undefined
@@ -41,11 +50,13 @@ export function asModelFailure(error: unknown, { provider, now }: FailureSource,
   }
   if (!(error instanceof Error)) return new ModelFailure(`Model provider ${provider} reported an error`, detail(error))
   if (status === undefined || status < 400) {
-    const brokeOff = error instanceof TruncatedAnswer || isTruncation(error) || Boolean(status)
-    const unreachable = isRetryable || error instanceof TypeError
+    const brokeOff = error instanceof TruncatedAnswer || isTruncation(error) || Boolean(status) || code === 'reset'
+    const unreachable = isRetryable || error instanceof TypeError || UNREACHED.has(code)
     return withoutAnswer(error, provider, { brokeOff, unreachable, spoken })
   }
-  const advice = ADVICE[status] ?? (status >= 500 ? 'it has a problem' : 'the request was refused')
+  const advice =
+    (asked && status === 404 ? `it does not have ${asked}` : ADVICE[status]) ??
+    (status >= 500 ? 'it has a problem' : 'the request was refused')
   const passing = status === 408 || status === 429 || status >= 500
   return new ModelFailure(
     `Model provider ${provider} answered ${status}: ${advice}`,

@@ -1,23 +1,12 @@
+import { openModel } from '../providers/open-model.ts'
+import { providerModel } from '../providers/provider-model.ts'
+import { fetchOf, type Provider, type ProviderSource } from '../providers/provider-source.ts'
+import type { Fetch } from '../tools/tool.ts'
 import { echo, recall } from './builtin.ts'
-import type { LanguageModel } from './language-model.ts'
 import { ModelFailure } from './model.ts'
 import { splitModelName } from './model-name.ts'
 import { type Model } from './model-request.ts'
-import { providerModel } from './provider.ts'
 import { script } from './script.ts'
-
-export type Provider = {
-  name: string
-  type: 'openai-compatible' | 'openai' | 'anthropic'
-  baseUrl?: string | undefined
-  apiKey?: string | undefined
-}
-
-export type Models = {
-  /** Says what is wrong with a model's name, or undefined. */
-  problem(model: string): string | undefined
-  get(model: string): Model | Promise<Model>
-}
 
 const BUILTIN = new Map<string, Model>([
   ['builtin/echo', echo],
@@ -28,74 +17,58 @@ const BUILTIN = new Map<string, Model>([
 /** More names than this come only from frequent changes. Models are cheap to make again. */
 const CACHED_MODELS = 256
 
+/** Says what is wrong with a model's name where there are these providers, or undefined. */
+export function modelProblem(model: string, providers: Iterable<string>): string | undefined {
+  const { provider, id } = splitModelName(model)
+  if (!provider || !/^[!-~]{1,200}$/.test(id)) return 'must be <provider>/<model>, for example builtin/echo'
+  if (provider === 'builtin') {
+    return BUILTIN.has(model) ? undefined : `must be one of the built-in models: ${[...BUILTIN.keys()].join(', ')}`
+  }
+  const known = ['builtin', ...providers]
+  if (known.includes(provider)) return undefined
+  return `${provider} is not configured as a provider; configured: ${known.join(', ')}`
+}
+
+type ModelsOptions = { providers: ProviderSource; fetch: Fetch; now: () => number; retryDelayMs: number }
+
 /**
  * Finds the model for `<provider>/<model>`. Only providers that the operator configured exist; there is no fallback to
  * a vendor.
  */
-export function createModels(providers: readonly Provider[], now: () => number, retryDelayMs: number): Models {
-  const byName = new Map(providers.map((provider) => [provider.name, provider]))
-  const cache = new Map<string, Promise<Model>>()
+export class Models {
+  readonly #options: ModelsOptions
+  /** A provider that changes is another object, so its models are made anew. */
+  readonly #made = new WeakMap<Provider, Map<string, Promise<Model>>>()
 
-  function problem(model: string): string | undefined {
-    const { provider, id } = splitModelName(model)
-    if (!provider || !/^[!-~]{1,200}$/.test(id)) return 'must be <provider>/<model>, for example builtin/echo'
-    if (provider === 'builtin') {
-      return BUILTIN.has(model) ? undefined : `must be one of the built-in models: ${list(BUILTIN.keys())}`
-    }
-    if (byName.has(provider)) return undefined
-    return `${provider} is not configured as a provider; configured: ${list(['builtin', ...byName.keys()])}`
+  constructor(options: ModelsOptions) {
+    this.#options = options
   }
 
-  function get(model: string): Model | Promise<Model> {
-    const known = BUILTIN.get(model) ?? cache.get(model)
-    if (known) return known
+  get(model: string): Model | Promise<Model> {
+    return BUILTIN.get(model) ?? this.#find(model)
+  }
+
+  async #find(model: string): Promise<Model> {
+    const providers = await this.#options.providers()
     const { provider: name, id } = splitModelName(model)
-    const provider = byName.get(name)
-    // A provider may have left the configuration while agents still name it.
-    if (!provider) throw new ModelFailure(`The model ${model} is not available: ${problem(model)}`)
-    if (cache.size >= CACHED_MODELS) cache.clear()
-    const made = languageModel(provider, id).then((language) =>
+    const provider = providers.find((known) => known.name === name)
+    if (provider) return this.#modelOf(provider, id)
+    // A provider may be gone while agents still name it.
+    const names = providers.map((known) => known.name)
+    throw new ModelFailure(`The model ${model} is not available: ${modelProblem(model, names)}`)
+  }
+
+  #modelOf(provider: Provider, id: string): Promise<Model> {
+    const { fetch, now, retryDelayMs } = this.#options
+    const models = this.#made.get(provider) ?? new Map<string, Promise<Model>>()
+    this.#made.set(provider, models)
+    const known = models.get(id)
+    if (known) return known
+    if (models.size >= CACHED_MODELS) models.clear()
+    const made = openModel(provider, id, fetchOf(provider, fetch)).then((language) =>
       providerModel(language, { provider: provider.name, now }, retryDelayMs),
     )
-    cache.set(model, made)
+    models.set(id, made)
     return made
   }
-
-  return { problem, get }
 }
-
-function list(names: Iterable<string>): string {
-  return [...names].join(', ')
-}
-
-/**
- * Packages are loaded on first use. Address and key are always given, because the SDK would otherwise read them from
- * the environment.
- */
-async function languageModel({ name, type, baseUrl, apiKey = '' }: Provider, id: string): Promise<LanguageModel> {
-  if (type === 'anthropic') {
-    const { createAnthropic } = await import('@ai-sdk/anthropic')
-    const baseURL = baseUrl ?? 'https://api.anthropic.com/v1'
-    return createAnthropic({ baseURL, apiKey, fetch: unredirectedFetch })(id)
-  }
-  if (type === 'openai') {
-    const { createOpenAI } = await import('@ai-sdk/openai')
-    const baseURL = baseUrl ?? 'https://api.openai.com/v1'
-    // Chat completions and not responses, so that the provider stores nothing of the conversation.
-    return createOpenAI({ baseURL, apiKey, name, fetch: unredirectedFetch }).chat(id)
-  }
-  const { createOpenAICompatible } = await import('@ai-sdk/openai-compatible')
-  if (!baseUrl) throw new ModelFailure(`Model provider ${name} has no baseUrl in the service configuration`)
-  return createOpenAICompatible({
-    name,
-    baseURL: baseUrl,
-    includeUsage: true,
-    // The schema of an answer is sent as such. Without this, servers would hear only that JSON is wanted.
-    supportsStructuredOutputs: true,
-    fetch: unredirectedFetch,
-    ...(apiKey === '' ? {} : { apiKey }),
-  }).chatModel(id)
-}
-
-/** A redirect would send the key in `x-api-key` to another address. */
-const unredirectedFetch: typeof fetch = (url, init) => fetch(url, { ...init, redirect: 'error' })

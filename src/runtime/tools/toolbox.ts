@@ -6,8 +6,8 @@ import type { McpTool, Retry, Tool } from '../spec.ts'
 import type { ToolArguments } from './arguments.ts'
 import { askPerson } from './ask-person.ts'
 import { httpTool } from './http-tool.ts'
-import type { McpServers } from './mcp-servers.ts'
-import { type McpToolset, openMcp } from './mcp-tool.ts'
+import type { McpServers } from './mcp/mcp-servers.ts'
+import { type McpToolset, openMcp } from './mcp/mcp-tool.ts'
 import { type CallHeaders, type RunTool, ToolError, type ToolWorld } from './tool.ts'
 
 export type Toolbox = {
@@ -131,7 +131,8 @@ function providerName(name: string): string {
   return name.replace(/[^A-Za-z0-9_-]/g, '_').slice(0, 64)
 }
 
-async function callTool(
+/** Checks the arguments and makes the call. An error that the model should see is a result. */
+export async function callTool(
   tool: RunTool | undefined,
   { name, args, headers }: { name: string; args: ToolArguments; headers: CallHeaders },
   world: ToolWorld,

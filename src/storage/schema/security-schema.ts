@@ -48,6 +48,15 @@ function keys({ text, integer }: ColumnTypes): string[] {
       created_at ${integer} not null,
       updated_at ${integer} not null
     )`,
+
+    `create table providers (
+      name ${text} primary key,
+      type ${text} not null,
+      base_url ${text},
+      api_key ${text},
+      created_at ${integer} not null,
+      updated_at ${integer} not null
+    )`,
   ]
 }
 

@@ -67,6 +67,18 @@ export type SecretsTable = {
   updated_at: number
 }
 
+/** The model providers that were set through the API. */
+export type ProvidersTable = {
+  name: string
+  type: string
+  /** Null: the address of the vendor. */
+  base_url: string | null
+  /** Sealed. Null: the provider wants none. */
+  api_key: string | null
+  created_at: number
+  updated_at: number
+}
+
 /** Who is signed in to the console. A browser has the secret in a cookie; only its hash is here. */
 export type ConsoleSessionsTable = {
   id: string

@@ -50,11 +50,24 @@ export const STORIES: Record<string, Story> = {
     return { params: { webhook_id: webhook_id as string, delivery_id } }
   },
 
+  setProvider: provided,
+  listProviderModels: provided,
+  testProvider: provided,
+  deleteProvider: provided,
+
   async confirmFactor(service) {
     const { id: key_id } = await createKey(service, { role: 'viewer' })
     const { body } = await asHost(service, 'POST', `/v1/keys/${key_id}/mfa`)
     return { params: { key_id }, body: { code: authenticator(service, body.data.secret).code() } }
   },
+}
+
+/** A model provider, at an address where nobody listens. */
+async function provided(service: Service, name: string): ReturnType<Story> {
+  const body = { base_url: 'http://127.0.0.1:59999/v1' }
+  const reply = await service.call('PUT', `/v1/providers/${name}`, { body })
+  assert.equal(reply.status, 200, reply.text)
+  return { params: { name } }
 }
 
 /** A session that has a summary. */

@@ -44,6 +44,7 @@ const TOGETHER: Record<string, Record<string, unknown>> = {
   updateAgent: { temperature: 1 },
   updateMemory: { content: 'changed' },
   updateWebhook: { description: 'changed' },
+  setProvider: { base_url: 'http://127.0.0.1:59999/v1' },
   createSchedule: { every: '1h' },
   updateSchedule: { overlap: 'queue' },
 }

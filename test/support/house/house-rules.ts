@@ -94,6 +94,7 @@ const SLICES: { level: number; name: string; face: string[] }[] = [
   { level: 2, name: 'keys', face: ['key.ts', 'key-names.ts', 'store.ts', 'factors/factor-store.ts'] },
   { level: 2, name: 'secrets', face: ['secret.ts', 'store.ts'] },
   { level: 1, name: 'agents', face: ['agent.ts', 'definition.ts', 'store.ts'] },
+  { level: 0, name: 'providers', face: ['store.ts'] },
 ]
 
 /** The floors of the edge, from the top. */

@@ -50,6 +50,9 @@ export type ModelServer = {
   /** The base URL of an OpenAI-compatible endpoint. */
   url: string
   requests: SeenRequest[]
+  /** What it says when it is asked for its models, and with which headers it was asked. */
+  models: string[]
+  lists: IncomingHttpHeaders[]
   /** Lines up answers, in order of the requests. */
   reply(...replies: ModelReply[]): void
   /** From now on refuses prompts of more characters, the way a small model's server does. */
@@ -67,11 +70,17 @@ export type ModelServer = {
 export async function startModelServer(): Promise<ModelServer> {
   const queue: ModelReply[] = []
   const requests: SeenRequest[] = []
+  const models = ['tiny', 'tiny-2']
+  const lists: IncomingHttpHeaders[] = []
   let waiting: ((request: SeenRequest) => void)[] = []
   let held: Promise<void> | undefined
   let most: { characters: number; refusal: ModelReply } | undefined
 
   const server = await startLocalServer(async (request, response) => {
+    if (request.method === 'GET') {
+      lists.push(request.headers)
+      return void response.end(JSON.stringify({ object: 'list', data: models.map((id) => ({ id, object: 'model' })) }))
+    }
     const body = JSON.parse(await readBody(request)) as ChatRequest
     const closed = new Promise<{ answered: boolean }>((resolve) => {
       response.on('close', () => resolve({ answered: response.writableFinished }))
@@ -92,6 +101,8 @@ export async function startModelServer(): Promise<ModelServer> {
   return {
     url: `${server.url}/v1`,
     requests,
+    models,
+    lists,
     reply: (...replies) => void queue.push(...replies),
     takeAtMost(characters, refusal = TOO_LONG) {
       most = { characters, refusal }
@@ -103,6 +114,7 @@ export async function startModelServer(): Promise<ModelServer> {
     reset() {
       queue.length = 0
       requests.length = 0
+      lists.length = 0
       most = undefined
     },
     close: server.close,

@@ -1,5 +1,6 @@
 import { Cancellation } from '../../../src/runtime/deadline.ts'
 import type { ToolStep } from '../../../src/runtime/outcome.ts'
+import type { Provider } from '../../../src/runtime/providers/provider-source.ts'
 import { type RunRequest, Runtime, type RuntimeOptions } from '../../../src/runtime/runtime.ts'
 import type { AgentSpec } from '../../../src/runtime/spec.ts'
 import type { Step } from '../../../src/runtime/steps.ts'
@@ -22,9 +23,12 @@ export function limitsOf(more: Partial<AgentSpec['limits']>): AgentSpec['limits'
 }
 
 /** A runtime whose tools may reach this machine and whose retries do not keep a test waiting. */
-export function localRuntime(options: Partial<RuntimeOptions> = {}) {
+export function localRuntime({
+  providers = [],
+  ...options
+}: Partial<Omit<RuntimeOptions, 'providers'>> & { providers?: readonly Provider[] } = {}) {
   return new Runtime({
-    providers: [],
+    providers: () => providers,
     secrets: () => ({}),
     fetch: new GuardedClient({ allowInsecure: true, allowedCidrs: ['127.0.0.0/8'] }).fetch,
     now: Date.now,

@@ -1,4 +1,3 @@
-import { text } from 'node:stream/consumers'
 import type { Command } from 'commander'
 import type { Secret } from '../../../../sdk/client.ts'
 import { list, takesStore, yesOption } from '../../command.ts'
@@ -6,8 +5,8 @@ import { type Common, withClientOrStore } from '../../connect/connect.ts'
 import { usage } from '../../failure.ts'
 import { gather, type Limit, limitOption } from '../../terminal/gather.ts'
 import { type Column, printJson, printRows, success, warn } from '../../terminal/output.ts'
-import { ask, confirm } from '../../terminal/prompts.ts'
-import { isInteractive, type World } from '../../world.ts'
+import { confirm, readSecret } from '../../terminal/prompts.ts'
+import type { World } from '../../world.ts'
 
 const COLUMNS: Column<Secret>[] = [
   { title: 'NAME', of: (secret) => secret.name },
@@ -24,7 +23,8 @@ export function secrets(command: Command, world: World): void {
     .action(async (name: string, options: Common & { hosts?: string[] }) => {
       const { hosts } = options
       if (!hosts) throw usage('Say where it may be sent: --hosts api.example.com')
-      const value = await readValue(world)
+      const value = await readSecret(world, 'Value')
+      if (value === '') throw usage('Send the value on stdin: moorage secrets set <name> --hosts <host> < value.txt')
       const secret = await withClientOrStore(world, options, (client) =>
         client.secrets.set(name, { value, hosts }, options),
       )
@@ -55,12 +55,4 @@ export function secrets(command: Command, world: World): void {
       if (options.json) return printJson(world, deleted)
       success(world, `Deleted ${name}`)
     })
-}
-
-/** The value is never an argument: arguments are in the shell's history and in the list of processes. */
-async function readValue(world: World): Promise<string> {
-  if (isInteractive(world)) return ask(world, { message: 'Value', secret: true, missing: '' })
-  const value = (await text(world.stdin)).replace(/\r?\n$/, '')
-  if (value === '') throw usage('Send the value on stdin: moorage secrets set <name> --hosts <host> < value.txt')
-  return value
 }

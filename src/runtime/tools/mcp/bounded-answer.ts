@@ -1,4 +1,4 @@
-import { ToolError } from './tool.ts'
+import { ToolError } from '../tool.ts'
 
 const MAX_BYTES = 1024 * 1024
 /** The MCP client needs some microseconds to check each field of an object. */

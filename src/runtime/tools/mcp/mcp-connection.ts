@@ -5,8 +5,8 @@ import type {
   StreamableHTTPClientTransport,
   Tool,
 } from '@modelcontextprotocol/client'
+import type { CallHeaders, Fetch } from '../tool.ts'
 import { boundedAnswer } from './bounded-answer.ts'
-import type { CallHeaders, Fetch } from './tool.ts'
 
 const ANSWER_TIMEOUT_MS = 10_000
 const GOODBYE_TIMEOUT_MS = 2_000

@@ -1,11 +1,11 @@
 import type { CallToolResult, Tool } from '@modelcontextprotocol/client'
-import { storable } from '../../lib/text/text.ts'
-import { fillHeaders, SecretRefused } from '../fill-secrets.ts'
-import type { McpTool, Retry } from '../spec.ts'
-import { schemaProblem } from './input-schema.ts'
+import { storable } from '../../../lib/text/text.ts'
+import { fillHeaders, SecretRefused } from '../../fill-secrets.ts'
+import type { McpTool, Retry } from '../../spec.ts'
+import { schemaProblem } from '../input-schema.ts'
+import { type CallHeaders, MAX_RESULT_BYTES, type RunTool, requestError, ToolError, type ToolWorld } from '../tool.ts'
 import type { McpCall } from './mcp-connection.ts'
 import type { McpServers, McpVisit } from './mcp-servers.ts'
-import { type CallHeaders, MAX_RESULT_BYTES, type RunTool, requestError, ToolError, type ToolWorld } from './tool.ts'
 
 export type McpToolset = { tools: RunTool[]; close(): Promise<void> }
 

@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto'
 import type { PriorDiscovery, Tool } from '@modelcontextprotocol/client'
-import type { McpTool } from '../spec.ts'
+import type { McpTool } from '../../spec.ts'
+import type { ToolWorld } from '../tool.ts'
 import { type McpAddress, type McpCall, McpConnection } from './mcp-connection.ts'
-import type { ToolWorld } from './tool.ts'
 
 /** What a server has told about itself. */
 type Discovered = { tools: Tool[]; prior: PriorDiscovery; until: number }

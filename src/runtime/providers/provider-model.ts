@@ -1,11 +1,11 @@
+import type { CallOptions, LanguageModel } from '../models/language-model.ts'
+import type { ModelAnswer, ToolDefinition } from '../models/model.ts'
+import { type Model, type ModelRequest, maxOutputTokens } from '../models/model-request.ts'
+import { asModelFailure, type FailureSource } from '../models/provider-failure.ts'
+import { promptOf } from '../models/provider-prompt.ts'
+import { withRetries } from '../models/retry.ts'
+import { StreamedAnswer } from '../models/streamed-answer.ts'
 import type { RunInput } from '../run-input.ts'
-import type { CallOptions, LanguageModel } from './language-model.ts'
-import type { ModelAnswer, ToolDefinition } from './model.ts'
-import { type Model, type ModelRequest, maxOutputTokens } from './model-request.ts'
-import { asModelFailure, type FailureSource } from './provider-failure.ts'
-import { promptOf } from './provider-prompt.ts'
-import { withRetries } from './retry.ts'
-import { StreamedAnswer } from './streamed-answer.ts'
 
 export function providerModel(language: LanguageModel, source: FailureSource, delayMs: number): Model {
   return {

@@ -1,0 +1,59 @@
+import { z } from 'zod'
+import { invalid } from '../errors.ts'
+import { operation } from '../operation.ts'
+import { Cancellation } from '../runtime/deadline.ts'
+import { Tool } from '../runtime/spec.ts'
+import { schemaProblem } from '../runtime/tools/input-schema.ts'
+import { Label } from '../shapes.ts'
+import { AgentParams } from './agent.ts'
+
+const TestToolBody = z
+  .strictObject({
+    tool: Tool.describe("A tool as an agent's `tools` have it; the agent need not have it yet"),
+    call: z
+      .strictObject({
+        name: Label(128).optional().describe("Which of an MCP server's tools; others need no name"),
+        arguments: z.record(z.string(), z.json()).default({}),
+      })
+      .optional()
+      .describe('The call to make. Without it, the reply says what the model would be offered'),
+  })
+  .meta({ id: 'TestTool' })
+
+export const testTool = operation({
+  id: 'testTool',
+  method: 'POST',
+  path: '/v1/agents/{agent_id}/tools/test',
+  summary: 'Test a tool',
+  description:
+    'Calls a tool once, now, as a run of the agent would: with its secrets, under the rules of `outgoing`, arguments checked. The call has its effect, and nobody is asked to approve it. Nothing is stored but an entry in the audit log.',
+  permission: 'write',
+  mfa: 'update',
+  idempotent: true,
+  // No transaction, because it waits for the tool.
+  transaction: false,
+  params: AgentParams,
+  body: TestToolBody,
+  data: z
+    .object({
+      tools: z
+        .array(z.object({ name: z.string(), description: z.string(), input_schema: z.record(z.string(), z.unknown()) }))
+        .describe('What the model would be offered'),
+      result: z.string().nullable().describe('The result as the model would read it'),
+      error: z.string().nullable().describe('Why the tool could not be used or called'),
+      duration_ms: z.int(),
+    })
+    .meta({ id: 'ToolTest' }),
+
+  async run({ params: { agent_id }, body: { tool, call } }, { runtime, request_id, onHangUp, now }) {
+    const problem = tool.type === 'http' ? schemaProblem(tool.input_schema) : undefined
+    if (problem) throw invalid({ field: 'tool.input_schema', error: problem })
+    if (call && tool.type === 'ask_person')
+      throw invalid({ field: 'call', error: 'a person is asked, nothing is called' })
+    const cancellation = new Cancellation()
+    onHangUp?.(() => cancellation.cancel())
+    const started = now()
+    const tried = await runtime.tryTool(tool, call, { agent_id, request_id, cancellation })
+    return { ...tried, duration_ms: now() - started }
+  },
+})

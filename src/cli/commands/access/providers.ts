@@ -1,0 +1,90 @@
+import { type Command, Option } from 'commander'
+import type { Provider } from '../../../../sdk/client.ts'
+import { takesStore, yesOption } from '../../command.ts'
+import { type Common, withClientOrStore } from '../../connect/connect.ts'
+import { EXIT, Failure } from '../../failure.ts'
+import { gather, type Limit, limitOption } from '../../terminal/gather.ts'
+import { type Column, printJson, printRows, success } from '../../terminal/output.ts'
+import { confirm, readSecret } from '../../terminal/prompts.ts'
+import type { World } from '../../world.ts'
+
+const COLUMNS: Column<Provider>[] = [
+  { title: 'NAME', of: (provider) => provider.name },
+  { title: 'TYPE', of: (provider) => provider.type },
+  { title: 'ADDRESS', of: (provider) => provider.base_url ?? '(the vendor)' },
+  { title: 'KEY', of: (provider) => (provider.has_key ? 'set' : 'none') },
+  { title: 'FROM', of: (provider) => (provider.source === 'api' ? 'api' : 'moorage.yaml') },
+]
+
+type SetOptions = Common & { type: Provider['type']; baseUrl?: string; key: boolean }
+
+export function providers(command: Command, world: World): void {
+  takesStore(command.command('set'))
+    .description('Set a model provider that agents use as name/model; its key is asked for, or read from stdin')
+    .argument('<name>', 'such as openai')
+    .addOption(
+      new Option('--type <type>', 'the protocol that it speaks')
+        .choices(['openai-compatible', 'openai', 'anthropic'])
+        .default('openai-compatible'),
+    )
+    .option('--base-url <url>', 'its address, such as https://llm.example.com/v1')
+    .option('--no-key', 'it wants no key')
+    .action(async (name: string, { type, baseUrl, key, ...options }: SetOptions) => {
+      const api_key = key ? await readSecret(world, 'API key') : ''
+      const body = { type, base_url: baseUrl ?? null, api_key: api_key === '' ? null : api_key }
+      const provider = await withClientOrStore(world, options, (client) => client.providers.set(name, body, options))
+      if (options.json) return printJson(world, provider)
+      success(
+        world,
+        `Set ${provider.name}${provider.has_key ? '' : ', without a key'}: agents use it as ${name}/<model>`,
+      )
+    })
+
+  takesStore(command.command('list'))
+    .alias('ls')
+    .description('List model providers, with those of moorage.yaml; never their keys')
+    .addOption(limitOption())
+    .action(async (options: Common & Limit) => {
+      const found = await withClientOrStore(world, options, (client) =>
+        gather(world, options, (limit) => client.providers.list({ limit })),
+      )
+      printRows(world, found, COLUMNS, options)
+    })
+
+  takesStore(command.command('models'))
+    .description('List the models that a provider says it has')
+    .argument('<name>')
+    .action(async (name: string, options: Common) => {
+      const { models, error } = await withClientOrStore(world, options, (client) =>
+        client.providers.models(name, options),
+      )
+      if (error !== null) throw new Failure(EXIT.failed, error)
+      printRows(world, models, [{ title: 'MODEL', of: ({ model }) => model }], options)
+    })
+
+  takesStore(command.command('test'))
+    .description('Ask a provider for its models, or have one of them answer')
+    .argument('<name>')
+    .option('--model <model>', 'have this model answer one short message')
+    .action(async (name: string, { model, ...options }: Common & { model?: string }) => {
+      const body = model === undefined ? {} : { model }
+      const { ok, error, models } = await withClientOrStore(world, options, (client) =>
+        client.providers.test(name, body, options),
+      )
+      if (!ok) throw new Failure(EXIT.failed, error ?? 'It did not answer')
+      if (options.json) return printJson(world, { ok, models })
+      success(world, model === undefined ? `${name} answers, and has ${models} models` : `${name}/${model} answers`)
+    })
+
+  takesStore(command.command('remove'))
+    .alias('rm')
+    .description('Delete a model provider; agents that name it fail from then on')
+    .argument('<name>')
+    .addOption(yesOption())
+    .action(async (name: string, options: Common & { yes?: boolean }) => {
+      await confirm(world, `Delete ${name}? Agents that name it fail from then on.`, options)
+      const deleted = await withClientOrStore(world, options, (client) => client.providers.delete(name, options))
+      if (options.json) return printJson(world, deleted)
+      success(world, `Deleted ${name}`)
+    })
+}

@@ -1,0 +1,53 @@
+import { notFound } from '../errors.ts'
+import type { Context } from '../operation/context.ts'
+import { DEFAULT_EXPIRY_SECONDS } from '../runtime/approvals/approval-policy.ts'
+import { Cancellation } from '../runtime/deadline.ts'
+import { ModelFailure } from '../runtime/models/model.ts'
+import type { Runtime } from '../runtime/runtime.ts'
+
+/** The provider's own list of models, or why there is none. */
+export async function askForModels(name: string, runtime: Runtime): Promise<{ ids: string[]; error: string | null }> {
+  try {
+    const ids = await runtime.listModels(name)
+    if (!ids) throw notFound('Provider', name)
+    return { ids, error: null }
+  } catch (error) {
+    if (error instanceof ModelFailure) return { ids: [], error: error.message }
+    throw error
+  }
+}
+
+const PROBE = 'Answer with the word ok.'
+const PROBE_TOKENS = 16
+const PROBE_TIMEOUT_MS = 30_000
+
+/** Has a model answer one short message. Returns why it did not, or null. */
+export async function askModel(model: string, context: Context): Promise<string | null> {
+  const { runtime, telemetry, request_id, onHangUp } = context
+  const cancellation = new Cancellation()
+  onHangUp?.(() => cancellation.cancel())
+  const outcome = await runtime.run({
+    request_id,
+    attempt: 1,
+    agent_id: 'test',
+    agent: {
+      model,
+      temperature: null,
+      instructions: null,
+      tools: [],
+      script: null,
+      memory: { history: 0, recall: 0 },
+      limits: { timeout_ms: PROBE_TIMEOUT_MS, max_steps: 1, max_input_tokens: null, max_output_tokens: PROBE_TOKENS },
+      approvals: { expires_after_seconds: DEFAULT_EXPIRY_SECONDS },
+    },
+    message: PROBE,
+    context: {},
+    history: [],
+    recalled: [],
+    cancellation,
+  })
+  telemetry.tokens.add(outcome.usage.input_tokens, 'in')
+  telemetry.tokens.add(outcome.usage.output_tokens, 'out')
+  if (outcome.status === 'completed') return null
+  return outcome.status === 'failed' ? outcome.message : 'The test was cancelled'
+}

@@ -1,0 +1,23 @@
+import { z } from 'zod'
+import { operation } from '../operation.ts'
+import { ProviderParams, requireWholeService } from './provider.ts'
+import * as providers from './store.ts'
+
+export const deleteProvider = operation({
+  id: 'deleteProvider',
+  method: 'DELETE',
+  path: '/v1/providers/{name}',
+  summary: 'Delete a model provider',
+  description:
+    'Agents that name it fail from their next run on. It deletes what was set through the API; one of the same name in `moorage.yaml` stays.',
+  permission: 'manage',
+  mfa: 'secrets',
+  params: ProviderParams,
+  data: z.object({ name: z.string(), deleted: z.literal(true) }),
+
+  async run({ params: { name } }, { db, actor }) {
+    requireWholeService(actor)
+    await providers.remove(db, name)
+    return { name, deleted: true as const }
+  },
+})

@@ -1,0 +1,25 @@
+import { z } from 'zod'
+import { operation } from '../operation.ts'
+import { askForModels } from './ask-provider.ts'
+import { ProviderParams } from './provider.ts'
+
+export const listProviderModels = operation({
+  id: 'listProviderModels',
+  method: 'GET',
+  path: '/v1/providers/{name}/models',
+  summary: 'List the models of a provider',
+  description: 'Asks the provider itself, now, and waits up to 15 seconds.',
+  permission: 'write',
+  params: ProviderParams,
+  data: z
+    .object({
+      models: z.array(z.object({ id: z.string(), model: z.string().describe('As an agent names it: `provider/id`') })),
+      error: z.string().nullable().describe('Why the provider gave no list'),
+    })
+    .meta({ id: 'ProviderModels' }),
+
+  async run({ params: { name } }, { runtime }) {
+    const { ids, error } = await askForModels(name, runtime)
+    return { models: ids.map((id) => ({ id, model: `${name}/${id}` })), error }
+  },
+})

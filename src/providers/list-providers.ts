@@ -1,0 +1,25 @@
+import { z } from 'zod'
+import { operation } from '../operation.ts'
+import { listQuery } from '../shapes.ts'
+import { ProviderReply, presentConfigured, presentStored } from './provider.ts'
+import * as providers from './store.ts'
+
+export const listProviders = operation({
+  id: 'listProviders',
+  method: 'GET',
+  path: '/v1/providers',
+  summary: 'List model providers',
+  description: 'Those of `moorage.yaml` and those that were set through the API, by name. Keys are never shown.',
+  permission: 'write',
+  query: listQuery(['name'], {}).extend({ sort: z.enum(['name', '-name']).default('name') }),
+  list: ProviderReply,
+
+  async run({ query: { limit, offset, sort } }, { db, config }) {
+    const stored = await providers.listAll(db)
+    const configured = config.providers.map((provider) => presentConfigured(provider, stored))
+    const others = stored.filter(({ name }) => !configured.some((known) => known.name === name)).map(presentStored)
+    const all = [...configured, ...others].toSorted((a, b) => (a.name < b.name ? -1 : 1))
+    if (sort.startsWith('-')) all.reverse()
+    return { items: all.slice(offset, offset + limit), total: all.length }
+  },
+})

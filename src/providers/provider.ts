@@ -1,0 +1,112 @@
+import { z } from 'zod'
+import { conflict, forbidden, invalid } from '../errors.ts'
+import type { Actor } from '../operation/actor.ts'
+import type { Provider } from '../runtime/providers/provider-source.ts'
+import type { Keyring } from '../security/keyring.ts'
+import { checkUrl, type UrlPolicy } from '../security/outgoing/guarded-url.ts'
+import { PROVIDER_NAME, ProviderType } from '../security/provider-name.ts'
+import { WebAddress } from '../security/security-settings.ts'
+import { ToolSecret } from '../security/tool-secret.ts'
+import { Time } from '../shapes.ts'
+
+const MAX_KEY = 8_192
+
+export const ProviderParams = z.strictObject({ name: z.string() })
+
+export const SetProviderBody = z
+  .strictObject({
+    type: ProviderType.default('openai-compatible').describe('The protocol that it speaks'),
+    base_url: WebAddress.nullable()
+      .describe('Its address, up to `/v1`; needed for `openai-compatible`. null: the vendor itself')
+      .default(null),
+    // The key is sent in a header, as a tool's secret is.
+    api_key: ToolSecret.shape.value
+      .max(MAX_KEY)
+      .nullable()
+      .describe('Its key; no reply ever shows it. null: it wants none')
+      .default(null),
+  })
+  .refine(({ type, base_url }) => type !== 'openai-compatible' || base_url !== null, {
+    path: ['base_url'],
+    error: 'is required for openai-compatible',
+  })
+  .meta({ id: 'SetProvider' })
+
+export const ProviderReply = z
+  .object({
+    name: z.string().describe('The first part of a model, as in `name/model`'),
+    type: ProviderType,
+    base_url: z.string().nullable().describe('null: the vendor itself'),
+    has_key: z.boolean(),
+    source: z.enum(['api', 'configuration']).describe('`configuration`: it is in `moorage.yaml`, and is changed there'),
+    overridden: z.boolean().describe('One of this name was set through the API too. That of `moorage.yaml` is used'),
+    created_at: Time.nullable(),
+    updated_at: Time.nullable(),
+  })
+  .meta({ id: 'Provider' })
+
+/** A provider as it is stored: its key is sealed. */
+export type StoredProvider = {
+  name: string
+  type: Provider['type']
+  base_url: string | null
+  api_key: string | null
+  created_at: number
+  updated_at: number
+}
+
+/** The name is part of the purpose, so that a key copied to another row cannot be opened there. */
+function purposeOf(name: string): string {
+  return `provider:${name}`
+}
+
+export function sealKey(name: string, key: string | null, keyring: Keyring): string | null {
+  return key === null ? null : keyring.encrypt(key, purposeOf(name))
+}
+
+export function openProvider({ name, type, base_url, api_key }: StoredProvider, keyring: Keyring): Provider {
+  return {
+    name,
+    type,
+    isGuarded: true,
+    ...(base_url !== null && { baseUrl: base_url }),
+    ...(api_key !== null && { apiKey: keyring.decrypt(api_key, purposeOf(name)) }),
+  }
+}
+
+export function presentStored(provider: StoredProvider): z.input<typeof ProviderReply> {
+  const { name, type, base_url, api_key, created_at, updated_at } = provider
+  const has_key = api_key !== null
+  return { name, type, base_url, has_key, source: 'api', overridden: false, created_at, updated_at }
+}
+
+export function presentConfigured(
+  { name, type, baseUrl, apiKey }: Provider,
+  stored: readonly StoredProvider[],
+): z.input<typeof ProviderReply> {
+  const overridden = stored.some((known) => known.name === name)
+  const has_key = apiKey !== undefined
+  const times = { created_at: null, updated_at: null }
+  return { name, type, base_url: baseUrl ?? null, has_key, source: 'configuration', overridden, ...times }
+}
+
+export function requireName(name: string): void {
+  const { success, error } = PROVIDER_NAME.safeParse(name)
+  if (!success) throw invalid({ field: 'name', error: error.issues[0]?.message ?? 'is not a name' })
+}
+
+/** One of the same name in the configuration would win, and what is set here would have no effect. */
+export function requireNotConfigured(name: string, configured: readonly Provider[]): void {
+  if (!configured.some((provider) => provider.name === name)) return
+  throw conflict(`The provider ${name} is in moorage.yaml, which wins: change it there`)
+}
+
+export function requireAddress(base_url: string | null, policy: UrlPolicy): void {
+  const problem = base_url === null ? undefined : checkUrl(base_url, policy)
+  if (problem) throw invalid({ field: 'base_url', error: problem.message })
+}
+
+/** Every agent may use every provider. Only actors who manage the whole service may change them. */
+export function requireWholeService({ scope }: Actor): void {
+  if (scope.agent_id !== null) throw forbidden('This key is limited to one agent, and providers are for all')
+}

@@ -1,0 +1,42 @@
+import { z } from 'zod'
+import { operation } from '../operation.ts'
+import { Label } from '../shapes.ts'
+import { askForModels, askModel } from './ask-provider.ts'
+import { ProviderParams, requireWholeService } from './provider.ts'
+
+export const testProvider = operation({
+  id: 'testProvider',
+  method: 'POST',
+  path: '/v1/providers/{name}/test',
+  summary: 'Test a model provider',
+  description:
+    'Asks the provider for its list of models, which costs nothing, and says how it went. With `model` it also has that model answer one short message.',
+  permission: 'manage',
+  idempotent: true,
+  // No transaction, because it waits for the provider.
+  transaction: false,
+  params: ProviderParams,
+  body: z
+    .strictObject({
+      model: Label(200).optional().describe('A model of the provider, without the name of the provider'),
+    })
+    .meta({ id: 'TestProvider' }),
+  bodyOptional: true,
+  data: z
+    .object({
+      ok: z.boolean(),
+      error: z.string().nullable().describe('What the operator should look at'),
+      models: z.int().describe('How many models it has, as far as it says'),
+      duration_ms: z.int(),
+    })
+    .meta({ id: 'ProviderTest' }),
+
+  async run({ params: { name }, body: { model } }, context) {
+    const { actor, runtime, now } = context
+    requireWholeService(actor)
+    const started = now()
+    const { ids, error: noList } = await askForModels(name, runtime)
+    const error = model === undefined ? noList : await askModel(`${name}/${model}`, context)
+    return { ok: error === null, error, models: ids.length, duration_ms: now() - started }
+  },
+})

@@ -1,0 +1,40 @@
+import { type Redact, redactor } from '../fill-secrets.ts'
+import type { Fetch } from '../tools/tool.ts'
+
+export type Provider = {
+  name: string
+  type: 'openai-compatible' | 'openai' | 'anthropic'
+  baseUrl?: string | undefined
+  apiKey?: string | undefined
+  /** A client chose the address, through the API. Only the guarded client may call it. */
+  isGuarded?: true
+}
+
+/** Returns every provider that agents may use now. The list stays the same object until one of them changes. */
+export type ProviderSource = () => readonly Provider[] | Promise<readonly Provider[]>
+
+/** Where the vendors answer. Address and key are always given: the SDK would read them from the environment. */
+export const VENDOR_URLS = { openai: 'https://api.openai.com/v1', anthropic: 'https://api.anthropic.com/v1' }
+
+/** Calls the provider. A redirect would send its key to another address, so none is followed. */
+export function fetchOf({ name, isGuarded }: Provider, guarded: Fetch): typeof fetch {
+  if (isGuarded) return (url, init) => guarded(url, { ...init, owner: `provider ${name}` })
+  return (url, init) => fetch(url, { ...init, redirect: 'error' })
+}
+
+/** Removes the keys of providers from texts. It is prepared once for each list of providers. */
+export class ProviderKeys {
+  readonly #prepared = new WeakMap<readonly Provider[], Redact>()
+
+  redactorOf(providers: readonly Provider[]): Redact {
+    const known = this.#prepared.get(providers)
+    if (known) return known
+    const redact = redactor(keysOf(providers))
+    this.#prepared.set(providers, redact)
+    return redact
+  }
+}
+
+export function keysOf(providers: readonly Provider[]): Record<string, string> {
+  return Object.fromEntries(providers.map(({ name, apiKey = '' }) => [`${name} key`, apiKey]))
+}

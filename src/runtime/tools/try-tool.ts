@@ -1,0 +1,54 @@
+import type { ToolDefinition } from '../models/model.ts'
+import type { Tool } from '../spec.ts'
+import { parseArguments } from './arguments.ts'
+import { askPerson } from './ask-person.ts'
+import { httpTool } from './http-tool.ts'
+import { McpServers } from './mcp/mcp-servers.ts'
+import { type McpToolset, openMcp } from './mcp/mcp-tool.ts'
+import { type RunTool, ToolError, type ToolWorld } from './tool.ts'
+import { callTool } from './toolbox.ts'
+
+/** `name` says which of an MCP server's tools is called. */
+export type TriedCall = { name?: string | undefined; arguments: Record<string, unknown> }
+
+/** What the model would be offered, and what came of the call. If nothing was called, neither is there. */
+export type TriedTool = { tools: ToolDefinition[]; result: string | null; error: string | null }
+
+/** Opens one tool as a run would, and makes one call of it if that is asked for. Nobody is asked to approve it. */
+export async function tryTool(
+  tool: Tool,
+  call: TriedCall | undefined,
+  world: ToolWorld,
+  { now, key }: { now: () => number; key: string },
+): Promise<TriedTool> {
+  // Its own connections: what a server said a minute ago is no test.
+  const servers = new McpServers(now)
+  let toolset: McpToolset | undefined
+  try {
+    if (tool.type === 'mcp') toolset = await openMcp(tool, servers, world)
+    const offered = toolset?.tools ?? toolsOf(tool, world)
+    const tools = offered.map(({ definition }) => definition)
+    if (!call) return { tools, result: null, error: null }
+    const outcome = await callOne(offered, call, world, key)
+    return { tools, result: null, error: null, ...outcome }
+  } catch (error) {
+    if (error instanceof ToolError) return { tools: [], result: null, error: world.redact(error.message) }
+    throw error
+  } finally {
+    await toolset?.close()
+    await servers.close()
+  }
+}
+
+function toolsOf(tool: Tool, world: ToolWorld): RunTool[] {
+  if (tool.type === 'http') return [httpTool(tool, world)]
+  return tool.type === 'ask_person' ? [askPerson(tool)] : []
+}
+
+function callOne(offered: readonly RunTool[], call: TriedCall, world: ToolWorld, key: string) {
+  const name = call.name ?? (offered.length === 1 ? offered[0]?.definition.name : undefined)
+  const found = offered.find(({ definition }) => definition.name === name)
+  if (!name) return { error: 'Say which of its tools to call' }
+  const args = parseArguments(JSON.stringify(call.arguments))
+  return callTool(found, { name, args, headers: { 'Idempotency-Key': key } }, world)
+}

@@ -1,0 +1,9 @@
+import { z } from 'zod'
+
+/** The first part of a model, as in `name/model`. The same rules hold for the configuration and for the API. */
+export const PROVIDER_NAME = z
+  .string()
+  .regex(/^[a-z0-9][a-z0-9-]{0,62}$/, 'must be lower-case letters, digits and hyphens')
+  .refine((name) => name !== 'builtin', 'is reserved for the built-in models')
+
+export const ProviderType = z.enum(['openai-compatible', 'openai', 'anthropic'])
