@@ -122,7 +122,7 @@ describe('an MCP server', () => {
   test('arguments are checked before they are sent', async () => {
     assert.equal(
       (await callOnce('search', {})).error,
-      'Invalid arguments: arguments: Instance does not have required property "query".',
+      "Invalid arguments: arguments: must have required property 'query'",
     )
     assert.equal(
       first.seen.some(({ method }) => method === 'tools/call'),

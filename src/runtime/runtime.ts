@@ -13,9 +13,10 @@ import { fetchOf, keysOf, ProviderKeys, type ProviderSource } from './providers/
 import { leftBy, Stopped, Waits } from './run-in-progress.ts'
 import { type RunInput } from './run-input.ts'
 import type { RunOutcome } from './run-outcome.ts'
+import { SchemaCheck } from './schemas/schema-check.ts'
 import type { Tool } from './spec.ts'
 import { type RecallStep, roundsForCaller, type StepKeeper, StepNotKept } from './steps.ts'
-import { ArgumentCheck } from './tools/argument-check.ts'
+import { argumentProblem } from './tools/argument-problem.ts'
 import { parseArguments } from './tools/arguments.ts'
 import { McpServers } from './tools/mcp/mcp-servers.ts'
 import type { Fetch } from './tools/tool.ts'
@@ -58,7 +59,7 @@ export class Runtime {
   readonly #models: Models
   readonly #windows: ModelWindows
   readonly #providerKeys = new ProviderKeys()
-  readonly #argumentCheck = new ArgumentCheck()
+  readonly #schemaCheck = new SchemaCheck()
   readonly #mcpServers: McpServers
   readonly #closing = new Cancellation()
   readonly #idle = Promise.withResolvers<void>()
@@ -95,7 +96,7 @@ export class Runtime {
       deadline,
       log: () => {},
       fetch: (url: Parameters<Fetch>[0], init: Parameters<Fetch>[1]) => fetch(url, { ...init, owner: agent_id }),
-      argumentCheck: this.#argumentCheck,
+      schemaCheck: this.#schemaCheck,
       agent_id,
       expires_after_seconds: DEFAULT_EXPIRY_SECONDS,
       user_id: undefined,
@@ -114,7 +115,7 @@ export class Runtime {
   /** What is wrong with arguments that a person wrote for a call, or undefined. */
   async checkArguments(args: Record<string, unknown>, input_schema: object): Promise<string | undefined> {
     const read = parseArguments(JSON.stringify(args))
-    return 'problem' in read ? read.problem : this.#argumentCheck.problemOf(read.value, input_schema)
+    return 'problem' in read ? read.problem : argumentProblem(read.value, input_schema, this.#schemaCheck)
   }
 
   /**
@@ -171,6 +172,7 @@ export class Runtime {
     this.#closing.cancel()
     if (this.#active > 0) await this.#idle.promise
     await this.#mcpServers.close()
+    await this.#schemaCheck.close()
   }
 
   #openToolbox(
@@ -180,7 +182,7 @@ export class Runtime {
     return openToolbox(agent.tools, this.#mcpServers, {
       ...own,
       fetch: (url, init) => this.#options.fetch(url, { ...init, owner: agent_id }),
-      argumentCheck: this.#argumentCheck,
+      schemaCheck: this.#schemaCheck,
       agent_id,
       expires_after_seconds: agent.approvals.expires_after_seconds,
       user_id: context.user_id,

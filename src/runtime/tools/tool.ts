@@ -3,8 +3,8 @@ import type { Deadline } from '../deadline.ts'
 import type { Redact, Secrets } from '../fill-secrets.ts'
 import type { ToolDefinition } from '../models/model.ts'
 import type { Log } from '../outcome.ts'
+import type { SchemaCheck } from '../schemas/schema-check.ts'
 import type { Retry } from '../spec.ts'
-import type { ArgumentCheck } from './argument-check.ts'
 
 /** WHATWG fetch as far as tools need it. `owner` is the agent that calls. */
 export type Fetch = (url: string | URL | Request, init?: RequestInit & { owner?: string }) => Promise<Response>
@@ -16,7 +16,7 @@ export type ToolWorld = {
   redact: Redact
   deadline: Deadline
   log: Log
-  argumentCheck: ArgumentCheck
+  schemaCheck: SchemaCheck
   agent_id: string
   /** How long people may take to decide, unless a tool says otherwise. */
   expires_after_seconds: number

@@ -3,6 +3,7 @@ import type { Ask, AskKind } from '../approvals/ask.ts'
 import type { ToolDefinition } from '../models/model.ts'
 import type { Log, ToolResult } from '../outcome.ts'
 import type { McpTool, Retry, Tool } from '../spec.ts'
+import { argumentProblem } from './argument-problem.ts'
 import type { ToolArguments } from './arguments.ts'
 import { askPerson } from './ask-person.ts'
 import { httpTool } from './http-tool.ts'
@@ -139,7 +140,7 @@ export async function callTool(
 ): Promise<ToolResult> {
   if (!tool) return { error: `There is no tool ${name}` }
   if ('problem' in args) return { error: `${args.problem}: ${args.raw}` }
-  const problem = await world.argumentCheck.problemOf(args.value, tool.definition.input_schema)
+  const problem = await argumentProblem(args.value, tool.definition.input_schema, world.schemaCheck)
   if (problem) return { error: `Invalid arguments: ${problem}` }
   try {
     return { result: await tool.call(args.value, headers) }
@@ -166,7 +167,7 @@ async function askAbout(
   args: Record<string, unknown>,
   world: ToolWorld,
 ): Promise<AskedCall | undefined> {
-  if (await world.argumentCheck.problemOf(args, input_schema)) return undefined
+  if (await argumentProblem(args, input_schema, world.schemaCheck)) return undefined
   return {
     kind,
     tool: name,

@@ -119,7 +119,7 @@ const DOORS: Record<string, RegExp> = {
   otpauth: /^security\//,
   'ipaddr.js': /^security\//,
   undici: /^security\/outgoing\//,
-  '@cfworker/json-schema': /^runtime\/tools\//,
+  ajv: /^runtime\/schemas\//,
   croner: /^schedules\/times\.ts$/,
   '@opentelemetry/': /^telemetry\/open-telemetry\.ts$/,
   commander: /^cli\//,

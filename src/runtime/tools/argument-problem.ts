@@ -1,0 +1,20 @@
+import type { SchemaCheck } from '../schemas/schema-check.ts'
+import { schemaProblem } from '../schemas/schema-size.ts'
+
+const TOO_COSTLY = 'they took too long to be checked against the input_schema of this tool'
+
+/**
+ * The first problem of a call's arguments, as a sentence for the model. A schema that is itself wrong refuses nothing:
+ * the tool's server decides then.
+ */
+export async function argumentProblem(
+  args: Record<string, unknown>,
+  schema: object,
+  check: SchemaCheck,
+): Promise<string | undefined> {
+  const problem = schemaProblem(schema)
+  if (problem) return `the input_schema of this tool ${problem}`
+  const answer = await check.check(schema, args, 'arguments')
+  if (answer.outcome === 'errors') return answer.errors[0]
+  return answer.outcome === 'undecided' && answer.why === 'time' ? TOO_COSTLY : undefined
+}
