@@ -50,6 +50,8 @@ export type PendingApproval = {
   tool: string
   /** Of the call, without secrets; of a question its `question` and perhaps `options` */
   arguments: Record<string, unknown>
+  /** Since when the run waits for it */
+  created_at: string
   /** What is not decided by then is rejected */
   expires_at: string
 }
@@ -309,6 +311,8 @@ export type Approval = {
   tool: string
   /** Of the call, without secrets; of a question its `question` and perhaps `options` */
   arguments: Record<string, unknown>
+  /** Since when the run waits for it */
+  created_at: string
   /** What is not decided by then is rejected */
   expires_at: string
   status: 'pending' | 'approved' | 'rejected' | 'expired' | 'cancelled'
@@ -318,7 +322,6 @@ export type Approval = {
   started_by: string
   /** The name of the key with that id. Null if the id is of no key, or of one that is gone */
   started_by_name?: string | null | undefined
-  created_at: string
   decided_at: string | null
   /** null: nobody, it expired or its run was cancelled */
   decided_by: string | null
@@ -1654,6 +1657,8 @@ export type UserLine = {
   tool: string
   /** Of the call, without secrets; of a question its `question` and perhaps `options` */
   arguments: Record<string, unknown>
+  /** Since when the run waits for it */
+  created_at: string
   /** What is not decided by then is rejected */
   expires_at: string
   status: 'pending' | 'approved' | 'rejected' | 'expired' | 'cancelled'
@@ -1663,7 +1668,6 @@ export type UserLine = {
   started_by: string
   /** The name of the key with that id. Null if the id is of no key, or of one that is gone */
   started_by_name?: string | null | undefined
-  created_at: string
   decided_at: string | null
   /** null: nobody, it expired or its run was cancelled */
   decided_by: string | null

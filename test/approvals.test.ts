@@ -39,7 +39,8 @@ onBothEngines(
         assert.equal(reply.headers.get('location'), path)
         assert.equal(reply.headers.get('preference-applied'), null)
         assert.equal(status, 'waiting')
-        const [{ expires_at, ...asked }] = approvals
+        const [{ created_at, expires_at, ...asked }] = approvals
+        assert.ok(Date.parse(created_at) <= Date.now())
         const days = (Date.parse(expires_at) - Date.now()) / 86_400_000
         assert.ok(days > 6.9 && days <= 7, expires_at)
         assert.deepEqual(asked, {

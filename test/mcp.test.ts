@@ -174,7 +174,7 @@ onBothEngines('the MCP door', (service) => {
   })
 
   test('only messages of JSON-RPC, one at a time', async () => {
-    for (const body of [[], '1', '{']) {
+    for (const body of [[], '1']) {
       const reply = await service().call('POST', '/v1/mcp', { body })
       assert.equal(reply.status, 400, reply.text)
       assert.equal(reply.body.error.code, -32_600)

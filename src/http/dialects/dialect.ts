@@ -85,7 +85,7 @@ export type NamedCall = Wanted & {
 }
 
 /** What a protocol tells its clients of an agent. */
-export type NamedAgent = { id: string; name: string; description: string | null }
+export type NamedAgent = { id: string; name: string; description: string | null; isCardPublic: boolean }
 
 /** Runs the calls of one request. Each is authorised for itself, and counted from the second one on. */
 export type CallRunner = {

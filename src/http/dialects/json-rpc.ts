@@ -1,9 +1,12 @@
 import { ApiError, type ErrorCode } from '../../errors.ts'
+import { BrokenJson } from '../input/body.ts'
 import type { Rendered } from './dialect.ts'
 
 type RpcError = { code: number; message: string; data: Record<string, unknown> }
 
+const PARSE_ERROR = -32_700
 const INVALID_REQUEST = -32_600
+export const INVALID_PARAMS = -32_602
 export const INTERNAL_ERROR = -32_603
 const MAX_ID_CHARACTERS = 256
 /** The first of the codes that JSON-RPC leaves to the server. */
@@ -24,7 +27,8 @@ export function rpcError(error: ApiError, request_id: string): RpcError {
     ...(retry_after !== undefined && { retry_after }),
     ...(details && { details }),
   }
-  return { code: CODE_OF[code] ?? SERVER_ERROR, message, data }
+  const isBroken = error instanceof BrokenJson
+  return { code: isBroken ? PARSE_ERROR : (CODE_OF[code] ?? SERVER_ERROR), message, data }
 }
 
 /** The message with every wrong field, for clients that show nothing else. */

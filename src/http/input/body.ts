@@ -1,9 +1,16 @@
-import { invalid } from '../../errors.ts'
+import { ApiError, invalid } from '../../errors.ts'
 import type { Operation } from '../../operation.ts'
 import { fieldAfter } from './exact-numbers.ts'
 import { BODY_LIMITS, badBody, type JsonLimits, scanJson } from './scan-json.ts'
 
 const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
+
+/** The body is no JSON at all. */
+export class BrokenJson extends ApiError {
+  constructor(message: string) {
+    super('invalid_request', message)
+  }
+}
 
 /** The body of the request. It is an empty object when the body is optional and absent. */
 export function readBody(
@@ -34,13 +41,13 @@ export function parseJson(bytes: Buffer, limits: JsonLimits = BODY_LIMITS): unkn
   try {
     text = utf8.decode(bytes)
   } catch {
-    throw badBody('The body is not valid UTF-8')
+    throw new BrokenJson('The body is not valid UTF-8')
   }
   let value: unknown
   try {
     value = JSON.parse(text)
   } catch {
-    throw badBody('The body is not valid JSON')
+    throw new BrokenJson('The body is not valid JSON')
   }
   // Only an escape can bring in a NUL or half a surrogate pair: the bytes are valid UTF-8, and JSON forbids raw control
   // characters.

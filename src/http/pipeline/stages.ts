@@ -9,7 +9,6 @@ import type { Dialect, NamedAgent, Route } from '../dialects/dialect.ts'
 
 /** What the pipeline needs to know of an agent before the operation runs. */
 export type FoundAgent = NamedAgent & {
-  isCardPublic: boolean
   gate: Gate | undefined
   /** Checks tokens against the agent's own `auth`. */
   verifyToken: VerifyToken | undefined

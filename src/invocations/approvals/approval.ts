@@ -24,7 +24,6 @@ export const ApprovalReply = z
     session_id: z.string().nullable(),
     started_by: z.string().describe('Who started the run'),
     started_by_name: KeyName,
-    created_at: Time,
     decided_at: Time.nullable(),
     decided_by: z.string().nullable().describe('null: nobody, it expired or its run was cancelled'),
     decided_by_name: KeyName,

@@ -15,6 +15,7 @@ export const Pending = z
     ),
     tool: z.string(),
     arguments: Arguments.describe('Of the call, without secrets; of a question its `question` and perhaps `options`'),
+    created_at: Time.describe('Since when the run waits for it'),
     expires_at: Time.describe('What is not decided by then is rejected'),
   })
   .meta({ id: 'PendingApproval' })

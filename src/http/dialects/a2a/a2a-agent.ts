@@ -18,27 +18,19 @@ import {
 import {
   ContentTypeNotSupportedError,
   ExtendedAgentCardNotConfiguredError,
+  RequestMalformedError,
   TaskNotCancelableError,
   UnsupportedOperationError,
 } from '@a2a-js/sdk/errors'
 import type { A2ARequestHandler } from '@a2a-js/sdk/server'
-import { ApiError, type ErrorCode, invalid } from '../../../errors.ts'
-import type { StreamEvent } from '../../../runtime/following/transcript.ts'
+import { ApiError } from '../../../errors.ts'
 import type { OperationCalls } from '../operation-calls.ts'
 import { agentCard } from './agent-card.ts'
-import { EventQueue } from './event-queue.ts'
 import { callbackBody, PushConfigs } from './push-configs.ts'
+import { type Begun, stateAfter, TaskFollower } from './task-follower.ts'
 import { readPage } from './task-pages.ts'
-import { STATE_OF, type TaskReceipt, type TaskStateName, TaskTeller } from './tasks.ts'
-
-type Result = { response: string; request_id: string; status?: 'queued' | 'waiting' }
-
-/** What became of a task whose run ended with such an error. Any other error says nothing about the run. */
-const STATE_AFTER: Partial<Record<ErrorCode, TaskStateName>> = {
-  server_error: 'TASK_STATE_FAILED',
-  timeout: 'TASK_STATE_FAILED',
-  conflict: 'TASK_STATE_CANCELED',
-}
+import { TaskQuestions } from './task-questions.ts'
+import { STATE_OF, type TaskReceipt, TaskTeller } from './tasks.ts'
 
 /**
  * One agent of ours, as the official SDK wants an agent to be. A task goes on when its client hangs up: clients take it
@@ -47,10 +39,14 @@ const STATE_AFTER: Partial<Record<ErrorCode, TaskStateName>> = {
 export class A2aAgent implements A2ARequestHandler {
   readonly #calls: OperationCalls
   readonly #pushes: PushConfigs
+  readonly #questions: TaskQuestions
+  readonly #follower: TaskFollower
 
   constructor(calls: OperationCalls) {
     this.#calls = calls
     this.#pushes = new PushConfigs(calls)
+    this.#questions = new TaskQuestions(calls)
+    this.#follower = new TaskFollower(calls)
   }
 
   async getAgentCard(): Promise<AgentCard> {
@@ -58,16 +54,25 @@ export class A2aAgent implements A2ARequestHandler {
   }
 
   async sendMessage(params: SendMessageRequest): Promise<Task> {
+    const { returnImmediately = false, historyLength } = params.configuration ?? {}
+    if (isAnswer(params)) {
+      const { taskId: id } = await this.#answer(params)
+      if (!returnImmediately) await this.#follower.settle(id)
+      return this.getTask({ tenant: '', id, historyLength })
+    }
     const { body, teller } = this.#read(params)
-    const { returnImmediately = false } = params.configuration ?? {}
     const mode = returnImmediately || body.callback ? 'background' : 'reply'
     const input = { params: this.#agent, body, sent: params, mode } as const
     try {
-      const { status, data } = await this.#calls.run<Result>('invokeAgent', input)
-      if (mode === 'background' && !returnImmediately) return await this.#settled(data.request_id)
+      const { status, data } = await this.#calls.run<Begun>('invokeAgent', input)
+      if (mode === 'background' && !returnImmediately) {
+        await this.#follower.settle(data.request_id)
+        return await this.getTask({ tenant: '', id: data.request_id, historyLength })
+      }
       // A repeated message gets the task of the first one.
       const answered = new TaskTeller(data.request_id, params.message?.contextId || data.request_id)
-      if (status === 202) return answered.task(STATE_OF[data.status ?? 'queued'])
+      if (data.status === 'waiting') return answered.waiting(data.approvals ?? [])
+      if (status === 202) return answered.task(STATE_OF.queued)
       return answered.task('TASK_STATE_COMPLETED', { response: data.response })
     } catch (error) {
       const state = stateAfter(error)
@@ -77,20 +82,22 @@ export class A2aAgent implements A2ARequestHandler {
   }
 
   async *sendMessageStream(params: SendMessageRequest): AsyncGenerator<StreamResponse, void, undefined> {
+    if (isAnswer(params)) return yield* this.#follower.followTask(await this.#answer(params))
     const { body, teller } = this.#read(params)
     const input = { params: this.#agent, body, sent: params }
     if (!body.callback) {
       const streamed = { ...input, mode: 'stream' } as const
-      return yield* this.#follow(teller, (emit) => this.#calls.run<Result>('invokeAgent', streamed, { emit }))
+      return yield* this.#follower.follow(teller, (emit) => this.#calls.run<Begun>('invokeAgent', streamed, { emit }))
     }
     // A client that wants to be notified may leave, so the task runs in the background.
-    const { data } = await this.#calls.run<Result>('invokeAgent', { ...input, mode: 'background' })
-    yield* this.#followTask(new TaskTeller(data.request_id, teller.contextId))
+    const { data } = await this.#calls.run<Begun>('invokeAgent', { ...input, mode: 'background' })
+    yield* this.#follower.followTask(new TaskTeller(data.request_id, teller.contextId))
   }
 
   async getTask({ id, historyLength }: GetTaskRequest): Promise<Task> {
     const receipt = await this.#receipt(id)
-    return TaskTeller.of(receipt).fromReceipt(receipt, historyLength)
+    const asked = receipt.status === 'waiting' ? await this.#questions.list(id) : []
+    return TaskTeller.of(receipt).fromReceipt(receipt, historyLength, asked)
   }
 
   async listTasks(params: ListTasksRequest): Promise<ListTasksResponse> {
@@ -124,7 +131,7 @@ export class A2aAgent implements A2ARequestHandler {
     // A run that has just begun has no receipt yet, but it can be followed.
     const receipt = await this.#receipt(id).catch(() => undefined)
     if (receipt && receipt.finished_at !== null) throw this.#unsupported('This task has ended: get it')
-    yield* this.#followTask(TaskTeller.of(receipt ?? { request_id: id, context: {} }))
+    yield* this.#follower.followTask(TaskTeller.of(receipt ?? { request_id: id, context: {} }))
   }
 
   async getAuthenticatedExtendedAgentCard(): Promise<AgentCard> {
@@ -149,76 +156,30 @@ export class A2aAgent implements A2ARequestHandler {
     return this.#pushes.remove(asked)
   }
 
-  /** The task once it has ended or waits for a person. */
-  async #settled(request_id: string): Promise<Task> {
-    const gone = new AbortController()
-    this.#calls.runner.onHangUp(() => gone.abort())
-    const input = { params: { ...this.#agent, request_id }, mode: 'stream' } as const
-    await new Promise<void>((resolve) => {
-      const ended = this.#calls.run('streamInvocation', input, {
-        emit: ({ event }) => event === 'waiting' && resolve(),
-        onHangUp: (listener) => gone.signal.addEventListener('abort', listener),
-      })
-      // A run that failed is a task that failed. Its receipt says so.
-      ended.then(
-        () => resolve(),
-        () => resolve(),
-      )
-    })
-    gone.abort()
-    return this.getTask({ tenant: '', id: request_id })
-  }
-
-  #followTask(teller: TaskTeller): AsyncGenerator<StreamResponse, void, undefined> {
-    const input = { params: { ...this.#agent, request_id: teller.taskId }, mode: 'stream' } as const
-    return this.#follow(teller, (emit) => this.#calls.run<Result>('streamInvocation', input, { emit }))
-  }
-
-  /** Tells a run as a task while it goes on. An error before it begins is thrown. */
-  async *#follow(
-    teller: TaskTeller,
-    run: (emit: (event: StreamEvent) => void) => Promise<{ status: number; data: Result }>,
-  ): AsyncGenerator<StreamResponse, void, undefined> {
-    const events = new EventQueue<StreamEvent>()
-    const running = run((event) => events.add(event)).finally(() => events.end())
-    // The error is thrown again below, for a client that is still there. Without this it would count as unhandled.
-    running.catch(() => {})
-    let isTold = false
-    for await (const { event, data } of events) {
-      if (event === 'start') yield teller.begun()
-      if (event === 'restart') teller.restart()
-      if (event === 'waiting') yield teller.now(STATE_OF.waiting)
-      if (event === 'delta') yield teller.piece((data as { text: string }).text)
-      isTold = true
+  /** A message to a task that waits is the answer to its question. Every other task takes one message. */
+  async #answer({ message, configuration }: SendMessageRequest): Promise<TaskTeller> {
+    const { taskId = '', contextId = '' } = message ?? {}
+    const receipt = await this.#receipt(taskId)
+    const teller = TaskTeller.of(receipt)
+    if (contextId !== '' && contextId !== teller.contextId) {
+      throw new RequestMalformedError('message.contextId is not the context of this task')
     }
-    try {
-      const { status, data } = await running
-      // A repeated answer comes without events.
-      if (!isTold) yield teller.begun()
-      if (!isTold && status !== 202) yield teller.piece(data.response)
-      if (status !== 202) yield teller.now('TASK_STATE_COMPLETED')
-    } catch (error) {
-      const state = isTold ? stateAfter(error) : undefined
-      if (!state) throw error
-      yield teller.now(state, (error as ApiError).message)
+    if (receipt.status !== 'waiting') {
+      throw this.#unsupported('This task waits for no answer: send the next message with its contextId alone')
     }
+    const push = configuration?.taskPushNotificationConfig
+    if (push) await this.#pushes.create({ ...push, taskId })
+    await this.#questions.answer(taskId, textIn(message))
+    return teller
   }
 
   #read({ message, configuration }: SendMessageRequest) {
-    if (!message) throw invalid({ field: 'message', error: 'is required' })
-    if (message.taskId !== '')
-      throw this.#unsupported(
-        'A task takes one message: send the next one with its contextId, and decisions to the API',
-      )
-    const texts = message.parts.map(({ content }) => {
-      if (content?.$case === 'text') return content.value
-      throw new ContentTypeNotSupportedError('Agents read text: every part must have text')
-    })
+    if (!message) throw new RequestMalformedError('message is required')
     const { request_id } = this.#calls.received
     const contextId = message.contextId || request_id
     const push = configuration?.taskPushNotificationConfig
     const body = {
-      message: texts.join('\n'),
+      message: textIn(message),
       context: { session_id: contextId },
       ...(push && { callback: callbackBody(push) }),
     }
@@ -247,6 +208,15 @@ export class A2aAgent implements A2ARequestHandler {
   }
 }
 
-function stateAfter(error: unknown): TaskStateName | undefined {
-  return error instanceof ApiError ? STATE_AFTER[error.code] : undefined
+/** Whether the message belongs to a task that has begun. */
+function isAnswer({ message }: SendMessageRequest): boolean {
+  return message !== undefined && message.taskId !== ''
+}
+
+function textIn(message: SendMessageRequest['message']): string {
+  const texts = (message?.parts ?? []).map(({ content }) => {
+    if (content?.$case === 'text') return content.value
+    throw new ContentTypeNotSupportedError('Agents read text: every part must have text')
+  })
+  return texts.join('\n')
 }

@@ -1,19 +1,21 @@
 import { AgentCard } from '@a2a-js/sdk'
 import { JsonRpcTransportHandler, ServerCallContext, validateVersion } from '@a2a-js/sdk/server'
-import { ApiError, type ErrorCode, forbidden } from '../../../errors.ts'
+import { ApiError, forbidden } from '../../../errors.ts'
 import type { Operation } from '../../../operation.ts'
+import { sha256 } from '../../../security/digest.ts'
 import { parseJson } from '../../input/body.ts'
 import { PROTOCOL_LIMITS } from '../../input/scan-json.ts'
 import type { CallRunner, Received, Rendered } from '../dialect.ts'
-import { INTERNAL_ERROR, requireShortNames, rpcError, wordsOf } from '../json-rpc.ts'
+import { INTERNAL_ERROR, INVALID_PARAMS, requireShortNames } from '../json-rpc.ts'
 import { OperationCalls } from '../operation-calls.ts'
 import { A2aAgent } from './a2a-agent.ts'
+import { toA2a } from './a2a-errors.ts'
 import { agentCard } from './agent-card.ts'
 
-type RpcReply = { jsonrpc: string; id: string | number | null; result?: unknown; error?: unknown }
+/** How long a public card may be kept. A change of the agent is seen by everybody after that time. */
+const CARD_SECONDS = 60
 
-/** The codes that the protocol has for errors of ours. */
-const CODE_OF: Partial<Record<ErrorCode, number>> = { not_found: -32_001, invalid_request: -32_602 }
+type RpcReply = { jsonrpc: string; id: string | number | null; result?: unknown; error?: unknown }
 
 /** Serves A2A 1.0 over JSON-RPC. The official SDK has the protocol, and what it asks of an agent becomes calls. */
 export async function serveA2a(
@@ -37,9 +39,9 @@ export async function serveA2a(
   // The SDK does not know our errors and says that something is wrong inside, in the words of the runtime. If it was no
   // call of ours, it could not read the request.
   const known = (error: unknown) =>
-    (error as { code?: number }).code === INTERNAL_ERROR ? toA2a(failure ?? unreadable(), request_id) : error
+    (error as { code?: number }).code === INTERNAL_ERROR ? ofCall(failure ?? unreadable(), request_id) : error
   const errorOf = (error: unknown) =>
-    error instanceof ApiError ? toA2a(error, request_id) : known(JsonRpcTransportHandler.mapToJSONRPCError(error))
+    error instanceof ApiError ? ofCall(error, request_id) : known(JsonRpcTransportHandler.mapToJSONRPCError(error))
   try {
     const requestedVersion = message.headers['a2a-version'] as string | undefined
     const context = new ServerCallContext({ ...(requestedVersion && { requestedVersion }) })
@@ -52,8 +54,25 @@ export async function serveA2a(
   }
 }
 
-export function renderCard(runner: CallRunner): Rendered {
-  return { status: 200, headers: {}, body: JSON.stringify(AgentCard.toJSON(agentCard(runner))) }
+/** A card that everybody may see may also be kept for a while, by every proxy on the way. */
+export function renderCard({ message }: Received, runner: CallRunner): Rendered {
+  const body = JSON.stringify(AgentCard.toJSON(agentCard(runner)))
+  if (!runner.agent?.isCardPublic) return { status: 200, headers: {}, body }
+  const ETag = `"${sha256(body)}"`
+  const headers = { ETag, 'Cache-Control': `public, max-age=${CARD_SECONDS}` }
+  return isUnchanged(message.headers['if-none-match'], ETag)
+    ? { status: 304, headers, body: '' }
+    : { status: 200, headers, body }
+}
+
+function isUnchanged(known: string | undefined, tag: string): boolean {
+  return known === '*' || (known?.split(',').some((one) => one.trim().replace(/^W\//, '') === tag) ?? false)
+}
+
+/** The client has called a method, so what is wrong in its request is wrong in the params. */
+function ofCall(error: ApiError, request_id: string) {
+  const rpc = toA2a(error, request_id)
+  return error.code === 'invalid_request' ? { ...rpc, code: INVALID_PARAMS } : rpc
 }
 
 function unreadable(): ApiError {
@@ -85,20 +104,4 @@ function eventOf(reply: RpcReply): string {
 
 function json(reply: RpcReply): Rendered {
   return { status: 200, headers: {}, body: JSON.stringify(reply) }
-}
-
-/** `data` is a list of details; ours is one of them. */
-function toA2a(error: ApiError, request_id: string) {
-  const { code, data } = rpcError(error, request_id)
-  const detail = {
-    '@type': 'type.googleapis.com/google.rpc.ErrorInfo',
-    reason: error.code.toUpperCase(),
-    domain: 'moorage',
-    metadata: Object.fromEntries(Object.entries(data).map(([name, value]) => [name, textOf(value)])),
-  }
-  return { code: CODE_OF[error.code] ?? code, message: wordsOf(error), data: [detail] }
-}
-
-function textOf(value: unknown): string {
-  return typeof value === 'string' ? value : JSON.stringify(value)
 }

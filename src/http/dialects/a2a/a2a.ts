@@ -1,7 +1,7 @@
 import type { Operation } from '../../../operation.ts'
 import type { Dialect, Route } from '../dialect.ts'
-import { renderRpcError } from '../json-rpc.ts'
 import { moorage } from '../moorage.ts'
+import { renderA2aError } from './a2a-errors.ts'
 
 const OWN_PATH = /^\/v1\/agents\/[^/]+\/(?:a2a|\.well-known\/agent-card\.json)$/
 
@@ -12,7 +12,7 @@ export const a2a: Dialect = {
   door: 'a2a',
   routes,
   owns: (path) => OWN_PATH.test(path),
-  error: renderRpcError,
+  error: renderA2aError,
 }
 
 /** Loaded for the first client, because many services have none. */
@@ -34,7 +34,7 @@ function routes(operations: readonly Operation[]): Route[] {
       method: 'GET',
       path: '/v1/agents/{agent_id}/.well-known/agent-card.json',
       isOpenForPublicCards: true,
-      serve: async (_received, calls) => (await loadDoor()).renderCard(calls),
+      serve: async (received, calls) => (await loadDoor()).renderCard(received, calls),
     },
   ]
 }

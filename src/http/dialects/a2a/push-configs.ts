@@ -5,6 +5,7 @@ import type {
   ListTaskPushNotificationConfigsResponse,
   TaskPushNotificationConfig,
 } from '@a2a-js/sdk'
+import { ApiError } from '../../../errors.ts'
 import type { OperationCalls } from '../operation-calls.ts'
 import { readPage } from './task-pages.ts'
 
@@ -35,8 +36,15 @@ export class PushConfigs {
     return { configs: data.map(shown), nextPageToken: pagination.has_more ? String(offset + limit) : '' }
   }
 
+  /** Deleting one again is fine, so the task alone must be there. */
   async remove(asked: DeleteTaskPushNotificationConfigRequest): Promise<void> {
-    await this.#calls.run('deleteCallback', { params: { ...this.#run(asked), callback_id: asked.id } })
+    const params = this.#run(asked)
+    try {
+      await this.#calls.run('deleteCallback', { params: { ...params, callback_id: asked.id } })
+    } catch (error) {
+      if (!(error instanceof ApiError) || error.code !== 'not_found') throw error
+      await this.#calls.run('getInvocation', { params })
+    }
   }
 
   #run({ taskId }: { taskId: string }) {

@@ -1,4 +1,7 @@
 import { type Artifact, type Message, type Part, Role, type StreamResponse, type Task, TaskState } from '@a2a-js/sdk'
+import { timeOf } from '../../../lib/id.ts'
+import { formatTime } from '../../../lib/time.ts'
+import { type Asked, questionsIn } from './task-questions.ts'
 
 /** What is read of a receipt. */
 export type TaskReceipt = {
@@ -8,16 +11,13 @@ export type TaskReceipt = {
   context: { session_id?: string }
   response: string | null
   error: { message: string } | null
-  steps: readonly { kind: string }[]
+  steps: readonly { kind: string; call_id?: string; answer?: string }[]
   created_at: string
   started_at: string | null
   finished_at: string | null
 }
 
 export type TaskStateName = Exclude<keyof typeof TaskState, 'UNRECOGNIZED'>
-
-/** The client has to see to it that somebody decides. */
-const WAITS = 'Waits until a person has decided'
 
 export const STATE_OF: Record<TaskReceipt['status'], TaskStateName> = {
   queued: 'TASK_STATE_SUBMITTED',
@@ -45,18 +45,22 @@ export class TaskTeller {
     return new TaskTeller(request_id, context.session_id ?? request_id)
   }
 
-  fromReceipt(receipt: TaskReceipt, historyLength?: number): Task {
+  /** `asked` is what the task waits for, where that is known. */
+  fromReceipt(receipt: TaskReceipt, historyLength?: number, asked: readonly Asked[] = []): Task {
     const { status, message, response, error, steps, created_at, started_at, finished_at } = receipt
     const at = finished_at ?? started_at ?? created_at
     // A run may wait for its provider, too. Then nobody has to do anything.
     const state = steps.at(-1)?.kind === 'wait' && status === 'waiting' ? 'TASK_STATE_WORKING' : STATE_OF[status]
     return {
-      ...this.task(state, { response, words: error?.message, at }),
-      history: historyLength === 0 ? [] : [this.#said('ROLE_USER', message)],
+      ...(state === STATE_OF.waiting ? this.waiting(asked) : this.task(state, { response, words: error?.message, at })),
+      history: latest(this.#heard(message, steps), historyLength),
     }
   }
 
-  task(state: TaskStateName, more: { response?: string | null; words?: string | undefined; at?: string } = {}): Task {
+  task(
+    state: TaskStateName,
+    more: { response?: string | null; words?: string | undefined; at?: string | undefined } = {},
+  ): Task {
     const { response, words, at } = more
     return {
       id: this.taskId,
@@ -68,8 +72,14 @@ export class TaskTeller {
     }
   }
 
+  /** The task while it waits. Whenever it is told, it waits since the same time. */
+  waiting(asked: readonly Asked[]): Task {
+    return this.task(STATE_OF.waiting, { words: questionsIn(asked), at: asked[0]?.created_at })
+  }
+
   begun(): StreamResponse {
-    return { payload: { $case: 'task', value: this.task('TASK_STATE_WORKING') } }
+    const at = formatTime(timeOf(this.taskId))
+    return { payload: { $case: 'task', value: this.task('TASK_STATE_WORKING', { at }) } }
   }
 
   /** The next piece of the answer. The first one replaces what was told of an earlier attempt. */
@@ -86,20 +96,34 @@ export class TaskTeller {
   }
 
   now(state: TaskStateName, words?: string): StreamResponse {
-    const { taskId, contextId } = this
-    const value = { taskId, contextId, status: this.#status(state, words), metadata: undefined }
-    return { payload: { $case: 'statusUpdate', value } }
+    return this.#update(this.#status(state, words))
   }
 
-  #status(state: TaskStateName, said?: string, at?: string) {
-    const words = state === 'TASK_STATE_INPUT_REQUIRED' ? WAITS : said
+  nowWaiting(asked: readonly Asked[]): StreamResponse {
+    return this.#update(this.waiting(asked).status)
+  }
+
+  #update(status: Task['status']): StreamResponse {
+    const { taskId, contextId } = this
+    return { payload: { $case: 'statusUpdate', value: { taskId, contextId, status, metadata: undefined } } }
+  }
+
+  #status(state: TaskStateName, words?: string, at = new Date().toISOString()) {
     const message = words === undefined ? undefined : this.#said('ROLE_AGENT', words)
     return { state: TaskState[state], message, timestamp: at }
   }
 
-  #said(role: 'ROLE_USER' | 'ROLE_AGENT', text: string): Message {
+  /** What the task was told: the message that began it, and the answers to its questions. */
+  #heard(message: string, steps: TaskReceipt['steps']): Message[] {
+    const answers = steps.flatMap(({ call_id, answer }) =>
+      answer === undefined ? [] : [this.#said('ROLE_USER', answer, call_id)],
+    )
+    return [this.#said('ROLE_USER', message), ...answers]
+  }
+
+  #said(role: 'ROLE_USER' | 'ROLE_AGENT', text: string, id = role === 'ROLE_USER' ? 'message' : 'answer'): Message {
     return {
-      messageId: `${this.taskId}-${role === 'ROLE_USER' ? 'message' : 'answer'}`,
+      messageId: `${this.taskId}-${id}`,
       contextId: this.contextId,
       taskId: this.taskId,
       role: Role[role],
@@ -109,6 +133,11 @@ export class TaskTeller {
       referenceTaskIds: [],
     }
   }
+}
+
+/** The latest messages, as many as the client wants. */
+function latest(messages: Message[], historyLength: number | undefined): Message[] {
+  return historyLength === undefined ? messages : messages.slice(Math.max(0, messages.length - historyLength))
 }
 
 function artifactOf(text: string): Artifact {

@@ -5,6 +5,9 @@ import type { Arrived, Authorised, FoundAgent } from '../stages.ts'
 import { passesGate, promiseHttps } from './pass-gate.ts'
 import { countRequest } from './rate-limit.ts'
 
+/** The tier that has least, whatever keys have. */
+const STRANGERS_TIER = 'free'
+
 /**
  * Authorises a request without a key where an agent shows itself to everybody. It may call nothing. Undefined
  * otherwise: then the request needs a key, so a stranger does not learn whether the agent exists.
@@ -19,19 +22,19 @@ export async function authorisePublic(edge: Edge, arrived: Arrived): Promise<Aut
   if (!agent?.isCardPublic || (agent.gate && !passesGate(arrived, agent.gate, edge.parts.now()))) return undefined
   arrived.trace.agent_id = agent.id
   if (agent.gate) promiseHttps(arrived, agent.gate)
-  const actor = nobody(agent, arrived, edge)
+  const actor = nobody(agent, arrived)
   // Counted by address. The agent's own limit is for those who may ask it, and strangers must not use it up.
   await countRequest({ arrived, actor }, edge.limiter, edge.parts.config.limits)
   return { arrived, actor, operation: route.operation, params: { ...params, agent_id: agent.id }, agent }
 }
 
-function nobody({ id: agent_id }: FoundAgent, { address }: Arrived, { parts }: Edge): Actor {
+function nobody({ id: agent_id }: FoundAgent, { address }: Arrived): Actor {
   return {
     kind: 'token',
     id: `nobody:${addressBucket(address)}`,
     scope: { agent_id, user_id: null },
     permissions: [],
-    tier: parts.config.limits.defaultTier,
+    tier: STRANGERS_TIER,
     expires_at: null,
   }
 }

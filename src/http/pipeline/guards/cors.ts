@@ -11,6 +11,7 @@ const EXPOSED = [
   'Idempotent-Replayed',
   'Retry-After',
   'Location',
+  'ETag',
   'Preference-Applied',
   'Deprecation',
   'Sunset',

@@ -9,7 +9,9 @@ export function send(
   headers: Record<string, string>,
   { status, headers: own, body }: Rendered,
 ): void {
-  response.writeHead(status, Object.assign(headers, own, { 'Content-Length': String(Buffer.byteLength(body)) }))
+  // 304 stands for a body that the client has, and says nothing of its length.
+  const length = status === 304 ? {} : { 'Content-Length': String(Buffer.byteLength(body)) }
+  response.writeHead(status, Object.assign(headers, own, length))
   response.end(body)
 }
 

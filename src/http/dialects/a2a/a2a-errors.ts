@@ -1,0 +1,37 @@
+import type { ApiError } from '../../../errors.ts'
+import type { Rendered } from '../dialect.ts'
+import { rpcError, wordsOf } from '../json-rpc.ts'
+
+type Named = { code: number; reason: string }
+
+const TASK_NOT_FOUND: Named = { code: -32_001, reason: 'TASK_NOT_FOUND' }
+const CONTENT_TYPE_NOT_SUPPORTED: Named = { code: -32_005, reason: 'CONTENT_TYPE_NOT_SUPPORTED' }
+
+/** Answers a request that was refused before its message was read: nothing is known of its id. */
+export function renderA2aError(error: ApiError, request_id: string): Rendered {
+  const body = JSON.stringify({ jsonrpc: '2.0', id: null, error: toA2a(error, request_id) })
+  return { status: error.status, headers: error.headers, body }
+}
+
+/** Our error as the protocol writes errors. What our own dialect says of it is the metadata of its detail. */
+export function toA2a(error: ApiError, request_id: string) {
+  const { code, data } = rpcError(error, request_id)
+  const named = namedBy(error)
+  const detail = {
+    '@type': 'type.googleapis.com/google.rpc.ErrorInfo',
+    reason: named?.reason ?? error.code.toUpperCase(),
+    domain: named ? 'a2a-protocol.org' : 'moorage',
+    metadata: Object.fromEntries(Object.entries(data).map(([name, value]) => [name, textOf(value)])),
+  }
+  return { code: named?.code ?? code, message: wordsOf(error), data: [detail] }
+}
+
+/** The protocol's own name for the error, if it has one. What is missing below an agent is a task or a part of one. */
+function namedBy({ code, missing }: ApiError): Named | undefined {
+  if (code === 'unsupported_media_type') return CONTENT_TYPE_NOT_SUPPORTED
+  return code === 'not_found' && missing !== undefined && missing !== 'Agent' ? TASK_NOT_FOUND : undefined
+}
+
+function textOf(value: unknown): string {
+  return typeof value === 'string' ? value : JSON.stringify(value)
+}

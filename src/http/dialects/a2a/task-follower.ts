@@ -1,0 +1,93 @@
+import type { StreamResponse } from '@a2a-js/sdk'
+import { ApiError, type ErrorCode } from '../../../errors.ts'
+import type { StreamEvent } from '../../../runtime/following/transcript.ts'
+import type { OperationCalls } from '../operation-calls.ts'
+import { EventQueue } from './event-queue.ts'
+import type { Asked } from './task-questions.ts'
+import type { TaskStateName, TaskTeller } from './tasks.ts'
+
+/** What an invocation answers. */
+export type Begun = {
+  response: string
+  request_id: string
+  status?: 'queued' | 'waiting'
+  approvals?: readonly Asked[]
+}
+
+/** What became of a task whose run ended with such an error. Any other error says nothing about the run. */
+const STATE_AFTER: Partial<Record<ErrorCode, TaskStateName>> = {
+  server_error: 'TASK_STATE_FAILED',
+  timeout: 'TASK_STATE_FAILED',
+  conflict: 'TASK_STATE_CANCELED',
+}
+
+/** Tells runs as tasks while they go on. */
+export class TaskFollower {
+  readonly #calls: OperationCalls
+
+  constructor(calls: OperationCalls) {
+    this.#calls = calls
+  }
+
+  /** Resolves once the task has ended or waits for a person. */
+  async settle(request_id: string): Promise<void> {
+    const gone = new AbortController()
+    this.#calls.runner.onHangUp(() => gone.abort())
+    await new Promise<void>((resolve) => {
+      const ended = this.#calls.run('streamInvocation', this.#stream(request_id), {
+        emit: ({ event }) => event === 'waiting' && resolve(),
+        onHangUp: (listener) => gone.signal.addEventListener('abort', listener),
+      })
+      // A run that failed is a task that failed. Its receipt says so.
+      ended.then(
+        () => resolve(),
+        () => resolve(),
+      )
+    })
+    gone.abort()
+  }
+
+  followTask(teller: TaskTeller): AsyncGenerator<StreamResponse, void, undefined> {
+    const input = this.#stream(teller.taskId)
+    return this.follow(teller, (emit) => this.#calls.run<Begun>('streamInvocation', input, { emit }))
+  }
+
+  /** An error before the run begins is thrown. */
+  async *follow(
+    teller: TaskTeller,
+    run: (emit: (event: StreamEvent) => void) => Promise<{ status: number; data: Begun }>,
+  ): AsyncGenerator<StreamResponse, void, undefined> {
+    const events = new EventQueue<StreamEvent>()
+    const running = run((event) => events.add(event)).finally(() => events.end())
+    // The error is thrown again below, for a client that is still there. Without this it would count as unhandled.
+    running.catch(() => {})
+    let isTold = false
+    for await (const { event, data } of events) {
+      if (event === 'start') yield teller.begun()
+      if (event === 'restart') teller.restart()
+      if (event === 'waiting') yield teller.nowWaiting((data as Begun).approvals ?? [])
+      if (event === 'delta') yield teller.piece((data as { text: string }).text)
+      isTold = true
+    }
+    try {
+      const { status, data } = await running
+      // A repeated answer comes without events.
+      if (!isTold) yield teller.begun()
+      if (!isTold && status !== 202) yield teller.piece(data.response)
+      if (status !== 202) yield teller.now('TASK_STATE_COMPLETED')
+    } catch (error) {
+      const state = isTold ? stateAfter(error) : undefined
+      if (!state) throw error
+      yield teller.now(state, (error as ApiError).message)
+    }
+  }
+
+  #stream(request_id: string) {
+    const agent_id = this.#calls.runner.agent?.id ?? ''
+    return { params: { agent_id, request_id }, mode: 'stream' } as const
+  }
+}
+
+export function stateAfter(error: unknown): TaskStateName | undefined {
+  return error instanceof ApiError ? STATE_AFTER[error.code] : undefined
+}

@@ -1,0 +1,48 @@
+import { UnsupportedOperationError } from '@a2a-js/sdk/errors'
+import type { OperationCalls } from '../operation-calls.ts'
+
+/** What a run asks people before it goes on. */
+export type Asked = {
+  call_id: string
+  kind: 'tool' | 'question' | 'retry'
+  arguments: { question?: unknown }
+  created_at: string
+}
+
+/** The client has to see to it that somebody decides. */
+const WAITS = 'Waits until a person has decided'
+
+/** Questions of a task. A message answers one; calls of tools are approved with the API, where people see them. */
+export class TaskQuestions {
+  readonly #calls: OperationCalls
+
+  constructor(calls: OperationCalls) {
+    this.#calls = calls
+  }
+
+  /** What the task waits for, in the order in which it asked. */
+  async list(request_id: string): Promise<readonly Asked[]> {
+    const query = { agent_id: this.#agent_id, request_id, status: 'pending', sort: 'created_at', limit: 100 }
+    return (await this.#calls.run<Asked[]>('listApprovals', { query })).data
+  }
+
+  /** Answers the first question. The client needs the same rights as to answer it with the API. */
+  async answer(request_id: string, answer: string): Promise<void> {
+    const question = (await this.list(request_id)).find(({ kind }) => kind === 'question')
+    if (!question) {
+      throw new UnsupportedOperationError('This task waits for the approval of a call: a person decides with the API')
+    }
+    const params = { agent_id: this.#agent_id, request_id, call_id: question.call_id }
+    await this.#calls.run('decideApproval', { params, body: { decision: 'approve', answer } })
+  }
+
+  get #agent_id(): string {
+    return this.#calls.runner.agent?.id ?? ''
+  }
+}
+
+/** The questions in the words of the agent. */
+export function questionsIn(asked: readonly Asked[]): string {
+  const questions = asked.filter(({ kind }) => kind === 'question').map(({ arguments: { question } }) => question)
+  return questions.filter((question) => typeof question === 'string').join('\n') || WAITS
+}
