@@ -258,6 +258,39 @@ onBothEngines('deployments', (service) => {
       assert.equal(body.data[0].version, 'v1')
     })
 
+    test('rolling back again goes further back and never serves what was rolled back; then 409', async () => {
+      const agent = await newAgent(service())
+      for (const version of ['v1', 'v2', 'v3']) await deploy(service(), agent, version)
+      const rollBack = async () => {
+        const { body: active } = await service().call('GET', `/v1/agents/${agent}/deployments?status=active`)
+        const path = `/v1/agents/${agent}/deployments/${active.data[0].id}/rollback`
+        const { status, body } = await service().call('POST', path)
+        return status === 200 ? body.data.version : [status, body.error.message]
+      }
+      assert.equal(await rollBack(), 'v2')
+      assert.equal(await rollBack(), 'v1')
+      const nothing = 'There is nothing to return to: production has served nothing else that was not rolled back'
+      assert.deepEqual(await rollBack(), [409, nothing])
+
+      // A version that was rolled back and then deployed anew is good again until it is rolled back anew.
+      await deploy(service(), agent, 'v2')
+      await deploy(service(), agent, 'v4')
+      assert.equal(await rollBack(), 'v2')
+      assert.equal(await rollBack(), 'v1')
+      assert.deepEqual(await rollBack(), [409, nothing])
+    })
+
+    test('after a return to an earlier one, the versions between were not rolled back', async () => {
+      const agent = await newAgent(service())
+      const first = await deploy(service(), agent, 'v1')
+      await deploy(service(), agent, 'v2')
+      await deploy(service(), agent, 'v3')
+      const rollBack = (id: string) => service().call('POST', `/v1/agents/${agent}/deployments/${id}/rollback`)
+      const { body: returned } = await rollBack(first.id)
+      assert.equal(returned.data.version, 'v1')
+      assert.equal((await rollBack(returned.data.id)).body.data.version, 'v2')
+    })
+
     test('an earlier one is returned to', async () => {
       const agent = await newAgent(service())
       const first = await deploy(service(), agent, 'v1')

@@ -5,6 +5,7 @@ import { conflict } from '../errors.ts'
 import { withKeyName } from '../keys/key-names.ts'
 import { operation } from '../operation.ts'
 import { Label } from '../shapes.ts'
+import type { Database } from '../storage/database.ts'
 import { type Deployment, DeploymentParams, DeploymentReply, RollbackPreview } from './deployment.ts'
 import * as deployments from './store.ts'
 
@@ -14,7 +15,7 @@ export const rollbackDeployment = operation({
   path: '/v1/agents/{agent_id}/deployments/{deployment_id}/rollback',
   summary: 'Roll back a deployment',
   description:
-    'The id of the active deployment undoes it: its environment returns to what it replaced. The id of an earlier one returns to that. Appends a new active deployment. `dry_run: true` changes nothing and shows what would change.',
+    'The id of the active deployment undoes it: its environment returns to what it served before and what was not rolled back itself, so that rolling back twice goes further back. The id of an earlier one returns to that. 409 if nothing is left. Appends a new active deployment. `dry_run: true` changes nothing and shows what would change.',
   permission: 'write',
   mfa: 'rollback',
   idempotent: true,
@@ -30,7 +31,7 @@ export const rollbackDeployment = operation({
     const active = (await deployments.findActive(db, agent.id, named.environment)) as Deployment
     // If two people roll back the same bad version, the second rollback must not restore it.
     if (active.rollback_of === named.id) throw conflict(`Deployment ${named.id} has been rolled back already`)
-    const target = named.id === active.id ? await replacedBy(active) : named
+    const target = named.id === active.id ? await servedBefore(db, active) : named
     if (target.version === active.version) {
       throw conflict(`${named.environment} serves version "${active.version}" already`)
     }
@@ -60,10 +61,18 @@ export const rollbackDeployment = operation({
     const data = () => DeploymentReply.parse(deployment)
     await events.emit(db, { type: 'deployment.rolled_back', agent_id: agent.id, data, time })
     return withKeyName(db, actor, deployment, ['created_by'])
-
-    async function replacedBy({ replaces, environment }: Deployment): Promise<Deployment> {
-      if (replaces === null) throw conflict(`There is nothing in ${environment} to return to`)
-      return deployments.get(db, agent.id, replaces)
-    }
   },
 })
+
+/**
+ * The latest that was served before and was not rolled back. A rollback that is rolled back in turn has shown that its
+ * version is bad as well, so an earlier deployment of that version is not returned to either.
+ */
+async function servedBefore(db: Database, active: Deployment): Promise<Deployment> {
+  const bad = new Set([active.version])
+  for (const earlier of await deployments.listBefore(db, active)) {
+    if (earlier.status === 'rolled_back') bad.add(earlier.version)
+    if (!bad.has(earlier.version)) return earlier
+  }
+  throw conflict(`There is nothing to return to: ${active.environment} has served nothing else that was not rolled back`)
+}

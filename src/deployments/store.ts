@@ -1,3 +1,4 @@
+import { sql } from 'kysely'
 import { readDefinition, writeDefinition } from '../agents/definition.ts'
 import { notFound } from '../errors.ts'
 import { announce, type Database } from '../storage/database.ts'
@@ -35,6 +36,34 @@ export async function findActive(db: Database, agent_id: string, environment: st
     .where('status', '=', 'active')
     .executeTakeFirst()
   return row && fromRow(row)
+}
+
+/** As many as this are looked at to find what a rollback returns to. */
+const LOOK_BACK = 1000
+
+/** What was active before a deployment, the latest first. `replaces` orders them, because the clocks of nodes differ. */
+export async function listBefore(db: Database, { replaces }: Deployment): Promise<Deployment[]> {
+  if (replaces === null) return []
+  const chain = db.withRecursive('chain', (recursive) =>
+    recursive
+      .selectFrom('deployments')
+      .select(['id', 'replaces', sql<number>`1`.as('depth')])
+      .where('id', '=', replaces)
+      .unionAll(
+        recursive
+          .selectFrom('deployments')
+          .innerJoin('chain', 'deployments.id', 'chain.replaces')
+          .select(['deployments.id', 'deployments.replaces', sql<number>`chain.depth + 1`.as('depth')])
+          .where('chain.depth', '<', LOOK_BACK),
+      ),
+  )
+  const rows = await chain
+    .selectFrom('chain')
+    .innerJoin('deployments', 'deployments.id', 'chain.id')
+    .selectAll('deployments')
+    .orderBy('chain.depth')
+    .execute()
+  return rows.map(fromRow)
 }
 
 /** What an environment of several agents serves. Those that were never deployed are left out. */
