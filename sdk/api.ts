@@ -113,6 +113,8 @@ export type Invocation = {
   }
   /** What it has done, in the order in which it ended */
   steps: InvocationStep[]
+  /** How often its run has begun: again after a wait, and when its process had died */
+  attempts: number
   duration_ms: number | null
   /** The schedule that began it */
   schedule_id: string | null
@@ -1094,7 +1096,7 @@ export type NewDeployment = {
   replaces: string | null
   /** On a rollback: the deployment it undid */
   rollback_of: string | null
-  /** What will fail as things are: a tool names a secret that is not configured, or not for its host */
+  /** What will fail as things are: a tool has an address that `outgoing` does not allow, or names a secret that is not configured, or not for its host */
   warnings?: string[] | undefined
 }
 
@@ -1630,6 +1632,8 @@ export type UserLine = {
   }
   /** What it has done, in the order in which it ended */
   steps: InvocationStep[]
+  /** How often its run has begun: again after a wait, and when its process had died */
+  attempts: number
   duration_ms: number | null
   /** The schedule that began it */
   schedule_id: string | null
@@ -1863,6 +1867,8 @@ export type KeyWithSecret = {
   status: 'active' | 'expired' | 'revoked'
   created_at: string
   created_by: string
+  /** The name of the key with that id. Null if the id is of no key, or of one that is gone */
+  created_by_name?: string | null | undefined
   expires_at: string | null
   last_used_at: string | null
   previous_secret_expires_at: string | null
@@ -1894,6 +1900,8 @@ export type Key = {
   status: 'active' | 'expired' | 'revoked'
   created_at: string
   created_by: string
+  /** The name of the key with that id. Null if the id is of no key, or of one that is gone */
+  created_by_name?: string | null | undefined
   expires_at: string | null
   last_used_at: string | null
   previous_secret_expires_at: string | null

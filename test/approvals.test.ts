@@ -164,8 +164,8 @@ onBothEngines(
         ])
         assert.deepEqual(replies.map(({ status }) => status).toSorted(), [200, 409])
         const [won, lost] = replies.toSorted((a, b) => a.status - b.status)
-        const { status, decided_by } = won?.body.data ?? {}
-        assert.equal(lost?.body.error.message, `It was ${status} already by ${decided_by}`)
+        const { status, decided_by_name } = won?.body.data ?? {}
+        assert.equal(lost?.body.error.message, `It was ${status} already by ${decided_by_name}`)
         await untilStatus(service(), path, 'completed')
         assert.equal(till.of('race-1').length, status === 'approved' ? 1 : 0)
       })

@@ -3,7 +3,7 @@ import { after, before, test } from 'node:test'
 import { authenticator, enrol } from './support/clients/mfa.ts'
 import { inConsole } from './support/console/console.ts'
 import { type LocalServer, readBody, startLocalServer } from './support/outside/local-server.ts'
-import { createKey } from './support/slices/resources.ts'
+import { createAgent, createKey } from './support/slices/resources.ts'
 
 inConsole(
   'keys and webhooks in the console',
@@ -145,6 +145,20 @@ inConsole(
       await page.getByRole('button', { name: 'Delete' }).click()
       await page.getByRole('button', { name: 'Delete webhook' }).click()
       await page.getByText('No webhook yet').waitFor()
+      await leave()
+    })
+
+    test('keys and webhooks name their agent and who made them, not ids', async () => {
+      const agent_id = await createAgent(service(), 'lookout')
+      const { id } = await createKey(service(), { name: 'of the lookout', role: 'viewer', agent_id })
+      const url = `${receiver.url}/named`
+      const { body } = await service().call('POST', '/v1/webhooks', { body: { url, events: ['*'], agent_id } })
+      const { page, go, leave } = await visit(`/keys/${id}`)
+      await page.getByRole('link', { name: 'lookout', exact: true }).waitFor()
+      await page.getByRole('link', { name: 'first admin key' }).waitFor()
+      await go(`/webhooks/${body.data.id}`)
+      await page.getByRole('link', { name: 'lookout', exact: true }).waitFor()
+      assert.ok(!(await page.locator('main').innerText()).includes(agent_id))
       await leave()
     })
 

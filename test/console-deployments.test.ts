@@ -47,6 +47,19 @@ inConsole('deployments in the console', (visit, service) => {
     await leave()
   })
 
+  test('what will fail of a version is shown until the reader has seen it', async () => {
+    const tools = [{ type: 'http', name: 'near', url: 'http://127.0.0.1:3000/' }]
+    await service().call('POST', '/v1/agents', { body: { name: 'cabled', tools } })
+    const { page, leave } = await visit('/agents/cabled/deployments?open=deploy')
+    await page.getByRole('button', { name: 'Deploy v1 to production' }).click()
+    const dialog = page.getByRole('dialog', { name: 'production serves v1' })
+    await dialog.getByText('Tool near will fail: url must use https').waitFor()
+    await checkAccess(page)
+    await dialog.getByRole('button', { name: 'Done' }).click()
+    await page.getByRole('dialog').waitFor({ state: 'detached' })
+    await leave()
+  })
+
   test('says why a deployment is refused, beside the field', async () => {
     const { page, leave, expect } = await visit('/agents/hello/deployments')
     expect(/status of 4\d\d/)

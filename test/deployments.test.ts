@@ -62,6 +62,22 @@ onBothEngines('deployments', (service) => {
       assert.equal('warnings' in body.data, false)
     })
 
+    test('warns of addresses of tools that the operator does not allow, and names the setting', async () => {
+      const tools = [
+        { type: 'http', name: 'fine', url: 'https://api.example.com/{x}' },
+        { type: 'http', name: 'plain', url: 'http://api.example.com/' },
+        { type: 'http', name: 'near', url: 'http://localhost:3000/{x}' },
+        { type: 'mcp', url: 'https://10.0.0.1/mcp' },
+      ]
+      const agent = await newAgent(service(), { tools })
+      const allow = (settings: string) => `(the operator can allow it: ${settings})`
+      assert.deepEqual((await deploy(service(), agent, 'v1')).warnings, [
+        `Tool plain will fail: url must use https ${allow('outgoing.allowInsecure')}`,
+        `Tool near will fail: url must use https ${allow('outgoing.allowInsecure and outgoing.allowedCidrs')}`,
+        `The MCP server 10.0.0.1 will fail: url must point to a public address ${allow('outgoing.allowedCidrs')}`,
+      ])
+    })
+
     test('the next one supersedes it, in its environment only', async () => {
       const agent = await newAgent(service())
       const first = await deploy(service(), agent, 'v1')

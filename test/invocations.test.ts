@@ -87,6 +87,7 @@ onBothEngines(
           error: null,
           tokens_used: rest.tokens_used,
           steps: [{ kind: 'model', attempt: 1, started_at, finished_at, duration_ms, usage, characters: 4 }],
+          attempts: 1,
           duration_ms,
           schedule_id: null,
           scheduled_at: null,

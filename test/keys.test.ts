@@ -35,6 +35,7 @@ onBothEngines('keys', (service, engine) => {
         permissions: ['read', 'write'],
         role: null,
         tier: 'pro',
+        created_by_name: 'first admin key',
         hint: `${secret.slice(0, 8)}…${secret.slice(-4)}`,
         status: 'active',
         expires_at: null,

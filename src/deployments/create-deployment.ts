@@ -7,6 +7,8 @@ import { operation } from '../operation.ts'
 import type { Secrets } from '../runtime/fill-secrets.ts'
 import { toolWarnings } from '../runtime/tools/review-tools.ts'
 import * as secrets from '../secrets/store.ts'
+import { checkUrl } from '../security/outgoing/guarded-url.ts'
+import { policiesOf } from '../security/outgoing/policies.ts'
 import type { Database } from '../storage/database.ts'
 import { CreateDeploymentBody, DeploymentReply, NewDeployment, snapshot } from './deployment.ts'
 import * as deployments from './store.ts'
@@ -64,7 +66,11 @@ export const createDeployment = operation({
       data: () => DeploymentReply.parse(deployment),
       time,
     })
-    const warnings = toolWarnings(label.definition.tools, { ...(await storedSecrets(db)), ...config.secrets })
+    const { outgoing } = policiesOf(config)
+    const warnings = toolWarnings(label.definition.tools, {
+      secrets: { ...(await storedSecrets(db)), ...config.secrets },
+      whyRefused: (url) => checkUrl(url, outgoing)?.message,
+    })
     const named = await withKeyName(db, actor, deployment, ['created_by'])
     return warnings.length > 0 ? { ...named, warnings } : named
   },

@@ -57,7 +57,9 @@ export const NewDeployment = z
     warnings: z
       .array(z.string())
       .optional()
-      .describe('What will fail as things are: a tool names a secret that is not configured, or not for its host'),
+      .describe(
+        'What will fail as things are: a tool has an address that `outgoing` does not allow, or names a secret that is not configured, or not for its host',
+      ),
   })
   .meta({ id: 'NewDeployment' })
 

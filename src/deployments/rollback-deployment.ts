@@ -74,5 +74,7 @@ async function servedBefore(db: Database, active: Deployment): Promise<Deploymen
     if (earlier.status === 'rolled_back') bad.add(earlier.version)
     if (!bad.has(earlier.version)) return earlier
   }
-  throw conflict(`There is nothing to return to: ${active.environment} has served nothing else that was not rolled back`)
+  throw conflict(
+    `There is nothing to return to: ${active.environment} has served nothing else that was not rolled back`,
+  )
 }

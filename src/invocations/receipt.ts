@@ -44,6 +44,7 @@ export const Receipt = z
     tokens_used: z.int(),
     usage: TokenUsage,
     steps: z.array(ReceiptStepShape).describe('What it has done, in the order in which it ended'),
+    attempts: z.int().describe('How often its run has begun: again after a wait, and when its process had died'),
     duration_ms: z.int().nullable(),
     schedule_id: z.string().nullable().describe('The schedule that began it'),
     scheduled_at: Time.nullable().describe('The tick of the schedule that it is for; null when somebody began it'),
@@ -63,7 +64,8 @@ export function presentInvocation(invocation: Invocation, agent_id: string): Pre
   const { id, input_tokens: _input, output_tokens: _output, tokens_used, ...rest } = invocation
   const usage = usageOf(invocation)
   const steps = presentSteps(shownSteps(invocation, usage))
-  return { ...rest, request_id: id, agent_id, calls: handedCalls(rest), tokens_used, usage, steps }
+  const { attempt: attempts } = invocation
+  return { ...rest, request_id: id, agent_id, attempts, calls: handedCalls(rest), tokens_used, usage, steps }
 }
 
 export function usageOf({ input_tokens, output_tokens, tokens_used }: Invocation): z.output<typeof TokenUsage> {

@@ -9,6 +9,7 @@ import { newKey } from '../security/key-format.ts'
 import { type Permission, permissionsOf } from '../security/permissions.ts'
 import { requireNoEscalation } from './escalation.ts'
 import { CreateKeyBody, hintOf, KeyWithSecret, presentKey } from './key.ts'
+import { withKeyName } from './key-names.ts'
 import { defaultTierFor } from './key-tiers.ts'
 import * as keys from './store.ts'
 
@@ -63,7 +64,7 @@ export const createKey = operation({
       revoked_at: null,
     }
     await keys.insert(db, key)
-    return { ...presentKey(key, time), secret }
+    return { ...(await withKeyName(db, actor, presentKey(key, time), ['created_by'])), secret }
 
     async function scopeOf(ref: string): Promise<string> {
       const agent = await agents.find(db, ref)

@@ -1,6 +1,7 @@
 import { operation } from '../operation.ts'
 import { KeyParams, KeyReply, presentKey } from './key.ts'
 import { concernedAgent, getInScope } from './key-in-scope.ts'
+import { withKeyName } from './key-names.ts'
 
 export const getKey = operation({
   id: 'getKey',
@@ -13,6 +14,7 @@ export const getKey = operation({
   data: KeyReply,
 
   async run({ params }, { db, actor, now }) {
-    return presentKey(await getInScope(db, actor, params.key_id), now())
+    const key = presentKey(await getInScope(db, actor, params.key_id), now())
+    return withKeyName(db, actor, key, ['created_by'])
   },
 })

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import type { Actor } from '../operation/actor.ts'
 import { Permission } from '../security/permissions.ts'
-import { Label, Time, TimeInput } from '../shapes.ts'
+import { KeyName, Label, Time, TimeInput } from '../shapes.ts'
 import type { RowWith } from '../storage/tables/row.ts'
 import type { KeysTable } from '../storage/tables/security-tables.ts'
 
@@ -48,6 +48,7 @@ export const KeyReply = z
     status: KeyStatus,
     created_at: Time,
     created_by: z.string(),
+    created_by_name: KeyName,
     expires_at: Time.nullable(),
     last_used_at: Time.nullable(),
     previous_secret_expires_at: Time.nullable(),
@@ -67,7 +68,7 @@ export function statusOf(key: Pick<Key, 'revoked_at' | 'expires_at'>, now: numbe
   return key.expires_at !== null && key.expires_at <= now ? 'expired' : 'active'
 }
 
-export function presentKey(key: Key, now: number): z.input<typeof KeyReply> {
+export function presentKey(key: Key, now: number): Omit<z.input<typeof KeyReply>, 'created_by_name'> {
   const inGrace = key.previous_secret_expires_at !== null && key.previous_secret_expires_at > now
   return {
     ...key,

@@ -3,6 +3,7 @@ import * as agents from '../agents/store.ts'
 import { operation } from '../operation.ts'
 import { listQuery } from '../shapes.ts'
 import { KeyReply, KeyStatus, presentKey } from './key.ts'
+import { withKeyNames } from './key-names.ts'
 import * as keys from './store.ts'
 
 export const listKeys = operation({
@@ -19,10 +20,11 @@ export const listKeys = operation({
   concerns: async ({ query }) => query.agent_id ?? null,
   list: KeyReply,
 
-  async run({ query }, { db, shownAgents, now }) {
+  async run({ query }, { db, actor, shownAgents, now }) {
     const { agent_id: ref, status, ...page } = query
     const agent_id = ref === undefined ? undefined : ((await agents.find(db, ref))?.id ?? ref)
     const { items, total } = await keys.list(db, page, { shown: await shownAgents(), agent_id, status }, now())
-    return { items: items.map((key) => presentKey(key, now())), total }
+    const shown = items.map((key) => presentKey(key, now()))
+    return { items: await withKeyNames(db, actor, shown, ['created_by']), total }
   },
 })

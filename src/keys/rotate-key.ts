@@ -7,6 +7,7 @@ import { RotationBody } from '../shapes.ts'
 import { requireNoEscalation } from './escalation.ts'
 import { hintOf, KeyParams, KeyWithSecret, presentKey, statusOf } from './key.ts'
 import { concernedAgent, getInScope } from './key-in-scope.ts'
+import { withKeyName } from './key-names.ts'
 import * as keys from './store.ts'
 
 export const rotateKey = operation({
@@ -44,6 +45,7 @@ export const rotateKey = operation({
       previous_secret_expires_at: grace > 0 ? time + grace * 1000 : null,
     }
     await keys.update(db, key.id, changes)
-    return { ...presentKey({ ...key, ...changes }, time), secret }
+    const shown = presentKey({ ...key, ...changes }, time)
+    return { ...(await withKeyName(db, actor, shown, ['created_by'])), secret }
   },
 })

@@ -113,6 +113,7 @@ function Request({ run }: { run: Invocation }) {
           Door: run.door,
           When: <Ago time={run.created_at} />,
           Took: durationText(run.duration_ms),
+          Attempts: run.attempts > 1 ? countText(run.attempts) : undefined,
           Tokens: `${countText(run.usage.input_tokens)} in, ${countText(run.usage.output_tokens)} out`,
           User: typeof user_id === 'string' ? user_id : undefined,
           Session:

@@ -19,16 +19,19 @@ export function DeployDialog({ agent, serving, onClose, onDone }: Props) {
   const current = serving.find((deployment) => deployment.environment === environment)
   const [version, setVersion] = useState(nextLabel(serving.map((deployment) => deployment.version)))
   const [message, setMessage] = useState('')
+  const [warnings, setWarnings] = useState<string[]>()
   const served = useResource(current && `deployment ${current.id}`, (signal) =>
     service.deployments.get(agent.id, current?.id ?? '', { signal }),
   )
   const action = useAction(async () => {
     const body = { environment, version: version.trim(), message: message.trim() || null, digest: agent.digest }
-    const { warnings = [] } = await service.deployments.create(agent.id, body)
-    toast([`${environment} serves ${body.version} now`, ...warnings].join('. '))
-    onDone()
+    const deployed = await service.deployments.create(agent.id, body)
+    toast(`${environment} serves ${body.version} now`)
+    if (deployed.warnings) setWarnings(deployed.warnings)
+    else onDone()
   })
   const before = current && served.data?.id === current.id ? served.data.definition : undefined
+  if (warnings) return <Warnings title={`${environment} serves ${version}`} warnings={warnings} onDone={onDone} />
   return (
     <Dialog title={`Deploy ${agent.name}`} onClose={onClose} isWide>
       <Form onSubmit={() => action.run()}>
@@ -68,6 +71,29 @@ export function DeployDialog({ agent, serving, onClose, onDone }: Props) {
           </Button>
         </DialogActions>
       </Form>
+    </Dialog>
+  )
+}
+
+/** It is deployed. What will fail is shown until the reader has seen it. */
+function Warnings({ title, warnings, onDone }: { title: string; warnings: string[]; onDone(): void }) {
+  return (
+    <Dialog title={title} onClose={onDone} isWide>
+      <div class="stack">
+        <p>It is deployed, but as things are this will fail:</p>
+        <ul class="warnings">
+          {warnings.map((warning) => (
+            <li key={warning} class="notice">
+              {warning}
+            </li>
+          ))}
+        </ul>
+        <DialogActions>
+          <Button look="main" onClick={onDone}>
+            Done
+          </Button>
+        </DialogActions>
+      </div>
     </Dialog>
   )
 }

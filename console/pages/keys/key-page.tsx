@@ -1,6 +1,5 @@
 import { useState } from 'preact/hooks'
 import type { Key, KeyWithSecret } from '../../../sdk/client.ts'
-import { href } from '../../lib/base.ts'
 import { useResource } from '../../lib/resource.ts'
 import { service } from '../../lib/service.ts'
 import { may, session } from '../../lib/session-state.ts'
@@ -8,9 +7,11 @@ import { toast } from '../../lib/toasts.ts'
 import type { Params } from '../../routes.ts'
 import { Button } from '../../ui/button.tsx'
 import { Id } from '../../ui/copy.tsx'
+import { AgentLink } from '../../ui/data/agent-link.tsx'
 import { Facts } from '../../ui/data/facts.tsx'
 import { Status } from '../../ui/data/status.tsx'
 import { Ago } from '../../ui/data/time.tsx'
+import { Who } from '../../ui/data/who.tsx'
 import { Confirm } from '../../ui/dialogs/confirm.tsx'
 import { SecretOnce } from '../../ui/dialogs/secret-once.tsx'
 import { Failure } from '../../ui/failure.tsx'
@@ -101,13 +102,13 @@ export function KeyPage({ params: { key: id = '' } }: { params: Params }) {
 
 function KeyFacts({ of: key }: { of: Key }) {
   const self = useSelf().data
-  const { agent_id, permissions, role, tier, hint, created_at, created_by } = key
+  const { agent_id, permissions, role, tier, hint, created_at, created_by, created_by_name } = key
   return (
     <Facts
       of={{
         May: permissions.join(', '),
         Role: role ?? undefined,
-        Agent: agent_id ? <a href={href(`/agents/${agent_id}`)}>{agent_id}</a> : 'every agent',
+        Agent: <AgentLink id={agent_id} />,
         Tier: tierText(tier, self),
         Secret: <code>{hint}</code>,
         'Last used': <Ago time={key.last_used_at} />,
@@ -118,7 +119,7 @@ function KeyFacts({ of: key }: { of: Key }) {
         Revoked: key.revoked_at ? <Ago time={key.revoked_at} /> : undefined,
         Created: (
           <>
-            <Ago time={created_at} /> <span class="soft">by {created_by}</span>
+            <Ago time={created_at} /> <span class="soft">by</span> <Who id={created_by} name={created_by_name} />
           </>
         ),
         Id: <Id id={key.id} />,

@@ -1,6 +1,5 @@
 import { useState } from 'preact/hooks'
 import type { Webhook, WebhookTest, WebhookWithSecret } from '../../../sdk/client.ts'
-import { href } from '../../lib/base.ts'
 import { go } from '../../lib/location.ts'
 import { useAction, useResource } from '../../lib/resource.ts'
 import { service } from '../../lib/service.ts'
@@ -10,6 +9,7 @@ import { toast } from '../../lib/toasts.ts'
 import type { Params } from '../../routes.ts'
 import { Button } from '../../ui/button.tsx'
 import { Id } from '../../ui/copy.tsx'
+import { AgentLink } from '../../ui/data/agent-link.tsx'
 import { Facts } from '../../ui/data/facts.tsx'
 import { Ago } from '../../ui/data/time.tsx'
 import { Confirm } from '../../ui/dialogs/confirm.tsx'
@@ -167,7 +167,7 @@ function WebhookFacts({ webhook }: { webhook: Webhook }) {
         Health: <WebhookHealth {...webhook} />,
         Receiver: <code>{url}</code>,
         Events: events.includes('*') ? 'every event' : events.join(', '),
-        Agent: agent_id ? <a href={href(`/agents/${agent_id}`)}>{agent_id}</a> : 'every agent',
+        Agent: <AgentLink id={agent_id} />,
         Secret: (
           <>
             <code>{secret_hint}</code>

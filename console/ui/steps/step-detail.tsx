@@ -1,6 +1,9 @@
 import type { Invocation, InvocationStep } from '../../../sdk/client.ts'
+import { useResource } from '../../lib/resource.ts'
+import { service } from '../../lib/service.ts'
 import { may } from '../../lib/session-state.ts'
 import { countText } from '../../lib/text/format.ts'
+import { Who } from '../data/who.tsx'
 import { LongText } from './long-text.tsx'
 import { PromptShown, RecalledMemories } from './prompt-shown.tsx'
 
@@ -25,7 +28,7 @@ export function StepDetail({ run, position, step }: { run: Invocation; position:
       return (
         <div class="detail">
           <p>
-            {step.name}: {step.decision} {step.by && <span class="soft">by {step.by}</span>}
+            {step.name}: {step.decision} {step.by && <DecidedBy run={run} id={step.by} />}
           </p>
           {step.arguments !== undefined && <Value label="Called with, instead" value={step.arguments} />}
           {step.note !== undefined && <Value label="Note" value={step.note} />}
@@ -35,6 +38,19 @@ export function StepDetail({ run, position, step }: { run: Invocation; position:
     case 'wait':
       return null
   }
+}
+
+/** The step has the id of the key that decided, and the approval has its name. */
+function DecidedBy({ run: { request_id }, id }: { run: Invocation; id: string }) {
+  const approvals = useResource(may('listApprovals') ? `approvals of ${request_id}` : undefined, (signal) =>
+    service.approvals.list({ request_id, limit: 100 }, { signal }),
+  )
+  const name = approvals.data?.data.find(({ decided_by }) => decided_by === id)?.decided_by_name
+  return (
+    <span class="soft">
+      by <Who id={id} name={name} />
+    </span>
+  )
 }
 
 function RecallDetail({ run, position, step }: { run: Invocation; position: number; step: Of<'recall'> }) {

@@ -1,6 +1,7 @@
 import { useState } from 'preact/hooks'
 import type { Invocation, InvocationStep } from '../../../sdk/client.ts'
 import { countText, durationText } from '../../lib/text/format.ts'
+import { attemptAfter, attemptBefore } from './attempts.ts'
 import { StepDetail } from './step-detail.tsx'
 
 /** What a run has done, as bars over the time that it took. Each opens to what went in and what came out. */
@@ -8,16 +9,25 @@ export function Steps({ run }: { run: Invocation }) {
   const from = Date.parse(run.started_at ?? run.created_at)
   const to = run.finished_at ? Date.parse(run.finished_at) : latestOf(run)
   const whole = Math.max(to - from, 1)
-  if (run.steps.length === 0) return <p class="soft">No step was recorded.</p>
+  const unfinished = attemptAfter(run)
   return (
-    <ol class="steps">
-      {run.steps.map((step, i) => (
-        <li key={i}>
-          <Step run={run} position={i} step={step} from={from} whole={whole} />
-        </li>
-      ))}
-    </ol>
+    <>
+      {run.steps.length === 0 && <p class="soft">No step was recorded.</p>}
+      <ol class="steps">
+        {run.steps.map((step, i) => (
+          <li key={i}>
+            <Attempt text={attemptBefore(run.steps, i)} />
+            <Step run={run} position={i} step={step} from={from} whole={whole} />
+          </li>
+        ))}
+      </ol>
+      <Attempt text={unfinished} />
+    </>
   )
+}
+
+function Attempt({ text }: { text: string | undefined }) {
+  return text ? <p class="attempt">{text}</p> : null
 }
 
 function latestOf({ steps, created_at }: Invocation): number {

@@ -37,7 +37,7 @@ export const decideApproval = operation({
     if (!approval) throw notFound('Approval', call_id)
     const refusal = await whyNotDecide(db, actor, approval)
     if (refusal) throw forbidden(refusal)
-    requireUndecided(approval, invocation, now())
+    requireUndecided(await withKeyName(db, actor, approval, ['decided_by']), invocation, now())
     await checkDecision(body, approval, runtime)
 
     const { decision, ...how } = body
@@ -52,8 +52,12 @@ export const decideApproval = operation({
   },
 })
 
-function requireUndecided({ status, decided_by, expires_at }: Approval, invocation: Invocation, now: number): void {
-  if (status !== 'pending') throw conflict(`It was ${status} already${decided_by === null ? '' : ` by ${decided_by}`}`)
+type Named = Approval & { decided_by_name: string | null }
+
+function requireUndecided(approval: Named, invocation: Invocation, now: number): void {
+  const { status, decided_by, decided_by_name, expires_at } = approval
+  const decider = decided_by_name ?? decided_by
+  if (status !== 'pending') throw conflict(`It was ${status} already${decider === null ? '' : ` by ${decider}`}`)
   if (invocation.status !== 'waiting') throw conflict(`The invocation does not wait: it is ${invocation.status}`)
   if (expires_at <= now) throw conflict('It was expired already')
 }

@@ -10,21 +10,29 @@ export function toolProblems(tools: readonly Tool[]): { field: string; error: st
   })
 }
 
+/** What the operator allows: the secrets, and why an address may not be called, if it may not. */
+type Allowed = { secrets: Secrets; whyRefused(url: URL): string | undefined }
+
 /**
- * Finds what will fail now, but can still be fixed by the operator: secrets that are missing or not allowed for the
- * host.
+ * Finds what will fail now, but can still be fixed by the operator: addresses that may not be called, and secrets that
+ * are missing or not allowed for the host.
  */
-export function toolWarnings(tools: readonly Tool[], secrets: Secrets): string[] {
+export function toolWarnings(tools: readonly Tool[], { secrets, whyRefused }: Allowed): string[] {
   return tools.flatMap((tool) => {
     if (tool.type === 'ask_person') return []
     const url = new URL(tool.url.replace(PARAMETER, 'x'))
     const whose = tool.type === 'http' ? `Tool ${tool.name}` : `The MCP server ${url.host}`
-    try {
-      fillHeaders(tool.headers, url, secrets)
-      return []
-    } catch (error) {
-      if (error instanceof SecretRefused) return [`${whose} will fail: ${error.message}`]
-      throw error
-    }
+    const reasons = [whyRefused(url), whySecretsFail(tool.headers, url, secrets)]
+    return reasons.flatMap((reason) => (reason ? [`${whose} will fail: ${reason}`] : []))
   })
+}
+
+function whySecretsFail(headers: Record<string, string>, url: URL, secrets: Secrets): string | undefined {
+  try {
+    fillHeaders(headers, url, secrets)
+    return undefined
+  } catch (error) {
+    if (error instanceof SecretRefused) return error.message
+    throw error
+  }
 }

@@ -1,0 +1,15 @@
+import { useAgentNames } from '../../lib/agents/agent-names.ts'
+import { href } from '../../lib/base.ts'
+import { agentPath } from '../../lib/paths.ts'
+
+/** The name of an agent, with a link to its page. Without an agent all of them are meant. */
+export function AgentLink({ id }: { id: string | null }) {
+  const names = useAgentNames()
+  if (id === null) return <>every agent</>
+  const name = names.data?.get(id) ?? id
+  return (
+    <a href={href(agentPath(name))} title={id}>
+      {name}
+    </a>
+  )
+}
