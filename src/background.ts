@@ -20,7 +20,6 @@ import { type Jobs, openJobs } from './storage/jobs/run-jobs.ts'
 import { type Sweepable, sweep } from './storage/jobs/sweep.ts'
 import * as claims from './storage/leases/claims.ts'
 import { endLeases } from './storage/leases/lease.ts'
-import * as places from './storage/leases/places.ts'
 import { removeOfMissingRuns } from './webhooks/callback-store.ts'
 import { LEASED_DELIVERIES } from './webhooks/delivery/delivery-queue.ts'
 import * as deliveries from './webhooks/delivery/delivery-store.ts'
@@ -55,7 +54,6 @@ export function startBackground(parts: Parts): Background {
   })
   const search = () => {
     takeUpRuns(parts)
-      .then(() => queue.wake())
       .then(() => queue.survey())
       .catch(report('taking up the runs that nobody works on'))
   }
@@ -115,7 +113,6 @@ function jobHandlers(parts: Parts): Record<string, JobHandler> {
     { name: 'memories of deleted agents', remove: memory.removeOfMissingAgents },
     { name: 'invocations of deleted agents', remove: invocations.removeOfMissingAgents },
     { name: 'approvals of deleted agents', remove: removeApprovalsOfMissingAgents },
-    { name: 'places of deleted agents', remove: places.removeOfMissingAgents },
     { name: 'deliveries of deleted webhooks', remove: deliveries.removeOrphans },
   ].map(({ name, remove }) => ({
     name,

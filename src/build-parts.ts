@@ -23,7 +23,6 @@ import { addServiceGauges } from './service/service-gauges.ts'
 import { openJournal } from './storage/journal/journal.ts'
 import { nodeName } from './storage/leases/lease.ts'
 import { NodeList } from './storage/leases/node-list.ts'
-import { openPlaces } from './storage/leases/places.ts'
 import { openMemo } from './storage/memo.ts'
 import { openStorage, type Storage } from './storage/open-storage.ts'
 import { findSetting, writeOnce } from './storage/stored-settings.ts'
@@ -100,7 +99,6 @@ export async function buildParts(
   const audit = opened.adopt(openTrail({ storage, journal, newId, now, log }), (trail) => trail.close())
   const stop = new AbortController()
   const node = nodeName(overrides.kind ?? 'service')
-  const places = opened.adopt(openPlaces({ storage, node, now, log }), (open) => open.close())
   const live = new LiveRuns()
   const runsLive = () => live.all().length
   const nodes = opened.adopt(new NodeList({ storage, node, version, now, runsLive, log }), (list) => list.leave())
@@ -123,7 +121,6 @@ export async function buildParts(
     webhookFetch,
     live,
     remote,
-    places,
     nodes,
     earlier: new EarlierTexts(),
     events,

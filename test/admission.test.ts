@@ -2,9 +2,7 @@ import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import { after, before, describe, test } from 'node:test'
 import { setTimeout as delay } from 'node:timers/promises'
-import { sql } from 'kysely'
 import { startLocalServer } from './support/outside/local-server.ts'
-import { until } from './support/running/until.ts'
 import { newAgent } from './support/service/agents.ts'
 import { ENGINES, type Service, startService } from './support/service/service.ts'
 
@@ -73,36 +71,6 @@ for (const engine of ENGINES) {
       await service.call('PATCH', `/v1/agents/${failing}`, { body: { status: 'paused' } })
       for (let i = 0; i < 5; i++) assert.equal((await invoke(service, failing)).status, 409)
       assert.equal((await invoke(service, 'hello')).status, 200)
-    })
-  })
-
-  describe(`a place of an agent, on ${engine}`, () => {
-    let service: Service
-    before(async () => {
-      service = await startService(engine)
-    })
-    after(() => service.stop())
-
-    test('is not taken by an invocation that is only being queued', async () => {
-      const agent = await newAgent(service, { limits: { max_concurrency: 1 } })
-      const { storage, journal } = service.app.parts
-      const release = Promise.withResolvers<void>()
-      const blocked = Promise.withResolvers<void>()
-      // Nothing can be committed until this transaction ends.
-      const holding = storage.transaction(async (db) => {
-        if (engine === 'postgres') await sql`lock table invocations in exclusive mode`.execute(db)
-        blocked.resolve()
-        await release.promise
-      })
-      await blocked.promise
-      const queued = invoke(service, agent, { Prefer: 'respond-async' })
-      await until('the queued one waits for the disk', () => journal.waiting() === 1)
-      const answered = invoke(service, agent)
-      await Promise.race([answered, until('the other waits too', () => journal.waiting() === 2)])
-      release.resolve()
-      await holding
-      assert.equal((await queued).status, 202)
-      assert.equal((await answered).status, 200)
     })
   })
 }

@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { FairLanes, type Turn } from '../src/lib/work/fair-lanes.ts'
+import { FairLanes, type LaneTurn } from '../src/lib/work/fair-lanes.ts'
 import { fc } from './support/running/property.ts'
 
 const share = { total: 10, ofLane: () => 3 }
 const FULL_UNTIL = 100
 
 /** Every lane in `keys` has as much to do as may begin. */
-function begin(lanes: FairLanes, keys: string[], now = 0): Turn[] {
+function begin(lanes: FairLanes, keys: string[], now = 0): LaneTurn[] {
   for (const key of keys) lanes.wake(key, now)
   const turns = lanes.turns(now)
   for (const turn of turns) lanes.served(turn, { begun: turn.places, next: undefined }, FULL_UNTIL)

@@ -92,17 +92,17 @@ onBothEngines(
       await service().call('DELETE', `/v1/agents/${crowd}`)
     })
 
-    test('cost nothing while nothing moves', async () => {
+    test('cost a look a second while they wait for a place', async () => {
       const agent = await newAgent(service(), { ...slow(60_000), ...oneAtATime })
       const [first] = await queueMany(service(), agent, 30)
       await until('one runs', async () => countOf(await rowsOf(service(), agent), 'running') === 1)
       // What came with the queueing itself is through.
-      await until('quiet', async () => (await countQueries(engine, () => delay(150))) === 0)
+      await until('quiet', async () => (await countQueries(engine, () => delay(150))) <= 2)
       // Housekeeping, which comes every ten seconds or so, may fall into one of them.
       const seconds: number[] = []
       for (let i = 0; i < 3; i++) seconds.push(await countQueries(engine, () => delay(700)))
       const [, middle = 0] = seconds.toSorted((a, b) => a - b)
-      assert.ok(middle <= 2, `${seconds.join(', ')} queries in 700 ms`)
+      assert.ok(middle <= 4, `${seconds.join(', ')} queries in 700 ms`)
       assert.equal(countOf(await rowsOf(service(), agent), 'queued'), 29)
       await service().call('POST', `/v1/agents/${agent}/invocations/${first}/cancel`)
       await service().call('DELETE', `/v1/agents/${agent}`)

@@ -35,8 +35,7 @@ const STEPS = {
   queue: (n: number, world: World) => world.store(n, 'queued'),
   async take(n: number, { db, now }: World) {
     const options = { agent_seq: 1 + (n % 2), limit: 2, owner: 'node', now, lease_ms: 1 }
-    const { taken } = await queue.takeQueued(db, options)
-    const [first] = taken
+    const [first] = (await queue.takeQueued(db, options)).items
     if (first && n % 3 === 0) await queue.giveBack(db, first.lease, 1)
   },
   async lapse(_: number, { db, now }: World) {

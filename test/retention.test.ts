@@ -28,7 +28,7 @@ onBothEngines(
     }
     const measured = (agent_seq: number, time: number) =>
       metricWrites({ agent_seq, time, duration_ms: 5, outcome: 'completed' })
-    const count = async (table: 'logs' | 'metrics' | 'metric_buckets' | 'places', seq: number): Promise<number> => {
+    const count = async (table: 'logs' | 'metrics' | 'metric_buckets', seq: number): Promise<number> => {
       const rows = await parts().storage.db.selectFrom(table).select('agent_seq').where('agent_seq', '=', seq).execute()
       return rows.length
     }
@@ -78,15 +78,12 @@ onBothEngines(
       assert.deepEqual(left, [{ key: 'k' }])
     })
 
-    test("a deleted agent's logs, metrics and places go at once, others' stay", async () => {
-      const { now, journal, storage } = parts()
+    test("a deleted agent's logs and metrics go at once, others' stay", async () => {
+      const { now, journal } = parts()
       const gone = await newAgent('gone')
       const stays = await newAgent('stays')
       const writes = [gone.seq, stays.seq].flatMap((seq) => [...logged(seq, now(), 1_200), ...measured(seq, now())])
       await journal.commit({ writes })
-      const place = { slot: 1, owner: 'service:dead', lease_until: now() }
-      const ofBoth = [gone.seq, stays.seq].map((agent_seq) => ({ agent_seq, ...place }))
-      await storage.db.insertInto('places').values(ofBoth).execute()
       assert.equal((await service().call('DELETE', '/v1/agents/gone')).status, 200)
       assert.equal((await service().call('GET', '/v1/agents/gone/logs')).status, 404)
       await until(async () => (await count('logs', gone.seq)) === 0 && (await count('metrics', gone.seq)) === 0)
@@ -94,8 +91,6 @@ onBothEngines(
         [await count('metric_buckets', gone.seq), await count('logs', stays.seq), await count('metrics', stays.seq)],
         [0, 1_200, 2],
       )
-      await until(async () => (await count('places', gone.seq)) === 0)
-      assert.equal(await count('places', stays.seq), 1)
     })
   },
   { MOORAGE_RETENTION__LOGS: '3h', MOORAGE_RETENTION__METRICS: '5h' },

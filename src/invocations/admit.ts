@@ -1,45 +1,49 @@
+import { sql } from 'kysely'
 import type { Agent } from '../agents/agent.ts'
 import type { Definition } from '../agents/definition.ts'
 import { ApiError } from '../errors.ts'
-import { withValue } from '../lib/with-value.ts'
 import type { Parts } from '../operation/parts.ts'
 import type { LiveRun } from '../runtime/following/live-runs.ts'
 import { BacklogFullError } from '../storage/journal/journal.ts'
+import { insertIf } from '../storage/journal/write-rows.ts'
+import { LEASE_MS } from '../storage/leases/lease.ts'
+import type { Invocation } from './invocation.ts'
+import { runsUnderWay } from './queue/queue-store.ts'
+import { insertionUnfinished } from './rows/invocation-rows.ts'
 
 /** Why a run may not begin now. */
 export type NotAdmitted = 'paused' | 'no_place' | 'overloaded'
 
+type Asking = { invocation: Invocation; agent: Agent; definition: Definition }
+
 /**
- * Decides whether a run may begin. Everything that starts a run asks here. An admitted run has one of its agent's
- * places, and a place in the journal, so that its entry is always accepted. `leave` gives both back, even for a run
- * that was not admitted. Only an agent with a limit has places that all nodes share; runs of other agents wait for no
- * answer of the database.
+ * Decides whether a run that a client waits for may begin. An admitted run has a place in the journal, so that its entry
+ * is always accepted; `leave` gives it back, even for a run that was not admitted. Where the agent limits its runs, the
+ * statement that stores the run counts them on all nodes. Runs of other agents wait for no answer of the database.
  */
-export function admit(
+export async function admit(
   run: LiveRun,
-  { seq, status }: Agent,
-  { limits: { max_concurrency } }: Definition,
-  { journal, live, places }: Pick<Parts, 'journal' | 'live' | 'places'>,
-): NotAdmitted | undefined | Promise<NotAdmitted | undefined> {
-  if (status === 'paused') return 'paused'
+  { invocation, agent, definition }: Asking,
+  { journal, node, now, storage }: Pick<Parts, 'journal' | 'node' | 'now' | 'storage'>,
+): Promise<NotAdmitted | undefined> {
+  const { max_concurrency } = definition.limits
+  if (agent.status === 'paused') return 'paused'
   if (!journal.reserve()) return 'overloaded'
-  if (!live.takePlace(run, max_concurrency)) {
-    journal.release()
-    return 'no_place'
-  }
+  run.hasPlace = true
   if (max_concurrency === null) return undefined
-  return withValue(places.take(run, seq, max_concurrency), (has) => (has ? undefined : 'no_place'))
+  const time = now()
+  const lease = { key: [invocation.id], owner: node, until: time + LEASE_MS }
+  const row = insertionUnfinished(invocation, { lease, keyed: invocation.keyed })
+  const hasRoom = sql<boolean>`${runsUnderWay(storage.db, agent.seq, time)} < ${max_concurrency}`
+  if (!(await insertIf(storage, row, hasRoom))) return 'no_place'
+  run.lease = lease
+  run.limited_agent = agent.seq
+  return undefined
 }
 
-/** The work of a run is over. Other nodes may use its place before its entry is on disk. */
-export function freePlace(run: LiveRun, { places }: Pick<Parts, 'places'>): undefined | Promise<void> {
-  return places.release(run)
-}
-
-/** Ends a run, whether it was admitted or not. */
-export function leave(run: LiveRun, { journal, places }: Pick<Parts, 'journal' | 'places'>): void {
+/** Ends a run that a client waited for, whether it was admitted or not. */
+export function leave(run: LiveRun, { journal }: Pick<Parts, 'journal'>): void {
   if (run.hasPlace) journal.release()
-  void places.release(run)
   run.end()
 }
 
@@ -47,11 +51,7 @@ export function leave(run: LiveRun, { journal, places }: Pick<Parts, 'journal' |
 export function notAdmittedError(refusal: NotAdmitted, { name }: Agent, { limits }: Definition): Error {
   if (refusal === 'paused') return new ApiError('agent_paused', `Agent "${name}" is paused`)
   if (refusal === 'overloaded') return new BacklogFullError('too many writes are waiting')
-  return new ApiError(
-    'rate_limited',
-    `Agent "${name}" runs ${limits.max_concurrency} invocations already (limits.max_concurrency)`,
-    {
-      retry_after: 1,
-    },
-  )
+  return new ApiError('rate_limited', `Agent "${name}" runs ${limits.max_concurrency} invocations already`, {
+    retry_after: 1,
+  })
 }

@@ -16,7 +16,7 @@ import { answersAtOnce } from '../runtime/models/answers-at-once.ts'
 import { StepNotKept } from '../runtime/steps.ts'
 import { announce, type Database } from '../storage/database.ts'
 import * as callbacks from '../webhooks/callback-store.ts'
-import { admit, freePlace, leave, notAdmittedError } from './admit.ts'
+import { admit, leave, notAdmittedError } from './admit.ts'
 import { listPending } from './approvals/approval-store.ts'
 import { waitingEvent } from './approvals/waiting-event.ts'
 import { callbackOf, type NewCallback } from './callbacks/callback.ts'
@@ -80,19 +80,17 @@ export const invokeAgent = operation({
     }
     try {
       const prepared = prepare(params.agent_id, body, context)
-      const { invocation, agent, definition } = prepared instanceof Promise ? await prepared : prepared
+      const asking = prepared instanceof Promise ? await prepared : prepared
+      const { invocation, agent, definition } = asking
       // The agent may have changed since `staysInside` was asked.
       if (context.repeatable?.claimed === false && !answersAtOnce(definition)) throw new GoesOutside()
-      const admitted = admit(run, agent, definition, context)
-      const refusal = admitted instanceof Promise ? await admitted : admitted
+      const refusal = await admit(run, asking, context)
       if (refusal) throw notAdmittedError(refusal, agent, definition)
       emit?.(startEvent(request_id))
       const begins = { invocation, agent, definition, run, owner: node, streaming: emit !== undefined }
-      const started = { ...begins, ...BEGINNING, span: context.span }
+      const started = { ...begins, stored: run.lease !== undefined, ...NOTHING_KEPT, span: context.span }
       const { invocation: done, entry, asked } = await runInvocation(started, context)
       if (wasStopped(done) && (await giveToQueue(run, context))) throw new StillRunning(STOPPED.message)
-      const freed = freePlace(run, context)
-      if (freed) await freed
       // It may be woken and taken again, also by this node, as soon as this is on disk.
       if (done.status === 'waiting') run.abandon()
       const answer = answerOf(done, agent, asked)
@@ -110,8 +108,7 @@ export const invokeAgent = operation({
   },
 })
 
-/** Nothing of a new run is stored. */
-const BEGINNING: Pick<Started, 'stored' | 'kept' | 'nextPosition'> = { stored: false, kept: [], nextPosition: 0 }
+const NOTHING_KEPT: Pick<Started, 'kept' | 'nextPosition'> = { kept: [], nextPosition: 0 }
 
 const ENDED_ELSEWHERE = 'The invocation was ended by another node'
 

@@ -10,7 +10,6 @@ import type { Keyring } from '../security/keyring.ts'
 import type { GuardedFetch } from '../security/outgoing/guarded-client.ts'
 import type { Journal } from '../storage/journal/journal.ts'
 import type { NodeList } from '../storage/leases/node-list.ts'
-import type { Places } from '../storage/leases/places.ts'
 import type { Memo } from '../storage/memo.ts'
 import type { Storage } from '../storage/open-storage.ts'
 import type { Telemetry } from '../telemetry/telemetry.ts'
@@ -39,8 +38,6 @@ export type Parts = {
   live: LiveRuns
   /** Runs of other nodes, for those who follow them here. */
   remote: RemoteRuns
-  /** The places of runs, counted over all nodes. `live` counts those of this node. */
-  places: Places
   /** Who serves this database. */
   nodes: NodeList
   earlier: EarlierTexts

@@ -37,8 +37,6 @@ export const CHANGES = [
   'cancellations',
   'jobs',
   'queue',
-  'places',
-  'waits',
   'secrets',
   'providers',
   'schedules',

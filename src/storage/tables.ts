@@ -32,7 +32,6 @@ import type {
   ListCountsTable,
   MigrationsTable,
   NodesTable,
-  PlacesTable,
   SettingsTable,
 } from './tables/service-tables.ts'
 import type { DeliveriesTable, EventsTable, ListenersTable, WebhooksTable } from './tables/webhook-tables.ts'
@@ -54,7 +53,6 @@ export type Tables = {
   schedules: SchedulesTable
   approvals: ApprovalsTable
   jobs: JobsTable
-  places: PlacesTable
   nodes: NodesTable
   logs: LogsTable
   metrics: MetricsTable

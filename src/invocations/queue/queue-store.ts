@@ -1,8 +1,8 @@
-import { type Expression, type Selectable, type SqlBool, sql } from 'kysely'
+import { type Expression, type RawBuilder, type Selectable, type SqlBool, sql } from 'kysely'
 import { notFound } from '../../errors.ts'
+import type { Taken } from '../../lib/work/worker.ts'
 import { type Database, engineOf } from '../../storage/database.ts'
 import { hasLapsed, isHeld, type Lease, take } from '../../storage/leases/lease.ts'
-import type { Storage } from '../../storage/open-storage.ts'
 import type { Tables } from '../../storage/tables.ts'
 import { settlePending } from '../approvals/approval-store.ts'
 import type { Invocation } from '../invocation.ts'
@@ -34,43 +34,69 @@ export async function listWaitingAgents(db: Database): Promise<number[]> {
   return rows.map(({ agent_seq }) => agent_seq)
 }
 
+/**
+ * How many runs of the agent are under way on all nodes. On PostgreSQL it first waits for its turn: until the statement
+ * ends, no other statement counts the runs of this agent, so that two never take the same last place.
+ */
+export function runsUnderWay(db: Database, agent_seq: number, now: number): RawBuilder<number> {
+  if (engineOf(db) === 'postgres') return sql<number>`runs_under_way(${agent_seq}, ${now})`
+  return sql<number>`(
+    select count(*) from invocations
+    where agent_seq = ${agent_seq} and status = 'running' and lease_until > ${now})`
+}
+
 /** PostgreSQL returns true, SQLite 1. */
 type Row = Selectable<Tables['invocations']> & { has_more: boolean | number }
 
 type TakeOptions = { agent_seq: number; limit: number; owner: string; now: number; lease_ms: number }
 
-/** What was taken, whether more runs wait, and whether they could not be taken because others held their rows. */
-type Taken = { taken: TakenRun[]; hasMore: boolean; isHeldUp: boolean }
-
-/** Takes the agent's runs that have waited longest, in order, and marks them as running. */
-export async function takeQueued(db: Database, options: TakeOptions): Promise<Taken> {
+/**
+ * Takes the agent's runs that have waited longest, in order, and marks them as running: `limit` of them at most, and
+ * not more than `limits.max_concurrency` of the definition that answers them allows on all nodes.
+ */
+export async function takeQueued(db: Database, options: TakeOptions): Promise<Taken<TakenRun>> {
   const { agent_seq, limit, owner, now, lease_ms } = options
-  const due = db
-    .selectFrom('invocations')
-    .select('id')
-    .where('agent_seq', '=', agent_seq)
-    .where('status', '=', QUEUED)
-    .orderBy('id')
-    .limit(limit)
-    .$if(engineOf(db) === 'postgres', (waiting) => waiting.forUpdate().skipLocked())
   const until = now + lease_ms
   const changes = sql`status = 'running', started_at = coalesce(started_at, ${now}), attempt = attempt + 1`
   const returning = sql`*, exists (
     select 1 from invocations i
     where i.agent_seq = ${agent_seq} and i.status = 'queued' and i.id not in (select due.id from due)) as has_more`
-  const rows = await take<Row>(db, LEASED_RUNS, { due, owner, until, changes, returning })
-  if (rows.length === 0) {
-    const isHeldUp = engineOf(db) === 'postgres' && (await hasQueued(db, agent_seq))
-    return { taken: [], hasMore: isHeldUp, isHeldUp }
-  }
-  const taken = rows
+  const rows = await take<Row>(db, LEASED_RUNS, { due: admitted(db, options), owner, until, changes, returning })
+  const items = rows
     .map(({ has_more: _more, ...row }) => ({
       invocation: fromRow(row),
       lapses: row.lapses,
       lease: { key: [row.id], owner, until },
     }))
     .toSorted((a, b) => (a.invocation.id < b.invocation.id ? -1 : 1))
-  return { taken, hasMore: Boolean(rows[0]?.has_more), isHeldUp: false }
+  if (items.length === limit) return { items, next: now }
+  // Those that are left must wait for others to end, or another node is taking them at this moment.
+  const isFull = rows[0] ? Boolean(rows[0].has_more) : await hasQueued(db, agent_seq)
+  return { items, next: isFull ? 'full' : undefined }
+}
+
+/** The queued runs that may begin. Runs of an agent may have different limits, because each version has its own. */
+function admitted(db: Database, { agent_seq, limit, now }: TakeOptions): Expression<{ id: string }> {
+  const isPostgres = engineOf(db) === 'postgres'
+  const limitOf = (definition: RawBuilder<unknown>) =>
+    isPostgres
+      ? sql`(${definition}::jsonb #>> '{limits,max_concurrency}')::bigint`
+      : sql`${definition} ->> '$.limits.max_concurrency'`
+  return sql`(
+    with waiting as materialized (
+      select id, version from invocations where agent_seq = ${agent_seq} and status = 'queued'
+      order by id limit ${limit} ${isPostgres ? sql`for update skip locked` : sql``}),
+    limits as materialized (
+      select asked.version, ${limitOf(sql`coalesce(versions.definition, agents.definition)`)} as most
+      from (select distinct version from waiting) asked
+      join agents on agents.seq = ${agent_seq}
+      left join versions on versions.agent_id = agents.id and versions.version = asked.version),
+    under_way as materialized (
+      select case when exists (select 1 from limits where most is not null)
+        then ${runsUnderWay(db, agent_seq, now)} else 0 end as runs)
+    select id from (select id, version, row_number() over (order by id) as position from waiting) numbered
+    left join limits on coalesce(limits.version, '') = coalesce(numbered.version, '')
+    where limits.most is null or position + (select runs from under_way) <= limits.most)`
 }
 
 /** Also counts a run whose row is held: by a node that takes it, or by a decider who comes too late. */
@@ -107,22 +133,10 @@ const WAITING = sql.lit('waiting')
 const WOKEN_AT_ONCE = 200
 
 /**
- * Puts waiting runs into the queue when their time has come; what people were asked by then has expired. Returns how
- * many, and the time of the next one.
+ * Puts waiting runs into the queue whose time has come, a part of them at a time; what people were asked by then has
+ * expired. Returns how many.
  */
-export async function wakeDue(
-  { db, transaction }: Pick<Storage, 'db' | 'transaction'>,
-  now: number,
-): Promise<{ woken: number; next_at: number | undefined }> {
-  let woken = 0
-  for (;;) {
-    const next_at = await findNextWake(db)
-    if (next_at === undefined || next_at > now) return { woken, next_at }
-    woken += await transaction((held) => wakeSome(held, now))
-  }
-}
-
-async function wakeSome(db: Database, now: number): Promise<number> {
+export async function wakeDue(db: Database, now: number): Promise<number> {
   const due = db
     .selectFrom('invocations')
     .select('id')
@@ -181,7 +195,8 @@ async function queueThose(db: Database, ids: Expression<{ id: string }>): Promis
   return rows.map(({ id }) => id)
 }
 
-async function findNextWake(db: Database): Promise<number | undefined> {
+/** When the next waiting run goes on. */
+export async function findNextWake(db: Database): Promise<number | undefined> {
   const next = await db
     .selectFrom('invocations')
     .select('wake_at')

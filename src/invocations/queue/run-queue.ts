@@ -1,92 +1,90 @@
-import { UnderWay } from '../../lib/work/under-way.ts'
 import { waitAtMost } from '../../lib/work/wait-at-most.ts'
+import { type Taken, Worker } from '../../lib/work/worker.ts'
 import type { Parts } from '../../operation/parts.ts'
 import { announce } from '../../storage/database.ts'
 import { LEASE_MS } from '../../storage/leases/lease.ts'
 import { QUEUED_AGENT, QUEUED_TABLES } from '../rows/invocation-rows.ts'
 import { BackgroundRuns } from './background-runs.ts'
-import { listWaitingAgents, takeQueued } from './queue-store.ts'
-import { type Allotment, type WaitingAgent, WaitingAgents } from './waiting-agents.ts'
-import { WaitingRuns } from './waiting-runs.ts'
+import {
+  findNextWake,
+  listWaitingAgents,
+  queueWaitingOfPaused,
+  type TakenRun,
+  takeQueued,
+  wakeDue,
+} from './queue-store.ts'
 
 /** How many background runs this node has at once. They mostly wait for a model. Others wait in the queue. */
-const PLACES = { total: 64, ofOneAgent: 32 }
-/** The node that queues a run also begins it, unless it is busy. Other nodes wait so long before they do. */
-const HEAD_START_MS = 100
-const SURVEY_EVERY_MS = 1_000
-const TROUBLE_MS = 1_000
+const SHARE = { total: 64, ofLane: () => 32 }
+/** How soon the queue is looked at again when the journal has no room for more runs. */
 const OVERLOAD_MS = 250
-/** An agent whose places the runs of other nodes have is not looked at more often than this. */
-const FULL_MS = 200
-/** Nodes that begin, or that missed it, are told again after so long that runs wait for a place. */
-const TOLD_MS = 5_000
 /** How long runs may take to end once the service stops. */
 const STOP_MS = 5_000
+/** All runs that wait (`status: waiting`) have one lane. */
+const WAITING = 'waiting'
 
 /**
- * Runs what `Prefer: respond-async` has queued. A run begins when its agent has a place for it, in the order in which
- * runs came, and agents alternate. Nothing is polled: a queued run and a freed place wake the queue.
+ * Runs what `Prefer: respond-async` has queued. Each agent has a lane, so that agents alternate; within it runs begin in
+ * the order in which they came. A queued run wakes its lane, and so does the end of a run that counts against the
+ * agent's limit.
  */
 export class RunQueue {
   readonly #parts: Parts
-  readonly #waiting: WaitingAgents
-  readonly #waitingRuns: WaitingRuns
+  readonly #worker: Worker<TakenRun>
+  /** Puts runs that wait back into the queue when their time comes. */
+  readonly #waking: Worker<never>
   readonly #runs: BackgroundRuns
-  readonly #underWay = new UnderWay()
-  #lookTimer: NodeJS.Timeout | undefined
-  #surveyTimer: NodeJS.Timeout | undefined
-  #surveyedAt = Number.NEGATIVE_INFINITY
-  #isClosed = false
 
   constructor(parts: Parts) {
-    const { journal, live, storage } = parts
+    const { journal, live, log, now, storage } = parts
     this.#parts = parts
-    this.#waiting = new WaitingAgents({ ...PLACES, taken: (agent_id) => live.taken(agent_id) })
-    this.#waitingRuns = new WaitingRuns(parts, () => this.survey())
-    this.#runs = new BackgroundRuns(parts, {
-      waiting: this.#waiting,
-      underWay: this.#underWay,
-      onEnd: async (end) => {
-        this.#look()
-        // Its wait may be over already.
-        if (end === 'waits') await this.#waitingRuns.tryToWake()
+    const failed = (err: unknown) => log.warn({ err }, 'could not look for queued invocations')
+    this.#worker = new Worker({
+      share: SHARE,
+      serve: (agent_seq, places) => this.#take(Number(agent_seq), places),
+      run: (taken) => this.#runs.run(taken),
+      async survey() {
+        const due_at = now()
+        return (await listWaitingAgents(storage.db)).map((agent_seq) => ({ key: String(agent_seq), due_at }))
       },
+      failed,
+      now,
     })
+    this.#waking = new Worker({
+      share: { total: 1, ofLane: () => 1 },
+      serve: () => this.#wakeDue(),
+      survey: async () => [{ key: WAITING, due_at: (await findNextWake(storage.db)) ?? Number.POSITIVE_INFINITY }],
+      failed,
+      now,
+    })
+    // The wait of a run that has just begun to wait may be over already.
+    this.#runs = new BackgroundRuns(parts, () => this.#waking.survey())
     journal.onWritten((rows) => {
       const queued = QUEUED_TABLES.flatMap((table) => rows.get(table) ?? [])
-      if (queued.length === 0) return
-      for (const row of queued) this.#waiting.add(row[QUEUED_AGENT] as number)
-      this.#look()
+      for (const agent_seq of new Set(queued.map((row) => row[QUEUED_AGENT]))) this.#worker.wake(String(agent_seq))
     })
-    live.onFreed((agent_id) => {
-      if (this.#waiting.freed(agent_id)) this.#look()
+    live.onEnded(({ limited_agent }) => {
+      if (limited_agent !== undefined) this.#worker.freed(String(limited_agent))
     })
-    storage.onChange((change, id) => {
-      if (change === 'queue' && id === undefined) this.#surveySoon()
-      // People have decided what a run of this agent waited for. That is rare, so no node waits before it looks.
-      if (change === 'queue' && id !== undefined) this.#lookFor(Number(id))
-      if (change === 'places' && id !== undefined) this.#onFreedElsewhere(Number(id))
-      if (change !== 'agents') return
-      this.#waiting.forgetLimits(id)
-      this.#look()
+    storage.onChange((change, agent_seq) => {
+      if (change !== 'queue') return
+      if (agent_seq === undefined) this.#worker.survey()
+      else this.#worker.wake(agent_seq)
     })
+    this.survey()
   }
 
-  /** Asks the store which agents have runs in the queue: those that other nodes have queued, or left behind. */
-  async survey(): Promise<void> {
-    this.#surveyedAt = performance.now()
-    for (const agent_seq of await listWaitingAgents(this.#parts.storage.db)) this.#waiting.add(agent_seq)
-    this.#look()
-  }
-
-  /** Queues the runs whose wait is over. */
-  wake(): Promise<void> {
-    return this.#waitingRuns.wake()
+  /** Looks for runs that other nodes have queued or left behind, and for those whose wait is over. */
+  survey(): void {
+    this.#worker.survey()
+    this.#waking.survey()
   }
 
   /** A pause cancels the agent's runs, also those that wait. Without an id, every paused agent is meant. */
-  wakePaused(agent_id: string | undefined): Promise<void> {
-    return this.#waitingRuns.wakePaused(agent_id)
+  async wakePaused(agent_id: string | undefined): Promise<void> {
+    const { storage, now } = this.#parts
+    const woken = await storage.transaction((db) => queueWaitingOfPaused(db, agent_id, now()))
+    if (woken > 0) this.#worker.survey()
   }
 
   /**
@@ -94,12 +92,9 @@ export class RunQueue {
    * or for the next start.
    */
   async close(): Promise<void> {
-    this.#isClosed = true
-    clearTimeout(this.#lookTimer)
-    clearTimeout(this.#surveyTimer)
-    this.#waitingRuns.close()
+    const closed = [this.#worker.close(), this.#waking.close()]
     const cancelled = this.#runs.stop()
-    await waitAtMost(this.#underWay.ended(), STOP_MS)
+    await waitAtMost(Promise.all(closed), STOP_MS)
     const { storage, log } = this.#parts
     if (cancelled === 0) return
     await storage
@@ -107,95 +102,26 @@ export class RunQueue {
       .catch((err) => log.warn({ err }, 'other nodes were not told of the runs that wait again'))
   }
 
-  /** Other nodes announce queued runs, perhaps many times a second. */
-  #surveySoon(): void {
-    if (this.#surveyTimer || this.#isClosed) return
-    const pause = Math.max(HEAD_START_MS, this.#surveyedAt + SURVEY_EVERY_MS - performance.now())
-    this.#surveyTimer = setTimeout(() => {
-      this.#surveyTimer = undefined
-      this.survey().catch((err) => this.#parts.log.warn({ err }, 'could not look for queued invocations'))
-    }, pause).unref()
-  }
-
-  #lookFor(agent_seq: number): void {
-    this.#waiting.add(agent_seq)
-    this.#look()
-  }
-
-  #look(): void {
-    if (this.#isClosed) return
-    if (!this.#parts.journal.hasRoom()) return this.#lookLater(OVERLOAD_MS)
-    for (const allotment of this.#waiting.allot()) this.#underWay.track(this.#serve(allotment))
-  }
-
-  #lookLater(pause: number): void {
-    this.#lookTimer ??= setTimeout(() => {
-      this.#lookTimer = undefined
-      this.#look()
-    }, pause).unref()
-  }
-
-  async #serve(allotment: Allotment): Promise<void> {
-    const { agent } = allotment
+  /** Each run that is taken has a place in the journal, so that its entry is always accepted. */
+  async #take(agent_seq: number, places: number): Promise<Taken<TakenRun>> {
+    const { journal, node: owner, now, storage } = this.#parts
+    let limit = 0
+    while (limit < places && journal.reserve()) limit++
+    if (limit === 0) return { items: [], next: now() + OVERLOAD_MS }
+    let begun = 0
     try {
-      if (agent.isFull && (await this.#isStillFull(agent))) {
-        this.#waiting.looked(allotment, 0, true, true)
-        return this.#waitForPlace(agent)
-      }
-      const { begun, hasMore, isFull, isHeldUp } = await this.#beginRuns(allotment)
-      this.#waiting.looked(allotment, begun, hasMore, isFull || isHeldUp)
-      if (isHeldUp) this.#lookSoonFor(agent)
-      if (isFull) this.#waitForPlace(agent)
-      this.#look()
-    } catch (err) {
-      this.#parts.log.warn({ err }, 'could not look for queued invocations')
-      this.#waiting.looked(allotment, 0, true)
-      this.#lookLater(TROUBLE_MS)
+      const taken = await takeQueued(storage.db, { agent_seq, limit, owner, now: now(), lease_ms: LEASE_MS })
+      begun = taken.items.length
+      return taken
+    } finally {
+      for (let unused = limit - begun; unused > 0; unused--) journal.release()
     }
   }
 
-  async #beginRuns({ agent, places: limit }: Allotment) {
-    const { node: owner, now, storage } = this.#parts
-    const lease = { owner, now: now(), lease_ms: LEASE_MS }
-    const found = await takeQueued(storage.db, { agent_seq: agent.agent_seq, limit, ...lease })
-    const fates = []
-    for (const run of found.taken) fates.push(await this.#runs.begin(run, agent))
-    const begun = fates.filter((fate) => fate === 'begun').length
-    const isFull = fates.includes('full')
-    // Others hold its rows for a moment, or its last attempt stops.
-    const isHeldUp = found.isHeldUp || fates.includes('later')
-    return { begun, hasMore: found.hasMore || isFull || isHeldUp || fates.includes('waits'), isFull, isHeldUp }
-  }
-
-  /** While other nodes have all places, its runs are not taken from the queue only to be given back. */
-  async #isStillFull({ agent_seq, limit }: WaitingAgent): Promise<boolean> {
-    return typeof limit === 'number' && (await this.#parts.places.isFull(agent_seq, limit))
-  }
-
-  /**
-   * The nodes whose runs have its places tell when one is free, once they know that somebody waits. It may have become
-   * free before they knew, so it is looked for once more.
-   */
-  #waitForPlace(agent: WaitingAgent): void {
-    const { places, log } = this.#parts
-    const time = performance.now()
-    if (time - agent.waitsSince < TOLD_MS) return
-    agent.waitsSince = time
-    this.#lookSoonFor(agent)
-    const told = places.waitFor(agent.agent_seq)
-    this.#underWay.track(told.catch((err) => log.warn({ err }, 'other nodes were not told that runs wait for a place')))
-  }
-
-  /** Another node has given back a place. It tells so once, and then must hear again that runs wait. */
-  #onFreedElsewhere(agent_seq: number): void {
-    const agent = this.#waiting.find(agent_seq)
-    if (!agent) return
-    const since = performance.now() - agent.waitsSince
-    agent.waitsSince = Number.NEGATIVE_INFINITY
-    if (agent.hasMore) this.#lookSoonFor(agent, Math.max(0, FULL_MS - since))
-  }
-
-  #lookSoonFor({ agent_seq }: WaitingAgent, pause = FULL_MS): void {
-    setTimeout(() => this.#lookFor(agent_seq), pause).unref()
+  async #wakeDue(): Promise<Taken<never>> {
+    const { storage, now } = this.#parts
+    const woken = await storage.transaction((db) => wakeDue(db, now()))
+    if (woken > 0) this.#worker.survey()
+    return { items: [], next: await findNextWake(storage.db) }
   }
 }

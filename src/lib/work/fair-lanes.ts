@@ -2,7 +2,7 @@
 export type Share = { total: number; ofLane(key: string): number }
 
 /** A lane whose turn it is, and how many pieces of its work may begin. */
-export type Turn = { readonly key: string; readonly places: number }
+export type LaneTurn = { readonly key: string; readonly places: number }
 
 /** What is known after a lane's turn. */
 export type Outlook = {
@@ -70,12 +70,12 @@ export class FairLanes {
   }
 
   /** The lanes whose turn it is. Their places are set aside until `served` is called. */
-  turns(now: number): Turn[] {
+  turns(now: number): LaneTurn[] {
     const waiting = [...this.#lanes]
       .filter(([, { mode, hasResults, due_at }]) => mode === 'resting' && (hasResults || due_at <= now))
       .toSorted(([, a], [, b]) => compareLoad(a, b))
     const places = this.#allot(waiting, now)
-    const turns: Turn[] = []
+    const turns: LaneTurn[] = []
     for (const [i, [key, lane]] of waiting.entries()) {
       const turn = { key, places: places[i] as number }
       if (turn.places === 0 && !lane.hasResults) continue
@@ -95,7 +95,7 @@ export class FairLanes {
   }
 
   /** Ends a turn. `full_until` is when a full lane gets another turn if nothing of it ends before. */
-  served({ key, places }: Turn, { begun, next }: Outlook, full_until: number): void {
+  served({ key, places }: LaneTurn, { begun, next }: Outlook, full_until: number): void {
     const lane = this.#laneOf(key)
     this.#free += places - begun
     lane.mode = 'resting'

@@ -39,7 +39,7 @@ const byTimeout: CallLater = (callback, ms) => {
  * that this node does in the background is done by one of these. What it has in memory can be lost at any moment: the
  * store has the work, and says in the statement that takes it how much may be under way.
  */
-export class Worker<Item, Result = never> {
+export class Worker<Item, Result = undefined> {
   readonly #options: Options<Item, Result>
   readonly #callLater: CallLater
   readonly #lanes: FairLanes

@@ -13,8 +13,10 @@ export class LiveRun {
   readonly agent_id: string
   readonly cancellation = new Cancellation()
   readonly #runs: LiveRuns
-  /** Whether the run has one of its agent's places. */
+  /** Whether the run has a place in the journal. */
   hasPlace = false
+  /** The agent, if the run counts against its `limits.max_concurrency`. */
+  limited_agent: number | undefined
   /**
    * Which attempt this is, what it goes on from, for which user, and who started it. Undefined until the run begins.
    */
@@ -96,9 +98,7 @@ export class LiveRun {
 export class LiveRuns {
   /** Not by id: few runs are ever looked for, and each begins and ends. */
   readonly #runs = new Set<LiveRun>()
-  /** How many places the runs of each agent have taken. */
-  readonly #taken = new Map<string, number>()
-  readonly #onFreed: ((agent_id: string) => void)[] = []
+  readonly #onEnded: ((run: LiveRun) => void)[] = []
   readonly #onBegun: ((run: LiveRun) => void)[] = []
 
   start(request_id: string, agent_id: string): LiveRun {
@@ -126,20 +126,6 @@ export class LiveRuns {
     return [...new Set(this.all().map(({ agent_id }) => agent_id))]
   }
 
-  /** Gives the run one of its agent's places, unless `limit` of them are taken. The run keeps it until it ends. */
-  takePlace(run: LiveRun, limit: number | null): boolean {
-    const taken = this.taken(run.agent_id)
-    if (limit !== null && taken >= limit) return false
-    this.#taken.set(run.agent_id, taken + 1)
-    run.hasPlace = true
-    return true
-  }
-
-  /** How many places the agent's runs have taken. */
-  taken(agent_id: string): number {
-    return this.#taken.get(agent_id) ?? 0
-  }
-
   /** Calls back when a run begins. */
   onBegun(listener: (run: LiveRun) => void): void {
     this.#onBegun.push(listener)
@@ -149,20 +135,14 @@ export class LiveRuns {
     for (const listener of this.#onBegun) listener(run)
   }
 
-  /** Calls the listener when a place of an agent becomes free. */
-  onFreed(listener: (agent_id: string) => void): void {
-    this.#onFreed.push(listener)
+  /** Calls back when a run has ended and its record is written. */
+  onEnded(listener: (run: LiveRun) => void): void {
+    this.#onEnded.push(listener)
   }
 
   forget(run: LiveRun): void {
-    const { agent_id } = run
     this.#runs.delete(run)
-    if (!run.hasPlace) return
-    run.hasPlace = false
-    const taken = this.taken(agent_id) - 1
-    if (taken > 0) this.#taken.set(agent_id, taken)
-    else this.#taken.delete(agent_id)
-    for (const listener of this.#onFreed) listener(agent_id)
+    for (const listener of this.#onEnded) listener(run)
   }
 
   /** Resolves when nothing runs any more. */

@@ -1,11 +1,13 @@
-import { CompiledQuery, sql } from 'kysely'
+import { CompiledQuery, type RawBuilder, type SqlBool, sql } from 'kysely'
 import { announce, type Database, engineOf } from '../database.ts'
 import { isHeld, type Lease } from '../leases/lease.ts'
+import type { Storage } from '../open-storage.ts'
 import { insertText, toJson } from '../postgres/postgres-write-batch.ts'
 import { SqliteConnection } from '../sqlite/sqlite.ts'
+import type { SqliteStatement } from '../sqlite/sqlite-messages.ts'
 import { insertStatements } from '../sqlite/sqlite-write-batch.ts'
 import { inOrder } from './batch.ts'
-import type { BulkTable, Ending, Value } from './rows.ts'
+import type { BulkTable, Ending, Value, Write } from './rows.ts'
 
 /** Inserts many rows with one statement, inside the caller's transaction. They are merged where the table says so. */
 export async function insertMany(db: Database, into: BulkTable, given: Value[][]): Promise<void> {
@@ -16,9 +18,29 @@ export async function insertMany(db: Database, into: BulkTable, given: Value[][]
     await db.executeQuery(CompiledQuery.raw(await insertText(db, into), [toJson(rows)]))
     return
   }
+  await executeOnSqlite(db, insertStatements(into, rows))
+}
+
+async function executeOnSqlite(db: Database, statements: readonly SqliteStatement[]): Promise<void> {
   await db.getExecutor().provideConnection(async (connection) => {
     if (!(connection instanceof SqliteConnection)) throw new Error('not a SQLite connection')
-    for (const statement of insertStatements(into, rows)) await connection.execute(statement)
+    for (const statement of statements) await connection.execute(statement)
+  })
+}
+
+/** Inserts a row if the condition holds, with one statement. Returns whether it did. */
+export async function insertIf(
+  { db, transaction }: Pick<Storage, 'db' | 'transaction'>,
+  { into, row }: Write,
+  condition: RawBuilder<SqlBool>,
+): Promise<boolean> {
+  const columns = sql.join(into.columns.map((name) => sql.ref(name)))
+  const insert = sql`insert into ${sql.table(into.table)} (${columns}) select ${sql.join(row)} where ${condition}`
+  if (engineOf(db) === 'postgres') return (await insert.execute(db)).numAffectedRows === 1n
+  return transaction(async (held) => {
+    if ((await insert.execute(held)).numAffectedRows !== 1n) return false
+    if (into.count) await executeOnSqlite(held, [into.count([row])])
+    return true
   })
 }
 

@@ -8,7 +8,7 @@ export function runSchema(types: ColumnTypes): string[] {
   return [...invocations(types), ...approvals(types), ...observations(types)]
 }
 
-function invocations({ text, integer, thenId }: ColumnTypes): string[] {
+function invocations({ engine, text, integer, thenId }: ColumnTypes): string[] {
   return [
     `create table invocations (
       id ${text} primary key,
@@ -76,8 +76,19 @@ function invocations({ text, integer, thenId }: ColumnTypes): string[] {
       definition ${text},
       primary key (request_id, position)
     )`,
+    ...(engine === 'postgres' ? [RUNS_UNDER_WAY] : []),
   ]
 }
+
+/**
+ * Counts after it has the lock of the agent's row: a statement sees what was committed when it began, but what a function
+ * asks sees what was committed when it is asked. SQLite has one writer at a time and needs none of this.
+ */
+const RUNS_UNDER_WAY = `create function runs_under_way(agent bigint, at bigint) returns bigint volatile language plpgsql as $$
+  begin
+    perform 1 from agents where seq = agent for no key update;
+    return (select count(*) from invocations where agent_seq = agent and status = 'running' and lease_until > at);
+  end $$`
 
 function approvals({ text, integer, thenId }: ColumnTypes): string[] {
   return [

@@ -38,14 +38,6 @@ export function serviceSchema({ text, integer, keyed }: ColumnTypes): string[] {
     'create index jobs_by_run_at on jobs (kind, run_at, id) where failed_at is null',
     'create unique index jobs_by_key on jobs (kind, key) where owner is null and failed_at is null',
 
-    `create table places (
-      agent_seq ${integer} not null,
-      slot ${integer} not null,
-      owner ${text} not null,
-      lease_until ${integer} not null,
-      primary key (agent_seq, slot)
-    )`,
-
     `create table nodes (
       node ${text} primary key,
       version ${text} not null,

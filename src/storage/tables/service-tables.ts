@@ -42,9 +42,6 @@ export type JobsTable = {
   failed_at: number | null
 }
 
-/** A place of an agent that is limited to so many runs at once, and the node whose run has it. */
-export type PlacesTable = { agent_seq: number; slot: number; owner: string; lease_until: number }
-
 /** A process that serves, as it last told: `busy_percent` is how much of the time its event loop worked. */
 export type NodesTable = {
   node: string
