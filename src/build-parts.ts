@@ -84,7 +84,8 @@ export async function buildParts(
   const policies = policiesOf(config)
   const openClient = (policy: OutgoingPolicy) =>
     opened.adopt(new GuardedClient({ ...policy, ...overrides.outgoing }), (client) => client.close())
-  const fetchForAgents = countCalls(openClient(policies.outgoing).fetch, 'tool', telemetry)
+  const outgoing = openClient(policies.outgoing)
+  const fetchForAgents = countCalls(outgoing.fetch, 'tool', telemetry)
   const webhookFetch = countCalls(openClient(policies.webhooks).fetch, 'webhook', telemetry)
   const embedder = config.memory.embedder && openEmbedder(config.memory.embedder, { log, now })
   opened.defer(() => embedder?.close())
@@ -92,6 +93,8 @@ export async function buildParts(
     providers: knownProviders({ config, storage, memo, keyring: ring, log }),
     secrets: knownSecrets({ config, storage, memo, keyring: ring, log }),
     fetch: fetchForAgents,
+    reach: (url, asked) => outgoing.reach(url, asked),
+    proxy: config.proxy,
     now,
     defaultTimeoutMs: config.limits.invokeTimeout,
   })

@@ -194,7 +194,7 @@ const text = "import x from './in-a-string.ts'"
     'a store drives PostgreSQL': ['agents/store.ts', 'pg'],
     'a store drives SQLite': ['keys/store.ts', 'node:sqlite'],
     'a slice has its own Redis': ['logs/store.ts', 'ioredis'],
-    'a slice calls a model': ['invocations/invoke-agent.ts', '@ai-sdk/openai'],
+    'a slice calls a model': ['invocations/invoke-agent.ts', 'undici'],
     'the server uses the client': ['http/server/server.ts', '../sdk/client.ts'],
     'a new room without a place': ['agents/store.ts', 'helpers/strings.ts'],
   }

@@ -62,6 +62,7 @@ describe('configuration sources', () => {
         backlog: 10_000,
       },
       outgoing: {},
+      proxy: {},
       webhooks: {
         attemptTimeout: 15_000,
         maxInFlight: 50,

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { after, before, beforeEach, describe, test } from 'node:test'
-import { promptRefusal } from '../src/runtime/models/prompt-refusal.ts'
 import type { Turn } from '../src/runtime/outcome.ts'
+import { promptRefusal } from '../src/runtime/providers/prompt-refusal.ts'
 import type { RunOutcome } from '../src/runtime/run-outcome.ts'
 import type { Runtime } from '../src/runtime/runtime.ts'
 import { type ModelServer, startModelServer } from './support/outside/model-server.ts'

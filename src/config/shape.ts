@@ -139,6 +139,15 @@ const Outgoing = z.strictObject({
     ),
 })
 
+const Proxy = z.strictObject({
+  http: WebAddress.optional().describe('Proxy for requests to model providers by plain http'),
+  https: WebAddress.optional().describe('Proxy for requests to model providers by https'),
+  except: z
+    .string()
+    .optional()
+    .describe('Hosts that are reached without the proxy, with commas; this machine always is'),
+})
+
 const Webhooks = z.strictObject({
   allowInsecure: z.boolean().optional().describe('For webhooks alone, instead of `outgoing.allowInsecure`'),
   allowedCidrs: z.array(AddressRange).optional().describe('For webhooks alone, instead of `outgoing.allowedCidrs`'),
@@ -221,6 +230,7 @@ export const ConfigSettings = z.strictObject({
   console: Console.prefault({}),
   limits: Limits.prefault({}),
   outgoing: Outgoing.prefault({}),
+  proxy: Proxy.prefault({}),
   webhooks: Webhooks.prefault({}),
   schedules: Schedules.prefault({}),
   retention: Retention.prefault({}),

@@ -1,9 +1,11 @@
 import type { Span } from '../telemetry/tracing.ts'
 import { type ModelAnswer, PromptTooLong, type Round } from './models/model.ts'
 import { type ModelRequest } from './models/model-request.ts'
-import { AgentFailure, type Usage } from './outcome.ts'
+import { addTokens, type TokenCount, tokensSince } from './models/usage.ts'
+import { AgentFailure } from './outcome.ts'
 import { type FittedPrompt, fitPrompt } from './prompt/fit-prompt.ts'
 import { usable } from './prompt/model-windows.ts'
+import { withRetries } from './providers/retry.ts'
 import type { RunInProgress } from './run-in-progress.ts'
 import { type RunInput } from './run-input.ts'
 import { beginChat, failureType } from './trace-steps.ts'
@@ -57,7 +59,8 @@ function noteLeftOut(run: RunInProgress, { left_out }: FittedPrompt, tokens: num
   run.log('info', message, { turns, memories, max_input_tokens: Math.floor(tokens) })
 }
 
-function ask(run: RunInProgress, input: RunInput, rounds: Round[]): ModelAnswer | Promise<ModelAnswer> {
+/** Each try is one request to the provider, is paid for and has its span. */
+function ask(run: RunInProgress, input: RunInput, rounds: Round[]): Promise<ModelAnswer> {
   const { model, toolbox, deadline, emit, log, left } = run
   const start = left.response.length
   const say = (text: string) => {
@@ -67,10 +70,8 @@ function ask(run: RunInProgress, input: RunInput, rounds: Round[]): ModelAnswer 
     left.response += delta
     emit?.({ type: 'delta', text: delta })
   }
-  const spend = ({ input_tokens, output_tokens }: Omit<Usage, 'total_tokens'>) => {
-    left.usage.input_tokens += input_tokens
-    left.usage.output_tokens += output_tokens
-    left.usage.total_tokens += input_tokens + output_tokens
+  const spend = (tokens: TokenCount) => {
+    left.usage = addTokens(left.usage, tokens)
   }
   const request = {
     input,
@@ -82,17 +83,19 @@ function ask(run: RunInProgress, input: RunInput, rounds: Round[]): ModelAnswer 
     streaming: emit !== undefined,
     log,
   }
-  const span = beginChat(run)
-  return span ? askTraced(run, request, span) : model.answer(request)
+  const attempt = () => {
+    const span = beginChat(run)
+    return span ? askTraced(run, request, span) : model.answer(request)
+  }
+  return withRetries(async () => attempt(), { deadline, log, delayMs: run.retryDelayMs })
 }
 
 async function askTraced({ model, left }: RunInProgress, request: ModelRequest, span: Span): Promise<ModelAnswer> {
-  const before = { ...left.usage }
-  const tellUsage = () =>
-    span.set({
-      'gen_ai.usage.input_tokens': left.usage.input_tokens - before.input_tokens,
-      'gen_ai.usage.output_tokens': left.usage.output_tokens - before.output_tokens,
-    })
+  const before = left.usage
+  const tellUsage = () => {
+    const { input_tokens, output_tokens } = tokensSince(before, left.usage)
+    span.set({ 'gen_ai.usage.input_tokens': input_tokens, 'gen_ai.usage.output_tokens': output_tokens })
+  }
   try {
     const answer = await model.answer({ ...request, headers: { traceparent: span.traceparent } })
     tellUsage()

@@ -1,6 +1,7 @@
 import { askModel } from './ask-model.ts'
 import { type ModelAnswer, ModelFailure, type Round } from './models/model.ts'
-import { AgentFailure, type Usage } from './outcome.ts'
+import { tokensSince, type Usage } from './models/usage.ts'
+import { AgentFailure } from './outcome.ts'
 import { type RunInProgress, Stopped, taken, Waits } from './run-in-progress.ts'
 import { type ModelStep, nextStep, type PendingCall, type Step } from './steps.ts'
 import { toldCall } from './told-steps.ts'
@@ -28,7 +29,7 @@ export async function converse(run: RunInProgress): Promise<void> {
       throw new AgentFailure(`The agent did not finish within ${max_steps} steps`, { max_steps })
     }
     if (next.kind === 'model') {
-      const before = { said: left.response.length, spent: { ...left.usage }, started_at: now() }
+      const before = { said: left.response.length, spent: left.usage, started_at: now() }
       try {
         const asked = askModel(run, withGiven(next.rounds, run))
         const answer = asked instanceof Promise ? await asked : asked
@@ -96,10 +97,7 @@ function modelStep(run: RunInProgress, answer: ModelAnswer, { said, spent, start
     kind: 'model',
     answer,
     text: response.slice(said),
-    usage: {
-      input_tokens: usage.input_tokens - spent.input_tokens,
-      output_tokens: usage.output_tokens - spent.output_tokens,
-    },
+    usage: tokensSince(spent, usage),
     ...(left_out && { left_out }),
     ...taken(run, started_at),
   }

@@ -8,8 +8,6 @@ export type RunEvent =
   | { type: 'tool_result'; id: string; name: string; result: string }
   | { type: 'tool_result'; id: string; name: string; error: string }
 
-export type Usage = { input_tokens: number; output_tokens: number; total_tokens: number }
-
 /** One tool call and its result. */
 export type ToolStep = { id: string; name: string; arguments: unknown; duration_ms: number } & ToolResult
 export type ToolResult = { result: string } | { error: string }

@@ -2,7 +2,8 @@ import type { Span } from '../telemetry/tracing.ts'
 import type { Ask } from './approvals/ask.ts'
 import type { Deadline } from './deadline.ts'
 import type { Model } from './models/model-request.ts'
-import type { Log, LogEntry, RunEvent, Usage } from './outcome.ts'
+import { addTokens, NO_USAGE, type Usage } from './models/usage.ts'
+import type { Log, LogEntry, RunEvent } from './outcome.ts'
 import type { LeftOut } from './prompt/fit-prompt.ts'
 import type { ModelWindows } from './prompt/model-windows.ts'
 import type { RunInput } from './run-input.ts'
@@ -24,6 +25,8 @@ export type RunInProgress = {
   logs: readonly LogEntry[]
   logged: number
   now: () => number
+  /** How long the first retry of a provider waits; the next ones wait longer. */
+  retryDelayMs: number
   /** Set if the run should survive its process. */
   keeper: StepKeeper | undefined
   /** The run in its trace, if there is one. */
@@ -38,14 +41,11 @@ export type Left = { response: string; usage: Usage; steps: Step[] }
 
 /** What earlier attempts of the run have left. */
 export function leftBy(kept: readonly Step[]): Left {
-  const left: Left = { response: '', usage: { input_tokens: 0, output_tokens: 0, total_tokens: 0 }, steps: [...kept] }
+  const left: Left = { response: '', usage: NO_USAGE, steps: [...kept] }
   for (const step of kept) {
     if (step.kind !== 'model') continue
-    const { input_tokens, output_tokens } = step.usage
     left.response += step.text
-    left.usage.input_tokens += input_tokens
-    left.usage.output_tokens += output_tokens
-    left.usage.total_tokens += input_tokens + output_tokens
+    left.usage = addTokens(left.usage, step.usage)
   }
   return left
 }

@@ -1,6 +1,7 @@
 import type { Ask } from './approvals/ask.ts'
 import type { Round } from './models/model.ts'
-import type { LogEntry, Usage } from './outcome.ts'
+import type { Usage } from './models/usage.ts'
+import type { LogEntry } from './outcome.ts'
 import type { Step } from './steps.ts'
 
 /** How a run ended and what it left. `response` is what was said, even if the run did not complete. */

@@ -9,6 +9,7 @@ import { Models } from './models/registry.ts'
 import { AgentFailure, type Log, type LogEntry, type RunEvent } from './outcome.ts'
 import { ModelWindows } from './prompt/model-windows.ts'
 import { listModels } from './providers/list-models.ts'
+import type { ProxySettings, Reach } from './providers/provider-sockets.ts'
 import { fetchOf, keysOf, ProviderKeys, type ProviderSource } from './providers/provider-source.ts'
 import { leftBy, Stopped, Waits } from './run-in-progress.ts'
 import { type RunInput } from './run-input.ts'
@@ -28,6 +29,10 @@ export type RuntimeOptions = {
   secrets: SecretSource
   /** The guarded client, for addresses that clients of the API choose. Those of the configuration are not guarded. */
   fetch: Fetch
+  /** The same guard for model providers that clients of the API have set. */
+  reach: Reach
+  /** For requests to the other model providers. */
+  proxy?: ProxySettings | undefined
   now: () => number
   defaultTimeoutMs: number
   /** How long to wait before the first retry of a model call. */
@@ -53,6 +58,8 @@ export type RunRequest = RunInput & {
   onWait?: () => void
 }
 
+const RETRY_DELAY_MS = 500
+
 /** Runs agents: a message goes in, an outcome comes out. */
 export class Runtime {
   readonly #options: RuntimeOptions
@@ -66,9 +73,9 @@ export class Runtime {
   #active = 0
 
   constructor(options: RuntimeOptions) {
-    const { now, retryDelayMs = 500 } = options
+    const { now } = options
     this.#options = options
-    this.#models = new Models({ ...options, retryDelayMs })
+    this.#models = new Models(options)
     this.#windows = new ModelWindows(now)
     this.#mcpServers = new McpServers(now)
   }
@@ -152,7 +159,8 @@ export class Runtime {
       if (input.given?.tools) toolbox = withCallersTools(toolbox, input.given.tools, log)
       const windows = this.#windows
       const conversation = { request_id, attempt, input, model, windows, toolbox, deadline, emit, log, logs, logged }
-      await converse({ ...conversation, now, keeper, span, left_out: undefined, left })
+      const retryDelayMs = this.#options.retryDelayMs ?? RETRY_DELAY_MS
+      await converse({ ...conversation, now, retryDelayMs, keeper, span, left_out: undefined, left })
       const rounds = roundsForCaller(left.steps, input.given?.rounds)
       return ended(rounds ? { status: 'completed', rounds } : { status: 'completed' })
     } catch (error) {
@@ -171,8 +179,7 @@ export class Runtime {
   async close(): Promise<void> {
     this.#closing.cancel()
     if (this.#active > 0) await this.#idle.promise
-    await this.#mcpServers.close()
-    await this.#schemaCheck.close()
+    await Promise.all([this.#mcpServers.close(), this.#models.close(), this.#schemaCheck.close()])
   }
 
   #openToolbox(

@@ -1,5 +1,6 @@
 import type { Ruling } from './approvals/ask.ts'
 import type { ModelAnswer, Round, ToolCall } from './models/model.ts'
+import type { TokenCount } from './models/usage.ts'
 import type { LogEntry, ToolStep } from './outcome.ts'
 import type { LeftOut } from './prompt/fit-prompt.ts'
 
@@ -26,7 +27,7 @@ export type ModelStep = Taken & {
   kind: 'model'
   answer: ModelAnswer
   text: string
-  usage: StepUsage
+  usage: TokenCount
   left_out?: LeftOut
 }
 
@@ -41,8 +42,6 @@ export type ApprovalStep = Taken & { kind: 'approval'; index: number; decided: R
 
 /** One thing that a run has done. Steps are plain values, in the order in which they ended. */
 export type Step = RecallStep | ModelStep | ToolCallStep | WaitStep | ApprovalStep
-
-export type StepUsage = { input_tokens: number; output_tokens: number }
 
 /**
  * Stores what a run has done, so that another process can go on after it. Without one, a run ends when its process

@@ -1,9 +1,10 @@
 import { z } from 'zod'
 import type { Ruling } from '../../runtime/approvals/ask.ts'
 import { type Position, Transcript } from '../../runtime/following/transcript.ts'
+import type { TokenCount } from '../../runtime/models/usage.ts'
 import type { ToolResult } from '../../runtime/outcome.ts'
 import type { LeftOut } from '../../runtime/prompt/fit-prompt.ts'
-import type { RecalledNames, Step, StepUsage } from '../../runtime/steps.ts'
+import type { RecalledNames, Step } from '../../runtime/steps.ts'
 import { milestonesOf, type ShownCall } from '../../runtime/told-steps.ts'
 import { Time } from '../../shapes.ts'
 
@@ -107,7 +108,7 @@ export function receiptSteps(steps: readonly Step[]): ReceiptStep[] {
   })
 }
 
-function totalOf({ input_tokens, output_tokens }: StepUsage): z.output<typeof TokenUsage> {
+function totalOf({ input_tokens, output_tokens }: TokenCount): z.output<typeof TokenUsage> {
   return { input_tokens, output_tokens, total_tokens: input_tokens + output_tokens }
 }
 

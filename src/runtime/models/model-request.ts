@@ -2,6 +2,7 @@ import type { Deadline } from '../deadline.ts'
 import type { Log } from '../outcome.ts'
 import type { RunInput } from '../run-input.ts'
 import type { ModelAnswer, Round, ToolDefinition } from './model.ts'
+import type { TokenCount } from './usage.ts'
 
 export type ModelRequest = {
   input: RunInput
@@ -11,7 +12,7 @@ export type ModelRequest = {
   /** Takes each piece of the answer's text as it comes. A piece cannot be taken back. */
   say: (text: string) => void
   /** Takes the cost of an attempt, even of one that failed. */
-  spend: (usage: { input_tokens: number; output_tokens: number }) => void
+  spend: (tokens: TokenCount) => void
   /** Whether somebody reads the pieces as they come. */
   streaming: boolean
   log: Log

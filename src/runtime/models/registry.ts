@@ -1,7 +1,6 @@
-import { openModel } from '../providers/open-model.ts'
-import { providerModel } from '../providers/provider-model.ts'
-import { fetchOf, type Provider, type ProviderSource } from '../providers/provider-source.ts'
-import type { Fetch } from '../tools/tool.ts'
+import { type OpenProvider, openProvider } from '../providers/open-provider.ts'
+import type { ProxySettings, Reach } from '../providers/provider-sockets.ts'
+import type { Provider, ProviderSource } from '../providers/provider-source.ts'
 import { echo, recall } from './builtin.ts'
 import { ModelFailure } from './model.ts'
 import { splitModelName } from './model-name.ts'
@@ -13,9 +12,6 @@ const BUILTIN = new Map<string, Model>([
   ['builtin/recall', recall],
   ['builtin/script', script],
 ])
-
-/** More names than this come only from frequent changes. Models are cheap to make again. */
-const CACHED_MODELS = 256
 
 /** Says what is wrong with a model's name where there are these providers, or undefined. */
 export function modelProblem(model: string, providers: Iterable<string>): string | undefined {
@@ -29,7 +25,7 @@ export function modelProblem(model: string, providers: Iterable<string>): string
   return `${provider} is not configured as a provider; configured: ${known.join(', ')}`
 }
 
-type ModelsOptions = { providers: ProviderSource; fetch: Fetch; now: () => number; retryDelayMs: number }
+type ModelsOptions = { providers: ProviderSource; reach: Reach; proxy?: ProxySettings | undefined; now: () => number }
 
 /**
  * Finds the model for `<provider>/<model>`. Only providers that the operator configured exist; there is no fallback to
@@ -37,38 +33,34 @@ type ModelsOptions = { providers: ProviderSource; fetch: Fetch; now: () => numbe
  */
 export class Models {
   readonly #options: ModelsOptions
-  /** A provider that changes is another object, so its models are made anew. */
-  readonly #made = new WeakMap<Provider, Map<string, Promise<Model>>>()
+  /** A provider that changes is another object, so it is opened anew. Connections that are not used any more end. */
+  readonly #opened = new WeakMap<Provider, OpenProvider>()
 
   constructor(options: ModelsOptions) {
     this.#options = options
   }
 
-  get(model: string): Model | Promise<Model> {
-    return BUILTIN.get(model) ?? this.#find(model)
-  }
-
-  async #find(model: string): Promise<Model> {
+  async get(model: string): Promise<Model> {
+    const builtin = BUILTIN.get(model)
+    if (builtin) return builtin
     const providers = await this.#options.providers()
     const { provider: name, id } = splitModelName(model)
     const provider = providers.find((known) => known.name === name)
-    if (provider) return this.#modelOf(provider, id)
+    if (provider) return this.#open(provider).model(id)
     // A provider may be gone while agents still name it.
     const names = providers.map((known) => known.name)
     throw new ModelFailure(`The model ${model} is not available: ${modelProblem(model, names)}`)
   }
 
-  #modelOf(provider: Provider, id: string): Promise<Model> {
-    const { fetch, now, retryDelayMs } = this.#options
-    const models = this.#made.get(provider) ?? new Map<string, Promise<Model>>()
-    this.#made.set(provider, models)
-    const known = models.get(id)
-    if (known) return known
-    if (models.size >= CACHED_MODELS) models.clear()
-    const made = openModel(provider, id, fetchOf(provider, fetch)).then((language) =>
-      providerModel(language, { provider: provider.name, now }, retryDelayMs),
-    )
-    models.set(id, made)
-    return made
+  /** Ends the connections of the providers that there are now. */
+  async close(): Promise<void> {
+    const providers = await this.#options.providers()
+    await Promise.all(providers.map((provider) => this.#opened.get(provider)?.close()))
+  }
+
+  #open(provider: Provider): OpenProvider {
+    const opened = this.#opened.get(provider) ?? openProvider(provider, this.#options)
+    this.#opened.set(provider, opened)
+    return opened
   }
 }

@@ -1,6 +1,6 @@
 import { ModelFailure } from '../models/model.ts'
-import { asModelFailure } from '../models/provider-failure.ts'
-import { type Provider, VENDOR_URLS } from './provider-source.ts'
+import { asModelFailure, BadStatus } from './provider-failure.ts'
+import { type Provider, urlOf } from './provider-source.ts'
 
 /** A gateway's list of several hundred models has about half of this. */
 const MAX_BYTES = 2 * 1024 * 1024
@@ -13,14 +13,15 @@ export async function listModels(
   fetch: typeof globalThis.fetch,
   now: () => number,
 ): Promise<string[]> {
-  const { name, type, baseUrl = type === 'openai-compatible' ? undefined : VENDOR_URLS[type] } = provider
+  const { name, type } = provider
+  const baseUrl = urlOf(provider)
   if (!baseUrl) throw new ModelFailure(`Model provider ${name} has no address`)
   const signal = AbortSignal.timeout(TIMEOUT_MS)
   try {
     const url = `${baseUrl.replace(/\/+$/, '')}/models${type === 'anthropic' ? '?limit=1000' : ''}`
     const response = await fetch(url, { headers: headersOf(provider), signal })
     const text = await readText(response, name)
-    if (!response.ok) throw Object.assign(new Error(text.slice(0, 1_000)), { statusCode: response.status })
+    if (!response.ok) throw new BadStatus(response.status, Object.fromEntries(response.headers), text)
     return idsIn(text, name)
   } catch (error) {
     if (signal.aborted) throw new ModelFailure(`Model provider ${name} did not answer within ${TIMEOUT_MS / 1000} s`)

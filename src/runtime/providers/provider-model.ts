@@ -1,69 +1,62 @@
-import type { CallOptions, LanguageModel } from '../models/language-model.ts'
-import type { ModelAnswer, ToolDefinition } from '../models/model.ts'
-import { type Model, type ModelRequest, maxOutputTokens } from '../models/model-request.ts'
-import { asModelFailure, type FailureSource } from '../models/provider-failure.ts'
-import { promptOf } from '../models/provider-prompt.ts'
-import { withRetries } from '../models/retry.ts'
-import { StreamedAnswer } from '../models/streamed-answer.ts'
-import type { RunInput } from '../run-input.ts'
+import type { ModelAnswer } from '../models/model.ts'
+import type { Model, ModelRequest } from '../models/model-request.ts'
+import { AnswerSoFar } from './protocols/answer-so-far.ts'
+import type { Protocol } from './protocols/protocol.ts'
+import { asModelFailure, BadStatus, TruncatedAnswer } from './provider-failure.ts'
+import type { ProviderSockets } from './provider-sockets.ts'
 
-export function providerModel(language: LanguageModel, source: FailureSource, delayMs: number): Model {
-  return {
-    answer(request) {
-      const { deadline, log } = request
-      return withRetries(() => attempt(language, request, source), { deadline, log, delayMs })
-    },
-  }
+type Connected = {
+  provider: string
+  apiKey: string
+  protocol: Protocol
+  sockets: ProviderSockets
+  now: () => number
 }
 
-async function attempt(language: LanguageModel, request: ModelRequest, source: FailureSource): Promise<ModelAnswer> {
-  const prompt = promptOf(request)
-  const answer = new StreamedAnswer(request.say)
+/** A model of a provider. Every call of `answer` is one request. */
+export function providerModel(connected: Connected, model: string): Model {
+  return { answer: (request) => askProvider(connected, model, request) }
+}
+
+async function askProvider(connected: Connected, model: string, request: ModelRequest): Promise<ModelAnswer> {
+  const { protocol, sockets, apiKey } = connected
+  const answer = new AnswerSoFar(request.say)
+  const reader = protocol.reader(answer)
+  const body = JSON.stringify(protocol.body(request, model))
+  const headers = {
+    'content-type': 'application/json',
+    accept: 'text/event-stream',
+    ...protocol.headers(apiKey),
+    ...request.headers,
+  }
+  let refusal: BadStatus | undefined
   try {
-    const { stream } = await language.doStream({
-      prompt,
-      abortSignal: request.deadline.signal,
-      ...(request.headers && { headers: request.headers }),
-      ...(request.tools.length > 0 ? { tools: request.tools.map(functionTool), toolChoice: toolChoice(request) } : {}),
-      ...samplingOf(request.input),
-    })
-    // Leaving the loop early cancels the stream, which closes the provider's socket.
-    for await (const part of stream) answer.take(part)
-    const answered = answer.finish()
-    request.spend(answer.usage(prompt))
-    return answered
+    await sockets.post(
+      { path: protocol.path, headers, body, signal: request.deadline.signal },
+      {
+        start(status, replyHeaders) {
+          if (status < 200 || status > 299) refusal = new BadStatus(status, replyHeaders)
+        },
+        data(chunk) {
+          if (refusal) refusal.addText(chunk.toString())
+          else {
+            reader.reply.read(chunk)
+            answer.sayWhatCame()
+          }
+        },
+      },
+    )
+    if (refusal) throw refusal
+    reader.reply.end()
+    answer.sayWhatCame(true)
+    // A server that says it is done need not say why.
+    const finish = answer.finish ?? (answer.isDone ? 'stop' : undefined)
+    if (finish === undefined) throw new TruncatedAnswer('The stream ended before the answer did')
+    request.spend(answer.usage(body.length))
+    return { calls: answer.toolCalls(), native: reader.native(), finish }
   } catch (error) {
     // Reported tokens are counted even if the answer failed. If it broke off before a report, they are estimated.
-    if (answer.hasUsage || answer.hasSpoken || request.deadline.stopped) request.spend(answer.usage(prompt))
-    throw asModelFailure(error, source, answer.hasSpoken)
+    if (answer.hasUsage || answer.hasSpoken || request.deadline.stopped) request.spend(answer.usage(body.length))
+    throw asModelFailure(error, connected, answer.hasSpoken)
   }
-}
-
-/** The agent's settings, and what the caller asks for. */
-function samplingOf(input: RunInput): Partial<CallOptions> {
-  const { agent, given } = input
-  const { temperature = agent.temperature, top_p, stop, seed, ...asked } = given?.sampling ?? {}
-  const maxTokens = maxOutputTokens(input)
-  return {
-    ...(temperature !== null && { temperature }),
-    ...(maxTokens !== null && { maxOutputTokens: maxTokens }),
-    ...(top_p !== undefined && { topP: top_p }),
-    ...(stop && { stopSequences: stop }),
-    ...(seed !== undefined && { seed }),
-    ...(asked.presence_penalty !== undefined && { presencePenalty: asked.presence_penalty }),
-    ...(asked.frequency_penalty !== undefined && { frequencyPenalty: asked.frequency_penalty }),
-    ...(asked.json && { responseFormat: { type: 'json', ...asked.json } }),
-  }
-}
-
-/** A tool that must be called is called once: after that the model may answer. */
-function toolChoice({ input, rounds }: ModelRequest): NonNullable<CallOptions['toolChoice']> {
-  const { tool_choice = 'auto', rounds: before = [] } = input.given ?? {}
-  if (tool_choice === 'none') return { type: 'none' }
-  if (tool_choice === 'auto' || rounds.length > before.length) return { type: 'auto' }
-  return tool_choice === 'required' ? { type: 'required' } : { type: 'tool', toolName: tool_choice.name }
-}
-
-function functionTool({ name, description, input_schema }: ToolDefinition) {
-  return { type: 'function' as const, name, description, inputSchema: input_schema }
 }

@@ -13,8 +13,15 @@ export type Provider = {
 /** Returns every provider that agents may use now. The list stays the same object until one of them changes. */
 export type ProviderSource = () => readonly Provider[] | Promise<readonly Provider[]>
 
-/** Where the vendors answer. Address and key are always given: the SDK would read them from the environment. */
-export const VENDOR_URLS = { openai: 'https://api.openai.com/v1', anthropic: 'https://api.anthropic.com/v1' }
+const VENDOR_URLS: Partial<Record<Provider['type'], string>> = {
+  openai: 'https://api.openai.com/v1',
+  anthropic: 'https://api.anthropic.com/v1',
+}
+
+/** Undefined if there is no address: of the protocols, only those of a vendor have one of their own. */
+export function urlOf({ type, baseUrl = VENDOR_URLS[type] }: Provider): string | undefined {
+  return baseUrl
+}
 
 /** Calls the provider. A redirect would send its key to another address, so none is followed. */
 export function fetchOf({ name, isGuarded }: Provider, guarded: Fetch): typeof fetch {

@@ -20,6 +20,15 @@ export function parseArguments(raw: string): ToolArguments {
   }
 }
 
+/**
+ * What a provider is shown of a call. Arguments that we refused are an empty object: chat templates require an object, and
+ * the error is in the result.
+ */
+export function acceptedArguments(raw: string): Record<string, unknown> {
+  const args = parseArguments(raw)
+  return 'value' in args ? args.value : {}
+}
+
 function isTooDeep(value: unknown, depth = 0): boolean {
   if (typeof value !== 'object' || value === null) return false
   return depth >= MAX_DEPTH || Object.values(value).some((inner) => isTooDeep(inner, depth + 1))

@@ -73,6 +73,20 @@ export class GuardedClient {
     this.#dialer = new Dialer(policy.ca)
   }
 
+  /**
+   * The connections to an address, after it was checked. They are for one request, which calls `release` when it ends. For
+   * replies of many small pieces, which a stream in between would make dear.
+   */
+  async reach(address: string, { owner, signal }: { owner: string; signal: AbortSignal }) {
+    const problem = checkUrl(address, this.#policy)
+    if (problem) throw new GuardedFetchError(problem.code, problem.message)
+    const host = urlHost(new URL(address))
+    const dispatcher = await (this.#agent ??= this.#open())
+    const stop = new Stop(signal, undefined)
+    const addresses = await stop.race(this.#resolve(host, owner, stop.signal)).finally(() => stop.release())
+    return { dispatcher, release: this.#dialer.expect(host, addresses) }
+  }
+
   readonly fetch: GuardedFetch = async (input, { timeout_ms, max_bytes, signal, owner, ...init } = {}) => {
     const text = input instanceof Request ? input.url : String(input)
     const problem = checkUrl(text, this.#policy)

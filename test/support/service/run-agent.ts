@@ -27,10 +27,12 @@ export function localRuntime({
   providers = [],
   ...options
 }: Partial<Omit<RuntimeOptions, 'providers'>> & { providers?: readonly Provider[] } = {}) {
+  const guarded = new GuardedClient({ allowInsecure: true, allowedCidrs: ['127.0.0.0/8'] })
   return new Runtime({
     providers: () => providers,
     secrets: () => ({}),
-    fetch: new GuardedClient({ allowInsecure: true, allowedCidrs: ['127.0.0.0/8'] }).fetch,
+    fetch: guarded.fetch,
+    reach: (url, asked) => guarded.reach(url, asked),
     now: Date.now,
     defaultTimeoutMs: 10_000,
     retryDelayMs: 1,

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Deadline } from '../deadline.ts'
+import { ModelFailure } from '../models/model.ts'
 import type { Log } from '../outcome.ts'
-import { ModelFailure } from './model.ts'
 
 const RETRIES = 3
 
@@ -26,11 +26,14 @@ export async function withRetries<Result>(
 }
 
 /** The wait in whole milliseconds from `Retry-After` (seconds or a date), or from `retry-after-ms`. */
-export function retryAfter(headers: Readonly<Record<string, string>>, now: () => number): number | undefined {
+export function retryAfter(
+  headers: Record<string, string | string[] | undefined>,
+  now: () => number,
+): number | undefined {
   const milliseconds = Number(headers['retry-after-ms'] ?? Number.NaN)
   if (milliseconds >= 0) return Math.ceil(milliseconds)
   const value = headers['retry-after']
-  if (value === undefined) return undefined
+  if (typeof value !== 'string') return undefined
   if (/^\d+$/.test(value)) return Number(value) * 1000
   const date = Date.parse(value)
   return Number.isNaN(date) ? undefined : Math.max(0, date - now())

@@ -1,0 +1,39 @@
+/**
+ * The tokens of one or more requests to models. `cached_tokens` are a part of the input and `reasoning_tokens` a part of
+ * the output; they are absent where no provider reported them.
+ */
+export type TokenCount = {
+  input_tokens: number
+  output_tokens: number
+  cached_tokens?: number
+  reasoning_tokens?: number
+}
+
+export type Usage = TokenCount & { total_tokens: number }
+
+export const NO_USAGE: Usage = { input_tokens: 0, output_tokens: 0, total_tokens: 0 }
+
+export function addTokens({ cached_tokens, reasoning_tokens, ...sum }: Usage, more: TokenCount): Usage {
+  return {
+    input_tokens: sum.input_tokens + more.input_tokens,
+    output_tokens: sum.output_tokens + more.output_tokens,
+    total_tokens: sum.total_tokens + more.input_tokens + more.output_tokens,
+    ...partSum('cached_tokens', cached_tokens, more.cached_tokens),
+    ...partSum('reasoning_tokens', reasoning_tokens, more.reasoning_tokens),
+  }
+}
+
+function partSum(name: 'cached_tokens' | 'reasoning_tokens', one: number | undefined, other: number | undefined) {
+  return one === undefined && other === undefined ? {} : { [name]: (one ?? 0) + (other ?? 0) }
+}
+
+/** What was used since `before`. */
+export function tokensSince(before: Usage, now: Usage): TokenCount {
+  const { cached_tokens, reasoning_tokens } = now
+  return {
+    input_tokens: now.input_tokens - before.input_tokens,
+    output_tokens: now.output_tokens - before.output_tokens,
+    ...(cached_tokens !== undefined && { cached_tokens: cached_tokens - (before.cached_tokens ?? 0) }),
+    ...(reasoning_tokens !== undefined && { reasoning_tokens: reasoning_tokens - (before.reasoning_tokens ?? 0) }),
+  }
+}

@@ -1,0 +1,83 @@
+import { storable } from '../../../lib/text/text.ts'
+import { estimateTokens, type ModelAnswer, type ToolCall } from '../../models/model.ts'
+import { AgentFailure } from '../../outcome.ts'
+
+/** What a provider reports. `cached` is a part of the input, `reasoning` a part of the output. */
+export type ReportedTokens = { input?: number; output?: number; cached?: number; reasoning?: number }
+
+/** A call as far as it has come. Its arguments come in pieces. `extra` belongs to the provider and goes back to it. */
+export type CallSoFar = { id: string; name: string; arguments: string; extra?: unknown }
+
+/** How much of an answer is taken, in characters: text, reasoning and arguments together. */
+const MAX_CHARACTERS = 8 * 1024 * 1024
+
+/** One answer of a provider while it comes in. The readers of the protocols fill it. */
+export class AnswerSoFar {
+  readonly calls: CallSoFar[] = []
+  finish: ModelAnswer['finish'] | undefined
+  /** The provider said that nothing follows. */
+  isDone = false
+  text = ''
+  model: string | undefined
+  readonly #say: (text: string) => void
+  #tokens: ReportedTokens = {}
+  #unsaid = ''
+  #characters = 0
+
+  constructor(say: (text: string) => void) {
+    this.#say = say
+  }
+
+  /** The text is said when all that came with it was read, so that pieces that arrive together are one. */
+  addText(text: string): void {
+    this.count(text.length)
+    this.#unsaid += text
+  }
+
+  sayWhatCame(isLast = false): void {
+    if (this.#unsaid === '') return
+    // A surrogate pair may be split between two pieces.
+    const isCut = !isLast && /[\ud800-\udbff]$/.test(this.#unsaid)
+    const text = storable(isCut ? this.#unsaid.slice(0, -1) : this.#unsaid)
+    this.#unsaid = isCut ? this.#unsaid.slice(-1) : ''
+    if (text === '') return
+    this.text += text
+    this.#say(text)
+  }
+
+  count(characters: number): void {
+    this.#characters += characters
+    if (this.#characters > MAX_CHARACTERS) throw new AgentFailure('The answer is too long')
+  }
+
+  /** Reports of one answer grow: the largest number is the last, also where a stray report says 0. */
+  report(tokens: ReportedTokens): void {
+    for (const kind of ['input', 'output', 'cached', 'reasoning'] as const) {
+      const reported = tokens[kind]
+      if (typeof reported === 'number' && reported >= (this.#tokens[kind] ?? 0)) this.#tokens[kind] = reported
+    }
+  }
+
+  get hasSpoken(): boolean {
+    return this.text !== ''
+  }
+
+  get hasUsage(): boolean {
+    return this.#tokens.input !== undefined
+  }
+
+  /** The reported tokens, or an estimate. Some endpoints report fractions. */
+  usage(promptCharacters: number) {
+    const { input, output, cached, reasoning } = this.#tokens
+    return {
+      input_tokens: Math.round(input ?? estimateTokens(promptCharacters)),
+      output_tokens: Math.round(output ?? estimateTokens(this.#characters)),
+      ...(cached !== undefined && { cached_tokens: Math.round(cached) }),
+      ...(reasoning !== undefined && { reasoning_tokens: Math.round(reasoning) }),
+    }
+  }
+
+  toolCalls(): ToolCall[] {
+    return this.calls.map(({ id, name, arguments: written }) => ({ id, name, arguments: written }))
+  }
+}

@@ -1,0 +1,117 @@
+import { type Round, type ToolDefinition } from '../../models/model.ts'
+import { type ModelRequest, maxOutputTokens } from '../../models/model-request.ts'
+import { buildPrompt } from '../../prompt/build-prompt.ts'
+import { acceptedArguments } from '../../tools/arguments.ts'
+import { type AnthropicNative, readAnthropicAnswer } from './anthropic-answer.ts'
+import type { Protocol } from './protocol.ts'
+import { toolChoiceOf } from './tool-choice.ts'
+
+const API_VERSION = '2023-06-01'
+
+/** Anthropic Messages. */
+export const anthropicMessages: Protocol = {
+  path: '/messages',
+  headers: (apiKey) => ({ 'x-api-key': apiKey, 'anthropic-version': API_VERSION }),
+  body(request, model) {
+    const { system, messages } = conversationOf(request)
+    return {
+      model,
+      // The protocol demands a number.
+      max_tokens: maxOutputTokens(request.input) ?? mostTokensOf(model),
+      ...(system.length > 0 && { system }),
+      messages,
+      stream: true,
+      ...samplingOf(request, model),
+      ...toolsOf(request),
+    }
+  },
+  reader: readAnthropicAnswer,
+}
+
+/** What a model may write at most, by the names of its families. An unknown one is taken for a current one. */
+const MOST_TOKENS: [RegExp, number][] = [
+  [/claude-(?:instant|v?2|3)(?:$|[-.:])/, 4_096],
+  [/claude-opus-4(?:$|-1|-\d{6}|@)/, 32_000],
+  [/claude-(?:sonnet|haiku|opus)-4(?:$|-5|-\d{6}|@)/, 64_000],
+]
+
+function mostTokensOf(model: string): number {
+  return MOST_TOKENS.find(([family]) => family.test(model))?.[1] ?? 64_000
+}
+
+/** Current models refuse to be steered by numbers. */
+const UNSTEERABLE = /claude-(?:opus-4-[78]|(?:sonnet|opus|haiku|fable)-(?:[5-9]|\d\d))/
+
+type Block = Record<string, unknown>
+type AnthropicMessage = { role: 'user' | 'assistant'; content: Block[] }
+
+function conversationOf({ input, rounds }: ModelRequest): { system: Block[]; messages: AnthropicMessage[] } {
+  const system: Block[] = []
+  const messages: AnthropicMessage[] = []
+  for (const { role, content, rounds: before = [] } of buildPrompt(input)) {
+    for (const round of before) addRound(messages, round)
+    if (content === '') continue
+    if (role === 'system') system.push({ type: 'text', text: content })
+    else add(messages, role, [{ type: 'text', text: content }])
+  }
+  for (const round of rounds) addRound(messages, round)
+  return { system, messages }
+}
+
+/** Blocks of one side that follow each other are one message. */
+function add(messages: AnthropicMessage[], role: AnthropicMessage['role'], blocks: Block[]): void {
+  const last = messages.at(-1)
+  if (last?.role === role) last.content.push(...blocks)
+  else messages.push({ role, content: [...blocks] })
+}
+
+function addRound(messages: AnthropicMessage[], { calls, results, native, text }: Round): void {
+  const told = (native as Partial<AnthropicNative> | undefined)?.anthropic?.content
+  const blocks = told ?? [
+    ...(text ? [{ type: 'text', text }] : []),
+    ...calls.map(({ id, name, arguments: written }) => ({
+      type: 'tool_use',
+      id,
+      name,
+      input: acceptedArguments(written),
+    })),
+  ]
+  add(messages, 'assistant', blocks)
+  add(
+    messages,
+    'user',
+    calls.map(({ id }, index) => {
+      const result = results[index] ?? { error: 'No result' }
+      return 'result' in result
+        ? { type: 'tool_result', tool_use_id: id, content: result.result }
+        : { type: 'tool_result', tool_use_id: id, content: result.error, is_error: true }
+    }),
+  )
+}
+
+function toolsOf(request: ModelRequest): Record<string, unknown> {
+  if (request.tools.length === 0) return {}
+  return { tools: request.tools.map(toolOf), tool_choice: choiceOf(request) }
+}
+
+function toolOf({ name, description, input_schema }: ToolDefinition) {
+  return { name, description, input_schema }
+}
+
+function choiceOf(request: ModelRequest): Record<string, unknown> {
+  const choice = toolChoiceOf(request)
+  if (typeof choice === 'object') return { type: 'tool', name: choice.name }
+  return { type: choice === 'required' ? 'any' : choice }
+}
+
+function samplingOf({ input: { agent, given } }: ModelRequest, model: string): Record<string, unknown> {
+  const { temperature = agent.temperature, top_p, stop, json } = given?.sampling ?? {}
+  const isSteerable = !UNSTEERABLE.test(model)
+  return {
+    // The scale ends at 1 here.
+    ...(isSteerable && temperature !== null && { temperature: Math.min(temperature, 1) }),
+    ...(isSteerable && temperature === null && top_p !== undefined && { top_p }),
+    ...(stop && { stop_sequences: stop }),
+    ...(json?.schema && { output_config: { format: { type: 'json_schema', schema: json.schema } } }),
+  }
+}

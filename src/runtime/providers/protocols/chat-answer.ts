@@ -1,0 +1,174 @@
+import type { ModelAnswer } from '../../models/model.ts'
+import type { AnswerSoFar, CallSoFar, ReportedTokens } from './answer-so-far.ts'
+import { type AnswerReader, ReportedError } from './protocol.ts'
+import {
+  fieldsOf,
+  isFields,
+  NotAnAnswer,
+  numberOf,
+  parseObject,
+  type ReplyFields,
+  ReplyReader,
+  textOf,
+} from './read-events.ts'
+
+/** Under which names servers tell what the model thought before it answered. It goes back under the same name. */
+const REASONING_FIELDS = ['reasoning_content', 'reasoning'] as const
+
+/** The assistant's part as a compatible server sent it: reasoning and marks of calls are shown to it again. */
+export type ChatNative = { chat: { content: string; reasoning?: Record<string, unknown>; extras?: unknown[] } }
+
+export function readChatAnswer(answer: AnswerSoFar): AnswerReader {
+  const chat = new ChatAnswer(answer)
+  return {
+    reply: new ReplyReader(
+      (data) => chat.takeEvent(data),
+      (body) => chat.takeChunk(parseObject(body)),
+    ),
+    native: () => chat.native(),
+  }
+}
+
+class ChatAnswer {
+  readonly #answer: AnswerSoFar
+  readonly #reasoning: Record<string, string | unknown[]> = {}
+  /** The call that each position of the stream speaks of at present. */
+  readonly #current = new Map<number, CallSoFar>()
+
+  constructor(answer: AnswerSoFar) {
+    this.#answer = answer
+  }
+
+  takeEvent(data: string): void {
+    if (this.#answer.isDone) return
+    if (data === '[DONE]') this.#answer.isDone = true
+    else if (data.trim() !== '') this.takeChunk(parseObject(data))
+  }
+
+  /** A piece of the answer; or the whole answer, which has a `message` where pieces have a `delta`. */
+  takeChunk(chunk: ReplyFields): void {
+    const { choices = [], error } = chunk
+    if (error !== undefined && error !== null) throw new ReportedError(error)
+    // vLLM's word for an error.
+    if (chunk['object'] === 'error') throw new ReportedError(chunk)
+    if (choices !== null && !Array.isArray(choices)) throw new NotAnAnswer('the choices are not a list')
+    this.#takeUsage(chunk)
+    if (typeof chunk['model'] === 'string' && chunk['model'] !== '') this.#answer.model = chunk['model']
+    for (const choice of choices ?? []) {
+      if (isFields(choice) && (choice['index'] ?? 0) === 0) this.#takeChoice(choice)
+    }
+  }
+
+  native(): ChatNative {
+    const extras = this.#answer.calls.map(({ extra }) => extra ?? null)
+    return {
+      chat: {
+        content: this.#answer.text,
+        ...(Object.keys(this.#reasoning).length > 0 && { reasoning: this.#reasoning }),
+        ...(extras.some((extra) => extra !== null) && { extras }),
+      },
+    }
+  }
+
+  #takeChoice(choice: ReplyFields): void {
+    const said = fieldsOf(choice['delta'] ?? choice['message'])
+    this.#takeContent(said['content'])
+    const refusal = textOf(said['refusal'])
+    if (refusal !== '') {
+      this.#answer.addText(refusal)
+      this.#answer.finish = 'filtered'
+    }
+    for (const field of REASONING_FIELDS) this.#takeReasoning(field, textOf(said[field]))
+    const details = said['reasoning_details']
+    if (Array.isArray(details)) this.#takeReasoningDetails(details)
+    const calls = said['tool_calls']
+    if (Array.isArray(calls)) for (const call of calls) this.#takeCall(fieldsOf(call))
+    const reason = choice['finish_reason']
+    if (typeof reason === 'string' && reason !== '') this.#answer.finish = finishOf(reason, this.#answer.finish)
+  }
+
+  /** Mistral sends a list of parts, in which thoughts stand beside the text. */
+  #takeContent(content: unknown): void {
+    if (typeof content === 'string') this.#answer.addText(content)
+    else if (Array.isArray(content)) {
+      for (const part of content) if (isFields(part)) this.#answer.addText(textOf(part['text']))
+    }
+  }
+
+  #takeReasoning(field: string, text: string): void {
+    if (text === '') return
+    this.#answer.count(text.length)
+    this.#reasoning[field] = `${this.#reasoning[field] ?? ''}${text}`
+  }
+
+  /** OpenRouter's list, which has signatures. */
+  #takeReasoningDetails(details: unknown[]): void {
+    this.#answer.count(JSON.stringify(details).length)
+    const before = this.#reasoning['reasoning_details']
+    this.#reasoning['reasoning_details'] = [...(Array.isArray(before) ? before : []), ...details]
+  }
+
+  /**
+   * The first piece of a call has its id and name, later ones only more of its arguments. Some servers number no calls, or
+   * number all of them 0 and send each whole: another id, or a name again, begins another call.
+   */
+  #takeCall(piece: ReplyFields): void {
+    const called = fieldsOf(piece['function'])
+    const index = numberOf(piece['index']) ?? 0
+    const id = textOf(piece['id'])
+    const name = textOf(called['name'])
+    let call = this.#current.get(index)
+    const isAnother = call && ((id !== '' && id !== call.id) || (id === '' && name !== '' && call.arguments !== ''))
+    if (!call || isAnother) {
+      call = { id: id === '' ? `call_${this.#answer.calls.length + 1}` : id, name: '', arguments: '' }
+      this.#current.set(index, call)
+      this.#answer.calls.push(call)
+    }
+    if (call.name === '') call.name = name
+    const written = called['arguments']
+    const more = isFields(written) ? JSON.stringify(written) : textOf(written)
+    this.#answer.count(more.length)
+    call.arguments += more
+    // Gemini's mark of what it thought before the call: it refuses the next request without it.
+    if (piece['extra_content'] !== undefined) call.extra = piece['extra_content']
+  }
+
+  #takeUsage(chunk: ReplyFields): void {
+    // Groq reports in a field of its own.
+    const usage = chunk['usage'] ?? fieldsOf(chunk['x_groq'])['usage']
+    if (isFields(usage)) this.#answer.report(tokensOf(usage))
+  }
+}
+
+/** Some count the reasoning in `completion_tokens`, others only in the total. */
+function tokensOf(usage: ReplyFields): ReportedTokens {
+  const input = numberOf(usage['prompt_tokens'])
+  const written = numberOf(usage['completion_tokens'])
+  const total = numberOf(usage['total_tokens'])
+  const cached =
+    numberOf(fieldsOf(usage['prompt_tokens_details'])['cached_tokens']) ?? numberOf(usage['prompt_cache_hit_tokens'])
+  const reasoning = numberOf(fieldsOf(usage['completion_tokens_details'])['reasoning_tokens'])
+  const rest = total !== undefined && input !== undefined ? total - input : 0
+  // The difference of two fractions is not exact.
+  const output = rest >= (written ?? 0) + 1 ? rest : (written ?? reasoning)
+  return {
+    ...(input !== undefined && { input }),
+    ...(output !== undefined && { output }),
+    ...(cached !== undefined && { cached }),
+    ...(reasoning !== undefined && { reasoning }),
+  }
+}
+
+const FINISHES: Record<string, ModelAnswer['finish']> = {
+  length: 'length',
+  max_tokens: 'length',
+  model_length: 'length',
+  content_filter: 'filtered',
+  safety: 'filtered',
+}
+
+/** `error` and `insufficient_system_resource` mean that the server gave up in the middle. */
+function finishOf(reason: string, before: ModelAnswer['finish'] | undefined): ModelAnswer['finish'] | undefined {
+  if (reason === 'error' || reason === 'insufficient_system_resource') return undefined
+  return before === 'filtered' ? before : (FINISHES[reason.toLowerCase()] ?? 'stop')
+}

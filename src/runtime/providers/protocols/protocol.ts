@@ -1,0 +1,27 @@
+import type { ModelAnswer } from '../../models/model.ts'
+import type { ModelRequest } from '../../models/model-request.ts'
+import type { AnswerSoFar } from './answer-so-far.ts'
+import type { ReplyReader } from './read-events.ts'
+
+/** How one kind of provider is asked, and how it answers. */
+export type Protocol = {
+  /** Behind the base URL. */
+  path: string
+  headers(apiKey: string): Record<string, string>
+  /** The request without what every protocol has. `model` is the provider's own name of it. */
+  body(request: ModelRequest, model: string): Record<string, unknown>
+  reader(answer: AnswerSoFar): AnswerReader
+}
+
+export type AnswerReader = {
+  reply: ReplyReader
+  /** What the provider wants to be shown again in the next round. */
+  native(): NonNullable<ModelAnswer['native']>
+}
+
+/** The provider reported an error inside its stream. */
+export class ReportedError extends Error {
+  constructor(error: unknown) {
+    super(typeof error === 'string' ? error : JSON.stringify(error))
+  }
+}

@@ -1,0 +1,103 @@
+import { ModelFailure, PromptTooLong } from '../models/model.ts'
+import { AgentFailure } from '../outcome.ts'
+import { promptRefusal } from './prompt-refusal.ts'
+import { ReportedError } from './protocols/protocol.ts'
+import { NotAnAnswer } from './protocols/read-events.ts'
+import { retryAfter } from './retry.ts'
+
+/** How many characters of a provider's error are read. */
+const MAX_READ = 10_000
+
+/** `asked` is what the provider was asked for, if that was no answer of a model. */
+export type FailureSource = { provider: string; now: () => number; asked?: string }
+
+/** An answer that broke off. */
+export class TruncatedAnswer extends Error {}
+
+type Headers = Record<string, string | string[] | undefined>
+
+/** The provider answered with an error. */
+export class BadStatus extends Error {
+  readonly status: number
+  readonly headers: Headers
+  text = ''
+
+  constructor(status: number, headers: Headers, text = '') {
+    super(`status ${status}`)
+    this.status = status
+    this.headers = headers
+    this.addText(text)
+  }
+
+  addText(text: string): void {
+    if (this.text.length < MAX_READ) this.text = (this.text + text).slice(0, MAX_READ)
+  }
+
+  /** What the provider says about it: `error.message` where there is one, as the common protocols have it. */
+  get reason(): string {
+    try {
+      const { error, message } = JSON.parse(this.text) as { error?: unknown; message?: unknown }
+      const told =
+        typeof error === 'string' ? error : ((error as { message?: unknown } | undefined)?.message ?? message)
+      return typeof told === 'string' ? told : this.text
+    } catch {
+      return this.text
+    }
+  }
+}
+
+/** The provider did not say when to try again. */
+const RETRY_LATER = { after_ms: undefined }
+
+const ADVICE: Record<number, string> = {
+  400: 'the request was refused; check model, temperature and tools',
+  401: 'the key was refused; check the API key of this provider',
+  403: 'access was refused; check the rights of the API key',
+  404: 'the model was not found',
+  429: 'too many requests',
+}
+
+/** Turns what went wrong into a failure of ours. The provider's text goes to the log, never to the client. */
+export function asModelFailure(error: unknown, source: FailureSource, spoken: boolean): unknown {
+  if (error instanceof Error && (error.name === 'AbortError' || error instanceof AgentFailure)) return error
+  const { provider } = source
+  const { code } = Object(error) as { code?: unknown }
+  // This is our own refusal. It says which setting to change.
+  if (code === 'blocked_address' || code === 'invalid_url') {
+    return new ModelFailure(`Model provider ${provider} may not be called (${code}): ${(error as Error).message}`)
+  }
+  const refusal = error instanceof BadStatus ? error : undefined
+  const reason = refusal ? refusal.reason : String((error as Error).message)
+  const detail = { ...(refusal && { status: refusal.status }), provider_message: reason }
+
+  if (refusal || error instanceof ReportedError) {
+    const tooLong = spoken ? undefined : promptRefusal(refusal?.status, `${reason}\n${refusal?.text ?? ''}`)
+    if (tooLong) {
+      const answered = refusal ? `answered ${refusal.status}` : 'reported'
+      const message = `Model provider ${provider} ${answered}: the conversation is too long for the model`
+      return new PromptTooLong(message, detail, tooLong.max_tokens)
+    }
+  }
+  if (refusal) return statusFailure(refusal, source, detail, spoken)
+  if (error instanceof ReportedError) return new ModelFailure(`Model provider ${provider} reported an error`, detail)
+  if (error instanceof NotAnAnswer) {
+    return new ModelFailure(`Model provider ${provider} sent something that is not an answer`, detail)
+  }
+  const what = spoken || error instanceof TruncatedAnswer ? 'broke off its answer' : 'could not be reached'
+  // What was said already cannot be taken back, so the model is not asked again.
+  return new ModelFailure(`Model provider ${provider} ${what}`, detail, spoken ? undefined : RETRY_LATER)
+}
+
+function statusFailure(
+  { status, headers }: BadStatus,
+  { provider, now, asked }: FailureSource,
+  detail: Record<string, unknown>,
+  spoken: boolean,
+): ModelFailure {
+  const advice =
+    (asked && status === 404 ? `it does not have ${asked}` : ADVICE[status]) ??
+    (status >= 500 ? 'it has a problem' : 'the request was refused')
+  const isPassing = status === 408 || status === 429 || status >= 500
+  const retry = isPassing && !spoken ? { after_ms: retryAfter(headers, now) } : undefined
+  return new ModelFailure(`Model provider ${provider} answered ${status}: ${advice}`, detail, retry)
+}

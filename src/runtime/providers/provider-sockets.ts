@@ -1,0 +1,100 @@
+import { Agent, type Dispatcher, EnvHttpProxyAgent } from 'undici'
+
+/** The proxies that the operator's environment names. */
+export type ProxySettings = { http?: string | undefined; https?: string | undefined; except?: string | undefined }
+
+/** The connections to an address that was checked for this one request. `release` is called when it has ended. */
+type Reached = { dispatcher: Dispatcher; release(): void }
+
+/** The guarded client: it finds out whether an address may be called, and throws if it may not. */
+export type Reach = (url: string, asked: { owner: string; signal: AbortSignal }) => Promise<Reached>
+
+type Headers = Record<string, string | string[] | undefined>
+
+/** Takes a reply as it comes, without a stream in between: one call for each piece that the network brings. */
+type ReplyReceiver = { start(status: number, headers: Headers): void; data(chunk: Buffer): void }
+
+type Post = { path: string; headers: Record<string, string>; body: string; signal: AbortSignal }
+
+/** The connections to one provider. */
+export type ProviderSockets = {
+  /**
+   * Resolves when the reply is whole. Rejects with what the receiver threw, with the signal's reason, or with the error of
+   * the connection. A redirect is a reply like any other: to follow it would send the key to another address.
+   */
+  post(post: Post, receiver: ReplyReceiver): Promise<void>
+  /** Answers under way are cut off. */
+  close(): Promise<void>
+}
+
+/** A model on this machine is never asked through a proxy. */
+const LOOPBACK = /^(?:localhost|127(?:\.\d+){3}|\[::1\])$/
+
+/** For an address that the operator chose. As many connections are opened as answers are under way. */
+export function openSockets(baseUrl: string, proxy: ProxySettings = {}): ProviderSockets {
+  const { http, https, except = '' } = proxy
+  // A run has a deadline of its own: a model may think for minutes before its first word.
+  const options = { headersTimeout: 0, bodyTimeout: 0 }
+  const isProxied = (http ?? https) !== undefined && !LOOPBACK.test(new URL(baseUrl).hostname)
+  const dispatcher = isProxied
+    ? new EnvHttpProxyAgent({ ...options, httpProxy: http ?? '', httpsProxy: https ?? '', noProxy: except })
+    : new Agent(options)
+  return {
+    post: (post, receiver) => dispatch(dispatcher, baseUrl, post, receiver),
+    close: () => dispatcher.destroy(),
+  }
+}
+
+/** For an address that a client of the API chose. */
+export function guardedSockets(baseUrl: string, reach: Reach, owner: string): ProviderSockets {
+  return {
+    async post(post, receiver) {
+      const { dispatcher, release } = await reach(baseUrl, { owner, signal: post.signal })
+      await dispatch(dispatcher, baseUrl, post, receiver).finally(release)
+    },
+    // The guarded client closes its own connections.
+    close: async () => {},
+  }
+}
+
+function dispatch(dispatcher: Dispatcher, baseUrl: string, post: Post, receiver: ReplyReceiver): Promise<void> {
+  const { path, headers, body, signal } = post
+  const { origin, pathname, search } = new URL(baseUrl)
+  const { promise, resolve, reject } = Promise.withResolvers<void>()
+  let controller: Dispatcher.DispatchController | undefined
+  const abort = () => {
+    // While there is no connection yet, the request is ended as soon as it begins.
+    controller?.abort(signal.reason)
+    reject(signal.reason)
+  }
+  if (signal.aborted) {
+    abort()
+    return promise
+  }
+  signal.addEventListener('abort', abort, { once: true })
+  const release = () => signal.removeEventListener('abort', abort)
+  dispatcher.dispatch(
+    { origin, path: pathname.replace(/\/+$/, '') + path + search, method: 'POST', headers, body },
+    {
+      onRequestStart(begun) {
+        controller = begun
+        if (signal.aborted) begun.abort(signal.reason)
+      },
+      onResponseStart(_controller, status, replyHeaders) {
+        receiver.start(status, replyHeaders)
+      },
+      onResponseData(_controller, chunk) {
+        receiver.data(chunk)
+      },
+      onResponseEnd() {
+        release()
+        resolve()
+      },
+      onResponseError(_controller, error) {
+        release()
+        reject(error)
+      },
+    },
+  )
+  return promise
+}
