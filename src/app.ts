@@ -20,7 +20,6 @@ import { operations } from './operations.ts'
 import { openLimiter } from './security/limits/open-limiter.ts'
 import type { Jobs } from './storage/jobs/run-jobs.ts'
 import { lockFolder } from './storage/sqlite/lock.ts'
-import { WriteProbe } from './storage/write-probe.ts'
 import { Dispatcher } from './webhooks/delivery/deliver.ts'
 
 export type App = FirstStart & {
@@ -44,12 +43,14 @@ export async function startApp(config: Config, overrides: Overrides = {}): Promi
   await using opened = new AsyncDisposableStack()
   // Several services may share a PostgreSQL database. A SQLite store is served by one service only.
   if (!config.database.url) opened.defer(lockFolder(config.data))
-  const { parts, beginStop, close } = await buildParts(config, overrides)
+  const { parts, probe, beginStop, close } = await buildParts(config, overrides)
   opened.defer(close)
   const { storage, log, now } = parts
   await freeLeases(parts)
   await adoptRestored(storage.db)
   const limiter = opened.adopt(await openLimiter(config.redis.url, now, log), (open) => open.close())
+  const { isShared } = limiter
+  if (isShared) parts.telemetry.gauge('moorage_redis_up', 'Whether Redis answers', () => Number(isShared()))
   const keys = keyVerifier(parts)
   opened.defer(() => keys.flush().catch((err) => log.warn({ err }, 'could not write when keys were last used')))
   const access = opened.adopt(openAccess(parts), (open) => open.close())
@@ -73,7 +74,7 @@ export async function startApp(config: Config, overrides: Overrides = {}): Promi
         }
       : undefined,
   }
-  const server = createServer(edge, new WriteProbe(storage.db, now))
+  const server = createServer(edge, probe)
   const dispatcher = new Dispatcher(parts)
   const background = startBackground(parts)
   opened.defer(() => drain({ server, dispatcher, background, beginStop }, parts, overrides.lingerMs ?? LINGER_MS))

@@ -20,6 +20,8 @@ import { type Keyring, keyring, loadMasterKey, masterKeyFingerprint } from './se
 import { GuardedClient, type OutgoingPolicy } from './security/outgoing/guarded-client.ts'
 import { policiesOf } from './security/outgoing/policies.ts'
 import { addServiceGauges } from './service/service-gauges.ts'
+import { outageLog } from './storage/health/outage-log.ts'
+import { WriteProbe } from './storage/health/write-probe.ts'
 import { openJournal } from './storage/journal/journal.ts'
 import { nodeName } from './storage/leases/lease.ts'
 import { NodeList } from './storage/leases/node-list.ts'
@@ -51,16 +53,18 @@ const { version } = project
 export async function buildParts(
   config: Config,
   overrides: Overrides = {},
-): Promise<{ parts: Parts & { audit: OpenTrail }; beginStop(): void; close(): Promise<void> }> {
+): Promise<{ parts: Parts & { audit: OpenTrail }; probe: WriteProbe; beginStop(): void; close(): Promise<void> }> {
   // If something fails, this closes in reverse what was opened before.
   await using opened = new AsyncDisposableStack()
   const clock = overrides.now ?? Date.now
-  const log = overrides.log ?? createLog(config.log)
-  const storage = opened.adopt(await openStorage({ ...config, warn: (message) => log.warn(message) }), (store) =>
+  const ownLog = overrides.log ?? createLog(config.log)
+  const storage = opened.adopt(await openStorage({ ...config, warn: (message) => ownLog.warn(message) }), (store) =>
     store.close(),
   )
   // All nodes go by one clock, the database's: leases mean the same on each of them.
   const now = () => clock() + storage.skew()
+  const probe = new WriteProbe(storage, now)
+  const log = outageLog(ownLog, probe)
   const masterKey = await checkedMasterKey(config, storage)
   const ring = keyring(masterKey)
   const newId = idSource()
@@ -139,9 +143,9 @@ export async function buildParts(
   }
   opened.defer(keepRuns(parts))
   opened.defer(addProcessGauges(telemetry, now))
-  addServiceGauges(parts)
+  addServiceGauges(parts, probe)
   const closing = opened.move()
-  return { parts, beginStop: () => stop.abort(), close: () => closing.disposeAsync() }
+  return { parts, probe, beginStop: () => stop.abort(), close: () => closing.disposeAsync() }
 }
 
 /**

@@ -9,6 +9,7 @@ import { loadConfig } from '../src/config.ts'
 import { instructionsOf, readDeployFile, run, startByCommand, variablesOf } from './support/house/deploy-files.ts'
 import { ROOT } from './support/house/docs.ts'
 import { copyInstalled } from './support/house/installed.ts'
+import { findExecutable } from './support/stores/daemon.ts'
 
 const root = fileURLToPath(ROOT)
 const instructions = instructionsOf(readDeployFile('Dockerfile'))
@@ -134,19 +135,20 @@ describe('deploy/kubernetes/moorage.yaml', () => {
     assert.deepEqual(document.errors, [])
     return document.toJS()
   })
-  const [deployment, service, budget] = documents
+  const [deployment, service, budget, policy] = documents
   const pod = deployment.spec.template
   const [container] = pod.spec.containers
 
-  test('has a deployment, a service and a disruption budget that mean the same pods', () => {
+  test('has a deployment, a service, a disruption budget and a network policy that mean the same pods', () => {
     assert.deepEqual(
       documents.map(({ kind }) => kind),
-      ['Deployment', 'Service', 'PodDisruptionBudget'],
+      ['Deployment', 'Service', 'PodDisruptionBudget', 'NetworkPolicy'],
     )
     const { labels } = pod.metadata
     assert.deepEqual(deployment.spec.selector.matchLabels, labels)
     assert.deepEqual(service.spec.selector, labels)
     assert.deepEqual(budget.spec.selector.matchLabels, labels)
+    assert.deepEqual(policy.spec.podSelector.matchLabels, labels)
     assert.ok(budget.spec.maxUnavailable < deployment.spec.replicas)
   })
 
@@ -171,6 +173,28 @@ describe('deploy/kubernetes/moorage.yaml', () => {
       REDIS_URL: 'redis://redis',
       MOORAGE_MASTER_KEY: MASTER_KEY,
     })
+  })
+
+  test('lets everybody reach the API, and only Prometheus the telemetry', () => {
+    const [http, metrics] = container.ports.map(({ name }: { name: string }) => name)
+    const [open, scraped, ...others] = policy.spec.ingress
+    assert.deepEqual([policy.spec.policyTypes, others], [['Ingress'], []])
+    assert.deepEqual(open, { ports: [{ port: http }] })
+    assert.deepEqual(scraped.ports, [{ port: metrics }])
+    const [from, ...more] = scraped.from
+    assert.deepEqual(more, [])
+    // Both in one entry: pods of that name in that namespace.
+    assert.deepEqual(Object.keys(from), ['namespaceSelector', 'podSelector'])
+    assert.ok(service.spec.ports.every(({ targetPort }: { targetPort: string }) => targetPort !== metrics))
+  })
+
+  test('trusts no proxy that the operator has not named, and gives the pods no token of Kubernetes', () => {
+    const names = container.env.map(({ name }: { name: string }) => name)
+    assert.ok(!names.includes('MOORAGE_SERVER__TRUSTED_PROXIES'))
+    const [, example = ''] = /TRUSTED_PROXIES, value: '([^']+)'/.exec(readDeployFile('kubernetes/moorage.yaml')) ?? []
+    const { trustedProxies } = configOf({ MOORAGE_SERVER__TRUSTED_PROXIES: example }).server
+    assert.ok(trustedProxies.length > 0 && trustedProxies.every((proxy) => proxy.endsWith('/32')), example)
+    assert.equal(pod.spec.automountServiceAccountToken, false)
   })
 
   test('stops a pod after its balancer has heard of it, and gives it the time', () => {
@@ -206,6 +230,14 @@ describe('deploy/moorage.service', () => {
     })
     assert.equal(await served.stop(), 0)
     rmSync(data, { recursive: true })
+  })
+
+  test('leaves the service little to harm the machine with', async (t) => {
+    const analyze = findExecutable('systemd-analyze')
+    if (!analyze) return t.skip('systemd is not on this machine')
+    const { stdout } = await run(analyze, ['security', '--offline=true', join(root, 'deploy/moorage.service')])
+    const [, exposure] = /Overall exposure level for moorage\.service: ([\d.]+)/.exec(stdout) ?? []
+    assert.ok(Number(exposure) <= 1.5, stdout)
   })
 
   test('gives it more time to stop than it takes', () => {

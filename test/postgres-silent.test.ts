@@ -1,6 +1,4 @@
 import assert from 'node:assert/strict'
-import { once } from 'node:events'
-import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
 import { describe, type TestContext, test } from 'node:test'
 import { setTimeout as delay } from 'node:timers/promises'
 import { sql } from 'kysely'
@@ -13,6 +11,7 @@ import { PATIENCE } from './support/running/patience.ts'
 import { standStill } from './support/running/stand-still.ts'
 import { until } from './support/running/until.ts'
 import { freshPostgres } from './support/stores/fresh-store.ts'
+import { startNetwork } from './support/stores/silent-network.ts'
 
 /** No packet arrives any more, and nobody says so: the network's way to fail that no socket notices. */
 describe('a network to PostgreSQL that falls silent', () => {
@@ -97,7 +96,7 @@ describe('a network to PostgreSQL that falls silent', () => {
 
 async function openBehindProxy(t: TestContext) {
   const database = await freshPostgres()
-  const network = await startProxy(new URL(database.url))
+  const network = await startNetwork(new URL(database.url))
   const storage = await openStorage({
     data: '',
     database: { url: network.url, poolSize: 2, silentMs: 600, pingMs: 100 },
@@ -112,45 +111,4 @@ async function openBehindProxy(t: TestContext) {
     await database.drop()
   })
   return { storage, other, network }
-}
-
-async function startProxy(target: URL) {
-  const sockets = new Set<Socket>()
-  let silent = false
-  const server = createServer((near) => {
-    const far = connect(Number(target.port), target.hostname)
-    const join = (from: Socket, to: Socket) => {
-      sockets.add(from)
-      from.on('data', (bytes) => silent || to.write(bytes))
-      from.on('error', () => {})
-      from.on('close', () => {
-        sockets.delete(from)
-        if (!silent) to.destroy()
-      })
-    }
-    join(near, far)
-    join(far, near)
-  })
-  const destroyAll = () => {
-    for (const socket of sockets) socket.destroy()
-  }
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const url = new URL(target)
-  url.port = String((server.address() as AddressInfo).port)
-  return {
-    url: url.href,
-    silence() {
-      silent = true
-    },
-    /** New connections come through; those that lost a packet are of no use any more. */
-    restore() {
-      destroyAll()
-      silent = false
-    },
-    async close() {
-      destroyAll()
-      await new Promise((closed) => server.close(closed))
-    },
-  }
 }

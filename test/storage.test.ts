@@ -147,6 +147,19 @@ describe('a data directory that was there before', () => {
     assert.equal((await stat(data)).mode & 0o777, 0o700)
     await rm(home, { recursive: true })
   })
+
+  test('the files of a SQLite store are for their owner alone, new ones and those that were there', async () => {
+    const data = await mkdtemp(join(tmpdir(), 'moorage-test-'))
+    const files = ['moorage.db', 'moorage.db-wal', 'moorage.db-shm'].map((name) => join(data, name))
+    const modes = () => Promise.all(files.map(async (file) => ((await stat(file)).mode & 0o777).toString(8)))
+    const first = await openStorage({ data, database: { poolSize: 1 } })
+    assert.deepEqual(await modes(), ['600', '600', '600'])
+    for (const file of files) await chmod(file, 0o644)
+    const second = await openStorage({ data, database: { poolSize: 1 } })
+    assert.deepEqual(await modes(), ['600', '600', '600'])
+    await Promise.all([first.close(), second.close()])
+    await rm(data, { recursive: true })
+  })
 })
 
 describe('SQLite that another process changes', () => {

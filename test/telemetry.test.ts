@@ -1,29 +1,23 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
+import project from '../package.json' with { type: 'json' }
+import { readSamples } from './support/clients/prometheus.ts'
 import { readDeployFile } from './support/house/deploy-files.ts'
 import { until } from './support/running/until.ts'
 import { ENGINES, type Service, startService, withService } from './support/service/service.ts'
 import { createAgent, createKey } from './support/slices/resources.ts'
 
-const LINE = /^(\w+)(?:\{((?:\w+="(?:[^"\\\n]|\\.)*",?)+)\})? (-?[\d.e+-]+|[+-]Inf|NaN)$/
-
-/** Every sample by its name and labels, as Prometheus would read it; fails on a line that it would refuse. */
+/** Every sample by its name and labels. */
 function parseText(text: string): Map<string, number> {
-  const samples = new Map<string, number>()
-  const types = new Map<string, string>()
-  assert.ok(text.endsWith('\n'))
-  for (const line of text.trimEnd().split('\n')) {
-    const [, name, type] = /^# TYPE (\w+) (counter|gauge|histogram)$/.exec(line) ?? []
-    if (name && type) types.set(name, type)
-    if (line.startsWith('#')) continue
-    const [, sample = '', labels = '', value = ''] = LINE.exec(line) ?? assert.fail(`not a sample: ${line}`)
-    const declared = types.get(sample) ?? types.get(sample.replace(/_(?:bucket|sum|count)$/, ''))
-    assert.ok(declared, `no type for ${sample}`)
-    assert.ok(!samples.has(`${sample}{${labels}}`), `twice: ${line}`)
-    samples.set(labels === '' ? sample : `${sample}{${labels}}`, Number(value))
-  }
-  return samples
+  return new Map(
+    readSamples(text).map(({ name, labels, value }) => {
+      const pairs = Object.entries(labels).map(([label, of]) => `${label}="${of}"`)
+      return [pairs.length === 0 ? name : `${name}{${pairs.join(',')}}`, value]
+    }),
+  )
 }
+
+const { version } = project
 
 async function scrape(service: Service): Promise<Map<string, number>> {
   const response = await fetch(`${service.url}/metrics`, { headers: { Authorization: `Bearer ${service.admin}` } })
@@ -53,7 +47,13 @@ for (const engine of ENGINES) {
         assert.ok(grown('moorage_tokens_total{direction="in"}') > 0)
         assert.ok(grown('moorage_journal_batch_entries_sum') >= 2)
         assert.ok(grown('moorage_cache_lookups_total{cache="agents",result="hit"}') > 0)
-        assert.equal(after.get(`moorage_info{engine="${engine}"}`), 1)
+        const { node } = process.versions
+        assert.equal(after.get(`moorage_info{version="${version}",node_version="${node}",engine="${engine}"}`), 1)
+        assert.equal(after.get('moorage_database_up'), 1)
+        assert.ok((after.get('moorage_disk_free_bytes') ?? 0) < (after.get('moorage_disk_size_bytes') ?? 0))
+        assert.ok((after.get('process_open_fds') ?? 0) < (after.get('process_max_fds') ?? 0))
+        assert.equal(after.get('moorage_database_waiting'), 0)
+        assert.ok((after.get('moorage_database_connections{state="idle"}') ?? 0) > 0)
         assert.ok((after.get('process_resident_memory_bytes') ?? 0) > 10_000_000)
       }))
 

@@ -37,10 +37,17 @@ function keeping({ live, log, now, storage }: Parts): Keeping {
 export async function takeUpRuns(parts: Parts): Promise<void> {
   // This process may have slept until its own leases ended. Its own runs must not be taken for those of a dead node.
   await renewHeld(LEASED_RUNS, keeping(parts))
-  const { storage, now } = parts
+  const { storage, now, log, telemetry } = parts
+  const tell = (request_id: string, fate: string) => {
+    telemetry.takeovers.add(1)
+    log.warn({ request_id }, `a node died during a run, which this node took over: ${fate}`)
+  }
   const lapsed = await invocations.listLapsed(storage.db, now(), AT_ONCE)
-  if (lapsed.some(goesOn)) await requeueLapsed(storage.db, now())
-  for (const invocation of lapsed) if (!goesOn(invocation)) await fail(invocation, parts)
+  const requeued = lapsed.some(goesOn) ? await requeueLapsed(storage.db, now()) : []
+  for (const id of requeued) tell(id, 'it is queued again')
+  for (const invocation of lapsed) {
+    if (!goesOn(invocation) && (await fail(invocation, parts))) tell(invocation.id, 'it has failed')
+  }
   for (const { webhook_id } of await listUntold(storage.db, now())) await tellEnd(webhook_id, parts)
 }
 
@@ -48,12 +55,13 @@ function goesOn({ background, keyed }: Invocation): boolean {
   return background || keyed
 }
 
-async function fail(interrupted: Invocation, parts: Parts): Promise<void> {
+/** Returns false if another node was quicker. */
+async function fail(interrupted: Invocation, parts: Parts): Promise<boolean> {
   const { journal, now, storage } = parts
   const agent = await agents.findBySeq(storage.db, interrupted.agent_seq)
   const failed = endWith(interrupted, 'failed', INTERRUPTED, now())
   const writes = agent ? await effects(failed, agent, agent, [], parts) : []
-  await journal.commit({ writes, guard: (db) => invocations.endUnowned(db, failed, now()) })
+  return journal.commit({ writes, guard: (db) => invocations.endUnowned(db, failed, now()) })
 }
 
 /** Stops the runs of a paused or deleted agent on this node. Without an id, every agent is checked. */

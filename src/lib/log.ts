@@ -19,12 +19,20 @@ type Said = [message: string] | [fields: LogFields, message: string]
 export class Logger {
   readonly #destination: Destination
   readonly #from: number
+  #isToldElsewhere: (fields: LogFields) => boolean = () => false
   #time = 0
   #timeText = ''
 
   constructor(level: Level | 'silent', destination: Destination) {
     this.#destination = destination
     this.#from = level === 'silent' ? LEVELS.length : LEVELS.indexOf(level)
+  }
+
+  /** The same log without the lines whose fields are told elsewhere. */
+  except(isToldElsewhere: (fields: LogFields) => boolean): Logger {
+    const log = new Logger(LEVELS[this.#from] ?? 'silent', this.#destination)
+    log.#isToldElsewhere = isToldElsewhere
+    return log
   }
 
   isLevelEnabled(level: Level): boolean {
@@ -50,6 +58,7 @@ export class Logger {
   #say(level: Level, [first, second = '']: [message: string | LogFields, message?: string]): void {
     if (!this.isLevelEnabled(level)) return
     const isPlain = typeof first === 'string'
+    if (!isPlain && this.#isToldElsewhere(first)) return
     const line = logLine(level, this.#now(), isPlain ? undefined : first, isPlain ? first : second)
     this.#destination.write(line, level)
   }

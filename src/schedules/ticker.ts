@@ -9,6 +9,7 @@ import type { Parts } from '../operation/parts.ts'
 import { BacklogFullError } from '../storage/journal/journal.ts'
 import type { Write } from '../storage/journal/rows.ts'
 import { type Due, decideTick } from './decide-tick.ts'
+import type { Schedule } from './schedule.ts'
 import * as schedules from './store.ts'
 import { timesOf } from './times.ts'
 
@@ -66,12 +67,21 @@ export class Ticker {
     const { journal, log } = this.#parts
     try {
       const { after, writes } = await this.#prepare(due)
-      return await journal.commit({ writes, guard: (db) => schedules.takeTick(db, due, after) })
+      const isTaken = await journal.commit({ writes, guard: (db) => schedules.takeTick(db, due, after) })
+      if (isTaken) this.#count(due, after)
+      return isTaken
     } catch (err) {
       const why = err instanceof BacklogFullError ? 'too many writes wait' : 'it could not be written'
       log.warn({ err, schedule: due.id }, `a tick of a schedule is tried again: ${why}`)
       return false
     }
+  }
+
+  #count(before: Due, after: Schedule): void {
+    const { ticks } = this.#parts.telemetry
+    if (after.last_tick_at !== before.last_tick_at) ticks.add(1, 'run')
+    if (after.missed > before.missed) ticks.add(after.missed - before.missed, 'missed')
+    if (after.skipped > before.skipped) ticks.add(1, 'skipped')
   }
 
   /** What the tick leaves: the schedule after it, the run that it begins and what the agent's log tells. */

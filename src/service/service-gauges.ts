@@ -1,14 +1,22 @@
+import { statfs } from 'node:fs/promises'
+import project from '../../package.json' with { type: 'json' }
 import type { Parts } from '../operation/parts.ts'
-import { type Backlog, listBacklogs } from './store.ts'
+import type { WriteProbe } from '../storage/health/write-probe.ts'
+import { type Backlog, countDisabledWebhooks, listBacklogs } from './store.ts'
 
 /** Gauges of the service and its database. The three gauges of the queues share one query. */
-export function addServiceGauges({ telemetry, storage, journal, live, now }: Parts): void {
+export function addServiceGauges(parts: Parts, probe: WriteProbe): void {
+  const { telemetry, storage, journal, live, now } = parts
   let reading: Promise<Backlog[]> | undefined
   const backlogs = (valueOf: (backlog: Backlog) => number) => async () => {
     reading ??= listBacklogs(storage.db, now()).finally(() => (reading = undefined))
     return (await reading).map((backlog) => ({ labels: { queue: backlog.queue }, value: valueOf(backlog) }))
   }
-  telemetry.gauge('moorage_info', 'The database of this node', () => [{ labels: { engine: storage.engine }, value: 1 }])
+  const labels = { version: project.version, node_version: process.versions.node, engine: storage.engine }
+  telemetry.gauge('moorage_info', 'What this node runs: its version, on which Node, on which database', () => [
+    { labels, value: 1 },
+  ])
+  addDatabaseGauges(parts, probe)
   telemetry.gauge('moorage_runs_live', 'Runs under way on this node', () => live.all().length)
   telemetry.gauge('moorage_journal_waiting', 'Requests that wait for their commit', () => journal.waiting())
   telemetry.gauge(
@@ -26,4 +34,24 @@ export function addServiceGauges({ telemetry, storage, journal, live, now }: Par
     'Runs, deliveries and jobs that nodes have in hand, of all nodes',
     backlogs(({ leased }) => leased),
   )
+}
+
+function addDatabaseGauges({ telemetry, storage, config }: Parts, probe: WriteProbe): void {
+  telemetry.gauge('moorage_database_up', 'Whether the database takes writes', async () => Number(await probe.isUp()))
+  telemetry.gauge('moorage_database_connections', 'Connections to PostgreSQL, or threads that read SQLite', () => {
+    const { busy, idle } = storage.pool()
+    return Object.entries({ busy, idle }).map(([state, value]) => ({ labels: { state }, value }))
+  })
+  telemetry.gauge('moorage_database_waiting', 'Queries that wait for one of them', () => storage.pool().waiting)
+  telemetry.gauge('moorage_webhooks_disabled', 'Webhooks that the service disabled because they failed', () =>
+    countDisabledWebhooks(storage.db),
+  )
+  telemetry.gauge('moorage_disk_size_bytes', 'Size of the disk that the data folder is on', async () => {
+    const { bsize, blocks } = await statfs(config.data)
+    return bsize * blocks
+  })
+  telemetry.gauge('moorage_disk_free_bytes', 'What is free on it', async () => {
+    const { bsize, bavail } = await statfs(config.data)
+    return bsize * bavail
+  })
 }

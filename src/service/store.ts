@@ -38,6 +38,15 @@ export async function listBacklogs(db: Database, now: number): Promise<Backlog[]
   }))
 }
 
+export async function countDisabledWebhooks(db: Database): Promise<number> {
+  const { total } = await db
+    .selectFrom('webhooks')
+    .select(({ fn }) => fn.countAll<number>().as('total'))
+    .where('disabled_reason', 'is not', null)
+    .executeTakeFirstOrThrow()
+  return Number(total)
+}
+
 /** The size of the database, with what is free inside of it. */
 export async function measureBytes(db: Database): Promise<number> {
   const size =

@@ -30,13 +30,11 @@ export function isPassing(error: unknown): boolean {
   return CONNECTION_PASSING.test(error.message)
 }
 
-const SQLITE_CORRUPT = 11
-const SQLITE_NOT_A_DATABASE = 26
-
-/** Whether the file of a store has no content that SQLite understands. */
-export function isDamaged(error: unknown): error is Error {
-  const { errcode = 0 } = Object(error) as { errcode?: number }
-  return error instanceof Error && [SQLITE_CORRUPT, SQLITE_NOT_A_DATABASE].includes(errcode & 0xff)
+/** Whether the database is away. Other services that are away fail with the same codes of sockets. */
+export function isAway(error: unknown): boolean {
+  if (!isPassing(error)) return false
+  const { code, from } = error as Error & { code?: unknown; from?: unknown }
+  return from === 'postgres' || !(typeof code === 'string' && SOCKET_PASSING.test(code))
 }
 
 /** Extended result codes: a taken primary key, and a taken value of a unique index. */

@@ -10,7 +10,6 @@ import {
   type Engine,
   readAnnouncement,
 } from './database.ts'
-import { isDamaged } from './failures.ts'
 import { type Batch, changesOf } from './journal/rows.ts'
 import { listen } from './postgres/change-listener.ts'
 import { DatabaseClock } from './postgres/database-clock.ts'
@@ -20,7 +19,8 @@ import { PostgresWire } from './postgres/postgres-wire.ts'
 import { postgresBatches } from './postgres/postgres-write-batch.ts'
 import { VectorThread } from './postgres/vector-thread.ts'
 import { migrate } from './schema/migrate.ts'
-import { privateFolder } from './sqlite/private-folder.ts'
+import { isDamaged } from './sqlite/damage.ts'
+import { privateFolder, privateStore } from './sqlite/private-files.ts'
 import { openSqlite, type SqliteOptions } from './sqlite/sqlite.ts'
 import { sqliteBatches } from './sqlite/sqlite-write-batch.ts'
 import type { Tables } from './tables.ts'
@@ -50,10 +50,16 @@ export type Storage = {
   skew(): number
   /** Whether changes made on other nodes arrive here. While they do not, nothing may be answered from memory. */
   hears(): boolean
+  /** The connections to PostgreSQL, or the threads that read SQLite: how many work, how many are free, and what waits for one. */
+  pool(): PoolState
+  /** The damage that a statement has met in the file of a SQLite store, if any. Only a restored backup helps. */
+  damage(): Error | undefined
   /** Resolves when the store is unusable and only a new process can help. */
   lost: Promise<Error>
   close(): Promise<void>
 }
+
+export type PoolState = { busy: number; idle: number; waiting: number }
 
 type OnChange = (change: Change, id: string | undefined) => void
 
@@ -99,16 +105,18 @@ export async function openStorage({
   }
   const forgetAll = () => forget(CHANGES)
 
+  let damage: Error | undefined
   const lost = Promise.withResolvers<Error>()
   const wire = url ? new PostgresWire() : undefined
   const databaseClock = new DatabaseClock(clock)
-  const { dialect, write, compare, close } = url
+  const { dialect, write, compare, pool, close } = url
     ? openPostgres({ ...database, url, readTimeout }, () => listenUrl === undefined && storage.hears())
     : openFile({
-        path: join(privateFolder(data), FILE),
+        path: privateStore(join(privateFolder(data), FILE)),
         silentMs,
         readTimeout,
         onForeignChange: forgetAll,
+        onDamage: (error) => (damage ??= error),
         onLost: lost.resolve,
       })
   const db = new Kysely<Tables>({ dialect })
@@ -134,6 +142,8 @@ export async function openStorage({
     wire: wire && { publish: (message) => wire.publish(db, message), onMessage: wire.onMessage },
     onChange: (listener) => listeners.push(listener),
     skew: () => databaseClock.skew,
+    pool,
+    damage: () => damage,
     lost: lost.promise,
     hears: () => listener?.hears() ?? true,
     async close() {
@@ -165,6 +175,7 @@ type Opened = {
   dialect: Dialect
   write(db: Database, batch: Batch): Promise<boolean>
   compare: Compare
+  pool(): PoolState
   close?: () => Promise<void>
 }
 
@@ -176,13 +187,14 @@ function openPostgres(options: PostgresOptions, ownsSessions: () => boolean): Op
     dialect: new PostgresDialect({ pool: limitReads(pool, { ...options, ownsSessions }) }),
     write: postgresBatches(pool, ownsSessions),
     compare: (select, comparison) => vectors.compare(select, comparison),
+    pool: () => ({ busy: pool.totalCount - pool.idleCount, idle: pool.idleCount, waiting: pool.waitingCount }),
     close: () => vectors.close(),
   }
 }
 
 function openFile(options: SqliteOptions): Opened {
   const sqlite = openSqlite(options)
-  return { dialect: sqlite.dialect, write: sqliteBatches(sqlite), compare: sqlite.compare }
+  return { dialect: sqlite.dialect, write: sqliteBatches(sqlite), compare: sqlite.compare, pool: sqlite.readers }
 }
 
 /** A migration, or the wait for one on another node, may take longer than any other statement. */

@@ -1,7 +1,7 @@
 import { chmodSync, closeSync, existsSync, fsyncSync, linkSync, openSync, renameSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
-import { isDamaged } from './failures.ts'
+import { isDamaged } from './sqlite/damage.ts'
 
 /** A result code of SQLite. An extended code has it in its last byte. */
 const BUSY = 5

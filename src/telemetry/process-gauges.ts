@@ -1,4 +1,6 @@
+import { readdir } from 'node:fs/promises'
 import { monitorEventLoopDelay } from 'node:perf_hooks'
+import { mostOpenFiles } from './open-files.ts'
 import type { Telemetry } from './telemetry.ts'
 
 const QUANTILES = [50, 99, 100]
@@ -15,6 +17,9 @@ export function addProcessGauges(telemetry: Telemetry, now: () => number): () =>
     return (user + system) / 1e6
   })
   telemetry.gauge('process_resident_memory_bytes', 'Resident memory', () => process.memoryUsage.rss())
+  // Only Linux tells these two. Elsewhere they are left out.
+  telemetry.gauge('process_open_fds', 'File handles in use', async () => (await readdir('/proc/self/fd')).length)
+  telemetry.gauge('process_max_fds', 'File handles that the process may have', () => mostOpenFiles() ?? [])
   telemetry.gauge('nodejs_heap_used_bytes', 'Memory of JavaScript objects', () => process.memoryUsage().heapUsed)
   telemetry.gauge('nodejs_eventloop_delay_seconds', 'Delay of the event loop since somebody last asked', () => {
     if (!delay) {

@@ -3,6 +3,9 @@ import { Buckets, Counter, type Reading, type Sample } from './instruments.ts'
 const SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60]
 const ENTRIES = [1, 2, 4, 8, 16, 32, 64, 128, 256, 512]
 
+/** A gauge that takes longer is left out, so that a database that hangs does not hide everything else. */
+const READ_WITHIN_MS = 600
+
 type Labelled = Omit<Sample, 'name'>
 type Gauge = {
   name: string
@@ -35,7 +38,19 @@ export class Telemetry {
     SECONDS,
     ['kind'],
   )
+  readonly takeovers = new Counter('moorage_takeovers_total', 'Runs of dead nodes that this node took over')
+  readonly ticks = new Counter('moorage_schedule_ticks_total', 'Ticks of schedules, and what came of them', ['result'])
+  readonly refusedConnections = new Counter(
+    'moorage_refused_connections_total',
+    'Connections refused because the process has no file handles left',
+  )
   readonly #gauges: Gauge[] = []
+
+  constructor() {
+    // Prometheus sees a counter grow only if it has read the number before. These are looked at for their first event.
+    for (const counter of [this.takeovers, this.refusedConnections]) counter.add(0)
+    for (const result of ['run', 'missed', 'skipped']) this.ticks.add(0, result)
+  }
 
   /** A value that is read whenever somebody asks. */
   gauge(name: string, help: string, read: Gauge['read']): void {
@@ -51,14 +66,21 @@ export class Telemetry {
     const counted = Object.values(this)
       .filter((instrument) => instrument instanceof Counter || instrument instanceof Buckets)
       .map((instrument) => instrument.read())
+    let timer: NodeJS.Timeout | undefined
+    const late = new Promise<[]>((resolve) => {
+      timer = setTimeout(resolve, READ_WITHIN_MS, [])
+    })
     const gauges = this.#gauges.map(async ({ name, help, type, read }): Promise<Reading> => {
       // A gauge that cannot be read now, for example because the database is gone, must not hide the others.
-      const found = await Promise.resolve()
+      const reading = Promise.resolve()
         .then(read)
         .catch(() => [])
+      const found = await Promise.race([reading, late])
       const values = typeof found === 'number' ? [{ labels: {}, value: found }] : found
       return { name, help, type, samples: values.map((sample) => ({ name, ...sample })) }
     })
-    return [...counted, ...(await Promise.all(gauges))]
+    const readings = await Promise.all(gauges)
+    clearTimeout(timer)
+    return [...counted, ...readings]
   }
 }

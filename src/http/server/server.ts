@@ -9,6 +9,7 @@ import { preflightAnswer } from '../pipeline/guards/cors.ts'
 import type { Arrived, Authorised } from '../pipeline/stages.ts'
 import { answerRaw, connectRefusal, parserError } from './connections/broken-request.ts'
 import { Connections } from './connections/connections.ts'
+import { limitHandles } from './connections/handle-limit.ts'
 import { createHttpServer, listen } from './connections/http-server.ts'
 import { reloadTls } from './connections/tls.ts'
 import { together } from './connections/together.ts'
@@ -49,6 +50,7 @@ export function createServer(edge: Edge, store: Health): Server {
   const handle = requestHandler(front, endpoints)
   const server = createHttpServer(config.server, connections.oneAtATime(together(handle)))
 
+  limitHandles(server, edge.parts)
   connections.watch(server, stallTimeout)
   server.on('connect', (_request, socket: Socket) => refuse(front, connections, socket, connectRefusal()))
   server.on('clientError', (error: NodeJS.ErrnoException, socket: Socket) => {

@@ -116,15 +116,16 @@ export async function giveBack(db: Database, lease: Lease, attempt: number): Pro
     .execute()
 }
 
-/** Puts runs of dead nodes back into the queue, if they should go on; returns how many. */
-export async function requeueLapsed(db: Database, now: number): Promise<number> {
-  const { numUpdatedRows } = await db
+/** Puts runs of dead nodes back into the queue, if they should go on; returns their ids. */
+export async function requeueLapsed(db: Database, now: number): Promise<string[]> {
+  const requeued = await db
     .updateTable('invocations')
     .set((row) => ({ ...QUEUED_AGAIN, lapses: row('lapses', '+', 1) }))
     .where(hasLapsed(LEASED_RUNS, now))
     .where((row) => row.or([row('background', '=', 1), row('keyed', '=', 1)]))
-    .executeTakeFirst()
-  return Number(numUpdatedRows)
+    .returning('id')
+    .execute()
+  return requeued.map(({ id }) => id)
 }
 
 // A literal and not a parameter, as above.

@@ -20,10 +20,13 @@ export class NodeCount {
   readonly #redis: Redis
   readonly #name = randomUUID()
   readonly #timer: NodeJS.Timeout
+  readonly #heard: (err?: unknown) => void
   #count = 1
 
-  constructor(redis: Redis) {
+  /** `heard` is called once a second, with an error if Redis did not answer. */
+  constructor(redis: Redis, heard: (err?: unknown) => void) {
     this.#redis = redis
+    this.#heard = heard
     this.#timer = setInterval(() => this.#say(), SAY_EVERY_MS).unref()
     redis.on('ready', () => this.#say())
   }
@@ -40,8 +43,9 @@ export class NodeCount {
   async #say(): Promise<void> {
     try {
       this.#count = Number(await this.#redis.eval(SCRIPT, 1, NODES, this.#name, SILENT_MS))
-    } catch {
-      // This need not be logged: a request that needs Redis reports that it is gone.
+      this.#heard()
+    } catch (err) {
+      this.#heard(err)
     }
   }
 }

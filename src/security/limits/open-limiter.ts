@@ -1,12 +1,13 @@
 import type { Logger } from '../../lib/log.ts'
+import { Outage } from '../../lib/work/outage.ts'
 import { localLimiter, type RateLimiter } from './rate-limiter.ts'
 import { sharedLimiter } from './shared-limiter.ts'
 
-/** How often it is said that Redis does not answer. */
-const WARN_EVERY_MS = 60_000
+/** `isShared` says whether all nodes count together now. It is undefined where there is no Redis. */
+export type OpenLimiter = RateLimiter & { isShared?: () => boolean }
 
 /** Rates are counted in Redis, for all nodes together, where there is one. */
-export async function openLimiter(url: string | undefined, now: () => number, log: Logger): Promise<RateLimiter> {
+export async function openLimiter(url: string | undefined, now: () => number, log: Logger): Promise<OpenLimiter> {
   const local = localLimiter(now)
   if (url === undefined) return local
   // Loaded here, so that only services with a Redis wait for it.
@@ -18,12 +19,11 @@ export async function openLimiter(url: string | undefined, now: () => number, lo
     connectTimeout: 2_000,
     retryStrategy: (attempt) => Math.min(attempt * 200, 2_000),
   })
-  let warned = 0
-  const degraded = (err: unknown) => {
-    if (now() - warned < WARN_EVERY_MS) return
-    warned = now()
-    log.warn({ err }, 'Redis does not answer: this node limits rates by its own share until it does')
-  }
-  connection.on('error', degraded)
-  return sharedLimiter(connection, local, degraded)
+  const outage = new Outage(log, {
+    level: 'warn',
+    lost: 'Redis does not answer: this node limits rates by its own share until it does',
+    back: 'Redis answers again: the nodes limit rates together',
+  })
+  connection.on('error', (err) => outage.failed(err))
+  return { ...sharedLimiter(connection, local, outage), isShared: () => !outage.isOn }
 }

@@ -1,4 +1,5 @@
 import type { Redis } from 'ioredis'
+import type { Outage } from '../../lib/work/outage.ts'
 import { NodeCount } from './node-count.ts'
 import { type Decision, decide, MINUTE, type Rate, type RateLimiter } from './rate-limiter.ts'
 
@@ -25,8 +26,8 @@ type Asked = { rate: Rate; resolve: (decision: Decision) => void }
  * One limit for all nodes. Requests with the same key in one pass of the event loop share a call. While Redis does not
  * answer, each node gives out its share of every limit, so that all nodes together still keep it.
  */
-export function sharedLimiter(redis: Redis, local: RateLimiter, onDegraded: (error: unknown) => void): RateLimiter {
-  const nodes = new NodeCount(redis)
+export function sharedLimiter(redis: Redis, local: RateLimiter, outage: Outage): RateLimiter {
+  const nodes = new NodeCount(redis, (err) => (err === undefined ? outage.works() : outage.failed(err)))
   let asked = new Map<string, Asked[]>()
 
   const ask = async (key: string, waiting: Asked[]) => {
@@ -42,7 +43,7 @@ export function sharedLimiter(redis: Redis, local: RateLimiter, onDegraded: (err
         resolve(decide({ start, time, interval, burst: rate.burst, index }))
       }
     } catch (error) {
-      onDegraded(error)
+      outage.failed(error)
       for (const { rate: own, resolve } of waiting) resolve(await local.take(key, shareOf(own, nodes.count)))
     }
   }

@@ -39,8 +39,10 @@ export async function runJob(
     if (stop.signal.aborted) return requeue(now(), attempts - 1, null)
     const error = redact(err instanceof Error ? err.message : String(err)).slice(0, ERROR_LENGTH)
     if (attempts >= max_attempts && every_ms === undefined) return giveUp(error)
+    await requeue(now() + Math.min(retry_ms(attempts), every_ms ?? Number.POSITIVE_INFINITY), attempts, error)
+    // Told after it was written: a job that failed because the database is away is no line of its own.
     log.warn({ kind, job: id, attempts, error }, 'a job failed and is tried again')
-    return requeue(now() + Math.min(retry_ms(attempts), every_ms ?? Number.POSITIVE_INFINITY), attempts, error)
+    return
   }
   if (every_ms !== undefined) return requeue(now() + every_ms, 0, null)
   await jobs.finish(storage.db, job)

@@ -77,6 +77,8 @@ export async function hearRows(
  */
 function impatientSocket(ms: number): Socket {
   const socket = new Socket()
+  // The query that fails with it shows by this mark that PostgreSQL is away, and not another service.
+  socket.on('error', (error) => Object.assign(error, { from: 'postgres' }))
   return socket.setTimeout(ms, () => {
     const { bytesRead } = socket
     // If this process itself stood still, the answer may be here already. It is read before this is called.

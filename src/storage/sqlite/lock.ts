@@ -1,7 +1,7 @@
 import { chmodSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
-import { privateFolder } from './private-folder.ts'
+import { privateFolder } from './private-files.ts'
 
 const SQLITE_BUSY = 5
 

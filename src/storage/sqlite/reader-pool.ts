@@ -47,6 +47,13 @@ export class ReaderPool {
     })
   }
 
+  /** What waits is behind another read, or in the lane of slow ones. */
+  state(): { busy: number; idle: number; waiting: number } {
+    const busy = this.#readers.filter(({ load }) => load > 0).length
+    const reads = this.#readers.reduce((sum, { load }) => sum + load, this.#lane.length)
+    return { busy, idle: this.#readers.length - busy, waiting: reads - busy }
+  }
+
   async close(): Promise<void> {
     for (const { reject } of this.#lane.splice(0)) reject(new Error('the database is closed'))
     await Promise.all([...this.#readers.map(({ thread }) => thread.close()), ...this.#ending])

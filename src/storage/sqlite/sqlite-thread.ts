@@ -1,5 +1,6 @@
 import { Worker } from 'node:worker_threads'
 import type { QueryResult } from 'kysely'
+import { isDamaged } from './damage.ts'
 import type {
   SqliteFailure,
   SqliteReply,
@@ -25,6 +26,8 @@ export class LostLeaseError extends Error {}
 export type SqliteWatcher = {
   /** Another process has committed something. */
   onForeignChange: () => void
+  /** A statement has met content of the file that SQLite does not understand. */
+  onDamage: (error: Error) => void
   /** A thread has died. Nothing works until the process is started again. */
   onLost: (error: Error) => void
 }
@@ -42,11 +45,13 @@ export class SqliteThread {
   readonly #takenBack = new Float64Array(new SharedArrayBuffer(16))
   readonly #waiting = new Map<number, Caller>()
   readonly #exited: Promise<void>
+  readonly #onDamage: SqliteWatcher['onDamage']
   #lastId = 0
   #failure: Error | undefined
   #closing = false
 
-  constructor({ path, role, onForeignChange, onLost, onOpened }: ThreadOptions) {
+  constructor({ path, role, onForeignChange, onDamage, onLost, onOpened }: ThreadOptions) {
+    this.#onDamage = onDamage
     const workerData: SqliteWorkerData = { path, role, takenBack: this.#takenBack }
     this.#worker = new Worker(new URL('./sqlite-worker.ts', import.meta.url), { workerData })
     this.#worker.on('message', (reply: SqliteReply) => {
@@ -110,8 +115,11 @@ export class SqliteThread {
     const caller = this.#waiting.get(reply.id)
     this.#waiting.delete(reply.id)
     if (!caller) return
-    if ('outcomes' in reply) return caller.resolve(reply.outcomes.map(outcomeOf))
-    const outcome = outcomeOf(reply.outcome)
+    const outcomes = ('outcomes' in reply ? reply.outcomes : [reply.outcome]).map(outcomeOf)
+    const damage = outcomes.find(isDamaged)
+    if (damage) this.#onDamage(damage)
+    if ('outcomes' in reply) return caller.resolve(outcomes)
+    const [outcome] = outcomes as [Outcomes[number]]
     if (outcome instanceof Error) caller.reject(outcome)
     else caller.resolve([outcome])
   }

@@ -32,6 +32,8 @@ export type Sqlite = {
   transact(statements: SqliteStatement[]): Promise<unknown>
   /** Compares the vectors that a select finds, in a thread that reads. */
   compare: Compare
+  /** The threads that read. */
+  readers(): { busy: number; idle: number; waiting: number }
 }
 
 export function openSqlite({ path, silentMs = SILENT_MS, readTimeout, ...watcher }: SqliteOptions): Sqlite {
@@ -56,6 +58,7 @@ export function openSqlite({ path, silentMs = SILENT_MS, readTimeout, ...watcher
       createIntrospector: (db) => new SqliteIntrospector(db),
       createQueryCompiler: () => new SqliteQueryCompiler(),
     },
+    readers: () => readers.state(),
     transact: (statements) => group.transact(statements),
     async compare({ sql, parameters }, compare) {
       const values = parameters as SqliteStatement['values']

@@ -45,6 +45,7 @@ export async function startChildService(
   t: { after(end: () => Promise<void>): void },
   engine: Engine,
   settings: Settings = {},
+  limits: { openFiles?: number } = {},
 ): Promise<ChildService> {
   const { home, env, remove } = await prepareHome(engine, settings)
   const { MOORAGE_BOOTSTRAP_KEY: admin, MOORAGE_DATA: data } = env
@@ -88,8 +89,10 @@ export async function startChildService(
       await work(db).finally(close)
     },
     async start() {
-      const main = built('main')
-      child = startChild(process.execPath, [main], { cwd: home, env, stdio: ['ignore', 'pipe', 'pipe'] })
+      const command = [process.execPath, built('main')]
+      const limited = ['sh', '-c', `ulimit -n ${limits.openFiles} && exec "$@"`, 'sh', ...command]
+      const [program = '', ...args] = limits.openFiles === undefined ? command : limited
+      child = startChild(program, args, { cwd: home, env, stdio: ['ignore', 'pipe', 'pipe'] })
       const keep = (chunk: Buffer) => {
         output += chunk
       }

@@ -1,8 +1,10 @@
-import type { Database } from './database.ts'
-import { touch } from './stored-settings.ts'
+import type { Storage } from '../open-storage.ts'
+import { touch } from '../stored-settings.ts'
 
 const LOOK_EVERY_MS = 1_000
 const ANSWER_WITHIN_MS = 2_000
+/** A scrape of telemetry waits no longer. */
+const SEEN_WITHIN_MS = 400
 
 /**
  * Checks whether the store takes writes: with a full disk it can still be read. It checks once a second at most,
@@ -10,19 +12,21 @@ const ANSWER_WITHIN_MS = 2_000
  * stalled transaction.
  */
 export class WriteProbe {
-  readonly #db: Database
+  readonly #storage: Pick<Storage, 'db' | 'damage'>
   readonly #now: () => number
   #lookedAt = Number.NEGATIVE_INFINITY
   #waits = false
   #answer: Promise<string | undefined> = Promise.resolve(undefined)
 
-  constructor(db: Database, now: () => number) {
-    this.#db = db
+  constructor(storage: Pick<Storage, 'db' | 'damage'>, now: () => number) {
+    this.#storage = storage
     this.#now = now
   }
 
   /** Says why the store takes no writes, or undefined. Answers within two seconds, whatever the store does. */
-  problem(): Promise<string | undefined> {
+  async problem(): Promise<string | undefined> {
+    // A damaged store may still take the writes of the probe.
+    if (this.#storage.damage()) return 'the file of the database is damaged'
     if (!this.#waits && performance.now() - this.#lookedAt >= LOOK_EVERY_MS) {
       this.#lookedAt = performance.now()
       this.#answer = this.#look()
@@ -32,10 +36,15 @@ export class WriteProbe {
     return Promise.race([this.#answer, after(patience, 'the database does not answer')])
   }
 
+  /** Whether the store takes writes. One that is slow to say so does not. */
+  async isUp(): Promise<boolean> {
+    return (await Promise.race([this.problem(), after(SEEN_WITHIN_MS, 'the database is slow')])) === undefined
+  }
+
   async #look(): Promise<string | undefined> {
     this.#waits = true
     try {
-      await touch(this.#db, 'ready', String(this.#now()))
+      await touch(this.#storage.db, 'ready', String(this.#now()))
       return undefined
     } catch {
       return 'the database does not take writes'

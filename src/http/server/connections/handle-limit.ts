@@ -1,0 +1,61 @@
+import type { Server as HttpServer } from 'node:http'
+import type { Socket } from 'node:net'
+import { Server as TlsServer } from 'node:tls'
+import { unavailable } from '../../../errors.ts'
+import type { NewId } from '../../../lib/id.ts'
+import type { Logger } from '../../../lib/log.ts'
+import { Outage } from '../../../lib/work/outage.ts'
+import { mostOpenFiles } from '../../../telemetry/open-files.ts'
+import type { Telemetry } from '../../../telemetry/telemetry.ts'
+import { answerRaw } from './broken-request.ts'
+
+/** Handles that connections of clients leave to files, the database and calls to other services. */
+const RESERVED = 64
+/** So many of them may be used to tell clients that they are refused. */
+const FOR_REFUSALS = 32
+/** How long a refused client may take to read its answer. */
+const READ_WITHIN_MS = 1_000
+/** After so long without a refusal there are handles again. */
+const CALM_MS = 5_000
+const RETRY_AFTER_MS = 5_000
+
+type Options = { log: Logger; telemetry: Telemetry; newId: NewId; now(): number }
+
+/**
+ * Refuses connections when the process is about to run out of file handles. Otherwise the system would cut them without
+ * a word, and files and the database could not be opened either.
+ */
+export function limitHandles(server: HttpServer, { log, telemetry, newId, now }: Options): void {
+  const most = mostOpenFiles()
+  if (most === undefined) return
+  const serve = server.listeners('connection') as ((socket: Socket) => void)[]
+  const outage = new Outage(log, {
+    level: 'error',
+    lost: `the process has no file handles left (${most}): connections are refused`,
+    back: 'there are file handles again: connections are accepted',
+  })
+  let calm: NodeJS.Timeout | undefined
+  const refuse = (socket: Socket, handle: number) => {
+    outage.failed()
+    telemetry.refusedConnections.add(1)
+    clearTimeout(calm)
+    calm = setTimeout(() => outage.works(), CALM_MS).unref()
+    socket.on('error', () => {})
+    if (server instanceof TlsServer || handle >= most - RESERVED + FOR_REFUSALS) return socket.resetAndDestroy()
+    const error = unavailable('The service has too many open connections, try again shortly', RETRY_AFTER_MS)
+    // The request is read and dropped: to close the socket with unread bytes would cost the client its answer.
+    socket.resume().setTimeout(READ_WITHIN_MS, () => socket.destroy())
+    answerRaw(socket, error, newId('req', now()))
+  }
+  server.removeAllListeners('connection').on('connection', (socket: Socket) => {
+    const handle = handleOf(socket)
+    if (handle >= most - RESERVED) return refuse(socket, handle)
+    for (const listener of serve) listener.call(server, socket)
+  })
+}
+
+/** The system gives each socket the lowest number that is free. There is no public property for it. */
+function handleOf(socket: Socket): number {
+  // oxlint-disable-next-line no-underscore-dangle
+  return (socket as { _handle?: { fd?: number } | null })._handle?.fd ?? 0
+}

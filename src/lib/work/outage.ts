@@ -1,0 +1,49 @@
+import type { Logger } from '../log.ts'
+
+/** How often an outage that goes on is told again, with what it has cost so far. */
+const AGAIN_MS = 60_000
+
+type Words = { level: 'warn' | 'error'; lost: string; back: string }
+
+/** Something that is away for a while. Its first failure is told, further ones are counted until it is back. */
+export class Outage {
+  readonly #log: Logger
+  readonly #words: Words
+  #since: number | undefined
+  #toldAt = 0
+  #failures = 0
+
+  constructor(log: Logger, words: Words) {
+    this.#log = log
+    this.#words = words
+  }
+
+  get isOn(): boolean {
+    return this.#since !== undefined
+  }
+
+  failed(err?: unknown): void {
+    const time = performance.now()
+    const { level, lost } = this.#words
+    this.#failures += 1
+    if (this.#since === undefined) {
+      this.#since = time
+      this.#log[level]({ err }, lost)
+    } else if (time - this.#toldAt >= AGAIN_MS) this.#log[level](this.#cost(), lost)
+    else return
+    this.#toldAt = time
+  }
+
+  /** Call this whenever it works. */
+  works(): void {
+    if (this.#since === undefined) return
+    // At the level of the first line: who has read that the outage began also reads that it has ended.
+    this.#log[this.#words.level](this.#cost(), this.#words.back)
+    this.#since = undefined
+    this.#failures = 0
+  }
+
+  #cost() {
+    return { failures: this.#failures, seconds: Math.round((performance.now() - (this.#since ?? 0)) / 1000) }
+  }
+}

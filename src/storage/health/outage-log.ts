@@ -1,0 +1,36 @@
+import type { Logger } from '../../lib/log.ts'
+import { Outage } from '../../lib/work/outage.ts'
+import { isAway } from '../failures.ts'
+import { ReadTimeoutError } from '../read-limits.ts'
+import { isDamaged } from '../sqlite/damage.ts'
+import type { WriteProbe } from './write-probe.ts'
+
+const LOOK_EVERY_MS = 1_000
+/** The answers that requests get while the database is away. */
+const AWAY = new Set<unknown>([503, 504])
+
+/**
+ * The log for everything that uses the database. While the database is away, its failures and the requests that they
+ * cost are not lines of their own: the first failure is told, and the end of the outage with the number of all.
+ */
+export function outageLog(log: Logger, probe: WriteProbe): Logger {
+  const outage = new Outage(log, {
+    level: 'error',
+    lost: 'the database is not available',
+    back: 'the database is available again',
+  })
+  let looking: NodeJS.Timeout | undefined
+  const look = async () => {
+    if (await probe.problem()) return
+    clearInterval(looking)
+    looking = undefined
+    outage.works()
+  }
+  return log.except(({ err, status }) => {
+    const isCause = isAway(err) || isDamaged(err)
+    if (!isCause && !(outage.isOn && (AWAY.has(status) || err instanceof ReadTimeoutError))) return false
+    outage.failed(err)
+    looking ??= setInterval(look, LOOK_EVERY_MS).unref()
+    return true
+  })
+}
