@@ -1,4 +1,4 @@
-import type { ColumnTypes } from './column-types.ts'
+import type { ColumnTypes } from './engine-columns.ts'
 
 export function agentSchema({ text, integer, sequence }: ColumnTypes): string[] {
   return [

@@ -1,4 +1,4 @@
-import type { ColumnTypes } from './column-types.ts'
+import type { ColumnTypes } from './engine-columns.ts'
 
 /**
  * What runs write. No table here refers to agents: that would cost every insert a look-up. What a deleted agent leaves

@@ -1,4 +1,4 @@
-import type { ColumnTypes } from './column-types.ts'
+import type { ColumnTypes } from './engine-columns.ts'
 
 /** The hash before the first entry of the audit log. */
 const GENESIS = '0'.repeat(64)

@@ -28,7 +28,7 @@ export function init(command: Command, world: World): void {
           '  Give this agent a folder of its own, or replace the file with --force',
         )
       }
-      const { agentSchema } = await import('./agent-schema.ts')
+      const { agentSchema } = await import('./print-agent-schema.ts')
       const schema = join(dirname(file), SCHEMA_FILE)
       mkdirSync(dirname(schema), { recursive: true })
       writeFileSync(schema, `${JSON.stringify(agentSchema(), null, 2)}\n`)

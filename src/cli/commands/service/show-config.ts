@@ -49,6 +49,6 @@ async function load({ env, serviceFolder }: World, { config: file, data }: Confi
 
 async function schemaOf(what: string): Promise<unknown> {
   if (what === 'config') return (await import('../../../config/rules.ts')).configSchema()
-  if (what === 'agent') return (await import('../agents/agent-schema.ts')).agentSchema()
+  if (what === 'agent') return (await import('../agents/print-agent-schema.ts')).agentSchema()
   throw new Failure(EXIT.usage, `There is a schema of config and of agent, not of "${what}"`)
 }

@@ -2,7 +2,7 @@ import { UnsupportedOperationError } from '@a2a-js/sdk/errors'
 import type { OperationCalls } from '../operation-calls.ts'
 
 /** What a run asks people before it goes on. */
-export type Asked = {
+export type OpenQuestion = {
   call_id: string
   kind: 'tool' | 'question' | 'retry'
   arguments: { question?: unknown }
@@ -21,9 +21,9 @@ export class TaskQuestions {
   }
 
   /** What the task waits for, in the order in which it asked. */
-  async list(request_id: string): Promise<readonly Asked[]> {
+  async list(request_id: string): Promise<readonly OpenQuestion[]> {
     const query = { agent_id: this.#agent_id, request_id, status: 'pending', sort: 'created_at', limit: 100 }
-    return (await this.#calls.run<Asked[]>('listApprovals', { query })).data
+    return (await this.#calls.run<OpenQuestion[]>('listApprovals', { query })).data
   }
 
   /** Answers the first question. The client needs the same rights as to answer it with the API. */
@@ -42,7 +42,7 @@ export class TaskQuestions {
 }
 
 /** The questions in the words of the agent. */
-export function questionsIn(asked: readonly Asked[]): string {
+export function questionsIn(asked: readonly OpenQuestion[]): string {
   const questions = asked.filter(({ kind }) => kind === 'question').map(({ arguments: { question } }) => question)
   return questions.filter((question) => typeof question === 'string').join('\n') || WAITS
 }
