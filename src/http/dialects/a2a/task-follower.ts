@@ -3,7 +3,7 @@ import { ApiError, type ErrorCode } from '../../../errors.ts'
 import type { StreamEvent } from '../../../runtime/following/transcript.ts'
 import type { OperationCalls } from '../operation-calls.ts'
 import { EventQueue } from './event-queue.ts'
-import type { Asked } from './task-questions.ts'
+import type { OpenQuestion } from './task-questions.ts'
 import type { TaskStateName, TaskTeller } from './tasks.ts'
 
 /** What an invocation answers. */
@@ -11,7 +11,7 @@ export type Begun = {
   response: string
   request_id: string
   status?: 'queued' | 'waiting'
-  approvals?: readonly Asked[]
+  approvals?: readonly OpenQuestion[]
 }
 
 /** What became of a task whose run ended with such an error. Any other error says nothing about the run. */

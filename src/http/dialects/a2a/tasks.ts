@@ -1,7 +1,7 @@
 import { type Artifact, type Message, type Part, Role, type StreamResponse, type Task, TaskState } from '@a2a-js/sdk'
 import { timeOf } from '../../../lib/id.ts'
 import { formatTime } from '../../../lib/time.ts'
-import { type Asked, questionsIn } from './task-questions.ts'
+import { type OpenQuestion, questionsIn } from './task-questions.ts'
 
 /** What is read of a receipt. */
 export type TaskReceipt = {
@@ -46,7 +46,7 @@ export class TaskTeller {
   }
 
   /** `asked` is what the task waits for, where that is known. */
-  fromReceipt(receipt: TaskReceipt, historyLength?: number, asked: readonly Asked[] = []): Task {
+  fromReceipt(receipt: TaskReceipt, historyLength?: number, asked: readonly OpenQuestion[] = []): Task {
     const { status, message, response, error, steps, created_at, started_at, finished_at } = receipt
     const at = finished_at ?? started_at ?? created_at
     // A run may wait for its provider, too. Then nobody has to do anything.
@@ -73,7 +73,7 @@ export class TaskTeller {
   }
 
   /** The task while it waits. Whenever it is told, it waits since the same time. */
-  waiting(asked: readonly Asked[]): Task {
+  waiting(asked: readonly OpenQuestion[]): Task {
     return this.task(STATE_OF.waiting, { words: questionsIn(asked), at: asked[0]?.created_at })
   }
 
@@ -99,7 +99,7 @@ export class TaskTeller {
     return this.#update(this.#status(state, words))
   }
 
-  nowWaiting(asked: readonly Asked[]): StreamResponse {
+  nowWaiting(asked: readonly OpenQuestion[]): StreamResponse {
     return this.#update(this.waiting(asked).status)
   }
 
