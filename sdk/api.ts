@@ -1075,7 +1075,7 @@ export type TestTool = {
   call?: {
     /** Which of an MCP server's tools; others need no name */
     name?: string | undefined
-    arguments?: Record<string, Json> | undefined
+    arguments?: Record<string, unknown> | undefined
   } | undefined
 }
 

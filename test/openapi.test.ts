@@ -71,6 +71,10 @@ describe('the OpenAPI document', () => {
     }
   })
 
+  test('has names of types that generators can use', () => {
+    for (const name of Object.keys(document.components.schemas)) assert.match(name, /^[A-Z][A-Za-z0-9]+$/)
+  })
+
   test('names each path parameter, and what each operation may answer', () => {
     for (const { method, path, permission, success = 200, idempotent, body, errors = [] } of operations) {
       const { parameters, responses } = (document.paths[path] as Record<string, unknown>)[

@@ -148,6 +148,8 @@ describe('GET /metrics', () => {
       await service.call('GET', '/nowhere/at/all')
       const text = [...(await scrape(service)).keys()].join('\n')
       assert.doesNotMatch(text, /harbour|of-labels|nowhere|mrg_|agt_|key_/)
+      // Prometheus keeps that label for summaries, and we have none.
+      assert.doesNotMatch(text, /quantile/)
     }))
 
   test('answers without a key on a port of its own, where there is nothing else', async (t) => {

@@ -20,6 +20,8 @@ type Span = {
   status: { code?: number }
 }
 
+type Metric = { name: string; histogram: { dataPoints: { explicitBounds: number[] }[] } }
+
 const TRACE = '0af7651916cd43dd8448eb211c80319c'
 const CALLER = 'b7ad6b7169203331'
 const SECRET_MESSAGE = 'the harbour master hides the keys'
@@ -41,14 +43,16 @@ async function startCollector() {
           scopeSpans.flatMap(({ spans }) => spans),
         ),
       ),
-    metrics: (): { name: string }[] =>
+    metrics: (): Metric[] =>
       parsed('/v1/metrics').flatMap(({ resourceMetrics }) =>
-        resourceMetrics.flatMap(({ scopeMetrics }: { scopeMetrics: { metrics: { name: string }[] }[] }) =>
+        resourceMetrics.flatMap(({ scopeMetrics }: { scopeMetrics: { metrics: Metric[] }[] }) =>
           scopeMetrics.flatMap(({ metrics }) => metrics),
         ),
       ),
   }
 }
+
+const boundsOf = ({ dataPoints: [first] }: Metric['histogram']) => first?.explicitBounds
 
 function attribute(span: Span, key: string): unknown {
   const value = span.attributes.find((one) => one.key === key)?.value
@@ -134,6 +138,10 @@ describe('OpenTelemetry', () => {
     assert.equal(toolHeaders[0]?.['traceparent'], `00-${TRACE}-${call.spanId}-01`)
 
     assert.equal(attribute(request, 'http.response.status_code'), 200)
+    assert.deepEqual(
+      ['http.route', 'url.path', 'url.scheme'].map((key) => attribute(request, key)),
+      ['/v1/agents/{agent_id}/invoke', '/v1/agents/pilot/invoke', 'http'],
+    )
     assert.match(String(attribute(request, 'moorage.request_id')), /^req_/)
     assert.deepEqual(
       ['gen_ai.operation.name', 'gen_ai.agent.name', 'gen_ai.conversation.id'].map((key) => attribute(run, key)),
@@ -143,6 +151,7 @@ describe('OpenTelemetry', () => {
       assert.equal(attribute(chat, 'gen_ai.operation.name'), 'chat')
       assert.equal(attribute(chat, 'gen_ai.provider.name'), 'local')
       assert.equal(attribute(chat, 'gen_ai.request.model'), 'harbour-1')
+      assert.equal(attribute(chat, 'gen_ai.response.model'), 'harbour-1')
       assert.ok(Number(attribute(chat, 'gen_ai.usage.input_tokens')) > 0)
     }
     assert.equal(attribute(call, 'gen_ai.tool.name'), 'depth')
@@ -150,8 +159,18 @@ describe('OpenTelemetry', () => {
       assert.ok(!span.status.code, `${span.name} succeeded: its status stays unset`)
       assert.equal(attribute(span, 'gen_ai.system'), undefined)
     }
-    const names = collector.metrics().map(({ name }) => name)
-    assert.deepEqual(new Set(names), new Set(['gen_ai.client.operation.duration', 'gen_ai.client.token.usage']))
+    // The buckets that the conventions for generative AI want.
+    assert.deepEqual(
+      Object.fromEntries(collector.metrics().map(({ name, histogram }) => [name, boundsOf(histogram)])),
+      {
+        'gen_ai.client.operation.duration': [
+          0.01, 0.02, 0.04, 0.08, 0.16, 0.32, 0.64, 1.28, 2.56, 5.12, 10.24, 20.48, 40.96, 81.92,
+        ],
+        'gen_ai.client.token.usage': [
+          1, 4, 16, 64, 256, 1024, 4096, 16384, 65536, 262144, 1048576, 4194304, 16777216, 67108864,
+        ],
+      },
+    )
     for (const { headers, body } of collector.bodies) {
       assert.equal(headers['x-collector-key'], 'let me in')
       assert.match(body, /deployment\.environment\.name/)

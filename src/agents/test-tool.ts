@@ -13,7 +13,7 @@ const TestToolBody = z
     call: z
       .strictObject({
         name: Label(128).optional().describe("Which of an MCP server's tools; others need no name"),
-        arguments: z.record(z.string(), z.json()).default({}),
+        arguments: z.record(z.string(), z.unknown()).default({}),
       })
       .optional()
       .describe('The call to make. Without it, the reply says what the model would be offered'),

@@ -1,5 +1,6 @@
 import type { Span } from '../telemetry/tracing.ts'
 import { type ModelAnswer, PromptTooLong, type Round } from './models/model.ts'
+import { splitModelName } from './models/model-name.ts'
 import { type ModelRequest } from './models/model-request.ts'
 import { addTokens, type TokenCount, tokensSince } from './models/usage.ts'
 import { AgentFailure } from './outcome.ts'
@@ -99,7 +100,10 @@ async function askTraced({ model, left }: RunInProgress, request: ModelRequest, 
   try {
     const answer = await model.answer({ ...request, headers: { traceparent: span.traceparent } })
     tellUsage()
-    span.set({ 'gen_ai.response.finish_reasons': [answer.calls.length > 0 ? 'tool_calls' : answer.finish] })
+    span.set({
+      'gen_ai.response.finish_reasons': [answer.calls.length > 0 ? 'tool_calls' : answer.finish],
+      'gen_ai.response.model': answer.model ?? splitModelName(request.input.agent.model).id,
+    })
     span.end()
     return answer
   } catch (error) {

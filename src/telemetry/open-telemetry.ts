@@ -17,6 +17,10 @@ const PROBLEM_EVERY_MS = 60_000
 /** How long the collector may take, retries included. A service that stops waits for it as long. */
 const EXPORT_WITHIN_MS = 3_000
 
+/** The buckets of the conventions for generative AI. */
+const SECONDS = Array.from({ length: 14 }, (_, power) => 2 ** power / 100)
+const TOKENS = Array.from({ length: 14 }, (_, power) => 4 ** power)
+
 type Api = typeof import('@opentelemetry/api')
 
 type World = {
@@ -74,8 +78,14 @@ export async function openTelemetryTracer(options: OpenTelemetryOptions): Promis
   const world: World = {
     api,
     tracer: traces.getTracer('moorage'),
-    duration: meter.createHistogram('gen_ai.client.operation.duration', { unit: 's' }),
-    tokens: meter.createHistogram('gen_ai.client.token.usage', { unit: '{token}' }),
+    duration: meter.createHistogram('gen_ai.client.operation.duration', {
+      unit: 's',
+      advice: { explicitBucketBoundaries: SECONDS },
+    }),
+    tokens: meter.createHistogram('gen_ai.client.token.usage', {
+      unit: '{token}',
+      advice: { explicitBucketBoundaries: TOKENS },
+    }),
     content: options.content,
   }
   return {
@@ -136,10 +146,12 @@ function fail({ api }: World, span: OtelSpan, error: string): void {
   span.setStatus({ code: api.SpanStatusCode.ERROR })
 }
 
-const MEASURED_BY = ['gen_ai.operation.name', 'gen_ai.provider.name', 'gen_ai.request.model']
+const MEASURED_BY = ['gen_ai.operation.name', 'gen_ai.provider.name', 'gen_ai.request.model', 'gen_ai.response.model']
 
 function measure({ duration, tokens }: World, known: Attributes, ms: number, error: string | undefined): void {
-  const labels = Object.fromEntries(MEASURED_BY.map((name) => [name, known[name] ?? '']))
+  const labels = Object.fromEntries(
+    MEASURED_BY.flatMap((name) => (known[name] === undefined ? [] : [[name, known[name]]])),
+  )
   duration.record(ms / 1000, error === undefined ? labels : { ...labels, 'error.type': error })
   for (const type of ['input', 'output']) {
     const used = known[`gen_ai.usage.${type}_tokens`]

@@ -3,7 +3,8 @@ import { monitorEventLoopDelay } from 'node:perf_hooks'
 import { mostOpenFiles } from './open-files.ts'
 import type { Telemetry } from './telemetry.ts'
 
-const QUANTILES = [50, 99, 100]
+/** Not `quantile`: that label is of summaries. */
+const STATS = { p50: 50, p99: 99, max: 100 }
 /** How often Node looks. An event loop without delay is measured as this. */
 const LOOK_EVERY_MS = 10
 
@@ -26,9 +27,9 @@ export function addProcessGauges(telemetry: Telemetry, now: () => number): () =>
       delay = monitorEventLoopDelay({ resolution: LOOK_EVERY_MS })
       delay.enable()
     }
-    const samples = QUANTILES.map((quantile) => ({
-      labels: { quantile: String(quantile / 100) },
-      value: delay && delay.count > 0 ? Math.max(0, delay.percentile(quantile) / 1e6 - LOOK_EVERY_MS) / 1000 : 0,
+    const samples = Object.entries(STATS).map(([stat, percentile]) => ({
+      labels: { stat },
+      value: delay && delay.count > 0 ? Math.max(0, delay.percentile(percentile) / 1e6 - LOOK_EVERY_MS) / 1000 : 0,
     }))
     delay.reset()
     return samples

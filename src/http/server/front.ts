@@ -73,15 +73,21 @@ export function arrive(
     bytes: undefined,
     cors: undefined,
     trace: { actor: null, agent_id: null },
-    span: tracer && beginRequest(tracer, message, route),
+    span: undefined,
   }
   promiseHttps(arrived, edge.gate())
-  return arrived
+  return tracer ? { ...arrived, span: beginRequest(tracer, arrived) } : arrived
 }
 
-function beginRequest(tracer: Tracer, { method = '', headers }: IncomingMessage, route: Route | undefined): Span {
+function beginRequest(tracer: Tracer, { message, route, path, secure }: Arrived): Span {
+  const { method = '', headers } = message
   const name = route ? `${method} ${route.path}` : method
-  const attributes = { 'http.request.method': method, ...(route && { 'http.route': route.path }) }
+  const attributes = {
+    'http.request.method': method,
+    'url.path': path,
+    'url.scheme': secure ? 'https' : 'http',
+    ...(route && { 'http.route': route.path }),
+  }
   return tracer.begin(name, 'server', attributes, headers['traceparent'] as string | undefined)
 }
 

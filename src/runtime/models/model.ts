@@ -14,6 +14,8 @@ export type ToolCall = {
 export type ModelAnswer = {
   calls: readonly ToolCall[]
   finish: 'stop' | 'length' | 'filtered'
+  /** The name that the provider gives the model that has answered. */
+  model?: string
   /** The answer in the provider's own format. We pass it back to the model without reading it. */
   native?: unknown
 }

@@ -53,7 +53,8 @@ async function askProvider(connected: Connected, model: string, request: ModelRe
     const finish = answer.finish ?? (answer.isDone ? 'stop' : undefined)
     if (finish === undefined) throw new TruncatedAnswer('The stream ended before the answer did')
     request.spend(answer.usage(body.length))
-    return { calls: answer.toolCalls(), native: reader.native(), finish }
+    const { model: answered } = answer
+    return { calls: answer.toolCalls(), native: reader.native(), finish, ...(answered && { model: answered }) }
   } catch (error) {
     // Reported tokens are counted even if the answer failed. If it broke off before a report, they are estimated.
     if (answer.hasUsage || answer.hasSpoken || request.deadline.stopped) request.spend(answer.usage(body.length))
