@@ -6,7 +6,11 @@ const SIDE_BY_SIDE = 4
 const TURNS_PER_SESSION = 20
 
 /** Writes memories as a client would: some hundred at a time, with dates in the past year. */
-export async function fillMemory(url: string, key: string, { users, memories, text }: Fill): Promise<void> {
+export async function fillMemory(
+  url: string,
+  key: string,
+  { users, memories, text, agent = 'hello' }: Fill,
+): Promise<void> {
   const now = Date.now()
   const step = (365 * 24 * 60 * 60 * 1000) / memories
   const batches = users.flatMap((user_id) =>
@@ -27,7 +31,7 @@ export async function fillMemory(url: string, key: string, { users, memories, te
         created_at: new Date(now - (memories - i) * step).toISOString(),
       }
     })
-    const reply = await fetch(`${url}/v1/agents/hello/memory`, {
+    const reply = await fetch(`${url}/v1/agents/${agent}/memory`, {
       method: 'POST',
       headers: { Authorization: `Bearer ${key}`, 'Content-Type': 'application/json' },
       body: JSON.stringify({ items }),

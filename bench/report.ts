@@ -9,6 +9,8 @@ export type Result = {
   p50_ms: number
   p99_ms: number
   cpu_us: number
+  /** Its processor time as a share of what the hand-written proxy takes; null where that says nothing. */
+  of_floor: number | null
   /** After the load, and before it. */
   rss_mb: number
   idle_mb: number
@@ -32,6 +34,7 @@ export function printReport(results: Result[]): void {
       'p50 ms': result.p50_ms.toFixed(2),
       'p99 ms': result.p99_ms.toFixed(1),
       'CPU µs': Math.round(result.cpu_us),
+      ...(result.of_floor !== null && { 'of proxy': result.of_floor.toFixed(2) }),
       'RSS MB': Math.round(result.rss_mb),
       'idle MB': Math.round(result.idle_mb),
       'start ms': Math.round(result.started_ms),

@@ -2,7 +2,7 @@
 // Throughput as a share of a bare node:http server, measured side by side.
 // Absolute numbers depend on the machine and on what else it does; the ratios travel.
 import { randomBytes } from 'node:crypto'
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
@@ -16,7 +16,7 @@ import { fillMemory } from './fill.ts'
 import { type Measured, measure } from './load.ts'
 import { printProfiles } from './profile.ts'
 import { printReport, type Result } from './report.ts'
-import { pinLoad, pinned, type Server, type StoredServer, startServer } from './servers.ts'
+import { LOAD_CORE, pinLoad, pinned, type Server, type StoredServer, startServer } from './servers.ts'
 import { type Engine, type Subject, subjectsFor } from './subjects.ts'
 
 const { values: options } = parseArgs({
@@ -70,9 +70,20 @@ const wanted = subjectsFor(key, Number(options.rows)).filter(
 
 pinLoad()
 const closers: (() => Promise<void>)[] = []
+let modelUrl = ''
 try {
   const bare = await startServer({ checkout: own, program: ['bench/bare-server.ts'], folder, name: 'bare', env: {} })
   closers.push(() => bare.stop())
+  const model = await startServer({
+    checkout: own,
+    program: ['bench/model-server.ts'],
+    folder,
+    name: 'model',
+    env: {},
+    core: LOAD_CORE,
+  })
+  closers.push(() => model.stop())
+  modelUrl = model.url
   // The first start compiles everything and keeps it, as an installation's first start does; the others are measured.
   for (const checkout of checkouts) await (await startEngine(checkout, 'embedded', 'first', [])).stop('SIGTERM')
   // One group at a time: idle servers still cost memory, and filled stores differ from empty ones.
@@ -101,7 +112,7 @@ try {
 
 async function measureGroup(bare: Server, subjects: Subject[]): Promise<Result[]> {
   const measurements = await prepareGroup(subjects)
-  const yardstick = subjects[0]?.load as Subject['load']
+  const yardstick = subjects.find(({ engine }) => engine !== 'floor')?.load as Subject['load']
   const bareRates: number[] = []
   await measure(bare.url, yardstick, CONNECTIONS, WARM_UP_MS)
   for (const measurement of measurements) {
@@ -163,6 +174,7 @@ function resultOf(measurement: Measurement, all: Measurement[], bareRates: numbe
       other.subject.engine === subject.engine &&
       other.server.checkout === server.checkout,
   )
+  const floor = subject.group === 'models' ? all.find((other) => other.subject.engine === 'floor') : undefined
   return {
     group: subject.group,
     name: subject.name,
@@ -174,6 +186,7 @@ function resultOf(measurement: Measurement, all: Measurement[], bareRates: numbe
     p50_ms: middle(results.map(({ p50_ms }) => p50_ms)),
     p99_ms: middle(results.map(({ p99_ms }) => p99_ms)),
     cpu_us: middle(results.map(({ cpu_us }) => cpu_us)),
+    of_floor: floor ? middle(results.map(({ cpu_us }, i) => cpu_us / (floor.results[i]?.cpu_us ?? 0))) : null,
     rss_mb: server.residentMegabytes(),
     idle_mb: server.idle_mb,
     started_ms: server.started_ms,
@@ -190,8 +203,11 @@ async function startEngine(checkout: string, engine: Engine, name: string, flags
     MOORAGE_DATA: data,
     MOORAGE_BOOTSTRAP_KEY: key,
     MOORAGE_LIMITS__TIERS: unlimited,
+    MOORAGE_PROVIDERS: JSON.stringify([{ name: 'bench', baseUrl: modelUrl }]),
+    MODEL_URL: modelUrl,
   }
-  if (engine !== 'embedded') {
+  if (engine === 'floor') mkdirSync(data)
+  if (engine.startsWith('PostgreSQL')) {
     const postgres = await startPostgres({ durable: true })
     closers.push(() => postgres.close())
     env['DATABASE_URL'] = postgres.url
@@ -201,9 +217,17 @@ async function startEngine(checkout: string, engine: Engine, name: string, flags
     closers.push(() => redis.close())
     env['REDIS_URL'] = redis.url
   }
-  const server = await startServer({ checkout, program: START, folder, name: `server-${name}`, env, flags })
+  const program: [string, ...string[]] = engine === 'floor' ? ['bench/proxy-floor.ts'] : START
+  const server = await startServer({
+    checkout: engine === 'floor' ? own : checkout,
+    program,
+    folder,
+    name: `server-${name}`,
+    env,
+    flags,
+  })
   await setTimeout(SETTLED_MS)
-  return { ...server, checkout, data, databaseUrl: env['DATABASE_URL'], idle_mb: server.residentMegabytes() }
+  return { ...server, checkout, data, modelUrl, databaseUrl: env['DATABASE_URL'], idle_mb: server.residentMegabytes() }
 }
 
 function middle(values: number[]): number {

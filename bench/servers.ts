@@ -17,6 +17,8 @@ export type StoredServer = Server & {
   checkout: string
   data: string
   databaseUrl: string | undefined
+  /** The model that its agents may have. */
+  modelUrl: string
   /** Before the first request. */
   idle_mb: number
 }
@@ -26,7 +28,7 @@ const START_LIMIT_MS = 30_000
 
 /** The core for servers, and the one for everything else. */
 const SERVER_CORE = '0'
-const LOAD_CORE = '1'
+export const LOAD_CORE = '1'
 
 export const pinned = availableParallelism() > 1 && spawnSync('taskset', ['--version']).status === 0
 
@@ -44,14 +46,15 @@ export async function startServer(options: {
   name: string
   env: Record<string, string>
   flags?: string[]
+  core?: string
 }): Promise<Server> {
-  const { checkout, folder, name, env, flags = [] } = options
+  const { checkout, folder, name, env, flags = [], core = SERVER_CORE } = options
   const [file, ...fileArgs] = options.program
   const { scripts } = JSON.parse(readFileSync(join(checkout, 'package.json'), 'utf8')) as {
     scripts: { start: string }
   }
   const command = [process.execPath, ...(scripts.start.match(/ --\S+/g) ?? []).map((flag) => flag.trim()), ...flags]
-  const [program, ...args] = pinned ? ['taskset', '-c', SERVER_CORE, ...command] : command
+  const [program, ...args] = pinned ? ['taskset', '-c', core, ...command] : command
   const output = join(folder, `${name}.out`)
   const stdout = openSync(output, 'w')
   const stderr = openSync(join(folder, `${name}.log`), 'w')

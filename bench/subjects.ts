@@ -1,15 +1,17 @@
 import { create } from './fill.ts'
 import { listSubjects } from './lists.ts'
 import type { Load, Measured } from './load.ts'
+import { modelSubjects } from './model-subjects.ts'
 import { sentence } from './sentence.ts'
 import type { StoredServer } from './servers.ts'
 import { webhookSubjects } from './webhooks.ts'
 
-export type Engine = 'embedded' | 'PostgreSQL' | 'PostgreSQL + Redis'
+/** `floor` is no service of ours: `proxy-floor.ts`. */
+export type Engine = 'embedded' | 'PostgreSQL' | 'PostgreSQL + Redis' | 'floor'
 
 /** What is measured: one request, repeated, on a server with one engine. */
 export type Subject = {
-  group: 'requests' | 'memory' | 'searching' | 'lists' | 'webhooks'
+  group: 'models' | 'requests' | 'memory' | 'searching' | 'lists' | 'webhooks'
   name: string
   engine: Engine
   load: Load
@@ -32,7 +34,7 @@ export type Subject = {
 export type Store = { name: string; fill(server: StoredServer): Promise<void> }
 
 /** How many memories each of the users gets. */
-export type Fill = { users: string[]; memories: number; text(i: number): string }
+export type Fill = { users: string[]; memories: number; text(i: number): string; agent?: string }
 
 const MESSAGE = 'What is the weather like in the harbour today, and will the ferry sail?'
 const INVOKE = '/v1/agents/hello/invoke'
@@ -41,6 +43,7 @@ const FORGETFUL = 'forgetful'
 /** The long lists have so many `rows`. */
 export function subjectsFor(key: string, rows: number): Subject[] {
   return [
+    ...modelSubjects(key),
     ...requestSubjects(key),
     ...ENGINES.flatMap((engine) => memorySubjects(key, engine)),
     ...ENGINES.map((engine) => searchSubject(key, engine)),

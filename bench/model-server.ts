@@ -1,0 +1,55 @@
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+
+/**
+ * A model behind HTTP, as far as a benchmark needs one: it speaks Chat Completions and answers at once or at a pace. The
+ * name of the model says how: `60` sends so many pieces at once, `60-20` one every 20 ms, `tool-60` calls a tool first.
+ */
+const PIECE = 'word '
+
+type Asked = { model: string; stream?: boolean; messages: { role: string }[] }
+
+function chunk(delta: object, more: object = {}): string {
+  const fields = { id: 'chatcmpl-bench', object: 'chat.completion.chunk', created: 1_794_700_800, model: 'bench' }
+  return `data: ${JSON.stringify({ ...fields, choices: [{ index: 0, delta, finish_reason: null, ...more }] })}\n\n`
+}
+
+const piece = Buffer.from(chunk({ content: PIECE }))
+const toolCall = Buffer.from(
+  chunk({ tool_calls: [{ index: 0, id: 'call_1', type: 'function', function: { name: 'tide', arguments: '{}' } }] }) +
+    chunk({}, { finish_reason: 'tool_calls' }) +
+    'data: [DONE]\n\n',
+)
+
+function ending(pieces: number): Buffer {
+  const usage = { prompt_tokens: 20, completion_tokens: pieces, total_tokens: 20 + pieces }
+  return Buffer.from(
+    chunk({}, { finish_reason: 'stop' }) + `data: ${JSON.stringify({ choices: [], usage })}\n\n` + 'data: [DONE]\n\n',
+  )
+}
+
+const server = createServer((request, response) => {
+  const chunks: Buffer[] = []
+  request.on('data', (part: Buffer) => chunks.push(part))
+  request.on('end', () => {
+    if (request.url?.startsWith('/tide')) return response.end('{"tide":"low"}')
+    const { model, messages } = JSON.parse(Buffer.concat(chunks).toString()) as Asked
+    const [, callsTool, count = '60', pace] = /^(tool-)?(\d+)(?:-(\d+))?$/.exec(model) ?? []
+    response.writeHead(200, { 'Content-Type': 'text/event-stream' })
+    if (callsTool && messages.at(-1)?.role !== 'tool') return response.end(toolCall)
+    const pieces = Number(count)
+    if (pace === undefined) {
+      for (let i = 0; i < pieces; i++) response.write(piece)
+      return response.end(ending(pieces))
+    }
+    let sent = 0
+    const timer = setInterval(() => {
+      if (sent++ < pieces) return response.write(piece)
+      clearInterval(timer)
+      response.end(ending(pieces))
+    }, Number(pace))
+    response.on('close', () => clearInterval(timer))
+    return undefined
+  })
+})
+server.listen(0, '127.0.0.1', () => console.log(`http://127.0.0.1:${(server.address() as AddressInfo).port}`))
