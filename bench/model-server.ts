@@ -24,7 +24,7 @@ const toolCall = Buffer.from(
 function ending(pieces: number): Buffer {
   const usage = { prompt_tokens: 20, completion_tokens: pieces, total_tokens: 20 + pieces }
   return Buffer.from(
-    chunk({}, { finish_reason: 'stop' }) + `data: ${JSON.stringify({ choices: [], usage })}\n\n` + 'data: [DONE]\n\n',
+    `${chunk({}, { finish_reason: 'stop' })}data: ${JSON.stringify({ choices: [], usage })}\n\ndata: [DONE]\n\n`,
   )
 }
 
