@@ -2086,11 +2086,11 @@ export type System = {
   /** The processes that serve this database; those that were killed for an hour */
   nodes: ({
     node: string
-    /** silent: it has not told for 90 seconds that it lives */
+    /** silent: it has told nothing for 7 seconds, and others take over its work */
     status: 'live' | 'silent'
     version: string
     started_at: string
-    /** When it last told; every 30 seconds */
+    /** When it last told; every second */
     seen_at: string
     runs_live: number
     /** How much of the last half minute its event loop worked */

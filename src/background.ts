@@ -14,6 +14,7 @@ import * as memory from './memory/upkeep-store.ts'
 import * as metrics from './metrics/store.ts'
 import type { Parts } from './operation/parts.ts'
 import { Ticker } from './schedules/ticker.ts'
+import { announce } from './storage/database.ts'
 import type { JobHandler } from './storage/jobs/job-handler.ts'
 import * as jobs from './storage/jobs/jobs.ts'
 import { type Jobs, openJobs } from './storage/jobs/run-jobs.ts'
@@ -37,7 +38,7 @@ export type Background = {
 
 /** Everything a node does without being asked. */
 export function startBackground(parts: Parts): Background {
-  const { log, storage } = parts
+  const { log, nodes, storage } = parts
   const report = (what: string) => (err: unknown) => log.warn({ err }, `${what} failed, and will be tried again`)
 
   const running = openJobs(parts, jobHandlers(parts))
@@ -59,6 +60,11 @@ export function startBackground(parts: Parts): Background {
   }
   search()
   const searching = setInterval(search, SEARCH_MS)
+  nodes.onDeath(async (node) => {
+    log.warn({ node }, 'a node has died: what it was doing is taken over')
+    await endLeasesOf(node, parts)
+    search()
+  })
 
   return {
     jobs: {
@@ -77,18 +83,27 @@ export function startBackground(parts: Parts): Background {
 }
 
 /**
- * Frees what a service held when it died. That is possible on SQLite only, when the next service starts. On PostgreSQL
- * the leases must end first.
+ * Frees what the last service of a SQLite store held when it died: there is one at a time, and this is the next. On
+ * PostgreSQL other nodes notice that it has died.
  */
-export async function freeLeases({ storage, now, log }: Parts): Promise<void> {
-  if (storage.engine !== 'sqlite') return
+export async function freeLeases(parts: Parts): Promise<void> {
+  if (parts.storage.engine !== 'sqlite') return
   try {
-    for (const leased of [jobs.LEASED_JOBS, LEASED_RUNS, LEASED_DELIVERIES]) {
-      await endLeases(storage.db, leased, now())
-    }
+    await endLeasesOf('service:', parts)
   } catch (err) {
-    log.warn({ err }, 'what the last service left is taken up when its leases end')
+    parts.log.warn({ err }, 'what the last service left is taken up when its leases end')
   }
+}
+
+/** Other nodes hear that there is work. */
+function endLeasesOf(node: string, { storage, now }: Parts): Promise<void> {
+  return storage.transaction(async (db) => {
+    for (const leased of [jobs.LEASED_JOBS, LEASED_RUNS, LEASED_DELIVERIES, claims.CLAIMS]) {
+      await endLeases(db, leased, node, now())
+    }
+    await announce(db, 'jobs')
+    await announce(db, 'deliveries')
+  })
 }
 
 function jobHandlers(parts: Parts): Record<string, JobHandler> {

@@ -29,7 +29,7 @@ onBothStores('a query that comes back every few seconds', (opened) => {
     for (const work of [
       (db: Database) => invocations.listLapsed(db, 0, 100),
       (db: Database) => queue.requeueLapsed(db, 0),
-      (db: Database) => endLeases(db, LEASED_RUNS, 0),
+      (db: Database) => endLeases(db, LEASED_RUNS, 'service:', 0),
     ]) {
       const plan = await planOf(work)
       assert.match(plan, AMONG_RUNNING)

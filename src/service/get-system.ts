@@ -17,10 +17,12 @@ const System = z
       .array(
         z.object({
           node: z.string(),
-          status: z.enum(['live', 'silent']).describe('silent: it has not told for 90 seconds that it lives'),
+          status: z
+            .enum(['live', 'silent'])
+            .describe('silent: it has told nothing for 7 seconds, and others take over its work'),
           version: z.string(),
           started_at: Time,
-          seen_at: Time.describe('When it last told; every 30 seconds'),
+          seen_at: Time.describe('When it last told; every second'),
           runs_live: z.int(),
           busy_percent: z.int().describe('How much of the last half minute its event loop worked'),
           memory_bytes: z.int(),

@@ -46,7 +46,13 @@ export class BackgroundRuns {
     // The runs of a deleted agent are removed later.
     if (!agent) return
     const here = live.find(invocation.id)
-    if (here) return this.#takeAgain(here, taken)
+    if (here && !here.cancellation.cancelled) {
+      // This process slept until the lease of its run ended, and has now taken the run again.
+      here.lease = lease
+      return
+    }
+    // Its last attempt stops here. It can begin anew when it has.
+    await here?.ended
     // From here on a pause finds the run and stops it. An earlier pause is read below.
     const run = live.start(invocation.id, agent.id)
     run.lease = lease
@@ -55,13 +61,6 @@ export class BackgroundRuns {
     } finally {
       run.end()
     }
-  }
-
-  /** This process slept until the lease of its run ended, and has now taken the run again. */
-  async #takeAgain(here: LiveRun, { invocation, lease }: TakenRun): Promise<void> {
-    if (!here.cancellation.cancelled) here.lease = lease
-    // It stops, and then the run can begin anew.
-    else await giveBack(this.#parts.storage.db, lease, invocation.attempt - 1)
   }
 
   async #prepare(taken: TakenRun, known: Agent, run: LiveRun): Promise<Queued> {

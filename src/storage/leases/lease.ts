@@ -129,12 +129,14 @@ export function isOfDeadService(owner: string, engine: Engine, node: string): bo
   return engine === 'sqlite' && owner.startsWith('service:') && !owner.startsWith(`${node}:`)
 }
 
-/**
- * Ends the leases of dead services. It is called when the one service of a SQLite store starts, before it takes any
- * lease.
- */
-export async function endLeases(db: Database, { table, until, condition }: Leased, now: number): Promise<void> {
+/** Ends the leases of a dead node. `node` is its name, or how the names of all services begin. */
+export async function endLeases(
+  db: Database,
+  { table, until, condition }: Leased,
+  node: string,
+  now: number,
+): Promise<void> {
   await sql`
     update ${sql.table(table)} set ${sql.ref(until)} = ${now}
-    where owner like 'service:%' and ${sql.ref(until)} > ${now} and ${sql.raw(condition)}`.execute(db)
+    where owner like ${`${node}%`} and ${sql.ref(until)} > ${now} and ${sql.raw(condition)}`.execute(db)
 }

@@ -3,10 +3,15 @@ import type { Database } from '../database.ts'
 import type { Storage } from '../open-storage.ts'
 import type { NodesTable } from '../tables/service-tables.ts'
 
-/** How often a node tells that it lives. */
-const BEAT_MS = 30_000
-/** A node that has missed two beats is called silent: it died, or does not reach the database. */
-const SILENT_AFTER_MS = 3 * BEAT_MS
+/** How often a node tells that it lives, and looks whether the others do. */
+const BEAT_MS = 1_000
+/**
+ * A node that tells nothing for this time has died, or does not reach the database: what it has leased is free. It may
+ * stand still for some seconds before that, and lose nothing.
+ */
+const DEAD_AFTER_MS = 7_000
+/** A node that has not looked for this time stood still itself, or the database was away: it judges no other yet. */
+const AWAY_MS = 3_000
 const FORGOTTEN_AFTER_MS = 3_600_000
 
 export type NodeState = NodesTable & { status: 'live' | 'silent' }
@@ -20,9 +25,14 @@ type Options = {
   log: Logger
 }
 
+type DeathListener = (node: string) => Promise<void>
+
+/** What another node told last, and since when it has told nothing new. */
+type Heard = { seen_at: number; since: number; isDead: boolean }
+
 /**
- * The processes that serve the same database. On PostgreSQL each has a row and renews it twice a minute. A SQLite store
- * has one node, which needs no row.
+ * The processes that serve the same database. On PostgreSQL each has a row and renews it every second, and notices when
+ * another one dies. A SQLite store has one node, which needs no row.
  */
 export class NodeList {
   readonly #options: Options
@@ -32,6 +42,9 @@ export class NodeList {
   #busy_percent = 0
   #timer: NodeJS.Timeout | undefined
   #beating: Promise<void> | undefined
+  #lookedAt = Number.NEGATIVE_INFINITY
+  #heard = new Map<string, Heard>()
+  readonly #onDeath: DeathListener[] = []
 
   constructor(options: Options) {
     this.#options = options
@@ -41,9 +54,13 @@ export class NodeList {
   /** From now on this process is a node: it serves. Resolves when the others can see it. */
   async join(): Promise<void> {
     clearInterval(this.#timer)
-    const beat = () => (this.#beating = this.#beat())
-    this.#timer = setInterval(beat, BEAT_MS).unref()
-    await beat()
+    this.#timer = setInterval(() => this.#beatAlone(), BEAT_MS).unref()
+    await this.#beatAlone()
+  }
+
+  /** The listener is called when another node has died. If it fails, it is called again a moment later. */
+  onDeath(listener: DeathListener): void {
+    this.#onDeath.push(listener)
   }
 
   async leave(): Promise<void> {
@@ -63,7 +80,7 @@ export class NodeList {
     const others = this.#isShared
       ? await this.#db.selectFrom('nodes').selectAll().where('node', '!=', node).orderBy('started_at').execute()
       : []
-    const silent_before = now() - SILENT_AFTER_MS
+    const silent_before = now() - DEAD_AFTER_MS
     return [...own, ...others].map((one) => ({ ...one, status: one.seen_at < silent_before ? 'silent' : 'live' }))
   }
 
@@ -71,25 +88,60 @@ export class NodeList {
     return this.#options.storage.engine === 'postgres'
   }
 
+  /** A slow beat is not overtaken by the next one. */
+  async #beatAlone(): Promise<void> {
+    this.#beating ??= this.#beat().finally(() => {
+      this.#beating = undefined
+    })
+    await this.#beating
+  }
+
   async #beat(): Promise<void> {
     const loop = performance.eventLoopUtilization()
     this.#busy_percent = Math.round(100 * performance.eventLoopUtilization(loop, this.#loop).utilization)
     this.#loop = loop
     if (!this.#isShared) return
-    const { node: _node, ...state } = this.#state()
+    const { node, ...state } = this.#state()
     try {
-      await this.#db
-        .insertInto('nodes')
-        .values({ node: this.#options.node, ...state })
-        .onConflict((row) => row.column('node').doUpdateSet(state))
+      const others = await this.#db
+        .with('beat', (db) =>
+          db
+            .insertInto('nodes')
+            .values({ node, ...state })
+            .onConflict((row) => row.column('node').doUpdateSet(state))
+            .returning('node'),
+        )
+        .selectFrom('nodes')
+        .select(['node', 'seen_at'])
+        .where('node', '!=', node)
         .execute()
+      await this.#judge(others)
+      const forgotten = state.seen_at - FORGOTTEN_AFTER_MS
       // Nodes that were killed leave their rows.
-      await this.#db
-        .deleteFrom('nodes')
-        .where('seen_at', '<', state.seen_at - FORGOTTEN_AFTER_MS)
-        .execute()
+      if (others.some(({ seen_at }) => seen_at < forgotten)) {
+        await this.#db.deleteFrom('nodes').where('seen_at', '<', forgotten).execute()
+      }
     } catch (err) {
       this.#report(err)
+    }
+  }
+
+  /** It goes by the time that passes here, and by no clock: clocks are set, and those of nodes differ. */
+  async #judge(others: readonly Pick<NodesTable, 'node' | 'seen_at'>[]): Promise<void> {
+    const time = performance.now()
+    const wasAway = time - this.#lookedAt > AWAY_MS
+    this.#lookedAt = time
+    const before = this.#heard
+    this.#heard = new Map()
+    for (const { node, seen_at } of others) {
+      const known = before.get(node)
+      const isNews = wasAway || known?.seen_at !== seen_at
+      this.#heard.set(node, isNews ? { seen_at, since: time, isDead: false } : known)
+    }
+    for (const [node, heard] of this.#heard) {
+      if (heard.isDead || time - heard.since < DEAD_AFTER_MS) continue
+      for (const listener of this.#onDeath) await listener(node)
+      heard.isDead = true
     }
   }
 

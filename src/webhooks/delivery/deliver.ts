@@ -52,11 +52,6 @@ export class Dispatcher {
     this.#worker.survey()
   }
 
-  /** Deliveries of a dead node may be due. */
-  survey(): void {
-    this.#worker.survey()
-  }
-
   /** Deliveries under way may finish for `grace_ms`. The others are given back unsent. */
   async stop(grace_ms: number): Promise<void> {
     const patience = setTimeout(() => this.#abort.abort(), grace_ms)
