@@ -34,7 +34,7 @@ export type Events = {
    * The rows of the event, for the journal: they commit with what caused the event. There are none when no webhook
    * wants it.
    */
-  writes(event: NewEvent): Write[] | Promise<Write[]>
+  writes(event: NewEvent): Promise<Write[]>
   /**
    * Call this after the rows are committed: their deliveries are then sent at once. Without rows, everything that is
    * due is sent.

@@ -2,7 +2,7 @@ import type { z } from 'zod'
 import type { ErrorCode } from './errors.ts'
 import type { Context } from './operation/context.ts'
 import type { KnownAnswer } from './operation/known-answer.ts'
-import type { Accepted } from './operation/reply-channel.ts'
+import type { Accepted, Mode } from './operation/reply-channel.ts'
 import type { Unwritten } from './operation/unwritten.ts'
 import type { StreamEvent } from './runtime/following/transcript.ts'
 import type { Permission } from './security/permissions.ts'
@@ -41,15 +41,12 @@ type Declaration<P extends z.ZodObject, Q extends z.ZodObject, B extends z.ZodTy
   success?: 200 | 201 | 202
   /** Takes an Idempotency-Key. */
   idempotent?: boolean
-  /**
-   * Whether the request has no effect before the `Unwritten` that it returns is in the journal: it calls nothing
-   * outside and shows nothing. Its Idempotency-Key is then claimed in that same commit, and not in an earlier one. If
-   * `run` finds otherwise, it throws `GoesOutside`.
-   */
-  staysInside?(input: Input<P, Q, B>, context: Context): Promise<boolean>
   /** The reply shows a secret once, so it is stored encrypted for repeated requests. */
   secret?: boolean
-  /** A mutation runs in one transaction unless this is false. Then `run` may return what it leaves as `Unwritten`. */
+  /**
+   * A mutation runs in one transaction unless this is false: then only a call for the background does. Otherwise `run`
+   * may return what it leaves as `Unwritten`.
+   */
   transaction?: boolean
   /** Mutations are audited unless this is false. Invocations have receipts instead. */
   audit?: false
@@ -139,6 +136,14 @@ export function operation(declared: unknown): unknown {
  */
 export function changes({ method }: { method: string }): boolean {
   return method !== 'GET'
+}
+
+/** Whether a call is one transaction: its effects, its audit entry and its stored reply commit together. */
+export function isOneTransaction(
+  { method, transaction }: Pick<Operation, 'method' | 'transaction'>,
+  mode: Mode,
+): boolean {
+  return changes({ method }) && (transaction !== false || mode === 'background')
 }
 
 /** Whether a change is written to the audit log. */

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import { describe, test } from 'node:test'
-import { allEvents } from './support/clients/sse.ts'
+import { allEvents, readEvents } from './support/clients/sse.ts'
 import { LOCAL_TOOLS } from './support/outside/local-server.ts'
 import { until } from './support/running/until.ts'
 import { newAgent } from './support/service/agents.ts'
@@ -65,8 +65,12 @@ onBothEngines(
         assert.ok(Number.isInteger(duration_ms))
         assert.equal(headers.get('x-request-id'), request_id)
 
-        const { created_at, started_at, finished_at, created_by, created_by_name, agent_id, usage, ...found } =
+        const { created_at, started_at, finished_at, created_by, created_by_name, agent_id, usage, steps, ...found } =
           await receipt(service(), 'hello', request_id)
+        const [{ started_at: asked_at, finished_at: answered_at, duration_ms: step_ms, ...step }] = steps
+        assert.deepEqual([step, steps.length], [{ kind: 'model', attempt: 1, usage, characters: 4 }, 1])
+        assert.ok(started_at <= asked_at && asked_at <= answered_at && answered_at <= finished_at)
+        assert.equal(step_ms, Date.parse(answered_at) - Date.parse(asked_at))
         assert.match(agent_id, /^agt_/)
         assert.match(created_by, /^key_/)
         assert.equal(created_by_name, 'first admin key')
@@ -86,7 +90,6 @@ onBothEngines(
           calls: [],
           error: null,
           tokens_used: rest.tokens_used,
-          steps: [{ kind: 'model', attempt: 1, started_at, finished_at, duration_ms, usage, characters: 4 }],
           attempts: 1,
           duration_ms,
           schedule_id: null,
@@ -415,19 +418,22 @@ onBothEngines(
         assert.equal(late.status, 409)
       })
 
-      test('waits for a run that is not stored yet', async () => {
-        const agent = await newAgent(service(), {
-          model: 'builtin/script',
-          script: { rules: [{ reply: 'done', delay_ms: 60_000 }] },
-        })
-        const reply = service().call('POST', `/v1/agents/${agent}/invoke`, { body: { message: 'go' } })
-        const run = await until('the run', () => service().app.parts.live.ofAgent(agent)[0])
-        const { status, body } = await service().call(
-          'POST',
-          `/v1/agents/${agent}/invocations/${run.request_id}/cancel`,
+      test('a run is shown, listed and cancelled from the moment at which its stream begins', async () => {
+        const agent = await newAgent(service(), SLOW)
+        const events = readEvents(await stream(service(), `/v1/agents/${agent}/invoke`, { message: 'go' }))
+        const start = (await events.next()).value
+        const { request_id } = start?.data as { request_id: string }
+        const path = `/v1/agents/${agent}/invocations`
+        const shown = await service().call('GET', `${path}/${request_id}`)
+        assert.deepEqual([shown.status, shown.body.data.status], [200, 'running'], shown.text)
+        const { body: listed } = await service().call('GET', `${path}?status=running`)
+        assert.deepEqual(
+          listed.data.map((run: { request_id: string }) => run.request_id),
+          [request_id],
         )
+        const { status, body } = await service().call('POST', `${path}/${request_id}/cancel`)
         assert.deepEqual([status, body.data?.status], [200, 'cancelled'])
-        assert.equal((await reply).status, 409)
+        assert.equal((await events.next()).value?.event, 'error')
       })
 
       test('404 for the invocation of another agent', async () => {

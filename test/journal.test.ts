@@ -8,7 +8,7 @@ import { batchOf } from '../src/storage/journal/batch.ts'
 import type { JournalEntry } from '../src/storage/journal/entry.ts'
 import { BacklogFullError, openJournal } from '../src/storage/journal/journal.ts'
 import type { EndedTable } from '../src/storage/journal/rows.ts'
-import * as claims from '../src/storage/leases/claims.ts'
+import { writeRows } from '../src/storage/journal/write-rows.ts'
 import { openStorage, type Storage } from '../src/storage/open-storage.ts'
 import { onBothEngines } from './support/service/service.ts'
 import { countQueries } from './support/stores/count-queries.ts'
@@ -20,7 +20,7 @@ const SETTINGS = { table: 'settings', columns: ['name', 'value'] } as const
 onBothStores('the journal', (opened) => {
   const open = (backlog = 10_000) => openJournal(opened().storage, { backlog })
   const entry = (name: string, more: Partial<JournalEntry> = {}): JournalEntry => ({
-    writes: [{ into: SETTINGS, row: [name, 'written'] }],
+    writes: [{ into: SETTINGS, row: { name, value: 'written' } }],
     ...more,
   })
   const written = async (prefix: string) => (await rowsOf(opened(), prefix)).map(({ name }) => name)
@@ -42,31 +42,16 @@ onBothStores('the journal', (opened) => {
     assert.equal(await count('single-'), 10)
   })
 
-  test('a guard that says no keeps its own entry out, and no other', async () => {
-    const journal = open()
-    const guard = (answer: boolean) => ({ guard: async () => answer })
-    const results = await Promise.all([
-      journal.commit(entry('guard-yes', guard(true))),
-      journal.commit(entry('guard-no', guard(false))),
-      journal.commit(entry('guard-none')),
-    ])
-    assert.deepEqual(results, [true, false, true])
-    assert.deepEqual(await written('guard-'), ['guard-none', 'guard-yes'])
-  })
-
-  test('a guard sees what is committed with it, and what it writes is kept with its entry', async () => {
-    const journal = open()
-    const claim = (name: string, answer: boolean) => ({
-      guard: async (db: Database) => {
-        await db
-          .insertInto('settings')
-          .values({ name: `claim-${name}`, value: 'by the guard' })
-          .execute()
-        return answer
-      },
+  test('what a transaction writes instead is written with its other changes, or not at all', async () => {
+    const { transaction } = opened().storage
+    const put = (name: string) => (db: Database) => writeRows(db, entry(name).writes)
+    await transaction(put('within-kept'))
+    const broken = transaction(async (db) => {
+      await put('within-undone')(db)
+      throw new Error('broken')
     })
-    assert.equal(await journal.commit(entry('claim-row', claim('kept', true))), true)
-    assert.deepEqual(await written('claim-'), ['claim-kept', 'claim-row'])
+    await assert.rejects(broken, /broken/)
+    assert.deepEqual(await written('within-'), ['within-kept'])
   })
 
   describe('an entry that ends a lease', () => {
@@ -77,7 +62,9 @@ onBothStores('the journal', (opened) => {
       condition: 'failed_at is null',
       columns: ['error', 'owner'],
     } as const
-    const ending = (id: string, owner: string) => ({ endings: [{ of: ENDED, row: ['ended', null, id, owner] }] })
+    const ending = (id: string, owner: string) => ({
+      endings: [{ of: ENDED, lease: { key: [id], owner }, row: { error: 'ended' } }],
+    })
     const plant = async (...ids: string[]) => {
       const job = { kind: 'planted', payload: '', run_at: 0, attempts: 1, owner: 'me' }
       await opened()
@@ -106,87 +93,33 @@ onBothStores('the journal', (opened) => {
       assert.deepEqual(await written('held-'), ['held-1', 'held-2', 'held-3'])
     })
 
-    for (const guarded of [false, true]) {
-      test(`of two leases ends both or neither${guarded ? ', beside guards' : ''}`, async () => {
-        const journal = open()
-        const prefix = guarded ? 'both-guarded' : 'both'
-        await plant(...['1', '2', '3', '4'].map((n) => `${prefix}-${n}`))
-        const both = (first: string, second: string, owner: string) => ({
-          endings: [...ending(first, 'me').endings, ...ending(second, owner).endings],
-          ...(guarded && { guard: async () => true }),
-        })
-        const results = await Promise.all([
-          journal.commit(entry(`${prefix}-a`, both(`${prefix}-1`, `${prefix}-2`, 'me'))),
-          journal.commit(entry(`${prefix}-b`, both(`${prefix}-3`, `${prefix}-4`, 'another'))),
-        ])
-        assert.deepEqual(results, [true, false])
-        assert.deepEqual(await errors(`${prefix}-`), ['ended', 'ended', null, null])
-        assert.deepEqual(await written(`${prefix}-`), [`${prefix}-a`])
+    test('of two leases ends both or neither', async () => {
+      const journal = open()
+      await plant('both-1', 'both-2', 'both-3', 'both-4')
+      const both = (first: string, second: string, owner: string) => ({
+        endings: [...ending(first, 'me').endings, ...ending(second, owner).endings],
       })
-
-      test(`leaves nothing when the lease was lost, and takes no other with it${guarded ? ', beside guards' : ''}`, async () => {
-        const journal = open()
-        const prefix = guarded ? 'lost-guarded' : 'lost'
-        await plant(`${prefix}-1`, `${prefix}-2`)
-        const guard = guarded ? { guard: async () => true } : {}
-        const results = await Promise.all([
-          journal.commit(entry(`${prefix}-1`, { ...ending(`${prefix}-1`, 'me'), ...guard })),
-          journal.commit(entry(`${prefix}-2`, { ...ending(`${prefix}-2`, 'another'), ...guard })),
-          journal.commit(entry(`${prefix}-3`)),
-        ])
-        assert.deepEqual(results, [true, false, true])
-        assert.deepEqual(await errors(`${prefix}-`), ['ended', null])
-        assert.deepEqual(await written(`${prefix}-`), [`${prefix}-1`, `${prefix}-3`])
-      })
-    }
-  })
-
-  test('entries whose Idempotency-Keys are taken are left out together, and no other with them', async () => {
-    const journal = open()
-    const claimed = (name: string, key: string) => {
-      const lease = { key: ['scope', key], owner: name, until: 0 }
-      return entry(name, {
-        claim: claims.answered(
-          lease,
-          { fingerprint: 'print', request_id: 'req_1' },
-          { status: 200, headers: {}, body: '' },
-          0,
-        ),
-      })
-    }
-    const numbers = Array.from({ length: 200 }, (_, i) => i)
-    await Promise.all(numbers.slice(0, 100).map((i) => journal.commit(claimed(`first-${i}`, `key-${i}`))))
-    const again = () => numbers.map((i) => journal.commit(claimed(`second-${i}`, `key-${i}`)))
-    const plain = () => numbers.map((i) => journal.commit(entry(`second-plain-${i}`)))
-    let results: boolean[] = []
-    const queries = await countQueries(opened().engine, async () => {
-      results = await Promise.all([...again(), ...plain()])
+      const results = await Promise.all([
+        journal.commit(entry('both-a', both('both-1', 'both-2', 'me'))),
+        journal.commit(entry('both-b', both('both-3', 'both-4', 'another'))),
+      ])
+      assert.deepEqual(results, [true, false])
+      assert.deepEqual(await errors('both-'), ['ended', 'ended', null, null])
+      assert.deepEqual(await written('both-'), ['both-a'])
     })
-    assert.deepEqual(
-      results,
-      [...numbers, ...numbers].map((i, at) => at >= 200 || i >= 100),
-    )
-    assert.equal((await written('second-')).length, 300)
-    // One write that fails, one look-up, one write.
-    assert.equal(queries, 3)
-  })
 
-  test('of two entries with one Idempotency-Key the first is written', async () => {
-    const journal = open()
-    const claimed = (name: string) => {
-      const lease = { key: ['scope', 'twice'], owner: name, until: 0 }
-      return entry(name, {
-        claim: claims.answered(
-          lease,
-          { fingerprint: 'print', request_id: 'req_1' },
-          { status: 200, headers: {}, body: '' },
-          0,
-        ),
-      })
-    }
-    const names = ['twice-a', 'twice-b', 'twice-c']
-    assert.deepEqual(await Promise.all(names.map((name) => journal.commit(claimed(name)))), [true, false, false])
-    assert.deepEqual(await written('twice-'), ['twice-a'])
+    test('leaves nothing when the lease was lost, and takes no other with it', async () => {
+      const journal = open()
+      await plant('lost-1', 'lost-2')
+      const results = await Promise.all([
+        journal.commit(entry('lost-1', ending('lost-1', 'me'))),
+        journal.commit(entry('lost-2', ending('lost-2', 'another'))),
+        journal.commit(entry('lost-3')),
+      ])
+      assert.deepEqual(results, [true, false, true])
+      assert.deepEqual(await errors('lost-'), ['ended', null])
+      assert.deepEqual(await written('lost-'), ['lost-1', 'lost-3'])
+    })
   })
 
   test('one bad entry fails alone', async () => {
@@ -196,12 +129,11 @@ onBothStores('the journal', (opened) => {
       journal.commit(entry('bad-neighbour-1')),
       journal.commit(entry('bad-taken')),
       journal.commit(entry('bad-neighbour-2')),
-      journal.commit(entry('bad-guard', { guard: () => Promise.reject(new Error('the guard broke')) })),
-      journal.commit(entry('bad-neighbour-3', { guard: async () => true })),
+      journal.commit(entry('bad-neighbour-3')),
     ])
     assert.deepEqual(
       results.map(({ status }) => status),
-      ['fulfilled', 'rejected', 'fulfilled', 'rejected', 'fulfilled'],
+      ['fulfilled', 'rejected', 'fulfilled', 'fulfilled'],
     )
     assert.deepEqual(await written('bad-'), ['bad-neighbour-1', 'bad-neighbour-2', 'bad-neighbour-3', 'bad-taken'])
   })
@@ -313,8 +245,8 @@ describe('a batch', () => {
       { ...leased, table: 'claims', columns: ['status'] },
     ]
     const order = (of: EndedTable[]) => {
-      const endings = of.map((kind) => ({ of: kind, row: [] }))
-      return batchOf(new Map(), [{ writes: [], endings }]).endings.map((ending) => kinds.indexOf(ending.of))
+      const endings = of.map((kind) => ({ of: kind, lease: { key: [], owner: '' }, row: {} }))
+      return batchOf(new Map(), [{ endings }]).endings.map((ending) => kinds.indexOf(ending.of))
     }
     assert.deepEqual(order(kinds), order(kinds.toReversed()))
   })
@@ -332,7 +264,7 @@ describe('two databases in one process', () => {
       await sql`alter table settings alter column value type bigint using value::bigint`.execute(number.db)
       for (const storage of [text, number]) {
         const journal = openJournal(storage, { backlog: 10 })
-        await journal.commit({ writes: [{ into: SETTINGS, row: ['answer', '42'] }] })
+        await journal.commit({ writes: [{ into: SETTINGS, row: { name: 'answer', value: '42' } }] })
       }
       const read = ({ db }: Storage) => db.selectFrom('settings').select('value').where('name', '=', 'answer').execute()
       assert.deepEqual(await read(text), [{ value: '42' }])

@@ -2,7 +2,6 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { parseDuration } from '../src/lib/duration.ts'
 import { idSource, timeOf } from '../src/lib/id.ts'
-import { Latest } from '../src/lib/latest.ts'
 import { createLog, prettyStream } from '../src/lib/log.ts'
 import { parseSize } from '../src/lib/size.ts'
 import { nearest } from '../src/lib/text/nearest.ts'
@@ -24,19 +23,6 @@ describe('idSource', () => {
   test('an id tells when it was made', () => {
     const newId = idSource()
     for (const time of [0, 31, 1_794_700_800_123, 2 ** 48 - 1]) assert.equal(timeOf(newId('req', time)), time)
-  })
-})
-
-describe('Latest', () => {
-  test('has the latest half at any time, and never more than its size', () => {
-    const latest = new Latest(10)
-    for (let i = 0; i < 100; i++) {
-      latest.add(`text ${i}`)
-      const had = Array.from({ length: i + 1 }, (_, at) => at).filter((at) => latest.has(`text ${at}`))
-      const newest = Array.from({ length: Math.min(i + 1, 5) }, (_, back) => i - back)
-      assert.deepEqual(had.slice(-newest.length), newest.toReversed())
-      assert.ok(had.length <= 10, `${had.length} are remembered`)
-    }
   })
 })
 

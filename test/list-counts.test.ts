@@ -180,27 +180,23 @@ async function openWorld({ storage }: Store) {
     const entry = { timestamp: created_at, level: 'info' as const, message: 'm', metadata: {} }
     await journal.commit({
       writes: [
-        insertionOf(),
+        rows.insertion(invocation, status === 'running' ? lease : undefined),
         ...asked.map(approvalWrite),
         ...logs.logWrites({ agent_seq, request_id: id }, [entry, { ...entry, level: n % 2 ? 'error' : 'debug' }]),
       ],
     })
-    function insertionOf() {
-      if (status === 'running') return rows.insertionUnfinished(invocation, { lease, keyed: false })
-      return isScheduled ? rows.insertionScheduled(invocation) : rows.insertion(invocation)
+    const delivery = {
+      id: newId('dlv', created_at),
+      webhook_id: `whk_${n % 2}`,
+      event_id: 'evt_1',
+      event: `agent.${status}`,
+      status: 'pending',
+      tries: 0,
+      attempt_count: 0,
+      attempts: '[]',
+      next_attempt_at: created_at,
+      created_at,
     }
-    const delivery = [
-      newId('dlv', created_at),
-      `whk_${n % 2}`,
-      'evt_1',
-      `agent.${status}`,
-      'pending',
-      0,
-      0,
-      '[]',
-      created_at,
-      created_at,
-    ]
     await transaction((held) => insertMany(held, DELIVERIES, [delivery]))
     await audit.insert(db, {
       id: newId('aud', created_at),

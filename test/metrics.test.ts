@@ -4,6 +4,7 @@ import * as agents from '../src/agents/store.ts'
 import { bucketOf, percentile } from '../src/metrics/histogram.ts'
 import { metricWrites } from '../src/metrics/store.ts'
 import { openJournal } from '../src/storage/journal/journal.ts'
+import { writeRows } from '../src/storage/journal/write-rows.ts'
 import { openStorage } from '../src/storage/open-storage.ts'
 import { fc } from './support/running/property.ts'
 import { onBothEngines } from './support/service/service.ts'
@@ -12,8 +13,8 @@ type Sample = {
   time: number
   duration_ms: number
   outcome: 'completed' | 'failed' | 'cancelled'
-  /** Whether it is counted on a condition, as the runs of dead nodes are. */
-  guarded?: boolean
+  /** Whether it is counted in a transaction of its own, as the runs of dead nodes are. */
+  isAlone?: boolean
 }
 type Value = { timestamp: string; value: number; unit: string }
 
@@ -33,11 +34,11 @@ onBothEngines('metrics', (service) => {
   }
   const agentWith = async (samples: Sample[]) => {
     const agent = await newAgent()
-    const { journal } = service().app.parts
-    await Promise.all(
-      samples.map(({ guarded, ...sample }) => {
+    const { journal, storage } = service().app.parts
+    await Promise.all<unknown>(
+      samples.map(({ isAlone, ...sample }) => {
         const writes = metricWrites({ agent_seq: agent.seq, ...sample })
-        return journal.commit({ writes, ...(guarded && { guard: async () => true }) })
+        return isAlone ? storage.transaction((db) => writeRows(db, writes)) : journal.commit({ writes })
       }),
     )
     return agent
@@ -135,7 +136,7 @@ onBothEngines('metrics', (service) => {
           ),
           duration_ms: fc.oneof(fc.integer({ min: 0, max: 300 }), fc.integer({ min: 0, max: 700_000 })),
           outcome: fc.constantFrom('completed', 'completed', 'failed', 'cancelled'),
-          guarded: fc.boolean(),
+          isAlone: fc.boolean(),
         }),
         { maxLength: 120 },
       ) as fc.Arbitrary<Sample[]>

@@ -2,17 +2,13 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import type { Rendered } from '../src/http/dialects/dialect.ts'
 import { Idempotency } from '../src/http/pipeline/idempotency/idempotency.ts'
-import type { Held } from '../src/http/pipeline/idempotency/repeatable.ts'
-import { GoesOutside } from '../src/operation/goes-outside.ts'
 import { head, sendRaw } from './support/clients/raw.ts'
 import { meanwhile } from './support/running/meanwhile.ts'
 import { until } from './support/running/until.ts'
 import { betweenNodes, onBothEngines, type Reply, type Service } from './support/service/service.ts'
 import { createKey, later } from './support/slices/resources.ts'
-import { countQueries } from './support/stores/count-queries.ts'
 
 const DAY = 24 * 3_600_000
-const SETTINGS = { table: 'settings', columns: ['name', 'value'] } as const
 
 onBothEngines('idempotency', (service, engine) => {
   const post = (path: string, key: string, body: unknown, more: { key?: string } = {}) =>
@@ -185,7 +181,6 @@ onBothEngines('idempotency', (service, engine) => {
       key,
       fingerprint: 'same',
       secret: false,
-      staysInside: false,
     })
 
     /** A run that ends when told to; says whether its answer was kept. */
@@ -196,7 +191,7 @@ onBothEngines('idempotency', (service, engine) => {
       const reply = on.once(request(key), async ({ complete }) => {
         begun.resolve()
         await told.promise
-        kept = await complete(service().app.parts.storage.db, { ...REPLY, body })
+        kept = await complete({ ...REPLY, body })
         return { ...REPLY, body }
       })
       return { begun: begun.promise, end: () => told.resolve(), reply, kept: () => kept }
@@ -216,78 +211,6 @@ onBothEngines('idempotency', (service, engine) => {
       held.resolve(REPLY)
       await first
       await mine.close()
-    })
-
-    describe('of a run that stays inside is written with what it leaves', () => {
-      const inside = (key: string) => ({ ...request(key), staysInside: true })
-      const journal = () => service().app.parts.journal
-      const receipt = (name: string) => ({ writes: [{ into: SETTINGS, row: [name, 'left'] }] })
-      const isLeft = async (name: string) => {
-        const { db } = service().app.parts.storage
-        return (await db.selectFrom('settings').select('name').where('name', '=', name).execute()).length === 1
-      }
-      /** Writes what a run leaves, as the pipeline does it. No reply: the run failed. */
-      const leave = async (held: Held, name: string, reply?: Rendered) => {
-        if (!(await journal().commit(held.withReply(receipt(name), reply)))) {
-          assert.equal(await held.isOurs(), false)
-          throw new Error('another was faster')
-        }
-        if (!reply) throw new Error('the run failed')
-        return reply
-      }
-
-      for (const fails of [false, true]) {
-        test(`one that another node overtakes leaves nothing, and gives its answer${fails ? ', also when it fails' : ''}`, async () => {
-          const [mine, other] = [node(), node()]
-          const key = `overtaken-${fails}`
-          const reply = await mine.once(inside(key), async (held) => {
-            await other.once(inside(key), (faster) => leave(faster, `${key}-first`, { ...REPLY, body: '"first"' }))
-            return leave(held, `${key}-second`, fails ? undefined : REPLY)
-          })
-          assert.deepEqual([reply.body, reply.headers], ['"first"', { 'Idempotent-Replayed': 'true' }])
-          assert.deepEqual([await isLeft(`${key}-first`), await isLeft(`${key}-second`)], [true, false])
-          for (const each of [mine, other]) each.close()
-        })
-      }
-
-      test('one that fails leaves its receipt, and the key is free', async () => {
-        const mine = node()
-        await assert.rejects(
-          mine.once(inside('unlucky'), (held) => leave(held, 'unlucky')),
-          /the run failed/,
-        )
-        assert.ok(await isLeft('unlucky'))
-        assert.deepEqual(await mine.once(inside('unlucky'), (held) => leave(held, 'lucky', REPLY)), REPLY)
-        mine.close()
-      })
-
-      test('one that would go outside after all begins again, with the key claimed', async () => {
-        const mine = node()
-        const claimed: boolean[] = []
-        await mine.once(inside('outside'), async (held) => {
-          claimed.push(held.claimed)
-          assert.equal(await isClaimed(service(), 'outside'), held.claimed)
-          if (!held.claimed) throw new GoesOutside()
-          return REPLY
-        })
-        assert.deepEqual(claimed, [false, true])
-        mine.close()
-      })
-
-      test('keys that come together are looked up together', async () => {
-        const mine = node()
-        const send = (i: number) => mine.once(inside(`many-${i}`), (held) => leave(held, `many-${i}`, REPLY))
-        const all = () => Promise.all(Array.from({ length: 50 }, (_, i) => send(i)))
-        await all()
-        await until('one query, and nothing in the background', async () => {
-          const queries = await countQueries(engine, async () => {
-            const replies = await all()
-            assert.ok(replies.every(({ headers }) => headers['Idempotent-Replayed'] === 'true'))
-          })
-          return queries === 1
-        })
-        mine.close()
-      })
     })
 
     test('is renewed while the run lasts: nobody runs it a second time', async () => {

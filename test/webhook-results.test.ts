@@ -10,7 +10,9 @@ onBothStores('the results of several deliveries', (opened) => {
   test('are stored with one statement, except that of a delivery which another node has taken', async () => {
     const { storage, engine } = opened()
     const ids = ['dlv_1', 'dlv_2', 'dlv_3']
-    const rows = ids.map((id) => [id, 'whk_1', 'evt_1', 'ping', 'pending', 0, 0, '[]', 9_000, 1])
+    const pending = { webhook_id: 'whk_1', event_id: 'evt_1', event: 'ping', status: 'pending' }
+    const untried = { tries: 0, attempt_count: 0, attempts: '[]', next_attempt_at: 9_000, created_at: 1 }
+    const rows = ids.map((id) => ({ id, ...pending, ...untried }))
     await storage.transaction((db) => insertMany(db, DELIVERIES, rows))
     await storage.db.updateTable('deliveries').set({ owner: 'node:1' }).execute()
     await storage.db.updateTable('deliveries').set({ owner: 'other:1' }).where('id', '=', 'dlv_2').execute()

@@ -2,7 +2,6 @@ import type { NewId } from '../lib/id.ts'
 import type { Logger } from '../lib/log.ts'
 import type { AuditEvent, AuditTrail } from '../operation/audit-trail.ts'
 import type { Journal } from '../storage/journal/journal.ts'
-import { rowOf } from '../storage/journal/rows.ts'
 import type { Storage } from '../storage/open-storage.ts'
 import type { AuditEntry } from './audit-entry.ts'
 import { sealEntries } from './chain.ts'
@@ -57,7 +56,7 @@ export function openTrail({ storage, journal, newId, now, log }: TrailParts): Op
       times,
     } as const
     journal
-      .commit({ writes: [{ into: audit.auditTable, row: rowOf(audit.auditTable, audit.toRow(entry)) }] })
+      .commit({ writes: [{ into: audit.auditTable, row: audit.toRow(entry) }] })
       .then(expectOne, (err) => log.warn({ err }, 'a refusal could not be written to the audit log'))
   })
 

@@ -1,6 +1,5 @@
 import type { Agent } from '../agents/agent.ts'
 import type { Definition } from '../agents/definition.ts'
-import { withValue } from '../lib/with-value.ts'
 import type { Parts } from '../operation/parts.ts'
 import type { Database } from '../storage/database.ts'
 import * as deployments from './store.ts'
@@ -11,10 +10,14 @@ export type Serving = { version: string | null; deployment_id: string | null; de
 type Active = { version: string; deployment_id: string; definition: Definition }
 
 /** An environment that was never deployed serves the agent's working copy. */
-export function serving(agent: Agent, environment: string, { memo, storage }: Parts): Serving | Promise<Serving> {
+export async function serving(agent: Agent, environment: string, { memo, storage }: Parts): Promise<Serving> {
   const load = () => findActive(storage.db, agent.id, environment)
-  const active = memo('deployments', `${agent.id} ${environment}`, load, agentOf)
-  return withValue(active, (found) => found ?? workingCopy(agent))
+  return (await memo('deployments', `${agent.id} ${environment}`, load, agentOf)) ?? workingCopy(agent)
+}
+
+/** What an environment serves at this moment, for a caller's transaction. */
+export async function servedNow(db: Database, agent: Agent, environment: string): Promise<Serving> {
+  return (await findActive(db, agent.id, environment)) ?? workingCopy(agent)
 }
 
 /** The definition of a version, or of the working copy where the version is null. */

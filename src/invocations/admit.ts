@@ -9,7 +9,7 @@ import { insertIf } from '../storage/journal/write-rows.ts'
 import { LEASE_MS } from '../storage/leases/lease.ts'
 import type { Invocation } from './invocation.ts'
 import { runsUnderWay } from './queue/queue-store.ts'
-import { insertionUnfinished } from './rows/invocation-rows.ts'
+import { insertion } from './rows/invocation-rows.ts'
 
 /** Why a run may not begin now. */
 export type NotAdmitted = 'paused' | 'no_place' | 'overloaded'
@@ -17,9 +17,10 @@ export type NotAdmitted = 'paused' | 'no_place' | 'overloaded'
 type Asking = { invocation: Invocation; agent: Agent; definition: Definition }
 
 /**
- * Decides whether a run that a client waits for may begin. An admitted run has a place in the journal, so that its entry
- * is always accepted; `leave` gives it back, even for a run that was not admitted. Where the agent limits its runs, the
- * statement that stores the run counts them on all nodes. Runs of other agents wait for no answer of the database.
+ * Decides whether a run that a client waits for may begin, and stores it, leased to this node: from then on every node
+ * shows, follows and cancels it. An admitted run has a place in the journal, so that its entries are always accepted;
+ * `leave` gives it back, even for a run that was not admitted. Where the agent limits its runs, the statement that
+ * stores the run counts them on all nodes.
  */
 export async function admit(
   run: LiveRun,
@@ -30,14 +31,16 @@ export async function admit(
   if (agent.status === 'paused') return 'paused'
   if (!journal.reserve()) return 'overloaded'
   run.hasPlace = true
-  if (max_concurrency === null) return undefined
   const time = now()
   const lease = { key: [invocation.id], owner: node, until: time + LEASE_MS }
-  const row = insertionUnfinished(invocation, { lease, keyed: invocation.keyed })
-  const hasRoom = sql<boolean>`${runsUnderWay(storage.db, agent.seq, time)} < ${max_concurrency}`
-  if (!(await insertIf(storage, row, hasRoom))) return 'no_place'
+  const row = insertion(invocation, lease)
+  if (max_concurrency === null) await journal.commit({ writes: [row], reserved: true })
+  else {
+    const hasRoom = sql<boolean>`${runsUnderWay(storage.db, agent.seq, time)} < ${max_concurrency}`
+    if (!(await insertIf(storage, row, hasRoom))) return 'no_place'
+    run.limited_agent = agent.seq
+  }
   run.lease = lease
-  run.limited_agent = agent.seq
   return undefined
 }
 

@@ -4,7 +4,7 @@ import { withKeyName } from '../keys/key-names.ts'
 import { operation } from '../operation.ts'
 import { effects } from './effects/effects.ts'
 import { CANCELLED, endWith, type Invocation, InvocationParams, isFinal } from './invocation.ts'
-import { getInScope, reachesAll, requireReach } from './invocation-in-scope.ts'
+import { getInScope } from './invocation-in-scope.ts'
 import { presentInvocation, Receipt } from './receipt.ts'
 import { withKept } from './steps/kept-steps.ts'
 import { listKept, logsOf } from './steps/step-store.ts'
@@ -30,19 +30,12 @@ export const cancelInvocation = operation({
   data: Receipt,
 
   async run({ params }, context) {
-    const { db, actor, journal, live, now, storage } = context
+    const { db, actor, live, now, storage } = context
     const agent = await agents.get(db, params.agent_id)
-    const found = live.find(params.request_id)
-    const here = found?.agent_id === agent.id ? found : undefined
-    // The owner must be checked before the run is stopped. A run on this node may not be stored yet.
-    if (here?.began) requireReach(actor, 'write', params.request_id, here.began)
-    else if (!reachesAll(actor, 'write')) {
-      await getInScope(db, actor, 'write', { agent_seq: agent.seq, id: params.request_id })
-    }
-    if (here) {
-      here.cancel()
-      await here.ended
-    }
+    await getInScope(db, actor, 'write', { agent_seq: agent.seq, id: params.request_id })
+    const here = live.find(params.request_id)
+    here?.cancel()
+    await here?.ended
 
     const deadline = performance.now() + PATIENCE_MS
     for (;;) {
@@ -61,7 +54,7 @@ export const cancelInvocation = operation({
       const { steps } = await listKept(db, invocation.id)
       const cancelled = endWith(withKept(invocation, steps), 'cancelled', CANCELLED, now())
       const writes = await effects(cancelled, agent, agent, logsOf(steps), context)
-      return journal.commit({ writes, guard: (trx) => invocations.endUnowned(trx, cancelled, now()) })
+      return storage.transaction((trx) => invocations.endUnowned(trx, cancelled, writes, now()))
     }
   },
 })

@@ -1,33 +1,28 @@
-import type { z } from 'zod'
 import { type Agent, AgentParams } from '../agents/agent.ts'
-import type { Definition } from '../agents/definition.ts'
 import * as agents from '../agents/store.ts'
-import { serving } from '../deployments/serving.ts'
+import { type Serving, servedNow, serving } from '../deployments/serving.ts'
 import { ApiError, conflict, invalid, notFound, StillRunning } from '../errors.ts'
-import { withValue } from '../lib/with-value.ts'
 import type { Context } from '../operation/context.ts'
-import { GoesOutside } from '../operation/goes-outside.ts'
 import { Accepted } from '../operation/reply-channel.ts'
 import { requireUser } from '../operation/scope.ts'
 import { Unwritten } from '../operation/unwritten.ts'
 import { operation } from '../operation.ts'
 import type { LiveRun } from '../runtime/following/live-runs.ts'
-import { answersAtOnce } from '../runtime/models/answers-at-once.ts'
 import { StepNotKept } from '../runtime/steps.ts'
-import { announce, type Database } from '../storage/database.ts'
+import { announce } from '../storage/database.ts'
 import * as callbacks from '../webhooks/callback-store.ts'
 import { admit, leave, notAdmittedError } from './admit.ts'
 import { listPending } from './approvals/approval-store.ts'
 import { waitingEvent } from './approvals/waiting-event.ts'
-import { callbackOf, type NewCallback } from './callbacks/callback.ts'
+import { callbackOf } from './callbacks/callback.ts'
 import { followInvocation } from './following/follow-invocation.ts'
 import { replayEvents, startEvent } from './following/stream-events.ts'
 import { requireTools } from './given/require-tools.ts'
 import { takeGiven } from './given/take-given.ts'
 import { type Asked, type Invocation, InvokeBody, isFinal, newInvocation, STOPPED } from './invocation.ts'
+import { enqueueRun } from './queue/enqueue.ts'
 import { giveBack } from './queue/queue-store.ts'
 import { failureOf, getResult, InvocationResult, QueuedReply, resultOf } from './receipt.ts'
-import * as rows from './rows/invocation-rows.ts'
 import { type Done, runInvocation } from './run-invocation.ts'
 import type { Started } from './steps/stored-run.ts'
 import * as invocations from './store.ts'
@@ -52,23 +47,14 @@ export const invokeAgent = operation({
   accepted: QueuedReply,
   streams: { replay: replayEvents },
 
-  async staysInside({ params, body }, context) {
-    if (context.mode !== 'reply') return context.mode === 'background'
-    const user_id = requireUser(context.actor, body.context.user_id)
-    // With a user or a session, the run may be stored before it ends.
-    if (user_id !== undefined || body.context.session_id !== undefined) return false
-    const agent = await agents.findKnown(params.agent_id, context)
-    return agent !== undefined && answersAtOnce((await serving(agent, body.environment, context)).definition)
-  },
-
   async run({ params, body }, context) {
     const { emit, live, mode, node, request_id } = context
     if (body.callback && mode !== 'background') {
       throw invalid({ field: 'callback', error: 'is for a run in the background' })
     }
     const earlier = context.repeatable?.earlier && (await findEarlier(params.agent_id, context))
-    if (earlier) return mode === 'background' ? presentEarlier(earlier, context) : followEarlier(earlier, context)
-    if (mode === 'background') return queue(await prepare(params.agent_id, body, context), body.callback, context)
+    if (earlier) return mode === 'background' ? answerEarlier(earlier, context) : followEarlier(earlier, context)
+    if (mode === 'background') return enqueue(params.agent_id, body, context)
 
     // From here on a pause finds the run and stops it. An earlier pause is read below.
     const run = live.start(request_id, params.agent_id)
@@ -79,28 +65,30 @@ export const invokeAgent = operation({
       leave(run, context)
     }
     try {
-      const prepared = prepare(params.agent_id, body, context)
-      const asking = prepared instanceof Promise ? await prepared : prepared
-      const { invocation, agent, definition } = asking
-      // The agent may have changed since `staysInside` was asked.
-      if (context.repeatable?.claimed === false && !answersAtOnce(definition)) throw new GoesOutside()
-      const refusal = await admit(run, asking, context)
+      const agent = await agents.findKnown(params.agent_id, context)
+      if (!agent) throw notFound('Agent', params.agent_id)
+      const served = await serving(agent, body.environment, context)
+      const { definition } = served
+      const invocation = await newRun(body, agent, served, context)
+      const refusal = await admit(run, { invocation, agent, definition }, context)
       if (refusal) throw notAdmittedError(refusal, agent, definition)
       emit?.(startEvent(request_id))
-      const begins = { invocation, agent, definition, run, owner: node, streaming: emit !== undefined }
-      const started = { ...begins, stored: run.lease !== undefined, ...NOTHING_KEPT, span: context.span }
-      const { invocation: done, entry, asked } = await runInvocation(started, context)
-      if (wasStopped(done) && (await giveToQueue(run, context))) throw new StillRunning(STOPPED.message)
+      const begun = { invocation, agent, definition, run, owner: node, streaming: emit !== undefined }
+      const {
+        invocation: done,
+        entry,
+        asked,
+      } = await runInvocation({ ...begun, ...FIRST, span: context.span }, context)
+      if (wasStopped(done)) await giveToQueue(run, context)
       // It may be woken and taken again, also by this node, as soon as this is on disk.
       if (done.status === 'waiting') run.abandon()
-      const answer = answerOf(done, agent, asked)
       // The run ends, and gives its places back, when its entry is on disk.
       const ended = (written: boolean) => {
         if (written && done.status !== 'waiting') context.telemetry.runs.add(1, done.status)
         if (written && asked) emit?.(waitingEvent({ attempt: done.attempt, ...run.told }, waitingReply(done, asked)))
         end()
       }
-      return new Unwritten(entry, answer, { lease: run.lease, lost: ENDED_ELSEWHERE, ended })
+      return new Unwritten(entry, answerOf(done, agent, asked), { lease: run.lease, lost: ENDED_ELSEWHERE, ended })
     } catch (error) {
       end()
       throw notFinished(error, run, context)
@@ -108,7 +96,8 @@ export const invokeAgent = operation({
   },
 })
 
-const NOTHING_KEPT: Pick<Started, 'kept' | 'nextPosition'> = { kept: [], nextPosition: 0 }
+/** The first attempt of a run: nothing of it is stored but its row. */
+const FIRST: Pick<Started, 'kept' | 'nextPosition'> = { kept: [], nextPosition: 0 }
 
 const ENDED_ELSEWHERE = 'The invocation was ended by another node'
 
@@ -123,41 +112,38 @@ function notFinished(cause: unknown, { lease }: LiveRun, { repeatable }: Context
 }
 
 /**
- * What the same request began before its process died: it goes on by itself, and this request waits for its end.
- * Undefined when nothing of it was stored: then it begins anew.
+ * What the same request began before its process died: it goes on by itself. Undefined when nothing of it was stored:
+ * then it begins anew.
  */
 async function findEarlier(agent_id: string, context: Context): Promise<Earlier | undefined> {
-  const { db, repeatable } = context
+  const { db, mode, repeatable } = context
   const id = repeatable?.earlier
   if (id === undefined) return undefined
-  const agent = await agents.findKnown(agent_id, context)
-  if (agent && (await invocations.find(db, agent.seq, id))) return { agent, id }
+  const agent = await agents.find(db, agent_id)
+  const invocation = agent && (await invocations.find(db, agent.seq, id))
+  // A run that failed frees its key. A client that waits for the answer hears of the failure first.
+  const isFree = mode === 'background' && invocation && isFinal(invocation) && invocation.status !== 'completed'
+  if (agent && invocation && !isFree) return { agent, invocation }
   if (await repeatable?.beginAnew()) return undefined
   throw new StillRunning('Another request with this Idempotency-Key has begun, try again shortly')
 }
 
-type Earlier = { agent: Agent; id: string }
+type Earlier = { agent: Agent; invocation: Invocation }
 
-/** The earlier run goes on, even if it cannot be followed here any longer. */
-async function followEarlier({ agent, id }: Earlier, context: Context) {
-  let found: Invocation
-  try {
-    found = await followInvocation(agent, id, { told: undefined, endless: false }, context)
-  } catch (error) {
+/** Waits for the end of the earlier run. It goes on, even if it cannot be followed here any longer. */
+async function followEarlier({ agent, invocation }: Earlier, context: Context) {
+  const followed = followInvocation(agent, invocation.id, { told: undefined, endless: false }, context)
+  const found = await followed.catch((error) => {
     throw new StillRunning(error instanceof ApiError ? error.message : 'The run goes on, try again shortly', error)
-  }
-  return answerEarlier(found, agent, context)
+  })
+  return answerEarlier({ agent, invocation: found }, context)
 }
 
-/** The earlier run is answered for as it is now, for a client that does not want to wait. */
-async function presentEarlier({ agent, id }: Earlier, context: Context) {
-  return answerEarlier(await invocations.get(context.db, agent.seq, id), agent, context)
-}
-
-async function answerEarlier(found: Invocation, agent: Agent, { db }: Context) {
-  if (isFinal(found)) return getResult(found, agent.id)
-  const status = found.status === 'waiting' ? 'waiting' : 'queued'
-  return accepted({ ...found, status }, agent, status === 'waiting' ? await listPending(db, [found.id]) : undefined)
+/** Answers for the earlier run as it is now. */
+async function answerEarlier({ agent, invocation }: Earlier, { db }: Context) {
+  if (isFinal(invocation)) return getResult(invocation, agent.id)
+  if (invocation.status === 'waiting') return accepted(invocation, agent, await listPending(db, [invocation.id]))
+  return accepted({ ...invocation, status: 'queued' }, agent)
 }
 
 /** Ended by the stop of the service, not by anybody's wish. */
@@ -165,14 +151,15 @@ function wasStopped({ keyed, status, error }: Invocation): boolean {
   return keyed && status === 'cancelled' && error === STOPPED
 }
 
-/** Another node, or the next start, goes on with the run. False when it is not stored. */
-async function giveToQueue({ lease, began }: LiveRun, { storage }: Context): Promise<boolean> {
-  if (!lease || !began) return false
-  await storage.transaction(async (db) => {
-    await giveBack(db, lease, began.attempt)
-    await announce(db, 'queue')
-  })
-  return true
+/** Another node, or the next start, goes on with the run. */
+async function giveToQueue({ lease, began }: LiveRun, { storage }: Context): Promise<never> {
+  if (lease && began) {
+    await storage.transaction(async (db) => {
+      await giveBack(db, lease, began.attempt)
+      await announce(db, 'queue')
+    })
+  }
+  throw new StillRunning(STOPPED.message)
 }
 
 function answerOf(done: Done['invocation'], agent: Agent, asked: Done['asked']): unknown {
@@ -180,44 +167,28 @@ function answerOf(done: Done['invocation'], agent: Agent, asked: Done['asked']):
   return done.status === 'completed' ? resultOf(done, agent.id) : failureOf(done)
 }
 
-type Prepared = { invocation: Invocation; agent: Agent; definition: Definition }
-
-/** The invocation that was asked for, and the definition that will answer it. */
-function prepare(agent_id: string, asked: Asked, context: Context): Prepared | Promise<Prepared> {
-  return withValue(agents.findKnown(agent_id, context), (agent) => {
-    if (!agent) throw notFound('Agent', agent_id)
-    const user_id = requireUser(context.actor, asked.context.user_id)
-    const bound = { ...asked, context: bindUser(asked.context, user_id) }
-    return withValue(serving(agent, asked.environment, context), (served) => {
-      const invocation = newInvocation(bound, agent, served, context)
-      const prepared = { invocation, agent, definition: served.definition }
-      if (!context.given) return prepared
-      requireTools(context.given, served.definition)
-      const taken = takeGiven(context.given, invocation, context)
-      return withValue(taken, (given) => ({ ...prepared, invocation: { ...invocation, ...given } }))
-    })
-  })
+/** The invocation that was asked for. */
+async function newRun(asked: Asked, agent: Agent, served: Serving, context: Context): Promise<Invocation> {
+  const user_id = requireUser(context.actor, asked.context.user_id)
+  const bound = user_id === undefined ? asked : { ...asked, context: { ...asked.context, user_id } }
+  const invocation = newInvocation(bound, agent, served, context)
+  if (!context.given) return invocation
+  requireTools(context.given, served.definition)
+  return { ...invocation, ...(await takeGiven(context.given, invocation, context)) }
 }
 
-function bindUser(context: Asked['context'], user_id: string | undefined): Asked['context'] {
-  return user_id === undefined ? context : { ...context, user_id }
-}
-
-function queue(
-  { invocation, agent, definition }: Prepared,
-  asked: z.output<typeof NewCallback> | undefined,
-  context: Context,
-): Unwritten {
-  if (agent.status === 'paused') throw notAdmittedError('paused', agent, definition)
-  const writes = [rows.insertion(invocation)]
-  if (!asked) return new Unwritten({ writes }, accepted(invocation, agent))
-  const run = { agent_id: agent.id, request_id: invocation.id }
-  const { callback } = callbackOf(asked, run, context, 'callback.')
-  const guard = async (db: Database) => {
-    await callbacks.insert(db, callback)
-    return true
+/** Queues a run in the background, with its callback, in the transaction of the request. */
+async function enqueue(agent_id: string, body: Asked, context: Context): Promise<Accepted> {
+  const { db } = context
+  const agent = await agents.get(db, agent_id)
+  if (agent.status === 'paused') throw notAdmittedError('paused', agent, agent)
+  const invocation = await newRun(body, agent, await servedNow(db, agent, body.environment), context)
+  await enqueueRun(db, invocation)
+  if (body.callback) {
+    const run = { agent_id: agent.id, request_id: invocation.id }
+    await callbacks.insert(db, callbackOf(body.callback, run, context, 'callback.').callback)
   }
-  return new Unwritten({ writes, guard }, accepted(invocation, agent))
+  return accepted(invocation, agent)
 }
 
 /** The work goes on, and the receipt will show its result. */

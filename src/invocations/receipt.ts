@@ -5,7 +5,7 @@ import { type ShownCall, shownCall } from '../runtime/told-steps.ts'
 import { KeyName, Time } from '../shapes.ts'
 import { Pending } from './approvals/pending.ts'
 import { ErrorSummary, type Invocation, InvocationStatus } from './invocation.ts'
-import { presentSteps, type ReceiptStep, ReceiptStepShape, TokenUsage } from './steps/receipt-steps.ts'
+import { presentSteps, ReceiptStepShape, TokenUsage } from './steps/receipt-steps.ts'
 
 export const InvocationResult = z
   .object({
@@ -63,12 +63,12 @@ type PresentInvocation = z.input<typeof Receipt> & Pick<Invocation, 'given' | 'r
 export function presentInvocation(invocation: Invocation, agent_id: string): PresentInvocation {
   const { id, input_tokens: _input, output_tokens: _output, tokens_used, ...rest } = invocation
   const usage = usageOf(invocation)
-  const steps = presentSteps(shownSteps(invocation, usage))
+  const steps = presentSteps(invocation.steps)
   const { attempt: attempts } = invocation
   return { ...rest, request_id: id, agent_id, attempts, calls: handedCalls(rest), tokens_used, usage, steps }
 }
 
-export function usageOf({ input_tokens, output_tokens, tokens_used }: Invocation): z.output<typeof TokenUsage> {
+function usageOf({ input_tokens, output_tokens, tokens_used }: Invocation): z.output<typeof TokenUsage> {
   return { input_tokens, output_tokens, total_tokens: tokens_used }
 }
 
@@ -76,14 +76,6 @@ export function usageOf({ input_tokens, output_tokens, tokens_used }: Invocation
 export function handedCalls({ rounds }: Pick<Invocation, 'rounds'>): (ShownCall & { index: number })[] {
   const calls = rounds?.at(-1)?.calls ?? []
   return calls.flatMap((call, index) => (call.handed ? [{ ...shownCall(call), index }] : []))
-}
-
-/** If a run asked the model only once, the receipt's own fields tell everything, and its step is not stored. */
-export function shownSteps(invocation: Invocation, usage: z.output<typeof TokenUsage>): ReceiptStep[] {
-  const { status, steps, attempt, started_at, finished_at, duration_ms, response } = invocation
-  if (status !== 'completed' || steps.length > 0) return steps
-  const times = { attempt, started_at, finished_at, duration_ms: duration_ms ?? 0 }
-  return [{ kind: 'model', ...times, usage, characters: response?.length ?? 0 }]
 }
 
 /** What clients of the API get, and for doors, which tell more, the receipt. */

@@ -19,7 +19,7 @@ import {
   STOPPED,
   type WaitingInvocation,
 } from './invocation.ts'
-import { type ReceiptStep, receiptSteps } from './steps/receipt-steps.ts'
+import { receiptSteps } from './steps/receipt-steps.ts'
 import { logsOf } from './steps/step-store.ts'
 import { type Started, StoredRun } from './steps/stored-run.ts'
 import { beginRunSpan, endRunSpan } from './steps/trace-run.ts'
@@ -43,14 +43,12 @@ export async function runInvocation(started: Started, parts: Parts): Promise<Don
   run.begin({ attempt, milestones: milestonesOf(kept.map(tellingOf)), user_id: context.user_id, created_by })
   const stored = new StoredRun(started, parts)
   const span = beginRunSpan(started, parts)
-  const onWait = () => stored.storeSoon()
   const keep = (steps: readonly Step[]) => stored.keep(steps)
 
   let outcome: RunOutcome
   let taken: Taken | undefined
   try {
     const stateless = isStateless(context)
-    if (!stateless) onWait()
     const { history, recalled, summary, names } = stateless ? NOTHING : await remember(started, parts)
     const recall = names && recallStep(names, { attempt, started_at: began_at, finished_at: parts.now() })
     const source = { db: parts.storage.db, texts: parts.earlier, isPatient: background }
@@ -72,14 +70,11 @@ export async function runInvocation(started: Started, parts: Parts): Promise<Don
           recall,
           cancellation: run.cancellation,
           emit: streaming ? (event) => run.record(event) : undefined,
-          onWait,
           span,
           keeper: background || keyed ? { kept, mayWait: background, keep } : undefined,
         })
   } finally {
     taken?.release?.()
-    const settling = stored.settle()
-    if (settling) await settling
   }
 
   countTokens(outcome, kept, parts)
@@ -91,8 +86,7 @@ export async function runInvocation(started: Started, parts: Parts): Promise<Don
   if (isLost) throw new StepNotKept('the lease of the run was lost')
   if (outcome.status === 'waiting') return leaveWaiting(started, outcome, duration_ms, stored, parts)
   const invocation = endedBy(started.invocation, outcome, { error, duration_ms, finished_at })
-  const left = effects(invocation, agent, definition, outcome.logs, parts)
-  const writes = left instanceof Promise ? await left : left
+  const writes = await effects(invocation, agent, definition, outcome.logs, parts)
   return { invocation, entry: stored.ending(invocation, writes) }
 }
 
@@ -165,18 +159,9 @@ function endedBy(
     output_tokens: usage.output_tokens,
     tokens_used: usage.total_tokens,
     rounds,
-    steps: rounds || !isOneAnswer(outcome) ? receiptSteps(steps) : NO_STEPS,
+    steps: receiptSteps(steps),
   }
 }
-
-/** The receipt's own fields tell everything about a single answer that is whole. */
-function isOneAnswer({ status, steps }: EndOutcome): boolean {
-  const [step] = steps
-  if (status !== 'completed' || steps.length > 1 || step?.kind !== 'model') return false
-  return step.answer.finish === 'stop' && !step.left_out
-}
-
-const NO_STEPS: ReceiptStep[] = []
 
 function errorOf(outcome: RunOutcome, { cancellation }: LiveRun): Invocation['error'] {
   if (outcome.status === 'completed' || outcome.status === 'waiting') return null

@@ -2,6 +2,8 @@ import { sql } from 'kysely'
 import { notFound } from '../errors.ts'
 import { firstIdAt } from '../lib/id.ts'
 import { announce, type Database } from '../storage/database.ts'
+import type { Write } from '../storage/journal/rows.ts'
+import { writeRows } from '../storage/journal/write-rows.ts'
 import { hasLapsed } from '../storage/leases/lease.ts'
 import { missingAgents } from '../storage/queries/missing-agents.ts'
 import { settlePending } from './approvals/approval-store.ts'
@@ -10,10 +12,15 @@ import { fromRow, LEASED_RUNS, toRow } from './rows/invocation-rows.ts'
 import { removeKept } from './steps/step-store.ts'
 
 /**
- * Ends an invocation that no node runs: it is queued or waits, or its owner has died. Returns false if a node runs it
- * after all.
+ * Ends an invocation that no node runs: it is queued or waits, or its owner has died. `effects` is what it leaves
+ * besides its row. Returns false if a node runs it after all; then nothing is written.
  */
-export async function endUnowned(db: Database, invocation: Invocation, now: number): Promise<boolean> {
+export async function endUnowned(
+  db: Database,
+  invocation: Invocation,
+  effects: Write[],
+  now: number,
+): Promise<boolean> {
   const { id, ...row } = toRow(invocation)
   const { numUpdatedRows } = await db
     .updateTable('invocations')
@@ -24,6 +31,7 @@ export async function endUnowned(db: Database, invocation: Invocation, now: numb
   if (numUpdatedRows === 0n) return false
   await settlePending(db, [id], 'cancelled', now)
   await removeKept(db, [id])
+  await writeRows(db, effects)
   return true
 }
 

@@ -57,11 +57,11 @@ function goesOn({ background, keyed }: Invocation): boolean {
 
 /** Returns false if another node was quicker. */
 async function fail(interrupted: Invocation, parts: Parts): Promise<boolean> {
-  const { journal, now, storage } = parts
+  const { now, storage } = parts
   const agent = await agents.findBySeq(storage.db, interrupted.agent_seq)
   const failed = endWith(interrupted, 'failed', INTERRUPTED, now())
   const writes = agent ? await effects(failed, agent, agent, [], parts) : []
-  return journal.commit({ writes, guard: (db) => invocations.endUnowned(db, failed, now()) })
+  return storage.transaction((db) => invocations.endUnowned(db, failed, writes, now()))
 }
 
 /** Stops the runs of a paused or deleted agent on this node. Without an id, every agent is checked. */

@@ -31,10 +31,8 @@ export function logWrites(source: Source, entries: readonly LogEntry[]): Write[]
 /** An entry of the service itself, which contains no secrets. */
 export function ownLogWrite({ agent_seq, request_id }: Source, entry: LogEntry): Write {
   const { timestamp, level, message, metadata } = entry
-  return {
-    into: LOGS,
-    row: [agent_seq, timestamp, LEVELS.indexOf(level), request_id, shortText(message), shortJson(metadata)],
-  }
+  const said = { level: LEVELS.indexOf(level), message: shortText(message), metadata: shortJson(metadata) }
+  return { into: LOGS, row: { agent_seq, request_id, timestamp, ...said } }
 }
 
 function shortText(text: string): string {

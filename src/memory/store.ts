@@ -2,13 +2,13 @@ import { notFound } from '../errors.ts'
 import type { NewId } from '../lib/id.ts'
 import type { Conversation, MemoryScope } from '../operation/recall.ts'
 import type { Database } from '../storage/database.ts'
-import type { BulkTable, Value, Write } from '../storage/journal/rows.ts'
+import type { BulkTable, Row, Write } from '../storage/journal/rows.ts'
 import { insertMany } from '../storage/journal/write-rows.ts'
 import { indexAnew, removeFromIndex } from './full-text/fts5.ts'
 import { storedTerms } from './language/terms.ts'
 import type { Memory } from './memory.ts'
 import { inMemoryScope, listed } from './memory-filter.ts'
-import { fromRow, SHOWN, type StoredMemory, toRow } from './memory-rows.ts'
+import { fromRow, SHOWN, toRow } from './memory-rows.ts'
 import { forgetSummaries } from './summaries/forget-summaries.ts'
 import { countRows, lockCounts, SCOPE_COUNTS, subtractCounts } from './warm/scope-counts.ts'
 
@@ -56,29 +56,16 @@ export function turnWrites(answered: AnsweredMessage): Write[] {
   if (!first) return []
   const turn_terms = rows.reduce((sum, { length }) => sum + length, 0)
   const counts = countRows({ ...first, turns: rows.length, turn_terms, notes: 0, note_terms: 0 })
-  return [
-    ...rows.map((row) => ({ into: MEMORIES, row: valuesOf(row) })),
-    ...counts.map((row) => ({ into: SCOPE_COUNTS, row })),
-  ]
-}
-
-type NewRow = Omit<StoredMemory, 'superseded_by'> & { agent_seq: number; terms: string; length: number }
-
-/**
- * The values in the order of the columns. Every turn uses this: to look them up by name would be several times slower.
- */
-function valuesOf(row: NewRow): Value[] {
-  const { id, agent_seq, kind, role, user_id, session_id, content, metadata, terms, length, created_at } = row
-  return [id, agent_seq, kind, role, user_id, session_id, content, metadata, terms, length, created_at]
+  return [...rows.map((row) => ({ into: MEMORIES, row })), ...counts.map((row) => ({ into: SCOPE_COUNTS, row }))]
 }
 
 export async function insert(db: Database, agent_seq: number, memories: Memory[]): Promise<void> {
   const rows = memories.map((memory) => toRow(agent_seq, memory))
-  await insertMany(db, MEMORIES, rows.map(valuesOf))
+  await insertMany(db, MEMORIES, rows)
   await insertMany(db, SCOPE_COUNTS, rows.flatMap(countsOf))
 }
 
-function countsOf(row: ReturnType<typeof toRow>): Value[][] {
+function countsOf(row: ReturnType<typeof toRow>): Row[] {
   const [turns, notes] = row.kind === 'turn' ? [1, 0] : [0, 1]
   return countRows({ ...row, turns, notes, turn_terms: turns * row.length, note_terms: notes * row.length })
 }

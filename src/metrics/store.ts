@@ -38,14 +38,14 @@ export function metricWrites({ agent_seq, time, duration_ms, outcome }: Sample):
   if (outcome === 'cancelled') return []
   const ms = Math.max(0, Math.round(duration_ms))
   const errors = outcome === 'failed' ? 1 : 0
-  const start = Math.floor(time / MINUTE_MS)
-  const hour = start - (start % HOUR)
-  return [
-    { into: METRICS, row: [agent_seq, 1, start, 1, errors, ms, ms] },
-    { into: METRICS, row: [agent_seq, HOUR, hour, 1, errors, ms, ms] },
-    { into: BUCKETS, row: [agent_seq, 1, start, bucketOf(ms), 1] },
-    { into: BUCKETS, row: [agent_seq, HOUR, hour, bucketOf(ms), 1] },
-  ]
+  const minute = Math.floor(time / MINUTE_MS)
+  return [1, HOUR].flatMap((minutes) => {
+    const span = { agent_seq, minutes, start: minute - (minute % minutes), count: 1 }
+    return [
+      { into: METRICS, row: { ...span, errors, sum_ms: ms, max_ms: ms } },
+      { into: BUCKETS, row: { ...span, bucket: bucketOf(ms) } },
+    ]
+  })
 }
 
 const SUMS = [

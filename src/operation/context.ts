@@ -7,11 +7,22 @@ import type { Door } from './door.ts'
 import type { Parts } from './parts.ts'
 import type { ReplyChannel } from './reply-channel.ts'
 
+/** A request that was perhaps sent before. */
+export type Repeated = {
+  /** The same request, sent before, whose process died while it ran. */
+  readonly earlier: string | undefined
+  /**
+   * Called when nothing of the earlier request is stored: this request begins anew, and later ones look for it. Returns
+   * false when another request has taken over.
+   */
+  beginAnew(): Promise<boolean>
+}
+
 /** What an operation may use while it runs. */
 export type Context = Parts &
   ReplyChannel & {
     /**
-     * The operation's transaction. For reads, and for operations that declare `transaction: false`, it is the database.
+     * The operation's transaction. For reads, and for calls that are not one transaction, it is the database.
      */
     db: Database
     actor: Actor
@@ -19,14 +30,8 @@ export type Context = Parts &
     /** What the caller gives besides the input, if it came through a door that has words for it. */
     given: Given | undefined
     request_id: string
-    /**
-     * There when the request carries an Idempotency-Key. `earlier` is the same request, sent before, whose process died
-     * while it ran. If nothing of it is stored, call `beginAnew` before the work: it returns false when the work is
-     * another request's by now. If the key is not claimed yet, the run must stay inside, or throw `GoesOutside`.
-     */
-    repeatable:
-      | { readonly earlier: string | undefined; readonly claimed: boolean; beginAnew(): Promise<boolean> }
-      | undefined
+    /** There when the request carries an Idempotency-Key. */
+    repeatable: Repeated | undefined
     /** The work on the request in its trace, if there is one. */
     span: Span | undefined
     /** The agents whose data a list may show: those in the actor's scope whose own gates this request passes. */

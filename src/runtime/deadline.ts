@@ -21,7 +21,6 @@ const NOTHING = () => {}
 export class Deadline {
   readonly timeout_ms: number
   readonly #cancellations: readonly Cancellation[]
-  readonly #onWait: (() => void) | undefined
   // The timer uses the monotonic clock, so the remaining time is measured with it too.
   readonly #started = performance.now()
   #controller: AbortController | undefined
@@ -29,11 +28,9 @@ export class Deadline {
   #abort = NOTHING
   #timedOut = false
 
-  /** `onWait` is called once, when the run first has to wait for something. */
-  constructor(cancellations: readonly Cancellation[], timeout_ms: number, onWait?: () => void) {
+  constructor(cancellations: readonly Cancellation[], timeout_ms: number) {
     this.#cancellations = cancellations
     this.timeout_ms = timeout_ms
-    this.#onWait = onWait
   }
 
   /**
@@ -66,7 +63,6 @@ export class Deadline {
   #arm(): AbortController {
     const controller = new AbortController()
     this.#controller = controller
-    this.#onWait?.()
     this.#abort = () => controller.abort()
     if (this.#cancelled()) controller.abort()
     for (const { signal } of this.#cancellations) signal.addEventListener('abort', this.#abort, { once: true })

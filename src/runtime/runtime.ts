@@ -54,8 +54,6 @@ export type RunRequest = RunInput & {
   span?: Span | undefined
   cancellation: Cancellation
   emit?: ((event: RunEvent) => void) | undefined
-  /** Called once, when the run first has to wait for something outside. */
-  onWait?: () => void
 }
 
 const RETRY_DELAY_MS = 500
@@ -130,9 +128,9 @@ export class Runtime {
    * have stopped.
    */
   async run(input: RunRequest): Promise<RunOutcome> {
-    const { request_id, attempt, agent, cancellation, emit, keeper, onWait, span } = input
+    const { request_id, attempt, agent, cancellation, emit, keeper, span } = input
     const { now, providers, secrets, defaultTimeoutMs } = this.#options
-    const deadline = new Deadline([cancellation, this.#closing], agent.limits.timeout_ms ?? defaultTimeoutMs, onWait)
+    const deadline = new Deadline([cancellation, this.#closing], agent.limits.timeout_ms ?? defaultTimeoutMs)
     const kept = keeper?.kept ?? []
     const logs: LogEntry[] = []
     for (const step of kept) logs.push(...step.logs)
@@ -146,10 +144,8 @@ export class Runtime {
     this.#active += 1
     try {
       if (deadline.stopped) return ended({ status: 'cancelled' })
-      const found = this.#models.get(agent.model)
-      if (found instanceof Promise) onWait?.()
-      const model = found instanceof Promise ? await found : found
-      if (found instanceof Promise) redact = this.#providerKeys.redactorOf(await providers())
+      const model = await this.#models.get(agent.model)
+      redact = this.#providerKeys.redactorOf(await providers())
       if (agent.tools.length > 0) {
         const used = secretsOf(agent.tools, await secrets())
         redact = redactor({ ...keysOf(await providers()), ...valuesOf(used) })

@@ -1,8 +1,8 @@
 import * as agents from '../agents/store.ts'
 import { ApiError } from '../errors.ts'
+import { enqueueRun } from '../invocations/queue/enqueue.ts'
 import { scheduledRun } from '../invocations/queue/scheduled-run.ts'
 import { QueuedReply } from '../invocations/receipt.ts'
-import { Unwritten } from '../operation/unwritten.ts'
 import { operation } from '../operation.ts'
 import { ScheduleParams } from './schedule.ts'
 import * as schedules from './store.ts'
@@ -17,15 +17,11 @@ export const runSchedule = operation({
   permission: 'write',
   mfa: 'invoke',
   idempotent: true,
-  transaction: false,
   audit: false,
   success: 202,
   errors: ['agent_paused'],
   params: ScheduleParams,
   data: QueuedReply,
-
-  // The run is queued, and nothing else happens.
-  staysInside: async () => true,
 
   async run({ params }, context) {
     const { actor, db, door, request_id } = context
@@ -33,7 +29,7 @@ export const runSchedule = operation({
     const schedule = await schedules.get(db, agent.id, params.schedule_id)
     if (agent.status === 'paused') throw new ApiError('agent_paused', `Agent "${agent.name}" is paused`)
     const by = { request_id, created_by: actor.id, door, schedule_id: schedule.id, scheduled_at: null }
-    const { invocation, write } = await scheduledRun(schedule, agent, by, context)
-    return new Unwritten({ writes: [write] }, { request_id, status: invocation.status })
+    await enqueueRun(db, await scheduledRun(schedule, agent, by, context))
+    return { request_id, status: 'queued' as const }
   },
 })

@@ -1,13 +1,13 @@
 import * as agents from '../agents/store.ts'
 import { isBusy } from '../invocations/find-invocations.ts'
+import { enqueueRun } from '../invocations/queue/enqueue.ts'
 import { scheduledRun } from '../invocations/queue/scheduled-run.ts'
 import { statusOf } from '../keys/key.ts'
 import * as keys from '../keys/store.ts'
 import { type Taken, Worker } from '../lib/work/worker.ts'
 import { ownLogWrite } from '../logs/store.ts'
 import type { Parts } from '../operation/parts.ts'
-import { BacklogFullError } from '../storage/journal/journal.ts'
-import type { Write } from '../storage/journal/rows.ts'
+import { writeRows } from '../storage/journal/write-rows.ts'
 import { type Due, decideTick } from './decide-tick.ts'
 import type { Schedule } from './schedule.ts'
 import * as schedules from './store.ts'
@@ -64,15 +64,19 @@ export class Ticker {
 
   /** Returns false if this node did not get the tick. */
   async #tick(due: Due): Promise<boolean> {
-    const { journal, log } = this.#parts
+    const { log, storage } = this.#parts
     try {
-      const { after, writes } = await this.#prepare(due)
-      const isTaken = await journal.commit({ writes, guard: (db) => schedules.takeTick(db, due, after) })
+      const { after, run, entries } = await this.#prepare(due)
+      const isTaken = await storage.transaction(async (db) => {
+        if (!(await schedules.takeTick(db, due, after))) return false
+        await writeRows(db, entries)
+        if (run) await enqueueRun(db, run)
+        return true
+      })
       if (isTaken) this.#count(due, after)
       return isTaken
     } catch (err) {
-      const why = err instanceof BacklogFullError ? 'too many writes wait' : 'it could not be written'
-      log.warn({ err, schedule: due.id }, `a tick of a schedule is tried again: ${why}`)
+      log.warn({ err, schedule: due.id }, 'a tick of a schedule is tried again: it could not be written')
       return false
     }
   }
@@ -96,14 +100,14 @@ export class Ticker {
       isBusy: due.overlap === 'skip' && (await isBusy(storage.db, agent.seq, due.id)),
     })
     // These entries belong to no run, so they are found by the id of the schedule.
-    const writes: Write[] = told.map((entry) => ownLogWrite({ agent_seq: agent.seq, request_id: due.id }, entry))
-    if (runs_for === undefined) return { after, writes }
+    const entries = told.map((entry) => ownLogWrite({ agent_seq: agent.seq, request_id: due.id }, entry))
+    if (runs_for === undefined) return { after, entries }
 
     const request_id = newId('req', now())
     const tick = { door: 'schedule', schedule_id: due.id, scheduled_at: runs_for } as const
     const by = { request_id, created_by: due.updated_by, ...tick }
-    writes.push((await scheduledRun(due, agent, by, this.#parts)).write)
-    return { after: { ...after, last_tick_at: runs_for, last_request_id: request_id }, writes }
+    const run = await scheduledRun(due, agent, by, { db: storage.db, now })
+    return { after: { ...after, last_tick_at: runs_for, last_request_id: request_id }, run, entries }
   }
 
   /** A schedule runs with the rights of the key that changed it last, and stops when that key does. */

@@ -45,18 +45,14 @@ export async function removeOfRequests(db: Database, request_ids: readonly strin
   await db.deleteFrom('webhooks').where('request_id', 'in', request_ids).execute()
 }
 
-/** A run may be stored later than its callback, but not by much. */
-const UNSTORED_MS = 3_600_000
-
 /** Removes at most `limit` callbacks of runs that are not stored any more; returns how many. */
-export async function removeOfMissingRuns(db: Database, now: number, limit: number): Promise<number> {
+export async function removeOfMissingRuns(db: Database, _before: number, limit: number): Promise<number> {
   const orphans = db
     .selectFrom('webhooks')
     .select('webhooks.id')
     .leftJoin('invocations', 'invocations.id', 'webhooks.request_id')
     .where('webhooks.request_id', 'is not', null)
     .where('invocations.id', 'is', null)
-    .where('webhooks.created_at', '<', now - UNSTORED_MS)
     .limit(limit)
   const { numDeletedRows } = await db.deleteFrom('webhooks').where('id', 'in', orphans).executeTakeFirst()
   return Number(numDeletedRows)

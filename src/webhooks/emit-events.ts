@@ -1,10 +1,9 @@
 import type { Events, EventType, NewEvent } from '../events.ts'
 import type { NewId } from '../lib/id.ts'
 import { formatTime } from '../lib/time.ts'
-import { withValue } from '../lib/with-value.ts'
 import { announce, type Database } from '../storage/database.ts'
-import { rowOf, type Write } from '../storage/journal/rows.ts'
-import { insertMany } from '../storage/journal/write-rows.ts'
+import type { Write } from '../storage/journal/rows.ts'
+import { writeRows } from '../storage/journal/write-rows.ts'
 import type { Storage } from '../storage/open-storage.ts'
 import { CalledBack } from './called-back.ts'
 import { DELIVERIES, EVENTS } from './delivery/delivery-store.ts'
@@ -46,32 +45,23 @@ export function openEvents(storage: Storage, newId: NewId): Events {
     const webhook_ids = [...wanting(event, subscribers), ...called]
     return webhook_ids.length === 0 ? [] : rowsOf(event, webhook_ids, newId)
   }
-  const writeFor = (event: NewEvent, subscribers: Subscribers): Write[] | Promise<Write[]> =>
-    withValue(calledBack.callbacksOf(event), (called) => write(event, subscribers, called))
-
   const insert = async (db: Database, writes: Write[]) => {
     if (writes.length === 0) return
-    for (const table of [EVENTS, DELIVERIES]) {
-      const rows = writes.filter(({ into }) => into === table)
-      await insertMany(
-        db,
-        table,
-        rows.map(({ row }) => row),
-      )
-    }
+    await writeRows(db, writes)
     await announce(db, 'deliveries')
   }
 
   return {
-    writes(event) {
-      if (!storage.hears()) return webhooks.listSubscribers(storage.db).then((all) => writeFor(event, byAgent(all)))
-      if (known) return writeFor(event, known)
-      return (loading ?? load()).then((subscribers) => writeFor(event, subscribers))
+    async writes(event) {
+      const subscribers = storage.hears()
+        ? (known ?? (await (loading ?? load())))
+        : byAgent(await webhooks.listSubscribers(storage.db))
+      return write(event, subscribers, await calledBack.callbacksOf(event))
     },
     wake(rows) {
       if (!rows) return wake(undefined)
       const deliveries = rows.get(DELIVERIES)
-      if (deliveries) wake(new Set(deliveries.map((row) => String(row[WEBHOOK_ID]))))
+      if (deliveries) wake(new Set(deliveries.map(({ webhook_id }) => String(webhook_id))))
     },
     async emit(db, event) {
       await insert(db, write(event, byAgent(await webhooks.listSubscribers(db)), []))
@@ -80,8 +70,6 @@ export function openEvents(storage: Storage, newId: NewId): Events {
     onWake: (listener) => listeners.push(listener),
   }
 }
-
-const WEBHOOK_ID = DELIVERIES.columns.indexOf('webhook_id')
 
 /** Subscribers by the agent that they listen to; null stands for all agents. */
 type Subscribers = ReadonlyMap<string | null, readonly webhooks.Subscriber[]>
@@ -102,7 +90,7 @@ function rowsOf({ type, agent_id, data, time }: NewEvent, webhook_ids: readonly 
   const body = eventBody({ id: event_id, type, agent_id, data, time })
   const deliveries = webhook_ids.map((webhook_id) => ({
     into: DELIVERIES,
-    row: rowOf(DELIVERIES, {
+    row: {
       id: newId('dlv', time),
       webhook_id,
       event_id,
@@ -113,9 +101,9 @@ function rowsOf({ type, agent_id, data, time }: NewEvent, webhook_ids: readonly 
       attempts: '[]',
       next_attempt_at: time,
       created_at: time,
-    }),
+    },
   }))
-  return [{ into: EVENTS, row: [event_id, body] }, ...deliveries]
+  return [{ into: EVENTS, row: { id: event_id, body } }, ...deliveries]
 }
 
 /** The body is serialised once, so that every attempt sends and signs the same bytes. */

@@ -1,6 +1,7 @@
 import type { Actor } from '../../operation/actor.ts'
 import type { ReplyChannel } from '../../operation/reply-channel.ts'
 import { requireScope } from '../../operation/scope.ts'
+import { isOneTransaction } from '../../operation.ts'
 import type { Gate } from '../../security/gate.ts'
 import type { Rendered, Wanted } from '../dialects/dialect.ts'
 import { validate } from '../input/validate.ts'
@@ -9,7 +10,7 @@ import { enterAgent } from './guards/authorise.ts'
 import { passesGate } from './guards/pass-gate.ts'
 import { requireCode } from './guards/require-code.ts'
 import { fingerprint } from './idempotency/repeatable.ts'
-import { type Call, contextOf, type Input, runOperation } from './run-operation.ts'
+import { type Input, runAlone, runOperation, runWithin } from './run-operation.ts'
 import type { Arrived, Authorised, FoundAgent } from './stages.ts'
 
 /** Runs an authorised call: asks for a second factor, validates, runs once, renders. */
@@ -45,7 +46,7 @@ export async function runAuthorised(
     span: arrived.span,
     closedAgents: () => findClosed(arrived, edge),
   }
-  if (key === undefined) return await runOperation(edge.parts, call, channel)
+  if (key === undefined) return runOperation(edge.parts, call, channel)
   const repeatable = {
     // The reply to a request about a run is found when the run is erased.
     request_id: params['request_id'] ?? request_id,
@@ -53,17 +54,12 @@ export async function runAuthorised(
     key,
     fingerprint: fingerprint(operation.method, path, arrived.query, sent),
     secret: operation.secret ?? false,
-    staysInside: await staysInside(edge, call, channel),
   }
   // A client that sends an idempotency key can ask again, so the run goes on when the client hangs up.
   const unattended = { ...channel, onHangUp: undefined }
-  return edge.idempotency.once(repeatable, (held) => runOperation(edge.parts, call, unattended, held))
-}
-
-async function staysInside({ parts }: Edge, call: Call, channel: ReplyChannel): Promise<boolean> {
-  const { operation, input } = call
-  if (!operation.staysInside) return false
-  return await operation.staysInside(input, contextOf(parts, call, channel, parts.storage.db))
+  return isOneTransaction(operation, channel.mode)
+    ? edge.idempotency.onceWithin(repeatable, (db, repeated) => runWithin(db, edge.parts, call, unattended, repeated))
+    : edge.idempotency.once(repeatable, (held) => runAlone(edge.parts, call, unattended, held))
 }
 
 function readInput({ operation, params }: Authorised, { query, body }: Wanted): Input {

@@ -1,12 +1,12 @@
 import { ApiError, conflict, StillRunning } from '../../errors.ts'
 import type { Actor } from '../../operation/actor.ts'
-import type { Context } from '../../operation/context.ts'
+import type { Context, Repeated } from '../../operation/context.ts'
 import type { Door } from '../../operation/door.ts'
 import { KnownAnswer } from '../../operation/known-answer.ts'
 import type { Parts } from '../../operation/parts.ts'
 import type { ReplyChannel } from '../../operation/reply-channel.ts'
 import { Unwritten } from '../../operation/unwritten.ts'
-import { changes, isAudited, type Operation } from '../../operation.ts'
+import { isAudited, isOneTransaction, type Operation } from '../../operation.ts'
 import type { Given } from '../../runtime/given.ts'
 import type { Database } from '../../storage/database.ts'
 import { commitPatiently } from '../../storage/journal/commit-patiently.ts'
@@ -38,21 +38,28 @@ export type Call = {
   closedAgents(): Promise<readonly string[]>
 }
 
-/**
- * Runs the operation. Its effects, their audit entry and, for a request that may be repeated, its reply commit
- * together.
- */
-export async function runOperation(parts: Parts, call: Call, channel: ReplyChannel, held?: Held): Promise<Rendered> {
+/** Runs the operation of a call that carries no Idempotency-Key. */
+export function runOperation(parts: Parts, call: Call, channel: ReplyChannel): Promise<Rendered> {
+  if (!isOneTransaction(call.operation, channel.mode)) return runAlone(parts, call, channel)
+  return parts.storage.transaction((db) => runWithin(db, parts, call, channel))
+}
+
+/** Runs the operation inside a transaction: its effects and their audit entry commit together. */
+export async function runWithin(
+  db: Database,
+  parts: Parts,
+  call: Call,
+  channel: ReplyChannel,
+  repeated?: Repeated,
+): Promise<Rendered> {
+  const result = await call.operation.run(call.input, contextOf(parts, call, channel, db, repeated))
+  if (isAudited(call.operation)) await recordChange(parts, call, 'success', result, db)
+  return replyTo(call, result)
+}
+
+/** Runs an operation that is not one transaction. What it leaves and the stored reply commit together. */
+export async function runAlone(parts: Parts, call: Call, channel: ReplyChannel, held?: Held): Promise<Rendered> {
   const { operation, input } = call
-  if (changes(operation) && operation.transaction !== false) {
-    return parts.storage.transaction(async (db) => {
-      const result = await operation.run(input, contextOf(parts, call, channel, db, held))
-      if (isAudited(operation)) await recordChange(parts, call, 'success', result, db)
-      const reply = replyTo(call, result)
-      if (held && !(await held.complete(db, reply))) throw takenOver()
-      return reply
-    })
-  }
   const { db } = parts.storage
   // Without a transaction a crash can come between the change and its audit entry, so another entry is written before.
   if (isAudited(operation)) await recordChange(parts, call, 'started', undefined, db)
@@ -60,28 +67,23 @@ export async function runOperation(parts: Parts, call: Call, channel: ReplyChann
   const written = result instanceof Unwritten ? await write(parts, call, result, held) : undefined
   if (isAudited(operation)) await recordChange(parts, call, 'success', result, db)
   const reply = written ?? replyTo(call, result)
-  if (held && !written && !(await held.complete(db, reply))) throw takenOver()
+  if (held && !written && !(await held.complete(reply))) throw takenOver()
   return reply
 }
 
-/** The fields of the channel are written out one by one: a second spread would be slower than everything else here. */
-export function contextOf(parts: Parts, call: Call, channel: ReplyChannel, db: Database, held?: Held): Context {
+function contextOf(parts: Parts, call: Call, channel: ReplyChannel, db: Database, repeatable?: Repeated): Context {
   const { actor, door, given, request_id, span } = call
   return {
     ...parts,
+    ...channel,
     db,
     actor,
     door,
     given,
     request_id,
-    repeatable: held,
+    repeatable,
     span,
     shownAgents: async () => ({ only: actor.scope.agent_id, except: await call.closedAgents() }),
-    mode: channel.mode,
-    onHangUp: channel.onHangUp,
-    emit: channel.emit,
-    openStream: channel.openStream,
-    last_event_id: channel.last_event_id,
   }
 }
 

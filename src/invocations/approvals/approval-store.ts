@@ -34,8 +34,7 @@ const APPROVALS: BulkTable = { table: 'approvals', columns: COLUMNS }
 
 /** A row for the journal. */
 export function approvalWrite(approval: Approval): Write {
-  const row = toRow(approval)
-  return { into: APPROVALS, row: COLUMNS.map((column) => row[column]) }
+  return { into: APPROVALS, row: toRow(approval) }
 }
 
 /** The approval of a call. If people were asked about it twice, it is the later one. */

@@ -4,21 +4,19 @@ import * as agents from '../../agents/store.ts'
 import { notFound } from '../../errors.ts'
 import type { Context } from '../../operation/context.ts'
 import * as callbacks from '../../webhooks/callback-store.ts'
-import { getInScope, requireReach } from '../invocation-in-scope.ts'
+import { getInScope } from '../invocation-in-scope.ts'
 import type { Callback, CallbackParams } from './callback.ts'
 
 type Named = z.output<typeof CallbackParams>
 
-/** Checks that the actor may see, or change, the callbacks of a run. A run on this node may not be stored yet. */
+/** Checks that the actor may see, or change, the callbacks of a run. */
 export async function requireRun(
   { agent_id, request_id }: Pick<Named, 'agent_id' | 'request_id'>,
   needed: 'read' | 'write',
-  { actor, db, live }: Context,
+  { actor, db }: Context,
 ): Promise<Agent> {
   const agent = await agents.get(db, agent_id)
-  const run = live.find(request_id)
-  if (run?.agent_id === agent.id && run.began) requireReach(actor, needed, request_id, run.began)
-  else await getInScope(db, actor, needed, { agent_seq: agent.seq, id: request_id })
+  await getInScope(db, actor, needed, { agent_seq: agent.seq, id: request_id })
   return agent
 }
 

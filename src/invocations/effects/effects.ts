@@ -1,7 +1,6 @@
 import type { Agent } from '../../agents/agent.ts'
 import type { Definition } from '../../agents/definition.ts'
 import { redact } from '../../lib/text/redact.ts'
-import { withValue } from '../../lib/with-value.ts'
 import { logWrites, ownLogWrite } from '../../logs/store.ts'
 import * as memory from '../../memory/store.ts'
 import { metricWrites } from '../../metrics/store.ts'
@@ -15,13 +14,13 @@ import { type EndedInvocation, isStateless, type WaitingInvocation } from '../in
 import { endEvent, eventData } from './end-event.ts'
 
 /** Everything that an ended invocation leaves besides its own row: logs, metrics, memory and the event. */
-export function effects(
+export async function effects(
   invocation: EndedInvocation,
   agent: Agent,
   { memory: policy }: Definition,
   logs: LogEntry[],
   { events, newId }: Parts,
-): Write[] | Promise<Write[]> {
+): Promise<Write[]> {
   const { id: request_id, status, context, finished_at: time, duration_ms } = invocation
   const { user_id = null, session_id = null } = context
   const source = { agent_seq: agent.seq, request_id }
@@ -36,8 +35,7 @@ export function effects(
     const answered = { agent_seq: agent.seq, user_id, session_id, request_id, message, response: response ?? '' }
     writes.push(...memory.turnWrites({ ...answered, created_at: time, newId }))
   }
-  const found = events.writes(endEvent(invocation, agent.id))
-  return withValue(found, (more) => (more.length === 0 ? writes : [...writes, ...more]))
+  return [...writes, ...(await events.writes(endEvent(invocation, agent.id)))]
 }
 
 /**

@@ -48,7 +48,7 @@ export async function followInvocation(
   }
 }
 
-/** A run that has begun on this node, where it may not be stored yet; or the copy of one that speaks on another. */
+/** A run that has begun on this node, or the copy of one that speaks on another. */
 function findRun(
   agent: Agent,
   request_id: string,

@@ -2,12 +2,12 @@ import { z } from 'zod'
 import * as agents from '../../agents/store.ts'
 import { invalid } from '../../errors.ts'
 import { operation } from '../../operation.ts'
-import { InvocationParams, isFinal } from '../invocation.ts'
+import { type Invocation, InvocationParams, isFinal } from '../invocation.ts'
 import { getInScope } from '../invocation-in-scope.ts'
 import { withKept } from '../steps/kept-steps.ts'
 import { listKept, NOTHING_KEPT } from '../steps/step-store.ts'
 import { ShownPrompt } from './prompt.ts'
-import { rebuildPrompt, stepsOf } from './rebuild-prompt.ts'
+import { rebuildPrompt } from './rebuild-prompt.ts'
 
 export const getPrompt = operation({
   id: 'getPrompt',
@@ -35,7 +35,7 @@ export const getPrompt = operation({
     const found = await getInScope(db, actor, 'read', { agent_seq: agent.seq, id: params.request_id })
     const kept = isFinal(found) ? NOTHING_KEPT : await listKept(db, found.id)
     const invocation = kept.steps.length > 0 ? withKept(found, kept.steps) : found
-    const steps = stepsOf(invocation)
+    const { steps } = invocation
     const step = query.step ?? lastAnswered(steps)
     if (step !== steps.length && steps[step]?.kind !== 'model') {
       throw invalid({ field: 'step', error: 'is not a model step of this invocation' })
@@ -45,7 +45,7 @@ export const getPrompt = operation({
 })
 
 /** A model that has never answered was asked after all other steps. */
-function lastAnswered(steps: ReturnType<typeof stepsOf>): number {
+function lastAnswered(steps: Invocation['steps']): number {
   const last = steps.findLastIndex(({ kind }) => kind === 'model')
   return last < 0 ? steps.length : last
 }

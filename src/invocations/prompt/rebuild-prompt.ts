@@ -14,7 +14,6 @@ import type { Recalled, RunInput } from '../../runtime/run-input.ts'
 import type { Database } from '../../storage/database.ts'
 import { resolveGiven } from '../given/resolve-given.ts'
 import { type Invocation } from '../invocation.ts'
-import { shownSteps, usageOf } from '../receipt.ts'
 import type { RecallReceipt, ReceiptStep } from '../steps/receipt-steps.ts'
 import { cutMessages, type ShownPrompt } from './prompt.ts'
 import { givenMessages, ownMessages, type WholeMessage } from './round-messages.ts'
@@ -27,10 +26,6 @@ type Wanted = {
   step: number
   /** The working copy with which the run began, if it is still stored. */
   definition: Definition | undefined
-}
-
-export function stepsOf(invocation: Invocation): ReceiptStep[] {
-  return shownSteps(invocation, usageOf(invocation))
 }
 
 /** Puts together what the model was shown, from what is stored and with the functions by which the run did it. */

@@ -3,7 +3,6 @@ import { type Taken, Worker } from '../../lib/work/worker.ts'
 import type { Parts } from '../../operation/parts.ts'
 import { announce } from '../../storage/database.ts'
 import { LEASE_MS } from '../../storage/leases/lease.ts'
-import { QUEUED_AGENT, QUEUED_TABLES } from '../rows/invocation-rows.ts'
 import { BackgroundRuns } from './background-runs.ts'
 import {
   findNextWake,
@@ -36,7 +35,7 @@ export class RunQueue {
   readonly #runs: BackgroundRuns
 
   constructor(parts: Parts) {
-    const { journal, live, log, now, storage } = parts
+    const { live, log, now, storage } = parts
     this.#parts = parts
     const failed = (err: unknown) => log.warn({ err }, 'could not look for queued invocations')
     this.#worker = new Worker({
@@ -59,10 +58,6 @@ export class RunQueue {
     })
     // The wait of a run that has just begun to wait may be over already.
     this.#runs = new BackgroundRuns(parts, () => this.#waking.survey())
-    journal.onWritten((rows) => {
-      const queued = QUEUED_TABLES.flatMap((table) => rows.get(table) ?? [])
-      for (const agent_seq of new Set(queued.map((row) => row[QUEUED_AGENT]))) this.#worker.wake(String(agent_seq))
-    })
     live.onEnded(({ limited_agent }) => {
       if (limited_agent !== undefined) this.#worker.freed(String(limited_agent))
     })

@@ -38,7 +38,7 @@ export async function runQueued(queued: Queued, stop: AbortSignal, parts: Parts)
     await endUnrun(queued, 'failed', parts)
     return 'ended'
   }
-  const done = await runInvocation({ ...queued, owner: lease.owner, stored: true, streaming: true }, parts)
+  const done = await runInvocation({ ...queued, owner: lease.owner, streaming: true }, parts)
   if (stop.aborted && done.invocation.status === 'cancelled') {
     await giveBack(parts.storage.db, lease, invocation.attempt)
     return 'given back'

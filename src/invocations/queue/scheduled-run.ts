@@ -1,10 +1,8 @@
 import type { Agent } from '../../agents/agent.ts'
-import { serving } from '../../deployments/serving.ts'
+import { servedNow } from '../../deployments/serving.ts'
 import type { Door } from '../../operation/door.ts'
-import type { Parts } from '../../operation/parts.ts'
-import type { Write } from '../../storage/journal/rows.ts'
+import type { Database } from '../../storage/database.ts'
 import { type Asked, type Invocation, newInvocation } from '../invocation.ts'
-import { insertionScheduled } from '../rows/invocation-rows.ts'
 
 /** Who begins the run of a schedule, through which door, and for which of its ticks. */
 type ScheduledBy = {
@@ -15,16 +13,15 @@ type ScheduledBy = {
   scheduled_at: number | null
 }
 
-/** A run of a schedule for the queue, and its row for the journal. It is an ordinary run in the background. */
+/** A run of a schedule, for the queue. It is an ordinary run in the background. */
 export async function scheduledRun(
   asked: Asked,
   agent: Agent,
   { request_id, created_by, door, schedule_id, scheduled_at }: ScheduledBy,
-  parts: Parts,
-): Promise<{ invocation: Invocation; write: Write }> {
-  const served = await serving(agent, asked.environment, parts)
-  const way = { door, mode: 'background', now: parts.now, repeatable: undefined } as const
+  { db, now }: { db: Database; now: () => number },
+): Promise<Invocation> {
+  const served = await servedNow(db, agent, asked.environment)
+  const way = { door, mode: 'background', now, repeatable: undefined } as const
   const begun = newInvocation(asked, agent, served, { actor: { id: created_by }, request_id, ...way })
-  const invocation = { ...begun, schedule_id, scheduled_at }
-  return { invocation, write: insertionScheduled(invocation) }
+  return { ...begun, schedule_id, scheduled_at }
 }

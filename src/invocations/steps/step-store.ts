@@ -31,9 +31,8 @@ export const NOTHING_KEPT: KeptSteps = { steps: [], definition: undefined, nextP
 /** A row for the journal. `definition` is the working copy that answers; it is stored with the first step. */
 export function stepWrite(request_id: string, position: number, step: Step, definition?: Definition): Write {
   const { kind, attempt, started_at, finished_at, ...content } = step
-  const answering = definition ? writeDefinition(definition) : null
-  const row = [request_id, position, kind, attempt, started_at, finished_at, JSON.stringify(content), answering]
-  return { into: STEPS, row }
+  const row = { request_id, position, kind, attempt, started_at, finished_at, content: JSON.stringify(content) }
+  return { into: STEPS, row: { ...row, definition: definition && writeDefinition(definition) } }
 }
 
 /** The stored steps of a run, in order. */

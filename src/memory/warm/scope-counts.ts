@@ -1,7 +1,7 @@
 import { sql } from 'kysely'
 import type { MemoryScope } from '../../operation/recall.ts'
 import { type Database, engineOf } from '../../storage/database.ts'
-import type { BulkTable, Value } from '../../storage/journal/rows.ts'
+import type { BulkTable, Row } from '../../storage/journal/rows.ts'
 import { listed } from '../memory-filter.ts'
 
 /** The levels are an agent, one of its users, and one session of a user. */
@@ -47,13 +47,12 @@ type Added = {
 }
 
 /** What new memories add to the counts: one row for each level. The first memory of a scope gives it its generation. */
-export function countRows(added: Added): Value[][] {
-  const { id, agent_seq, user_id, session_id, turns, notes, turn_terms, note_terms, created_at } = added
-  const sums = [id, turns, notes, turn_terms, note_terms, created_at]
+export function countRows({ id: generation, user_id, session_id, created_at: last_at, ...sums }: Added): Row[] {
+  const added = { ...sums, generation, last_at }
   return [
-    [agent_seq, 0, '', '', ...sums],
-    [agent_seq, 1, user_id, '', ...sums],
-    [agent_seq, 2, user_id, session_id, ...sums],
+    { ...added, level: 0, user_id: '', session_id: '' },
+    { ...added, level: 1, user_id, session_id: '' },
+    { ...added, level: 2, user_id, session_id },
   ]
 }
 

@@ -2,7 +2,7 @@ import { sql } from 'kysely'
 import type { Json } from '../../lib/json.ts'
 import type { Taken } from '../../lib/work/worker.ts'
 import { announce, type Database, engineOf } from '../database.ts'
-import { type BulkTable, rowOf, type Write } from '../journal/rows.ts'
+import type { BulkTable, Write } from '../journal/rows.ts'
 import { isHeld, type Lease, type Leased, take } from '../leases/lease.ts'
 
 /** Work that some node does at or after `run_at`, at least once. */
@@ -50,7 +50,7 @@ export async function enqueue(db: Database, job: NewJob): Promise<boolean> {
 
 /** The job as a part of a journal entry. */
 export function jobWrite(job: NewJob): Write {
-  return { into: job.key === undefined ? JOBS : KEYED_JOBS, row: rowOf(JOBS, toRow(job)) }
+  return { into: job.key === undefined ? JOBS : KEYED_JOBS, row: toRow(job) }
 }
 
 /** When the next job of each kind may be taken. It costs one look-up for each kind, however many jobs wait. */

@@ -1,44 +1,37 @@
 import type { JournalEntry } from './entry.ts'
 import { mergeRows } from './merge-rows.ts'
-import type { Batch, BulkTable, EndedTable, Merge, Value } from './rows.ts'
+import { type Batch, type BulkTable, type EndedTable, type Merge, type Row, type Value, valuesOf } from './rows.ts'
 
 /** Rows by the table they go into. */
-export type Rows = ReadonlyMap<BulkTable, Value[][]>
+export type Rows = ReadonlyMap<BulkTable, readonly Row[]>
 
-export function rowsOf(entries: readonly JournalEntry[]): Rows {
-  const rows = new Map<BulkTable, Value[][]>()
-  for (const { writes, claim } of entries) {
-    for (const { into, row } of writes) addTo(rows, into, row)
-    if (claim) addTo(rows, claim.into, claim.row)
-  }
+export function rowsOf(entries: readonly Pick<JournalEntry, 'writes'>[]): Rows {
+  const rows = new Map<BulkTable, Row[]>()
+  for (const { writes } of entries) for (const { into, row } of writes) addTo(rows, into, row)
   return rows
 }
 
 /** Makes one batch of several entries. The rows of a table stand together, and are merged where the table says so. */
-export function batchOf(rows: Rows, entries: readonly JournalEntry[]): Batch {
+export function batchOf(rows: Rows, entries: readonly Pick<JournalEntry, 'endings'>[]): Batch {
   const endings = new Map<EndedTable, Value[][]>()
-  for (const entry of entries) for (const { of, row } of entry.endings ?? []) addTo(endings, of, row)
+  for (const { of, lease, row } of entries.flatMap((entry) => entry.endings ?? [])) {
+    addTo(endings, of, [...valuesOf(of, row), ...lease.key, lease.owner])
+  }
   return {
     inserts: [...rows]
       .toSorted(([a], [b]) => byTable(a, b))
-      .map(([into, given]) => ({ into, rows: inOrder(into, given) })),
+      .map(([into, given]) => ({ into, rows: mergedRows(into, given) })),
     endings: [...endings].toSorted(([a], [b]) => byKind(a, b)).map(([of, ended]) => ({ of, rows: ended })),
   }
 }
 
-/** The rows as they go into the table: merged or sorted, where the table says so. */
-export function inOrder({ columns, merge, sorted }: BulkTable, rows: Value[][]): Value[][] {
-  if (merge) return merged(columns, merge, rows)
-  return sorted ? rows.toSorted(byFirstColumns) : rows
+/** The rows as they go into the table: merged, where the table says so. */
+export function mergedRows(into: BulkTable, rows: readonly Row[]): Value[][] {
+  const values = rows.map((row) => valuesOf(into, row))
+  return into.merge ? merged(into.columns, into.merge, values) : values
 }
 
-/** The first columns are the key, so the others are not compared. */
-function byFirstColumns(a: Value[], b: Value[]): number {
-  const i = a.findIndex((value, at) => value !== b[at])
-  return compare(String(a[i]), String(b[i]))
-}
-
-function addTo<T>(rows: Map<T, Value[][]>, table: T, row: Value[]): void {
+function addTo<T, R>(rows: Map<T, R[]>, table: T, row: R): void {
   const others = rows.get(table)
   if (others) others.push(row)
   else rows.set(table, [row])

@@ -1,13 +1,10 @@
-import type { Database } from '../database.ts'
-import { isPassing, isTaken, isUndone } from '../failures.ts'
-import { findMany, idOf } from '../leases/claims.ts'
+import { isPassing, isUndone } from '../failures.ts'
 import type { Storage } from '../open-storage.ts'
 import { batchOf, type Rows, rowsOf } from './batch.ts'
 import type { JournalEntry } from './entry.ts'
-import { endHeld, insertMany, isStillHeld } from './write-rows.ts'
 
 export type Journal = {
-  /** Resolves once the entry is on disk: with true, or with false if its entry was left out: see `JournalEntry`. */
+  /** Resolves with true once the entry is on disk, or with false if a lease of it was lost: see `JournalEntry`. */
   commit(entry: JournalEntry): Promise<boolean>
   /** Sets aside a place for an entry that will come later. Returns false when no place is left. */
   reserve(): boolean
@@ -106,65 +103,20 @@ async function flush(storage: Storage, batch: Waiting[], tell: RowsListener, tri
     await flush(storage, batch.slice(0, half), tell)
     await flush(storage, batch.slice(half), tell)
   }
-  const leaveOut = async (late: ReadonlySet<Waiting>) => {
-    for (const { resolve } of late) resolve(false)
-    const others = batch.filter((waiting) => !late.has(waiting))
-    if (others.length > 0) await flush(storage, others, tell)
-  }
   try {
-    const hasGuards = batch.some(({ entry }) => entry.guard)
-    const written = hasGuards ? await writeGuarded(storage, batch) : await writeTogether(storage, batch)
+    const entries = batch.map(({ entry }) => entry)
+    const rows = rowsOf(entries)
+    const written = await storage.write(batchOf(rows, entries))
     // A lease was lost, so nothing was written.
     if (!written && batch.length > 1) return await flushHalves()
-    for (const waiting of batch) waiting.resolve(written !== undefined && !written.refused.has(waiting))
+    for (const { resolve } of batch) resolve(written)
     // Called later: if the listener threw here, entries that are on disk would be written again.
-    if (written) queueMicrotask(() => tell(written.rows))
+    if (written) queueMicrotask(() => tell(rows))
   } catch (error) {
     // Two nodes locked the same rows and PostgreSQL rolled back this transaction. It is tried again.
     if (isUndone(error) && tries < MAX_TRIES) return flush(storage, batch, tell, tries + 1)
-    // If the store cannot be asked now, the next try to write will tell why.
-    const late = isTaken(error) ? await findLate(storage, batch).catch(() => NOBODY) : NOBODY
-    if (late.size > 0) return leaveOut(late)
     // One bad entry must not fail the others.
     if (batch.length > 1 && !isPassing(error)) await flushHalves()
     else for (const { reject } of batch) reject(error)
   }
-}
-
-type Written = { rows: Rows; refused: ReadonlySet<Waiting> }
-
-const NOBODY: ReadonlySet<Waiting> = new Set()
-
-/** Writes the batch with one message to the database. Returns undefined when a lease of the batch was lost. */
-async function writeTogether(storage: Storage, batch: Waiting[]): Promise<Written | undefined> {
-  const entries = batch.map(({ entry }) => entry)
-  const rows = rowsOf(entries)
-  return (await storage.write(batchOf(rows, entries))) ? { rows, refused: NOBODY } : undefined
-}
-
-/** The entries whose keys are claimed in the store, because another node was faster with the same requests. */
-async function findLate({ db }: Storage, batch: Waiting[]): Promise<ReadonlySet<Waiting>> {
-  const asked = batch.flatMap(({ entry: { claim } }) => claim?.of ?? [])
-  if (asked.length === 0) return NOBODY
-  const taken = new Set((await findMany(db, asked)).map(idOf))
-  return new Set(batch.filter(({ entry: { claim } }) => claim && taken.has(idOf(claim.of))))
-}
-
-function writeGuarded(storage: Storage, batch: Waiting[]): Promise<Written> {
-  return storage.transaction(async (db) => {
-    const refused = new Set<Waiting>()
-    for (const waiting of batch) if (!(await passes(db, waiting.entry))) refused.add(waiting)
-    const entries = batch.filter((waiting) => !refused.has(waiting)).map(({ entry }) => entry)
-    const rows = rowsOf(entries)
-    for (const { into, rows: inserted } of batchOf(rows, entries).inserts) await insertMany(db, into, inserted)
-    return { rows, refused }
-  })
-}
-
-/** Everything is checked before anything is written. */
-async function passes(db: Database, { endings = [], guard }: JournalEntry): Promise<boolean> {
-  for (const ending of endings) if (!(await isStillHeld(db, ending))) return false
-  if (guard && !(await guard(db))) return false
-  for (const ending of endings) await endHeld(db, ending)
-  return true
 }

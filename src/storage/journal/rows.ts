@@ -1,5 +1,5 @@
 import type { Change } from '../database.ts'
-import type { Leased } from '../leases/lease.ts'
+import type { Lease, Leased } from '../leases/lease.ts'
 import type { SqliteStatement } from '../sqlite/sqlite-messages.ts'
 import type { Tables } from '../tables.ts'
 
@@ -20,8 +20,6 @@ export type BulkTable = {
   table: keyof Tables & string
   columns: readonly string[]
   merge?: Merge
-  /** Other nodes may insert rows with the same key. All insert them sorted, so that they cannot deadlock. */
-  sorted?: true
   /** The change that is announced to all nodes once the rows are committed. */
   announces?: Change
   /**
@@ -30,8 +28,11 @@ export type BulkTable = {
   count?(rows: Value[][]): SqliteStatement
 }
 
-/** One row that is to be written: its values, in the order of the table's columns. */
-export type Write = { into: BulkTable; row: Value[] }
+/** The values of a row by the names of their columns. A column without a value is null. */
+export type Row = Readonly<Record<string, Value | undefined>>
+
+/** One row that is to be written. */
+export type Write = { into: BulkTable; row: Row }
 
 /** The columns that get their last values when the work on a leased row ends. */
 export type EndedTable = Leased & {
@@ -40,21 +41,21 @@ export type EndedTable = Leased & {
   drops?: { table: keyof Tables & string; column: string }
 }
 
-/**
- * The end of a lease. The row gets its last values if its owner still holds it. `row` has those values, then the values
- * of the key, then the owner.
- */
-export type Ending = { of: EndedTable; row: Value[] }
+/** The end of a lease. The row gets these values if its owner still holds it. */
+export type Ending = { of: EndedTable; lease: Pick<Lease, 'key' | 'owner'>; row: Row }
 
-/** What is written together, or not at all. */
+/**
+ * What is written together, or not at all. The rows of a batch have their values in the order of the table's columns.
+ * Those of an ending are followed by the values of the key and by the owner.
+ */
 export type Batch = {
   inserts: { into: BulkTable; rows: Value[][] }[]
   endings: { of: EndedTable; rows: Value[][] }[]
 }
 
-/** Makes a row from its fields; missing fields become null. */
-export function rowOf({ columns }: BulkTable, fields: Record<string, Value>): Value[] {
-  return columns.map((column) => fields[column] ?? null)
+/** The values of a row in the order of the table's columns. */
+export function valuesOf({ columns }: { columns: readonly string[] }, row: Row): Value[] {
+  return columns.map((column) => row[column] ?? null)
 }
 
 export function changesOf({ inserts }: Batch): Change[] {

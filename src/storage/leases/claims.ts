@@ -1,6 +1,6 @@
-import { type Insertable, type Selectable, sql, type Updateable, type UpdateResult } from 'kysely'
-import { type Database, engineOf } from '../database.ts'
-import { type BulkTable, type EndedTable, type Ending, rowOf, type Write } from '../journal/rows.ts'
+import type { Insertable, Selectable, Updateable, UpdateResult } from 'kysely'
+import type { Database } from '../database.ts'
+import type { EndedTable, Ending } from '../journal/rows.ts'
 import type { ClaimsTable } from '../tables/service-tables.ts'
 import { isHeld, type Lease, type Leased } from './lease.ts'
 
@@ -22,51 +22,27 @@ export type Claimed =
   /** The key belongs to another request. */
   | { state: 'other' }
 
-export type ClaimKey = { scope: string; key: string }
-
-/** Both parts as one text. It is JSON, because both may contain any separator. */
-export function idOf({ scope, key }: ClaimKey): string {
-  return JSON.stringify([scope, key])
-}
-
-/** A claim as it is in the store. */
-export type FoundClaim = Selectable<ClaimsTable>
+type FoundClaim = Selectable<ClaimsTable>
 
 const VALID_MS = 24 * 3_600_000
 
-/** The time at which the lease of a claim ended whose request failed. Any request may then have the key. */
-const FREED = 0
+/** The fingerprint of a claim whose request failed. Any request may have its key. */
+const FREED = ''
 
-/** Finds the claims of many keys with one query. */
-export async function findMany(db: Database, keys: readonly ClaimKey[]): Promise<FoundClaim[]> {
-  const json = JSON.stringify(keys)
-  const given =
-    engineOf(db) === 'postgres'
-      ? sql`jsonb_to_recordset(${json}::jsonb) as given(scope text, key text)`
-      : sql`(select value ->> 'scope' as scope, value ->> 'key' as key from json_each(${json})) as given`
-  const { rows } = await sql<FoundClaim>`
-    select claims.* from ${given} cross join claims
-    where claims.scope = given.scope and claims.key = given.key`.execute(db)
-  return rows
-}
-
-/**
- * One atomic insert decides who runs. A claim that is older than a day, or whose owner has died, may be taken over.
- * `found` is the claim that was found under the key a moment ago, if one was: then the insert is left out.
- */
+/** One atomic insert decides who runs. A claim that is older than a day, or whose owner has died, may be taken over. */
 export async function claim(
   db: Database,
   { key: [scope = '', key = ''], owner, until }: Lease,
   { fingerprint, request_id }: { fingerprint: string; request_id: string },
-  { now, isDead, found }: { now: number; isDead: (owner: string) => boolean; found?: FoundClaim | undefined },
+  { now, isDead }: { now: number; isDead: (owner: string) => boolean },
 ): Promise<Claimed> {
   const unanswered = { status: null, headers: null, body: null }
   const fresh = { fingerprint, owner, lease_until: until, created_at: now, request_id, ...unanswered }
-  for (let known = found; ; known = undefined) {
-    if (!known && (await insertClaim(db, { scope, key, ...fresh }))) return { state: 'claimed', earlier: undefined }
-    const held = known ?? (await findMany(db, [{ scope, key }]))[0]
+  for (;;) {
+    if (await insertClaim(db, { scope, key, ...fresh })) return { state: 'claimed', earlier: undefined }
+    const held = await find(db, scope, key)
     if (!held) continue
-    const isFree = held.created_at + VALID_MS <= now || (held.status === null && held.lease_until === FREED)
+    const isFree = held.created_at + VALID_MS <= now || held.fingerprint === FREED
     const isAbandoned = held.status === null && (held.lease_until <= now || isDead(held.owner))
     // What an abandoned request has begun may go on without it, so its key is not free for another request.
     if (!isFree && (!isAbandoned || held.fingerprint !== fingerprint)) return stateOf(held, fingerprint)
@@ -74,6 +50,10 @@ export async function claim(
     const { numUpdatedRows } = await takeOver(db, held, { ...fresh, request_id: earlier ?? request_id })
     if (numUpdatedRows > 0n) return { state: 'claimed', earlier: earlier ?? undefined }
   }
+}
+
+function find(db: Database, scope: string, key: string): Promise<FoundClaim | undefined> {
+  return db.selectFrom('claims').selectAll().where('scope', '=', scope).where('key', '=', key).executeTakeFirst()
 }
 
 /** Resolves with undefined when the key has a claim already. */
@@ -109,52 +89,15 @@ function stateOf({ fingerprint, status, headers, body }: FoundClaim, asked: stri
 const ANSWERED_CLAIMS: EndedTable = { ...CLAIMS, columns: ['status', 'headers', 'body'] }
 
 /** The answer as a part of a journal entry, so that it is stored together with what the run leaves. */
-export function ending({ key, owner }: Lease, { status, headers, body }: StoredReply): Ending {
-  return { of: ANSWERED_CLAIMS, row: [status, JSON.stringify(headers), body, ...key, owner] }
+export function ending(lease: Lease, { status, headers, body }: StoredReply): Ending {
+  return { of: ANSWERED_CLAIMS, lease, row: { status, headers: JSON.stringify(headers), body } }
 }
 
-const NEW_CLAIMS: BulkTable = {
-  table: 'claims',
-  columns: [
-    'scope',
-    'key',
-    'fingerprint',
-    'owner',
-    'lease_until',
-    'created_at',
-    'request_id',
-    'status',
-    'headers',
-    'body',
-  ],
-  sorted: true,
-}
+const FREED_CLAIMS: EndedTable = { ...CLAIMS, columns: ['fingerprint', 'request_id', 'lease_until'] }
 
-/** A claim that is written with an entry of the journal. */
-export type NewClaim = Write & { of: ClaimKey }
-
-/** A claim together with its answer, for the journal. */
-export function answered(
-  { key: [scope = '', key = ''], owner }: Lease,
-  { fingerprint, request_id }: { fingerprint: string; request_id: string },
-  { status, headers, body }: StoredReply,
-  now: number,
-): NewClaim {
-  const row = [scope, key, fingerprint, owner, now, now, request_id, status, JSON.stringify(headers), body]
-  return { of: { scope, key }, into: NEW_CLAIMS, row }
-}
-
-/** The claim of a run that failed, for the journal: whoever comes next with the key takes it over at once. */
-export function freed({ key: [scope = '', key = ''], owner }: Lease, fingerprint: string, now: number): NewClaim {
-  const fields = { scope, key, fingerprint, owner, lease_until: FREED, created_at: now }
-  return { of: { scope, key }, into: NEW_CLAIMS, row: rowOf(NEW_CLAIMS, fields) }
-}
-
-const FREED_CLAIMS: EndedTable = { ...CLAIMS, columns: ['lease_until', 'request_id'] }
-
-/** The same for a claim that is in the store already. */
-export function freeing({ key, owner }: Lease): Ending {
-  return { of: FREED_CLAIMS, row: [FREED, null, ...key, owner] }
+/** The end of the claim of a run that failed, for the journal: any request may then have the key. */
+export function freeing(lease: Lease): Ending {
+  return { of: FREED_CLAIMS, lease, row: { fingerprint: FREED, request_id: null, lease_until: 0 } }
 }
 
 export async function isOurs(db: Database, lease: Lease): Promise<boolean> {

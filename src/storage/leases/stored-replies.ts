@@ -1,6 +1,5 @@
 import { sql } from 'kysely'
 import type { Database } from '../database.ts'
-import type { ClaimKey } from './claims.ts'
 
 /**
  * Takes away the claims of requests about these runs that are being answered. Their answers may contain erased words, so
@@ -27,6 +26,8 @@ export async function eraseRepliesAbout(db: Database, request_id: string): Promi
 }
 
 const REPLIES_AT_ONCE = 100
+
+type ClaimKey = { scope: string; key: string }
 
 export type StoredBody = ClaimKey & { body: string }
 

@@ -128,10 +128,9 @@ export class A2aAgent implements A2ARequestHandler {
   }
 
   async *resubscribe({ id }: SubscribeToTaskRequest): AsyncGenerator<StreamResponse, void, undefined> {
-    // A run that has just begun has no receipt yet, but it can be followed.
-    const receipt = await this.#receipt(id).catch(() => undefined)
-    if (receipt && receipt.finished_at !== null) throw this.#unsupported('This task has ended: get it')
-    yield* this.#follower.followTask(TaskTeller.of(receipt ?? { request_id: id, context: {} }))
+    const receipt = await this.#receipt(id)
+    if (receipt.finished_at !== null) throw this.#unsupported('This task has ended: get it')
+    yield* this.#follower.followTask(TaskTeller.of(receipt))
   }
 
   async getAuthenticatedExtendedAgentCard(): Promise<AgentCard> {

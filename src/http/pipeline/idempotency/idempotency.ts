@@ -1,122 +1,162 @@
-import { Latest } from '../../../lib/latest.ts'
+import { ApiError, StillRunning } from '../../../errors.ts'
 import type { Parts } from '../../../operation/parts.ts'
-import { ClaimReader } from '../../../storage/leases/claim-reader.ts'
+import type { Database } from '../../../storage/database.ts'
 import * as claims from '../../../storage/leases/claims.ts'
 import { isOfDeadService, keepLeases, LEASE_MS, type Lease } from '../../../storage/leases/lease.ts'
 import type { Rendered } from '../../dialects/dialect.ts'
-import type { Repeatable, RunHeld } from './repeatable.ts'
-import { keyInUse, keyReused, replayOf, serviceStops } from './replay.ts'
-import { type HeldParts, runClaimed, runUnclaimed } from './run-held.ts'
+import type { Repeatable, RunHeld, RunWithin } from './repeatable.ts'
+import { keyInUse, keyReused, replayOf, serviceStops, storedReply } from './replay.ts'
 import { RunningRequests } from './running-requests.ts'
 
 const WAIT_MS = 30_000
 const POLL_MS = 100
-/** How many stored keys a node remembers. The oldest are forgotten first. */
-const STORED_KEYS = 5_000
 
 type Options = Pick<Parts, 'storage' | 'keyring' | 'now' | 'log' | 'node' | 'stopping'> & {
   leaseMs?: number
   waitMs?: number
 }
 
-/** Runs a request that carries an Idempotency-Key once, however often it is sent. */
+/** Runs a request that carries an Idempotency-Key once, however often it is sent: its key is claimed first. */
 export class Idempotency {
-  readonly #parts: HeldParts & Required<Options>
+  readonly #parts: Required<Options>
+  readonly #requests = new RunningRequests()
   readonly #stopRenewing: () => void
   #leases = 0
 
-  constructor(options: Options) {
-    const { storage, keyring, now, log, node, stopping, leaseMs = LEASE_MS, waitMs = WAIT_MS } = options
-    const requests = new RunningRequests()
-    const reader = new ClaimReader(storage.db)
-    const stored = new Latest(STORED_KEYS)
-    this.#parts = { storage, keyring, now, log, node, stopping, leaseMs, waitMs, requests, reader, stored }
+  constructor({ leaseMs = LEASE_MS, waitMs = WAIT_MS, ...parts }: Options) {
+    this.#parts = { ...parts, leaseMs, waitMs }
     // A long run keeps its claim, and a dead process loses it. Nothing is done when a claim is lost: the run finds that
     // out when it writes what it leaves.
     this.#stopRenewing = keepLeases(claims.CLAIMS, {
-      db: storage.db,
-      now,
-      log,
+      db: parts.storage.db,
+      now: parts.now,
+      log: parts.log,
       lease_ms: leaseMs,
-      held: () => requests.storedLeases(),
+      held: () => this.#requests.leases(),
       lost() {},
     })
   }
 
-  /** Runs the request, or waits for the run under way, or returns the stored reply. */
-  async once(request: Repeatable, run: RunHeld): Promise<Rendered> {
-    const { scope, key, fingerprint, staysInside } = request
-    const { now, stopping, waitMs, requests, reader, stored } = this.#parts
-    const id = claims.idOf(request)
-    const deadline = performance.now() + waitMs
-    for (let waited = false; ; waited = true) {
-      // A run on this node is found here, without the store: after a jump of the clock its lease may seem to have
-      // ended there.
-      const here = requests.find(id)
-      if (here) {
-        if (here.fingerprint !== fingerprint) throw keyReused()
-        await this.#waitForEnd(id, deadline)
-        continue
-      }
-      const found = staysInside && stored.has(id) ? await reader.find({ scope, key }) : undefined
-      // The same request may have begun to run here meanwhile.
-      if (requests.find(id)) continue
-      const time = now()
-      const lease = this.#newLease(request, time)
-      if (staysInside && !found) {
-        if (waited && stopping.aborted) throw serviceStops()
-        const reply = await runUnclaimed(request, lease, run, this.#parts)
-        if (reply) {
-          stored.add(id)
+  /** For a request that is one transaction: its claim, its work and its reply commit together. */
+  onceWithin(request: Repeatable, run: RunWithin): Promise<Rendered> {
+    const { storage, keyring } = this.#parts
+    return this.#untilAnswered(request, async (lease) => {
+      const end = this.#requests.begin(lease, request.fingerprint, { isLeased: false })
+      try {
+        return await storage.transaction(async (db) => {
+          const claimed = await this.#claim(db, request, lease)
+          if (claimed.state !== 'claimed') return this.#answerOf(claimed, request)
+          const beginAnew = () => claims.nameRequest(db, lease, request.request_id)
+          const reply = await run(db, { earlier: claimed.earlier, beginAnew })
+          await claims.complete(db, lease, storedReply(reply, request.secret, keyring))
           return reply
-        }
+        })
+      } finally {
+        end()
       }
-      const reply = await this.#claim(request, lease, run, { time, found, waited })
-      if (reply) return reply
-      await this.#waitForEnd(id, deadline)
-    }
+    })
+  }
+
+  /** For a request whose work may take long: its claim is leased while it runs, and ends with what it leaves. */
+  once(request: Repeatable, run: RunHeld): Promise<Rendered> {
+    const { storage, now, stopping } = this.#parts
+    return this.#untilAnswered(request, async (lease, waited) => {
+      const claimed = await this.#claim(storage.db, request, lease)
+      if (claimed.state !== 'claimed') return this.#answerOf(claimed, request)
+      if (!waited || !stopping.aborted) return this.#runHeld(request, lease, claimed.earlier, run)
+      await claims.giveUp(storage.db, lease, now())
+      throw serviceStops()
+    })
   }
 
   /** Resolves when no run holds a key any more. */
   async close(): Promise<void> {
     this.#stopRenewing()
-    await this.#parts.requests.allEnded()
+    await this.#requests.allEnded()
   }
 
-  #newLease({ scope, key }: Repeatable, time: number): Lease {
-    const { node, leaseMs } = this.#parts
-    return { key: [scope, key], owner: `${node}:${++this.#leases}`, until: time + leaseMs }
-  }
-
-  /** Claims the key in the store and runs the request, or returns the stored reply. Undefined: it runs elsewhere. */
-  async #claim(
+  /** Tries, and waits while another request with the key runs: `attempt` then returns undefined. */
+  async #untilAnswered(
     request: Repeatable,
-    lease: Lease,
-    run: RunHeld,
-    { time, found, waited }: { time: number; found: claims.FoundClaim | undefined; waited: boolean },
-  ): Promise<Rendered | undefined> {
-    const { storage, keyring, now, node, stopping, stored } = this.#parts
-    const isDead = (owner: string) => isOfDeadService(owner, storage.engine, node)
-    const claimed = await claims.claim(storage.db, lease, request, { now: time, isDead, found })
-    if (claimed.state === 'claimed') {
-      if (!waited || !stopping.aborted) return runClaimed(request, lease, claimed.earlier, run, this.#parts)
-      await claims.giveUp(storage.db, lease, now())
-      throw serviceStops()
+    attempt: (lease: Lease, waited: boolean) => Promise<Rendered | undefined>,
+  ): Promise<Rendered> {
+    const { now, node, leaseMs, waitMs } = this.#parts
+    const { scope, key, fingerprint } = request
+    const id = JSON.stringify([scope, key])
+    const deadline = performance.now() + waitMs
+    for (let waited = false; ; waited = true) {
+      // A run on this node is found here, without the store: after a jump of the clock its lease may seem to have
+      // ended there.
+      const here = this.#requests.find(id)
+      if (here && here.fingerprint !== fingerprint) throw keyReused()
+      if (!here) {
+        const lease = { key: [scope, key], owner: `${node}:${++this.#leases}`, until: now() + leaseMs }
+        const reply = await attempt(lease, waited)
+        if (reply) return reply
+      }
+      await this.#waitForEnd(id, deadline)
     }
-    stored.add(claims.idOf(request))
-    if (claimed.state === 'other') throw keyReused()
-    return claimed.state === 'done' ? replayOf(claimed.reply, request.secret, keyring) : undefined
+  }
+
+  #claim(db: Database, request: Repeatable, lease: Lease): Promise<claims.Claimed> {
+    const { storage, node, now } = this.#parts
+    const isDead = (owner: string) => isOfDeadService(owner, storage.engine, node)
+    return claims.claim(db, lease, request, { now: now(), isDead })
+  }
+
+  /** The stored reply. Undefined when the request runs elsewhere. */
+  #answerOf(found: Exclude<claims.Claimed, { state: 'claimed' }>, { secret }: Repeatable): Rendered | undefined {
+    if (found.state === 'other') throw keyReused()
+    return found.state === 'done' ? replayOf(found.reply, secret, this.#parts.keyring) : undefined
+  }
+
+  async #runHeld(
+    { request_id, fingerprint, secret }: Repeatable,
+    lease: Lease,
+    earlier: string | undefined,
+    run: RunHeld,
+  ): Promise<Rendered> {
+    const { storage, keyring, now, log } = this.#parts
+    const { db } = storage
+    const end = this.#requests.begin(lease, fingerprint, { isLeased: true })
+    try {
+      return await run({
+        earlier,
+        beginAnew: () => claims.nameRequest(db, lease, request_id),
+        withReply(entry, reply) {
+          // A failure under a key that another run has by now reaches no client.
+          const ending = reply ? claims.ending(lease, storedReply(reply, secret, keyring)) : claims.freeing(lease)
+          return { ...entry, endings: [...(entry.endings ?? []), ending] }
+        },
+        complete: (reply) => claims.complete(db, lease, storedReply(reply, secret, keyring)),
+        isOurs: () => claims.isOurs(db, lease),
+      })
+    } catch (error) {
+      const freed = isAnswer(error) ? claims.release(db, lease) : claims.giveUp(db, lease, now())
+      await freed.catch((err) => log.warn({ err }, 'could not free an Idempotency-Key'))
+      throw error
+    } finally {
+      end()
+    }
   }
 
   /** Waits for the end of a run on this node. One on another node is looked for in the store, again and again. */
   async #waitForEnd(id: string, deadline: number): Promise<void> {
-    const { requests, stopping } = this.#parts
+    const { stopping } = this.#parts
     if (performance.now() >= deadline) throw keyInUse()
-    const here = requests.find(id)
+    const here = this.#requests.find(id)
     if (here) return Promise.race([here.ended, pause(deadline - performance.now())])
     if (stopping.aborted) throw serviceStops()
     await pause(POLL_MS)
   }
+}
+
+/**
+ * After an answer the request is over, and the next one under its key runs anew. After any other error its work may go
+ * on without it, and then the next one must find that work.
+ */
+function isAnswer(error: unknown): boolean {
+  return error instanceof ApiError && !(error instanceof StillRunning)
 }
 
 function pause(ms: number): Promise<void> {

@@ -1,4 +1,5 @@
 import { canonicalJson } from '../../../lib/json.ts'
+import type { Repeated } from '../../../operation/context.ts'
 import { sha256 } from '../../../security/digest.ts'
 import type { Database } from '../../../storage/database.ts'
 import type { JournalEntry } from '../../../storage/journal/entry.ts'
@@ -13,10 +14,6 @@ export type Repeatable = {
   fingerprint: string
   /** Its reply is stored encrypted. */
   secret: boolean
-  /**
-   * The request has no effect before its entry is in the journal, so the entry and its claim can be written together.
-   */
-  staysInside: boolean
 }
 
 /** Two requests are the same when their fingerprints are. The order of the fields in a body does not matter. */
@@ -24,23 +21,17 @@ export function fingerprint(method: string, path: string, query: string, body: u
   return sha256(`${method} ${path}?${query}\n${canonicalJson(body ?? null)}`)
 }
 
-/** The right to run the request. Its reply is stored together with its effects, or neither is. */
-export type Held = {
-  /** The same request, sent before: its process died while it ran. */
-  readonly earlier: string | undefined
-  /** The key is in the store already. Otherwise it is claimed with what the run leaves. */
-  readonly claimed: boolean
-  /**
-   * Called when nothing of the earlier request is stored: this request begins anew, and later ones look for it.
-   * Returns false when another run has taken over.
-   */
-  beginAnew(): Promise<boolean>
+/** The leased right to run a request. Its reply is stored together with its effects, or neither is. */
+export type Held = Repeated & {
   /** Adds the reply, for repeated requests, to the entry. A run without a reply failed: then the key becomes free. */
   withReply(entry: JournalEntry, reply: Rendered | undefined): JournalEntry
-  /** Stores the reply in the transaction of the effects. Returns false when another run has taken over. */
-  complete(db: Database, reply: Rendered): Promise<boolean>
+  /** Stores the reply of a request that leaves no entry. Returns false when another run has taken over. */
+  complete(reply: Rendered): Promise<boolean>
   isOurs(): Promise<boolean>
 }
 
 /** Does what the request asks for, with the right to do it. */
 export type RunHeld = (held: Held) => Promise<Rendered>
+
+/** Does what the request asks for in the transaction that claims its key. */
+export type RunWithin = (db: Database, repeated: Repeated) => Promise<Rendered>

@@ -1,23 +1,20 @@
 import type { Lease } from '../../../storage/leases/lease.ts'
 
 /** A request that runs on this node. */
-type RunningRequest = {
-  lease: Lease
-  /** Its claim is in the store. Otherwise the claim is written with what the run leaves. */
-  isStored: boolean
-  fingerprint: string
-  ended: Promise<void>
-}
+type RunningRequest = { lease: Lease; isLeased: boolean; fingerprint: string; ended: Promise<void> }
 
 /** The requests with an Idempotency-Key that run on this node now. Retries wait here for their end. */
 export class RunningRequests {
   readonly #byId = new Map<string, RunningRequest>()
 
-  /** From now on retries on this node wait for the request. Returns the function that tells them that it has ended. */
-  begin(lease: Lease, fingerprint: string, { isStored }: { isStored: boolean }): () => void {
+  /**
+   * From now on retries on this node wait for the request. `isLeased` says whether its claim is renewed: one that is
+   * part of a transaction is not. Returns the function that tells that the request has ended.
+   */
+  begin(lease: Lease, fingerprint: string, { isLeased }: { isLeased: boolean }): () => void {
     const id = JSON.stringify(lease.key)
     const { promise: ended, resolve } = Promise.withResolvers<void>()
-    this.#byId.set(id, { lease, isStored, fingerprint, ended })
+    this.#byId.set(id, { lease, isLeased, fingerprint, ended })
     return () => {
       // Another run may have taken over the key meanwhile. Its entry stays.
       if (this.#byId.get(id)?.lease === lease) this.#byId.delete(id)
@@ -29,9 +26,8 @@ export class RunningRequests {
     return this.#byId.get(id)
   }
 
-  /** The leases of the claims that are in the store. */
-  storedLeases(): Lease[] {
-    return [...this.#byId.values()].filter(({ isStored }) => isStored).map(({ lease }) => lease)
+  leases(): Lease[] {
+    return [...this.#byId.values()].filter(({ isLeased }) => isLeased).map(({ lease }) => lease)
   }
 
   async allEnded(): Promise<void> {
