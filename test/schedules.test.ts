@@ -364,26 +364,6 @@ for (const engine of ['sqlite', 'postgres'] as const) {
   })
 }
 
-describe('a tick for which the service has no room', () => {
-  test('is told, tried again, and begins its run when there is room', () =>
-    withService(
-      'sqlite',
-      async (service) => {
-        await createAgent(service, 'full')
-        const { id } = await createSchedule(service, 'full', { every: '1h' })
-        const { journal } = service.app.parts
-        assert.ok(journal.reserve())
-        pass(service, HOUR)
-        await until('the warning', () =>
-          /a tick of a schedule is tried again: too many writes wait/.test(service.log()),
-        )
-        journal.release()
-        await untilEnded(service, 'full', id, 1)
-      },
-      { MOORAGE_LIMITS__BACKLOG: '1' },
-    ))
-})
-
 describe('a token that ends', () => {
   test('cannot leave a schedule behind', () =>
     withService(

@@ -17,8 +17,7 @@ export const listInvocations = operation({
   method: 'GET',
   path: '/v1/agents/{agent_id}/invocations',
   summary: 'List invocations',
-  description:
-    'A run shorter than a quarter of a second appears when it ends. With the permission `invoke` alone: what the key itself started.',
+  description: 'With the permission `invoke` alone: what the key itself started.',
   permission: 'read',
   ownPermission: 'invoke',
   userTokens: true,

@@ -26,8 +26,6 @@ export type Conversation = {
 }
 
 const SHOWN = 100
-/** A run is stored, and listed, when it has lasted a quarter of a second. */
-const LISTED_MS = 500
 /** How often we ask whether somebody has decided. */
 const DECISION_MS = 3_000
 
@@ -52,7 +50,7 @@ export async function loadEarlier(conversation: Conversation): Promise<void> {
   const { agent, session, invocations, error } = conversation
   error.value = undefined
   const query = { session_id: session, sort: '-created_at' as const, limit: SHOWN }
-  const load = async () => {
+  try {
     const { data } = await service.invocations.list(agent, query)
     const shown = new Set(invocations.value.map(({ request_id }) => request_id))
     const earlier = data
@@ -64,21 +62,9 @@ export async function loadEarlier(conversation: Conversation): Promise<void> {
       if (isRunning && request_id) void receive(conversation, key, service.invocations.follow(agent, request_id))
       if (run?.status === 'waiting') void waitForDecision(conversation, key, run)
     }
-  }
-  try {
-    await load()
-    if (!wasReloaded()) return
-    await new Promise((wake) => setTimeout(wake, LISTED_MS))
-    await load()
   } catch (caught) {
     error.value = caught as MoorageError
   }
-}
-
-/** The reader may have sent something right before. */
-function wasReloaded(): boolean {
-  const [navigation] = performance.getEntriesByType('navigation') as PerformanceNavigationTiming[]
-  return navigation?.type === 'reload'
 }
 
 function shownOf(run: Invocation): ShownInvocation {

@@ -15,8 +15,7 @@ export const listAllInvocations = operation({
   method: 'GET',
   path: '/v1/invocations',
   summary: 'List invocations of all agents',
-  description:
-    'The receipts of every agent that the key may see, in the order in which the requests came. A run shorter than a quarter of a second appears when it ends.',
+  description: 'The receipts of every agent that the key may see, in the order in which the requests came.',
   permission: 'read',
   userTokens: true,
   query: listQuery(['created_at'], {
