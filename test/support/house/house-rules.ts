@@ -62,6 +62,7 @@ const SLICES: { level: number; name: string; face: string[] }[] = [
     face: [
       'invocation.ts',
       'receipt.ts',
+      'queue/enqueue.ts',
       'queue/scheduled-run.ts',
       'find-invocations.ts',
       'store.ts',
