@@ -422,7 +422,8 @@ onBothEngines(
         const agent = await newAgent(service(), SLOW)
         const events = readEvents(await stream(service(), `/v1/agents/${agent}/invoke`, { message: 'go' }))
         const start = (await events.next()).value
-        const { request_id } = start?.data as { request_id: string }
+        assert.ok(start)
+        const { request_id } = start.data as { request_id: string }
         const path = `/v1/agents/${agent}/invocations`
         const shown = await service().call('GET', `${path}/${request_id}`)
         assert.deepEqual([shown.status, shown.body.data.status], [200, 'running'], shown.text)

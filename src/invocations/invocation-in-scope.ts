@@ -8,11 +8,6 @@ import * as invocations from './store.ts'
 /** The permission for invocations that somebody else started: to see them, to cancel them, or to decide for them. */
 type Needed = 'read' | 'write' | 'approve'
 
-/** Whether the actor may see, or cancel, every invocation of the agent. */
-export function reachesAll(actor: Actor, needed: Needed): boolean {
-  return actor.scope.user_id === null && starterFor(actor, needed) === undefined
-}
-
 /**
  * Who must have started the invocation: with the permission `invoke` alone, the actor itself. Otherwise it is
  * undefined.

@@ -37,16 +37,8 @@ export function isAway(error: unknown): boolean {
   return from === 'postgres' || !(typeof code === 'string' && SOCKET_PASSING.test(code))
 }
 
-/** Extended result codes: a taken primary key, and a taken value of a unique index. */
-const SQLITE_TAKEN = new Set([1555, 2067])
 const FOREIGN_KEY_VIOLATION = '23503'
 const UNIQUE_VIOLATION = '23505'
-
-/** Whether a row could not be written because another one has its key. */
-export function isTaken(error: unknown): boolean {
-  if (error instanceof SqliteError) return SQLITE_TAKEN.has(error.errcode ?? 0)
-  return error instanceof Error && (error as Error & { code?: unknown }).code === UNIQUE_VIOLATION
-}
 
 /** Whether another node removed or inserted the same row first. A new try will see that. */
 export function isOvertaken(error: unknown): boolean {
