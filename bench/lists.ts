@@ -1,6 +1,7 @@
 import { join } from 'node:path'
 import { sql } from 'kysely'
 import type { Storage } from '../src/storage/open-storage.ts'
+import { realId, realIdSql } from './real-ids.ts'
 import type { StoredServer } from './servers.ts'
 import type { Store, Subject } from './subjects.ts'
 
@@ -24,26 +25,28 @@ export function listSubjects(key: string, rows: number): Subject[] {
   const since = (days: number) => new Date(now - days * DAY_MS).toISOString()
   const common = { group: 'lists', connections: 1, brief: true } as const
   const get = (path: string) => ({ method: 'GET', path: `/v1/agents/${AGENT}/${path}`, headers })
-  const reads = {
-    'get invocation': `invocations/${idOf(FEW_ROWS / 2)}`,
+  const reads = (stored: number) => ({
+    'get invocation': `invocations/${realId(FEW_ROWS / 2, timeOf(FEW_ROWS / 2, stored, now))}`,
     'list invocations': 'invocations',
     'list invocations, one session': 'invocations?session_id=session-7',
     'list invocations, failed ones': 'invocations?status=failed',
     'get logs': 'logs',
     // It looks through at most 10,000 entries, so with 1,000 it has a tenth of the work.
     'search logs': 'logs?search=rudder',
-  }
+  })
+  const ofMany = reads(rows)
   const metrics = {
     'metrics, 30 days': `metrics?metric=response_time&granularity=1d&start_time=${since(METRIC_DAYS)}`,
     'metrics, p95 of each minute of a day': `metrics?metric=response_time&aggregation=p95&granularity=1m&start_time=${since(1)}&end_time=${since(0)}`,
   }
   return (['embedded', 'PostgreSQL'] as const).flatMap((engine) => [
-    ...Object.entries(reads).flatMap(([name, path]): Subject[] => {
+    ...Object.entries(reads(FEW_ROWS)).flatMap(([name, path]): Subject[] => {
       const least = `${name}, ${few.name}`
-      const read = { ...common, engine, load: get(path) }
+      const read = { ...common, engine }
+      const inMany = get(ofMany[name as keyof typeof ofMany])
       return [
-        { ...read, name: least, store: few },
-        { ...read, name: `${name}, ${many.name}`, store: many, grownFrom: least },
+        { ...read, load: get(path), name: least, store: few },
+        { ...read, load: inMany, name: `${name}, ${many.name}`, store: many, grownFrom: least },
       ]
     }),
     ...Object.entries(metrics).map(
@@ -56,9 +59,9 @@ function storeOf(rows: number, now: number): Store {
   return { name: `${rows.toLocaleString('en')} rows`, fill: (server) => fillLists(server, rows, now) }
 }
 
-/** The id of the invocation number `i`, as long as a real one. */
-function idOf(i: number): string {
-  return `req_01JCN5W7Q2M8X4${100_000_000_000 + i}`
+/** When row number `i` of a store was written. The database counts in the same way. */
+function timeOf(i: number, rows: number, now: number): number {
+  return now - DAYS * DAY_MS + Math.floor((i * DAYS * DAY_MS) / rows)
 }
 
 /** The database itself writes the rows: a million of them through the API would take an hour. */
@@ -111,7 +114,7 @@ function series(from: number, to: number): string {
 function insertInvocations(seq: number, time: string, numbers: string): string {
   return `insert into invocations (id, agent_seq, status, attempt, background, environment, message, context, user_id, session_id,
       response, input_tokens, output_tokens, tokens_used, duration_ms, steps, created_by, created_at, started_at, finished_at)
-    select '${idOf(0).slice(0, -12)}' || (100000000000 + i), ${seq}, case when i % 50 = 7 then 'failed' else 'completed' end,
+    select ${realIdSql('i', time)}, ${seq}, case when i % 50 = 7 then 'failed' else 'completed' end,
       1, 0, 'production', 'Will the ferry sail today?', '{}', 'user-' || (i % 1000), 'session-' || (i / ${ROWS_PER_SESSION}),
       'Will the ferry sail today?', 4, 4, 8, i % 900, '[]', 'key_bench', ${time}, ${time}, ${time}
     from ${numbers}`
@@ -119,7 +122,7 @@ function insertInvocations(seq: number, time: string, numbers: string): string {
 
 function insertLogs(seq: number, time: string, numbers: string): string {
   return `insert into logs (agent_seq, timestamp, level, request_id, message, metadata)
-    select ${seq}, ${time}, case when i % 50 = 7 then 3 else 1 end, '${idOf(0).slice(0, -12)}' || (100000000000 + i),
+    select ${seq}, ${time}, case when i % 50 = 7 then 3 else 1 end, ${realIdSql('i', time)},
       case when i % 50 = 7 then 'The rudder does not answer' else 'Invocation completed' end, '{"duration_ms":12}'
     from ${numbers}`
 }

@@ -16,23 +16,28 @@ export type Sweepable = {
 
 type Options = { storage: Storage; now: () => number; log: Logger }
 
-const BATCH_SIZE = 1_000
+/** How many rows one statement removes: first the fewest, then as many as it takes in the time below. */
+const BATCH = { fewest: 50, most: 1_000 }
+/** Other writers wait for one batch at most. */
+const BATCH_MS = 5
+/** Of the time only a third goes to removing rows. */
+const PAUSES = 2
 
-/**
- * A job that removes old rows in small batches with pauses between them, so that other writers wait for one batch at
- * most.
- */
+/** A job that removes old rows in small batches with pauses between them, so that requests hardly notice. */
 export function sweep({ storage, now, log }: Options, sweepables: readonly Sweepable[]): JobHandler {
   const removeAll = async ({ keep_ms, remove }: Sweepable, signal: AbortSignal): Promise<number> => {
     const before = now() - keep_ms
     let total = 0
+    let limit = BATCH.fewest
     for (;;) {
       signal.throwIfAborted()
       const started = performance.now()
-      const removed = await remove(storage.db, before, BATCH_SIZE)
+      const removed = await remove(storage.db, before, limit)
       if (removed === 0) return total
       total += removed
-      await delay(performance.now() - started, undefined, { signal })
+      const tookMs = performance.now() - started
+      limit = tookMs > BATCH_MS ? Math.max(BATCH.fewest, limit >> 1) : Math.min(BATCH.most, limit * 2)
+      await delay(tookMs * PAUSES, undefined, { signal })
     }
   }
 
