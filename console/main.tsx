@@ -1,6 +1,7 @@
 import { render } from 'preact'
 import { watchLocation } from './lib/location.ts'
 import { loadSession } from './lib/session.ts'
+import { restoreTheme } from './lib/theme.ts'
 import { matchRoute } from './routes.ts'
 import { App } from './shell/app.tsx'
 import { watchPaletteKey } from './shell/palette-state.ts'
@@ -9,6 +10,10 @@ import { watchPaletteKey } from './shell/palette-state.ts'
 for (const link of document.querySelectorAll<HTMLLinkElement>('link[rel=icon]')) link.setAttribute('href', link.href)
 watchLocation((path) => matchRoute(path) !== undefined)
 watchPaletteKey()
+restoreTheme()
+// Known before a dialog gives it away: css/base.css.
+const { style, clientWidth } = document.documentElement
+style.setProperty('--gutter', `${innerWidth - clientWidth}px`)
 const root = document.getElementById('app')
 if (root) render(<App />, root)
 void loadSession()

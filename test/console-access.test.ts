@@ -48,7 +48,7 @@ inConsole(
       assert.ok(!(await page.content()).includes(secret))
       const { body } = await service().call('GET', '/v1/keys/self', { key: secret })
       assert.deepEqual([body.data.permissions, body.data.tier], [['invoke', 'read', 'approve'], 'free'])
-      await page.getByText('free: 60 requests a minute').waitFor()
+      await page.getByText('free', { exact: true }).waitFor()
       await leave()
     })
 

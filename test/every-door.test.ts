@@ -203,7 +203,7 @@ describe('every operation', () => {
   })
 
   test('has an article with a curl at /docs, and a line in /llms.txt', () => {
-    const page = referencePage(document)
+    const page = referencePage(document, { hasConsole: true })
     const text = llmsText(document)
     for (const { operationId, method, path } of described) {
       assert.ok(page.includes(`<article id="${operationId}" `), operationId)

@@ -6,7 +6,7 @@ import { PATIENCE } from './support/running/patience.ts'
 import { until } from './support/running/until.ts'
 import { onBothEngines, type Service, startService } from './support/service/service.ts'
 
-const OPEN = ['/healthz', '/readyz', '/docs', '/docs/reference.css', '/v1/openapi.json', '/llms.txt', '/']
+const OPEN = ['/healthz', '/health', '/readyz', '/docs', '/docs/reference.css', '/v1/openapi.json', '/llms.txt', '/']
 
 // Nothing here touches the store, so one engine stands for both.
 describe('paths that need no key', () => {
@@ -17,6 +17,12 @@ describe('paths that need no key', () => {
   after(() => service.stop())
 
   const ask = (method: string, path: string) => fetch(service.url + path, { method, redirect: 'manual' })
+
+  test('GET /health leads to /healthz, behind a prefix too', async () => {
+    const { status, headers } = await ask('GET', '/health')
+    assert.deepEqual([status, headers.get('location')], [308, 'healthz'])
+    assert.deepEqual(await (await fetch(`${service.url}/health`)).json(), { status: 'ok' })
+  })
 
   test('GET / leads to the API reference where there is no console', async () => {
     const reply = await ask('GET', '/')

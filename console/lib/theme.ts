@@ -1,22 +1,32 @@
+import { signal } from '@preact/signals'
+
 export type Theme = 'light' | 'dark'
 
+/** The API reference reads the same entry: what is chosen in one of them holds in both. */
+const STORED = 'theme'
+
 const system = window.matchMedia('(prefers-color-scheme: dark)')
-const changes = new EventTarget()
-const announce = () => changes.dispatchEvent(new Event('change'))
-system.addEventListener('change', announce)
+const systemTheme = (): Theme => (system.matches ? 'dark' : 'light')
 
-/** The colours that the reader has chosen for this window, else those of the system. */
-export function themeNow(): Theme {
-  return (document.documentElement.style.colorScheme as Theme) || (system.matches ? 'dark' : 'light')
+/** The colours that the reader has chosen, else those of the system. */
+export const theme = signal<Theme>(systemTheme())
+
+system.addEventListener('change', () => {
+  if (!document.documentElement.style.colorScheme) theme.value = systemTheme()
+})
+
+export function chooseTheme(chosen: Theme): void {
+  show(chosen)
+  localStorage.setItem(STORED, chosen)
 }
 
-export function chooseTheme(theme: Theme): void {
-  document.documentElement.style.colorScheme = theme
-  announce()
+/** Shows what was chosen on an earlier visit. */
+export function restoreTheme(): void {
+  const stored = localStorage.getItem(STORED)
+  if (stored === 'light' || stored === 'dark') show(stored)
 }
 
-/** Calls back when the colours change. Returns the way to stop it. */
-export function onTheme(listener: () => void): () => void {
-  changes.addEventListener('change', listener)
-  return () => changes.removeEventListener('change', listener)
+function show(shown: Theme): void {
+  document.documentElement.style.colorScheme = shown
+  theme.value = shown
 }

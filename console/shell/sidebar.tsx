@@ -3,6 +3,7 @@ import { asLeft, here } from '../lib/location.ts'
 import { signOut } from '../lib/session.ts'
 import { may, session } from '../lib/session-state.ts'
 import { shortText } from '../lib/text/format.ts'
+import { chooseTheme, theme } from '../lib/theme.ts'
 import { useWaitingApprovals } from '../lib/waiting-approvals.ts'
 import { ENTRIES } from '../routes.ts'
 import { Button } from '../ui/button.tsx'
@@ -13,6 +14,7 @@ import { isMac, isPaletteOpen } from './palette-state.ts'
 export function Sidebar() {
   const { path } = here.value
   const waiting = useWaitingApprovals() ?? 0
+  const other = theme.value === 'dark' ? 'light' : 'dark'
   const isHere = (to: string) =>
     to === '/' ? path === '/' || path.startsWith('/agents/') : path === to || path.startsWith(`${to}/`)
   return (
@@ -41,6 +43,7 @@ export function Sidebar() {
       </nav>
       <footer>
         <span title="The key that you are signed in with">{session.value?.key.name}</span>
+        <Button look="quiet" icon="theme" label={`Use ${other} colours`} onClick={() => chooseTheme(other)} />
         <Button look="quiet" icon="out" label="Sign out" onClick={() => void signOut()} />
       </footer>
     </aside>

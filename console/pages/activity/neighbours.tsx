@@ -26,7 +26,7 @@ export function Neighbours({ request_id }: { request_id: string }) {
     }
   })
   return (
-    <span class="row-actions">
+    <span class="neighbours">
       <Button icon="left" label="Previous in the list" isBusy={step.isBusy} onClick={() => void step.run(-1)} />
       <Button icon="right" label="Next in the list" isBusy={step.isBusy} onClick={() => void step.run(1)} />
     </span>

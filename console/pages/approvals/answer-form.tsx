@@ -4,7 +4,7 @@ import { useAction } from '../../lib/resource.ts'
 import { service } from '../../lib/service.ts'
 import { toast } from '../../lib/toasts.ts'
 import { Button } from '../../ui/button.tsx'
-import { Failure } from '../../ui/failure.tsx'
+import { Failure, reasonOf } from '../../ui/failure.tsx'
 import { Field } from '../../ui/forms/field.tsx'
 import { Form } from '../../ui/forms/form.tsx'
 
@@ -31,7 +31,7 @@ export function AnswerForm({ approval, onDecided }: { approval: Approval; onDeci
           ))}
         </div>
       )}
-      <Field label="Answer" rows={2} value={answer} onInput={setAnswer} />
+      <Field label="Answer" rows={2} value={answer} onInput={setAnswer} error={reasonOf(send.error, 'answer')} />
       <Failure error={send.error} />
       <div class="actions">
         <Button look="danger" isBusy={send.isBusy} onClick={() => void send.run(undefined)}>

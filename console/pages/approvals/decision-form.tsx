@@ -4,7 +4,7 @@ import { useAction } from '../../lib/resource.ts'
 import { service } from '../../lib/service.ts'
 import { toast } from '../../lib/toasts.ts'
 import { Button } from '../../ui/button.tsx'
-import { Failure } from '../../ui/failure.tsx'
+import { Failure, reasonOf } from '../../ui/failure.tsx'
 import { Field } from '../../ui/forms/field.tsx'
 
 /** Approves the call of a tool, perhaps with other arguments, or rejects it. */
@@ -32,10 +32,17 @@ export function DecisionForm({ approval, onDecided }: { approval: Approval; onDe
           rows={Math.min(14, text.split('\n').length + 1)}
           value={text}
           onInput={setText}
+          error={reasonOf(decide.error, 'arguments')}
           isMono
         />
       )}
-      <Field label="Note" value={note} onInput={setNote} hint="If you reject it, the agent is told." />
+      <Field
+        label="Note"
+        value={note}
+        onInput={setNote}
+        hint="If you reject it, the agent is told."
+        error={reasonOf(decide.error, 'note')}
+      />
       <Failure error={decide.error} />
       <div class="actions">
         {text === undefined && kind === 'tool' && (

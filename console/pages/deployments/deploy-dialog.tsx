@@ -55,7 +55,13 @@ export function DeployDialog({ agent, serving, onClose, onDone }: Props) {
             hasFocus
           />
         </div>
-        <Field label="Message" value={message} onInput={setMessage} placeholder="What is new?" />
+        <Field
+          label="Message"
+          value={message}
+          onInput={setMessage}
+          placeholder="What is new?"
+          error={reasonOf(action.error, 'message')}
+        />
         {before && (
           <>
             <h3>What changes in {environment}</h3>

@@ -1,14 +1,14 @@
 import { useState } from 'preact/hooks'
-import type { Key, KeyWithSecret } from '../../../sdk/client.ts'
-import { useAction } from '../../lib/resource.ts'
+import type { Key, KeyWithSecret, Self } from '../../../sdk/client.ts'
+import { useAction, useResource } from '../../lib/resource.ts'
 import { service } from '../../lib/service.ts'
+import { countText } from '../../lib/text/format.ts'
 import { Button } from '../../ui/button.tsx'
 import { Dialog, DialogActions } from '../../ui/dialogs/dialog.tsx'
 import { Failure, reasonOf } from '../../ui/failure.tsx'
 import { Checks } from '../../ui/forms/checks.tsx'
 import { Field, Select } from '../../ui/forms/field.tsx'
 import { Form } from '../../ui/forms/form.tsx'
-import { tierText, useSelf } from './tiers.ts'
 
 type Permission = Key['permissions'][number]
 
@@ -29,7 +29,7 @@ export function CreateKeyDialog({ onClose, onCreated }: Props) {
   const [agent, setAgent] = useState('')
   const [tier, setTier] = useState<string>()
   const [expires, setExpires] = useState('')
-  const self = useSelf().data
+  const self = useResource('self', (signal) => service.keys.self({ signal })).data
   const action = useAction(async () => {
     onCreated(
       await service.keys.create({
@@ -72,7 +72,7 @@ export function CreateKeyDialog({ onClose, onCreated }: Props) {
           <Select
             label="Tier"
             value={tier ?? self.default_tier}
-            choices={self.tiers.map(({ name: value }) => ({ value, label: tierText(value, self) }))}
+            choices={self.tiers.map((each) => ({ value: each.name, label: tierText(each) }))}
             onChange={setTier}
             hint="What comes faster is refused with 429. Each key is counted for itself."
           />
@@ -95,4 +95,9 @@ export function CreateKeyDialog({ onClose, onCreated }: Props) {
       </Form>
     </Dialog>
   )
+}
+
+/** `pro: 1,000 requests a minute, 2,000 at once` */
+function tierText({ name, requests_per_minute, burst }: Self['tiers'][number]): string {
+  return `${name}: ${countText(requests_per_minute)} requests a minute, ${countText(burst)} at once`
 }

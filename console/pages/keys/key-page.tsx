@@ -17,7 +17,6 @@ import { SecretOnce } from '../../ui/dialogs/secret-once.tsx'
 import { Failure } from '../../ui/failure.tsx'
 import { Page } from '../../ui/page.tsx'
 import { SecondFactor } from './second-factor.tsx'
-import { tierText, useSelf } from './tiers.ts'
 
 /** How long the old secret works after a rotation. */
 const GRACE_SECONDS = 3_600
@@ -101,7 +100,6 @@ export function KeyPage({ params: { key: id = '' } }: { params: Params }) {
 }
 
 function KeyFacts({ of: key }: { of: Key }) {
-  const self = useSelf().data
   const { agent_id, permissions, role, tier, hint, created_at, created_by, created_by_name } = key
   return (
     <Facts
@@ -109,7 +107,7 @@ function KeyFacts({ of: key }: { of: Key }) {
         May: permissions.join(', '),
         Role: role ?? undefined,
         Agent: <AgentLink id={agent_id} />,
-        Tier: tierText(tier, self),
+        Tier: tier,
         Secret: <code>{hint}</code>,
         'Last used': <Ago time={key.last_used_at} />,
         Expires: <Ago time={key.expires_at} />,

@@ -1,7 +1,7 @@
 import { useEffect, useRef } from 'preact/hooks'
 import uPlot from 'uplot'
 import { exactText } from '../../lib/text/format.ts'
-import { onTheme } from '../../lib/theme.ts'
+import { theme } from '../../lib/theme.ts'
 import { colorOf } from './color.ts'
 
 export type Line = {
@@ -62,7 +62,7 @@ export function Chart(props: Props) {
     }
     const resized = new ResizeObserver(() => chart.setSize({ width: host.clientWidth, height: HEIGHT }))
     resized.observe(host)
-    const stop = onTheme(again)
+    const stop = theme.subscribe(again)
     return () => {
       resized.disconnect()
       stop()

@@ -16,40 +16,42 @@ export function DangerZone({ agent }: { agent: Agent }) {
   const isPaused = agent.status === 'paused'
   const resuming = useAction(() => resume(agent))
   return (
-    <section class="danger-zone" aria-label="Stop the agent">
-      {may('updateAgent') && (
-        <div>
-          <p>
-            <b>{isPaused ? 'Let it answer again' : 'Pause the agent'}</b>
-            <span class="hint">
-              {isPaused
-                ? 'It takes messages again at once.'
-                : 'Its runs are cancelled, it refuses messages, and its schedules wait.'}
-            </span>
-          </p>
-          {isPaused ? (
-            <Button icon="play" isBusy={resuming.isBusy} onClick={() => void resuming.run()}>
-              Resume
+    <>
+      <section class="danger-zone" aria-label="Stop the agent">
+        {may('updateAgent') && (
+          <div>
+            <p>
+              <b>{isPaused ? 'Let it answer again' : 'Pause the agent'}</b>
+              <span class="hint">
+                {isPaused
+                  ? 'It takes messages again at once.'
+                  : 'Its runs are cancelled, it refuses messages, and its schedules wait.'}
+              </span>
+            </p>
+            {isPaused ? (
+              <Button icon="play" isBusy={resuming.isBusy} onClick={() => void resuming.run()}>
+                Resume
+              </Button>
+            ) : (
+              <Button icon="pause" onClick={() => openDialog('pause')}>
+                Pause …
+              </Button>
+            )}
+          </div>
+        )}
+        {may('deleteAgent') && (
+          <div>
+            <p>
+              <b>Delete the agent</b>
+              <span class="hint">With its versions, invocations, logs, metrics and memory.</span>
+            </p>
+            <Button look="danger" onClick={() => openDialog('delete')}>
+              Delete …
             </Button>
-          ) : (
-            <Button icon="pause" onClick={() => openDialog('pause')}>
-              Pause …
-            </Button>
-          )}
-        </div>
-      )}
-      {may('deleteAgent') && (
-        <div>
-          <p>
-            <b>Delete the agent</b>
-            <span class="hint">With its versions, invocations, logs, metrics and memory.</span>
-          </p>
-          <Button look="danger" onClick={() => openDialog('delete')}>
-            Delete …
-          </Button>
-        </div>
-      )}
-      <Failure error={resuming.error} />
+          </div>
+        )}
+        <Failure error={resuming.error} />
+      </section>
       {openedDialog() === 'pause' && may('updateAgent') && !isPaused && (
         <PauseDialog agent={agent} onClose={closeDialog} />
       )}
@@ -72,6 +74,6 @@ export function DangerZone({ agent }: { agent: Agent }) {
           </p>
         </Confirm>
       )}
-    </section>
+    </>
   )
 }

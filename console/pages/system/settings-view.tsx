@@ -9,7 +9,7 @@ type Setting = System['settings'][number]
 const COLUMNS: Column<Setting>[] = [
   { title: 'Setting', cell: ({ setting }) => <code>{setting}</code> },
   { title: 'Value', isWide: true, cell: ({ value }) => <code>{JSON.stringify(value)}</code> },
-  { title: 'Set by', cell: ({ origin }) => origin ?? <span class="soft">default</span> },
+  { title: 'Set by', isExtra: true, cell: ({ origin }) => origin ?? <span class="soft">default</span> },
 ]
 
 /** The configuration in force. The service itself leaves secrets out. */

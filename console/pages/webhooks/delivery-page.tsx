@@ -28,6 +28,7 @@ export function DeliveryPage({ params: { webhook = '', delivery: id = '' } }: { 
   const delivery = useResource(`delivery ${id}`, (signal) => service.webhooks.delivery(webhook, id, { signal }), {
     everyMs: 3_000,
   })
+  const of = useResource(`webhook ${webhook}`, (signal) => service.webhooks.get(webhook, { signal }))
   const redeliver = useAction(async () => {
     await service.webhooks.redeliver(webhook, id)
     toast('It is sent again')
@@ -39,7 +40,7 @@ export function DeliveryPage({ params: { webhook = '', delivery: id = '' } }: { 
       title={found?.event ?? 'Delivery'}
       crumbs={[
         { label: 'Webhooks', to: '/webhooks' },
-        { label: webhook, to: `/webhooks/${webhook}` },
+        { label: of.data ? new URL(of.data.url).host : webhook, to: `/webhooks/${webhook}` },
       ]}
       about={found && <Status value={found.status} />}
       api={{ operation: 'getDelivery', method: 'webhooks.delivery', params: { webhook_id: webhook, delivery_id: id } }}

@@ -23,7 +23,15 @@ import { WebhookHealth } from './webhook-health.tsx'
 const LIMIT = 25
 
 const COLUMNS: Column<Webhook>[] = [
-  { title: 'Receiver', sort: 'url', cell: ({ id, url }) => <a href={href(`/webhooks/${id}`)}>{url}</a> },
+  {
+    title: 'Receiver',
+    sort: 'url',
+    cell: ({ id, url }) => (
+      <a class="breaks" href={href(`/webhooks/${id}`)}>
+        {url}
+      </a>
+    ),
+  },
   { title: 'Health', sort: 'status', cell: (webhook) => <WebhookHealth {...webhook} /> },
   { title: 'Events', isExtra: true, cell: ({ events }) => (events.includes('*') ? 'every event' : events.join(', ')) },
   {

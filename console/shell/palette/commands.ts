@@ -6,7 +6,7 @@ import { recall } from '../../lib/resource-cache.ts'
 import { service } from '../../lib/service.ts'
 import { signOut } from '../../lib/session.ts'
 import { may } from '../../lib/session-state.ts'
-import { chooseTheme, themeNow } from '../../lib/theme.ts'
+import { chooseTheme, theme } from '../../lib/theme.ts'
 import { toast } from '../../lib/toasts.ts'
 import type { IconName } from '../../ui/icon.tsx'
 import type { Target } from './targets.ts'
@@ -31,7 +31,7 @@ const OF_AGENT: Opening[] = [
 
 /** What can be done with the service, whichever page is open. */
 export function serviceCommands(): Target[] {
-  const other = themeNow() === 'dark' ? 'light' : 'dark'
+  const other = theme.value === 'dark' ? 'light' : 'dark'
   return [
     ...OF_SERVICE.filter(({ needs }) => may(needs)).map(({ label, icon, to }) => ({ id: label, label, icon, to })),
     { id: 'theme', label: `Use ${other} colours`, icon: 'theme', run: () => chooseTheme(other) },

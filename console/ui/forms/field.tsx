@@ -50,6 +50,8 @@ export function Field({
     value,
     ref: element,
     required: isRequired,
+    // A dialog gives the focus to the element that has this.
+    autofocus: hasFocus,
     class: isMono ? 'mono' : '',
     'aria-invalid': error !== undefined,
     'aria-describedby': hint || error ? `${id}-about` : undefined,

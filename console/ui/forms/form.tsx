@@ -1,15 +1,23 @@
 import type { ComponentChildren } from 'preact'
+import { useRef } from 'preact/hooks'
 
 type Props = { class?: string; onSubmit(): unknown; children: ComponentChildren }
 
 /** Fields that are sent by a button or the Enter key, without leaving the page. */
 export function Form({ class: name, onSubmit, children }: Props) {
+  const element = useRef<HTMLFormElement>(null)
+  const submit = async () => {
+    await onSubmit()
+    // The reader sees the first field that the service found wrong, also if it was scrolled away.
+    requestAnimationFrame(() => element.current?.querySelector<HTMLElement>('[aria-invalid="true"]')?.focus())
+  }
   return (
     <form
+      ref={element}
       class={name}
       onSubmit={(event) => {
         event.preventDefault()
-        void onSubmit()
+        void submit()
       }}
     >
       {children}

@@ -7,7 +7,7 @@ import { curl, sampleReply, sampleRequest } from './samples.ts'
  * The API reference as one page. It can be read without scripts. They add search, copying, the theme switch and, for
  * people who are signed in, sending. Its addresses are relative: a proxy may have put a prefix before them.
  */
-export function referencePage(document: OpenApi): string {
+export function referencePage(document: OpenApi, { hasConsole }: { hasConsole: boolean }): string {
   const operations = operationsOf(document)
   const groups = document.tags.map(({ name }) => ({
     name,
@@ -28,7 +28,7 @@ export function referencePage(document: OpenApi): string {
 <body>
 <a class="skip" href="#content">Skip to the content</a>
 <aside>
-  <header><a class="brand" href="#top">${document.info.title}</a><button type="button" id="theme" hidden aria-label="Light or dark">◐</button></header>
+  <header><a class="brand" href="#top">${document.info.title}</a>${hasConsole && html`<a class="back" href="./">← Console</a>`}<button type="button" id="theme" hidden aria-label="Light or dark">◐</button></header>
   <input type="search" id="search" placeholder="Search  ( / )" aria-label="Search operations" autocomplete="off" hidden>
   <details open><summary>Operations</summary>
   <nav aria-label="Operations">

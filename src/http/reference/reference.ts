@@ -21,7 +21,7 @@ const CONTENT_SECURITY_POLICY = [
 const asset = (name: string) => readFileSync(new URL(name, import.meta.url), 'utf8')
 
 /** The API reference and its files. The document is made when a page that shows it is first asked for. */
-export function referencePages(document: () => OpenApi): OpenPage[] {
+export function referencePages(document: () => OpenApi, has: { hasConsole: boolean }): OpenPage[] {
   return [
     {
       path: '/docs',
@@ -30,7 +30,7 @@ export function referencePages(document: () => OpenApi): OpenPage[] {
         'Content-Security-Policy': CONTENT_SECURITY_POLICY,
         'Referrer-Policy': 'no-referrer',
       },
-      body: () => referencePage(document()),
+      body: () => referencePage(document(), has),
     },
     {
       path: '/docs/reference.css',

@@ -10,6 +10,7 @@ import type { Router } from './router.ts'
 export const OPEN_PATHS = [
   '/',
   '/healthz',
+  '/health',
   '/readyz',
   '/v1/openapi.json',
   '/docs',
@@ -48,6 +49,7 @@ export function addOpenRoutes(
 
   // The liveness check does not touch the database: to restart this process would not repair a database that is gone.
   add('/healthz', { probe: true }, () => json(200, { status: 'ok' }))
+  add('/health', { probe: true }, () => ({ status: 308, headers: { Location: 'healthz' }, body: Buffer.alloc(0) }))
   add('/readyz', { probe: true }, async () => {
     const reason = await unready()
     return reason === undefined ? json(200, { status: 'ready' }) : json(503, { status: 'not_ready', reason })
@@ -57,7 +59,8 @@ export function addOpenRoutes(
   const document = () => (described ??= openApiDocument(operations))
   if (!hasConsole) add('/', { open: true }, () => WELCOME)
   addDocument('/v1/openapi.json', {}, () => JSON.stringify(document()))
-  for (const { path, headers, body } of referencePages(document)) addDocument(path, headers, body)
+  for (const { path, headers, body } of referencePages(document, { hasConsole: hasConsole !== undefined }))
+    addDocument(path, headers, body)
 }
 
 function json(status: number, body: Record<string, string>): ServedPage {
