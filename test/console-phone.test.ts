@@ -30,10 +30,10 @@ inConsole(
     test('the request behind a page opens on the screen, and the arrows stand side by side', async () => {
       const { page, settled, leave } = await visit(paths.request, PHONE)
       await settled()
-      const [before, after] = await Promise.all(
+      const [previous, next] = await Promise.all(
         ['Previous in the list', 'Next in the list'].map((name) => page.getByRole('button', { name }).boundingBox()),
       )
-      assert.ok(before && after && before.y === after.y && before.x < after.x)
+      assert.ok(previous && next && previous.y === next.y && previous.x < next.x)
       await page.getByRole('button', { name: 'API', exact: true }).click()
       const popover = await page.locator('.popover:popover-open').boundingBox()
       assert.ok(popover && popover.x >= 0 && popover.x + popover.width <= PHONE.width, JSON.stringify(popover))
