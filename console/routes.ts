@@ -35,6 +35,7 @@ const ROUTES: Route[] = [
   { path: '/activity', load: async () => (await import('./pages/service-pages.ts')).ActivityPage },
   { path: '/activity/:request', load: async () => (await import('./pages/service-pages.ts')).RequestPage },
   { path: '/approvals', load: async () => (await import('./pages/service-pages.ts')).ApprovalsPage },
+  { path: '/connections', load: async () => (await import('./pages/service-pages.ts')).ConnectionsPage },
   { path: '/system', load: async () => (await import('./pages/service-pages.ts')).SystemPage },
   { path: '/webhooks', load: async () => (await import('./pages/service-pages.ts')).WebhooksPage },
   { path: '/webhooks/:webhook', load: async () => (await import('./pages/service-pages.ts')).WebhookPage },
@@ -58,6 +59,7 @@ export const ENTRIES: Entry[] = [
   { label: 'Activity', icon: 'activity', to: '/activity', needs: 'listAllInvocations' },
   { label: 'Approvals', icon: 'approvals', to: '/approvals', needs: 'listApprovals' },
   { label: 'Webhooks', icon: 'webhooks', to: '/webhooks', needs: 'listWebhooks' },
+  { label: 'Connections', icon: 'connections', to: '/connections', needs: 'listProviders' },
   { label: 'Keys', icon: 'keys', to: '/keys', needs: 'listKeys' },
   { label: 'System', icon: 'system', to: '/system', needs: 'getSystem' },
 ]

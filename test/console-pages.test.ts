@@ -26,6 +26,7 @@ const SHOWN: Record<(typeof PAGES)[number], string> = {
   memory: 'Do you have a mooring rope',
   schedules: 'Morning round',
   settings: 'Be brief and friendly',
+  'settings-tools': 'Pays money back',
   'settings-yaml': 'the stock system did not answer',
   activity: 'How long does a refund take?',
   request: 'customer-',
@@ -37,6 +38,8 @@ const SHOWN: Record<(typeof PAGES)[number], string> = {
   webhooks: '127.0.0.1:4999',
   webhook: 'agent.failed',
   delivery: 'What is sent',
+  connections: 'local',
+  secrets: 'SHOP_TOKEN',
   keys: 'shop backend',
   key: 'reports',
 }

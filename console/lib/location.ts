@@ -8,6 +8,12 @@ type Changes = Record<string, string | number | undefined>
 
 export const here = signal<Place>(read())
 
+/** There while the page has changes that are not saved. `discard` gives them up. */
+export const unsaved = signal<{ discard(): void } | undefined>(undefined)
+
+/** Where the reader wanted to go, while they are asked what becomes of the changes. */
+export const wanted = signal<string | undefined>(undefined)
+
 /** The query that each path had when it was left, so that a tab is found again as it was. */
 const left = new Map<string, string>()
 
@@ -19,7 +25,15 @@ function read(): Place {
 /** Follows links of the console and the browser's buttons without loading the page again. */
 export function watchLocation(isPage: (path: string) => boolean): void {
   window.addEventListener('popstate', () => {
-    here.value = read()
+    const to = read()
+    if (isHeld(to.path, to.path + window.location.search)) {
+      // The browser is at the other address already. Nothing is lost: the way there is asked about.
+      const { path, query } = here.value
+      window.history.pushState(null, '', new URL(`${path.slice(1)}${query.size ? `?${query}` : ''}`, BASE))
+    } else here.value = to
+  })
+  window.addEventListener('beforeunload', (event) => {
+    if (unsaved.value) event.preventDefault()
   })
   document.addEventListener('click', (event) => {
     const link = (event.target as Element).closest('a')
@@ -37,12 +51,20 @@ export function watchLocation(isPage: (path: string) => boolean): void {
 /** Goes to a page: `/activity?status=failed`. */
 export function go(to: string, { replace = false } = {}): void {
   const before = here.value.path
+  if (isHeld(to.replace(/\?.*/, ''), to)) return
   left.set(before, window.location.search)
   const url = new URL(to.slice(1), BASE)
   if (replace) window.history.replaceState(null, '', url)
   else window.history.pushState(null, '', url)
   here.value = read()
   if (here.value.path !== before) window.scrollTo(0, 0)
+}
+
+/** Asks the reader first, if another page would lose sight of changes that are not saved. */
+function isHeld(path: string, to: string): boolean {
+  if (!unsaved.value || path === here.value.path) return false
+  wanted.value = to
+  return true
 }
 
 /** The path with the query that it had when the reader left it. */

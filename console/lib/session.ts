@@ -1,6 +1,7 @@
 import { MoorageError } from '../../sdk/client.ts'
 import { errorOf } from '../../sdk/errors.ts'
 import { BASE } from './base.ts'
+import { forgetDrafts } from './drafts.ts'
 import { beginSession, endSession, type Session, state } from './session-state.ts'
 
 const URL_OF_SESSION = new URL('console/session', BASE)
@@ -38,6 +39,7 @@ export async function signIn(credentials: { key: string } | { link_token: string
 
 export async function signOut(): Promise<void> {
   await ask('DELETE')
+  forgetDrafts()
   endSession()
 }
 

@@ -2,6 +2,7 @@
 export { ActivityPage } from './activity/activity-page.tsx'
 export { RequestPage } from './activity/request-page.tsx'
 export { ApprovalsPage } from './approvals/approvals-page.tsx'
+export { ConnectionsPage } from './connections/connections-page.tsx'
 export { KeyPage } from './keys/key-page.tsx'
 export { KeysPage } from './keys/keys-page.tsx'
 export { SystemPage } from './system/system-page.tsx'

@@ -1,6 +1,7 @@
 import { state } from '../lib/session-state.ts'
 import { CodeDialog } from '../ui/dialogs/code-dialog.tsx'
 import { Toasts } from '../ui/dialogs/toasts.tsx'
+import { LeaveDialog } from './leave-dialog.tsx'
 import { Outlet } from './outlet.tsx'
 import { PaletteSlot } from './palette-slot.tsx'
 import { Sidebar } from './sidebar.tsx'
@@ -24,6 +25,7 @@ export function App() {
       </main>
       <Toasts />
       <CodeDialog />
+      <LeaveDialog />
       <PaletteSlot />
     </>
   )

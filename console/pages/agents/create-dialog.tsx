@@ -1,8 +1,11 @@
 import { useState } from 'preact/hooks'
+import { useModelNames } from '../../lib/agents/model-names.ts'
+import { href } from '../../lib/base.ts'
 import { go } from '../../lib/location.ts'
 import { agentPath } from '../../lib/paths.ts'
 import { useAction } from '../../lib/resource.ts'
 import { service } from '../../lib/service.ts'
+import { may } from '../../lib/session-state.ts'
 import { toast } from '../../lib/toasts.ts'
 import { Button } from '../../ui/button.tsx'
 import { Dialog, DialogActions } from '../../ui/dialogs/dialog.tsx'
@@ -15,6 +18,14 @@ export function CreateDialog({ onClose }: { onClose(): void }) {
   const [name, setName] = useState('')
   const [template, setTemplate] = useState(TEMPLATES[0])
   const [model, setModel] = useState(TEMPLATES[0]?.definition.model ?? '')
+  const models = useModelNames(true)
+  const hasProvider = models.some((known) => !known.startsWith('builtin/'))
+  const hint =
+    hasProvider || !may('setProvider') ? undefined : (
+      <>
+        There is no model provider yet: <a href={href('/connections')}>add one</a> first.
+      </>
+    )
   const action = useAction(async () => {
     const agent = await service.agents.create({ ...template?.definition, name: name.trim(), model })
     toast(`${agent.name} answers now`)
@@ -44,7 +55,11 @@ export function CreateDialog({ onClose }: { onClose(): void }) {
                 checked={choice === template}
                 onChange={() => {
                   setTemplate(choice)
-                  setModel(choice.definition.model ?? '')
+                  setModel(
+                    choice.id === 'model'
+                      ? (models.find((known) => !known.startsWith('builtin/')) ?? '')
+                      : (choice.definition.model ?? ''),
+                  )
                 }}
               />
               <b>{choice.title}</b>
@@ -55,6 +70,9 @@ export function CreateDialog({ onClose }: { onClose(): void }) {
         {template?.id === 'model' && (
           <Field
             label="Model"
+            suggestions={models}
+            placeholder="provider/model"
+            hint={hint}
             value={model}
             onInput={setModel}
             error={reasonOf(action.error, 'model')}

@@ -7,7 +7,7 @@ export type Template = {
   definition: Omit<CreateAgent, 'name'>
 }
 
-/** Definitions that a new agent can start from. All but the last work at once, without an API key of a model provider. */
+/** Definitions that a new agent can start from. All but the last work at once, without a model provider. */
 export const TEMPLATES: Template[] = [
   {
     id: 'script',
@@ -37,10 +37,9 @@ export const TEMPLATES: Template[] = [
   {
     id: 'model',
     title: 'Model',
-    about: 'Instructions for a model of a provider that the service is configured with.',
+    about: 'Instructions for a model of one of your providers.',
     definition: {
       description: 'An assistant',
-      model: 'openai/gpt-5-mini',
       instructions: 'You are a helpful assistant. Answer briefly.',
       memory: { history: 20, recall: 5 },
     },

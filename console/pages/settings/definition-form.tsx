@@ -1,15 +1,10 @@
 import { useState } from 'preact/hooks'
-import type { Agent } from '../../../sdk/client.ts'
-import { useAction } from '../../lib/resource.ts'
-import { service } from '../../lib/service.ts'
+import type { MoorageError } from '../../../sdk/client.ts'
+import { useModelNames } from '../../lib/agents/model-names.ts'
 import { may } from '../../lib/session-state.ts'
-import { toast } from '../../lib/toasts.ts'
-import { Button } from '../../ui/button.tsx'
-import { Failure, reasonOf } from '../../ui/failure.tsx'
+import { reasonOf } from '../../ui/failure.tsx'
 import { Field, Select } from '../../ui/forms/field.tsx'
-import { Form } from '../../ui/forms/form.tsx'
-import { changesOf } from './definition.ts'
-import { valuesOf, wantedOf } from './form-values.ts'
+import type { FormValues } from './form-values.ts'
 
 const YES_OR_NO = [
   { value: 'true', label: 'yes' },
@@ -21,34 +16,38 @@ const FACTS = [
   { value: 'model', label: 'yes, by its own model' },
 ]
 
-/** The settings that most people change. Tools, rules and security are in the YAML. */
-export function DefinitionForm({ agent, onSaved }: { agent: Agent; onSaved(saved: Agent): void }) {
-  const [values, setValues] = useState(() => valuesOf(agent))
-  const changes = changesOf(agent, wantedOf(agent, values))
-  const isChanged = Object.keys(changes).length > 0
-  const save = useAction(async () => {
-    const saved = await service.agents.update(agent.id, changes)
-    toast('The working copy is saved')
-    onSaved(saved)
-  })
+type Props = { values: FormValues; error: MoorageError | undefined; onInput(values: FormValues): void }
+
+/** The settings that most people change. Rules and security are in the YAML. */
+export function DefinitionForm({ values, error, onInput }: Props) {
+  const [isChoosing, setChoosing] = useState(false)
+  const models = useModelNames(isChoosing)
   const field = (name: string) => ({
     value: values[name] ?? '',
-    error: reasonOf(save.error, name),
-    onInput: (value: string) => setValues({ ...values, [name]: value }),
+    error: reasonOf(error, name),
+    onInput: (value: string) => onInput({ ...values, [name]: value }),
   })
   const number = (name: string, label: string, hint: string) => (
     <Field label={label} hint={hint} inputMode="numeric" pattern="[0-9.]*" {...field(name)} />
   )
   const choice = (name: string, label: string, choices: typeof FACTS, hint?: string) => {
-    const { value, onInput } = field(name)
-    return <Select label={label} hint={hint} value={value} choices={choices} onChange={onInput} />
+    const { value, onInput: onChange } = field(name)
+    return <Select label={label} hint={hint} value={value} choices={choices} onChange={onChange} />
   }
   return (
-    <Form class="settings" onSubmit={() => save.run()}>
+    <>
       <fieldset disabled={!may('updateAgent')}>
         <legend>The agent</legend>
         <Field label="Description" hint="For people; the model does not read it." {...field('description')} />
-        <Field label="Model" isMono isRequired {...field('model')} />
+        <Field
+          label="Model"
+          hint="provider/model. Begin to type to see what your providers have."
+          suggestions={models}
+          onFocus={() => setChoosing(true)}
+          isMono
+          isRequired
+          {...field('model')}
+        />
         <Field
           label="Instructions"
           rows={8}
@@ -87,17 +86,6 @@ export function DefinitionForm({ agent, onSaved }: { agent: Agent; onSaved(saved
           {number('approvals.expires_after_seconds', 'Rejected after seconds', 'If nobody has decided by then')}
         </div>
       </fieldset>
-      <Failure error={save.error} />
-      {may('updateAgent') && (
-        <footer class="actions">
-          <Button disabled={!isChanged} onClick={() => setValues(valuesOf(agent))}>
-            Discard
-          </Button>
-          <Button look="main" type="submit" isBusy={save.isBusy} disabled={!isChanged}>
-            Save
-          </Button>
-        </footer>
-      )}
-    </Form>
+    </>
   )
 }

@@ -1,52 +1,49 @@
 import { useState } from 'preact/hooks'
-import { type Agent, MoorageError } from '../../../sdk/client.ts'
-import { useAction } from '../../lib/resource.ts'
-import { service } from '../../lib/service.ts'
+import type { MoorageError } from '../../../sdk/client.ts'
+import { useModelNames } from '../../lib/agents/model-names.ts'
 import { may } from '../../lib/session-state.ts'
-import { yamlText } from '../../lib/text/yaml-text.ts'
-import { toast } from '../../lib/toasts.ts'
-import { Button } from '../../ui/button.tsx'
+import { YamlError } from '../../lib/yaml/yaml-scalar.ts'
 import { Snippet } from '../../ui/copy.tsx'
-import { Failure } from '../../ui/failure.tsx'
-import { Field } from '../../ui/forms/field.tsx'
-import { Form } from '../../ui/forms/form.tsx'
-import { changesOf, definitionOf } from './definition.ts'
+import { YamlEditor } from '../../ui/editor/yaml-editor.tsx'
+import type { Mark } from '../../ui/editor/yaml-lines.tsx'
+import { readDefinition } from './definition.ts'
+import type { DraftOfAgent } from './use-draft.ts'
+import { useWords } from './use-words.ts'
 
 /** The whole definition as text. The service checks it as it checks the form. */
-export function DefinitionYaml({ agent, onSaved }: { agent: Agent; onSaved(saved: Agent): void }) {
-  const known = yamlText(definitionOf(agent))
-  const [text, setText] = useState(known)
-  const save = useAction(async () => {
-    const changes = changesOf(agent, await parse(text))
-    const saved = Object.keys(changes).length > 0 ? await service.agents.update(agent.id, changes) : agent
-    toast('The working copy is saved')
-    onSaved(saved)
-  })
-  if (!may('updateAgent')) return <Snippet label="definition" text={known} />
+export function DefinitionYaml({ draft, error }: { draft: DraftOfAgent; error: MoorageError | undefined }) {
+  const [isTyping, setTyping] = useState(false)
+  const words = useWords(isTyping, useModelNames(isTyping))
+  if (!may('updateAgent')) return <Snippet label="definition" text={draft.text} />
   return (
-    <Form class="settings" onSubmit={() => save.run()}>
-      <Field label="Definition" rows={26} value={text} onInput={setText} isMono />
-      <Failure error={save.error} />
-      <footer class="actions">
-        <Button disabled={text === known} onClick={() => setText(known)}>
-          Discard
-        </Button>
-        <Button look="main" type="submit" isBusy={save.isBusy} disabled={text === known}>
-          Save
-        </Button>
-      </footer>
-    </Form>
+    <YamlEditor
+      label="Definition"
+      value={draft.text}
+      onInput={draft.setText}
+      marks={marksOf(draft.text, error)}
+      wordsAt={words}
+      onFocus={() => setTyping(true)}
+    />
   )
 }
 
-async function parse(text: string): Promise<Record<string, unknown>> {
-  const { load } = await import('./yaml-load.ts')
-  let value: unknown
+/** What is wrong, at its line: what cannot be read, or else what the service objected to. */
+function marksOf(text: string, error: MoorageError | undefined): Mark[] {
   try {
-    value = load(text)
-  } catch (error) {
-    throw new MoorageError('invalid_request', `This is not YAML: ${(error as Error).message}`)
+    const { lines } = readDefinition(text)
+    return (error?.details ?? []).map(({ field, error: message }) => ({ line: lineOf(field, lines), message }))
+  } catch (problem) {
+    const { message } = problem as Error
+    return [{ line: problem instanceof YamlError ? problem.line : 1, message }]
   }
-  if (typeof value === 'object' && value !== null && !Array.isArray(value)) return value as Record<string, unknown>
-  throw new MoorageError('invalid_request', 'A definition has fields, each with its name and a colon')
+}
+
+/** The line of the field, or of what it would belong to. */
+function lineOf(field: string, lines: ReadonlyMap<string, number>): number {
+  const parts = field.split('.')
+  for (; parts.length > 0; parts.pop()) {
+    const line = lines.get(parts.join('.'))
+    if (line) return line
+  }
+  return 1
 }

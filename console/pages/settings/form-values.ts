@@ -1,4 +1,4 @@
-import type { Agent } from '../../../sdk/client.ts'
+import type { Definition } from './definition.ts'
 
 /** What the fields of the form say, by the paths of the definition. */
 export type FormValues = Record<string, string>
@@ -10,8 +10,8 @@ const MEMORY = ['history', 'recall', 'retention_days'] as const
 /** `true` stands for so many turns. */
 const SUMMARIZE_TURNS = '10'
 
-export function valuesOf(agent: Agent): FormValues {
-  const text = (value: unknown) => (value === null ? '' : String(value))
+export function valuesOf(agent: Definition): FormValues {
+  const text = (value: unknown) => (value === null || value === undefined ? '' : String(value))
   return {
     model: agent.model,
     temperature: text(agent.temperature),
@@ -32,7 +32,7 @@ function turnsOf(summarize: boolean | number): string {
 }
 
 /** The same in the agent's own shape. What no field says stays as it is. */
-export function wantedOf(agent: Agent, values: FormValues): Record<string, unknown> {
+export function wantedOf(agent: Definition, values: FormValues): Record<string, unknown> {
   const text = (name: string) => values[name] || null
   const number = (name: string) => (values[name] ? Number(values[name]) : null)
   const turns = values['memory.summarize'] ?? ''

@@ -1,13 +1,20 @@
 import type { Agent } from '../../../sdk/client.ts'
 import { param, setParams } from '../../lib/location.ts'
-import type { Resource } from '../../lib/resource.ts'
+import { type Resource, useAction } from '../../lib/resource.ts'
+import { service } from '../../lib/service.ts'
 import { may } from '../../lib/session-state.ts'
+import { toast } from '../../lib/toasts.ts'
 import type { Params } from '../../routes.ts'
+import { Button } from '../../ui/button.tsx'
+import { Failure } from '../../ui/failure.tsx'
 import { Segments } from '../../ui/forms/field.tsx'
+import { Form } from '../../ui/forms/form.tsx'
 import { AgentFrame } from '../agent/agent-frame.tsx'
 import { DangerZone } from './danger-zone.tsx'
 import { DefinitionForm } from './definition-form.tsx'
 import { DefinitionYaml } from './definition-yaml.tsx'
+import { ToolsForm } from './tools/tools-form.tsx'
+import { useDraft } from './use-draft.ts'
 
 export function SettingsPage({ params: { agent = '' } }: { params: Params }) {
   return (
@@ -21,27 +28,69 @@ export function SettingsPage({ params: { agent = '' } }: { params: Params }) {
   )
 }
 
+const VIEWS = [
+  { value: 'form', label: 'Form' },
+  { value: 'tools', label: 'Tools' },
+  { value: 'yaml', label: 'YAML' },
+]
+
 function Settings({ agent, resource }: { agent: Agent; resource: Resource<Agent> }) {
-  const view = param('view') ?? 'form'
-  // The digest changes with the definition. The fields then start again from the new one, also when somebody else changed it.
-  const props = { key: agent.digest, agent, onSaved: resource.replace }
+  const draft = useDraft(agent)
+  const save = useAction(async () => {
+    const changes = draft.changes()
+    const saved = Object.keys(changes).length > 0 ? await service.agents.update(agent.id, changes) : agent
+    draft.discard()
+    toast('The working copy is saved')
+    resource.replace(saved)
+  })
+  const { fields } = draft
+  // A text that cannot be read is mended before the fields can show it.
+  const view = fields ? (param('view') ?? 'form') : 'yaml'
   return (
     <>
       <div class="filters">
         <Segments
           label="Show as"
           value={view}
-          choices={[
-            { value: 'form', label: 'Form' },
-            { value: 'yaml', label: 'YAML' },
-          ]}
+          choices={VIEWS}
           onChange={(value) => setParams({ view: value === 'form' ? undefined : value }, { push: true })}
         />
         <span class="hint">
           This is the working copy. Environments go on with the version that was deployed to them last.
         </span>
       </div>
-      {view === 'yaml' ? <DefinitionYaml {...props} /> : <DefinitionForm {...props} />}
+      {draft.isBehind && (
+        <p class="notice">
+          The agent was changed elsewhere after you began. Saving replaces only the fields that you have changed.
+        </p>
+      )}
+      <Form class="settings" onSubmit={() => save.run()}>
+        {view === 'yaml' || !fields ? (
+          <DefinitionYaml draft={draft} error={save.error} />
+        ) : view === 'tools' ? (
+          <ToolsForm
+            key={`${agent.digest} ${draft.round}`}
+            agent={agent}
+            tools={fields.definition.tools}
+            error={save.error}
+            onChange={draft.setTools}
+          />
+        ) : (
+          <DefinitionForm values={fields.values} error={save.error} onInput={draft.setValues} />
+        )}
+        <Failure error={save.error} />
+        {may('updateAgent') && (
+          <footer class="actions">
+            {draft.isChanged && <span class="hint">Not saved yet. It is kept in this tab.</span>}
+            <Button disabled={!draft.isChanged} onClick={draft.discard}>
+              Discard
+            </Button>
+            <Button look="main" type="submit" isBusy={save.isBusy} disabled={!draft.isChanged}>
+              Save
+            </Button>
+          </footer>
+        )}
+      </Form>
       {(may('updateAgent') || may('deleteAgent')) && <DangerZone agent={agent} />}
     </>
   )

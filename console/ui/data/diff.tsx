@@ -1,5 +1,5 @@
 import { lineDiff } from '../../lib/text/line-diff.ts'
-import { yamlText } from '../../lib/text/yaml-text.ts'
+import { yamlText } from '../../lib/yaml/yaml-text.ts'
 
 const SPOKEN = { '+': 'added', '-': 'removed', ' ': '', '…': '' }
 

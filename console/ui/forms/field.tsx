@@ -23,6 +23,9 @@ type FieldProps = Labelled & {
   /** It has the focus when it appears. */
   hasFocus?: boolean
   isMono?: boolean
+  /** What the browser offers while the reader types. */
+  suggestions?: readonly string[] | undefined
+  onFocus?: (() => void) | undefined
 }
 
 /** One line, or several, to be typed. */
@@ -38,6 +41,7 @@ export function Field({
   isMono,
   type,
   isBare,
+  suggestions,
   ...rest
 }: FieldProps) {
   const id = useId()
@@ -64,7 +68,20 @@ export function Field({
         <textarea rows={rows} placeholder={rest.placeholder} {...common} />
       ) : (
         // The types of Preact give each type of input a role of its own. These types all have the same role.
-        <input spellcheck={false} {...rest} {...common} type={(type ?? 'text') as 'text'} />
+        <input
+          spellcheck={false}
+          list={suggestions && `${id}-offered`}
+          {...rest}
+          {...common}
+          type={(type ?? 'text') as 'text'}
+        />
+      )}
+      {suggestions && (
+        <datalist id={`${id}-offered`}>
+          {suggestions.map((offered) => (
+            <option key={offered} value={offered} />
+          ))}
+        </datalist>
       )}
       {(error || hint) && (
         <p id={`${id}-about`} class={error ? 'wrong' : 'hint'}>

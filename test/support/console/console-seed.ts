@@ -1,4 +1,7 @@
 import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { until } from '../running/until.ts'
 import type { Service } from '../service/service.ts'
 
@@ -19,6 +22,7 @@ export const PAGES = [
   'memory',
   'schedules',
   'settings',
+  'settings-tools',
   'settings-yaml',
   'activity',
   'request',
@@ -30,6 +34,8 @@ export const PAGES = [
   'webhooks',
   'webhook',
   'delivery',
+  'connections',
+  'secrets',
   'keys',
   'key',
 ] as const
@@ -77,6 +83,15 @@ const CASHIER = {
       description: 'Pays money back',
       method: 'POST',
       url: 'https://shop.example.com/refunds',
+      input_schema: {
+        type: 'object',
+        properties: {
+          order: { type: 'string', description: 'The number of the order' },
+          amount: { type: 'number', description: 'In euros' },
+        },
+        required: ['order', 'amount'],
+      },
+      headers: { Authorization: 'Bearer {{secret.SHOP_TOKEN}}' },
       approval: { when: [{ argument: 'amount', greater_than: 100 }] },
     },
   ],
@@ -125,6 +140,7 @@ export async function fillForConsole(
     memory: '/agents/support/memory',
     schedules: '/agents/support/schedules',
     settings: '/agents/support/settings',
+    'settings-tools': '/agents/cashier/settings?view=tools',
     'settings-yaml': '/agents/support/settings?view=yaml',
     activity: '/activity',
     request: `/activity/${request}`,
@@ -136,6 +152,8 @@ export async function fillForConsole(
     webhooks: '/webhooks',
     webhook: `/webhooks/${webhook}`,
     delivery: `/deliveries/${delivery}`,
+    connections: '/connections',
+    secrets: '/connections?view=secrets',
     keys: '/keys',
     key: `/keys/${key}`,
   }
@@ -152,6 +170,9 @@ async function beginDay(service: Service, post: Post): Promise<{ webhook: string
   await post('/v1/agents', { name: 'night-watch', description: 'Reads the tide tables', model: 'builtin/echo' })
   await service.call('PATCH', '/v1/agents/night-watch', { body: { status: 'paused' } })
   const { id: webhook } = await post('/v1/webhooks', { url: 'http://127.0.0.1:4999/hook', events: ['agent.failed'] })
+  const put = (path: string, body: object) => service.call('PUT', path, { body })
+  await put('/v1/providers/local', { base_url: await startModelList(), api_key: 'not-a-key' })
+  await put('/v1/secrets/SHOP_TOKEN', { value: 'not-a-token', hosts: ['shop.example.com'] })
   await post('/v1/keys', { name: 'shop backend', role: 'caller' })
   const { id: key } = await post('/v1/keys', { name: 'reports', role: 'viewer', agent_id: 'support' })
   await deploySupport(service, post, 'v1.0.0', 'production', 'First release', {})
@@ -165,6 +186,14 @@ async function beginDay(service: Service, post: Post): Promise<{ webhook: string
   })
   await post('/v1/agents/support/schedules', { every: '6h', message: 'Look for refunds that wait' })
   return { webhook, key }
+}
+
+/** Something that says which models it has, as long as this process lives. */
+async function startModelList(): Promise<string> {
+  const data = ['harbour-7b', 'lighthouse-mini', 'tide-embed'].map((id) => ({ id }))
+  const server = createServer((_request, response) => response.end(JSON.stringify({ data }))).unref()
+  await once(server.listen(0, '127.0.0.1'), 'listening')
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1`
 }
 
 /** Customers ask, and new versions are deployed. Returns the id of the deployment that serves production. */

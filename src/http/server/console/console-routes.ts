@@ -8,7 +8,17 @@ import { ConsoleFiles } from './console-files.ts'
 import { sessionPages } from './console-session-pages.ts'
 
 /** The first words of the console's paths. Each may be followed by up to `DEPTH` more. */
-const PAGES = ['agents', 'activity', 'approvals', 'deployments', 'deliveries', 'webhooks', 'keys', 'system']
+const PAGES = [
+  'agents',
+  'activity',
+  'approvals',
+  'deployments',
+  'deliveries',
+  'webhooks',
+  'connections',
+  'keys',
+  'system',
+]
 const DEPTH = 4
 
 const NOT_BUILT = `The console is not built yet. Build it with:

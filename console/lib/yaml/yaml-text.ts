@@ -12,7 +12,12 @@ export function yamlText(value: unknown, indent = ''): string {
   if (typeof value === 'object' && value !== null) {
     const entries = Object.entries(value).filter(([, item]) => item !== undefined)
     if (entries.length === 0) return '{}'
-    return entries.map(([name, item]) => `${indent}${scalarText(name, '')}:${behindName(item, indent)}`).join('\n')
+    return entries
+      .map(
+        ([name, item]) =>
+          `${indent}${name.includes('\n') ? JSON.stringify(name) : scalarText(name, '')}:${behindName(item, indent)}`,
+      )
+      .join('\n')
   }
   return scalarText(value, indent)
 }
@@ -25,7 +30,7 @@ function behindName(item: unknown, indent: string): string {
 function scalarText(value: unknown, indent: string): string {
   if (typeof value !== 'string') return JSON.stringify(value)
   if (value.search(HIDING) >= 0) return JSON.stringify(value).replace(HIDING, escapeOf)
-  if (value.includes('\n') && !/^\s|[\t\r]|\s$/.test(value.replace(/\n$/, ''))) {
+  if (/\S\n/.test(value) && !/^\s|[\t\r]|\s$/.test(value.replace(/\n$/, ''))) {
     const lines = value.replace(/\n$/, '').split('\n')
     return `|${value.endsWith('\n') ? '' : '-'}\n${lines.map((line) => line && `${indent}  ${line}`).join('\n')}`
   }

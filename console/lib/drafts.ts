@@ -1,0 +1,23 @@
+import { session } from './session-state.ts'
+
+// A draft survives a reload. It goes with the tab, or when its reader signs out. Drafts hold definitions, never secrets.
+const nameOf = (subject: string) => `draft ${session.value?.key.id} ${subject}`
+
+/** What was typed about this subject and not saved, by the same key. */
+export function findDraft<Draft>(subject: string): Draft | undefined {
+  const text = sessionStorage.getItem(nameOf(subject))
+  return text === null ? undefined : (JSON.parse(text) as Draft)
+}
+
+export function keepDraft(subject: string, draft: object | undefined): void {
+  try {
+    if (draft) sessionStorage.setItem(nameOf(subject), JSON.stringify(draft))
+    else sessionStorage.removeItem(nameOf(subject))
+  } catch {
+    // The browser's room is full: the draft lives as long as the page does.
+  }
+}
+
+export function forgetDrafts(): void {
+  sessionStorage.clear()
+}

@@ -1,0 +1,79 @@
+import { useState } from 'preact/hooks'
+import type { Secret } from '../../../sdk/client.ts'
+import { useAction } from '../../lib/resource.ts'
+import { service } from '../../lib/service.ts'
+import { toast } from '../../lib/toasts.ts'
+import { Button } from '../../ui/button.tsx'
+import { Dialog, DialogActions } from '../../ui/dialogs/dialog.tsx'
+import { Failure, reasonOf } from '../../ui/failure.tsx'
+import { Field } from '../../ui/forms/field.tsx'
+import { Form } from '../../ui/forms/form.tsx'
+
+type Props = { secret: Secret | undefined; onClose(): void; onSaved(): void }
+
+/** Sets a secret. Its value goes to the service and never comes back. */
+export function SecretDialog({ secret, onClose, onSaved }: Props) {
+  const [name, setName] = useState(secret?.name ?? '')
+  const [value, setValue] = useState('')
+  const [hosts, setHosts] = useState(secret?.hosts.join(', ') ?? '')
+  const save = useAction(async () => {
+    const listed = hosts.split(/[\s,]+/).flatMap((host) => (host ? [hostOf(host)] : []))
+    const saved = await service.secrets.set(name.trim(), { value, hosts: listed })
+    toast(`Tools use it as {{secret.${saved.name}}}`)
+    onSaved()
+    onClose()
+  })
+  return (
+    <Dialog title={secret ? `Change ${secret.name}` : 'New secret'} onClose={onClose}>
+      <Form onSubmit={() => save.run()}>
+        {!secret && (
+          <Field
+            label="Name"
+            value={name}
+            onInput={setName}
+            error={reasonOf(save.error, 'name')}
+            pattern="[A-Za-z_][A-Za-z0-9_]{0,63}"
+            placeholder="CRM_TOKEN"
+            hint="Letters, digits and _. A tool names it as {{secret.CRM_TOKEN}}."
+            isRequired
+            isMono
+            hasFocus
+          />
+        )}
+        <Field
+          label="Value"
+          type="password"
+          autoComplete="off"
+          value={value}
+          onInput={setValue}
+          error={reasonOf(save.error, 'value')}
+          hint={`${secret ? 'Type it again. It' : 'It'} is stored sealed, and never shown again.`}
+          isRequired
+          hasFocus={secret !== undefined}
+        />
+        <Field
+          label="Hosts"
+          value={hosts}
+          onInput={setHosts}
+          error={reasonOf(save.error, 'hosts') ?? reasonOf(save.error, 'hosts.0')}
+          placeholder="api.example.com"
+          hint="The only hosts that it is sent to, with commas between them."
+          isRequired
+          isMono
+        />
+        <Failure error={save.error} />
+        <DialogActions>
+          <Button onClick={onClose}>Cancel</Button>
+          <Button look="main" type="submit" isBusy={save.isBusy}>
+            Save
+          </Button>
+        </DialogActions>
+      </Form>
+    </Dialog>
+  )
+}
+
+/** Somebody may paste the whole address. */
+function hostOf(text: string): string {
+  return URL.canParse(text) && text.includes('://') ? new URL(text).host : text.toLowerCase()
+}

@@ -1,0 +1,41 @@
+import type { ComponentChildren } from 'preact'
+import { Button } from '../../../ui/button.tsx'
+
+type Props<Row> = {
+  legend: string
+  hint?: ComponentChildren
+  /** What one row is called: `header`. */
+  one: string
+  rows: readonly Row[]
+  fresh: Row
+  onChange(rows: Row[]): void
+  error?: string | undefined
+  children(row: Row, change: (changes: Partial<Row>) => void, index: number): ComponentChildren
+}
+
+/** A list of rows of fields: the reader adds, changes and removes them. */
+export function Rows<Row extends object>({ legend, hint, one, rows, fresh, onChange, error, children }: Props<Row>) {
+  return (
+    <fieldset class="rows">
+      <legend>{legend}</legend>
+      {hint && <p class="hint">{hint}</p>}
+      {rows.map((row, i) => (
+        <div key={i} class="row">
+          {children(row, (changes) => onChange(rows.with(i, { ...row, ...changes })), i)}
+          <Button
+            look="quiet"
+            icon="close"
+            label={`Remove ${one} ${i + 1}`}
+            onClick={() => onChange(rows.toSpliced(i, 1))}
+          />
+        </div>
+      ))}
+      {error && <p class="wrong">{error}</p>}
+      <div>
+        <Button icon="plus" onClick={() => onChange([...rows, fresh])}>
+          {`Add ${one}`}
+        </Button>
+      </div>
+    </fieldset>
+  )
+}

@@ -1,0 +1,163 @@
+import { Field, Select } from '../../../ui/forms/field.tsx'
+import { HeaderRows } from './header-rows.tsx'
+import { ParameterRows } from './parameter-rows.tsx'
+import type { HttpTool, McpTool, PersonTool, Tool } from './tool-kinds.ts'
+
+type Props<Kind extends Tool> = {
+  tool: Kind
+  onChange(tool: Kind): void
+  secrets: readonly string[]
+  /** What the service says about a field of this tool. */
+  reason(field: string): string | undefined
+}
+
+const METHODS = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'] as const
+
+export function HttpFields({ tool, secrets, onChange, reason }: Props<HttpTool>) {
+  const set = (changes: Partial<HttpTool>) => onChange({ ...tool, ...changes })
+  return (
+    <>
+      <Naming tool={tool} onChange={set} reason={reason} />
+      <div class="address">
+        <Select
+          label="Method"
+          value={tool.method}
+          choices={METHODS.map((value) => ({ value, label: value }))}
+          onChange={(method) => set({ method: method as HttpTool['method'] })}
+        />
+        <Field
+          label="Address"
+          value={tool.url}
+          onInput={(url) => set({ url })}
+          error={reason('url')}
+          placeholder="https://api.example.com/orders/{order}"
+          hint="{name} takes the argument of that name."
+          isMono
+          isRequired
+        />
+      </div>
+      <ParameterRows tool={tool} onChange={(input_schema) => set({ input_schema })} error={reason('input_schema')} />
+      <HeaderRows
+        headers={tool.headers}
+        secrets={secrets}
+        onChange={(headers) => set({ headers })}
+        error={reason('headers')}
+      />
+      <Calling tool={tool} onChange={set} reason={reason} />
+    </>
+  )
+}
+
+export function McpFields({ tool, secrets, onChange, reason }: Props<McpTool>) {
+  const set = (changes: Partial<McpTool>) => onChange({ ...tool, ...changes })
+  return (
+    <>
+      <Field
+        label="Address"
+        value={tool.url}
+        onInput={(url) => set({ url })}
+        error={reason('url')}
+        placeholder="https://mcp.example.com/mcp"
+        isMono
+        isRequired
+      />
+      <HeaderRows
+        headers={tool.headers}
+        secrets={secrets}
+        onChange={(headers) => set({ headers })}
+        error={reason('headers')}
+      />
+      <Field
+        label="Tools that may be used"
+        value={tool.allow?.join(', ') ?? ''}
+        onInput={(text) => set({ allow: text.trim() ? text.split(',').map((name) => name.trim()) : null })}
+        error={reason('allow')}
+        hint="Names, with commas between them. Empty: all of them. Test shows which there are."
+        isMono
+      />
+      <Calling tool={tool} onChange={set} reason={reason} />
+    </>
+  )
+}
+
+export function PersonFields({ tool, onChange, reason }: Omit<Props<PersonTool>, 'secrets'>) {
+  const set = (changes: Partial<PersonTool>) => onChange({ ...tool, ...changes })
+  return (
+    <>
+      <Naming tool={tool} onChange={set} reason={reason} />
+      <Field
+        label="Rejected after seconds"
+        value={tool.expires_after_seconds?.toString() ?? ''}
+        onInput={(text) => set({ expires_after_seconds: text ? Number(text) : null })}
+        error={reason('expires_after_seconds')}
+        hint="If nobody has answered by then. Empty: as the agent says"
+        inputMode="numeric"
+        pattern="[0-9]*"
+      />
+    </>
+  )
+}
+
+type NamingProps<Kind> = {
+  tool: { name: string; description: string }
+  onChange(changes: Partial<Kind>): void
+  reason(field: string): string | undefined
+}
+
+function Naming<Kind extends HttpTool | PersonTool>({ tool, onChange, reason }: NamingProps<Kind>) {
+  return (
+    <>
+      <Field
+        label="Name"
+        value={tool.name}
+        onInput={(name) => onChange({ name } as Partial<Kind>)}
+        error={reason('name')}
+        pattern="[A-Za-z][A-Za-z0-9_\-]{0,63}"
+        placeholder="find_order"
+        hint="Letters, digits, _ and -. The model calls it by this name."
+        isMono
+        isRequired
+      />
+      <Field
+        label="What it does"
+        value={tool.description}
+        onInput={(description) => onChange({ description } as Partial<Kind>)}
+        error={reason('description')}
+        rows={2}
+        hint="For the model: when to use it, and what comes back."
+      />
+    </>
+  )
+}
+
+type CallingProps = {
+  tool: Pick<HttpTool, 'timeout_ms' | 'approval'>
+  onChange(changes: Partial<Pick<HttpTool, 'timeout_ms' | 'approval'>>): void
+  reason(field: string): string | undefined
+}
+
+function Calling({ tool: { timeout_ms, approval }, onChange, reason }: CallingProps) {
+  const isPlain = typeof approval === 'string'
+  return (
+    <div class="columns">
+      <Select
+        label="A person must approve"
+        value={isPlain ? approval : 'conditions'}
+        choices={[
+          { value: 'never', label: 'no' },
+          { value: 'always', label: 'every call' },
+          ...(isPlain ? [] : [{ value: 'conditions', label: 'under conditions (see the YAML)' }]),
+        ]}
+        onChange={(value) => value !== 'conditions' && onChange({ approval: value as 'never' | 'always' })}
+      />
+      <Field
+        label="Longest call, in milliseconds"
+        value={timeout_ms ? String(timeout_ms) : ''}
+        onInput={(text) => onChange({ timeout_ms: Number(text) })}
+        error={reason('timeout_ms')}
+        inputMode="numeric"
+        pattern="[0-9]*"
+      />
+    </div>
+  )
+}

@@ -1,0 +1,98 @@
+import { useState } from 'preact/hooks'
+import type { Agent, MoorageError } from '../../../../sdk/client.ts'
+import { useResource } from '../../../lib/resource.ts'
+import { service } from '../../../lib/service.ts'
+import { may } from '../../../lib/session-state.ts'
+import { Button } from '../../../ui/button.tsx'
+import { reasonOf } from '../../../ui/failure.tsx'
+import { HttpFields, McpFields, PersonFields } from './tool-fields.tsx'
+import { KINDS, type Tool } from './tool-kinds.ts'
+import { ToolTest } from './tool-test.tsx'
+
+type Props = { agent: Agent; tools: Tool[]; error: MoorageError | undefined; onChange(tools: Tool[]): void }
+
+/** What the model may call, each as a form. */
+export function ToolsForm({ agent, tools, error, onChange }: Props) {
+  // A tool that is removed must not hand its fields to the next one.
+  const [keys, setKeys] = useState(() => tools.map((_, i) => i))
+  const { data } = useResource(may('listSecrets') ? 'secret names' : undefined, (signal) =>
+    service.secrets.list({ limit: 100, sort: 'name' }, { signal }),
+  )
+  const secrets = (data?.data ?? []).map(({ name }) => name)
+  const [opened, setOpened] = useState<number | undefined>(undefined)
+  const add = (tool: Tool) => {
+    const key = Math.max(-1, ...keys) + 1
+    setKeys([...keys, key])
+    setOpened(key)
+    onChange([...tools, tool])
+  }
+  const remove = (index: number) => {
+    setKeys(keys.toSpliced(index, 1))
+    onChange(tools.toSpliced(index, 1))
+  }
+  return (
+    <fieldset disabled={!may('updateAgent')}>
+      <legend>Tools</legend>
+      {tools.length === 0 && <p class="hint">The model can call nothing yet.</p>}
+      {tools.map((tool, i) => (
+        <ToolCard
+          key={keys[i]}
+          agent={agent}
+          tool={tool}
+          secrets={secrets}
+          isOpen={keys[i] === opened || error?.details?.some(({ field }) => field.startsWith(`tools.${i}.`)) === true}
+          onChange={(changed) => onChange(tools.with(i, changed))}
+          onRemove={() => remove(i)}
+          reason={(field) => reasonOf(error, `tools.${i}.${field}`)}
+        />
+      ))}
+      <div class="kinds">
+        {KINDS.map(({ type, label, about, begin }) => (
+          <button key={type} type="button" onClick={() => add(begin())}>
+            <b>{`Add: ${label}`}</b>
+            <span>{about}</span>
+          </button>
+        ))}
+      </div>
+    </fieldset>
+  )
+}
+
+type CardProps = {
+  agent: Agent
+  tool: Tool
+  secrets: readonly string[]
+  isOpen: boolean
+  onChange(tool: Tool): void
+  onRemove(): void
+  reason(field: string): string | undefined
+}
+
+function ToolCard({ agent, tool, secrets, isOpen, onChange, onRemove, reason }: CardProps) {
+  const [isTesting, setTesting] = useState(false)
+  const kind = KINDS.find(({ type }) => type === tool.type)
+  const title = tool.type === 'mcp' ? tool.url : tool.name
+  return (
+    <details class="tool" open={isOpen}>
+      <summary>
+        <b class="mono">{title || 'new'}</b> <span class="soft">{kind?.label}</span>
+      </summary>
+      <div class="tool-fields">
+        {tool.type === 'http' && <HttpFields tool={tool} secrets={secrets} onChange={onChange} reason={reason} />}
+        {tool.type === 'mcp' && <McpFields tool={tool} secrets={secrets} onChange={onChange} reason={reason} />}
+        {tool.type === 'ask_person' && <PersonFields tool={tool} onChange={onChange} reason={reason} />}
+        <div class="filters">
+          {tool.type !== 'ask_person' && may('testTool') && (
+            <Button icon="play" onClick={() => setTesting(!isTesting)}>
+              Test
+            </Button>
+          )}
+          <Button look="danger" onClick={onRemove}>
+            Remove this tool
+          </Button>
+        </div>
+        {isTesting && <ToolTest agent={agent} tool={tool} />}
+      </div>
+    </details>
+  )
+}
