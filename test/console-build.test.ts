@@ -86,7 +86,10 @@ inConsole(
       await page.getByRole('cell', { name: 'production' }).first().waitFor()
       await page.getByRole('link', { name: 'Playground' }).click()
       model.reset()
-      model.reply({ calls: [{ name: 'find_order', arguments: { order: '4711' } }] }, { text: ['It left ', 'yesterday.'] })
+      model.reply(
+        { calls: [{ name: 'find_order', arguments: { order: '4711' } }] },
+        { text: ['It left ', 'yesterday.'] },
+      )
       await page.getByLabel('Message').fill('Where is my order 4711?')
       await page.keyboard.press('Enter')
       await page.getByText('It left yesterday.').waitFor()

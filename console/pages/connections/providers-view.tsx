@@ -27,7 +27,11 @@ export function ProvidersView() {
     { title: 'Address', isExtra: true, cell: ({ base_url, type }) => base_url ?? `${type}, at the vendor` },
     { title: 'Key', isExtra: true, cell: ({ has_key }) => (has_key ? 'set' : 'none') },
     { title: 'State', cell: (provider) => <ProviderState key={provider.updated_at} name={provider.name} /> },
-    { title: '', cell: (provider) => <Actions provider={provider} onEdit={setEdited} onDelete={setLeaving} /> },
+    {
+      title: '',
+      isNumber: true,
+      cell: (provider) => <Actions provider={provider} onEdit={setEdited} onDelete={setLeaving} />,
+    },
   ]
   const close = () => {
     setEdited(undefined)

@@ -34,6 +34,7 @@ export function SecretsView() {
     },
     {
       title: '',
+      isNumber: true,
       cell: (secret) => (
         <span class="row-actions">
           {secret.overridden && <span class="soft">moorage.yaml wins</span>}

@@ -53,7 +53,10 @@ function Settings({ agent, resource }: { agent: Agent; resource: Resource<Agent>
           label="Show as"
           value={view}
           choices={VIEWS}
-          onChange={(value) => setParams({ view: value === 'form' ? undefined : value }, { push: true })}
+          onChange={(value) => {
+            if (!fields) toast('Mend the marked line first: the fields cannot show this text')
+            else setParams({ view: value === 'form' ? undefined : value }, { push: true })
+          }}
         />
         <span class="hint">
           This is the working copy. Environments go on with the version that was deployed to them last.

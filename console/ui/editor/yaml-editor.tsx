@@ -69,7 +69,7 @@ export function YamlEditor({ label, value, onInput, marks, wordsAt, onFocus }: P
             </span>
           ))}
         </div>
-        <div class="text">
+        <div class="page">
           <YamlLines text={value} marks={marks} />
           <textarea
             id={id}

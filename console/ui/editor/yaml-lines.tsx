@@ -14,7 +14,7 @@ export function YamlLines({ text, marks }: { text: string; marks: readonly Mark[
       {blocks.map(({ line, isText }, i) => (
         <Fragment key={i}>
           <span class={marks.some((mark) => mark.line === i + 1) ? 'line bad' : 'line'}>
-            {isText ? <i class="text">{line}</i> : coloured(line)}
+            {isText ? <i class="said">{line}</i> : coloured(line)}
           </span>
           {'\n'}
         </Fragment>
@@ -45,7 +45,7 @@ function coloured(line: string) {
           {colon}
         </Fragment>
       )
-    const kind = comment ? 'comment' : quoted ? 'text' : value ? 'value' : filled ? 'filled' : undefined
+    const kind = comment ? 'comment' : quoted ? 'said' : value ? 'value' : filled ? 'filled' : undefined
     return kind ? (
       <i key={i} class={kind}>
         {all}
