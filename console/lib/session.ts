@@ -1,7 +1,7 @@
 import { MoorageError } from '../../sdk/client.ts'
 import { errorOf } from '../../sdk/errors.ts'
+import { forgetDrafts } from './agents/drafts.ts'
 import { BASE } from './base.ts'
-import { forgetDrafts } from './drafts.ts'
 import { beginSession, endSession, type Session, state } from './session-state.ts'
 
 const URL_OF_SESSION = new URL('console/session', BASE)

@@ -1,6 +1,6 @@
 import { useEffect, useState } from 'preact/hooks'
 import type { Agent, UpdateAgent } from '../../../sdk/client.ts'
-import { findDraft, keepDraft } from '../../lib/drafts.ts'
+import { findDraft, keepDraft } from '../../lib/agents/drafts.ts'
 import { unsaved } from '../../lib/location.ts'
 import { yamlText } from '../../lib/yaml/yaml-text.ts'
 import { changesOf, type Definition, definitionOf, readDefinition } from './definition.ts'

@@ -5,7 +5,7 @@ export type Word = { text: string; about?: string; isName?: boolean }
  * A place in a text in YAML: the names that lead there (`-` is an item of a list), the name whose value is written, and
  * the names beside it that are there already, with their values.
  */
-export type Place = {
+export type YamlPlace = {
   path: string[]
   key: string | undefined
   siblings: Map<string, string>
@@ -13,12 +13,12 @@ export type Place = {
   typed: string
 }
 
-export type WordsAt = (place: Place) => Word[]
+export type WordsAt = (place: YamlPlace) => Word[]
 
 const LINE = /^( *)((?:- +)*)(?:([\w-]+):(?: +(.*))?|(.*))$/
 
 /** Where the cursor stands; undefined within comments and longer texts. */
-export function placeAt(text: string, cursor: number): Place | undefined {
+export function placeAt(text: string, cursor: number): YamlPlace | undefined {
   const before = text.slice(0, cursor)
   const lines = text.split('\n')
   const at = before.split('\n').length - 1

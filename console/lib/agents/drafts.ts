@@ -1,4 +1,4 @@
-import { session } from './session-state.ts'
+import { session } from '../session-state.ts'
 
 // A draft survives a reload. It goes with the tab, or when its reader signs out. Drafts hold definitions, never secrets.
 const nameOf = (subject: string) => `draft ${session.value?.key.id} ${subject}`
