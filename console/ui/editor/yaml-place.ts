@@ -29,7 +29,7 @@ export function placeAt(text: string, cursor: number): YamlPlace | undefined {
   const indent = space.length + dashes.length
   const path: string[] = []
   let least = indent
-  for (const _dash of dashes.matchAll(/-/g)) path.unshift('-')
+  path.push(...dashes.replaceAll(' ', ''))
   // A list may stand as far to the left as the name that it belongs to.
   let isItem = dashes !== ''
   if (isItem) least = space.length
