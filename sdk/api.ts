@@ -104,12 +104,18 @@ export type Invocation = {
   error: {
     code: 'invalid_request' | 'unauthorized' | 'mfa_required' | 'forbidden' | 'https_required' | 'not_found' | 'method_not_allowed' | 'request_timeout' | 'conflict' | 'agent_paused' | 'idempotency_key_in_use' | 'payload_too_large' | 'unsupported_media_type' | 'idempotency_key_reused' | 'rate_limited' | 'headers_too_large' | 'server_error' | 'unavailable' | 'timeout'
     message: string
+    /** Seconds, where the provider of the model has said when to try again */
+    retry_after?: number | undefined
   } | null
   tokens_used: number
   usage: {
     input_tokens: number
     output_tokens: number
     total_tokens: number
+    /** Part of the input that the provider had in its cache, if it says so */
+    cached_tokens?: number | undefined
+    /** Part of the output that was thought and not said, if it says so */
+    reasoning_tokens?: number | undefined
   }
   /** What it has done, in the order in which it ended */
   steps: InvocationStep[]
@@ -154,6 +160,10 @@ export type InvocationStep = {
     input_tokens: number
     output_tokens: number
     total_tokens: number
+    /** Part of the input that the provider had in its cache, if it says so */
+    cached_tokens?: number | undefined
+    /** Part of the output that was thought and not said, if it says so */
+    reasoning_tokens?: number | undefined
   }
   /** How much of the response it said */
   characters: number
@@ -1623,12 +1633,18 @@ export type UserLine = {
   error: {
     code: 'invalid_request' | 'unauthorized' | 'mfa_required' | 'forbidden' | 'https_required' | 'not_found' | 'method_not_allowed' | 'request_timeout' | 'conflict' | 'agent_paused' | 'idempotency_key_in_use' | 'payload_too_large' | 'unsupported_media_type' | 'idempotency_key_reused' | 'rate_limited' | 'headers_too_large' | 'server_error' | 'unavailable' | 'timeout'
     message: string
+    /** Seconds, where the provider of the model has said when to try again */
+    retry_after?: number | undefined
   } | null
   tokens_used: number
   usage: {
     input_tokens: number
     output_tokens: number
     total_tokens: number
+    /** Part of the input that the provider had in its cache, if it says so */
+    cached_tokens?: number | undefined
+    /** Part of the output that was thought and not said, if it says so */
+    reasoning_tokens?: number | undefined
   }
   /** What it has done, in the order in which it ended */
   steps: InvocationStep[]

@@ -162,7 +162,7 @@ describe('retries', () => {
     server.reply({ status: 429, headers: { 'retry-after': '60' } })
     const started = performance.now()
     const outcome = failed(await runtime.run(runOf(agent())))
-    assert.equal(outcome.reason, 'error')
+    assert.equal(outcome.reason, 'busy')
     assert.equal(outcome.message, 'Model provider local answered 429: too many requests')
     // The deadline is after 30 s.
     assert.ok(performance.now() - started < 8_000 * PATIENCE)

@@ -51,7 +51,11 @@ export const InvokeBody = z
 export const InvocationParams = z.strictObject({ agent_id: z.string(), request_id: z.string() })
 
 /** How an invocation failed, as its clients hear it. */
-export const ErrorSummary = z.object({ code: z.enum(Object.keys(STATUS_OF) as [ErrorCode]), message: z.string() })
+export const ErrorSummary = z.object({
+  code: z.enum(Object.keys(STATUS_OF) as [ErrorCode]),
+  message: z.string(),
+  retry_after: z.int().optional().describe('Seconds, where the provider of the model has said when to try again'),
+})
 
 /** An invocation as the service stores it. */
 export type Invocation = {

@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { ApiError, unavailable } from '../errors.ts'
 import { DOORS } from '../operation/door.ts'
+import { addTokens, NO_USAGE, type Usage } from '../runtime/models/usage.ts'
 import { type ShownCall, shownCall } from '../runtime/told-steps.ts'
 import { KeyName, Time } from '../shapes.ts'
 import { Pending } from './approvals/pending.ts'
@@ -68,8 +69,16 @@ export function presentInvocation(invocation: Invocation, agent_id: string): Pre
   return { ...rest, request_id: id, agent_id, attempts, calls: handedCalls(rest), tokens_used, usage, steps }
 }
 
-function usageOf({ input_tokens, output_tokens, tokens_used }: Invocation): z.output<typeof TokenUsage> {
-  return { input_tokens, output_tokens, total_tokens: tokens_used }
+function usageOf({ input_tokens, output_tokens, tokens_used, steps }: Invocation): z.output<typeof TokenUsage> {
+  const reported = steps.flatMap((step) => (step.kind === 'model' ? [step.usage] : []))
+  const { cached_tokens, reasoning_tokens } = reported.reduce<Usage>(addTokens, NO_USAGE)
+  return {
+    input_tokens,
+    output_tokens,
+    total_tokens: tokens_used,
+    ...(cached_tokens !== undefined && { cached_tokens }),
+    ...(reasoning_tokens !== undefined && { reasoning_tokens }),
+  }
 }
 
 /** The calls that were left to the caller. They are in the last answer. */
@@ -95,6 +104,6 @@ export function getResult(ended: Invocation, agent_id: string): Result {
 
 /** The error for an invocation that did not complete: the one in its receipt. */
 export function failureOf({ error }: Invocation): ApiError {
-  const { code, message } = error ?? { code: 'server_error', message: 'The agent failed' }
-  return code === 'unavailable' ? unavailable(message) : new ApiError(code, message)
+  const { code, message, retry_after = 1 } = error ?? { code: 'server_error' as const, message: 'The agent failed' }
+  return code === 'unavailable' ? unavailable(message, retry_after * 1000) : new ApiError(code, message)
 }

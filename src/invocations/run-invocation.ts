@@ -169,5 +169,8 @@ function errorOf(outcome: RunOutcome, { cancellation }: LiveRun): Invocation['er
   if (outcome.status === 'cancelled') return cancellation.cancelled ? CANCELLED : STOPPED
   const { reason, message } = outcome
   if (reason === 'no room') return { code: 'unavailable', message }
+  if (reason === 'busy') {
+    return { code: 'unavailable', message, retry_after: Math.max(1, Math.ceil((outcome.after_ms ?? 0) / 1000)) }
+  }
   return { code: reason === 'timeout' ? 'timeout' : 'server_error', message }
 }

@@ -45,6 +45,11 @@ export type Sampling = {
   seed?: number
   presence_penalty?: number
   frequency_penalty?: number
+  /** Whether one answer may call several tools. */
+  parallel_tool_calls?: boolean
+  /** How long the model thinks, and how much it says. Providers that do not know this are not sent it. */
+  reasoning_effort?: string
+  verbosity?: string
   /** The answer is JSON; with a schema, JSON of that shape. */
   json?: { schema?: Record<string, unknown>; name?: string; description?: string }
 }

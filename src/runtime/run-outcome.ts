@@ -10,6 +10,8 @@ export type RunOutcome =
   (
     | { status: 'completed'; rounds?: Round[] }
     | { status: 'failed'; reason: 'error' | 'timeout' | 'too long' | 'no room'; message: string }
+    /** The provider of the model has too much to do. */
+    | { status: 'failed'; reason: 'busy'; message: string; after_ms: number | undefined }
     | { status: 'cancelled' }
     /** The run goes on after its stored steps, at `until` at the latest, or when people have decided what it asks. */
     | { status: 'waiting'; until: number; asks: readonly Ask[] }

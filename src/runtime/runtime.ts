@@ -4,7 +4,7 @@ import { DEFAULT_EXPIRY_SECONDS } from './approvals/approval-policy.ts'
 import { converse } from './conversation.ts'
 import { Cancellation, Deadline } from './deadline.ts'
 import { type Redact, redactor, type SecretSource, type Secrets, secretsOf } from './fill-secrets.ts'
-import { PromptTooLong } from './models/model.ts'
+import { ModelFailure, PromptTooLong } from './models/model.ts'
 import { Models } from './models/registry.ts'
 import { AgentFailure, type Log, type LogEntry, type RunEvent } from './outcome.ts'
 import { ModelWindows } from './prompt/model-windows.ts'
@@ -193,6 +193,8 @@ export class Runtime {
   }
 }
 
+const TOO_MANY_REQUESTS = 429
+
 /** The outcome of a run that did not answer. */
 function ending(error: unknown, deadline: Deadline, log: Log, redact: Redact) {
   if (deadline.stopped === 'cancelled') {
@@ -207,6 +209,10 @@ function ending(error: unknown, deadline: Deadline, log: Log, redact: Redact) {
   }
   if (error instanceof AgentFailure) {
     log('error', error.message, error.detail)
+    if (error instanceof ModelFailure && error.detail['status'] === TOO_MANY_REQUESTS) {
+      const after_ms = error.retry?.after_ms
+      return { ...failed, reason: 'busy' as const, message: redact(error.message), after_ms }
+    }
     const reason = error instanceof PromptTooLong ? ('too long' as const) : failed.reason
     return { ...failed, reason, message: redact(error.message) }
   }

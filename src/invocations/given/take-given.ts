@@ -72,6 +72,9 @@ function requirePrevious(
   if (goes_on && !found.handed) {
     throw invalid({ field: 'input', error: 'answers no call: the previous response ended without one' })
   }
+  if (!goes_on && found.handed) {
+    throw invalid({ field: 'input', error: 'has no result for the call with which the previous response ended' })
+  }
   return found
 }
 

@@ -8,7 +8,13 @@ import type { RecalledNames, Step } from '../../runtime/steps.ts'
 import { milestonesOf, type ShownCall } from '../../runtime/told-steps.ts'
 import { Time } from '../../shapes.ts'
 
-export const TokenUsage = z.object({ input_tokens: z.int(), output_tokens: z.int(), total_tokens: z.int() })
+export const TokenUsage = z.object({
+  input_tokens: z.int(),
+  output_tokens: z.int(),
+  total_tokens: z.int(),
+  cached_tokens: z.int().optional().describe('Part of the input that the provider had in its cache, if it says so'),
+  reasoning_tokens: z.int().optional().describe('Part of the output that was thought and not said, if it says so'),
+})
 
 const Taken = z.object({
   attempt: z.int().describe('Which attempt of the run took it'),
@@ -108,8 +114,8 @@ export function receiptSteps(steps: readonly Step[]): ReceiptStep[] {
   })
 }
 
-function totalOf({ input_tokens, output_tokens }: TokenCount): z.output<typeof TokenUsage> {
-  return { input_tokens, output_tokens, total_tokens: input_tokens + output_tokens }
+function totalOf(tokens: TokenCount): z.output<typeof TokenUsage> {
+  return { ...tokens, total_tokens: tokens.input_tokens + tokens.output_tokens }
 }
 
 /** Steps as clients see them. */

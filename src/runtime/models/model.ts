@@ -1,6 +1,12 @@
 import { AgentFailure, type ToolResult } from '../outcome.ts'
 
-export type ToolDefinition = { name: string; description: string; input_schema: Record<string, unknown> }
+export type ToolDefinition = {
+  name: string
+  description: string
+  input_schema: Record<string, unknown>
+  /** The provider is to hold the model to the schema, if it can. */
+  strict?: true
+}
 
 /** `arguments` is the JSON that the model wrote. It may be malformed. */
 export type ToolCall = {

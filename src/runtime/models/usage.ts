@@ -5,8 +5,8 @@
 export type TokenCount = {
   input_tokens: number
   output_tokens: number
-  cached_tokens?: number
-  reasoning_tokens?: number
+  cached_tokens?: number | undefined
+  reasoning_tokens?: number | undefined
 }
 
 export type Usage = TokenCount & { total_tokens: number }

@@ -88,13 +88,34 @@ export function asModelFailure(error: unknown, source: FailureSource, spoken: bo
   return new ModelFailure(`Model provider ${provider} ${what}`, detail, spoken ? undefined : RETRY_LATER)
 }
 
+/** What requests have that a model may refuse, as the protocols name it. The longer names come first. */
+const FIELDS =
+  /\b(?:max_completion_tokens|parallel_tool_calls|frequency_penalty|presence_penalty|reasoning_effort|response_format|output_config|max_tokens|tool_choice|temperature|verbosity|messages|top_p|tools|stop|seed|model)\b/
+
+/** Names what was refused in our words: the provider's own may show what is none of the client's business. */
+function refusedField({ text, reason }: BadStatus): string | undefined {
+  const { param } = Object(errorIn(text)) as { param?: unknown }
+  const field = FIELDS.exec(typeof param === 'string' ? param : '') ?? FIELDS.exec(reason)
+  return field ? `it refuses ${field[0]} as it was sent` : undefined
+}
+
+function errorIn(text: string): unknown {
+  try {
+    return (JSON.parse(text) as { error?: unknown }).error
+  } catch {
+    return undefined
+  }
+}
+
 function statusFailure(
-  { status, headers }: BadStatus,
+  refusal: BadStatus,
   { provider, now, asked }: FailureSource,
   detail: Record<string, unknown>,
   spoken: boolean,
 ): ModelFailure {
+  const { status, headers } = refusal
   const advice =
+    (status === 400 ? refusedField(refusal) : undefined) ??
     (asked && status === 404 ? `it does not have ${asked}` : ADVICE[status]) ??
     (status >= 500 ? 'it has a problem' : 'the request was refused')
   const isPassing = status === 408 || status === 429 || status >= 500

@@ -1,5 +1,6 @@
 import { ApiError, type ErrorCode } from '../../../errors.ts'
 import type { Given } from '../../../runtime/given.ts'
+import type { Usage } from '../../../runtime/models/usage.ts'
 
 /** What operations tell of an invocation, as far as this dialect shows it. */
 export type AnsweredRun = {
@@ -12,8 +13,8 @@ export type AnsweredRun = {
   given: Given | null
   response: string | null
   calls: readonly HandedOver[]
-  error: { code: ErrorCode; message: string } | null
-  usage: { input_tokens: number; output_tokens: number; total_tokens: number }
+  error: { code: ErrorCode; message: string; retry_after?: number } | null
+  usage: Usage
   steps: readonly { kind: string; finish?: 'length' | 'filtered' }[]
   created_at: number
   finished_at: number | null
@@ -38,7 +39,9 @@ export function keptOf(result: unknown): AnsweredRun {
 
 /** Throws the error of a run that has ended without an answer. */
 export function requireAnswer({ error, status }: Pick<AnsweredRun, 'error' | 'status'>): void {
-  if (status !== 'completed' && error) throw new ApiError(error.code, error.message)
+  if (status === 'completed' || !error) return
+  const { code, message, retry_after } = error
+  throw new ApiError(code, message, retry_after === undefined ? {} : { retry_after })
 }
 
 /** Why the last answer of the model stopped early, if it did. */

@@ -8,6 +8,7 @@ import {
   callOf,
   checkTools,
   choiceOf,
+  Effort,
   FunctionShape,
   givenOf,
   JsonSchemaFormat,
@@ -52,6 +53,8 @@ const ChatBody = z.looseObject({
   presence_penalty: z.number().min(-2).max(2).nullish(),
   frequency_penalty: z.number().min(-2).max(2).nullish(),
   response_format: ResponseFormat.nullish(),
+  reasoning_effort: Effort.nullish(),
+  verbosity: Effort.nullish(),
   tools: z
     .array(z.looseObject({ type: z.literal('function'), function: FunctionShape }))
     .max(MAX_TOOLS)
@@ -120,6 +123,9 @@ function samplingIn(chat: ChatBody) {
     presence_penalty,
     frequency_penalty,
     max_output_tokens: chat.max_completion_tokens ?? chat.max_tokens,
+    parallel_tool_calls: chat.parallel_tool_calls,
+    reasoning_effort: chat.reasoning_effort,
+    verbosity: chat.verbosity,
     stop: typeof stop === 'string' ? [stop] : stop,
     json: jsonOf(format?.type === 'json_schema' ? { ...format.json_schema, type: 'json_schema' } : format),
   })

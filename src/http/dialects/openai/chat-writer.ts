@@ -157,6 +157,13 @@ function finishOf(answered: AnsweredRun): string {
   return early === undefined ? 'stop' : early === 'filtered' ? 'content_filter' : 'length'
 }
 
-function usageOf({ usage: { input_tokens, output_tokens, total_tokens } }: AnsweredRun) {
-  return { prompt_tokens: input_tokens, completion_tokens: output_tokens, total_tokens }
+function usageOf({ usage }: AnsweredRun) {
+  const { input_tokens, output_tokens, total_tokens, cached_tokens = 0, reasoning_tokens = 0 } = usage
+  return {
+    prompt_tokens: input_tokens,
+    completion_tokens: output_tokens,
+    total_tokens,
+    prompt_tokens_details: { cached_tokens },
+    completion_tokens_details: { reasoning_tokens },
+  }
 }

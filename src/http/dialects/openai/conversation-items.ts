@@ -23,7 +23,12 @@ export function readConversation(items: readonly Item[], field: string, hasPrevi
   const instructions = items.flatMap((item) => (item.kind === 'system' ? [item.text] : [])).join('\n\n')
   const turns: GivenTurn[] = []
   let open: OpenTurn | undefined
+  const requireResults = () => {
+    const call = open?.unanswered()
+    if (call !== undefined) throw invalid(problem(field, `has no result for the call ${call}`))
+  }
   const close = (content: string, of?: string) => {
+    requireResults()
     if (open) turns.push(open.closed(content, of))
     open = undefined
   }
@@ -41,6 +46,7 @@ export function readConversation(items: readonly Item[], field: string, hasPrevi
       else open.call(item.calls, item.text)
     }
   }
+  requireResults()
   const told = { ...(instructions !== '' && { instructions }) }
   const last = turns.at(-1)
   const rounds = open && { rounds: open.rounds }
@@ -75,6 +81,15 @@ class OpenTurn {
   closed(content: string, of?: string): GivenTurn {
     const turn = { role: 'assistant' as const, content, ...(of !== undefined && { of }) }
     return this.#rounds.length === 0 ? turn : { ...turn, rounds: this.rounds }
+  }
+
+  /** The first call that has no result. */
+  unanswered(): string | undefined {
+    for (const { round } of this.#rounds) {
+      const at = round.results.indexOf(null)
+      if (at >= 0) return round.calls[at]?.id
+    }
+    return undefined
   }
 
   /** Calls of one answer may come one by one. */

@@ -1,49 +1,80 @@
-import type { GivenRound, GivenTurn } from '../../../runtime/given.ts'
+import { z } from 'zod'
+import { invalid } from '../../../errors.ts'
+import type { Given, GivenRound, GivenTurn } from '../../../runtime/given.ts'
+import { validate } from '../../input/validate.ts'
 import type { Rendered, Writer } from '../dialect.ts'
-import { keptOf } from './answered.ts'
+import { type AnsweredRun, keptOf } from './answered.ts'
 import { bareId, readCallId } from './ids.ts'
 
-/** Writes what a response was asked with, as a list of items. */
-export const inputItems: Writer = {
-  reply(_operation, result): Rendered {
-    const { given, message, request_id } = keptOf(result)
-    const told: GivenTurn[] = [
-      ...(given?.history ?? []),
-      ...(given?.goes_on ? [] : [{ role: 'user' as const, content: message }]),
-    ]
-    const bare = [...told.flatMap(turnItems), ...(given?.rounds ?? []).flatMap(roundItems)]
-    const data = bare.map((item, i) => ({ id: `item_${bareId(request_id)}_${i}`, ...item }))
-    const body = {
-      object: 'list',
-      data,
-      first_id: data.at(0)?.id ?? null,
-      last_id: data.at(-1)?.id ?? null,
-      has_more: false,
-    }
-    return { status: 200, headers: {}, body: JSON.stringify(body) }
-  },
-  event: () => '',
-  replay: () => [],
+const PAGE = z.object({
+  limit: z.coerce.number().int().min(1).max(100).default(20),
+  order: z.enum(['asc', 'desc']).default('desc'),
+  after: z.string().max(256).optional(),
+})
+
+/** Writes what a response was asked with, as a list of items: the latest first, unless the client wants the oldest. */
+export function inputItems(query: string): Writer {
+  const { limit, order, after } = validate(PAGE, Object.fromEntries(new URLSearchParams(query)))
+  return {
+    reply(_operation, result): Rendered {
+      const items = itemsOf(keptOf(result))
+      const ordered = order === 'asc' ? items : items.toReversed()
+      const start = after === undefined ? 0 : ordered.findIndex(({ id }) => id === after) + 1
+      if (after !== undefined && start === 0) throw invalid({ field: 'after', error: 'is not the id of an item here' })
+      const data = ordered.slice(start, start + limit)
+      const body = {
+        object: 'list',
+        data,
+        first_id: data.at(0)?.id ?? null,
+        last_id: data.at(-1)?.id ?? null,
+        has_more: start + limit < ordered.length,
+      }
+      return { status: 200, headers: {}, body: JSON.stringify(body) }
+    },
+    event: () => '',
+    replay: () => [],
+  }
 }
 
-function turnItems({ role, content, rounds = [] }: GivenTurn): object[] {
+type InputItem = { type: keyof typeof PREFIX } & Record<string, unknown>
+
+/** How ids begin, by the kind of item. */
+const PREFIX = { message: 'msg', function_call: 'fc', function_call_output: 'fco' }
+
+function itemsOf({ given, message, request_id }: AnsweredRun): ({ id: string } & InputItem)[] {
+  const told: GivenTurn[] = [
+    ...(given?.history ?? []),
+    ...(given?.goes_on ? [] : [{ role: 'user' as const, content: message }]),
+  ]
+  const bare = [...systemItems(given), ...told.flatMap(turnItems), ...(given?.rounds ?? []).flatMap(roundItems)]
+  return bare.map((item, i) => ({ id: `${PREFIX[item.type]}_${bareId(request_id)}_in${i}`, ...item }))
+}
+
+/** What the items of the system said. `instructions` of the request is no item, and comes first. */
+function systemItems(given: Given | null): InputItem[] {
+  const instructions = given?.noted?.['instructions']
+  const asked = typeof instructions === 'string' ? instructions : ''
+  const text = (given?.instructions ?? '').slice(asked.length).trimStart()
+  if (text === '') return []
+  return [{ type: 'message', role: 'system', status: 'completed', content: [{ type: 'input_text', text }] }]
+}
+
+function turnItems({ role, content, rounds = [] }: GivenTurn): InputItem[] {
   const type = role === 'user' ? 'input_text' : 'output_text'
   const part = { type, text: content, ...(role === 'assistant' && { annotations: [] }) }
-  const said = { type: 'message', role, status: 'completed', content: [part] }
+  const said: InputItem = { type: 'message', role, status: 'completed', content: [part] }
   return [...rounds.flatMap(roundItems), ...(content === '' ? [] : [said])]
 }
 
-function roundItems({ calls, results }: GivenRound): object[] {
+function roundItems({ calls, results }: GivenRound): InputItem[] {
   const status = 'completed'
   return calls.flatMap(({ id: call_id, name, arguments: args }, i) => {
     const result = results[i]
     const output = result && ('result' in result ? result.result : result.error)
     // The call itself is in the output of an earlier response.
-    const called =
+    const called: InputItem[] =
       name === '' || readCallId(call_id) ? [] : [{ type: 'function_call', call_id, name, arguments: args, status }]
-    return [
-      ...called,
-      ...(output === null || output === undefined ? [] : [{ type: 'function_call_output', call_id, output, status }]),
-    ]
+    if (output === null || output === undefined) return called
+    return [...called, { type: 'function_call_output' as const, call_id, output, status }]
   })
 }

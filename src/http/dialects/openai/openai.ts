@@ -68,7 +68,10 @@ function routesTo(operations: readonly Operation[]): Route[] {
     { ...at('GET', response, read), name: (received) => readCall(read, follow, received) },
     { ...at('DELETE', response, erase), name: (received) => deleteCall(erase, received) },
     { ...at('POST', `${response}/cancel`, cancel), name: (received) => cancelCall(cancel, received) },
-    { ...at('GET', `${response}/input_items`, read), name: (received) => stored(read, received, inputItems) },
+    {
+      ...at('GET', `${response}/input_items`, read),
+      name: (received) => stored(read, received, inputItems(received.query)),
+    },
     { ...at('GET', '/v1/models', list), serve: (received, runner) => listModels(calls(received, runner)) },
     { ...at('GET', '/v1/models/{model}', list), serve: (received, runner) => getModel(calls(received, runner)) },
   ]

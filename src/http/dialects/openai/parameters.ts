@@ -30,7 +30,8 @@ type Common = z.output<z.ZodObject<typeof COMMON>>
 /** Which agent a request asks, and the body of our own call. */
 export function callOf(request: Common, message: string, session_id = request.metadata?.['session_id']) {
   const { agent, environment } = readModel(request.model)
-  const context = present({ user_id: request.user ?? request.safety_identifier, session_id })
+  // Clients without a user send an empty one.
+  const context = present({ user_id: request.user || request.safety_identifier || undefined, session_id })
   return { agent, body: { message, context, ...(environment !== undefined && { environment }) } }
 }
 
@@ -87,11 +88,15 @@ export const FunctionShape = z.looseObject({
   name: z.string().regex(/^[A-Za-z0-9_-]{1,64}$/, 'must be 1 to 64 letters, digits, _ and -'),
   description: z.string().nullish(),
   parameters: z.record(z.string(), z.unknown()).nullish(),
+  strict: z.boolean().nullish(),
 })
 
-export function toolOf({ name, description, parameters }: z.output<typeof FunctionShape>): ToolDefinition {
-  return { name, description: description ?? '', input_schema: parameters ?? { type: 'object', properties: {} } }
+export function toolOf({ name, description, parameters, strict }: z.output<typeof FunctionShape>): ToolDefinition {
+  const input_schema = parameters ?? { type: 'object', properties: {} }
+  return { name, description: description ?? '', input_schema, ...(strict && { strict }) }
 }
+
+export const Effort = z.string().regex(/^[a-z]{1,20}$/, 'must be a word such as low, medium or high')
 
 export function checkTools(tools: readonly ToolDefinition[]): ToolDefinition[] | undefined {
   if (tools.length === 0) return undefined

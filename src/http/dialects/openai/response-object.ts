@@ -46,21 +46,27 @@ export function begunResponse({ request_id, agent_id, background, given, created
     error: null,
     incomplete_details: null,
     instructions: null,
+    frequency_penalty: sampling.frequency_penalty ?? 0,
     max_output_tokens: sampling.max_output_tokens ?? null,
+    max_tool_calls: null,
     model: agent_id,
     output: [],
     output_text: '',
     access_programs: null,
     parallel_tool_calls: true,
+    presence_penalty: sampling.presence_penalty ?? 0,
     previous_response_id: null,
+    prompt_cache_key: null,
     reasoning: { effort: null, summary: null },
+    safety_identifier: null,
     service_tier: 'default',
     store: true,
-    temperature: sampling.temperature ?? null,
+    temperature: sampling.temperature ?? 1,
     text: { format: { type: 'text' } },
     tool_choice: 'auto',
     tools: toolsOf(given),
-    top_p: sampling.top_p ?? null,
+    top_logprobs: 0,
+    top_p: sampling.top_p ?? 1,
     truncation: 'disabled',
     usage: null,
     metadata: {},
@@ -81,12 +87,13 @@ function toolsOf(given: Given | null): unknown[] {
   })
 }
 
-function usageOf({ usage: { input_tokens, output_tokens, total_tokens } }: AnsweredRun) {
+function usageOf({ usage }: AnsweredRun) {
+  const { input_tokens, output_tokens, total_tokens, cached_tokens = 0, reasoning_tokens = 0 } = usage
   return {
     input_tokens,
-    input_tokens_details: { cached_tokens: 0, cache_write_tokens: 0 },
+    input_tokens_details: { cached_tokens, cache_write_tokens: 0 },
     output_tokens,
-    output_tokens_details: { reasoning_tokens: 0 },
+    output_tokens_details: { reasoning_tokens },
     total_tokens,
   }
 }

@@ -8,6 +8,7 @@ import {
   callOf,
   checkTools,
   choiceOf,
+  Effort,
   FunctionShape,
   givenOf,
   JsonSchemaFormat,
@@ -47,7 +48,10 @@ const ResponsesBody = z.looseObject({
   conversation: z.union([z.string().max(256), z.looseObject({ id: z.string().max(256) })]).nullish(),
   previous_response_id: z.string().max(256).nullish(),
   max_output_tokens: z.int().min(1).nullish(),
-  text: z.looseObject({ format: Format.optional() }).nullish(),
+  text: z.looseObject({ format: Format.optional(), verbosity: Effort.nullish() }).nullish(),
+  reasoning: z.looseObject({ effort: Effort.nullish() }).nullish(),
+  presence_penalty: z.number().min(-2).max(2).nullish(),
+  frequency_penalty: z.number().min(-2).max(2).nullish(),
   tools: z
     .array(z.looseObject({ ...FunctionShape.shape, type: z.literal('function') }))
     .max(MAX_TOOLS)
@@ -129,24 +133,38 @@ function toolsOf({ tools, tool_choice }: ResponsesBody) {
   return { tools: checkTools((tools ?? []).map(toolOf)), tool_choice: choiceOf(choice) }
 }
 
-function samplingIn({ temperature, top_p, max_output_tokens, text }: ResponsesBody) {
-  return samplingOf({ temperature, top_p, max_output_tokens, json: jsonOf(text?.format) })
+function samplingIn({ text, reasoning, ...asked }: ResponsesBody) {
+  const { temperature, top_p, max_output_tokens, presence_penalty, frequency_penalty, parallel_tool_calls } = asked
+  return samplingOf({
+    temperature,
+    top_p,
+    max_output_tokens,
+    presence_penalty,
+    frequency_penalty,
+    parallel_tool_calls,
+    reasoning_effort: reasoning?.effort,
+    verbosity: text?.verbosity,
+    json: jsonOf(text?.format),
+  })
 }
 
-/** What the response repeats. It is kept with the run, so that the response reads the same later. */
+/**
+ * What the response repeats. It is kept with the run, so that the response reads the same later. Wishes that a provider
+ * may not know (`strict`, `reasoning`, `verbosity`) and what has no effect here (`truncation`) are not repeated.
+ */
 function notedOf(asked: ResponsesBody): Record<string, unknown> {
   const { model, instructions, metadata, previous_response_id, tools, tool_choice, text } = asked
-  const { parallel_tool_calls, user, safety_identifier, truncation } = asked
-  const repeated = { parallel_tool_calls, user, safety_identifier, truncation }
+  const { parallel_tool_calls, safety_identifier } = asked
+  const repeated = { parallel_tool_calls, user: asked.user || undefined, safety_identifier }
   const conversation = conversationIdOf(asked)
   return present({
     model,
     instructions,
     metadata,
     previous_response_id,
-    tools: tools?.map((tool) => ({ description: null, parameters: null, strict: false, ...tool })),
+    tools: tools?.map((tool) => ({ description: null, parameters: null, ...tool, strict: false })),
     tool_choice,
-    text: text && { ...text, format: text.format ?? { type: 'text' } },
+    text: text && { format: text.format ?? { type: 'text' } },
     conversation: conversation === undefined ? undefined : { id: conversation },
     ...repeated,
   })

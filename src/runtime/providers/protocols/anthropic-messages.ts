@@ -100,8 +100,14 @@ function toolOf({ name, description, input_schema }: ToolDefinition) {
 
 function choiceOf(request: ModelRequest): Record<string, unknown> {
   const choice = toolChoiceOf(request)
-  if (typeof choice === 'object') return { type: 'tool', name: choice.name }
-  return { type: choice === 'required' ? 'any' : choice }
+  if (choice === 'none') return { type: 'none' }
+  const isSingle = request.input.given?.sampling?.parallel_tool_calls === false
+  return {
+    ...(typeof choice === 'object'
+      ? { type: 'tool', name: choice.name }
+      : { type: choice === 'required' ? 'any' : choice }),
+    ...(isSingle && { disable_parallel_tool_use: true }),
+  }
 }
 
 function samplingOf({ input: { agent, given } }: ModelRequest, model: string): Record<string, unknown> {

@@ -22,6 +22,7 @@ export function chatCompletions(vendor: ChatVendor): Protocol {
         stream: true,
         stream_options: { include_usage: true },
         ...(reasons ? reasoningSampling(request) : samplingOf(request)),
+        ...(vendor === 'openai' && !reasons ? {} : thinkingOf(request)),
         ...toolsOf(request),
       }
     },
@@ -71,11 +72,18 @@ function toolsOf(request: ModelRequest): Record<string, unknown> {
   return {
     tools: request.tools.map(functionTool),
     tool_choice: typeof choice === 'string' ? choice : { type: 'function', function: { name: choice.name } },
+    ...defined({ parallel_tool_calls: request.input.given?.sampling?.parallel_tool_calls }),
   }
 }
 
-function functionTool({ name, description, input_schema }: ToolDefinition) {
-  return { type: 'function', function: { name, description, parameters: input_schema } }
+function functionTool({ name, description, input_schema, strict }: ToolDefinition) {
+  return { type: 'function', function: { name, description, parameters: input_schema, ...defined({ strict }) } }
+}
+
+/** Models that do not reason refuse this. */
+function thinkingOf({ input: { given } }: ModelRequest): Record<string, unknown> {
+  const { reasoning_effort, verbosity } = given?.sampling ?? {}
+  return defined({ reasoning_effort, verbosity })
 }
 
 /** The agent's settings, and what the caller asks for. */
