@@ -12,6 +12,17 @@ const ANSWER_TIMEOUT_MS = 10_000
 const GOODBYE_TIMEOUT_MS = 2_000
 const MAX_PAGES = 10
 
+/**
+ * A server may close the stream of an answer, say when to come back, and go on there. Where it does not say when, these
+ * are the waits. The time of the call ends it all.
+ */
+const RESUMPTION = {
+  maxRetries: 5,
+  initialReconnectionDelay: 1_000,
+  maxReconnectionDelay: 30_000,
+  reconnectionDelayGrowFactor: 1.5,
+}
+
 export type McpAddress = {
   url: string
   headers: Record<string, string>
@@ -44,12 +55,7 @@ export class McpConnection {
     const transport = new sdk.StreamableHTTPClientTransport(new URL(url), {
       fetch: wire.fetch,
       requestInit: { headers, redirect: 'manual' },
-      reconnectionOptions: {
-        maxRetries: 0,
-        initialReconnectionDelay: 0,
-        maxReconnectionDelay: 0,
-        reconnectionDelayGrowFactor: 1,
-      },
+      reconnectionOptions: RESUMPTION,
     })
     const client = new sdk.Client({ name: 'moorage', version: '1' }, { versionNegotiation: { mode: 'auto' } })
     const connection = new McpConnection(client, transport, wire)
@@ -121,8 +127,10 @@ class Wire {
   }
 
   readonly fetch = async (url: string | URL, init: RequestInit = {}): Promise<Response> => {
-    // This stream would bring requests from the server, which we do not answer.
-    if (init.method === 'GET') return new Response(null, { status: 405 })
+    // A GET takes up an answer again. Without an event to go on after, it would bring requests from the server, which we
+    // do not answer.
+    const isResumed = new Headers(init.headers).has('last-event-id')
+    if (init.method === 'GET' && !isResumed) return new Response(null, { status: 405 })
     const signals = init.signal ? [this.signal, init.signal] : [this.signal]
     return boundedAnswer(await this.#fetch(url, { ...init, signal: AbortSignal.any(signals) }))
   }

@@ -78,11 +78,14 @@ function partText(part: { type: string; text?: unknown; resource?: unknown; uri?
   return typeof uri === 'string' ? `[${part.type} ${uri}]` : `[${part.type}]`
 }
 
+const NO_OAUTH = 'signing in with OAuth is not supported yet; send a token that it knows in `headers`'
+
 /** A JSON-RPC error is the server's message to the model. Of other errors only host and status are told. */
 function mcpError(error: unknown, url: URL): ToolError {
   const { code, status, message, cause } = error as { [key: string]: unknown; message?: string }
   if (error instanceof ToolError) return error
   if (typeof code === 'number') return new ToolError(String(message).slice(0, 2_000))
+  if (status === 401) return new ToolError(`The MCP server ${url.host} answered HTTP 401: ${NO_OAUTH}`)
   if (typeof status === 'number') return new ToolError(`The MCP server ${url.host} answered HTTP ${status}`)
   if (code === 'REQUEST_TIMEOUT') return new ToolError(`The MCP server ${url.host} did not answer in time`)
   return cause instanceof Error ? mcpError(cause, url) : requestError(error, url)
