@@ -55,7 +55,7 @@ export function sortedAt(sorted: readonly number[], share: number): number {
   return sorted[Math.floor(sorted.length * share)] ?? 0
 }
 
-function dial(host: string, port: number): Promise<Socket> {
+export function dial(host: string, port: number): Promise<Socket> {
   return new Promise((resolve, reject) => {
     const socket = connect({ host, port, noDelay: true }, () => resolve(socket))
     socket.once('error', reject)
@@ -117,7 +117,8 @@ function statusOf(reply: Buffer): number {
 
 const PLACEHOLDER = '@@@@@@@@'
 
-function requestSource(url: string, { method, path, headers, body = '' }: Load): () => Buffer {
+/** Makes the bytes of one request after the other. */
+export function requestSource(url: string, { method, path, headers, body = '' }: Load): () => Buffer {
   const all = { Host: new URL(url).host, ...headers, ...(body && { 'Content-Type': 'application/json' }) }
   const lines = Object.entries({ ...all, 'Content-Length': String(Buffer.byteLength(body)) }).map(
     ([name, value]) => `${name}: ${value}`,

@@ -4,6 +4,7 @@ import type { Load, Measured } from './load.ts'
 import { modelSubjects } from './model-subjects.ts'
 import { sentence } from './sentence.ts'
 import type { StoredServer } from './servers.ts'
+import { streamSubjects } from './streams.ts'
 import { webhookSubjects } from './webhooks.ts'
 
 /** `floor` is no service of ours: `proxy-floor.ts`. */
@@ -11,7 +12,7 @@ export type Engine = 'embedded' | 'PostgreSQL' | 'PostgreSQL + Redis' | 'floor'
 
 /** What is measured: one request, repeated, on a server with one engine. */
 export type Subject = {
-  group: 'models' | 'requests' | 'memory' | 'searching' | 'lists' | 'webhooks'
+  group: 'models' | 'streams' | 'requests' | 'memory' | 'searching' | 'lists' | 'webhooks'
   name: string
   engine: Engine
   load: Load
@@ -44,6 +45,7 @@ const FORGETFUL = 'forgetful'
 export function subjectsFor(key: string, rows: number): Subject[] {
   return [
     ...modelSubjects(key),
+    ...streamSubjects(key),
     ...requestSubjects(key),
     ...ENGINES.flatMap((engine) => memorySubjects(key, engine)),
     ...ENGINES.map((engine) => searchSubject(key, engine)),
