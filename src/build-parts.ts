@@ -110,8 +110,7 @@ export async function buildParts(
   const runsLive = () => live.all().length
   const nodes = opened.adopt(new NodeList({ storage, node, version, now, runsLive, log }), (list) => list.leave())
   const findEnded = (ids: string[]) => invocations.listEnded(storage.db, ids)
-  // A command on the host ends too soon to connect. Other nodes hear its messages over PostgreSQL.
-  const redisWire = overrides.kind === 'cli' ? undefined : await openWire(config, storage, ring, log)
+  const redisWire = await openWire(config, storage, ring, log)
   opened.defer(() => redisWire?.close())
   const remote = new RemoteRuns({ node, live, wire: redisWire ?? storage.wire, findEnded, log })
   stop.signal.addEventListener('abort', () => remote.close())
@@ -170,5 +169,5 @@ async function openWire({ redis }: Config, { db, wire }: Storage, ring: Keyring,
     close: (message: string) => ring.encrypt(message, channel),
     open: (sealed: string) => ring.decrypt(sealed, channel),
   }
-  return openRedisWire({ url: redis.url, channel, detour: wire, seal, log })
+  return openRedisWire({ url: redis.url, channel, seal, log })
 }

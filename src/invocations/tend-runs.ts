@@ -9,7 +9,7 @@ import { requeueLapsed } from './queue/queue-store.ts'
 import { LEASED_RUNS } from './rows/invocation-rows.ts'
 import * as invocations from './store.ts'
 
-const AT_ONCE = 100
+const LAPSED_PER_SEARCH = 100
 
 const INTERRUPTED = { code: 'server_error', message: 'The service stopped while the agent was answering' } as const
 
@@ -42,7 +42,7 @@ export async function takeUpRuns(parts: Parts): Promise<void> {
     telemetry.takeovers.add(1)
     log.warn({ request_id }, `a node died during a run, which this node took over: ${fate}`)
   }
-  const lapsed = await invocations.listLapsed(storage.db, now(), AT_ONCE)
+  const lapsed = await invocations.listLapsed(storage.db, now(), LAPSED_PER_SEARCH)
   const requeued = lapsed.some(goesOn) ? await requeueLapsed(storage.db, now()) : []
   for (const id of requeued) tell(id, 'it is queued again')
   for (const invocation of lapsed) {

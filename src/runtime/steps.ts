@@ -5,10 +5,10 @@ import type { LogEntry, ToolStep } from './outcome.ts'
 import type { LeftOut } from './prompt/fit-prompt.ts'
 
 /** What every step has: its attempt, its times and its log entries. */
-type Taken = { attempt: number; started_at: number; finished_at: number; logs: readonly LogEntry[] }
+type StepTimes = { attempt: number; started_at: number; finished_at: number; logs: readonly LogEntry[] }
 
 /** Memory was asked before the model was. The step names what was found and has no texts: memory has them. */
-export type RecallStep = Taken & { kind: 'recall' } & RecalledNames
+export type RecallStep = StepTimes & { kind: 'recall' } & RecalledNames
 
 export type RecalledNames = {
   /** The turns of the session that are its history, by their seqs in memory, oldest first. */
@@ -23,7 +23,7 @@ export type RecalledNames = {
  * The model was asked. `text` is what it added to the response. `left_out` is there if the prompt would have been too
  * long.
  */
-export type ModelStep = Taken & {
+export type ModelStep = StepTimes & {
   kind: 'model'
   answer: ModelAnswer
   text: string
@@ -32,13 +32,13 @@ export type ModelStep = Taken & {
 }
 
 /** A tool was called. `index` is the position of the call in the answer that asked for it. */
-export type ToolCallStep = Taken & { kind: 'tool'; index: number; call: ToolStep }
+export type ToolCallStep = StepTimes & { kind: 'tool'; index: number; call: ToolStep }
 
 /** The run waited until a time. No process held it meanwhile. */
-export type WaitStep = Taken & { kind: 'wait'; reason: string }
+export type WaitStep = StepTimes & { kind: 'wait'; reason: string }
 
 /** A person was asked about a call, and has decided. The attempt is the one that asked. */
-export type ApprovalStep = Taken & { kind: 'approval'; index: number; decided: Ruling }
+export type ApprovalStep = StepTimes & { kind: 'approval'; index: number; decided: Ruling }
 
 /** One thing that a run has done. Steps are plain values, in the order in which they ended. */
 export type Step = RecallStep | ModelStep | ToolCallStep | WaitStep | ApprovalStep

@@ -58,8 +58,8 @@ export async function removeOfMissingRuns(db: Database, _before: number, limit: 
   return Number(numDeletedRows)
 }
 
-/** Callbacks are looked at for so long. One that is older was known when its run ended. */
-const NEW_MS = 600_000
+/** Only callbacks younger than this can have missed the end of their run. */
+const RECHECKED_MS = 600_000
 const ENDS = ['agent.completed', 'agent.failed', 'agent.cancelled']
 
 export type Untold = { webhook_id: string; request_id: string; agent_seq: number }
@@ -72,7 +72,7 @@ export async function listUntold(db: Database, now: number, only?: string): Prom
     .select(['webhooks.id as webhook_id', 'invocations.id as request_id', 'invocations.agent_seq'])
     .where('webhooks.request_id', 'is not', null)
     .where('webhooks.status', '=', 'enabled')
-    .where('webhooks.created_at', '>', now - NEW_MS)
+    .where('webhooks.created_at', '>', now - RECHECKED_MS)
     .where('invocations.finished_at', 'is not', null)
     .where(({ exists, not, selectFrom }) => {
       const told = selectFrom('deliveries').whereRef('deliveries.webhook_id', '=', 'webhooks.id')

@@ -5,8 +5,8 @@ import { announce, type Database } from '../storage/database.ts'
 import type { Write } from '../storage/journal/rows.ts'
 import { writeRows } from '../storage/journal/write-rows.ts'
 import type { Storage } from '../storage/open-storage.ts'
-import { CalledBack } from './called-back.ts'
 import { DELIVERIES, EVENTS } from './delivery/delivery-store.ts'
+import { RunsWithCallbacks } from './runs-with-callbacks.ts'
 import * as webhooks from './store.ts'
 
 /**
@@ -15,7 +15,7 @@ import * as webhooks from './store.ts'
  */
 export function openEvents(storage: Storage, newId: NewId): Events {
   const listeners: Parameters<Events['onWake']>[0][] = []
-  const calledBack = new CalledBack(storage)
+  const runsWithCallbacks = new RunsWithCallbacks(storage)
   let known: Subscribers | undefined
   let loading: Promise<Subscribers> | undefined
 
@@ -56,7 +56,7 @@ export function openEvents(storage: Storage, newId: NewId): Events {
       const subscribers = storage.hears()
         ? (known ?? (await (loading ?? load())))
         : byAgent(await webhooks.listSubscribers(storage.db))
-      return write(event, subscribers, await calledBack.callbacksOf(event))
+      return write(event, subscribers, await runsWithCallbacks.callbacksOf(event))
     },
     wake(rows) {
       if (!rows) return wake(undefined)

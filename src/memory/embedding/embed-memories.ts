@@ -9,7 +9,7 @@ type Options = { storage: Storage; now: () => number; log: Logger }
 
 const EVERY_MS = 5_000
 const SCANNED = 200
-const AT_ONCE = 16
+const MEMORIES_PER_EMBEDDING = 16
 /** Rows can be committed out of order, so a pass also looks at the seqs shortly before the point it has reached. */
 const OVERLAP = 2_000
 const FULL_PASS_MS = 3_600_000
@@ -41,7 +41,8 @@ export function embedMemories(embedder: Embedder, { storage, now, log }: Options
 
   const embedAll = async (missing: Embeddable[], signal: AbortSignal) => {
     const wanted = missing.filter(({ seq }) => !refused.has(seq))
-    for (let i = 0; i < wanted.length; i += AT_ONCE) await embed(wanted.slice(i, i + AT_ONCE), signal)
+    for (let i = 0; i < wanted.length; i += MEMORIES_PER_EMBEDDING)
+      await embed(wanted.slice(i, i + MEMORIES_PER_EMBEDDING), signal)
   }
 
   const tell = async (message: string) => {

@@ -40,7 +40,7 @@ const SCOPE_WORDS = ['a', 'u', 's'].map((letter) => {
 const INDEXED_TEXT = sql.raw(`terms || ${SCOPE_WORDS.join(' || ')}`)
 
 /** One commit indexes so many memories, and the writer serves others between two commits. */
-const AT_ONCE = 2_000
+const MEMORIES_PER_STATEMENT = 2_000
 
 /** The memories after this seq are not in the index yet. */
 const INDEXED = sql`(select coalesce(max(id), 0) from memory_index_docsize)`
@@ -54,7 +54,9 @@ export async function indexWaiting(db: Database): Promise<void> {
   if (engineOf(db) === 'postgres') return
   while (await isWaiting(db)) {
     await sql`insert into memory_index (rowid, terms)
-      select seq, ${INDEXED_TEXT} from memories where seq > ${INDEXED} order by seq limit ${AT_ONCE}`.execute(db)
+      select seq, ${INDEXED_TEXT} from memories where seq > ${INDEXED} order by seq limit ${MEMORIES_PER_STATEMENT}`.execute(
+      db,
+    )
   }
 }
 

@@ -1,17 +1,21 @@
 import type { LiveRun, LiveRuns } from './live-runs.ts'
 import type { Followed, Send } from './node-message.ts'
-import { isSame, type Position, type StreamEvent, type Told } from './transcript.ts'
+import type { Position, StreamEvent, Told } from './transcript.ts'
 
-/**
- * A run of this node that another node follows: what is to be sent, from where on, and when something was sent last.
- */
-type Spoken = { run: LiveRun; pending: StreamEvent[]; from: Told; timer: NodeJS.Timeout | undefined; sentAt: number }
+/** A run of this node that another node follows. */
+type Spoken = {
+  run: LiveRun
+  /** What is to be sent, and how much was sent before it. */
+  pending: StreamEvent[]
+  from: Told
+  /** How much was sent before a node last said what it follows. A node that knows less when it says so again missed it. */
+  arrived: Told
+  timer: NodeJS.Timeout | undefined
+}
 
 const BATCH_MS = 20
-/** How long a node that says what it follows is believed. It says so more often than that. */
-const BELIEVED_MS = 15_000
-/** What was sent so long ago has arrived, or was lost. */
-const ARRIVAL_MS = 2_000
+/** A follow request expires after this. It is repeated more often. */
+const FOLLOW_TTL_MS = 15_000
 const START: Told = { characters: 0, tools: 0 }
 
 /** The runs of this node that other nodes follow. What they say is sent in small batches. */
@@ -37,9 +41,11 @@ export class SpokenRuns {
     const now = performance.now()
     for (const [id, until] of this.#wanted) if (until <= now) this.#wanted.delete(id)
     for (const { id, known } of runs) {
-      this.#wanted.set(id, now + BELIEVED_MS)
+      this.#wanted.set(id, now + FOLLOW_TTL_MS)
       const run = this.#live.find(id)
       if (run?.began && this.#hasMissed(run, known)) this.#speak(run, by)
+      const spoken = this.#spoken.get(id)
+      if (spoken) spoken.arrived = spoken.from
     }
   }
 
@@ -60,9 +66,8 @@ export class SpokenRuns {
   #hasMissed({ request_id, began }: LiveRun, known: Position | null): boolean {
     const attempt = began?.attempt ?? 1
     if (known?.attempt !== attempt) return (known?.attempt ?? 0) < attempt
-    const spoken = this.#spoken.get(request_id)
-    if (!spoken) return true
-    return !isSame(known, spoken.from) && spoken.sentAt + ARRIVAL_MS < performance.now()
+    const arrived = this.#spoken.get(request_id)?.arrived
+    return !arrived || known.characters < arrived.characters || known.tools < arrived.tools
   }
 
   /** Tells one node, or all, what the run has said, and from now on all of them what it says. */
@@ -74,7 +79,7 @@ export class SpokenRuns {
     run.follow(START, (event) => events.push(event))()
     this.#send({ kind: 'all', to, id, speaking: { ...began, agent_id }, events })
     if (this.#spoken.get(id)?.run === run) return
-    const spoken: Spoken = { run, pending: [], from: run.told, timer: undefined, sentAt: performance.now() }
+    const spoken: Spoken = { run, pending: [], from: run.told, arrived: START, timer: undefined }
     this.#spoken.set(id, spoken)
     const unfollow = run.follow(run.told, (event) => {
       spoken.pending.push(event)
@@ -97,7 +102,6 @@ export class SpokenRuns {
     if (events.length === 0) return
     spoken.pending = []
     spoken.from = run.told
-    spoken.sentAt = performance.now()
     if (this.#isWanted(id)) this.#send({ kind: 'more', id, attempt: run.began?.attempt ?? 1, from, events })
   }
 }

@@ -4,7 +4,7 @@ import type { Tables } from '../tables.ts'
 
 type OfAgents = { [Table in keyof Tables]: Tables[Table] extends { agent_seq: number } ? Table : never }[keyof Tables]
 
-const AT_ONCE = 100
+const AGENTS_PER_LOOK = 100
 
 /**
  * Some deleted agents that a table still has rows of. It jumps through the index from agent to agent, so its cost
@@ -24,6 +24,6 @@ export async function missingAgents(db: Database, table: OfAgents): Promise<numb
       select agent_seq from present
     ) as present
     where agent_seq is not null and not exists (select 1 from agents where seq = present.agent_seq)
-    limit ${AT_ONCE}`.execute(db)
+    limit ${AGENTS_PER_LOOK}`.execute(db)
   return missing.map(({ agent_seq }) => agent_seq)
 }

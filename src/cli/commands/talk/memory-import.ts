@@ -13,7 +13,7 @@ import type { World } from '../../world.ts'
 
 type ImportOptions = Common & { user?: string; session?: string; dryRun?: boolean }
 
-const AT_ONCE = 100
+const ITEMS_PER_REQUEST = 100
 /** A request may have one megabyte, and a character may take several bytes. */
 const CHARACTERS_AT_ONCE = 200_000
 
@@ -99,7 +99,7 @@ function inBatches<T extends { content: string; metadata?: object }>(items: T[])
   for (const item of items) {
     const size = item.content.length + JSON.stringify(item.metadata ?? {}).length
     const batch = batches.at(-1)
-    if (batch && batch.length < AT_ONCE && size <= room) batch.push(item)
+    if (batch && batch.length < ITEMS_PER_REQUEST && size <= room) batch.push(item)
     else batches.push([item])
     room = (batches.at(-1)?.length === 1 ? CHARACTERS_AT_ONCE : room) - size
   }

@@ -4,13 +4,13 @@ import type { OperationCalls } from '../operation-calls.ts'
 import { seconds } from './answered.ts'
 import { readModel } from './parameters.ts'
 
-const MOST = 1000
+const MAX_LISTED_AGENTS = 1000
 
 type Listed = { id: string; name: string; created_at: string }
 
 /** The agents that the key may invoke. OpenAI's list has no pages, so it ends with the thousandth and says so. */
 export async function listModels(calls: OperationCalls): Promise<Rendered> {
-  const query = { limit: MOST, sort: 'name' }
+  const query = { limit: MAX_LISTED_AGENTS, sort: 'name' }
   const { data, pagination } = await calls.run<Listed[]>('listInvocable', { query })
   const models = data.map((agent) => modelOf(agent, agent.name))
   const body = { object: 'list', data: models, has_more: pagination.has_more }

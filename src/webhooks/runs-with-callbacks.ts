@@ -3,14 +3,14 @@ import type { Storage } from '../storage/open-storage.ts'
 import * as callbacks from './callback-store.ts'
 
 const NONE: readonly string[] = []
-/** With so many, those that have ended are forgotten: the others are read again. */
-const MOST = 10_000
+/** When more are remembered, all are forgotten and read again: those that have ended are then left out. */
+const MAX_REMEMBERED_RUNS = 10_000
 
 /**
  * Knows which runs have callbacks, so that a run without one costs no query. It may know too many of them: a callback
  * that was deleted is not found when its run ends.
  */
-export class CalledBack {
+export class RunsWithCallbacks {
   readonly #storage: Pick<Storage, 'db' | 'hears'>
   #requests: Set<string> | undefined
   #loading: Promise<Set<string>> | undefined
@@ -21,7 +21,7 @@ export class CalledBack {
       if (change !== 'callbacks') return
       // What is being loaded may lack this one.
       this.#loading = undefined
-      if (id === undefined || (this.#requests?.size ?? 0) >= MOST) this.#requests = undefined
+      if (id === undefined || (this.#requests?.size ?? 0) >= MAX_REMEMBERED_RUNS) this.#requests = undefined
       else this.#requests?.add(id)
     })
   }
