@@ -2,7 +2,6 @@ import assert from 'node:assert/strict'
 import { before, test } from 'node:test'
 import { sql } from 'kysely'
 import type { Page } from 'playwright-core'
-import { recount } from '../src/storage/queries/counts.ts'
 import { checkAccess } from './support/clients/check-access.ts'
 import { inConsole } from './support/console/console.ts'
 import { until, untilHolds } from './support/running/until.ts'
@@ -202,6 +201,5 @@ async function fill({ app }: Service, agent_id: string, rows: number): Promise<v
     from (${numbers}) as n`
   await storage.transaction(async (db) => {
     await sql.raw(insert).execute(db)
-    await recount(db)
   })
 }

@@ -2,7 +2,6 @@ import assert from 'node:assert/strict'
 import { before, test } from 'node:test'
 import { sql } from 'kysely'
 import type { Locator } from 'playwright-core'
-import { recount } from '../src/storage/queries/counts.ts'
 import { inConsole } from './support/console/console.ts'
 import { until, untilHolds } from './support/running/until.ts'
 import type { Service } from './support/service/service.ts'
@@ -120,6 +119,5 @@ async function fillLog({ app }: Service, agent_id: string, lines: number): Promi
     const insert = `insert into logs (agent_seq, timestamp, level, request_id, message, metadata)
       select ${seq}, ${time}, 1, 'req_' || (1000000 + i), 'line ' || i, '{}' from (${numbers}) as n`
     await sql.raw(insert).execute(db)
-    await recount(db)
   })
 }

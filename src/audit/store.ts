@@ -1,11 +1,9 @@
 import { sql } from 'kysely'
+import { firstIdAt } from '../lib/id.ts'
 import { type Database, engineOf } from '../storage/database.ts'
-import { AUDIT_OF_ACTION, AUDIT_OF_ACTOR, AUDIT_OF_AGENT, AUDIT_OF_ALL } from '../storage/queries/counted-lists.ts'
-import { ownerOf } from '../storage/queries/counts.ts'
-import { leadOf, whereLed } from '../storage/queries/lead.ts'
-import { type Page, type PageQuery, pageOfList } from '../storage/queries/page.ts'
+import { longPage, type Page, type PageQuery } from '../storage/queries/page.ts'
 import { isShown, type ShownAgents } from '../storage/queries/shown-agents.ts'
-import { type AuditEntry, AuditOutcome, type Link } from './audit-entry.ts'
+import type { AuditEntry, Link } from './audit-entry.ts'
 
 /** A stored entry. `seq` and the hashes are null until it is linked into the chain. */
 export type StoredAuditEntry = AuditEntry & { seq: number | null; prev_hash: string | null; hash: string | null }
@@ -54,32 +52,26 @@ export async function insert(db: Database, entry: AuditEntry): Promise<void> {
   await db.insertInto('audit_log').values(toRow(entry)).execute()
 }
 
-const LEADS = [
-  { column: 'agent_id', list: AUDIT_OF_AGENT },
-  { column: 'actor', list: AUDIT_OF_ACTOR },
-  { column: 'action', list: AUDIT_OF_ACTION },
-] as const
+const FILTERS = ['agent_id', 'actor', 'action', 'outcome'] as const
 
-export async function list(db: Database, query: PageQuery, filter: AuditFilter): Promise<Page<StoredAuditEntry>> {
-  const { shown, outcome, since, until, ...fields } = filter
-  const agent_id = shown.only ?? fields.agent_id
-  if (agent_id !== undefined && !isShownAgent(agent_id, shown, fields.agent_id)) return { items: [], total: 0 }
-  const led = leadOf(LEADS, { ...fields, agent_id })
-  const hidden = agent_id === undefined ? shown.except : []
-  const select = whereLed(db.selectFrom('audit_log').select(LINKED_COLUMNS), led).where(
-    isShown(db, sql.ref('agent_id'), { only: null, except: hidden }),
-  )
-  const wanted = {
-    list: led.lead?.list ?? AUDIT_OF_ALL,
-    owners: [led.lead ? ownerOf(led.lead.value) : ownerOf()],
-    parts: outcome === undefined ? AuditOutcome.options : [outcome],
-    ...(led.lead ? {} : { without: { list: AUDIT_OF_AGENT, owners: hidden } }),
+export async function list(
+  db: Database,
+  query: PageQuery,
+  { shown, since, until, ...filter }: AuditFilter,
+): Promise<Page<StoredAuditEntry>> {
+  const agent_id = shown.only ?? filter.agent_id
+  if (agent_id !== undefined && !isShownAgent(agent_id, shown, filter.agent_id)) return { items: [], total: 0 }
+  const wanted = { ...filter, agent_id }
+  let select = db.selectFrom('audit_log').select(LINKED_COLUMNS)
+  if (agent_id === undefined) select = select.where(isShown(db, sql.ref('agent_id'), shown))
+  for (const column of FILTERS) {
+    const value = wanted[column]
+    if (value !== undefined) select = select.where(column, '=', value)
   }
-  const isFiltered = led.others.length > 0 || (led.lead !== undefined && hidden.length > 0)
-  const { items, total } = await pageOfList(db, select, query, wanted, {
-    range: { from: since, to: until },
-    isFiltered,
-  })
+  // An id begins with the time of its entry.
+  if (since !== undefined) select = select.where('id', '>=', firstIdAt('aud', since))
+  if (until !== undefined) select = select.where('id', '<', firstIdAt('aud', until))
+  const { items, total } = await longPage(db, select, query, { order: 'created_at' })
   return { items: items.map(fromRow), total }
 }
 

@@ -217,12 +217,6 @@ const COMMANDS: readonly ListedCommand[] = [
   },
   {
     group: 'Service',
-    name: 'recount',
-    summary: 'Count the entries of long lists anew, should a total ever be wrong',
-    load: async () => (await import('./commands/service/recount.ts')).recount,
-  },
-  {
-    group: 'Service',
     name: 'config',
     summary: "The service's configuration on this machine",
     load: async () => (await import('./commands/service/show-config.ts')).config,

@@ -37,7 +37,7 @@ export async function admit(
   if (max_concurrency === null) await journal.commit({ writes: [row], reserved: true })
   else {
     const hasRoom = sql<boolean>`${runsUnderWay(storage.db, agent.seq, time)} < ${max_concurrency}`
-    if (!(await insertIf(storage, row, hasRoom))) return 'no_place'
+    if (!(await insertIf(storage.db, row, hasRoom))) return 'no_place'
     run.limited_agent = agent.seq
   }
   run.lease = lease

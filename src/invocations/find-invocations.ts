@@ -2,59 +2,37 @@ import { type SqlBool, sql } from 'kysely'
 import type { Door } from '../operation/door.ts'
 import type { Given } from '../runtime/given.ts'
 import type { Database } from '../storage/database.ts'
-import {
-  INVOCATIONS_OF_AGENT,
-  INVOCATIONS_OF_SCHEDULE,
-  INVOCATIONS_OF_SESSION,
-  INVOCATIONS_OF_STARTER,
-  INVOCATIONS_OF_USER,
-} from '../storage/queries/counted-lists.ts'
-import { ownerOf } from '../storage/queries/counts.ts'
-import { leadOf, whereLed } from '../storage/queries/lead.ts'
-import { keysOfParts, type Page, type PageQuery, pageOfList } from '../storage/queries/page.ts'
+import { countOfAgents } from '../storage/queries/count-rows.ts'
+import { isOneOf } from '../storage/queries/is-one-of.ts'
+import { longPage, type Page, type PageQuery } from '../storage/queries/page.ts'
 import { removeOfRequests } from '../webhooks/callback-store.ts'
-import { findByDoor, isOfDoor, ofOtherDoors } from './across/find-by-door.ts'
 import { eraseFromApprovals } from './approvals/approval-store.ts'
-import { type Invocation, InvocationStatus, UNFINISHED_STATUSES } from './invocation.ts'
+import { type Invocation, UNFINISHED_STATUSES } from './invocation.ts'
 import { listNextReceipts, listPageOfReceipts, RECEIPT_KEY } from './rows/receipt-rows.ts'
 import { withoutWords } from './steps/receipt-steps.ts'
 
-type Filter = {
-  [column in 'status' | 'schedule_id' | 'user_id' | 'session_id' | 'created_by']?: string | undefined
-} & { door?: Door | undefined }
+const FILTERS = ['status', 'schedule_id', 'user_id', 'session_id', 'created_by', 'door'] as const
+type Filter = { [column in (typeof FILTERS)[number]]?: string | undefined } & { door?: Door | undefined }
 
-/** In the order in which fewest pass: a session has fewer invocations than a user, and a user than a starter. */
-const LEADS = [
-  { column: 'schedule_id', list: INVOCATIONS_OF_SCHEDULE },
-  { column: 'session_id', list: INVOCATIONS_OF_SESSION },
-  { column: 'user_id', list: INVOCATIONS_OF_USER },
-  { column: 'created_by', list: INVOCATIONS_OF_STARTER },
-] as const
-
-/** A page of an agent's invocations. */
+/** A page of the invocations of some agents. */
 export async function findInvocations(
   db: Database,
-  agent_seq: number,
+  seqs: readonly number[],
   query: PageQuery,
-  { status, door, ...filter }: Filter,
+  filter: Filter,
 ): Promise<Page<Invocation>> {
-  const led = leadOf(LEADS, filter)
-  if (door !== undefined && door !== 'api' && !led.lead) {
-    const { items, total } = await findByDoor(db, [agent_seq], query, { door, status })
-    return { items: await listPageOfReceipts(db, items), total }
-  }
-  let select = whereLed(db.selectFrom('invocations').select(RECEIPT_KEY).where('agent_seq', '=', agent_seq), led)
-  // The words of the index of starters: see `Invocation.own`.
-  if (led.lead?.column === 'created_by') select = select.where(sql<SqlBool>`own = 1`)
-  if (door !== undefined) select = select.where(isOfDoor(door))
-  const wanted = {
-    list: led.lead?.list ?? INVOCATIONS_OF_AGENT,
-    owners: [led.lead ? ownerOf(agent_seq, led.lead.value) : ownerOf(agent_seq)],
-    parts: status === undefined ? InvocationStatus.options : [status],
-    ...(door !== undefined && !led.lead ? { without: ofOtherDoors([agent_seq]) } : {}),
-  }
-  const isFiltered = led.others.length > 0 || (led.lead !== undefined && door !== undefined)
-  const { items, total } = await pageOfList(db, select, query, wanted, { isFiltered, columns: RECEIPT_KEY })
+  if (seqs.length === 0) return { items: [], total: 0 }
+  let select = db
+    .selectFrom('invocations')
+    .select(RECEIPT_KEY)
+    .where(isOneOf(db, sql`agent_seq`, seqs))
+  const given = FILTERS.filter((column) => filter[column] !== undefined)
+  for (const column of given) select = select.where(column, '=', filter[column] as string)
+  // The words of the index of those that have not completed, which lists of all agents go by.
+  const { status } = filter
+  if (status !== undefined && status !== 'completed') select = select.where(sql<SqlBool>`status <> 'completed'`)
+  const counted = given.length === 0 ? { total: countOfAgents(db, 'invocations', seqs) } : {}
+  const { items, total } = await longPage(db, select, query, { order: 'created_at', ...counted })
   return { items: await listPageOfReceipts(db, items), total }
 }
 
@@ -73,27 +51,20 @@ export async function isBusy(db: Database, agent_seq: number, schedule_id: strin
 
 const AT_ONCE = 500
 
-type InvocationCursor = { created_at: number; id: string }
-
 /** The next receipts of a user with an agent, after one that is known: as many as are read at once. */
 export async function listOfUser(
   db: Database,
   { agent_seq, user_id }: { agent_seq: number; user_id: string },
-  after: InvocationCursor = { created_at: 0, id: '' },
+  after = '',
 ): Promise<Invocation[]> {
-  const select = db
+  const next = await db
     .selectFrom('invocations')
+    .select(RECEIPT_KEY)
     .where('agent_seq', '=', agent_seq)
     .where('user_id', '=', user_id)
-    .where(sql<SqlBool>`(created_at, id) > (${after.created_at}, ${after.id})`)
-  const wanted = { list: INVOCATIONS_OF_USER, parts: InvocationStatus.options }
-  const keys = keysOfParts(db, [select], wanted, { direction: 'asc', limit: AT_ONCE, number: 'id' })
-  const next = await db
-    .selectFrom(keys.as('next'))
-    .innerJoin('invocations', (row) => row.on('invocations.id', '=', sql.ref('next.number')))
-    .select(RECEIPT_KEY)
-    .orderBy('next.time')
-    .orderBy('next.number')
+    .where('id', '>', after)
+    .orderBy('id')
+    .limit(AT_ONCE)
     .execute()
   return listNextReceipts(db, next)
 }

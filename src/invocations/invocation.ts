@@ -9,7 +9,6 @@ import type { Context } from '../operation/context.ts'
 import type { Door } from '../operation/door.ts'
 import type { Given } from '../runtime/given.ts'
 import type { Round } from '../runtime/models/model.ts'
-import { covers } from '../security/permissions.ts'
 import { Label, Text } from '../shapes.ts'
 import { NewCallback } from './callbacks/callback.ts'
 import type { ReceiptStep } from './steps/receipt-steps.ts'
@@ -88,8 +87,6 @@ export type Invocation = {
   schedule_id: string | null
   scheduled_at: number | null
   created_by: string
-  /** Whether its starter has not, or may lose, the right to see what others have started. */
-  own: boolean
   created_at: number
   started_at: number | null
   finished_at: number | null
@@ -137,18 +134,12 @@ export function newInvocation(
     schedule_id: null,
     scheduled_at: null,
     created_by: actor.id,
-    own: mayLackRead(actor),
-    // Lists of several agents are in the order of ids, and find their pages by this time.
+    // Lists are in the order of ids, which begin with this time.
     created_at: timeOf(request_id),
     started_at: background ? null : now(),
     finished_at: null,
     erased_at: null,
   }
-}
-
-/** The permissions of a key never change. Those of the next token with the same subject may be fewer. */
-function mayLackRead({ kind, permissions = [] }: Beginning['actor']): boolean {
-  return kind === 'token' || !covers(permissions, 'read')
 }
 
 /** Without a user and a session there is nothing to remember an invocation for. */

@@ -1,23 +1,23 @@
-import { type RawBuilder, type SqlBool, sql } from 'kysely'
+import { type RawBuilder, type SelectQueryBuilder, type SqlBool, sql } from 'kysely'
 import { redact, redactDeep } from '../lib/text/redact.ts'
 import { storable } from '../lib/text/text.ts'
 import type { LogEntry } from '../runtime/outcome.ts'
 import { type Database, engineOf } from '../storage/database.ts'
 import type { BulkTable, Write } from '../storage/journal/rows.ts'
 import { contains } from '../storage/queries/contains.ts'
-import { countInserted } from '../storage/queries/count-changes.ts'
-import { LOGS_OF_AGENT } from '../storage/queries/counted-lists.ts'
-import { ownerOf } from '../storage/queries/counts.ts'
+import { countOfAgents } from '../storage/queries/count-rows.ts'
 import { missingAgents } from '../storage/queries/missing-agents.ts'
-import { keysOfParts, orderOf, type Page, page, pageOfList } from '../storage/queries/page.ts'
-import { within } from '../storage/queries/stretches.ts'
+import { longPage, orderOf, type Page, page } from '../storage/queries/page.ts'
+import type { Tables } from '../storage/tables.ts'
 import { LEVELS, type LogsQuery, type StoredLogEntry } from './log-entry.ts'
 
 const COLUMNS = ['agent_seq', 'timestamp', 'level', 'request_id', 'message', 'metadata'] as const
-const LOGS: BulkTable = { table: 'logs', columns: COLUMNS, count: countInserted([LOGS_OF_AGENT], COLUMNS) }
+const LOGS: BulkTable = { table: 'logs', columns: COLUMNS }
 export const LOG_COLUMNS = ['id', 'timestamp', 'level', 'request_id', 'message', 'metadata'] as const
 const MESSAGE_CHARACTERS = 10_000
 const METADATA_CHARACTERS = 20_000
+
+type Select<Row> = SelectQueryBuilder<Tables, 'logs', Row>
 
 type Source = { agent_seq: number; request_id: string }
 
@@ -53,22 +53,32 @@ export async function list(db: Database, agent_seq: number, query: LogsQuery): P
 }
 
 function listRows(db: Database, agent_seq: number, query: LogsQuery): Promise<Page<LogRow>> {
-  const { request_id, search } = query
-  // An invocation has few entries: no other filter needs an index.
+  const { request_id, search, level, start_time, end_time } = query
+  if (search !== undefined && request_id === undefined) return searchRows(db, agent_seq, search, query)
   if (request_id !== undefined) {
-    let ofRequest = within(selectOfRequests(db, agent_seq, [request_id]), LOGS_OF_AGENT, rangeOf(query))
-    if (query.level) ofRequest = ofRequest.where('level', 'in', numbersOf(query))
+    let ofRequest = within(selectOfRequests(db, agent_seq, [request_id]), query)
     if (search !== undefined) ofRequest = ofRequest.where(isFound(db, search))
     return page(db, ofRequest, query)
   }
-  if (search !== undefined) return searchRows(db, agent_seq, search, query)
-  const select = selectLogs(db, agent_seq)
-  const wanted = { list: LOGS_OF_AGENT, owners: [ownerOf(agent_seq)], parts: numbersOf(query) }
-  return pageOfList(db, select, query, wanted, { range: rangeOf(query) })
+  const isAll = level === undefined && start_time === undefined && end_time === undefined
+  const counted = isAll ? { total: countOfAgents(db, 'logs', [agent_seq]) } : {}
+  return longPage(db, within(selectLogs(db, agent_seq), query), query, { ...IN_ORDER, ...counted })
+}
+
+const IN_ORDER = { order: 'timestamp', by: ['timestamp', 'id'] } as const
+
+type Wanted = Pick<LogsQuery, 'level' | 'start_time' | 'end_time'>
+
+function within<Row>(select: Select<Row>, { level, start_time, end_time }: Wanted): Select<Row> {
+  let ranged = select
+  if (level) ranged = ranged.where('level', 'in', numbersOf({ level }))
+  if (start_time !== undefined) ranged = ranged.where('timestamp', '>=', start_time)
+  if (end_time !== undefined) ranged = ranged.where('timestamp', '<', end_time)
+  return ranged
 }
 
 /**
- * A search looks through so many entries, of those that pass the other filters, and finishes the millisecond it is in.
+ * A search looks through this number of entries, of those that pass the other filters, and finishes the millisecond it is in.
  */
 const SEARCHED_ENTRIES = 10_000
 
@@ -77,24 +87,28 @@ const SEARCHED_ENTRIES = 10_000
  * entries. It stops between two milliseconds, so that a search of the range behind it meets every other entry once.
  */
 async function searchRows(db: Database, agent_seq: number, text: string, query: LogsQuery): Promise<Page<LogRow>> {
-  const range = rangeOf(query)
   const { direction } = orderOf(query.sort)
-  const select = selectLogs(db, agent_seq)
-  const keys = (part: typeof range, slice: { limit: number; offset?: number }) => {
-    const wanted = { list: LOGS_OF_AGENT, parts: numbersOf(query) }
-    return keysOfParts(db, [within(select, LOGS_OF_AGENT, part)], wanted, { direction, ...slice }).executeTakeFirst()
+  const select = within(selectLogs(db, agent_seq), query)
+  const timeAt = async (offset: number, some: Wanted) => {
+    const row = await within(select, some)
+      .clearSelect()
+      .select('timestamp')
+      .orderBy('timestamp', direction)
+      .orderBy('id', direction)
+      .limit(1)
+      .offset(offset)
+      .executeTakeFirst()
+    return row?.timestamp
   }
-  const found = (part: typeof range) => {
-    const searched = within(select, LOGS_OF_AGENT, part).where('level', 'in', numbersOf(query))
-    return page(db, searched.where(isFound(db, text)), query)
-  }
+  const found = (some: Wanted) => page(db, within(select, some).where(isFound(db, text)), query)
 
-  const last = await keys(range, { limit: 1, offset: SEARCHED_ENTRIES - 1 })
-  if (!last) return found(range)
-  const edge = direction === 'desc' ? last.time : last.time + 1
-  const [near, far] = direction === 'desc' ? [{ from: edge }, { to: edge }] : [{ to: edge }, { from: edge }]
-  const [entries, next] = await Promise.all([found({ ...range, ...near }), keys({ ...range, ...far }, { limit: 1 })])
-  return { ...entries, searched_to: next && edge }
+  const last = await timeAt(SEARCHED_ENTRIES - 1, {})
+  if (last === undefined) return found({})
+  const edge = direction === 'desc' ? last : last + 1
+  const [before, after] = [{ end_time: edge }, { start_time: edge }]
+  const [near, far] = direction === 'desc' ? [after, before] : [before, after]
+  const [entries, next] = await Promise.all([found(near), timeAt(0, far)])
+  return { ...entries, searched_to: next === undefined ? undefined : edge }
 }
 
 function selectLogs(db: Database, agent_seq: number) {
@@ -108,18 +122,12 @@ function selectOfRequests(db: Database, agent_seq: number, requests: readonly st
     .where(isOfRequests(db, agent_seq, requests))
 }
 
-/**
- * The agent is in an expression, so that the index of levels is not thought of. SQLite's index has a part of each id.
- */
+/** SQLite's index has a part of each id. */
 function isOfRequests(db: Database, agent_seq: number, requests: readonly string[]): RawBuilder<SqlBool> {
-  const isNamed = sql<SqlBool>`request_id in (${sql.join(requests)}) and agent_seq + 0 = ${agent_seq}`
+  const isNamed = sql<SqlBool>`request_id in (${sql.join(requests)}) and agent_seq = ${agent_seq}`
   if (engineOf(db) === 'postgres') return isNamed
   const parts = requests.map((id) => id.slice(4, 17))
   return sql<SqlBool>`substr(request_id, 5, 13) in (${sql.join(parts)}) and ${isNamed}`
-}
-
-function rangeOf({ start_time, end_time }: LogsQuery) {
-  return { from: start_time, to: end_time }
 }
 
 export function isFound(db: Database, text: string) {
@@ -127,7 +135,7 @@ export function isFound(db: Database, text: string) {
   return sql<SqlBool>`(${contains(db, sql.ref('message'), text)} or ${contains(db, sql.ref('metadata'), inMetadata)})`
 }
 
-export function numbersOf({ level = [...LEVELS] }: LogsQuery): number[] {
+export function numbersOf({ level = [...LEVELS] }: Pick<LogsQuery, 'level'>): number[] {
   return [...new Set(level.map((name) => LEVELS.indexOf(name)))]
 }
 

@@ -1,12 +1,7 @@
 import { sql } from 'kysely'
+import { firstIdAt } from '../lib/id.ts'
 import { type Database, engineOf } from '../storage/database.ts'
-import {
-  AUDIT_OF_ALL,
-  DELIVERIES_OF_WEBHOOK,
-  INVOCATIONS_OF_AGENT,
-  LOGS_OF_AGENT,
-  QUARTER_MS,
-} from '../storage/queries/counted-lists.ts'
+import { countAll } from '../storage/queries/count-rows.ts'
 import type { Tables } from '../storage/tables.ts'
 
 export type Backlog = { queue: 'runs' | 'deliveries' | 'jobs'; waiting: number; leased: number; oldest: number | null }
@@ -57,33 +52,27 @@ export async function measureBytes(db: Database): Promise<number> {
   return Number(rows[0]?.bytes ?? 0)
 }
 
-/** Lists that may grow long are counted as they grow. */
-const COUNTED = {
-  invocations: INVOCATIONS_OF_AGENT.name,
-  logs: LOGS_OF_AGENT.name,
-  deliveries: DELIVERIES_OF_WEBHOOK.name,
-  audit_log: AUDIT_OF_ALL.name,
-}
-/** What people make by hand is counted when somebody asks. */
-const SHORT = [
+/** The tables whose rows are counted when an operator asks. */
+const COUNTED = [
+  'deliveries',
+  'audit_log',
   'agents',
   'versions',
   'deployments',
   'webhooks',
   'keys',
   'secrets',
-  'providers',
 ] as const satisfies (keyof Tables)[]
 
-/** How many rows each kind of data has. It costs the same however many they are. */
+/** How many rows each kind of data has. */
 export async function countRows(db: Database): Promise<Record<string, number>> {
-  const counts = await db
-    .selectFrom('list_counts')
-    .select(({ fn }) => ['list', fn.sum<number>('count').as('total')])
-    .where('list', 'in', Object.values(COUNTED))
-    .groupBy('list')
-    .execute()
-  const totals = new Map(counts.map(({ list, total }) => [list, Number(total)]))
+  const ofAgents = await db
+    .selectFrom('agent_counts')
+    .select(({ fn }) => [
+      fn.sum<number | null>('invocations').as('invocations'),
+      fn.sum<number | null>('logs').as('logs'),
+    ])
+    .executeTakeFirstOrThrow()
   const memories = await db
     .selectFrom('memory_scopes')
     .select(({ fn }) => [fn.sum<number | null>('turns').as('turns'), fn.sum<number | null>('notes').as('notes')])
@@ -91,16 +80,12 @@ export async function countRows(db: Database): Promise<Record<string, number>> {
     // By agent, because the primary key begins with it.
     .where('agent_seq', 'in', db.selectFrom('agents').select('seq'))
     .executeTakeFirst()
-  const short = await Promise.all(
-    SHORT.map(async (table) => {
-      const { rows } = await sql<{ total: number }>`select count(*) as total from ${sql.table(table)}`.execute(db)
-      return [table, Number(rows[0]?.total ?? 0)] as const
-    }),
-  )
+  const counts = await Promise.all(COUNTED.map(async (table) => [table, await countAll(db.selectFrom(table))] as const))
   return {
-    ...Object.fromEntries(Object.entries(COUNTED).map(([name, list]) => [name, totals.get(list) ?? 0])),
+    invocations: Number(ofAgents.invocations ?? 0),
+    logs: Number(ofAgents.logs ?? 0),
     memories: Number(memories?.turns ?? 0) + Number(memories?.notes ?? 0),
-    ...Object.fromEntries(short),
+    ...Object.fromEntries(counts),
   }
 }
 
@@ -109,26 +94,34 @@ const DAY_MS = 86_400_000
 
 export type DayOfRows = { day: string; invocations: number; logs: number; audit_log: number }
 
-/** The rows that are kept of each of the last days. */
+/** The rows that are kept of each of the last days. Indexes have them by agent and time, or by an id that begins with it. */
 export async function listDays(db: Database, now: number): Promise<DayOfRows[]> {
   const today = Math.floor(now / DAY_MS)
-  const first = today - DAYS + 1
-  const quarters = DAY_MS / QUARTER_MS
-  const rows = await db
-    .selectFrom('list_counts')
-    .select(({ fn }) => ['list', 'quarter', fn.sum<number>('count').as('total')])
-    .where('list', 'in', [COUNTED.invocations, COUNTED.logs, COUNTED.audit_log])
-    .where('quarter', '>=', first * quarters)
-    .groupBy(['list', 'quarter'])
-    .execute()
-  const sumOf = (list: string, day: number) =>
-    rows
-      .filter((row) => row.list === list && Math.floor(row.quarter / quarters) === day)
-      .reduce((sum, { total }) => sum + Number(total), 0)
-  return Array.from({ length: DAYS }, (_, index) => ({
-    day: new Date((first + index) * DAY_MS).toISOString().slice(0, 10),
-    invocations: sumOf(COUNTED.invocations, first + index),
-    logs: sumOf(COUNTED.logs, first + index),
-    audit_log: sumOf(COUNTED.audit_log, first + index),
-  }))
+  const days = Array.from({ length: DAYS }, (_, index) => (today - DAYS + 1 + index) * DAY_MS)
+  const agents = db.selectFrom('agents').select('seq')
+  return Promise.all(
+    days.map(async (start) => {
+      const end = start + DAY_MS
+      const [invocations, logs, audit_log] = await Promise.all([
+        countAll(
+          db
+            .selectFrom('invocations')
+            .where('agent_seq', 'in', agents)
+            .where('id', '>=', firstIdAt('req', start))
+            .where('id', '<', firstIdAt('req', end)),
+        ),
+        countAll(
+          db
+            .selectFrom('logs')
+            .where('agent_seq', 'in', agents)
+            .where('timestamp', '>=', start)
+            .where('timestamp', '<', end),
+        ),
+        countAll(
+          db.selectFrom('audit_log').where('id', '>=', firstIdAt('aud', start)).where('id', '<', firstIdAt('aud', end)),
+        ),
+      ])
+      return { day: new Date(start).toISOString().slice(0, 10), invocations, logs, audit_log }
+    }),
+  )
 }

@@ -27,9 +27,9 @@ import type {
   SecretsTable,
 } from './tables/security-tables.ts'
 import type {
+  AgentCountsTable,
   ClaimsTable,
   JobsTable,
-  ListCountsTable,
   MigrationsTable,
   NodesTable,
   SettingsTable,
@@ -72,5 +72,5 @@ export type Tables = {
   console_sessions: ConsoleSessionsTable
   console_links: ConsoleLinksTable
   listeners: ListenersTable
-  list_counts: ListCountsTable
+  agent_counts: AgentCountsTable
 }

@@ -95,7 +95,7 @@ async function eraseInvocations({ db, transaction }: Transactions, agent_seq: nu
       await eraseTexts(held, ended, now())
     })
     erased.invocations += ended.length
-    last = invocations.at(-1)
+    last = invocations.at(-1)?.id
     if (!last) return erased
   }
 }

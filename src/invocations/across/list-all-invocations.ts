@@ -5,10 +5,11 @@ import { DOORS } from '../../operation/door.ts'
 import { requireUser } from '../../operation/scope.ts'
 import { operation } from '../../operation.ts'
 import { listQuery } from '../../shapes.ts'
+import { findInvocations } from '../find-invocations.ts'
 import { InvocationStatus } from '../invocation.ts'
 import { presentInvocation, Receipt } from '../receipt.ts'
 import { withKeptSteps } from '../steps/kept-steps.ts'
-import { findAllInvocations, findByRequest } from './find-all-invocations.ts'
+import { findByRequest } from './find-by-request.ts'
 
 export const listAllInvocations = operation({
   id: 'listAllInvocations',
@@ -37,7 +38,12 @@ export const listAllInvocations = operation({
     const filter = { status, door, session_id, user_id: requireUser(actor, user_id) }
     const { items, total } =
       request_id === undefined
-        ? await findAllInvocations(db, among, page, filter)
+        ? await findInvocations(
+            db,
+            among.map(({ seq }) => seq),
+            page,
+            filter,
+          )
         : await findByRequest(db, among, request_id, page, filter)
     const idOf = new Map(shown.map(({ id, seq }) => [seq, id]))
     const receipts = (await withKeptSteps(db, items)).map((invocation) =>

@@ -1,19 +1,10 @@
 import { sql } from 'kysely'
 import type { ShownAgent } from '../../agents/store.ts'
+import { firstIdAt } from '../../lib/id.ts'
 import type { Database } from '../../storage/database.ts'
-import {
-  APPROVALS_OF_AGENT,
-  APPROVALS_OF_KIND,
-  APPROVALS_OF_SESSION,
-  APPROVALS_OF_STARTER,
-  APPROVALS_OF_USER,
-} from '../../storage/queries/counted-lists.ts'
 import { isOneOf } from '../../storage/queries/is-one-of.ts'
-import { leadOf, whereLed } from '../../storage/queries/lead.ts'
-import { type Page, type PageQuery, page } from '../../storage/queries/page.ts'
-import { countAgents, pageOfAgents } from '../../storage/queries/page-of-agents.ts'
-import { within } from '../../storage/queries/stretches.ts'
-import { type Approval, ApprovalStatus } from './approval.ts'
+import { longPage, type Page, type PageQuery } from '../../storage/queries/page.ts'
+import type { Approval, ApprovalStatus } from './approval.ts'
 import { fromRow } from './approval-store.ts'
 
 type ListedApproval = Approval & { agent_id: string }
@@ -29,42 +20,28 @@ type Filter = {
   end_time?: number | undefined
 }
 
-/** In the order in which fewest pass. */
-const LEADS = [
-  { column: 'session_id', list: APPROVALS_OF_SESSION },
-  { column: 'user_id', list: APPROVALS_OF_USER },
-  { column: 'started_by', list: APPROVALS_OF_STARTER },
-  { column: 'kind', list: APPROVALS_OF_KIND },
-] as const
+const FILTERS = ['status', 'kind', 'request_id', 'user_id', 'session_id', 'started_by'] as const
 
 /** A page of the approvals of some agents. */
 export async function findApprovals(
   db: Database,
   among: readonly ShownAgent[],
   query: PageQuery,
-  { status, request_id, start_time, end_time, ...filter }: Filter,
+  { start_time, end_time, ...filter }: Filter,
 ): Promise<Page<ListedApproval>> {
-  const seqs = among.map(({ seq }) => seq)
-  const led = leadOf(LEADS, filter)
-  const range = { from: start_time, to: end_time }
-  const parts = status === undefined ? ApprovalStatus.options : [status]
-  const select = whereLed(db.selectFrom('approvals').selectAll(), led)
-  const { items, total } = await (request_id === undefined ? findCounted() : findOfRun(request_id))
+  if (among.length === 0) return { items: [], total: 0 }
   const ids = new Map(among.map(({ id, seq }) => [seq, id]))
+  let select = db
+    .selectFrom('approvals')
+    .selectAll()
+    .where(isOneOf(db, sql`agent_seq`, [...ids.keys()]))
+  for (const column of FILTERS) {
+    const value = filter[column]
+    if (value !== undefined) select = select.where(column, '=', value)
+  }
+  // An id begins with the time at which people were asked.
+  if (start_time !== undefined) select = select.where('id', '>=', firstIdAt('apr', start_time))
+  if (end_time !== undefined) select = select.where('id', '<', firstIdAt('apr', end_time))
+  const { items, total } = await longPage(db, select, query, { order: 'created_at' })
   return { items: items.map((row) => ({ ...fromRow(row), agent_id: ids.get(row.agent_seq) ?? '' })), total }
-
-  async function findCounted() {
-    const { list, value } = led.lead ?? { list: APPROVALS_OF_AGENT, value: undefined }
-    const wanted = await countAgents(db, { list, value, parts, seqs })
-    return pageOfAgents(db, select, query, wanted, { range, isFiltered: led.others.length > 0 })
-  }
-
-  /** A run asks for few. */
-  function findOfRun(id: string) {
-    const ofRun = within(select, APPROVALS_OF_AGENT, range)
-      .where('request_id', '=', id)
-      .where('status', 'in', parts)
-      .where(isOneOf(db, sql`agent_seq`, seqs))
-    return page(db, ofRun, query)
-  }
 }

@@ -1,15 +1,6 @@
 import type { Selectable } from 'kysely'
 import type { BulkTable, EndedTable, Ending, Write } from '../../storage/journal/rows.ts'
 import type { Lease, Leased } from '../../storage/leases/lease.ts'
-import { countInserted } from '../../storage/queries/count-changes.ts'
-import {
-  INVOCATIONS_OF_AGENT,
-  INVOCATIONS_OF_DOOR,
-  INVOCATIONS_OF_SCHEDULE,
-  INVOCATIONS_OF_SESSION,
-  INVOCATIONS_OF_STARTER,
-  INVOCATIONS_OF_USER,
-} from '../../storage/queries/counted-lists.ts'
 import type { Tables } from '../../storage/tables.ts'
 import type { Invocation } from '../invocation.ts'
 
@@ -33,7 +24,6 @@ export const RECEIPT = [
   'schedule_id',
   'scheduled_at',
   'created_by',
-  'own',
   'created_at',
   'started_at',
   'status',
@@ -50,16 +40,7 @@ export const RECEIPT = [
 
 const COLUMNS = [...RECEIPT, 'given', 'rounds', 'owner', 'lease_until'] as const
 
-const LISTS = [
-  INVOCATIONS_OF_AGENT,
-  INVOCATIONS_OF_USER,
-  INVOCATIONS_OF_SESSION,
-  INVOCATIONS_OF_STARTER,
-  INVOCATIONS_OF_DOOR,
-  INVOCATIONS_OF_SCHEDULE,
-]
-
-const INVOCATIONS: BulkTable = { table: 'invocations', columns: COLUMNS, count: countInserted(LISTS, COLUMNS) }
+const INVOCATIONS: BulkTable = { table: 'invocations', columns: COLUMNS }
 
 /** A running invocation is leased to the node that runs it. */
 export const LEASED_RUNS: Leased = {
@@ -124,12 +105,11 @@ export function waiting({ id, duration_ms }: Invocation, owner: string, wake_at:
 }
 
 export function toRow(invocation: Invocation) {
-  const { context, error, given, rounds, steps, background, keyed, own, ...fields } = invocation
+  const { context, error, given, rounds, steps, background, keyed, ...fields } = invocation
   return {
     ...fields,
     background: background ? 1 : 0,
     keyed: keyed ? 1 : 0,
-    own: own ? 1 : 0,
     context: JSON.stringify(context),
     user_id: context.user_id ?? null,
     session_id: context.session_id ?? null,
@@ -148,7 +128,6 @@ export function fromRow(row: ReceiptRow & Partial<InvocationRow>): Invocation {
     error,
     steps,
     background,
-    own,
     status,
     door,
     given,
@@ -166,7 +145,6 @@ export function fromRow(row: ReceiptRow & Partial<InvocationRow>): Invocation {
     given: given === null ? null : JSON.parse(given),
     rounds: rounds === null ? null : JSON.parse(rounds),
     background: background === 1,
-    own: own === 1,
     keyed: keyed === 1,
     context: JSON.parse(context),
     error: error === null ? null : JSON.parse(error),

@@ -1,8 +1,8 @@
 import { type RawBuilder, type SqlBool, sql } from 'kysely'
 import type { MemoryScope } from '../../operation/recall.ts'
 import { type Database, engineOf } from '../../storage/database.ts'
+import { countAll } from '../../storage/queries/count-rows.ts'
 import { orderOf, type Page, type PageQuery } from '../../storage/queries/page.ts'
-import { countAll } from '../../storage/queries/stretches.ts'
 import type { Memory } from '../memory.ts'
 import { inMemoryScope } from '../memory-filter.ts'
 import { findMany } from '../store.ts'
@@ -33,7 +33,7 @@ export async function findMemories(
   const isCounted = before === undefined && after === undefined && (kind === undefined || kind === 'turn')
   const all = kind === undefined ? size.turns + size.notes : size.turns
   const isSqlite = engineOf(db) === 'sqlite'
-  const total = isCounted ? all : await countAll([within(refOf('created_at', isSqlite && !isOfAgent(scope)))])
+  const total = isCounted ? all : await countAll(within(refOf('created_at', isSqlite && !isOfAgent(scope))))
   const isSorted = await isFew(db, scope, query, size.turns + size.notes)
   const { column, direction } = orderOf(query.sort)
   const found = await within(refOf('created_at', isSorted))

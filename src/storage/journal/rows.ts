@@ -1,6 +1,5 @@
 import type { Change } from '../database.ts'
 import type { Lease, Leased } from '../leases/lease.ts'
-import type { SqliteStatement } from '../sqlite/sqlite-messages.ts'
 import type { Tables } from '../tables.ts'
 
 export type Value = string | number | null
@@ -22,10 +21,6 @@ export type BulkTable = {
   merge?: Merge
   /** The change that is announced to all nodes once the rows are committed. */
   announces?: Change
-  /**
-   * On SQLite: the statement that counts these rows, in the transaction that inserts them (`queries/count-changes.ts`).
-   */
-  count?(rows: Value[][]): SqliteStatement
 }
 
 /** The values of a row by the names of their columns. A column without a value is null. */

@@ -1,10 +1,8 @@
 import { CompiledQuery, type RawBuilder, type SqlBool, sql } from 'kysely'
 import { announce, type Database, engineOf } from '../database.ts'
-import type { Storage } from '../open-storage.ts'
 import { insertText, toJson } from '../postgres/postgres-write-batch.ts'
 import { SqliteConnection } from '../sqlite/sqlite.ts'
-import type { SqliteStatement } from '../sqlite/sqlite-messages.ts'
-import { insertStatements } from '../sqlite/sqlite-write-batch.ts'
+import { insertStatement } from '../sqlite/sqlite-write-batch.ts'
 import { batchOf, mergedRows, rowsOf } from './batch.ts'
 import { type BulkTable, type Row, type Value, valuesOf, type Write } from './rows.ts'
 
@@ -24,29 +22,16 @@ async function insertValues(db: Database, into: BulkTable, rows: Value[][]): Pro
     await db.executeQuery(CompiledQuery.raw(await insertText(db, into), [toJson(rows)]))
     return
   }
-  await executeOnSqlite(db, insertStatements(into, rows))
-}
-
-async function executeOnSqlite(db: Database, statements: readonly SqliteStatement[]): Promise<void> {
   await db.getExecutor().provideConnection(async (connection) => {
     if (!(connection instanceof SqliteConnection)) throw new Error('not a SQLite connection')
-    for (const statement of statements) await connection.execute(statement)
+    await connection.execute(insertStatement(into, rows))
   })
 }
 
 /** Inserts a row if the condition holds, with one statement. Returns whether it did. */
-export async function insertIf(
-  { db, transaction }: Pick<Storage, 'db' | 'transaction'>,
-  { into, row }: Write,
-  condition: RawBuilder<SqlBool>,
-): Promise<boolean> {
+export async function insertIf(db: Database, { into, row }: Write, condition: RawBuilder<SqlBool>): Promise<boolean> {
   const columns = sql.join(into.columns.map((name) => sql.ref(name)))
   const values = valuesOf(into, row)
   const insert = sql`insert into ${sql.table(into.table)} (${columns}) select ${sql.join(values)} where ${condition}`
-  if (engineOf(db) === 'postgres') return (await insert.execute(db)).numAffectedRows === 1n
-  return transaction(async (held) => {
-    if ((await insert.execute(held)).numAffectedRows !== 1n) return false
-    if (into.count) await executeOnSqlite(held, [into.count([values])])
-    return true
-  })
+  return (await insert.execute(db)).numAffectedRows === 1n
 }

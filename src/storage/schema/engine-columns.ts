@@ -15,10 +15,5 @@ export function columnTypes(engine: Engine) {
     sequence: isPostgres ? 'bigint generated always as identity primary key' : 'integer primary key autoincrement',
     /** A table whose rows are reached by their whole key and never by another: SQLite need not number them as well. */
     keyed: isPostgres ? '' : 'without rowid',
-    /**
-     * Stands at the end of an index in the order of time and decides between rows of the same millisecond. SQLite's
-     * indexes end with the number of the row, which does the same.
-     */
-    thenId: isPostgres ? ', id' : '',
   }
 }

@@ -8,7 +8,7 @@ export function runSchema(types: ColumnTypes): string[] {
   return [...invocations(types), ...approvals(types), ...observations(types)]
 }
 
-function invocations({ engine, text, integer, thenId }: ColumnTypes): string[] {
+function invocations({ engine, text, integer }: ColumnTypes): string[] {
   return [
     `create table invocations (
       id ${text} primary key,
@@ -31,7 +31,6 @@ function invocations({ engine, text, integer, thenId }: ColumnTypes): string[] {
       duration_ms ${integer},
       steps ${text} not null,
       created_by ${text} not null,
-      own ${integer} not null default 1,
       created_at ${integer} not null,
       started_at ${integer},
       finished_at ${integer},
@@ -48,17 +47,15 @@ function invocations({ engine, text, integer, thenId }: ColumnTypes): string[] {
       rounds ${text},
       erased_at ${integer}
     )`,
-    `create index invocations_by_status on invocations (agent_seq, status, created_at${thenId})`,
-    `create index invocations_by_user on invocations (agent_seq, user_id, status, created_at${thenId})
-      where user_id is not null`,
-    `create index invocations_by_session on invocations (agent_seq, session_id, status, created_at${thenId})
-      where session_id is not null`,
-    `create index invocations_by_schedule on invocations (agent_seq, schedule_id, status, created_at${thenId})
-      where schedule_id is not null`,
-    `create index invocations_by_starter on invocations (agent_seq, created_by, status, created_at${thenId})
-      where own = 1`,
-    // Most invocations come through the API and complete. They cost nothing in these two.
-    `create index invocations_by_door on invocations (door, id, agent_seq, status) where door <> 'api'`,
+    // Ids begin with the time at which the request came: lists in the order of time are lists in the order of ids.
+    'create index invocations_by_agent on invocations (agent_seq, id)',
+    'create index invocations_by_status on invocations (agent_seq, status, id)',
+    'create index invocations_by_user on invocations (agent_seq, user_id, id) where user_id is not null',
+    'create index invocations_by_session on invocations (agent_seq, session_id, id) where session_id is not null',
+    'create index invocations_by_schedule on invocations (agent_seq, schedule_id, id) where schedule_id is not null',
+    'create index invocations_by_starter on invocations (agent_seq, created_by, id)',
+    'create index invocations_by_door on invocations (door, id, agent_seq)',
+    // For lists of all agents. Most invocations complete, and cost nothing here.
     `create index invocations_not_completed on invocations (status, id) where status <> 'completed'`,
     // Few rows are ever unfinished: these indexes stay small however long the history grows.
     `create index invocations_queued on invocations (agent_seq, id) where status = 'queued'`,
@@ -90,7 +87,7 @@ const RUNS_UNDER_WAY = `create function runs_under_way(agent bigint, at bigint) 
     return (select count(*) from invocations where agent_seq = agent and status = 'running' and lease_until > at);
   end $$`
 
-function approvals({ text, integer, thenId }: ColumnTypes): string[] {
+function approvals({ text, integer }: ColumnTypes): string[] {
   return [
     `create table approvals (
       id ${text} primary key,
@@ -116,17 +113,15 @@ function approvals({ text, integer, thenId }: ColumnTypes): string[] {
       answer ${text}
     )`,
     'create index approvals_by_request on approvals (request_id, call_id)',
-    `create index approvals_of_agent on approvals (agent_seq, status, created_at${thenId})`,
-    `create index approvals_by_user on approvals (agent_seq, user_id, status, created_at${thenId})
-      where user_id is not null`,
-    `create index approvals_by_session on approvals (agent_seq, session_id, status, created_at${thenId})
-      where session_id is not null`,
-    `create index approvals_by_starter on approvals (agent_seq, started_by, status, created_at${thenId})`,
-    `create index approvals_by_kind on approvals (agent_seq, kind, status, created_at${thenId})`,
+    'create index approvals_by_agent on approvals (agent_seq, id, kind)',
+    'create index approvals_by_status on approvals (status, id)',
+    'create index approvals_by_user on approvals (user_id, id) where user_id is not null',
+    'create index approvals_by_session on approvals (session_id, id) where session_id is not null',
+    'create index approvals_by_starter on approvals (started_by, id)',
   ]
 }
 
-function observations({ engine, text, integer, sequence, keyed, thenId }: ColumnTypes): string[] {
+function observations({ engine, text, integer, sequence, keyed }: ColumnTypes): string[] {
   return [
     `create table logs (
       id ${sequence},
@@ -138,7 +133,7 @@ function observations({ engine, text, integer, sequence, keyed, thenId }: Column
       metadata ${text} not null${engine === 'postgres' ? ', written_in bigint not null default pg_current_xact_id()::text::bigint' : ''}
     )`,
     ...(engine === 'postgres' ? ['create index logs_by_transaction on logs (written_in, id)'] : []),
-    `create index logs_by_level on logs (agent_seq, level, timestamp${thenId})`,
+    'create index logs_by_agent on logs (agent_seq, timestamp, id, level)',
     engine === 'postgres'
       ? 'create index logs_of_request on logs (request_id, agent_seq)'
       : // The part of the id that its time and its counter make. It grows as the id does, and few requests share it.

@@ -27,6 +27,7 @@ function keys({ text, integer }: ColumnTypes): string[] {
       revoked_at ${integer}
     )`,
     'create index keys_by_agent on keys (agent_id, created_at)',
+    'create index keys_by_created_at on keys (created_at, id)',
 
     `create table key_factors (
       key_id ${text} not null references keys (id) on delete cascade,
@@ -60,7 +61,7 @@ function keys({ text, integer }: ColumnTypes): string[] {
   ]
 }
 
-function auditLog({ text, integer, sequence, thenId }: ColumnTypes): string[] {
+function auditLog({ text, integer, sequence }: ColumnTypes): string[] {
   return [
     `create table audit_log (
       position ${sequence},
@@ -81,10 +82,11 @@ function auditLog({ text, integer, sequence, thenId }: ColumnTypes): string[] {
       prev_hash ${text},
       hash ${text}
     )`,
-    `create index audit_log_by_outcome on audit_log (outcome, created_at${thenId})`,
-    `create index audit_log_of_agent on audit_log (agent_id, outcome, created_at${thenId})`,
-    `create index audit_log_by_action on audit_log (action, outcome, created_at${thenId})`,
-    `create index audit_log_by_actor on audit_log (actor, outcome, created_at${thenId})`,
+    // Ids begin with the time of the entry.
+    'create index audit_log_by_outcome on audit_log (outcome, id)',
+    'create index audit_log_by_agent on audit_log (agent_id, id)',
+    'create index audit_log_by_action on audit_log (action, id)',
+    'create index audit_log_by_actor on audit_log (actor, id)',
     'create index audit_log_unsealed on audit_log (position) where seq is null',
 
     `create table audit_chain (

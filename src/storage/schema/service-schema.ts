@@ -1,6 +1,6 @@
 import type { ColumnTypes } from './engine-columns.ts'
 
-export function serviceSchema({ text, integer, keyed }: ColumnTypes): string[] {
+export function serviceSchema({ text, integer }: ColumnTypes): string[] {
   return [
     `create table settings (
       name ${text} primary key,
@@ -47,14 +47,5 @@ export function serviceSchema({ text, integer, keyed }: ColumnTypes): string[] {
       busy_percent ${integer} not null,
       memory_bytes ${integer} not null
     )`,
-
-    `create table list_counts (
-      list ${text} not null,
-      owner ${text} not null,
-      part ${text} not null,
-      quarter ${integer} not null,
-      count ${integer} not null,
-      primary key (list, owner, part, quarter)
-    ) ${keyed}`,
   ]
 }

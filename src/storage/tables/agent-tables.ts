@@ -57,8 +57,6 @@ export type InvocationsTable = {
   duration_ms: number | null
   steps: string
   created_by: string
-  /** 1 if its starter has not, or may lose, the right to see what others have started. An index has them. */
-  own: Generated<number>
   created_at: number
   started_at: number | null
   finished_at: number | null

@@ -53,14 +53,5 @@ export type NodesTable = {
   memory_bytes: number
 }
 
-/** How many rows a long list has (`queries/counted-lists.ts`). Triggers write it, with the rows. */
-export type ListCountsTable = {
-  list: string
-  /** Whose list it is: the values of its owner's columns, with a space between. */
-  owner: string
-  /** One value of the column that parts the list. */
-  part: string
-  /** In quarters of a day since the epoch; -1 in a list that is not counted by time. */
-  quarter: number
-  count: number
-}
+/** How many invocations and log entries an agent has. Triggers write it, with the rows. */
+export type AgentCountsTable = { agent_seq: number; invocations: number; logs: number }

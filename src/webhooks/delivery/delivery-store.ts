@@ -2,11 +2,9 @@ import { sql } from 'kysely'
 import { notFound } from '../../errors.ts'
 import { announce, type Database, engineOf } from '../../storage/database.ts'
 import type { BulkTable } from '../../storage/journal/rows.ts'
-import { DELIVERIES_OF_EVENT, DELIVERIES_OF_WEBHOOK } from '../../storage/queries/counted-lists.ts'
-import { ownerOf } from '../../storage/queries/counts.ts'
-import { type Page, type PageQuery, pageOfList } from '../../storage/queries/page.ts'
+import { longPage, type Page, type PageQuery } from '../../storage/queries/page.ts'
 import { isShown, type ShownAgents } from '../../storage/queries/shown-agents.ts'
-import { type Delivery, DeliveryStatus } from './delivery.ts'
+import type { Delivery } from './delivery.ts'
 
 export const EVENTS: BulkTable = { table: 'events', columns: ['id', 'body'] }
 
@@ -73,6 +71,7 @@ export async function list(
 ): Promise<Page<Delivery>> {
   let select = db.selectFrom('deliveries').selectAll().where('webhook_id', '=', webhook_id)
   if (event !== undefined) select = select.where('event', '=', event)
+  if (status !== undefined) select = select.where('status', '=', status)
   // A webhook for all agents may have deliveries about an agent whose gate this request does not pass.
   if (shown.except.length > 0) {
     const agent = engineOf(db) === 'postgres' ? sql`body::json ->> 'agent_id'` : sql`body ->> 'agent_id'`
@@ -85,13 +84,7 @@ export async function list(
       ),
     )
   }
-  const wanted = {
-    ...(event === undefined
-      ? { list: DELIVERIES_OF_WEBHOOK, owners: [ownerOf(webhook_id)] }
-      : { list: DELIVERIES_OF_EVENT, owners: [ownerOf(webhook_id, event)] }),
-    parts: status === undefined ? DeliveryStatus.options : [status],
-  }
-  const { items, total } = await pageOfList(db, select, query, wanted, { isFiltered: shown.except.length > 0 })
+  const { items, total } = await longPage(db, select, query, { order: 'created_at' })
   return { items: items.map(fromRow), total }
 }
 

@@ -1,7 +1,7 @@
 /** In SQL: the id of invocation number `i`. It begins with its time, in milliseconds, as the ids of the service do. */
-export function idInSql(time: string): string {
+export function idInSql(time: string, prefix = 'req'): string {
   const letters = [45, 40, 35, 30, 25, 20, 15, 10, 5, 0].map(
     (bits) => `substr('0123456789ABCDEFGHJKMNPQRSTVWXYZ', cast(1 + ((${time} >> ${bits}) & 31) as integer), 1)`,
   )
-  return `'req_' || ${letters.join(' || ')} || (1000000000000000 + i)`
+  return `'${prefix}_' || ${letters.join(' || ')} || (1000000000000000 + i)`
 }

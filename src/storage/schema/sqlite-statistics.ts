@@ -1,0 +1,49 @@
+/**
+ * How many rows the values of each index share, as SQLite's `analyze` would find it in a store of a million invocations.
+ * SQLite chooses among indexes by these numbers. PostgreSQL collects its own.
+ */
+const STATISTICS: Record<string, Record<string, string>> = {
+  invocations: {
+    sqlite_autoindex_invocations_1: '1000000 1',
+    invocations_by_agent: '1000000 1000000 1',
+    invocations_by_status: '1000000 1000000 500000 1',
+    invocations_by_user: '1000000 1000000 1000 1',
+    invocations_by_session: '1000000 1000000 20 1',
+    invocations_by_schedule: '100000 100000 1000 1',
+    invocations_by_starter: '1000000 1000000 200000 1',
+    invocations_by_door: '1000000 300000 1 1',
+    invocations_not_completed: '20000 5000 1',
+    invocations_queued: '1000 100 1',
+    invocations_running: '1000 1',
+    invocations_waiting: '1000 1',
+  },
+  approvals: {
+    sqlite_autoindex_approvals_1: '100000 1',
+    approvals_by_request: '100000 2 1',
+    approvals_by_agent: '100000 100000 1 1',
+    approvals_by_status: '100000 50000 1',
+    approvals_by_user: '100000 1000 1',
+    approvals_by_session: '100000 20 1',
+    approvals_by_starter: '100000 20000 1',
+  },
+  logs: {
+    logs_by_agent: '2000000 2000000 2 1 1',
+    logs_of_request: '2000000 2',
+  },
+  audit_log: {
+    sqlite_autoindex_audit_log_1: '1000000 1',
+    audit_log_by_outcome: '1000000 500000 1',
+    audit_log_by_agent: '1000000 10000 1',
+    audit_log_by_action: '1000000 20000 1',
+    audit_log_by_actor: '1000000 10000 1',
+    audit_log_unsealed: '100 1',
+  },
+}
+
+/** `analyze` makes the table of statistics, which is empty while the store is. */
+export function sqliteStatistics(): string[] {
+  const rows = Object.entries(STATISTICS).flatMap(([table, indexes]) =>
+    Object.entries(indexes).map(([index, stat]) => `('${table}', '${index}', '${stat}')`),
+  )
+  return ['analyze', 'delete from sqlite_stat1', `insert into sqlite_stat1 (tbl, idx, stat) values ${rows.join(', ')}`]
+}
