@@ -66,7 +66,7 @@ inConsole(
       const { page, expect, leave } = await visit('/agents/mistaken/settings?view=yaml')
       const text = page.getByLabel('Definition')
       const yaml = await yamlOf(page)
-      const marked = () => page.locator('.editor .numbers .bad').allTextContents()
+      const marked = () => page.locator('.editor .numbers .y-bad').allTextContents()
       await text.fill(yaml.replace('limits:', 'limits: {'))
       await page.getByText(/^Line \d+: /).waitFor()
       assert.equal((await marked()).length, 1)

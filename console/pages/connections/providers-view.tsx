@@ -75,7 +75,7 @@ type ActionsProps = { provider: Provider; onEdit(provider: Provider): void; onDe
 function Actions({ provider, onEdit, onDelete }: ActionsProps) {
   if (provider.source === 'configuration' && !provider.overridden) return <span class="soft">in moorage.yaml</span>
   return (
-    <span class="row-actions">
+    <span class="cell-actions">
       {provider.source === 'configuration' ? (
         <span class="soft">moorage.yaml wins over what was set here</span>
       ) : (

@@ -36,7 +36,7 @@ export function SecretsView() {
       title: '',
       isNumber: true,
       cell: (secret) => (
-        <span class="row-actions">
+        <span class="cell-actions">
           {secret.overridden && <span class="soft">moorage.yaml wins</span>}
           {may('setSecret') && (
             <Button look="quiet" icon="edit" label={`Change ${secret.name}`} onClick={() => setEdited(secret)} />

@@ -64,12 +64,12 @@ export function YamlEditor({ label, value, onInput, marks, wordsAt, onFocus }: P
       <div class="editor">
         <div class="numbers" aria-hidden="true">
           {value.split('\n').map((_, i) => (
-            <span key={i} class={marks.some(({ line }) => line === i + 1) ? 'bad' : ''}>
+            <span key={i} class={marks.some(({ line }) => line === i + 1) ? 'y-bad' : ''}>
               {i + 1}
             </span>
           ))}
         </div>
-        <div class="page">
+        <div class="yaml-page">
           <YamlLines text={value} marks={marks} />
           <textarea
             id={id}
@@ -121,7 +121,7 @@ function Words({ id, offer, onTake }: { id: string; offer: Offer; onTake(word: W
   // The letters are all as wide as `0`, so a column is as many `ch`.
   const place = { left: `${offer.column}ch`, top: `${offer.line}lh` }
   return (
-    <ul id={id} class="words" role="listbox" aria-label="Words" style={place}>
+    <ul id={id} class="yaml-words" role="listbox" aria-label="Words" style={place}>
       {offer.words.map((word, i) => (
         <li
           key={word.text}

@@ -13,8 +13,8 @@ export function YamlLines({ text, marks }: { text: string; marks: readonly Mark[
     <pre aria-hidden="true">
       {blocks.map(({ line, isText }, i) => (
         <Fragment key={i}>
-          <span class={marks.some((mark) => mark.line === i + 1) ? 'line bad' : 'line'}>
-            {isText ? <i class="said">{line}</i> : coloured(line)}
+          <span class={marks.some((mark) => mark.line === i + 1) ? 'y-line y-bad' : 'y-line'}>
+            {isText ? <i class="y-said">{line}</i> : coloured(line)}
           </span>
           {'\n'}
         </Fragment>
@@ -41,11 +41,11 @@ function coloured(line: string) {
       return (
         <Fragment key={i}>
           {lead}
-          <i class="name">{name}</i>
+          <i class="y-name">{name}</i>
           {colon}
         </Fragment>
       )
-    const kind = comment ? 'comment' : quoted ? 'said' : value ? 'value' : filled ? 'filled' : undefined
+    const kind = comment ? 'y-comment' : quoted ? 'y-said' : value ? 'y-value' : filled ? 'y-filled' : undefined
     return kind ? (
       <i key={i} class={kind}>
         {all}

@@ -16,11 +16,11 @@ type Props<Row> = {
 /** A list of rows of fields: the reader adds, changes and removes them. */
 export function Rows<Row extends object>({ legend, hint, one, rows, fresh, onChange, error, children }: Props<Row>) {
   return (
-    <fieldset class="rows">
+    <fieldset class="form-rows">
       <legend>{legend}</legend>
       {hint && <p class="hint">{hint}</p>}
       {rows.map((row, i) => (
-        <div key={i} class="row">
+        <div key={i} class="form-row">
           {children(row, (changes) => onChange(rows.with(i, { ...row, ...changes })), i)}
           <Button
             look="quiet"

@@ -18,7 +18,7 @@ export function HttpFields({ tool, secrets, onChange, reason }: Props<HttpTool>)
   return (
     <>
       <Naming tool={tool} onChange={set} reason={reason} />
-      <div class="address">
+      <div class="tool-address">
         <Select
           label="Method"
           value={tool.method}

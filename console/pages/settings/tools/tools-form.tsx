@@ -73,7 +73,7 @@ function ToolCard({ agent, tool, secrets, isOpen, onChange, onRemove, reason }: 
   const kind = KINDS.find(({ type }) => type === tool.type)
   const title = tool.type === 'mcp' ? tool.url : tool.name
   return (
-    <details class="tool" open={isOpen}>
+    <details class="tool-card" open={isOpen}>
       <summary>
         <b class="mono">{title || 'new'}</b> <span class="soft">{kind?.label}</span>
       </summary>
