@@ -1,10 +1,9 @@
 import { readFileSync } from 'node:fs'
 import { AgentGates } from './access/agent-gates.ts'
-import { type Agent, openAuth } from './agents/agent.ts'
+import { openAuth } from './agents/agent.ts'
 import * as agents from './agents/store.ts'
 import type { FoundAgent, GuardedAgent } from './http/pipeline/stages.ts'
 import { watchFiles } from './lib/watch-files.ts'
-import { withValue } from './lib/with-value.ts'
 import type { Parts } from './operation/parts.ts'
 import { type Gate, gateOf } from './security/gate.ts'
 import { hasFormOfJwt } from './security/tokens/bearer-token.ts'
@@ -17,7 +16,7 @@ import { tokenVerifier, type VerifyToken } from './security/tokens/token-verifie
 export type Access = {
   gate(): Gate
   verifyToken: VerifyToken | undefined
-  findAgent(ref: string): FoundAgent | undefined | Promise<FoundAgent | undefined>
+  findAgent(ref: string): Promise<FoundAgent | undefined>
   mayBeOfAgent(token: string): Promise<boolean>
   guardedAgents(): Promise<readonly GuardedAgent[]>
   close(): void
@@ -39,12 +38,14 @@ export function openAccess(parts: Parts): Access {
     }
   })
 
-  const foundOf = (agent: Agent | undefined) => agent && gates.foundOf(agent)
   return {
     gate: () => gate,
     // The operator chose this provider, so it may be at any address.
     verifyToken: auth && tokenVerifier(auth, { roles, fetch, now }),
-    findAgent: (ref) => withValue(agents.findKnown(ref, parts), foundOf),
+    async findAgent(ref) {
+      const agent = await agents.findKnown(ref, parts)
+      return agent && gates.foundOf(agent)
+    },
     // Answered from memory, because a client that has shown no valid token must not cause a query.
     async mayBeOfAgent(token) {
       const forms = await memo('agents', '#token forms', () => loadForms(parts))

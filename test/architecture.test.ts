@@ -166,7 +166,7 @@ const text = "import x from './in-a-string.ts'"
     assert.ok(sources.length > 100 && count('value') > 300 && count('type') > 100 && count('dynamic') > 0)
     const seen = sources.find(({ file }) => file === 'http/pipeline/pipeline.ts')?.imports.map(({ to }) => to) ?? []
     for (const to of [
-      'lib/with-value.ts',
+      'operation.ts',
       'operation/reply-channel.ts',
       'http/pipeline/guards/authorise.ts',
       'security/ip-list.ts',

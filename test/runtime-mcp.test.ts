@@ -41,7 +41,7 @@ before(async () => {
   second = await startMcpServer([{ name: 'search', call: () => 'found elsewhere' }])
   runtime = localRuntime({
     providers: [{ name: 'local', type: 'openai-compatible', baseUrl: model.url }],
-    secrets: () => ({ TOKEN: { value: SECRET, hosts: [first.host] } }),
+    secrets: async () => ({ TOKEN: { value: SECRET, hosts: [first.host] } }),
   })
 })
 after(async () => {

@@ -46,7 +46,7 @@ before(async () => {
   })
   runtime = localRuntime({
     providers: [{ name: 'local', type: 'openai-compatible', baseUrl: model.url }],
-    secrets: () => ({
+    secrets: async () => ({
       API_TOKEN: { value: SECRET, hosts: [api.host] },
       ANY_PORT: { value: 'v4lue', hosts: ['127.0.0.1'] },
     }),
@@ -344,7 +344,7 @@ describe('an HTTP tool', () => {
   for (const [name, client] of Object.entries({ guarded: undefined, platform: globalThis.fetch })) {
     test(`redirects are not followed with the ${name} client`, async () => {
       const secrets = { API_TOKEN: { value: SECRET, hosts: [api.host] } }
-      const own = localRuntime({ secrets: () => secrets, ...(client ? { fetch: client } : {}) })
+      const own = localRuntime({ secrets: async () => secrets, ...(client ? { fetch: client } : {}) })
       const tool = loose({ url: `${api.url}/moved`, headers: { authorization: '{{secret.API_TOKEN}}' } })
       assert.equal((await callOnce(tool, {}, own)).error, 'HTTP 302: redirects are not followed')
       assert.equal(seen[0]?.headers.authorization, SECRET)

@@ -36,17 +36,21 @@ export async function findBySeq(db: Database, seq: number): Promise<Agent | unde
   return row && fromRow(row)
 }
 
-type KnownAgent = Agent | undefined | Promise<Agent | undefined>
-
 const agentOf = ({ id }: Agent) => [id]
 
 /** Finds an agent by id or name, from memory until it changes. A key that begins with `#` is our own and no name. */
-export function findKnown(ref: string, { memo, storage }: { memo: Memo; storage: Storage }): KnownAgent {
+export async function findKnown(
+  ref: string,
+  { memo, storage }: { memo: Memo; storage: Storage },
+): Promise<Agent | undefined> {
   return ref.startsWith('#') ? undefined : memo('agents', ref, () => find(storage.db, ref), agentOf)
 }
 
 /** Finds an agent by its number, from memory until it changes. */
-export function findKnownBySeq(seq: number, { memo, storage }: { memo: Memo; storage: Storage }): KnownAgent {
+export function findKnownBySeq(
+  seq: number,
+  { memo, storage }: { memo: Memo; storage: Storage },
+): Promise<Agent | undefined> {
   return memo('agents', `#${seq}`, () => findBySeq(storage.db, seq), agentOf)
 }
 

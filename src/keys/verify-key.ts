@@ -1,4 +1,3 @@
-import { withValue } from '../lib/with-value.ts'
 import type { Actor } from '../operation/actor.ts'
 import type { Parts } from '../operation/parts.ts'
 import { actorOf, type Key, statusOf } from './key.ts'
@@ -6,7 +5,7 @@ import * as keys from './store.ts'
 
 export type KeyVerifier = {
   /** The actor of a valid secret, by its hash; undefined for any other hash. */
-  verify(hash: string): Actor | undefined | Promise<Actor | undefined>
+  verify(hash: string): Promise<Actor | undefined>
   /** Stores when keys were last used. */
   flush(): Promise<void>
 }
@@ -38,11 +37,8 @@ export function keyVerifier({ memo, now, storage }: Parts): KeyVerifier {
   }
 
   return {
-    verify(hash) {
-      return withValue(
-        memo('keys', hash, () => load(hash), subjectsOf),
-        (found) => inForce(found, hash),
-      )
+    async verify(hash) {
+      return inForce(await memo('keys', hash, () => load(hash), subjectsOf), hash)
     },
     async flush() {
       if (used.size === 0) return

@@ -1,10 +1,6 @@
 export type Cache<T> = {
   /** `subjectsOf` names what a value is about. Without it, the value is forgotten with every change. */
-  get(
-    key: string,
-    load: (key: string) => Promise<T | undefined>,
-    subjectsOf?: SubjectsOf<T>,
-  ): T | undefined | Promise<T | undefined>
+  get(key: string, load: (key: string) => Promise<T | undefined>, subjectsOf?: SubjectsOf<T>): Promise<T | undefined>
   /** Forgets the values about this subject. Without one, it forgets everything. */
   forget(subject?: string): void
 }
@@ -50,7 +46,7 @@ export function cache<T>(isTold: () => boolean = () => true, size = 10_000): Cac
   }
 
   return {
-    get(key, load, subjectsOf) {
+    async get(key, load, subjectsOf) {
       if (!isTold()) return load(key)
       const hit = found.get(key)
       if (hit !== undefined) return hit.value

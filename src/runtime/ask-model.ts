@@ -15,8 +15,8 @@ const MAX_RESPONSE_CHARACTERS = 1024 * 1024
 
 const NOTHING = { turns: 0, memories: 0 }
 
-/** Shows the model as much as fits. Only a built-in model, which has no limit, may answer without waiting. */
-export function askModel(run: RunInProgress, rounds: Round[]): ModelAnswer | Promise<ModelAnswer> {
+/** Shows the model as much as fits. */
+export function askModel(run: RunInProgress, rounds: Round[]): Promise<ModelAnswer> {
   const budget = run.windows.budget(run.input.agent)
   return budget === Infinity ? ask(run, run.input, rounds) : askWithin(run, rounds, budget)
 }
@@ -84,11 +84,11 @@ function ask(run: RunInProgress, input: RunInput, rounds: Round[]): Promise<Mode
     streaming: emit !== undefined,
     log,
   }
-  const attempt = () => {
+  const attempt = async () => {
     const span = beginChat(run)
     return span ? askTraced(run, request, span) : model.answer(request)
   }
-  return withRetries(async () => attempt(), { deadline, log, delayMs: run.retryDelayMs })
+  return withRetries(attempt, { deadline, log, delayMs: run.retryDelayMs })
 }
 
 async function askTraced({ model, left }: RunInProgress, request: ModelRequest, span: Span): Promise<ModelAnswer> {

@@ -31,8 +31,7 @@ export async function converse(run: RunInProgress): Promise<void> {
     if (next.kind === 'model') {
       const before = { said: left.response.length, spent: left.usage, started_at: now() }
       try {
-        const asked = askModel(run, withGiven(next.rounds, run))
-        const answer = asked instanceof Promise ? await asked : asked
+        const answer = await askModel(run, withGiven(next.rounds, run))
         const step = modelStep(run, handOver(answer, run), before)
         left.steps.push(step)
         // The last answer is stored with the receipt. An answer with tool calls must be stored before the tools are

@@ -3,7 +3,7 @@ import type { Tool } from './spec.ts'
 export type Secret = { value: string; hosts: readonly string[] }
 export type Secrets = Readonly<Record<string, Secret>>
 /** Returns every secret that tools may use now. */
-export type SecretSource = () => Secrets | Promise<Secrets>
+export type SecretSource = () => Promise<Secrets>
 
 const PLACEHOLDER = /\{\{\s*secret\.([A-Za-z0-9_.-]+)\s*\}\}/g
 

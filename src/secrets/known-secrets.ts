@@ -24,5 +24,5 @@ export function knownSecrets({ config, storage, memo, keyring, log }: Options): 
     })
     return { ...Object.fromEntries(opened), ...config.secrets }
   }
-  return () => memo('secrets', 'all', load) as Secrets | Promise<Secrets>
+  return () => memo('secrets', 'all', load) as Promise<Secrets>
 }

@@ -12,7 +12,7 @@ export type Memo = <T>(
   key: string,
   load: () => Promise<T | undefined>,
   subjectsOf?: SubjectsOf<T>,
-) => T | undefined | Promise<T | undefined>
+) => Promise<T | undefined>
 
 /** How often the answer was in memory, and how often not. */
 export type Lookups = { hits: { count: number }; misses: { count: number } }
@@ -23,14 +23,19 @@ export function openMemo(
 ): Memo {
   const caches = new Map<Change, { cache: Cache<unknown>; lookups: Lookups }>()
   storage.onChange((change, id) => caches.get(change)?.cache.forget(id))
-  return <T>(change: Change, key: string, load: () => Promise<T | undefined>, subjectsOf?: SubjectsOf<T>) => {
+  return async <T>(change: Change, key: string, load: () => Promise<T | undefined>, subjectsOf?: SubjectsOf<T>) => {
     let remembered = caches.get(change) as { cache: Cache<T>; lookups: Lookups } | undefined
     if (!remembered) {
       remembered = { cache: cache<T>(storage.hears), lookups: lookupsOf(change) }
       caches.set(change, remembered as { cache: Cache<unknown>; lookups: Lookups })
     }
-    const found = remembered.cache.get(key, load, subjectsOf)
-    remembered.lookups[found instanceof Promise ? 'misses' : 'hits'].count++
+    let counted: keyof Lookups = 'hits'
+    const loadMissed = () => {
+      counted = 'misses'
+      return load()
+    }
+    const found = remembered.cache.get(key, loadMissed, subjectsOf)
+    remembered.lookups[counted].count++
     return found
   }
 }

@@ -27,11 +27,10 @@ export class RunsWithCallbacks {
   }
 
   /** The ids of the callbacks of the event's run. */
-  callbacksOf({ request_id }: NewEvent): readonly string[] | Promise<readonly string[]> {
+  async callbacksOf({ request_id }: NewEvent): Promise<readonly string[]> {
     if (request_id === undefined) return NONE
-    const requests = this.#storage.hears() ? this.#requests : undefined
-    if (requests) return requests.has(request_id) ? this.#find(request_id) : NONE
-    return this.#load().then((loaded) => (loaded.has(request_id) ? this.#find(request_id) : NONE))
+    const requests = (this.#storage.hears() && this.#requests) || (await this.#load())
+    return requests.has(request_id) ? this.#find(request_id) : NONE
   }
 
   async #find(request_id: string): Promise<string[]> {

@@ -10,11 +10,8 @@ export function readsBody({ method }: IncomingMessage): boolean {
   return method !== 'GET' && method !== 'HEAD' && method !== 'OPTIONS'
 }
 
-/**
- * The bytes of a request's body. Undefined when it has none, and for a GET. Most requests have arrived completely when
- * they are handled; then there is nothing to wait for.
- */
-export function readBytes(message: IncomingMessage, limit: number): Buffer | undefined | Promise<Buffer> {
+/** The bytes of a request's body. Undefined when it has none, and for a GET. */
+export async function readBytes(message: IncomingMessage, limit: number): Promise<Buffer | undefined> {
   const { headers } = message
   if (!readsBody(message) || !hasBody(headers)) return undefined
   if (headers['content-type'] === undefined) {

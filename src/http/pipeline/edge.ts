@@ -21,7 +21,7 @@ export type Edge = {
   gate(): Gate
   verifyKey: VerifyKey
   verifyToken: VerifyToken | undefined
-  findAgent(ref: string): FoundAgent | undefined | Promise<FoundAgent | undefined>
+  findAgent(ref: string): Promise<FoundAgent | undefined>
   /** Whether some agent accepts tokens of this form. */
   mayBeOfAgent(token: string): Promise<boolean>
   /** The agents that have a gate of their own. */

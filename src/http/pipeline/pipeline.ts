@@ -1,4 +1,3 @@
-import { withValue } from '../../lib/with-value.ts'
 import type { ReplyChannel } from '../../operation/reply-channel.ts'
 import type { Operation } from '../../operation.ts'
 import type { Gate } from '../../security/gate.ts'
@@ -17,23 +16,23 @@ import type { Arrived, Authorised, Known, PathParams } from './stages.ts'
 
 /**
  * The steps of a request, in this order. A request is authenticated once and may carry several calls: each call is
- * counted, authorised and run. A step returns a promise only when it has to wait, because most do not.
+ * counted, authorised and run.
  */
 export type Pipeline = {
   /** Checks the address, the service's gate and the page's origin of every request, except for health checks. */
-  enter(arrived: Arrived): void | Promise<void>
+  enter(arrived: Arrived): Promise<void>
   /** Finds out who asks. */
-  authenticate(arrived: Arrived): Known | Promise<Known>
+  authenticate(arrived: Arrived): Promise<Known>
   /** When the right ends with which a request came in that is still answered. */
   validUntil(known: Known): Promise<number>
   /** Counts a failed sign-in of an address. Throws when there were too many. */
   countFailure(bucket: string): Promise<void>
   /** Applies the rate limits of the actor and of the service. */
-  count(known: Known): void | Promise<void>
+  count(known: Known): Promise<void>
   /** Decides whether the actor may have this operation on this agent, before the body is read. */
-  authorise(known: Known, operation: Operation, params: PathParams): Authorised | Promise<Authorised>
+  authorise(known: Known, operation: Operation, params: PathParams): Promise<Authorised>
   /** The same for a call that the body of an authorised request names. */
-  authoriseNamed(authorised: Authorised, call: NamedCall): Authorised | Promise<Authorised>
+  authoriseNamed(authorised: Authorised, call: NamedCall): Promise<Authorised>
   /** With the body: asks for a second factor, validates, runs once, renders. */
   run(authorised: Authorised, wanted: Wanted, channel: ReplyChannel): Promise<Rendered>
 }
@@ -51,10 +50,10 @@ export function pipeline(edge: Edge): Pipeline {
     now,
   })
   return {
-    enter(arrived) {
+    async enter(arrived) {
       takeAddress(arrived)
       passGate(arrived, edge.gate(), now())
-      return grantOrigin(arrived)
+      await grantOrigin(arrived)
     },
     authenticate: authenticator({
       verifyKey,
@@ -69,10 +68,10 @@ export function pipeline(edge: Edge): Pipeline {
     }),
     validUntil: (known) => validUntil(edge, known),
     countFailure: (bucket) => failures.count(bucket),
-    count: (known) =>
-      withValue(countRequest(known, limiter, config.limits), () =>
-        takeFromGate(known.arrived, edge.gate(), { bucket: 'service', whose: 'the service' }, limiter),
-      ),
+    async count(known) {
+      await countRequest(known, limiter, config.limits)
+      await takeFromGate(known.arrived, edge.gate(), { bucket: 'service', whose: 'the service' }, limiter)
+    },
     authorise: (known, operation, params) => authorise(edge, known, operation, params),
     authoriseNamed: (authorised, call) => authoriseNamed(edge, authorised, call),
     run: (authorised, wanted, channel) => runAuthorised(edge, authorised, wanted, channel),

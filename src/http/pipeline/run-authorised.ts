@@ -26,8 +26,7 @@ export async function runAuthorised(
   const early = operation.concerns && readInput(authorised, wanted)
   const agent = early ? await enterConcerned(edge, authorised, early) : authorised.agent
   const gates = operation.acrossAgents ? await gatesInReach(edge, authorised) : gatesOf(edge, agent)
-  const asked = requireCode(authorised, body, { gates, spend: edge.spendCode })
-  if (asked) await asked
+  await requireCode(authorised, body, { gates, spend: edge.spendCode })
   const input = early ?? readInput(authorised, wanted)
 
   const { path, request_id, address } = arrived

@@ -1,5 +1,4 @@
 import type { IncomingMessage } from 'node:http'
-import { withValue } from '../../lib/with-value.ts'
 import { type IpList, ipList } from '../../security/ip-list.ts'
 import type { Span, Tracer } from '../../telemetry/tracing.ts'
 import type { Route } from '../dialects/dialect.ts'
@@ -92,37 +91,28 @@ function beginRequest(tracer: Tracer, { message, route, path, secure }: Arrived)
 }
 
 /**
- * Takes a request through the steps that come before its body. The endpoint says which steps those are. Throws or
- * rejects when the request is refused. Returns undefined for a page, and a promise only when it has to wait, because
- * most requests do not.
+ * Takes a request through the steps that come before its body. The endpoint says which steps those are. Rejects when the
+ * request is refused. Returns undefined for a page.
  */
-export function letIn(
-  front: Front,
+export async function letIn(
+  { edge, steps, requireRoute }: Front,
   arrived: Arrived,
   { open, probe }: Endpoint,
-): Authorised | undefined | Promise<Authorised | undefined> {
+): Promise<Authorised | undefined> {
   checkTransport(arrived)
   if (probe) return undefined
-  return withValue(front.steps.enter(arrived), () => (open ? undefined : authoriseArrived(front, arrived)))
-}
-
-function authoriseArrived(front: Front, arrived: Arrived): Authorised | undefined | Promise<Authorised | undefined> {
+  await steps.enter(arrived)
+  if (open) return undefined
   // A preflight carries no key. A preflight that is not granted needs a key, like every other request.
   if (isPreflight(arrived)) {
     checkBodyHeaders(arrived)
     return undefined
   }
-  if (!arrived.route?.isOpenForPublicCards) return authoriseKnown(front, arrived)
-  return withValue(authorisePublic(front.edge, arrived), (authorised) => authorised ?? authoriseKnown(front, arrived))
-}
-
-function authoriseKnown({ steps, requireRoute }: Front, arrived: Arrived): Authorised | Promise<Authorised> {
-  return withValue(steps.authenticate(arrived), (known) =>
-    withValue(steps.count(known), () =>
-      withValue(steps.authorise(known, requireRoute(arrived).operation, arrived.params), (authorised) => {
-        checkBodyHeaders(arrived)
-        return authorised
-      }),
-    ),
-  )
+  const shown = arrived.route?.isOpenForPublicCards ? await authorisePublic(edge, arrived) : undefined
+  if (shown) return shown
+  const known = await steps.authenticate(arrived)
+  await steps.count(known)
+  const authorised = await steps.authorise(known, requireRoute(arrived).operation, arrived.params)
+  checkBodyHeaders(arrived)
+  return authorised
 }

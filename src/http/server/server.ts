@@ -2,11 +2,10 @@ import type { Server as HttpServer, IncomingMessage, ServerResponse } from 'node
 import type { Server as HttpsServer } from 'node:https'
 import type { Socket } from 'node:net'
 import type { ApiError } from '../../errors.ts'
-import { withValue } from '../../lib/with-value.ts'
 import { readBytes, readsBody } from '../input/read-bytes.ts'
 import type { Edge } from '../pipeline/edge.ts'
 import { preflightAnswer } from '../pipeline/guards/cors.ts'
-import type { Arrived, Authorised } from '../pipeline/stages.ts'
+import type { Arrived } from '../pipeline/stages.ts'
 import { answerRaw, connectRefusal, parserError } from './connections/broken-request.ts'
 import { Connections } from './connections/connections.ts'
 import { limitHandles } from './connections/handle-limit.ts'
@@ -79,17 +78,13 @@ function requestHandler(front: Front, endpoints: Router<Endpoint>) {
     page: (arrived, response) => send(response, arrived.headers, answerPreflight(arrived)),
   }
 
-  const answer = (
-    authorised: Authorised | undefined,
-    { page }: Endpoint,
-    arrived: Arrived,
-    response: ServerResponse,
-  ) => {
+  const answer = async (arrived: Arrived, endpoint: Endpoint, response: ServerResponse): Promise<void> => {
+    const authorised = await letIn(front, arrived, endpoint)
     // The rest of a body that nobody reads may still arrive. Then it must not be taken for another request.
     if (!arrived.message.complete && !readsBody(arrived.message)) response.shouldKeepAlive = false
-    if (!authorised) return page?.(arrived, response)
-    const bytes = arrived.bytes ?? readBytes(arrived.message, limits.body)
-    return withValue(bytes, (body) => answerRequest(front, authorised, body, response))
+    if (!authorised) return endpoint.page?.(arrived, response)
+    const bytes = await (arrived.bytes ?? readBytes(arrived.message, limits.body))
+    await answerRequest(front, authorised, bytes, response)
   }
 
   return (message: IncomingMessage, response: ServerResponse): void => {
@@ -108,14 +103,7 @@ function requestHandler(front: Front, endpoints: Router<Endpoint>) {
     if (front.requests.all) response.on('finish', () => front.requests.answered(arrived, response.statusCode))
     const fail = (error: unknown) => answerFailure(front, error, arrived, response)
     if (malformed) return fail(malformed instanceof URIError ? badTarget() : malformed)
-    try {
-      const pending = withValue(letIn(front, arrived, endpoint), (authorised) =>
-        answer(authorised, endpoint, arrived, response),
-      )
-      if (pending) pending.catch(fail)
-    } catch (error) {
-      fail(error)
-    }
+    answer(arrived, endpoint, response).catch(fail)
   }
 }
 

@@ -26,7 +26,6 @@ const CANDIDATES = 500
 const SEARCH_VISITS = 100_000
 /** Fewer for recall, because the answer waits for it. */
 const RECALL_VISITS = 4_000
-const DAY_MS = 86_400_000
 
 type SearchOptions = Omit<BestOptions, 'similarity'> & { visits: number }
 type Ranking = ReturnType<typeof bestOf>
@@ -41,8 +40,6 @@ export class WarmRecall implements Recall {
   readonly #contents: Contents
   /** All searches of this thread share one scorer, which reuses its arrays. */
   readonly #scorer = new Scorer()
-  /** The last ranking. Postings only grow, so it is valid as long as they have the same size. */
-  #last: { postings: Postings; size: number; asked: string; ranking: Ranking } | undefined
 
   /** `room` is how many bytes the scopes in memory may take. */
   constructor(options: {
@@ -148,17 +145,10 @@ export class WarmRecall implements Recall {
     return bestOf(postings, scorer, { ...options, similarity })
   }
 
-  /** Requests that ask the same at the same moment share the ranking. Times in a query are relative to the day. */
   #rank(query: string, postings: Postings, { visits, ...options }: SearchOptions): Ranking {
-    const now = this.#now()
-    const asked = JSON.stringify([query, Math.floor(now / DAY_MS), visits, options])
-    const last = this.#last
-    if (last?.postings === postings && last.size === postings.size && last.asked === asked) return last.ranking
-    const question = questionOf(query, now)
+    const question = questionOf(query, this.#now())
     this.#scorer.score(postings, planSearch(question, postings.statistics(question)), visits)
-    const ranking = bestOf(postings, this.#scorer, options)
-    this.#last = { postings, size: postings.size, asked, ranking }
-    return ranking
+    return bestOf(postings, this.#scorer, options)
   }
 
   async #read(scope: MemoryScope, hits: Ranked[]): Promise<Found[]> {

@@ -4,10 +4,7 @@ import { isSame, type Position, type StreamEvent, type Told, Transcript } from '
 
 type Follower = { told: Told; emit: (event: StreamEvent) => void }
 
-/**
- * A run on this node, from its start until what it left is committed. Most runs have no follower and nobody waits for
- * them, so what that needs is made when it is first needed.
- */
+/** A run on this node, from its start until what it left is committed. */
 export class LiveRun {
   readonly request_id: string
   readonly agent_id: string
@@ -27,10 +24,9 @@ export class LiveRun {
   abandoned = false
   /** The lease of this node on the stored run. Undefined while the run is not stored. */
   lease: { readonly key: readonly string[]; readonly owner: string; until: number } | undefined
-  #over = false
-  #ending: PromiseWithResolvers<void> | undefined
+  readonly #ending = Promise.withResolvers<void>()
   #transcript: Transcript | undefined
-  #followers: Set<Follower> | undefined
+  readonly #followers = new Set<Follower>()
 
   constructor(request_id: string, agent_id: string, runs: LiveRuns) {
     this.request_id = request_id
@@ -51,8 +47,6 @@ export class LiveRun {
 
   /** Resolves when the run has ended and its record is written. */
   get ended(): Promise<void> {
-    this.#ending ??= Promise.withResolvers()
-    if (this.#over) this.#ending.resolve()
     return this.#ending.promise
   }
 
@@ -61,7 +55,7 @@ export class LiveRun {
     const transcript = (this.#transcript ??= new Transcript(this.began?.attempt ?? 1))
     const before = transcript.told
     const streamed = transcript.add(event)
-    for (const follower of this.#followers ?? []) {
+    for (const follower of this.#followers) {
       if (isSame(follower.told, before)) follower.emit(streamed)
       else for (const missed of transcript.after(follower.told)) follower.emit(missed)
       follower.told = further(follower.told, transcript.told)
@@ -72,9 +66,8 @@ export class LiveRun {
   follow(told: Told, emit: (event: StreamEvent) => void): () => void {
     for (const event of this.#transcript?.after(told) ?? []) emit(event)
     const follower = { told: this.#transcript ? further(told, this.#transcript.told) : told, emit }
-    const followers = (this.#followers ??= new Set())
-    followers.add(follower)
-    return () => followers.delete(follower)
+    this.#followers.add(follower)
+    return () => this.#followers.delete(follower)
   }
 
   cancel(): void {
@@ -89,8 +82,7 @@ export class LiveRun {
 
   end(): void {
     this.#runs.forget(this)
-    this.#over = true
-    this.#ending?.resolve()
+    this.#ending.resolve()
   }
 }
 

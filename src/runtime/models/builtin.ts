@@ -5,12 +5,12 @@ import { type Model, type ModelRequest, maxOutputTokens } from './model-request.
 
 /** Answers with the message itself. */
 export const echo: Model = {
-  answer: (request) => speak(request, request.input.message),
+  answer: async (request) => speak(request, request.input.message),
 }
 
 /** Answers with the memories it was given, or else with what the session said about the same words. */
 export const recall: Model = {
-  answer: (request) => speak(request, rememberedAnswer(request.input)),
+  answer: async (request) => speak(request, rememberedAnswer(request.input)),
 }
 
 /** Says a whole text word by word, and counts its tokens as a model would. */

@@ -21,7 +21,7 @@ export type ModelRequest = {
 }
 
 /** The conversation goes in. Text comes out through `say`, and tool calls as the result. */
-export type Model = { answer(request: ModelRequest): ModelAnswer | Promise<ModelAnswer> }
+export type Model = { answer(request: ModelRequest): Promise<ModelAnswer> }
 
 /** The agent's own limit, and what the caller asks for if that is less. Null: the model's own. */
 export function maxOutputTokens({ agent, given }: RunInput): number | null {

@@ -11,7 +11,7 @@ export type Provider = {
 }
 
 /** Returns every provider that agents may use now. The list stays the same object until one of them changes. */
-export type ProviderSource = () => readonly Provider[] | Promise<readonly Provider[]>
+export type ProviderSource = () => Promise<readonly Provider[]>
 
 const VENDOR_URLS: Partial<Record<Provider['type'], string>> = {
   openai: 'https://api.openai.com/v1',

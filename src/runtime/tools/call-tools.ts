@@ -23,8 +23,7 @@ export async function callTools(run: RunInProgress, calls: readonly PendingCall[
   const asks: Ask[] = []
   const ready: PendingCall[] = []
   for (const pending of calls) {
-    const asking = askFor(run, pending)
-    const ask = asking instanceof Promise ? await asking : asking
+    const ask = await askFor(run, pending)
     if (ask) asks.push(ask)
     else ready.push(pending)
   }
@@ -41,15 +40,14 @@ function waitForPeople({ log, now }: RunInProgress, asks: readonly Ask[]): never
   throw new Waits(now() + seconds * 1000, asks)
 }
 
-function askFor(run: RunInProgress, pending: PendingCall): Ask | undefined | Promise<Ask | undefined> {
+async function askFor(run: RunInProgress, pending: PendingCall): Promise<Ask | undefined> {
   const { call, index, isInDoubt, decided } = pending
   if (index >= MAX_CALLS_PER_STEP || (decided && !isInDoubt)) return undefined
-  const asked = run.toolbox.askFor(shownCall(call).name, argumentsOf(pending), {
+  const asked = await run.toolbox.askFor(shownCall(call).name, argumentsOf(pending), {
     isInDoubt,
     isDecided: decided !== undefined,
   })
-  if (!asked) return undefined
-  return Promise.resolve(asked).then((ask) => ask && { ...ask, index, call_id: callIdOf(pending, run.left.steps) })
+  return asked && { ...asked, index, call_id: callIdOf(pending, run.left.steps) }
 }
 
 /** A person may have changed them. */

@@ -21,7 +21,7 @@ export type Toolbox = {
   /**
    * What a person must decide before the call is made. Undefined for most calls, and for a call that would fail anyway.
    */
-  askFor(name: string, args: ToolArguments, standing: Standing): AskedCall | undefined | Promise<AskedCall | undefined>
+  askFor(name: string, args: ToolArguments, standing: Standing): Promise<AskedCall | undefined>
   close(): Promise<void>
 }
 
@@ -38,7 +38,7 @@ export const NO_TOOLS: Toolbox = {
   handed: NONE_HANDED,
   call: async (name) => ({ error: `There is no tool ${name}` }),
   retryOf: () => 'never',
-  askFor: () => undefined,
+  askFor: async () => undefined,
   close: async () => {},
 }
 
@@ -82,7 +82,7 @@ export async function openToolbox(tools: readonly Tool[], mcpServers: McpServers
     handed: NONE_HANDED,
     call,
     retryOf: (name) => byName.get(name)?.retry ?? 'never',
-    askFor(name, args, standing) {
+    async askFor(name, args, standing) {
       const tool = byName.get(name)
       if (!tool || 'problem' in args) return undefined
       const kind = kindOfAsk(tool, args.value, standing)

@@ -12,7 +12,7 @@ export type Decision = {
 }
 
 export type RateLimiter = {
-  take(key: string, rate: Rate): Decision | Promise<Decision>
+  take(key: string, rate: Rate): Promise<Decision>
   close(): Promise<void>
 }
 
@@ -42,7 +42,7 @@ export function localLimiter(now: () => number): RateLimiter {
   }
 
   return {
-    take(key, { perMinute, burst }) {
+    async take(key, { perMinute, burst }) {
       const time = now()
       const interval = MINUTE / perMinute
       const latest = time + burst * interval

@@ -29,8 +29,8 @@ export function localRuntime({
 }: Partial<Omit<RuntimeOptions, 'providers'>> & { providers?: readonly Provider[] } = {}) {
   const guarded = new GuardedClient({ allowInsecure: true, allowedCidrs: ['127.0.0.0/8'] })
   return new Runtime({
-    providers: () => providers,
-    secrets: () => ({}),
+    providers: async () => providers,
+    secrets: async () => ({}),
     fetch: guarded.fetch,
     reach: (url, asked) => guarded.reach(url, asked),
     now: Date.now,

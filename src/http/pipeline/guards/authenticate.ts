@@ -1,7 +1,6 @@
 import type { Socket } from 'node:net'
 import { ApiError, forbidden, unavailable } from '../../../errors.ts'
 import type { Logger } from '../../../lib/log.ts'
-import { withValue } from '../../../lib/with-value.ts'
 import type { Actor } from '../../../operation/actor.ts'
 import { sha256 } from '../../../security/digest.ts'
 import { addressBucket } from '../../../security/ip-list.ts'
@@ -14,13 +13,13 @@ import { actorOfCookie, type ConsoleSessions } from './console-cookie.ts'
 import type { ConsoleDoor } from './console-door.ts'
 import type { FailureLimit } from './failure-limit.ts'
 
-export type VerifyKey = (hash: string) => Actor | undefined | Promise<Actor | undefined>
+export type VerifyKey = (hash: string) => Promise<Actor | undefined>
 
 export type Credentials = {
   verifyKey: VerifyKey
   /** Checks tokens against the service's own `auth`. */
   verifyToken: VerifyToken | undefined
-  findAgent(ref: string): FoundAgent | undefined | Promise<FoundAgent | undefined>
+  findAgent(ref: string): Promise<FoundAgent | undefined>
   /** Whether some agent accepts tokens of this form. */
   mayBeOfAgent(token: string): Promise<boolean>
   failures: FailureLimit
@@ -44,7 +43,7 @@ export function authenticator(credentials: Credentials) {
   // A client sends the same key with every request of a connection, so its hash is computed once.
   const hashes = new WeakMap<Socket, { authorization: string; hash: string }>()
 
-  const findActor = (arrived: Arrived) => {
+  const findActor = async (arrived: Arrived) => {
     const { headers, socket } = arrived.message
     const authorization = arrived.dialect.authorization(headers) ?? ''
     const known = hashes.get(socket)
@@ -65,17 +64,16 @@ export function authenticator(credentials: Credentials) {
     failures.refuseBlocked(addressBucket(arrived.address))
     return actorOfToken(bearer, arrived, credentials, named)
   }
-  const refuseFailed = async (arrived: Arrived): Promise<never> => {
-    await failures.count(addressBucket(arrived.address))
-    throw unauthorized()
-  }
 
-  return (arrived: Arrived): Known | Promise<Known> =>
-    withValue(findActor(arrived), (actor) => {
-      if (!actor) return refuseFailed(arrived)
-      arrived.trace.actor = actor
-      return { arrived, actor }
-    })
+  return async (arrived: Arrived): Promise<Known> => {
+    const actor = await findActor(arrived)
+    if (!actor) {
+      await failures.count(addressBucket(arrived.address))
+      throw unauthorized()
+    }
+    arrived.trace.actor = actor
+    return { arrived, actor }
+  }
 }
 
 /** When the right ends with which a request came in: 0 if it has ended, infinity if it has no end. */

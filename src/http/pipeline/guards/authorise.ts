@@ -1,5 +1,4 @@
 import { notFound } from '../../../errors.ts'
-import { withValue } from '../../../lib/with-value.ts'
 import { type Actor, requirePermission } from '../../../operation/actor.ts'
 import { requireEveryUser, requireScope } from '../../../operation/scope.ts'
 import type { Operation } from '../../../operation.ts'
@@ -12,44 +11,42 @@ import { passGate, promiseHttps } from './pass-gate.ts'
 import { takeFromGate } from './rate-limit.ts'
 
 /** Decides whether the actor may have one operation on one agent: its permission, its scope, the agent's own gate. */
-export function authorise(
+export async function authorise(
   edge: Edge,
   { arrived, actor }: Known,
   operation: Operation,
   params: PathParams,
-): Authorised | Promise<Authorised> {
+): Promise<Authorised> {
   requireOperationPermission(actor, operation)
   const { agent_id: ref } = params
   if (ref === undefined) return { arrived, actor, operation, params, agent: undefined }
-  return withValue(edge.findAgent(ref), (agent) => {
-    // The scope is checked first: an actor must not learn whether an agent outside of its scope exists.
-    requireScope(actor, agent?.id ?? null)
-    if (!agent) throw notFound('Agent', ref)
-    const authorised = { arrived, actor, operation, params: { ...params, agent_id: agent.id }, agent }
-    return withValue(enterAgent(arrived, agent, edge), () => authorised)
-  })
+  const agent = await edge.findAgent(ref)
+  // The scope is checked first: an actor must not learn whether an agent outside of its scope exists.
+  requireScope(actor, agent?.id ?? null)
+  if (!agent) throw notFound('Agent', ref)
+  await enterAgent(arrived, agent, edge)
+  return { arrived, actor, operation, params: { ...params, agent_id: agent.id }, agent }
 }
 
 /**
  * Decides about a call that an authorised request names. If the path has the call's agent, that agent was entered
  * already and is not asked twice.
  */
-export function authoriseNamed(
+export async function authoriseNamed(
   edge: Edge,
   { arrived, actor, agent }: Authorised,
   { operation, params }: Pick<NamedCall, 'operation' | 'params'>,
-): Authorised | Promise<Authorised> {
+): Promise<Authorised> {
   if (agent && params['agent_id'] === agent.id) {
     requireOperationPermission(actor, operation)
     return { arrived, actor, operation, params, agent }
   }
-  const authorised = authorise(edge, { arrived, actor }, operation, params)
+  const named = await authorise(edge, { arrived, actor }, operation, params)
   // Only browsers send this header.
-  if (agent || arrived.message.headers.origin === undefined) return authorised
-  return withValue(authorised, (named) => {
+  if (!agent && arrived.message.headers.origin !== undefined) {
     settleOrigin(arrived, named.agent?.gate?.cors ?? edge.gate().cors)
-    return named
-  })
+  }
+  return named
 }
 
 function requireOperationPermission(actor: Actor, { permission, ownPermission, userTokens }: Operation): void {
@@ -59,11 +56,11 @@ function requireOperationPermission(actor: Actor, { permission, ownPermission, u
 }
 
 /** Checks the agent's own security. */
-export function enterAgent(
+export async function enterAgent(
   arrived: Arrived,
   agent: FoundAgent,
   { limiter, parts }: Pick<Edge, 'limiter' | 'parts'>,
-): void | Promise<void> {
+): Promise<void> {
   arrived.trace.agent_id = agent.id
   if (!agent.gate) return
   promiseHttps(arrived, agent.gate)

@@ -74,7 +74,7 @@ export function allowOrigin({ gate, findGate, agentGates, now }: Policies) {
     }
   }
 
-  return (arrived: Arrived): void | Promise<void> => {
+  return async (arrived: Arrived): Promise<void> => {
     // Only browsers send this header.
     if (arrived.message.headers.origin === undefined) return
     const ref = agentIn(arrived.path)

@@ -1,35 +1,34 @@
 import type { Config } from '../../../config.ts'
 import { ApiError } from '../../../errors.ts'
-import { withValue } from '../../../lib/with-value.ts'
 import type { Gate } from '../../../security/gate.ts'
 import type { Decision, RateLimiter } from '../../../security/limits/rate-limiter.ts'
 import type { Arrived, Known } from '../stages.ts'
 
 /** Counts an authenticated request against the tier of its actor, and says in headers what is left. */
-export function countRequest(
+export async function countRequest(
   { arrived, actor }: Known,
   limiter: RateLimiter,
   { tiers, defaultTier }: Config['limits'],
-): void | Promise<void> {
+): Promise<void> {
   const name = Object.hasOwn(tiers, actor.tier) ? actor.tier : defaultTier
   const tier = tiers[name]
   if (!tier) return
   const { requestsPerMinute, burst } = tier
-  const decision = limiter.take(`key:${actor.id}`, { perMinute: requestsPerMinute, burst })
+  const decision = await limiter.take(`key:${actor.id}`, { perMinute: requestsPerMinute, burst })
   const reason = () => `tier ${name} has ${requestsPerMinute} requests a minute (limits.tiers.${name})`
-  return withValue(decision, (taken) => apply(arrived, taken, requestsPerMinute, reason))
+  apply(arrived, decision, requestsPerMinute, reason)
 }
 
 /** Counts a request against the limit that the service or an agent sets for all its callers together. */
-export function takeFromGate(
+export async function takeFromGate(
   arrived: Arrived,
   { rate }: Gate,
   { bucket, whose }: { bucket: string; whose: string },
   limiter: RateLimiter,
-): void | Promise<void> {
+): Promise<void> {
   if (!rate) return
   const reason = () => `${whose} has ${rate.limit} requests for all callers together (security.rateLimit)`
-  return withValue(limiter.take(bucket, rate), (decision) => apply(arrived, decision, rate.limit, reason))
+  apply(arrived, await limiter.take(bucket, rate), rate.limit, reason)
 }
 
 /** When several limits apply, the headers show the one with the least left. The error names the limit and its setting. */

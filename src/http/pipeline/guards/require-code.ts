@@ -11,12 +11,12 @@ const HEADER = 'x-service-otp'
 const CODE = /^\d{6}$/
 
 /** Asks for a one-time code where the service or the agent wants one for this operation. */
-export function requireCode(
+export async function requireCode(
   authorised: Authorised,
   body: unknown,
   { gates, spend }: { gates: Gate[]; spend: SpendCode },
-): void | Promise<void> {
-  if (needsCode(authorised.operation, body, gates)) return readAndSpend(authorised, spend)
+): Promise<void> {
+  if (needsCode(authorised.operation, body, gates)) await readAndSpend(authorised, spend)
 }
 
 async function readAndSpend({ arrived, actor }: Authorised, spend: SpendCode): Promise<void> {

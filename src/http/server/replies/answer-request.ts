@@ -1,5 +1,4 @@
 import type { ServerResponse } from 'node:http'
-import { withValue } from '../../../lib/with-value.ts'
 import { PLAIN_REPLY, type ReplyChannel } from '../../../operation/reply-channel.ts'
 import type { NamedCall, Received, Rendered, Route, Wanted } from '../../dialects/dialect.ts'
 import { isReplay, REPLAYED } from '../../pipeline/idempotency/replay.ts'
@@ -12,19 +11,19 @@ import { hangUpOf } from './hang-up.ts'
 import { send, sendLines } from './send.ts'
 
 /** Reads what the client wants, runs it and sends the answer as the client wants it. */
-export function answerRequest(
+export async function answerRequest(
   front: Front,
   authorised: Authorised,
   bytes: Buffer | undefined,
   response: ServerResponse,
-): void | Promise<void> {
+): Promise<void> {
   const { message, params, query, request_id } = authorised.arrived
   const route = authorised.arrived.route as Route
   const received = { message, params, query, bytes, request_id }
   if (route.read) return answerCall(front, authorised, route.read(received), response)
   if (route.serve) return serve(front, authorised, route.serve, received, response)
   const call = route.name(received)
-  return withValue(front.steps.authoriseNamed(authorised, call), (named) => answerNamed(front, named, call, response))
+  return answerNamed(front, await front.steps.authoriseNamed(authorised, call), call, response)
 }
 
 /** Answers a call that the request has named, or the call that comes after it. */
