@@ -1,3 +1,4 @@
+import { spawn } from 'node:child_process'
 import {
   lstatSync,
   mkdirSync,
@@ -10,7 +11,6 @@ import {
   writeFileSync,
 } from 'node:fs'
 import { delimiter, join } from 'node:path'
-import { runChild } from './run-child.mjs'
 
 const BIN = join('node_modules', '.bin')
 
@@ -25,12 +25,16 @@ export async function install(root, { withDevelopment }) {
   }
   const held = join(root, '.moorage-installing')
   await takeLock(held)
+  let problem
   try {
     // Another process may have installed it meanwhile.
-    return isInstalled(root, withDevelopment) ? undefined : await runNpm(root)
+    if (!isInstalled(root, withDevelopment)) problem = await runNpm(root)
   } finally {
     rmSync(held, { recursive: true, force: true })
   }
+  // What is half installed is not what the lock file names, so the next start installs it again.
+  if (problem?.stoppedBy) process.kill(process.pid, problem.stoppedBy)
+  return problem
 }
 
 /** Compares with npm's own record of what is in node_modules. */
@@ -55,18 +59,57 @@ function packagesOf(file) {
   }
 }
 
+/** What npm says when there is no way to the registry. */
+const NO_NETWORK =
+  /\b(ENOTFOUND|EAI_AGAIN|ECONNREFUSED|ECONNRESET|ENETUNREACH|EHOSTUNREACH|ETIMEDOUT|ERR_SOCKET_TIMEOUT)\b/
+
 async function runNpm(root) {
   console.error('Installing dependencies (npm ci) …')
+  const { code, error, output, stoppedBy } = await runAlone(
+    'npm',
+    ['ci', '--no-audit', '--no-fund', '--loglevel=error'],
+    root,
+  )
+  if (stoppedBy) return { stoppedBy }
+  if (code === 0) return undefined
+  const reason = NO_NETWORK.exec(output)?.[1]
+  if (reason)
+    return `Dependencies cannot be installed: npm does not reach its registry (${reason}); connect this machine, or set npm's registry or proxy`
+  return `${output}npm ci failed (${error?.message ?? `exit code ${code}`})`
+}
+
+/**
+ * Runs a command in a process group of its own and keeps what it prints. A signal ends the whole group at once: npm
+ * itself would first finish what it has begun.
+ */
+async function runAlone(command, args, cwd) {
+  const isWindows = process.platform === 'win32'
   // npm must not run on the Node that it is about to delete and install again.
   const path = (process.env.PATH ?? '').split(delimiter).filter((folder) => !folder.endsWith(BIN))
-  const { code, signal, error } = await runChild('npm', ['ci', '--no-audit', '--no-fund', '--loglevel=error'], {
-    cwd: root,
-    env: { ...process.env, PATH: path.join(delimiter) },
-    stdio: ['inherit', 2, 2],
-    shell: process.platform === 'win32',
+  const env = { ...process.env, PATH: path.join(delimiter) }
+  const child = spawn(command, args, {
+    cwd,
+    env,
+    stdio: ['ignore', 'pipe', 'pipe'],
+    detached: !isWindows,
+    shell: isWindows,
   })
-  if (code === 0) return undefined
-  return `npm ci failed (${error?.message ?? signal ?? `exit code ${code}`})`
+  let output = ''
+  let stoppedBy
+  for (const stream of [child.stdout, child.stderr]) stream.on('data', (chunk) => (output += chunk))
+  const stop = (signal) => {
+    stoppedBy = signal
+    if (isWindows) child.kill()
+    else process.kill(-child.pid, 'SIGKILL')
+  }
+  const signals = ['SIGINT', 'SIGTERM', 'SIGHUP']
+  for (const signal of signals) process.on(signal, stop)
+  const ended = await new Promise((resolve) => {
+    child.on('error', (error) => resolve({ error }))
+    child.on('close', (code) => resolve({ code }))
+  })
+  for (const signal of signals) process.off(signal, stop)
+  return { ...ended, output, stoppedBy }
 }
 
 /**

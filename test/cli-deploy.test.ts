@@ -36,6 +36,17 @@ onBothEngines('moorage deploy', (service) => {
     (await service().call('GET', `/v1/agents/${name}/deployments`)).body.data as { version: string; digest: string }[]
   const change = (name: string, body: object) => service().call('PATCH', `/v1/agents/${name}`, { body })
 
+  test('without a file it names the command that writes one', async () => {
+    const shell = newShell(service())
+    const { code, stderr } = await shell.moorage(['deploy'])
+    assert.equal(code, 2)
+    assert.equal(
+      stderr,
+      'error There is no agent.yaml here\n  `moorage init <name>` writes one; -f names another file\n',
+    )
+    shell.remove()
+  })
+
   /** Deploys the file while somebody else acts before the first request of this method. */
   async function deployBeside(
     name: string,

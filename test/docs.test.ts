@@ -133,6 +133,7 @@ const DOCS = [
   'docs/invocations.md',
   'docs/runs.md',
   'docs/approvals.md',
+  'docs/team.md',
   'docs/logs-and-metrics.md',
   'docs/memory.md',
   'docs/schedules.md',

@@ -115,6 +115,29 @@ describe('scripts/launch.mjs on a fresh clone', () => {
     await rm(join(folder, 'npm-calls'))
   })
 
+  test('says in one sentence that there is no network', async () => {
+    const said = 'npm error code ENOTFOUND\\nnpm error network request to https://registry.example.com failed'
+    await writeProgram(join(folder, 'tools/npm'), `#!/bin/sh\nprintf '${said}' >&2\nexit 1\n`)
+    const { code, errors } = await finished(launch(folder, ['0']))
+    const sentence = `Dependencies cannot be installed: npm does not reach its registry (ENOTFOUND); connect this machine, or set npm's registry or proxy`
+    assert.deepEqual({ code, errors }, { code: 1, errors: `Installing dependencies (npm ci) …\n${sentence}\n` })
+    await writeProgram(join(folder, 'tools/npm'), NPM)
+  })
+
+  test('Ctrl-C ends it at once, with everything that npm has started, and leaves no lock', async () => {
+    const stubborn = `#!/bin/sh\ntrap '' INT TERM HUP\necho $$ > npm-pid\nsleep 60 &\nwait\n`
+    await writeProgram(join(folder, 'tools/npm'), stubborn)
+    const child = launch(folder, ['0'])
+    const ended = finished(child)
+    await until('npm runs', () => existsSync(join(folder, 'npm-pid')))
+    child.kill('SIGINT')
+    assert.equal((await ended).signal, 'SIGINT')
+    assert.equal(existsSync(join(folder, '.moorage-installing')), false)
+    const pid = Number(await readFile(join(folder, 'npm-pid'), 'utf8'))
+    assert.throws(() => process.kill(pid, 0), { code: 'ESRCH' })
+    await writeProgram(join(folder, 'tools/npm'), NPM)
+  })
+
   test('installs once when two start at the same time, even after one that was killed', async () => {
     const dead = startChild(process.execPath, ['-e', ''])
     await once(dead, 'exit')

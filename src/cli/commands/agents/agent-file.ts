@@ -1,3 +1,5 @@
+import { existsSync } from 'node:fs'
+import { resolve } from 'node:path'
 import { CreateAgentBody } from '../../../agents/agent.ts'
 import { readConfigFile } from '../../../config/config-file.ts'
 import { misfitsOf, type Problem, tellFirst } from '../../../config/problems.ts'
@@ -14,6 +16,13 @@ export type AgentFile = {
 
 /** Reports every mistake at once, each with its position. */
 export function readAgentFile({ cwd }: World, path: string): AgentFile {
+  if (!existsSync(resolve(cwd, path))) {
+    throw new Failure(
+      EXIT.usage,
+      `There is no ${path} here`,
+      '  `moorage init <name>` writes one; -f names another file',
+    )
+  }
   const file = readConfigFile(path, cwd, true)
   if (file.problems.length > 0) throw mistakes(file.problems)
   const parsed = CreateAgentBody.safeParse(file.value)
