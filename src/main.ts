@@ -8,7 +8,6 @@ import { DEMO_AGENT } from './first-start.ts'
 const COMMAND = /[\\/]node_modules[\\/]/.test(import.meta.filename) ? 'npx moorage' : 'npm run -s moorage --'
 /** Where its commands look if they are not told. */
 const USUAL = { url: 'http://127.0.0.1:8787', data: 'data' }
-const THIS_MACHINE = /^(?:localhost|127\.\d+\.\d+\.\d+|::1)$/
 const EXIT_FAILED = 1
 const EXIT_USAGE = 2
 
@@ -30,7 +29,7 @@ async function start(args: string[]): Promise<void> {
   }
   process.once('SIGINT', stop)
   process.once('SIGTERM', stop)
-  console.log(banner(app, config.data, await consoleLink(app, config.server.host)))
+  console.log(banner(app, config.data, await consoleLink(app)))
 }
 
 /** The process that reads our output may end, and so may the terminal. The service stops only when it is told to. */
@@ -50,11 +49,11 @@ function parseFlags(args: string[]) {
 }
 
 /**
- * A link is as good as the key for ten minutes, and output that no person reads is often collected and kept. It is
- * printed on a terminal, or if only this machine can use it.
+ * A link is as good as the key for ten minutes, and output that no person reads is often collected and kept. So it is
+ * printed on a terminal only.
  */
-async function consoleLink({ url, newConsoleLink }: App, host: string): Promise<string | undefined> {
-  if (!process.stdout.isTTY && !THIS_MACHINE.test(host)) return undefined
+async function consoleLink({ url, newConsoleLink }: App): Promise<string | undefined> {
+  if (!process.stdout.isTTY) return undefined
   const token = await newConsoleLink()
   return token && `${url}/#link=${token}`
 }
@@ -71,6 +70,7 @@ function banner({ url, engine, adminKey }: App, data: string, link: string | und
   const where = url === USUAL.url ? store : `${store} --url ${url}`
   const another = `${COMMAND} open${where && ` --local${where}`}`
   if (link) lines.push(`  Open   ${link}   (works once, within 10 minutes; another: ${another})`)
+  else lines.push(`  Open   ${another}   (makes a link that signs you in to the console)`)
   if (adminKey) lines.push(`  Key    ${adminKey}   (admin; shown this once, keep it)`)
   else lines.push(`  Key    the one you have; lost it? ${COMMAND} keys create admin --role admin --local${store}`)
   lines.push(

@@ -4,18 +4,20 @@ import { LOCAL_TOOLS } from './support/outside/local-server.ts'
 import { JWT_SETTINGS, signJwt } from './support/outside/tokens.ts'
 import { until } from './support/running/until.ts'
 import { newAgent } from './support/service/agents.ts'
-import { onBothEngines, type Service } from './support/service/service.ts'
+import { onBothEngines, type Service, withService } from './support/service/service.ts'
 import { approver, decide, refundingAgent, startTill, startWaiting, type Till } from './support/slices/approvals.ts'
 import { createKey } from './support/slices/resources.ts'
 
 const OTHER_KEY =
   'The key that started a run may not decide for it: use another key, or set approvals.self of the agent'
+const OTHER_PERSON =
+  'Those who started a run may not decide for it, nor the authors of its schedule, nor keys that they made: use the key of somebody else, or set approvals.self of the agent'
 const APPROVE = { decision: 'approve' }
 const TOKEN = 'mrg_a_secret_that_looks_like_a_key'
 
 onBothEngines(
   'who sees and decides approvals',
-  (service) => {
+  (service, engine) => {
     let till: Till
     before(async () => {
       till = await startTill()
@@ -46,6 +48,75 @@ onBothEngines(
         assert.deepEqual([shown, inList], Array(2).fill(self ? null : OTHER_KEY))
         if (!self) assert.equal(decided.error.message, OTHER_KEY)
       }
+    })
+
+    test('keys that the starter made may not decide, however many lie between', async () => {
+      const starter = (await createKey(service(), { role: 'admin', tier: 'enterprise' })).secret
+      const child = (await createKey(service(), { role: 'admin', tier: 'enterprise' }, starter)).secret
+      const grandchild = (await createKey(service(), { role: 'approver', tier: 'enterprise' }, child)).secret
+      for (const [self, expected] of [
+        [false, 403],
+        [true, 200],
+      ] as const) {
+        const agent = await newAgent(service(), { ...refundingAgent(till), approvals: { self } })
+        const { approval } = await startWaiting(service(), agent, `made-${self}`, {}, starter)
+        for (const key of self ? [grandchild] : [child, grandchild]) {
+          assert.equal(
+            (await service().call('GET', approval, { key })).body.data.not_for_you,
+            self ? null : OTHER_PERSON,
+          )
+          const { status, body } = await decide(service(), approval, key, APPROVE)
+          assert.equal(status, expected)
+          if (!self) assert.equal(body.error.message, OTHER_PERSON)
+        }
+        if (!self) assert.equal((await decide(service(), approval, await approver(service()), APPROVE)).status, 200)
+      }
+    })
+
+    test('the authors of a schedule may not decide what its runs ask, also after others have changed it', () =>
+      withService(
+        engine,
+        async (service) => {
+          const agent = await newAgent(service, refundingAgent(till))
+          const permissions = ['read', 'write', 'approve']
+          const keyOf = async (more: object) => (await createKey(service, { tier: 'enterprise', ...more })).secret
+          const [author, other] = [await keyOf({ permissions }), await keyOf({ permissions })]
+          const at = `/v1/agents/${agent}/schedules`
+          const asked = { key: author, body: { every: '1h', overlap: 'queue', message: 'by-schedule' } }
+          const schedule = `${at}/${(await service.call('POST', at, asked)).body.data.id}`
+          for (const enabled of [false, true]) {
+            assert.equal((await service.call('PATCH', schedule, { key: other, body: { enabled } })).status, 200)
+          }
+          const runner = await keyOf({ permissions })
+          assert.equal((await service.call('POST', `${schedule}/run`, { key: runner })).status, 202)
+          service.advance(3_600_000)
+          service.app.jobs.wake()
+          const runs = await until('both runs wait', async () => {
+            const { body } = await service.call('GET', `/v1/agents/${agent}/invocations?status=waiting`)
+            return body.data.length === 2 && body.data
+          })
+          for (const { request_id, door } of runs) {
+            const approval = `/v1/agents/${agent}/invocations/${request_id}/approvals/call_1`
+            const refused = door === 'schedule' ? [author, other] : [author, other, runner]
+            for (const key of refused) assert.equal((await decide(service, approval, key, APPROVE)).status, 403, door)
+            assert.equal((await decide(service, approval, await approver(service), APPROVE)).status, 200)
+          }
+        },
+        LOCAL_TOOLS,
+      ))
+
+    test('another token of the user who started a run may not decide', async () => {
+      const agent = await newAgent(service(), refundingAgent(till))
+      const token = (sub: string, more: object = {}) =>
+        signJwt({ user_id: 'eve', sub, permissions: ['read', 'invoke', 'approve'], ...more })
+      const { approval } = await startWaiting(service(), agent, 'token-1', { user_id: 'eve' }, await token('phone'))
+      for (const same of [await token('phone'), await token('laptop')]) {
+        assert.equal((await decide(service(), approval, same, APPROVE)).status, 403)
+      }
+      assert.equal((await decide(service(), approval, await approver(service()), APPROVE)).status, 200)
+      // A key that starts a run for a user is somebody else.
+      const asked = await startWaiting(service(), agent, 'token-2', { user_id: 'eve' })
+      assert.equal((await decide(service(), asked.approval, await token('laptop'), APPROVE)).status, 200)
     })
 
     test('an approval says to each reader whether they may decide, and who may', async () => {

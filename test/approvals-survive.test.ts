@@ -32,12 +32,15 @@ for (const engine of ENGINES) {
       const till = await startTill()
       t.after(() => till.close())
       const service = await startChildService(t, engine, LOCAL_TOOLS)
-      const { secret } = (await service.call('POST', '/v1/keys', { name: 'lead', role: 'approver' })).data
+      const keyOf = async (role: string) => (await service.call('POST', '/v1/keys', { name: role, role })).data.secret
+      const [secret, starter] = [await keyOf('approver'), await keyOf('developer')]
       const { id } = (await service.call('POST', '/v1/agents', { name: 'shop', ...refundingAgent(till) })).data
       const deploy = (version: string) =>
         service.call('POST', `/v1/agents/${id}/deployments`, { environment: 'production', version })
       await deploy('v1')
-      const { request_id } = (await service.call('POST', `/v1/agents/${id}/invoke`, { message: 'kept' })).data
+      const asStarter = { Authorization: `Bearer ${starter}` }
+      const { request_id } = (await service.call('POST', `/v1/agents/${id}/invoke`, { message: 'kept' }, asStarter))
+        .data
       const path = `/v1/agents/${id}/invocations/${request_id}`
 
       await service.kill()

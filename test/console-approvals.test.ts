@@ -3,6 +3,7 @@ import { after, before, test } from 'node:test'
 import { inConsole } from './support/console/console.ts'
 import { type LocalServer, readBody, startLocalServer } from './support/outside/local-server.ts'
 import { until } from './support/running/until.ts'
+import { approver } from './support/slices/approvals.ts'
 import { createAgent, createKey } from './support/slices/resources.ts'
 
 inConsole(
@@ -40,8 +41,10 @@ inConsole(
       })
     })
     after(() => shop.close())
-    const invoke = async (message: string) => {
-      const { status, body, text } = await service().call('POST', '/v1/agents/payer/invoke', { body: { message } })
+    const invoke = async (message: string, key?: string) => {
+      const { secret } = key ? { secret: key } : await createKey(service(), { role: 'caller' })
+      const asked = { key: secret, body: { message } }
+      const { status, body, text } = await service().call('POST', '/v1/agents/payer/invoke', asked)
       assert.equal(status, 202, text)
       return body.data.request_id as string
     }
@@ -112,8 +115,8 @@ inConsole(
     })
 
     test('whoever started a run is told that another key must decide, and so is a reader without the permission', async () => {
-      const { secret } = await createKey(service(), { name: 'second', permissions: ['read', 'approve'] })
-      const request_id = await invoke('money of mine')
+      const secret = await approver(service())
+      const request_id = await invoke('money of mine', service().admin)
       const { page, leave } = await visit('/approvals', { isHurried: true })
       const card = page.getByRole('article', { name: 'Call of refund' })
       await card.getByText('The key that started a run may not decide for it: use another key').waitFor()

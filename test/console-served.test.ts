@@ -2,11 +2,14 @@ import assert from 'node:assert/strict'
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { after, before, describe, test } from 'node:test'
+import { after, before, describe, type TestContext, test } from 'node:test'
 import { brotliDecompressSync, gunzipSync } from 'node:zlib'
 import { ConsoleFiles } from '../src/http/server/console/console-files.ts'
 import { assertStandardHeaders } from './support/clients/raw.ts'
 import { ConsoleTab } from './support/console/console-tab.ts'
+import { until } from './support/running/until.ts'
+import { built } from './support/service/built.ts'
+import { childEnv, startChild } from './support/service/child.ts'
 import { startChildService } from './support/service/child-service.ts'
 import { type Service, startService } from './support/service/service.ts'
 
@@ -154,19 +157,41 @@ describe('without the console', () => {
 })
 
 describe('the link that a start prints', () => {
-  test('signs in once, where only this machine can use it', async (t) => {
-    const child = await startChildService(t, 'sqlite')
-    const link_token = /#link=([\w-]{43}) /.exec(child.output())?.[1]
-    assert.ok(link_token, child.output())
-    const headers = { 'Sec-Fetch-Site': 'same-origin', 'X-Moorage-Console': '1' }
-    const signIn = () => child.send('POST', '/console/session', { link_token }, { ...headers, Authorization: '' })
-    assert.equal((await signIn())?.status, 201)
-    assert.equal((await signIn())?.status, 401)
+  test('signs in once, and is shown on a terminal', async (t) => {
+    const { env, home } = newHome(t)
+    const child = startChild('script', ['-qefc', `exec '${process.execPath}' '${built('main')}'`, '/dev/null'], {
+      cwd: home,
+      env,
+    })
+    t.after(() => child.kill())
+    let screen = ''
+    child.stdout.on('data', (chunk: Buffer) => {
+      screen += chunk
+    })
+    const link = () => /(http\S+)\/#link=([\w-]{43}) /.exec(screen) ?? undefined
+    const [, url, link_token] = await until('the link', async () => link())
+    const signIn = () =>
+      fetch(`${url}/console/session`, {
+        method: 'POST',
+        headers: { 'Content-Type': 'application/json', 'Sec-Fetch-Site': 'same-origin', 'X-Moorage-Console': '1' },
+        body: JSON.stringify({ link_token }),
+      })
+    assert.equal((await signIn()).status, 201)
+    assert.equal((await signIn()).status, 401)
   })
 
-  test('is not there when others could use it and no person reads it', async (t) => {
-    const child = await startChildService(t, 'sqlite', { HOST: '0.0.0.0' })
-    assert.match(child.output(), /URL/)
-    assert.doesNotMatch(child.output(), /#link=/)
-  })
+  for (const host of ['127.0.0.1', '0.0.0.0']) {
+    test(`is in no output that is collected (${host}); it names the command that makes one`, async (t) => {
+      const child = await startChildService(t, 'sqlite', { HOST: host })
+      assert.match(child.output(), /Open {3}npm run -s moorage -- open .*makes a link that signs you in/)
+      assert.doesNotMatch(child.output(), /#link=/)
+    })
+  }
 })
+
+/** A folder of its own, and the environment of a service there. */
+function newHome(t: TestContext) {
+  const home = mkdtempSync(join(tmpdir(), 'moorage-terminal-'))
+  t.after(() => rmSync(home, { recursive: true, force: true }))
+  return { home, env: { ...childEnv(), PORT: '0', MOORAGE_DATA: join(home, 'data'), TERM: 'xterm' } }
+}

@@ -168,6 +168,7 @@ async function openWorld({ storage }: Store) {
       given: null,
       rounds: null,
       erased_at: null,
+      authors: null,
     }
     const sums = { input_tokens: 0, output_tokens: 0, tokens_used: 0, duration_ms: 0, steps: [], attempt: 1 }
     const times = { created_at, started_at: created_at, finished_at: created_at }

@@ -45,7 +45,7 @@ describe('what a start prints', () => {
 
   test('a command that makes another link to this console, whatever its port and data folder are', async (t) => {
     const service = await startElsewhere(t)
-    const [, command] = /another: npm run -s moorage -- (.+)\)/.exec(service.output()) ?? []
+    const [, command] = /Open   npm run -s moorage -- (.+?)   /.exec(service.output()) ?? []
     assert.ok(command, service.output())
     const shell = newShell()
     t.after(() => shell.remove())

@@ -31,25 +31,29 @@ await moorage.agents.create({ name: 'clerk', ...definition }).catch((error: unkn
   if (!exists) throw error
 })
 
-// Whoever starts a run may not decide for it, so the lead has a key of their own.
-const { id: key_id, secret } = await moorage.keys.create({ name: 'lead', role: 'approver' })
-const lead = createClient({ url, key: secret })
+// One person starts a run, another one decides: the shop and the lead have a key each, and neither made the other's.
+const [shopKey, leadKey] = [
+  await moorage.keys.create({ name: 'shop', role: 'caller' }),
+  await moorage.keys.create({ name: 'lead', role: 'approver' }),
+]
+const shop = createClient({ url, key: shopKey.secret })
+const lead = createClient({ url, key: leadKey.secret })
 
 await ask('I want a refund of 250', { decision: 'reject', note: 'Only up to 100' })
 await ask('May I bring my dog?', { decision: 'approve', answer: 'If it can swim' })
-await moorage.keys.revoke(key_id)
+for (const { id } of [shopKey, leadKey]) await moorage.keys.revoke(id)
 
 /** Asks the clerk, lets the lead decide, and tells how it ends. */
 async function ask(message: string, decision: Parameters<typeof lead.approvals.decide>[3]): Promise<void> {
   console.log(`Customer: ${message}`)
-  for await (const event of moorage.agents.stream('clerk', { message })) {
+  for await (const event of shop.agents.stream('clerk', { message })) {
     if (event.type !== 'waiting') continue
     for (const { call_id, tool, arguments: given } of event.approvals ?? []) {
       console.log(`The lead is asked: ${tool} ${JSON.stringify(given)}`)
       await lead.approvals.decide('clerk', event.request_id, call_id, decision)
     }
     // The run goes on by itself: on any node, after days if need be.
-    for await (const later of moorage.invocations.follow('clerk', event.request_id)) {
+    for await (const later of shop.invocations.follow('clerk', event.request_id)) {
       if (later.type === 'done') console.log(`Clerk: ${later.data.response}`)
     }
   }

@@ -85,6 +85,8 @@ export type Invocation = {
   duration_ms: number | null
   /** The schedule that began it, and the tick that it is for. Null when a request began it. */
   schedule_id: string | null
+  /** The keys that made or changed that schedule, as JSON. */
+  authors: string | null
   scheduled_at: number | null
   created_by: string
   created_at: number
@@ -132,6 +134,7 @@ export function newInvocation(
     steps: [],
     duration_ms: null,
     schedule_id: null,
+    authors: null,
     scheduled_at: null,
     created_by: actor.id,
     // Lists are in the order of ids, which begin with this time.

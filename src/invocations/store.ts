@@ -82,6 +82,22 @@ export async function get(db: Database, agent_seq: number, id: string): Promise<
   return invocation
 }
 
+/** For whom it runs, and who made the schedule that began it, if one did. */
+export async function getBeginning(
+  db: Database,
+  agent_seq: number,
+  id: string,
+): Promise<{ user_id: string | null; authors: string[] }> {
+  const row = await db
+    .selectFrom('invocations')
+    .select(['user_id', 'authors'])
+    .where('id', '=', id)
+    .where('agent_seq', '=', agent_seq)
+    .executeTakeFirst()
+  if (!row) throw notFound('Invocation', id)
+  return { user_id: row.user_id, authors: JSON.parse(row.authors ?? '[]') }
+}
+
 /** Which of these have ended, or are gone. */
 export async function listEnded(db: Database, ids: readonly string[]): Promise<string[]> {
   if (ids.length === 0) return []

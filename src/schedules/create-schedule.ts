@@ -54,6 +54,7 @@ export const createSchedule = operation({
       last_skipped_at: null,
       created_by: actor.id,
       updated_by: actor.id,
+      authors: [actor.id],
       created_at: time,
       updated_at: time,
     }

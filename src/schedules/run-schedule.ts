@@ -28,7 +28,8 @@ export const runSchedule = operation({
     const agent = await agents.get(db, params.agent_id)
     const schedule = await schedules.get(db, agent.id, params.schedule_id)
     if (agent.status === 'paused') throw new ApiError('agent_paused', `Agent "${agent.name}" is paused`)
-    const by = { request_id, created_by: actor.id, door, schedule_id: schedule.id, scheduled_at: null }
+    const { id: schedule_id, authors } = schedule
+    const by = { request_id, created_by: actor.id, authors, door, schedule_id, scheduled_at: null }
     await enqueueRun(db, await scheduledRun(schedule, agent, by, context))
     return { request_id, status: 'queued' as const }
   },

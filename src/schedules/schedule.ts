@@ -115,6 +115,8 @@ export type Schedule = Timing & {
   last_skipped_at: number | null
   created_by: string
   updated_by: string
+  /** The keys that made or changed it, the latest last. None of them may approve what its runs ask for. */
+  authors: readonly string[]
   created_at: number
   updated_at: number
 }

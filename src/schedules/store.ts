@@ -112,13 +112,14 @@ export async function removeOfUser(db: Database, { agent_id, user_id }: Whose): 
   return Number(numDeletedRows)
 }
 
-function toRow({ context, enabled, parked, ...schedule }: Schedule): ScheduleRow {
+function toRow({ context, enabled, parked, authors, ...schedule }: Schedule): ScheduleRow {
   return {
     ...schedule,
     context: JSON.stringify(context),
     user_id: context.user_id ?? null,
     enabled: enabled ? 1 : 0,
     parked: parked ? 1 : 0,
+    authors: JSON.stringify(authors),
   }
 }
 
@@ -126,6 +127,7 @@ function fromRow({ user_id: _user, ...row }: ScheduleRow): Schedule {
   return {
     ...row,
     context: JSON.parse(row.context),
+    authors: JSON.parse(row.authors),
     overlap: row.overlap as Schedule['overlap'],
     catch_up: row.catch_up as Schedule['catch_up'],
     enabled: row.enabled === 1,

@@ -105,7 +105,7 @@ export class Ticker {
 
     const request_id = newId('req', now())
     const tick = { door: 'schedule', schedule_id: due.id, scheduled_at: runs_for } as const
-    const by = { request_id, created_by: due.updated_by, ...tick }
+    const by = { request_id, created_by: due.updated_by, authors: due.authors, ...tick }
     const run = await scheduledRun(due, agent, by, { db: storage.db, now })
     return { after: { ...after, last_tick_at: runs_for, last_request_id: request_id }, run, entries }
   }

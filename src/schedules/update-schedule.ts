@@ -13,6 +13,8 @@ import {
 import * as schedules from './store.ts'
 import { requireNext, type Timing } from './times.ts'
 
+const MOST_AUTHORS = 100
+
 export const updateSchedule = operation({
   id: 'updateSchedule',
   method: 'PATCH',
@@ -41,6 +43,7 @@ export const updateSchedule = operation({
       ...changed,
       disabled_reason: enabled ? null : (schedule.disabled_reason ?? 'requested'),
       updated_by: actor.id,
+      authors: withAuthor(schedule, actor.id),
       // It always grows, so that a tick that was prepared before the change is not taken after it.
       updated_at: Math.max(now(), schedule.updated_at + 1),
     }
@@ -53,6 +56,12 @@ export const updateSchedule = operation({
     return presentWithRuns(updated, agent)
   },
 })
+
+/** Of many authors the first and the latest are kept. */
+function withAuthor({ created_by, authors }: Schedule, id: string): string[] {
+  const others = authors.filter((author) => author !== id && author !== created_by)
+  return [...new Set([created_by, ...others.slice(-MOST_AUTHORS), id])]
+}
 
 type Changes = Pick<z.output<typeof UpdateScheduleBody>, 'cron' | 'every' | 'at' | 'timezone'>
 

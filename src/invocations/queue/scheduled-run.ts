@@ -8,6 +8,7 @@ import { type Asked, type Invocation, newInvocation } from '../invocation.ts'
 type ScheduledBy = {
   request_id: string
   created_by: string
+  authors: readonly string[]
   door: Door
   schedule_id: string
   scheduled_at: number | null
@@ -17,11 +18,11 @@ type ScheduledBy = {
 export async function scheduledRun(
   asked: Asked,
   agent: Agent,
-  { request_id, created_by, door, schedule_id, scheduled_at }: ScheduledBy,
+  { request_id, created_by, authors, door, schedule_id, scheduled_at }: ScheduledBy,
   { db, now }: { db: Database; now: () => number },
 ): Promise<Invocation> {
   const served = await servedNow(db, agent, asked.environment)
   const way = { door, mode: 'background', now, repeatable: undefined } as const
   const begun = newInvocation(asked, agent, served, { actor: { id: created_by }, request_id, ...way })
-  return { ...begun, schedule_id, scheduled_at }
+  return { ...begun, schedule_id, scheduled_at, authors: JSON.stringify(authors) }
 }

@@ -22,6 +22,7 @@ export const RECEIPT = [
   'user_id',
   'session_id',
   'schedule_id',
+  'authors',
   'scheduled_at',
   'created_by',
   'created_at',

@@ -68,6 +68,7 @@ export function agentSchema({ text, integer, sequence }: ColumnTypes): string[] 
       last_skipped_at ${integer},
       created_by ${text} not null,
       updated_by ${text} not null,
+      authors ${text} not null,
       created_at ${integer} not null,
       updated_at ${integer} not null
     )`,

@@ -42,6 +42,7 @@ function invocations({ engine, text, integer }: ColumnTypes): string[] {
       wake_at ${integer},
       schedule_id ${text},
       scheduled_at ${integer},
+      authors ${text},
       door ${text} not null default 'api',
       given ${text},
       rounds ${text},

@@ -73,6 +73,8 @@ export type InvocationsTable = {
   /** The schedule that began it, and the tick that it is for. */
   schedule_id: Generated<string | null>
   scheduled_at: Generated<number | null>
+  /** The keys that made or changed that schedule. JSON. */
+  authors: Generated<string | null>
   door: Generated<string>
   /** What its caller gave besides the message. JSON. */
   given: Generated<string | null>
@@ -113,6 +115,8 @@ export type SchedulesTable = {
   last_skipped_at: number | null
   created_by: string
   updated_by: string
+  /** The keys that made or changed it, the latest last. JSON. */
+  authors: string
   created_at: number
   updated_at: number
 }
