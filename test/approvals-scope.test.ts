@@ -76,30 +76,30 @@ onBothEngines(
     test('the authors of a schedule may not decide what its runs ask, also after others have changed it', () =>
       withService(
         engine,
-        async (service) => {
-          const agent = await newAgent(service, refundingAgent(till))
+        async (own) => {
+          const agent = await newAgent(own, refundingAgent(till))
           const permissions = ['read', 'write', 'approve']
-          const keyOf = async (more: object) => (await createKey(service, { tier: 'enterprise', ...more })).secret
+          const keyOf = async (more: object) => (await createKey(own, { tier: 'enterprise', ...more })).secret
           const [author, other] = [await keyOf({ permissions }), await keyOf({ permissions })]
           const at = `/v1/agents/${agent}/schedules`
           const asked = { key: author, body: { every: '1h', overlap: 'queue', message: 'by-schedule' } }
-          const schedule = `${at}/${(await service.call('POST', at, asked)).body.data.id}`
+          const schedule = `${at}/${(await own.call('POST', at, asked)).body.data.id}`
           for (const enabled of [false, true]) {
-            assert.equal((await service.call('PATCH', schedule, { key: other, body: { enabled } })).status, 200)
+            assert.equal((await own.call('PATCH', schedule, { key: other, body: { enabled } })).status, 200)
           }
           const runner = await keyOf({ permissions })
-          assert.equal((await service.call('POST', `${schedule}/run`, { key: runner })).status, 202)
-          service.advance(3_600_000)
-          service.app.jobs.wake()
+          assert.equal((await own.call('POST', `${schedule}/run`, { key: runner })).status, 202)
+          own.advance(3_600_000)
+          own.app.jobs.wake()
           const runs = await until('both runs wait', async () => {
-            const { body } = await service.call('GET', `/v1/agents/${agent}/invocations?status=waiting`)
+            const { body } = await own.call('GET', `/v1/agents/${agent}/invocations?status=waiting`)
             return body.data.length === 2 && body.data
           })
           for (const { request_id, door } of runs) {
             const approval = `/v1/agents/${agent}/invocations/${request_id}/approvals/call_1`
             const refused = door === 'schedule' ? [author, other] : [author, other, runner]
-            for (const key of refused) assert.equal((await decide(service, approval, key, APPROVE)).status, 403, door)
-            assert.equal((await decide(service, approval, await approver(service), APPROVE)).status, 200)
+            for (const key of refused) assert.equal((await decide(own, approval, key, APPROVE)).status, 403, door)
+            assert.equal((await decide(own, approval, await approver(own), APPROVE)).status, 200)
           }
         },
         LOCAL_TOOLS,
