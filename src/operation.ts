@@ -48,13 +48,15 @@ type Declaration<P extends z.ZodObject, Q extends z.ZodObject, B extends z.ZodTy
    * may return what it leaves as `Unwritten`.
    */
   transaction?: boolean
-  /** Mutations are audited unless this is false. Invocations have receipts instead. */
-  audit?: false
+  /** Mutations are audited, and reads are not, unless this says otherwise. Invocations have receipts instead. */
+  audit?: boolean | ((input: Input<P, Q, B>) => boolean)
   /**
    * The name by which `security.mfa.requiredFor` protects the operation. Every DELETE also has the name `delete`, and
    * every PATCH and PUT the name `update`. `always` asks for a code under every policy.
    */
   mfa?: ProtectedName | 'always'
+  /** Body fields that bring in what such a name protects. */
+  mfaFields?: Readonly<Record<string, ProtectedName>>
   /** It changes data of all agents in reach: it needs a code if the policy of one of them wants one. */
   acrossAgents?: boolean
   /** Body fields that change who may do what. A body with one of them needs a code under every policy. */
@@ -146,9 +148,12 @@ export function isOneTransaction(
   return changes({ method }) && (transaction !== false || mode === 'background')
 }
 
-/** Whether a change is written to the audit log. */
-export function isAudited({ method, permission, audit }: Pick<Operation, 'method' | 'permission' | 'audit'>): boolean {
-  return changes({ method }) && permission !== 'read' && audit !== false
+type Audited = Pick<Operation, 'method' | 'permission' | 'audit'>
+
+/** Whether the request is written to the audit log. */
+export function isAudited({ method, permission, audit }: Audited, input: Parameters<Operation['run']>[0]): boolean {
+  if (typeof audit === 'function') return audit(input as Parameters<typeof audit>[0])
+  return audit ?? (changes({ method }) && permission !== 'read')
 }
 
 /** The names by which a policy may ask for a one-time code. */

@@ -87,6 +87,19 @@ onBothEngines(
       assert.equal(found.body.data.body, arrival?.body, 'to the byte')
     })
 
+    test('a run has ten callbacks at most, also when twenty are made at once', async () => {
+      const headers = { Prefer: 'respond-async' }
+      const run = await service().call('POST', '/v1/agents/pilot/invoke', { headers, body: { message: 'wait' } })
+      const path = `/v1/agents/pilot/invocations/${run.body.data.request_id}/callbacks`
+      const replies = await Promise.all(
+        Array.from({ length: 20 }, () => service().call('POST', path, { body: { url: 'https://example.com' } })),
+      )
+      const counts = Map.groupBy(replies, ({ status }) => status)
+      assert.deepEqual([counts.get(201)?.length, counts.get(409)?.length], [10, 10])
+      assert.equal((await service().call('GET', path)).body.data.length, 10)
+      await service().call('POST', `${path.replace('/callbacks', '')}/cancel`)
+    })
+
     test('a stream and a task in the background tell their end too, and a failure why', async (t) => {
       const inbox = await openInbox(t)
       const client = await connectA2a(service(), 'pilot')

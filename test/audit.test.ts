@@ -133,6 +133,30 @@ onBothEngines('audit log', (service) => {
       assert.deepEqual(mine.map(({ outcome }) => outcome).toSorted(), ['started', 'success'])
     })
 
+    test('an export of a user, the callback of an invocation and a schedule that is run by hand leave entries', async () => {
+      const schedule = await service().call('POST', '/v1/agents/hello/schedules', {
+        body: { every: '1h', message: 'tick' },
+      })
+      const callback = { url: 'https://example.com/hook' }
+      const headers = { Prefer: 'respond-async' }
+      for (const [action, reply] of [
+        ['exportUser', await service().call('GET', '/v1/users/ada/export')],
+        [
+          'invokeAgent',
+          await service().call('POST', '/v1/agents/hello/invoke', { headers, body: { message: 'hi', callback } }),
+        ],
+        ['runSchedule', await service().call('POST', `/v1/agents/hello/schedules/${schedule.body.data.id}/run`)],
+      ] as const) {
+        assert.ok(reply.status < 300, reply.text)
+        const mine = await until(`the entries of ${action}`, async () => {
+          const all = await list(service(), `&action=${action}`)
+          const own = all.filter(({ request_id }) => request_id === reply.headers.get('x-request-id'))
+          return own.some(({ outcome }) => outcome === 'success') ? own : undefined
+        })
+        assert.equal(mine[0]?.address, '127.0.0.1')
+      }
+    })
+
     test('the first one is the first start, with the key it made', async () => {
       const first = await until('its place', async () =>
         (await list(service(), '&action=firstStart')).find(({ seq }) => seq !== null),

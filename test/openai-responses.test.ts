@@ -173,6 +173,31 @@ for (const engine of ENGINES) {
       }
     })
 
+    test('a conversation stays that of its first user, also after a response that names none', async () => {
+      const client = openaiClient(service)
+      const first = await client.responses.create({ model: 'echo', input: 'My secret', user: 'carla' })
+      const between = await client.responses.create({
+        model: 'echo',
+        input: 'Go on',
+        previous_response_id: first.id,
+      })
+      const named = await client.responses.create({
+        model: 'echo',
+        input: [
+          { type: 'item_reference', id: first.output[0]?.id ?? '' },
+          { role: 'user', content: 'Go on' },
+        ],
+      })
+      for (const { id } of [between, named]) {
+        const next = { model: 'echo', input: 'What was it?', previous_response_id: id }
+        await assert.rejects(client.responses.create({ ...next, user: 'dora' }), {
+          status: 400,
+          param: 'previous_response_id',
+        })
+        assert.equal((await client.responses.create({ ...next, user: 'carla' })).status, 'completed')
+      }
+    })
+
     test('runs in the background, and is cancelled', async () => {
       const client = openaiClient(service)
       const queued = await client.responses.create({ model: 'slow', input: 'go', background: true })

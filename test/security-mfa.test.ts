@@ -133,6 +133,36 @@ onBothEngines('multi-factor authentication', (service, engine) => {
       assert.equal(await ask('POST', '/v1/webhooks', undefined, { ...hook, agent_id: plain }), 201)
     })
 
+    test('a callback needs the code of webhooks: of a run, in an invocation and in a message of A2A', async () => {
+      const name = await newAgent({ requiredFor: ['webhooks'] })
+      const callback = { url: 'https://example.com/hook' }
+      const invoke = (more: object, code?: string) =>
+        service().call('POST', `/v1/agents/${name}/invoke`, {
+          key: key.secret,
+          headers: { Prefer: 'respond-async', ...(code !== undefined && { 'X-Service-OTP': code }) },
+          body: { message: 'hi', ...more },
+        })
+      const plain = await invoke({})
+      assert.equal(plain.status, 202)
+      const own = `/v1/agents/${name}/invocations/${plain.body.data.request_id}/callbacks`
+      assert.deepEqual(await ask('POST', own, undefined, callback), refused(NEEDED))
+      const without = await invoke({ callback })
+      assert.deepEqual([without.status, without.body.error.code], [401, 'mfa_required'])
+      assert.equal((await invoke({ callback }, app.code())).status, 202)
+
+      service().advance(30_000)
+      const message = { messageId: '1', role: 'ROLE_USER', parts: [{ text: 'hi' }] }
+      const configuration = { taskPushNotificationConfig: callback }
+      const send = (code?: string) =>
+        service().call('POST', `/v1/agents/${name}/a2a`, {
+          key: key.secret,
+          headers: { 'A2A-Version': '1.0', ...(code !== undefined && { 'X-Service-OTP': code }) },
+          body: { jsonrpc: '2.0', id: 1, method: 'SendMessage', params: { message, configuration } },
+        })
+      assert.match((await send()).text, /mfa_required/)
+      assert.ok((await send(app.code())).body.result.task)
+    })
+
     test('keys of the agent are protected wherever they are named: rotate, revoke', async () => {
       const name = await newAgent({ requiredFor: ['delete'] })
       const scoped = await newKey({ agent_id: name, role: 'viewer' })

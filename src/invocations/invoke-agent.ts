@@ -39,7 +39,9 @@ export const invokeAgent = operation({
   userTokens: true,
   idempotent: true,
   transaction: false,
-  audit: false,
+  // A callback is a webhook of one run, and webhooks are audited.
+  audit: ({ body }) => body.callback !== undefined,
+  mfaFields: { callback: 'webhooks' },
   errors: ['agent_paused', 'conflict', 'timeout'],
   params: AgentParams,
   body: InvokeBody,

@@ -17,7 +17,6 @@ export const runSchedule = operation({
   permission: 'write',
   mfa: 'invoke',
   idempotent: true,
-  audit: false,
   success: 202,
   errors: ['agent_paused'],
   params: ScheduleParams,

@@ -1,6 +1,13 @@
-import { announce, type Database } from '../storage/database.ts'
+import { sql } from 'kysely'
+import { announce, type Database, engineOf } from '../storage/database.ts'
 import { fromRow } from './store.ts'
 import type { Webhook } from './webhook.ts'
+
+/** No callback of the run can be added by others until the transaction ends. The run need not be stored yet. */
+export async function hold(db: Database, request_id: string): Promise<void> {
+  if (engineOf(db) !== 'postgres') return
+  await sql`select pg_advisory_xact_lock(hashtextextended(${`callbacks of ${request_id}`}, 0))`.execute(db)
+}
 
 /** The callbacks of a run, oldest first. There are few of them. */
 export async function listOfRequest(db: Database, request_id: string): Promise<Webhook[]> {

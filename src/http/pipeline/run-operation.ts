@@ -53,7 +53,7 @@ export async function runWithin(
   repeated?: Repeated,
 ): Promise<Rendered> {
   const result = await call.operation.run(call.input, contextOf(parts, call, channel, db, repeated))
-  if (isAudited(call.operation)) await recordChange(parts, call, 'success', result, db)
+  if (isAudited(call.operation, call.input)) await recordChange(parts, call, 'success', result, db)
   return replyTo(call, result)
 }
 
@@ -62,10 +62,10 @@ export async function runAlone(parts: Parts, call: Call, channel: ReplyChannel, 
   const { operation, input } = call
   const { db } = parts.storage
   // Without a transaction a crash can come between the change and its audit entry, so another entry is written before.
-  if (isAudited(operation)) await recordChange(parts, call, 'started', undefined, db)
+  if (isAudited(operation, input)) await recordChange(parts, call, 'started', undefined, db)
   const result = await operation.run(input, contextOf(parts, call, channel, db, held))
   const written = result instanceof Unwritten ? await write(parts, call, result, held) : undefined
-  if (isAudited(operation)) await recordChange(parts, call, 'success', result, db)
+  if (isAudited(operation, input)) await recordChange(parts, call, 'success', result, db)
   const reply = written ?? replyTo(call, result)
   if (held && !written && !(await held.complete(reply))) throw takenOver()
   return reply

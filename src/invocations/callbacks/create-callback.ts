@@ -30,6 +30,8 @@ export const createCallback = operation({
   async run({ params, body }, context) {
     const { db } = context
     const { id: agent_id } = await requireRun(params, 'write', context)
+    // Of several requests at once each sees what those before it have made.
+    await callbacks.hold(db, params.request_id)
     const { callback, secret } = callbackOf(body, { agent_id, request_id: params.request_id }, context)
     const all = await callbacks.listOfRequest(db, params.request_id)
     const replaced = body.name === undefined ? undefined : all.find(({ name }) => name === body.name)

@@ -17,9 +17,9 @@ export async function takeGiven(
   given: Given,
   { agent_seq, message, context }: Pick<Invocation, 'agent_seq' | 'message' | 'context'>,
   { actor, db }: Context,
-): Promise<Pick<Invocation, 'given' | 'message'>> {
+): Promise<Pick<Invocation, 'given' | 'message' | 'context'>> {
   const ids = idsIn(given)
-  if (ids.length === 0) return { given, message }
+  if (ids.length === 0) return { given, message, context }
   const found = takenUp(await listNamed(db, agent_seq, ids))
   const seen = new Map(found.filter((one) => mayContinue(actor, one, context.user_id)).map((one) => [one.id, one]))
   if (found.some(({ handed, bytes }) => handed && bytes > MAX_EARLIER)) {
@@ -28,10 +28,23 @@ export async function takeGiven(
   const unknown = given.history?.find(({ of }) => of !== undefined && !seen.has(of))
   if (unknown) throw invalid({ field: 'input', error: 'refers to an item that is not known' })
   const taken = { ...given, ...withRounds(given, (rounds) => knownOf(rounds, seen)) }
-  if (given.previous === undefined) return { given: taken, message }
+  const kept = { given: taken, context: withUser(context, seen.values()) }
+  if (given.previous === undefined) return { ...kept, message }
   const previous = requirePrevious(given, seen)
-  if (!given.goes_on) return { given: taken, message }
-  return { given: taken, message: (await invocations.get(db, agent_seq, previous.id)).message }
+  if (!given.goes_on) return { ...kept, message }
+  return { ...kept, message: (await invocations.get(db, agent_seq, previous.id)).message }
+}
+
+/**
+ * A conversation stays that of its first user, also where a later request names none. Otherwise another user could go
+ * on with it from there.
+ */
+function withUser(context: Invocation['context'], earlier: Iterable<NamedInvocation>): Invocation['context'] {
+  const users = new Set([context.user_id, ...Array.from(earlier, ({ user_id }) => user_id)])
+  users.delete(undefined)
+  const [user_id, another] = users
+  if (another !== undefined) throw invalid({ field: 'input', error: 'refers to conversations of several users' })
+  return user_id === undefined ? context : { ...context, user_id }
 }
 
 /** As many as one run takes up. The others count as unknown, so that nothing that the request names is left out silently. */

@@ -45,7 +45,8 @@ function needsCode(operation: Operation, body: unknown, gates: Gate[]): boolean 
   // To change the policy needs a code under every policy. Otherwise an actor could switch the policy off first.
   const fields = Object.keys(Object(body))
   if (operation.accessFields?.some((field) => fields.includes(field))) return true
-  return protectedNames(operation).some((name) => policies.some((policy) => policy.has(name)))
+  const names = [...protectedNames(operation), ...fields.flatMap((field) => operation.mfaFields?.[field] ?? [])]
+  return names.some((name) => policies.some((policy) => policy.has(name)))
 }
 
 /** RFC 9470 defines `insufficient_user_authentication` for a missing step of authentication. */
