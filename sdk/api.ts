@@ -1756,10 +1756,16 @@ export type ErasedUser = {
   events: number
   /** Schedules that asked for this user, deleted */
   schedules: number
-  /** Replies kept for an Idempotency-Key, without words now */
+  /** Replies kept for an Idempotency-Key, gone now: a retry gets 404 */
   replies: number
-  /** Runs under way: send the request again once they have ended */
+  /** Runs that have not ended: cancel them or wait, then send the request again */
   unfinished: number
+  /** The first 100 of them */
+  unfinished_runs: ({
+    agent_id: string
+    request_id: string
+    status: 'queued' | 'running' | 'waiting' | 'completed' | 'failed' | 'cancelled'
+  })[]
 }
 
 export type WebhookWithSecret = {

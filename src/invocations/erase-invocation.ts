@@ -30,7 +30,7 @@ export const eraseInvocation = operation({
     if (!isFinal(found)) throw conflict('The invocation has not ended: cancel it first')
     await logs.removeOfRequests(db, agent.seq, [found.id])
     await eraseTexts(db, [found], now())
-    await eraseRepliesAbout(db, found.id)
+    await eraseRepliesAbout(db, [found.id])
     const { created_at: from, finished_at } = found
     await eraseEventsOfRequest(db, { request_id: found.id, from, to: finished_at ?? now() })
     const erased = await invocations.get(db, agent.seq, found.id)

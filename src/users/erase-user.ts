@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import * as agents from '../agents/store.ts'
 import { eraseTexts, listOfUser } from '../invocations/find-invocations.ts'
-import { isFinal } from '../invocations/invocation.ts'
+import { type Invocation, InvocationStatus, isFinal } from '../invocations/invocation.ts'
 import * as logs from '../logs/store.ts'
 import * as memories from '../memory/store.ts'
 import { operation } from '../operation.ts'
@@ -10,6 +10,9 @@ import type { Storage } from '../storage/open-storage.ts'
 import { eraseFromEvents } from '../webhooks/delivery/deliveries-of-user.ts'
 import { eraseReplies, eraseRepliesOfRuns, type Whose } from './erase-replies.ts'
 import { UserParams } from './user-lines.ts'
+
+/** A reply names at most this number of unfinished runs. */
+const MOST_NAMED = 100
 
 const count = (what: string) => z.int().describe(what)
 
@@ -32,8 +35,11 @@ export const eraseUser = operation({
       logs: count('Entries removed'),
       events: count('Events without words now'),
       schedules: count('Schedules that asked for this user, deleted'),
-      replies: count('Replies kept for an Idempotency-Key, without words now'),
-      unfinished: count('Runs under way: send the request again once they have ended'),
+      replies: count('Replies kept for an Idempotency-Key, gone now: a retry gets 404'),
+      unfinished: count('Runs that have not ended: cancel them or wait, then send the request again'),
+      unfinished_runs: z
+        .array(z.object({ agent_id: z.string(), request_id: z.string(), status: InvocationStatus }))
+        .describe('The first 100 of them'),
     })
     .meta({ id: 'ErasedUser' }),
 
@@ -47,6 +53,7 @@ export const eraseUser = operation({
     const whose = { user_id, isEverything, agent_seqs, agent_ids }
     const replies = await eraseReplies(db, whose)
     const erased = { memories: 0, invocations: 0, logs: 0, events: 0, schedules: 0, replies, unfinished: 0 }
+    const unfinished_runs: { agent_id: string; request_id: string; status: InvocationStatus }[] = []
     for (const { id: agent_id, seq: agent_seq } of shown) {
       erased.schedules += await storage.transaction((held) => schedules.removeOfUser(held, { agent_id, user_id }))
       erased.memories += await forget(storage, { agent_seq, user_id })
@@ -54,11 +61,14 @@ export const eraseUser = operation({
       erased.invocations += left.invocations
       erased.logs += left.logs
       erased.replies += left.replies
-      erased.unfinished += left.unfinished
+      erased.unfinished += left.unfinished.length
+      for (const { id: request_id, status } of left.unfinished.slice(0, MOST_NAMED - unfinished_runs.length)) {
+        unfinished_runs.push({ agent_id, request_id, status })
+      }
     }
     // Events say themselves whose they are. Those of the runs that were erased above are all stored by now.
     erased.events = await eraseFromEvents(db, whose)
-    return erased
+    return { ...erased, unfinished_runs }
   },
 })
 
@@ -81,17 +91,17 @@ async function forget(
 }
 
 async function eraseInvocations({ db, transaction }: Transactions, agent_seq: number, whose: Whose, now: () => number) {
-  const erased = { invocations: 0, logs: 0, replies: 0, unfinished: 0 }
+  const erased = { invocations: 0, logs: 0, replies: 0, unfinished: [] as Invocation[] }
   let last: Parameters<typeof listOfUser>[2]
   for (;;) {
     const invocations = await listOfUser(db, { agent_seq, user_id: whose.user_id }, last)
     const ended = invocations.filter(isFinal)
-    erased.unfinished += invocations.length - ended.length
+    erased.unfinished.push(...invocations.filter((invocation) => !isFinal(invocation)))
     await transaction(async (held) => {
       const requests = ended.map(({ id }) => id)
       erased.logs += await logs.removeOfRequests(held, agent_seq, requests)
       // A run may have ended since all replies were searched.
-      erased.replies += await eraseRepliesOfRuns(held, requests, whose)
+      erased.replies += await eraseRepliesOfRuns(held, requests)
       await eraseTexts(held, ended, now())
     })
     erased.invocations += ended.length

@@ -1,42 +1,47 @@
-import { sql } from 'kysely'
+import { type RawBuilder, type SqlBool, sql } from 'kysely'
 import type { Database } from '../database.ts'
 
+/** A key whose answer was erased stays taken, and a retry hears that it was erased. */
+const ERASED = { headers: '{}', body: '' }
+
 /**
- * Takes away the claims of requests about these runs that are being answered. Their answers may contain erased words, so
- * they are not stored. The next request with the key is answered anew.
+ * Erases the answers to requests about these runs. What is being answered now may contain erased words, so its claim is
+ * taken away and the answer is not stored: the next request with the key is answered anew. Returns how many were erased.
  */
-export async function withdraw(db: Database, request_ids: readonly string[]): Promise<void> {
+export async function eraseRepliesAbout(db: Database, request_ids: readonly string[]): Promise<number> {
   await db
     .updateTable('claims')
     .set({ owner: '', lease_until: 0 })
     .where('request_id', 'in', request_ids)
     .where('status', 'is', null)
     .execute()
-}
-
-/** The keys of requests about a run stay taken, but their answers are not repeated any more. */
-export async function eraseRepliesAbout(db: Database, request_id: string): Promise<void> {
-  await withdraw(db, [request_id])
-  await db
+  const { numUpdatedRows } = await db
     .updateTable('claims')
-    .set({ headers: '{}', body: '' })
-    .where('request_id', '=', request_id)
+    .set(ERASED)
+    .where('request_id', 'in', request_ids)
     .where('status', 'is not', null)
-    .execute()
+    .where('body', '<>', '')
+    .executeTakeFirst()
+  return Number(numUpdatedRows)
 }
 
 const REPLIES_AT_ONCE = 100
 
 type ClaimKey = { scope: string; key: string }
 
-export type StoredBody = ClaimKey & { body: string }
+type StoredBody = ClaimKey & { body: string }
 
-/** The next stored replies after the cursor. */
-export async function listReplies(db: Database, after: ClaimKey): Promise<StoredBody[]> {
+/** The next stored replies after the cursor that pass the condition. */
+export async function listReplies(
+  db: Database,
+  condition: RawBuilder<SqlBool>,
+  after: ClaimKey,
+): Promise<StoredBody[]> {
   const rows = await db
     .selectFrom('claims')
     .select(['scope', 'key', 'body'])
     .where('status', 'is not', null)
+    .where(condition)
     .where(sql<boolean>`(scope, key) > (${after.scope}, ${after.key})`)
     .orderBy('scope')
     .orderBy('key')
@@ -45,24 +50,14 @@ export async function listReplies(db: Database, after: ClaimKey): Promise<Stored
   return rows.map((row) => ({ ...row, body: row.body ?? '' }))
 }
 
-/** The stored replies to requests about these runs. */
-export async function listRepliesAbout(db: Database, request_ids: readonly string[]): Promise<StoredBody[]> {
-  const rows = await db
-    .selectFrom('claims')
-    .select(['scope', 'key', 'body'])
-    .where('request_id', 'in', request_ids)
-    .where('status', 'is not', null)
-    .execute()
-  return rows.map((row) => ({ ...row, body: row.body ?? '' }))
-}
-
-/** Replaces a reply, unless it has changed meanwhile. */
-export async function replaceReply(db: Database, { scope, key, body: known }: StoredBody, body: string): Promise<void> {
-  await db
+/** Erases a reply, unless it has changed meanwhile. Returns how many were erased. */
+export async function eraseReply(db: Database, { scope, key, body }: StoredBody): Promise<number> {
+  const { numUpdatedRows } = await db
     .updateTable('claims')
-    .set({ body })
+    .set(ERASED)
     .where('scope', '=', scope)
     .where('key', '=', key)
-    .where('body', '=', known)
-    .execute()
+    .where('body', '=', body)
+    .executeTakeFirst()
+  return Number(numUpdatedRows)
 }

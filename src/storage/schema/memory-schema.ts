@@ -75,6 +75,8 @@ function fullText({ engine }: ColumnTypes): string[] {
     return [
       `create virtual table memory_index using fts5(
         terms, content = '', contentless_delete = 1, detail = none, tokenize = "ascii tokenchars '_'")`,
+      // Words of what was forgotten leave the index at once.
+      `insert into memory_index (memory_index, rank) values ('secure-delete', 1)`,
     ]
   }
   const scopeWord = (letter: string, id: string) =>

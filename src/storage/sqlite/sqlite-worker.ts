@@ -76,6 +76,8 @@ function open(path: string, role: SqliteWorkerData['role']): DatabaseSync {
   useWal(connection)
   connection.exec('pragma synchronous = full')
   connection.exec('pragma temp_store = memory')
+  // What is erased or deleted is overwritten in the file.
+  connection.exec('pragma secure_delete = on')
   if (role === 'reader') connection.exec('pragma query_only = on')
   return connection
 }

@@ -2,6 +2,7 @@ import type { Command } from 'commander'
 import type { AgentSession, AgentUser } from '../../../../sdk/client.ts'
 import { takesService, yesOption } from '../../command.ts'
 import { type Common, withClient } from '../../connect/connect.ts'
+import { EXIT, Failure } from '../../failure.ts'
 import { gather, type Limit, limitOption } from '../../terminal/gather.ts'
 import { type Column, note, print, printJson, printRows, success } from '../../terminal/output.ts'
 import { confirm } from '../../terminal/prompts.ts'
@@ -57,16 +58,35 @@ export function users(command: Command, world: World): void {
   takesService(command.command('erase'))
     .description('Erase what is known of a user: memory, texts of receipts, logs, events')
     .argument('<user_id>')
+    .option('--cancel', 'cancel the runs of the user that have not ended')
     .addOption(yesOption())
-    .action(async (user_id: string, options: Common & { yes?: boolean }) => {
+    .action(async (user_id: string, options: Common & { yes?: boolean; cancel?: boolean }) => {
       await confirm(world, `Erase everything that is known of the user ${user_id}? This cannot be undone.`, options)
-      const erased = await withClient(world, options, (client) => client.users.erase(user_id, options))
-      if (options.json) return printJson(world, erased)
-      const { memories, invocations, unfinished } = erased
+      const erased = await withClient(world, options, async (client) => {
+        const first = await client.users.erase(user_id, options)
+        if (!options.cancel || first.unfinished === 0) return first
+        for (const { agent_id, request_id } of first.unfinished_runs)
+          await client.invocations.cancel(agent_id, request_id)
+        const rest = await client.users.erase(user_id, options)
+        return {
+          ...rest,
+          memories: first.memories + rest.memories,
+          invocations: first.invocations + rest.invocations,
+        }
+      })
+      const { memories, invocations, unfinished, unfinished_runs } = erased
+      if (options.json) printJson(world, erased)
+      if (unfinished > 0) {
+        const runs = unfinished_runs.map(({ request_id, status }) => `${request_id} (${status})`).join(', ')
+        throw new Failure(
+          EXIT.failed,
+          `Not done: ${unfinished} runs of ${user_id} have not ended: ${runs}. Add --cancel, or erase again once they have ended`,
+        )
+      }
+      if (options.json) return
       success(
         world,
         `Erased ${user_id}: ${memories} memories, the texts of ${invocations} receipts, and what they left`,
       )
-      if (unfinished > 0) note(world, `${unfinished} runs are under way: send it again once they have ended`, 'yellow')
     })
 }
