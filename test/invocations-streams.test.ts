@@ -40,12 +40,10 @@ for (const engine of ENGINES) {
     test('before the run has come that far, does not repeat what the client has', async () => {
       const script = { rules: [{ reply: 'a b c d', delay_ms: 300 }] }
       const agent = await newAgent(service, { model: 'builtin/script', script })
-      for (const id of ['1.4.0', '4.0']) {
-        const request_id = await start(agent)
-        const events = await allEvents(await follow(agent, request_id, id))
-        assert.equal(textOf(events), 'c d', id)
-        assert.deepEqual(events.at(-1)?.event, 'done')
-      }
+      const request_id = await start(agent)
+      const events = await allEvents(await follow(agent, request_id, '1.4.0'))
+      assert.equal(textOf(events), 'c d')
+      assert.deepEqual(events.at(-1)?.event, 'done')
     })
 
     test('while the run goes on, tells neither text nor tool events twice', async () => {
@@ -75,7 +73,7 @@ for (const engine of ENGINES) {
       await service.call('POST', `/v1/agents/${agent}/invocations/${request_id}/cancel`)
     })
 
-    test('before it is stored, by the token of its user and no other', async () => {
+    test('while it runs, by the token of its user and no other', async () => {
       const agent = await newAgent(service, { model: 'local/tiny' })
       model.reply({ text: ['For Ada'], breaks: 'silence' })
       const [ada, bob] = await Promise.all(
