@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs'
-import { AgentGates } from './access/agent-gates.ts'
+import { AgentGates, type GateParts } from './access/agent-gates.ts'
 import { openAuth } from './agents/agent.ts'
 import * as agents from './agents/store.ts'
 import type { FoundAgent, GuardedAgent } from './http/pipeline/stages.ts'
@@ -22,7 +22,7 @@ export type Access = {
   close(): void
 }
 
-export function openAccess(parts: Parts): Access {
+export function openAccess(parts: GateParts & Pick<Parts, 'memo' | 'storage'>): Access {
   const { config, storage, memo, now, log } = parts
   const { security, auth, roles, server } = config
   const gates = new AgentGates(parts)
@@ -59,7 +59,7 @@ export function openAccess(parts: Parts): Access {
 }
 
 /** Which forms of tokens agents accept. A provider is asked about opaque tokens only with a client secret. */
-async function loadForms({ storage, keyring }: Parts) {
+async function loadForms({ storage, keyring }: Pick<Parts, 'storage' | 'keyring'>) {
   const own = (await agents.listAuth(storage.db)).map((sealed) => openAuth({ auth: sealed }, keyring))
   return { jwt: own.length > 0, opaque: own.some((one) => one?.type === 'oauth2' && one.clientSecret !== undefined) }
 }

@@ -86,7 +86,7 @@ export function startBackground(parts: Parts): Background {
  * Frees what the last service of a SQLite store held when it died: there is one at a time, and this is the next. On
  * PostgreSQL other nodes notice that it has died.
  */
-export async function freeLeases(parts: Parts): Promise<void> {
+export async function freeLeases(parts: Pick<Parts, 'log' | 'now' | 'storage'>): Promise<void> {
   if (parts.storage.engine !== 'sqlite') return
   try {
     await endLeasesOf('service:', parts)
@@ -96,7 +96,7 @@ export async function freeLeases(parts: Parts): Promise<void> {
 }
 
 /** Other nodes hear that there is work. */
-function endLeasesOf(node: string, { storage, now }: Parts): Promise<void> {
+function endLeasesOf(node: string, { storage, now }: Pick<Parts, 'storage' | 'now'>): Promise<void> {
   return storage.transaction(async (db) => {
     for (const leased of [jobs.LEASED_JOBS, LEASED_RUNS, LEASED_DELIVERIES, claims.CLAIMS]) {
       await endLeases(db, leased, node, now())
@@ -148,6 +148,6 @@ function jobHandlers(parts: Parts): Record<string, JobHandler> {
 }
 
 /** For rows whose counts must be changed in the same transaction. */
-function inTransaction({ storage }: Parts, remove: Sweepable['remove']): Sweepable['remove'] {
+function inTransaction({ storage }: Pick<Parts, 'storage'>, remove: Sweepable['remove']): Sweepable['remove'] {
   return (_db, before, limit) => storage.transaction((db) => remove(db, before, limit))
 }

@@ -15,8 +15,10 @@ export const DEMO_AGENT = 'hello'
 /** The new admin key, if this start made one. It is shown once and never again. */
 export type FirstStart = { adminKey: string | undefined }
 
+type FirstParts = Pick<Parts, 'audit' | 'config' | 'newId' | 'now' | 'storage'>
+
 /** Gives a new store an admin key and an agent to talk to. If several nodes start together, one of them does it. */
-export async function firstStart(parts: Parts): Promise<FirstStart> {
+export async function firstStart(parts: FirstParts): Promise<FirstStart> {
   return parts.storage.transaction(async (db) => {
     const { first } = await writeOnce(db, 'first_start', String(parts.now()))
     if (!first) return { adminKey: undefined }
@@ -39,7 +41,7 @@ export async function firstStart(parts: Parts): Promise<FirstStart> {
   })
 }
 
-async function insertAdminKey(db: Database, { config, newId, now }: Parts, secret: string): Promise<string> {
+async function insertAdminKey(db: Database, { config, newId, now }: FirstParts, secret: string): Promise<string> {
   const time = now()
   const id = newId('key', time)
   const fastest = Object.entries(config.limits.tiers).toSorted(
@@ -65,7 +67,7 @@ async function insertAdminKey(db: Database, { config, newId, now }: Parts, secre
   return id
 }
 
-async function insertDemoAgent(db: Database, { newId, now }: Parts): Promise<void> {
+async function insertDemoAgent(db: Database, { newId, now }: FirstParts): Promise<void> {
   const time = now()
   const { auth: _, ...body } = CreateAgentBody.parse({
     name: DEMO_AGENT,

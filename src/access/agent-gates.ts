@@ -10,15 +10,17 @@ const MAX_VERIFIERS = 1_000
 
 type OwnSecurity = { id: string; name: string; security: SecuritySettings }
 
+export type GateParts = Pick<Parts, 'config' | 'fetch' | 'keyring' | 'log' | 'now'>
+
 /** The gates that agents have of their own. What is worked out from a record is kept as long as that record. */
 export class AgentGates {
-  readonly #parts: Parts
+  readonly #parts: GateParts
   #found = new WeakMap<Agent, FoundAgent>()
   #guarded = new WeakMap<object, GuardedAgent[]>()
   /** By the sealed `auth`: a change elsewhere must not make every agent load the keys of its provider again. */
   readonly #verifiers = new Map<string, VerifyToken | undefined>()
 
-  constructor(parts: Parts) {
+  constructor(parts: GateParts) {
     this.#parts = parts
   }
 

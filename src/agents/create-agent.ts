@@ -1,3 +1,4 @@
+import type { Needs } from '../operation/context.ts'
 import { requireScope } from '../operation/scope.ts'
 import { operation } from '../operation.ts'
 import { AgentReply, CreateAgentBody, presentAgent, sealAuth } from './agent.ts'
@@ -19,7 +20,10 @@ export const createAgent = operation({
   body: CreateAgentBody,
   data: AgentReply,
 
-  async run({ body }, { db, actor, config, keyring, newId, now }) {
+  async run(
+    { body },
+    { db, actor, config, keyring, newId, now }: Needs<'db' | 'actor' | 'config' | 'keyring' | 'newId' | 'now'>,
+  ) {
     requireScope(actor, null)
     checkAccess({ security: body.security ?? undefined, auth: body.auth ?? undefined }, actor, config)
     await checkDefinition(body, { db, config })

@@ -1,4 +1,5 @@
 import { notFound } from '../errors.ts'
+import type { Needs } from '../operation/context.ts'
 import { KnownAnswer } from '../operation/known-answer.ts'
 import { operation } from '../operation.ts'
 import { AgentParams, AgentReply, presentAgent } from './agent.ts'
@@ -14,12 +15,12 @@ export const getAgent = operation({
   params: AgentParams,
   data: AgentReply,
 
-  async run({ params: { agent_id } }, context) {
+  async run({ params: { agent_id } }, { keyring, memo, storage }: Needs<'keyring' | 'memo' | 'storage'>) {
     const show = async () => {
-      const agent = await agents.findKnown(agent_id, context)
-      return agent && new KnownAnswer(presentAgent(agent, context.keyring))
+      const agent = await agents.findKnown(agent_id, { memo, storage })
+      return agent && new KnownAnswer(presentAgent(agent, keyring))
     }
-    const shown = await context.memo('agents', `#shown ${agent_id}`, show, () => [agent_id])
+    const shown = await memo('agents', `#shown ${agent_id}`, show, () => [agent_id])
     if (!shown) throw notFound('Agent', agent_id)
     return shown
   },

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import type { Needs } from '../operation/context.ts'
 import { KnownAnswer } from '../operation/known-answer.ts'
 import { operation } from '../operation.ts'
 import { listQuery } from '../shapes.ts'
@@ -21,7 +22,7 @@ export const listInvocable = operation({
   }),
   list: InvocableAgent,
 
-  async run({ query }, { memo, shownAgents, storage }) {
+  async run({ query }, { memo, shownAgents, storage }: Needs<'memo' | 'shownAgents' | 'storage'>) {
     const shown = await shownAgents()
     const read = () => agents.listDescribed(storage.db, query, { shown, ref: query.agent_id })
     // Clients ask for the first page again and again. The actor's scope is part of the key.

@@ -1,4 +1,5 @@
 import { withoutUndefined } from '../lib/without-undefined.ts'
+import type { Needs } from '../operation/context.ts'
 import { requireEveryUser } from '../operation/scope.ts'
 import { operation } from '../operation.ts'
 import { AgentParams, AgentReply, presentAgent, sealAuth, UpdateAgentBody } from './agent.ts'
@@ -22,7 +23,10 @@ export const updateAgent = operation({
   body: UpdateAgentBody,
   data: AgentReply,
 
-  async run({ params, body }, { db, actor, config, keyring, now }) {
+  async run(
+    { params, body },
+    { db, actor, config, keyring, now }: Needs<'db' | 'actor' | 'config' | 'keyring' | 'now'>,
+  ) {
     const agent = await agents.lock(db, params.agent_id)
     const { auth, ...changes } = body
     if (body.tools) requireEveryUser(actor, 'tools hear of all')

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import type { Needs } from '../operation/context.ts'
 import { requireScope } from '../operation/scope.ts'
 import { operation } from '../operation.ts'
 import * as audit from './store.ts'
@@ -13,7 +14,7 @@ export const getAuditHead = operation({
   permission: 'manage',
   data: z.object({ seq: z.int().describe('0 while there is no entry'), hash: z.string() }).meta({ id: 'AuditHead' }),
 
-  async run(_input, { db, actor }) {
+  async run(_input, { db, actor }: Needs<'db' | 'actor'>) {
     requireScope(actor, null)
     return audit.getEnd(db, 'head')
   },

@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { withKeyNames } from '../keys/key-names.ts'
+import type { Needs } from '../operation/context.ts'
 import { operation } from '../operation.ts'
 import { listQuery, TimeInput } from '../shapes.ts'
 import { AuditEntryReply, AuditOutcome } from './audit-entry.ts'
@@ -24,7 +25,7 @@ export const listAuditLog = operation({
   concerns: async ({ query }) => query.agent_id ?? null,
   list: AuditEntryReply,
 
-  async run({ query }, { db, actor, shownAgents }) {
+  async run({ query }, { db, actor, shownAgents }: Needs<'db' | 'actor' | 'shownAgents'>) {
     const { limit, offset, sort, ...filter } = query
     const { items, total } = await audit.list(db, { limit, offset, sort }, { shown: await shownAgents(), ...filter })
     return { items: await withKeyNames(db, actor, items, ['actor']), total }

@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { conflict, forbidden } from '../errors.ts'
 import { type Key, statusOf } from '../keys/key.ts'
 import * as keys from '../keys/store.ts'
-import type { Context } from '../operation/context.ts'
+import type { Context, Needs } from '../operation/context.ts'
 import { requireFound } from '../operation/scope.ts'
 import { operation } from '../operation.ts'
 import { sha256 } from '../security/digest.ts'
@@ -37,7 +37,7 @@ export const createConsoleLink = operation({
     })
     .meta({ id: 'ConsoleLink' }),
 
-  async run({ body }, { db, actor, now }) {
+  async run({ body }, { db, actor, now }: Needs<'db' | 'actor' | 'now'>) {
     const key = await keyOf(db, actor, body.key_id, now())
     return insertLink(db, key, now())
   },

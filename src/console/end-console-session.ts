@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { notFound } from '../errors.ts'
 import * as keys from '../keys/store.ts'
+import type { Needs } from '../operation/context.ts'
 import { requireFound } from '../operation/scope.ts'
 import { operation } from '../operation.ts'
 import { covers } from '../security/permissions.ts'
@@ -19,7 +20,7 @@ export const endConsoleSession = operation({
   concerns: async ({ params }, db) => (await keyOfSession(db, params.session_id))?.agent_id ?? null,
   data: z.object({ id: z.string(), deleted: z.literal(true) }),
 
-  async run({ params: { session_id: id } }, { db, actor }) {
+  async run({ params: { session_id: id } }, { db, actor }: Needs<'db' | 'actor'>) {
     const key = await keyOfSession(db, id)
     if (!covers(actor.permissions, 'manage') && key?.id !== actor.id) throw notFound('Session', id)
     requireFound(actor, key, { kind: 'Session', id })

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import type { Needs } from '../operation/context.ts'
 import { operation } from '../operation.ts'
 import { covers } from '../security/permissions.ts'
 import { listQuery } from '../shapes.ts'
@@ -17,7 +18,10 @@ export const listConsoleSessions = operation({
   query: listQuery(['created_at', 'last_used_at', 'expires_at'], { key_id: z.string().optional() }),
   list: ConsoleSessionReply,
 
-  async run({ query }, { db, actor, config, shownAgents, now }) {
+  async run(
+    { query },
+    { db, actor, config, shownAgents, now }: Needs<'db' | 'actor' | 'config' | 'shownAgents' | 'now'>,
+  ) {
     const { key_id, ...page } = query
     const own = covers(actor.permissions, 'manage') ? undefined : actor.id
     if (own !== undefined && (key_id ?? own) !== own) return { items: [], total: 0 }

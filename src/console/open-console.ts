@@ -5,7 +5,7 @@ import type { Actor } from '../operation/actor.ts'
 import type { Parts } from '../operation/parts.ts'
 import { sha256 } from '../security/digest.ts'
 import { type ConsoleSession, endOf, isSecretInForce, useOf } from './console-session.ts'
-import { type Credential, newSecret, type SignInFrom, signIn } from './sign-in.ts'
+import { type Credential, newSecret, type SignInFrom, type SignInParts, signIn } from './sign-in.ts'
 import * as sessions from './store.ts'
 
 /** The request that a session came with. */
@@ -18,12 +18,14 @@ function subjectsOf({ session, key: { id, agent_id } }: KnownSession): string[] 
   return agent_id === null ? [session.id, id] : [session.id, id, agent_id]
 }
 
+type ConsoleParts = SignInParts & Pick<Parts, 'memo'>
+
 /** Who is signed in to the console. Sessions in use are kept in memory, as keys are. */
 export class OpenConsole {
-  readonly #parts: Parts
+  readonly #parts: ConsoleParts
   readonly #idleTimeout: number
 
-  constructor(parts: Parts) {
+  constructor(parts: ConsoleParts) {
     this.#parts = parts
     this.#idleTimeout = parts.config.console.idleTimeout
   }

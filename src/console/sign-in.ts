@@ -21,12 +21,14 @@ export function newSecret(): string {
   return randomBytes(32).toString('base64url')
 }
 
+export type SignInParts = Pick<Parts, 'audit' | 'config' | 'newId' | 'now' | 'storage'>
+
 /**
  * Opens a session with an id and a secret of its own, whatever the browser had before. Undefined when the key or the
  * link does not count. The secret is returned here and nowhere else.
  */
 export async function signIn(
-  { storage, config, audit, newId, now }: Parts,
+  { storage, config, audit, newId, now }: SignInParts,
   credential: Credential,
   from: SignInFrom,
 ): Promise<{ actor: Actor; secret: string } | undefined> {

@@ -3,6 +3,7 @@ import { digestOf } from '../agents/definition.ts'
 import * as agents from '../agents/store.ts'
 import { conflict } from '../errors.ts'
 import { withKeyName } from '../keys/key-names.ts'
+import type { Needs } from '../operation/context.ts'
 import { operation } from '../operation.ts'
 import type { Secrets } from '../runtime/fill-secrets.ts'
 import { toolWarnings } from '../runtime/tools/review-tools.ts'
@@ -29,7 +30,10 @@ export const createDeployment = operation({
   body: CreateDeploymentBody,
   data: NewDeployment,
 
-  async run({ params, body }, { db, actor, config, events, newId, now }) {
+  async run(
+    { params, body },
+    { db, actor, config, events, newId, now }: Needs<'db' | 'actor' | 'config' | 'events' | 'newId' | 'now'>,
+  ) {
     const agent = await agents.lock(db, params.agent_id)
     const time = now()
     const { environment, version, message, digest } = body

@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { changesBetween, Definition, definitionOf } from '../agents/definition.ts'
 import * as agents from '../agents/store.ts'
+import type { Needs } from '../operation/context.ts'
 import { operation } from '../operation.ts'
 import type { Database } from '../storage/database.ts'
 import { type Deployment, DeploymentParams, RollbackPreview } from './deployment.ts'
@@ -34,7 +35,7 @@ export const diffDeployment = operation({
     .object({ from: ComparedSide, to: ComparedSide, diff: RollbackPreview.shape.diff })
     .meta({ id: 'DeploymentDiff' }),
 
-  async run({ params: { agent_id, deployment_id }, query }, { db }) {
+  async run({ params: { agent_id, deployment_id }, query }, { db }: Needs<'db'>) {
     const deployment = await deployments.get(db, agent_id, deployment_id)
     const to = await sideOf(db, deployment)
     const from = await fromSide(db, agent_id, query.from ?? deployment.replaces)

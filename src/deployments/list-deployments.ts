@@ -1,5 +1,6 @@
 import { AgentParams } from '../agents/agent.ts'
 import { withKeyNames } from '../keys/key-names.ts'
+import type { Needs } from '../operation/context.ts'
 import { operation } from '../operation.ts'
 import { listQuery } from '../shapes.ts'
 import { DeploymentReply, DeploymentStatus, Environment, Version } from './deployment.ts'
@@ -20,7 +21,7 @@ export const listDeployments = operation({
   }),
   list: DeploymentReply,
 
-  async run({ params, query }, { db, actor }) {
+  async run({ params, query }, { db, actor }: Needs<'db' | 'actor'>) {
     const { environment, version, status, ...page } = query
     const { items, total } = await deployments.list(db, params.agent_id, page, { environment, version, status })
     return { items: await withKeyNames(db, actor, items, ['created_by']), total }

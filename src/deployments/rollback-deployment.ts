@@ -3,6 +3,7 @@ import { changesBetween } from '../agents/definition.ts'
 import * as agents from '../agents/store.ts'
 import { conflict } from '../errors.ts'
 import { withKeyName } from '../keys/key-names.ts'
+import type { Needs } from '../operation/context.ts'
 import { operation } from '../operation.ts'
 import { Label } from '../shapes.ts'
 import type { Database } from '../storage/database.ts'
@@ -25,7 +26,7 @@ export const rollbackDeployment = operation({
   bodyOptional: true,
   data: z.union([DeploymentReply, RollbackPreview]),
 
-  async run({ params, body }, { db, actor, events, newId, now }) {
+  async run({ params, body }, { db, actor, events, newId, now }: Needs<'db' | 'actor' | 'events' | 'newId' | 'now'>) {
     const agent = await agents.lock(db, params.agent_id)
     const named = await deployments.get(db, agent.id, params.deployment_id)
     const active = (await deployments.findActive(db, agent.id, named.environment)) as Deployment

@@ -1,6 +1,6 @@
 import type { Agent } from '../agents/agent.ts'
 import type { Definition } from '../agents/definition.ts'
-import type { Parts } from '../operation/parts.ts'
+import type { Needs } from '../operation/context.ts'
 import type { Database } from '../storage/database.ts'
 import * as deployments from './store.ts'
 
@@ -10,7 +10,11 @@ export type Serving = { version: string | null; deployment_id: string | null; de
 type Active = { version: string; deployment_id: string; definition: Definition }
 
 /** An environment that was never deployed serves the agent's working copy. */
-export async function serving(agent: Agent, environment: string, { memo, storage }: Parts): Promise<Serving> {
+export async function serving(
+  agent: Agent,
+  environment: string,
+  { memo, storage }: Needs<'memo' | 'storage'>,
+): Promise<Serving> {
   const load = () => findActive(storage.db, agent.id, environment)
   return (await memo('deployments', `${agent.id} ${environment}`, load, agentOf)) ?? workingCopy(agent)
 }
@@ -24,7 +28,7 @@ export async function servedNow(db: Database, agent: Agent, environment: string)
 export async function getDefinition(
   agent: Agent,
   version: string | null,
-  { memo, storage }: Parts,
+  { memo, storage }: Needs<'memo' | 'storage'>,
 ): Promise<Definition> {
   if (version === null) return agent
   const load = async () => (await deployments.getVersion(storage.db, agent.id, version)).definition

@@ -1,6 +1,7 @@
 import * as agents from '../agents/store.ts'
 import { conflict, unavailable } from '../errors.ts'
 import { withKeyName } from '../keys/key-names.ts'
+import type { Needs } from '../operation/context.ts'
 import { operation } from '../operation.ts'
 import { effects } from './effects/effects.ts'
 import { CANCELLED, endWith, type Invocation, InvocationParams, isFinal } from './invocation.ts'
@@ -12,6 +13,8 @@ import * as invocations from './store.ts'
 
 const PATIENCE_MS = 30_000
 const LOOK_AGAIN_MS = 100
+
+type CancelNeeds = Needs<'db' | 'actor' | 'events' | 'live' | 'newId' | 'now' | 'storage'>
 
 export const cancelInvocation = operation({
   id: 'cancelInvocation',
@@ -29,8 +32,7 @@ export const cancelInvocation = operation({
   params: InvocationParams,
   data: Receipt,
 
-  async run({ params }, context) {
-    const { db, actor, live, now, storage } = context
+  async run({ params }, { db, actor, events, live, newId, now, storage }: CancelNeeds) {
     const agent = await agents.get(db, params.agent_id)
     await getInScope(db, actor, 'write', { agent_seq: agent.seq, id: params.request_id })
     const here = live.find(params.request_id)
@@ -53,7 +55,7 @@ export const cancelInvocation = operation({
     async function endIfUnowned(invocation: Invocation): Promise<boolean> {
       const { steps } = await listKept(db, invocation.id)
       const cancelled = endWith(withKept(invocation, steps), 'cancelled', CANCELLED, now())
-      const writes = await effects(cancelled, agent, agent, logsOf(steps), context)
+      const writes = await effects(cancelled, agent, agent, logsOf(steps), { events, newId })
       return storage.transaction((trx) => invocations.endUnowned(trx, cancelled, writes, now()))
     }
   },

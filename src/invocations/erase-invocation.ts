@@ -2,6 +2,7 @@ import * as agents from '../agents/store.ts'
 import { conflict } from '../errors.ts'
 import { withKeyName } from '../keys/key-names.ts'
 import * as logs from '../logs/store.ts'
+import type { Needs } from '../operation/context.ts'
 import { operation } from '../operation.ts'
 import { eraseRepliesAbout } from '../storage/leases/stored-replies.ts'
 import { eraseEventsOfRequest } from '../webhooks/delivery/deliveries-of-user.ts'
@@ -24,7 +25,7 @@ export const eraseInvocation = operation({
   params: InvocationParams,
   data: Receipt,
 
-  async run({ params }, { db, actor, now }) {
+  async run({ params }, { db, actor, now }: Needs<'db' | 'actor' | 'now'>) {
     const agent = await agents.get(db, params.agent_id)
     const found = await getInScope(db, actor, 'write', { agent_seq: agent.seq, id: params.request_id })
     if (!isFinal(found)) throw conflict('The invocation has not ended: cancel it first')

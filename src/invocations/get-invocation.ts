@@ -1,5 +1,6 @@
 import * as agents from '../agents/store.ts'
 import { withKeyName } from '../keys/key-names.ts'
+import type { Needs } from '../operation/context.ts'
 import { operation } from '../operation.ts'
 import { InvocationParams } from './invocation.ts'
 import { getInScope } from './invocation-in-scope.ts'
@@ -19,7 +20,7 @@ export const getInvocation = operation({
   params: InvocationParams,
   data: Receipt,
 
-  async run({ params }, { db, actor }) {
+  async run({ params }, { db, actor }: Needs<'db' | 'actor'>) {
     const agent = await agents.get(db, params.agent_id)
     const found = await getInScope(db, actor, 'read', { agent_seq: agent.seq, id: params.request_id })
     const [invocation = found] = await withKeptSteps(db, [found])

@@ -2,7 +2,7 @@ import { type Agent, AgentParams } from '../agents/agent.ts'
 import * as agents from '../agents/store.ts'
 import { type Serving, servedNow, serving } from '../deployments/serving.ts'
 import { ApiError, conflict, invalid, notFound, StillRunning } from '../errors.ts'
-import type { Context } from '../operation/context.ts'
+import type { Needs } from '../operation/context.ts'
 import { Accepted } from '../operation/reply-channel.ts'
 import { requireUser } from '../operation/scope.ts'
 import { Unwritten } from '../operation/unwritten.ts'
@@ -15,7 +15,7 @@ import { admit, leave, notAdmittedError } from './admit.ts'
 import { listPending } from './approvals/approval-store.ts'
 import { waitingEvent } from './approvals/waiting-event.ts'
 import { callbackOf } from './callbacks/callback.ts'
-import { followInvocation } from './following/follow-invocation.ts'
+import { type FollowNeeds, followInvocation } from './following/follow-invocation.ts'
 import { replayEvents, startEvent } from './following/stream-events.ts'
 import { requireTools } from './given/require-tools.ts'
 import { takeGiven } from './given/take-given.ts'
@@ -23,9 +23,11 @@ import { type Asked, type Invocation, InvokeBody, isFinal, newInvocation, STOPPE
 import { enqueueRun } from './queue/enqueue.ts'
 import { giveBack } from './queue/queue-store.ts'
 import { failureOf, getResult, InvocationResult, QueuedReply, resultOf } from './receipt.ts'
-import { type Done, runInvocation } from './run-invocation.ts'
+import { type Done, type RunParts, runInvocation } from './run-invocation.ts'
 import type { Started } from './steps/stored-run.ts'
 import * as invocations from './store.ts'
+
+type InvokeNeeds = EnqueueNeeds & FollowNeeds & RunParts & Needs<'memo' | 'node' | 'span'>
 
 export const invokeAgent = operation({
   id: 'invokeAgent',
@@ -49,7 +51,7 @@ export const invokeAgent = operation({
   accepted: QueuedReply,
   streams: { replay: replayEvents },
 
-  async run({ params, body }, context) {
+  async run({ params, body }, context: InvokeNeeds) {
     const { emit, live, mode, node, request_id } = context
     if (body.callback && mode !== 'background') {
       throw invalid({ field: 'callback', error: 'is for a run in the background' })
@@ -104,7 +106,7 @@ const FIRST: Pick<Started, 'kept' | 'nextPosition'> = { kept: [], nextPosition: 
 const ENDED_ELSEWHERE = 'The invocation was ended by another node'
 
 /** Another node goes on with the stored run of a request that may be repeated, and marks any other as failed. */
-function notFinished(cause: unknown, { lease }: LiveRun, { repeatable }: Context): unknown {
+function notFinished(cause: unknown, { lease }: LiveRun, { repeatable }: Needs<'repeatable'>): unknown {
   if (cause instanceof StillRunning) return cause
   const isElsewhere = cause instanceof StepNotKept
   if (repeatable && (lease || isElsewhere)) {
@@ -117,8 +119,10 @@ function notFinished(cause: unknown, { lease }: LiveRun, { repeatable }: Context
  * What the same request began before its process died: it goes on by itself. Undefined when nothing of it was stored:
  * then it begins anew.
  */
-async function findEarlier(agent_id: string, context: Context): Promise<Earlier | undefined> {
-  const { db, mode, repeatable } = context
+async function findEarlier(
+  agent_id: string,
+  { db, mode, repeatable }: Needs<'db' | 'mode' | 'repeatable'>,
+): Promise<Earlier | undefined> {
   const id = repeatable?.earlier
   if (id === undefined) return undefined
   const agent = await agents.find(db, agent_id)
@@ -133,7 +137,7 @@ async function findEarlier(agent_id: string, context: Context): Promise<Earlier 
 type Earlier = { agent: Agent; invocation: Invocation }
 
 /** Waits for the end of the earlier run. It goes on, even if it cannot be followed here any longer. */
-async function followEarlier({ agent, invocation }: Earlier, context: Context) {
+async function followEarlier({ agent, invocation }: Earlier, context: FollowNeeds) {
   const followed = followInvocation(agent, invocation.id, { told: undefined, endless: false }, context)
   const found = await followed.catch((error) => {
     throw new StillRunning(error instanceof ApiError ? error.message : 'The run goes on, try again shortly', error)
@@ -142,7 +146,7 @@ async function followEarlier({ agent, invocation }: Earlier, context: Context) {
 }
 
 /** Answers for the earlier run as it is now. */
-async function answerEarlier({ agent, invocation }: Earlier, { db }: Context) {
+async function answerEarlier({ agent, invocation }: Earlier, { db }: Needs<'db'>) {
   if (isFinal(invocation)) return getResult(invocation, agent.id)
   if (invocation.status === 'waiting') return accepted(invocation, agent, await listPending(db, [invocation.id]))
   return accepted({ ...invocation, status: 'queued' }, agent)
@@ -154,7 +158,7 @@ function wasStopped({ keyed, status, error }: Invocation): boolean {
 }
 
 /** Another node, or the next start, goes on with the run. */
-async function giveToQueue({ lease, began }: LiveRun, { storage }: Context): Promise<never> {
+async function giveToQueue({ lease, began }: LiveRun, { storage }: Needs<'storage'>): Promise<never> {
   if (lease && began) {
     await storage.transaction(async (db) => {
       await giveBack(db, lease, began.attempt)
@@ -169,8 +173,10 @@ function answerOf(done: Done['invocation'], agent: Agent, asked: Done['asked']):
   return done.status === 'completed' ? resultOf(done, agent.id) : failureOf(done)
 }
 
+type NewRunNeeds = Needs<'actor' | 'db' | 'door' | 'given' | 'mode' | 'now' | 'repeatable' | 'request_id'>
+
 /** The invocation that was asked for. */
-async function newRun(asked: Asked, agent: Agent, served: Serving, context: Context): Promise<Invocation> {
+async function newRun(asked: Asked, agent: Agent, served: Serving, context: NewRunNeeds): Promise<Invocation> {
   const user_id = requireUser(context.actor, asked.context.user_id)
   const bound = user_id === undefined ? asked : { ...asked, context: { ...asked.context, user_id } }
   const invocation = newInvocation(bound, agent, served, context)
@@ -179,8 +185,10 @@ async function newRun(asked: Asked, agent: Agent, served: Serving, context: Cont
   return { ...invocation, ...(await takeGiven(context.given, invocation, context)) }
 }
 
+type EnqueueNeeds = NewRunNeeds & Needs<'config' | 'keyring' | 'newId'>
+
 /** Queues a run in the background, with its callback, in the transaction of the request. */
-async function enqueue(agent_id: string, body: Asked, context: Context): Promise<Accepted> {
+async function enqueue(agent_id: string, body: Asked, context: EnqueueNeeds): Promise<Accepted> {
   const { db } = context
   const agent = await agents.get(db, agent_id)
   if (agent.status === 'paused') throw notAdmittedError('paused', agent, agent)

@@ -32,11 +32,16 @@ export type Done = {
   asked?: readonly Approval[]
 }
 
+export type RunParts = Pick<
+  Parts,
+  'earlier' | 'events' | 'journal' | 'newId' | 'now' | 'recall' | 'runtime' | 'storage' | 'telemetry' | 'tracer'
+>
+
 /**
  * Runs the invocation. What it leaves is returned and not written, because it must commit together with the reply.
  * Rejects with StepNotKept if the run leaves nothing here and goes on elsewhere.
  */
-export async function runInvocation(started: Started, parts: Parts): Promise<Done> {
+export async function runInvocation(started: Started, parts: RunParts): Promise<Done> {
   const { agent, definition, run, streaming, kept } = started
   const { id: request_id, message, context, given, attempt, background, keyed, created_by } = started.invocation
   const began_at = parts.now()
@@ -95,7 +100,7 @@ async function leaveWaiting(
   outcome: WaitingOutcome,
   duration_ms: number,
   stored: StoredRun,
-  parts: Parts,
+  parts: Pick<Parts, 'events' | 'newId' | 'now'>,
 ): Promise<Done> {
   const invocation = { ...started.invocation, status: 'waiting' as const, background: true, duration_ms }
   const asked = approvalsOf(invocation, outcome, parts)
@@ -104,7 +109,7 @@ async function leaveWaiting(
 }
 
 /** Tokens are spent even if the run goes on elsewhere. Those of earlier attempts are counted already. */
-function countTokens({ usage }: RunOutcome, kept: readonly Step[], { telemetry }: Parts): void {
+function countTokens({ usage }: RunOutcome, kept: readonly Step[], { telemetry }: Pick<Parts, 'telemetry'>): void {
   let { input_tokens, output_tokens } = usage
   for (const step of kept) {
     if (step.kind !== 'model') continue
@@ -128,7 +133,7 @@ function noRoom(kept: readonly Step[]): RunOutcome {
 const NOTHING: Remembered = { history: [], recalled: [] }
 
 /** The session so far, and what is recalled for this user. */
-function remember({ agent, definition, invocation }: Started, { recall }: Parts): Promise<Remembered> {
+function remember({ agent, definition, invocation }: Started, { recall }: Pick<Parts, 'recall'>): Promise<Remembered> {
   const { user_id = null, session_id = null } = invocation.context
   return recall.remember({ agent_seq: agent.seq, user_id, session_id }, invocation.message, definition.memory)
 }

@@ -13,13 +13,15 @@ const LAPSED_PER_SEARCH = 100
 
 const INTERRUPTED = { code: 'server_error', message: 'The service stopped while the agent was answering' } as const
 
+type LeaseParts = Pick<Parts, 'live' | 'log' | 'now' | 'storage'>
+
 /** Renews the leases of the runs in this process, again and again. Returns a function that stops it. */
-export function keepRuns(parts: Parts): () => void {
+export function keepRuns(parts: LeaseParts): () => void {
   return keepLeases(LEASED_RUNS, keeping(parts))
 }
 
 /** A run whose lease was lost is stopped: another node has ended it, or runs it, or may soon do so. */
-function keeping({ live, log, now, storage }: Parts): Keeping {
+function keeping({ live, log, now, storage }: LeaseParts): Keeping {
   return {
     db: storage.db,
     now,
@@ -34,7 +36,7 @@ function keeping({ live, log, now, storage }: Parts): Keeping {
  * Takes care of the runs of dead nodes. Runs in the background, and those with an Idempotency-Key, are queued again and
  * go on after their last step. The others have failed. Callbacks that were made while their run ended hear of it.
  */
-export async function takeUpRuns(parts: Parts): Promise<void> {
+export async function takeUpRuns(parts: LeaseParts & FailParts & Pick<Parts, 'telemetry'>): Promise<void> {
   // This process may have slept until its own leases ended. Its own runs must not be taken for those of a dead node.
   await renewHeld(LEASED_RUNS, keeping(parts))
   const { storage, now, log, telemetry } = parts
@@ -55,8 +57,10 @@ function goesOn({ background, keyed }: Invocation): boolean {
   return background || keyed
 }
 
+type FailParts = Pick<Parts, 'events' | 'newId' | 'now' | 'storage'>
+
 /** Returns false if another node was quicker. */
-async function fail(interrupted: Invocation, parts: Parts): Promise<boolean> {
+async function fail(interrupted: Invocation, parts: FailParts): Promise<boolean> {
   const { now, storage } = parts
   const agent = await agents.findBySeq(storage.db, interrupted.agent_seq)
   const failed = endWith(interrupted, 'failed', INTERRUPTED, now())
@@ -65,7 +69,10 @@ async function fail(interrupted: Invocation, parts: Parts): Promise<boolean> {
 }
 
 /** Stops the runs of a paused or deleted agent on this node. Without an id, every agent is checked. */
-export async function stopUnwanted({ live, storage }: Parts, changed: string | undefined): Promise<void> {
+export async function stopUnwanted(
+  { live, storage }: Pick<Parts, 'live' | 'storage'>,
+  changed: string | undefined,
+): Promise<void> {
   for (const agent_id of live.agents()) {
     if (changed !== undefined && agent_id !== changed) continue
     const agent = await agents.find(storage.db, agent_id)
@@ -74,7 +81,10 @@ export async function stopUnwanted({ live, storage }: Parts, changed: string | u
 }
 
 /** Without an id, looks up which runs somebody wants to cancel. */
-export async function stopCancelled({ live, node, storage }: Parts, wanted: string | undefined): Promise<void> {
+export async function stopCancelled(
+  { live, node, storage }: Pick<Parts, 'live' | 'node' | 'storage'>,
+  wanted: string | undefined,
+): Promise<void> {
   if (wanted !== undefined) return live.find(wanted)?.cancel()
   if (live.all().length === 0) return
   for (const id of await invocations.listCancelRequested(storage.db, node)) live.find(id)?.cancel()

@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto'
 import * as agents from '../agents/store.ts'
 import type { Config } from '../config.ts'
 import { invalid } from '../errors.ts'
+import type { Needs } from '../operation/context.ts'
 import { requireScope } from '../operation/scope.ts'
 import { operation } from '../operation.ts'
 import { sha256 } from '../security/digest.ts'
@@ -29,7 +30,7 @@ export const createKey = operation({
   concerns: async ({ body }) => body.agent_id,
   data: KeyWithSecret,
 
-  async run({ body }, { db, actor, config, newId, now }) {
+  async run({ body }, { db, actor, config, newId, now }: Needs<'db' | 'actor' | 'config' | 'newId' | 'now'>) {
     const agent_id = body.agent_id === null ? null : await scopeOf(body.agent_id)
     requireScope(actor, agent_id)
     const time = now()

@@ -1,3 +1,4 @@
+import type { Needs } from '../operation/context.ts'
 import { operation } from '../operation.ts'
 import { KeyParams, KeyReply, presentKey } from './key.ts'
 import { concernedAgent, getInScope } from './key-in-scope.ts'
@@ -13,7 +14,7 @@ export const getKey = operation({
   concerns: concernedAgent,
   data: KeyReply,
 
-  async run({ params }, { db, actor, now }) {
+  async run({ params }, { db, actor, now }: Needs<'db' | 'actor' | 'now'>) {
     const key = presentKey(await getInScope(db, actor, params.key_id), now())
     return withKeyName(db, actor, key, ['created_by'])
   },

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import type { Needs } from '../operation/context.ts'
 import { operation } from '../operation.ts'
 import { Permission } from '../security/permissions.ts'
 import { Time } from '../shapes.ts'
@@ -28,7 +29,7 @@ export const getSelf = operation({
     })
     .meta({ id: 'Self' }),
 
-  async run(_input, { db, actor, config: { limits } }) {
+  async run(_input, { db, actor, config: { limits } }: Needs<'db' | 'actor' | 'config'>) {
     const key = actor.kind === 'key' ? await keys.get(db, actor.id) : undefined
     const { scope, permissions, ...self } = actor
     return {

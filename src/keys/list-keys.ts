@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import * as agents from '../agents/store.ts'
+import type { Needs } from '../operation/context.ts'
 import { operation } from '../operation.ts'
 import { listQuery } from '../shapes.ts'
 import { KeyReply, KeyStatus, presentKey } from './key.ts'
@@ -20,7 +21,7 @@ export const listKeys = operation({
   concerns: async ({ query }) => query.agent_id ?? null,
   list: KeyReply,
 
-  async run({ query }, { db, actor, shownAgents, now }) {
+  async run({ query }, { db, actor, shownAgents, now }: Needs<'db' | 'actor' | 'shownAgents' | 'now'>) {
     const { agent_id: ref, status, ...page } = query
     const agent_id = ref === undefined ? undefined : ((await agents.find(db, ref))?.id ?? ref)
     const { items, total } = await keys.list(db, page, { shown: await shownAgents(), agent_id, status }, now())

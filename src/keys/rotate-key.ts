@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { conflict } from '../errors.ts'
+import type { Needs } from '../operation/context.ts'
 import { operation } from '../operation.ts'
 import { sha256 } from '../security/digest.ts'
 import { newKey } from '../security/key-format.ts'
@@ -28,7 +29,7 @@ export const rotateKey = operation({
   bodyOptional: true,
   data: KeyWithSecret,
 
-  async run({ params, body }, { db, actor, config, now }) {
+  async run({ params, body }, { db, actor, config, now }: Needs<'db' | 'actor' | 'config' | 'now'>) {
     await keys.lock(db, params.key_id)
     const key = await getInScope(db, actor, params.key_id)
     requireNoEscalation(actor, key, config)

@@ -18,7 +18,7 @@ function subjectsOf({ key: { id, agent_id } }: KnownKey): string[] {
 }
 
 /** Keys in use are kept in memory, until they change on any node. */
-export function keyVerifier({ memo, now, storage }: Parts): KeyVerifier {
+export function keyVerifier({ memo, now, storage }: Pick<Parts, 'memo' | 'now' | 'storage'>): KeyVerifier {
   const load = async (hash: string) => {
     const key = await keys.findByHash(storage.db, hash)
     if (!key) return undefined

@@ -1,5 +1,6 @@
 import { AgentParams } from '../agents/agent.ts'
 import * as agents from '../agents/store.ts'
+import type { Needs } from '../operation/context.ts'
 import { operation } from '../operation.ts'
 import { followLog } from './follow-log.ts'
 import { LogEntryReply, LogsQuery } from './log-entry.ts'
@@ -17,7 +18,7 @@ export const getLogs = operation({
   query: LogsQuery,
   list: LogEntryReply,
 
-  async run({ params, query }, { db }) {
+  async run({ params, query }, { db }: Needs<'db'>) {
     const { seq } = await agents.get(db, params.agent_id)
     const { after } = query
     return after === undefined ? logs.list(db, seq, query) : followLog(db, seq, { ...query, after })

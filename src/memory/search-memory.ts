@@ -1,5 +1,6 @@
 import { AgentParams } from '../agents/agent.ts'
 import * as agents from '../agents/store.ts'
+import type { Needs } from '../operation/context.ts'
 import { requireUser } from '../operation/scope.ts'
 import { operation } from '../operation.ts'
 import { FoundMemory, SearchMemoryBody } from './memory.ts'
@@ -19,7 +20,7 @@ export const searchMemory = operation({
   body: SearchMemoryBody,
   list: FoundMemory,
 
-  async run({ params, body }, { db, actor, recall }) {
+  async run({ params, body }, { db, actor, recall }: Needs<'db' | 'actor' | 'recall'>) {
     const { seq: agent_seq } = await agents.get(db, params.agent_id)
     const { query, context, limit, offset, min_score } = body
     const scope = { agent_seq, ...context, user_id: requireUser(actor, context.user_id) }

@@ -1,5 +1,6 @@
 import * as agents from '../agents/store.ts'
 import { invalid } from '../errors.ts'
+import type { Needs } from '../operation/context.ts'
 import { requireUser } from '../operation/scope.ts'
 import { operation } from '../operation.ts'
 import type { Memory } from './memory.ts'
@@ -20,7 +21,7 @@ export const updateMemory = operation({
   body: UpdateMemoryBody,
   data: MemoryReply,
 
-  async run({ params, body }, { db, actor, request_id }) {
+  async run({ params, body }, { db, actor, request_id }: Needs<'db' | 'actor' | 'request_id'>) {
     const { seq: agent_seq } = await agents.get(db, params.agent_id)
     const scope = { agent_seq, user_id: requireUser(actor, undefined) }
     const { seq, memory } = await memories.lock(db, scope, params.memory_id)

@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { AgentParams } from '../agents/agent.ts'
 import * as agents from '../agents/store.ts'
+import type { Needs } from '../operation/context.ts'
 import { requireUser } from '../operation/scope.ts'
 import { operation } from '../operation.ts'
 import { MemoryReply, WriteMemoryBody } from './memory.ts'
@@ -21,7 +22,7 @@ export const writeMemory = operation({
   body: WriteMemoryBody,
   data: z.object({ items: z.array(MemoryReply) }),
 
-  async run({ params, body }, { db, actor, newId, now }) {
+  async run({ params, body }, { db, actor, newId, now }: Needs<'db' | 'actor' | 'newId' | 'now'>) {
     const agent = await agents.get(db, params.agent_id)
     const time = now()
     const items = body.items.map(({ context, created_at = time, ...item }) => ({

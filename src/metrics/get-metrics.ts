@@ -1,5 +1,6 @@
 import { AgentParams } from '../agents/agent.ts'
 import * as agents from '../agents/store.ts'
+import type { Needs } from '../operation/context.ts'
 import { operation } from '../operation.ts'
 import { percentile } from './histogram.ts'
 import { MetricSeries, MetricsQuery, UNIT_OF } from './metric.ts'
@@ -19,7 +20,7 @@ export const getMetrics = operation({
   query: MetricsQuery,
   data: MetricSeries,
 
-  async run({ params, query }, { db, now }) {
+  async run({ params, query }, { db, now }: Needs<'db' | 'now'>) {
     const { metric } = query
     const { seq } = await agents.get(db, params.agent_id)
     const time = now()

@@ -1,5 +1,6 @@
 import { AgentParams } from '../agents/agent.ts'
 import * as agents from '../agents/store.ts'
+import type { Needs } from '../operation/context.ts'
 import { operation } from '../operation.ts'
 import { type Histogram, percentile } from './histogram.ts'
 import { PerformanceQuery, PerformanceReply, type Totals } from './metric.ts'
@@ -19,7 +20,7 @@ export const getPerformance = operation({
   query: PerformanceQuery,
   data: PerformanceReply,
 
-  async run({ params, query }, { db, now }) {
+  async run({ params, query }, { db, now }: Needs<'db' | 'now'>) {
     const { seq } = await agents.get(db, params.agent_id)
     const time = now()
     const { granularity, ...range } = rangeOf(query, time)

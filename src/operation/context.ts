@@ -18,7 +18,7 @@ export type Repeated = {
   beginAnew(): Promise<boolean>
 }
 
-/** What an operation may use while it runs. */
+/** All that operations may use while they run. Each says in its signature what it does use: see `Needs`. */
 export type Context = Parts &
   ReplyChannel & {
     /**
@@ -37,3 +37,6 @@ export type Context = Parts &
     /** The agents whose data a list may show: those in the actor's scope whose own gates this request passes. */
     shownAgents(): Promise<ShownAgents>
   }
+
+/** The signature of an operation, or of a step of it, says what it uses: `run({ params }, { db, now }: Needs<'db' | 'now'>)`. */
+export type Needs<K extends keyof Context> = Pick<Context, K>

@@ -1,5 +1,5 @@
 import { notFound } from '../errors.ts'
-import type { Context } from '../operation/context.ts'
+import type { Needs } from '../operation/context.ts'
 import { DEFAULT_EXPIRY_SECONDS } from '../runtime/approvals/approval-policy.ts'
 import { Cancellation } from '../runtime/deadline.ts'
 import { ModelFailure } from '../runtime/models/model.ts'
@@ -21,9 +21,13 @@ const PROBE = 'Answer with the word ok.'
 const PROBE_TOKENS = 16
 const PROBE_TIMEOUT_MS = 30_000
 
+export type ProbeNeeds = Needs<'runtime' | 'telemetry' | 'request_id' | 'onHangUp'>
+
 /** Has a model answer one short message. Returns why it did not, or null. */
-export async function askModel(model: string, context: Context): Promise<string | null> {
-  const { runtime, telemetry, request_id, onHangUp } = context
+export async function askModel(
+  model: string,
+  { runtime, telemetry, request_id, onHangUp }: ProbeNeeds,
+): Promise<string | null> {
   const cancellation = new Cancellation()
   onHangUp?.(() => cancellation.cancel())
   const outcome = await runtime.run({

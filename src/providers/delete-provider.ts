@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import type { Needs } from '../operation/context.ts'
 import { operation } from '../operation.ts'
 import { ProviderParams, requireWholeService } from './provider.ts'
 import * as providers from './store.ts'
@@ -15,7 +16,7 @@ export const deleteProvider = operation({
   params: ProviderParams,
   data: z.object({ name: z.string(), deleted: z.literal(true) }),
 
-  async run({ params: { name } }, { db, actor }) {
+  async run({ params: { name } }, { db, actor }: Needs<'db' | 'actor'>) {
     requireWholeService(actor)
     await providers.remove(db, name)
     return { name, deleted: true as const }

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import type { Needs } from '../operation/context.ts'
 import { operation } from '../operation.ts'
 import { askForModels } from './ask-provider.ts'
 import { ProviderParams } from './provider.ts'
@@ -18,7 +19,7 @@ export const listProviderModels = operation({
     })
     .meta({ id: 'ProviderModels' }),
 
-  async run({ params: { name } }, { runtime }) {
+  async run({ params: { name } }, { runtime }: Needs<'runtime'>) {
     const { ids, error } = await askForModels(name, runtime)
     return { models: ids.map((id) => ({ id, model: `${name}/${id}` })), error }
   },

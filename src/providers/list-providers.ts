@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import type { Needs } from '../operation/context.ts'
 import { operation } from '../operation.ts'
 import { listQuery } from '../shapes.ts'
 import { ProviderReply, presentConfigured, presentStored } from './provider.ts'
@@ -14,7 +15,7 @@ export const listProviders = operation({
   query: listQuery(['name'], {}).extend({ sort: z.enum(['name', '-name']).default('name') }),
   list: ProviderReply,
 
-  async run({ query: { limit, offset, sort } }, { db, config }) {
+  async run({ query: { limit, offset, sort } }, { db, config }: Needs<'db' | 'config'>) {
     const stored = await providers.listAll(db)
     const configured = config.providers.map((provider) => presentConfigured(provider, stored))
     const others = stored.filter(({ name }) => !configured.some((known) => known.name === name)).map(presentStored)

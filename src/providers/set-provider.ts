@@ -1,3 +1,4 @@
+import type { Needs } from '../operation/context.ts'
 import { operation } from '../operation.ts'
 import { policiesOf } from '../security/outgoing/policies.ts'
 import {
@@ -27,7 +28,10 @@ export const setProvider = operation({
   body: SetProviderBody,
   data: ProviderReply,
 
-  async run({ params: { name }, body: { type, base_url, api_key } }, { db, actor, config, keyring, now }) {
+  async run(
+    { params: { name }, body: { type, base_url, api_key } },
+    { db, actor, config, keyring, now }: Needs<'db' | 'actor' | 'config' | 'keyring' | 'now'>,
+  ) {
     requireWholeService(actor)
     requireName(name)
     requireNotConfigured(name, config.providers)

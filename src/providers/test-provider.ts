@@ -1,7 +1,8 @@
 import { z } from 'zod'
+import type { Needs } from '../operation/context.ts'
 import { operation } from '../operation.ts'
 import { Label } from '../shapes.ts'
-import { askForModels, askModel } from './ask-provider.ts'
+import { askForModels, askModel, type ProbeNeeds } from './ask-provider.ts'
 import { ProviderParams, requireWholeService } from './provider.ts'
 
 export const testProvider = operation({
@@ -31,7 +32,7 @@ export const testProvider = operation({
     })
     .meta({ id: 'ProviderTest' }),
 
-  async run({ params: { name }, body: { model } }, context) {
+  async run({ params: { name }, body: { model } }, context: ProbeNeeds & Needs<'actor' | 'now'>) {
     const { actor, runtime, now } = context
     requireWholeService(actor)
     const started = now()

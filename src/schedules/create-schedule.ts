@@ -1,6 +1,7 @@
 import { AgentParams } from '../agents/agent.ts'
 import * as agents from '../agents/store.ts'
 import { conflict } from '../errors.ts'
+import type { Needs } from '../operation/context.ts'
 import { requireUser } from '../operation/scope.ts'
 import { operation } from '../operation.ts'
 import { CreateScheduleBody, presentWithRuns, requireKey, type Schedule, ScheduleWithRuns } from './schedule.ts'
@@ -23,7 +24,7 @@ export const createSchedule = operation({
   body: CreateScheduleBody,
   data: ScheduleWithRuns,
 
-  async run({ params, body }, { db, actor, config, newId, now }) {
+  async run({ params, body }, { db, actor, config, newId, now }: Needs<'db' | 'actor' | 'config' | 'newId' | 'now'>) {
     requireKey(actor)
     requireUser(actor, body.context.user_id)
     const agent = await agents.lock(db, params.agent_id)

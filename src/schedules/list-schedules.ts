@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { AgentParams } from '../agents/agent.ts'
 import * as agents from '../agents/store.ts'
+import type { Needs } from '../operation/context.ts'
 import { operation } from '../operation.ts'
 import { listQuery } from '../shapes.ts'
 import { presentSchedule, ScheduleReply } from './schedule.ts'
@@ -18,7 +19,7 @@ export const listSchedules = operation({
   }),
   list: ScheduleReply,
 
-  async run({ params, query: { enabled, ...page } }, { db }) {
+  async run({ params, query: { enabled, ...page } }, { db }: Needs<'db'>) {
     const agent = await agents.get(db, params.agent_id)
     const which = { agent_id: agent.id, enabled: enabled === undefined ? undefined : enabled === 'true' }
     const { items, total } = await schedules.list(db, page, which)

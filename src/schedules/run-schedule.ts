@@ -3,6 +3,7 @@ import { ApiError } from '../errors.ts'
 import { enqueueRun } from '../invocations/queue/enqueue.ts'
 import { scheduledRun } from '../invocations/queue/scheduled-run.ts'
 import { QueuedReply } from '../invocations/receipt.ts'
+import type { Needs } from '../operation/context.ts'
 import { operation } from '../operation.ts'
 import { ScheduleParams } from './schedule.ts'
 import * as schedules from './store.ts'
@@ -22,14 +23,13 @@ export const runSchedule = operation({
   params: ScheduleParams,
   data: QueuedReply,
 
-  async run({ params }, context) {
-    const { actor, db, door, request_id } = context
+  async run({ params }, { actor, db, door, now, request_id }: Needs<'actor' | 'db' | 'door' | 'now' | 'request_id'>) {
     const agent = await agents.get(db, params.agent_id)
     const schedule = await schedules.get(db, agent.id, params.schedule_id)
     if (agent.status === 'paused') throw new ApiError('agent_paused', `Agent "${agent.name}" is paused`)
     const { id: schedule_id, authors } = schedule
     const by = { request_id, created_by: actor.id, authors, door, schedule_id, scheduled_at: null }
-    await enqueueRun(db, await scheduledRun(schedule, agent, by, context))
+    await enqueueRun(db, await scheduledRun(schedule, agent, by, { db, now }))
     return { request_id, status: 'queued' as const }
   },
 })

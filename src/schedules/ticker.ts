@@ -19,15 +19,17 @@ const TICKS_PER_LOOK = 50
 /** The ticks of all schedules have one lane. */
 const TICKS = 'ticks'
 
+type TickerParts = Pick<Parts, 'log' | 'newId' | 'now' | 'storage' | 'telemetry'>
+
 /**
  * Begins the runs of schedules when their ticks come. A node has one timer, for the nearest tick of all schedules.
  * Every node tries to take a tick; it is taken in the transaction that queues its run, so it begins one run or none.
  */
 export class Ticker {
-  readonly #parts: Parts
+  readonly #parts: TickerParts
   readonly #worker: Worker<never>
 
-  constructor(parts: Parts) {
+  constructor(parts: TickerParts) {
     this.#parts = parts
     this.#worker = new Worker({
       share: { total: 1, ofLane: () => 1 },

@@ -1,6 +1,7 @@
 import type { z } from 'zod'
 import * as agents from '../agents/store.ts'
 import { withoutUndefined } from '../lib/without-undefined.ts'
+import type { Needs } from '../operation/context.ts'
 import { operation } from '../operation.ts'
 import {
   presentWithRuns,
@@ -29,7 +30,7 @@ export const updateSchedule = operation({
   body: UpdateScheduleBody,
   data: ScheduleWithRuns,
 
-  async run({ params, body }, { db, actor, now }) {
+  async run({ params, body }, { db, actor, now }: Needs<'db' | 'actor' | 'now'>) {
     requireKey(actor)
     const agent = await agents.get(db, params.agent_id)
     await schedules.lock(db, params.schedule_id)

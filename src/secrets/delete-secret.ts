@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import type { Needs } from '../operation/context.ts'
 import { operation } from '../operation.ts'
 import { requireWholeService, SecretParams } from './secret.ts'
 import * as secrets from './store.ts'
@@ -14,7 +15,7 @@ export const deleteSecret = operation({
   params: SecretParams,
   data: z.object({ name: z.string(), deleted: z.literal(true) }),
 
-  async run({ params: { name } }, { db, actor }) {
+  async run({ params: { name } }, { db, actor }: Needs<'db' | 'actor'>) {
     requireWholeService(actor)
     await secrets.remove(db, name)
     return { name, deleted: true as const }

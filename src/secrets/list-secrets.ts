@@ -1,3 +1,4 @@
+import type { Needs } from '../operation/context.ts'
 import { operation } from '../operation.ts'
 import { listQuery } from '../shapes.ts'
 import { presentSecret, requireWholeService, SecretReply } from './secret.ts'
@@ -13,7 +14,7 @@ export const listSecrets = operation({
   query: listQuery(['created_at', 'updated_at', 'name'], {}),
   list: SecretReply,
 
-  async run({ query }, { db, actor, config }) {
+  async run({ query }, { db, actor, config }: Needs<'db' | 'actor' | 'config'>) {
     requireWholeService(actor)
     const { items, total } = await secrets.list(db, query)
     return { items: items.map((secret) => presentSecret(secret, config.secrets)), total }

@@ -1,3 +1,4 @@
+import type { Needs } from '../operation/context.ts'
 import { operation } from '../operation.ts'
 import {
   presentSecret,
@@ -24,7 +25,10 @@ export const setSecret = operation({
   body: SetSecretBody,
   data: SecretReply,
 
-  async run({ params: { name }, body }, { db, actor, config, keyring, now }) {
+  async run(
+    { params: { name }, body },
+    { db, actor, config, keyring, now }: Needs<'db' | 'actor' | 'config' | 'keyring' | 'now'>,
+  ) {
     requireWholeService(actor)
     requireName(name)
     const { hosts } = body

@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import project from '../../package.json' with { type: 'json' }
+import type { Needs } from '../operation/context.ts'
 import { requireScope } from '../operation/scope.ts'
 import { operation } from '../operation.ts'
 import { Time } from '../shapes.ts'
@@ -52,6 +53,8 @@ const System = z
   })
   .meta({ id: 'System' })
 
+type SystemNeeds = Needs<'actor' | 'db' | 'storage' | 'live' | 'node' | 'nodes' | 'settings' | 'now'>
+
 export const getSystem = operation({
   id: 'getSystem',
   method: 'GET',
@@ -62,7 +65,7 @@ export const getSystem = operation({
   permission: 'manage',
   data: System,
 
-  async run(_input, { actor, db, storage, live, node, nodes, settings, now }) {
+  async run(_input, { actor, db, storage, live, node, nodes, settings, now }: SystemNeeds) {
     requireScope(actor, null)
     const time = now()
     const [serving, queues, bytes, rows, days] = await Promise.all([

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import type { Needs } from '../operation/context.ts'
 import { requireScope } from '../operation/scope.ts'
 import { operation } from '../operation.ts'
 
@@ -25,7 +26,7 @@ export const getTelemetry = operation({
   permission: 'manage',
   data: Telemetry,
 
-  async run(_input, { actor, telemetry }) {
+  async run(_input, { actor, telemetry }: Needs<'actor' | 'telemetry'>) {
     // It tells of all agents together.
     requireScope(actor, null)
     return { readings: await telemetry.read() }

@@ -5,6 +5,7 @@ import { DEFAULT_ENVIRONMENT } from '../deployments/deployment.ts'
 import * as deployments from '../deployments/store.ts'
 import { percentile } from '../metrics/histogram.ts'
 import * as metrics from '../metrics/store.ts'
+import type { Needs } from '../operation/context.ts'
 import { operation } from '../operation.ts'
 import { listQuery } from '../shapes.ts'
 
@@ -34,7 +35,7 @@ export const listOverview = operation({
   query: listQuery(['created_at', 'updated_at', 'name', 'status', 'id'], {}),
   list: AgentOverview,
 
-  async run({ query }, { db, shownAgents, now }) {
+  async run({ query }, { db, shownAgents, now }: Needs<'db' | 'shownAgents' | 'now'>) {
     const { items, total } = await agents.list(db, query, await shownAgents())
     const ids = items.map(({ id }) => id)
     const thisHour = Math.floor(now() / HOUR_MS)

@@ -4,8 +4,10 @@ import type { Parts } from '../operation/parts.ts'
 import type { WriteProbe } from '../storage/health/write-probe.ts'
 import { type Backlog, countDisabledWebhooks, listBacklogs } from './store.ts'
 
+type GaugeParts = Pick<Parts, 'config' | 'journal' | 'live' | 'now' | 'storage' | 'telemetry'>
+
 /** Gauges of the service and its database. The three gauges of the queues share one query. */
-export function addServiceGauges(parts: Parts, probe: WriteProbe): void {
+export function addServiceGauges(parts: GaugeParts, probe: WriteProbe): void {
   const { telemetry, storage, journal, live, now } = parts
   let reading: Promise<Backlog[]> | undefined
   const backlogs = (valueOf: (backlog: Backlog) => number) => async () => {
@@ -36,7 +38,7 @@ export function addServiceGauges(parts: Parts, probe: WriteProbe): void {
   )
 }
 
-function addDatabaseGauges({ telemetry, storage, config }: Parts, probe: WriteProbe): void {
+function addDatabaseGauges({ telemetry, storage, config }: GaugeParts, probe: WriteProbe): void {
   telemetry.gauge('moorage_database_up', 'Whether the database takes writes', async () => Number(await probe.isUp()))
   telemetry.gauge('moorage_database_connections', 'Connections to PostgreSQL, or threads that read SQLite', () => {
     const { busy, idle } = storage.pool()

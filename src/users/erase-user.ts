@@ -4,6 +4,7 @@ import { eraseTexts, listOfUser } from '../invocations/find-invocations.ts'
 import { type Invocation, InvocationStatus, isFinal } from '../invocations/invocation.ts'
 import * as logs from '../logs/store.ts'
 import * as memories from '../memory/store.ts'
+import type { Needs } from '../operation/context.ts'
 import { operation } from '../operation.ts'
 import * as schedules from '../schedules/store.ts'
 import type { Storage } from '../storage/open-storage.ts'
@@ -43,7 +44,10 @@ export const eraseUser = operation({
     })
     .meta({ id: 'ErasedUser' }),
 
-  async run({ params: { user_id } }, { db, now, storage, shownAgents }) {
+  async run(
+    { params: { user_id } },
+    { db, now, storage, shownAgents }: Needs<'db' | 'now' | 'storage' | 'shownAgents'>,
+  ) {
     const reach = await shownAgents()
     const shown = await agents.listShown(db, reach)
     const isEverything = reach.only === null && reach.except.length === 0

@@ -6,6 +6,7 @@ import { presentInvocation } from '../invocations/receipt.ts'
 import * as logs from '../logs/store.ts'
 import * as memories from '../memory/store.ts'
 import { listSummaries } from '../memory/summaries/summary-store.ts'
+import type { Needs } from '../operation/context.ts'
 import { operation } from '../operation.ts'
 import * as schedules from '../schedules/store.ts'
 import type { Database } from '../storage/database.ts'
@@ -23,7 +24,7 @@ export const exportUser = operation({
   params: UserParams,
   lines: UserLine,
 
-  async run({ params: { user_id } }, { db, shownAgents }) {
+  async run({ params: { user_id } }, { db, shownAgents }: Needs<'db' | 'shownAgents'>) {
     const shown = await agents.listShown(db, await shownAgents())
     return linesOf(db, shown, user_id)
   },

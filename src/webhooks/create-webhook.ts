@@ -1,5 +1,6 @@
 import * as agents from '../agents/store.ts'
 import { conflict, invalid } from '../errors.ts'
+import type { Needs } from '../operation/context.ts'
 import { requireScope } from '../operation/scope.ts'
 import { operation } from '../operation.ts'
 import { policiesOf } from '../security/outgoing/policies.ts'
@@ -24,7 +25,10 @@ export const createWebhook = operation({
   concerns: async ({ body }) => body.agent_id,
   data: WebhookWithSecret,
 
-  async run({ body }, { db, actor, config, keyring, newId, now }) {
+  async run(
+    { body },
+    { db, actor, config, keyring, newId, now }: Needs<'db' | 'actor' | 'config' | 'keyring' | 'newId' | 'now'>,
+  ) {
     requireKey(actor)
     const agent = body.agent_id === null ? undefined : await agents.find(db, body.agent_id)
     requireScope(actor, agent?.id ?? null)

@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import * as agents from '../agents/store.ts'
+import type { Needs } from '../operation/context.ts'
 import { operation } from '../operation.ts'
 import { listQuery } from '../shapes.ts'
 import * as webhooks from './store.ts'
@@ -20,7 +21,7 @@ export const listWebhooks = operation({
   concerns: async ({ query }) => query.agent_id ?? null,
   list: WebhookReply,
 
-  async run({ query }, { db, shownAgents, now }) {
+  async run({ query }, { db, shownAgents, now }: Needs<'db' | 'shownAgents' | 'now'>) {
     const { agent_id: ref, event, status, ...page } = query
     const agent_id = ref === undefined ? undefined : ((await agents.find(db, ref))?.id ?? ref)
     const { items, total } = await webhooks.list(db, page, { shown: await shownAgents(), agent_id, event, status })

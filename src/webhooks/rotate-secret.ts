@@ -1,3 +1,4 @@
+import type { Needs } from '../operation/context.ts'
 import { operation } from '../operation.ts'
 import { RotationBody } from '../shapes.ts'
 import * as webhooks from './store.ts'
@@ -21,7 +22,7 @@ export const rotateWebhookSecret = operation({
   bodyOptional: true,
   data: WebhookWithSecret,
 
-  async run({ params, body }, { db, actor, keyring, now }) {
+  async run({ params, body }, { db, actor, keyring, now }: Needs<'db' | 'actor' | 'keyring' | 'now'>) {
     await webhooks.lock(db, params.webhook_id)
     const webhook = await getChangeable(db, actor, params.webhook_id)
     requireKey(actor)

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import type { Needs } from '../operation/context.ts'
 import { operation } from '../operation.ts'
 import { attempt } from './delivery/attempt.ts'
 import { Attempt } from './delivery/delivery.ts'
@@ -7,6 +8,8 @@ import { signingSecrets, WebhookParams } from './webhook.ts'
 import { concernedAgent, getChangeable } from './webhook-in-scope.ts'
 
 const { response_status, error, duration_ms } = Attempt.shape
+
+type TestNeeds = Needs<'db' | 'actor' | 'config' | 'keyring' | 'webhookFetch' | 'newId' | 'now'>
 
 export const testWebhook = operation({
   id: 'testWebhook',
@@ -26,7 +29,7 @@ export const testWebhook = operation({
     .object({ event_id: z.string(), delivered: z.boolean(), response_status, error, duration_ms })
     .meta({ id: 'WebhookTest' }),
 
-  async run({ params }, { db, actor, config, keyring, webhookFetch, newId, now }) {
+  async run({ params }, { db, actor, config, keyring, webhookFetch, newId, now }: TestNeeds) {
     const webhook = await getChangeable(db, actor, params.webhook_id)
     const { id: webhook_id, url, agent_id } = webhook
     const time = now()

@@ -1,3 +1,4 @@
+import type { Needs } from '../operation/context.ts'
 import { operation } from '../operation.ts'
 import { policiesOf } from '../security/outgoing/policies.ts'
 import * as webhooks from './store.ts'
@@ -19,7 +20,7 @@ export const updateWebhook = operation({
   body: UpdateWebhookBody,
   data: WebhookReply,
 
-  async run({ params, body }, { db, actor, config, now }) {
+  async run({ params, body }, { db, actor, config, now }: Needs<'db' | 'actor' | 'config' | 'now'>) {
     await webhooks.lock(db, params.webhook_id)
     const webhook = await getChangeable(db, actor, params.webhook_id)
     if (body.url !== undefined) {

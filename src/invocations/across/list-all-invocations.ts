@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import * as agents from '../../agents/store.ts'
 import { withKeyNames } from '../../keys/key-names.ts'
+import type { Needs } from '../../operation/context.ts'
 import { DOORS } from '../../operation/door.ts'
 import { requireUser } from '../../operation/scope.ts'
 import { operation } from '../../operation.ts'
@@ -30,7 +31,7 @@ export const listAllInvocations = operation({
   concerns: async ({ query }) => query.agent_id ?? null,
   list: Receipt,
 
-  async run({ query }, { db, actor, shownAgents }) {
+  async run({ query }, { db, actor, shownAgents }: Needs<'db' | 'actor' | 'shownAgents'>) {
     const { agent_id: ref, status, door, session_id, user_id, request_id, ...page } = query
     const shown = await agents.listShown(db, await shownAgents())
     const wanted = ref === undefined ? undefined : await agents.find(db, ref)

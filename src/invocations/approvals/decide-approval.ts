@@ -2,6 +2,7 @@ import type { z } from 'zod'
 import * as agents from '../../agents/store.ts'
 import { conflict, forbidden, invalid, notFound } from '../../errors.ts'
 import { withKeyName } from '../../keys/key-names.ts'
+import type { Needs } from '../../operation/context.ts'
 import { operation } from '../../operation.ts'
 import type { Runtime } from '../../runtime/runtime.ts'
 import { announce } from '../../storage/database.ts'
@@ -28,7 +29,10 @@ export const decideApproval = operation({
   body: DecideBody,
   data: ApprovalReply,
 
-  async run({ params: { agent_id, request_id, call_id }, body }, { db, actor, now, runtime }) {
+  async run(
+    { params: { agent_id, request_id, call_id }, body },
+    { db, actor, now, runtime }: Needs<'db' | 'actor' | 'now' | 'runtime'>,
+  ) {
     const agent = await agents.get(db, agent_id)
     // Two deciders come one after the other.
     const invocation = await lock(db, agent.seq, request_id)

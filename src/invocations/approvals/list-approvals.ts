@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import * as agents from '../../agents/store.ts'
 import { withKeyNames } from '../../keys/key-names.ts'
+import type { Needs } from '../../operation/context.ts'
 import { requireUser } from '../../operation/scope.ts'
 import { operation } from '../../operation.ts'
 import { Label, listQuery, TimeInput } from '../../shapes.ts'
@@ -33,7 +34,7 @@ export const listApprovals = operation({
   concerns: async ({ query }) => query.agent_id ?? null,
   list: ApprovalReply,
 
-  async run({ query }, { db, actor, shownAgents }) {
+  async run({ query }, { db, actor, shownAgents }: Needs<'db' | 'actor' | 'shownAgents'>) {
     const { limit, offset, sort, agent_id: ref, user_id, ...filter } = query
     const shown = await agents.listShown(db, await shownAgents())
     const wanted = ref === undefined ? undefined : await agents.find(db, ref)

@@ -2,7 +2,7 @@ import type { z } from 'zod'
 import type { Agent } from '../../agents/agent.ts'
 import * as agents from '../../agents/store.ts'
 import { notFound } from '../../errors.ts'
-import type { Context } from '../../operation/context.ts'
+import type { Needs } from '../../operation/context.ts'
 import * as callbacks from '../../webhooks/callback-store.ts'
 import { getInScope } from '../invocation-in-scope.ts'
 import type { Callback, CallbackParams } from './callback.ts'
@@ -13,7 +13,7 @@ type Named = z.output<typeof CallbackParams>
 export async function requireRun(
   { agent_id, request_id }: Pick<Named, 'agent_id' | 'request_id'>,
   needed: 'read' | 'write',
-  { actor, db }: Context,
+  { actor, db }: Needs<'actor' | 'db'>,
 ): Promise<Agent> {
   const agent = await agents.get(db, agent_id)
   await getInScope(db, actor, needed, { agent_seq: agent.seq, id: request_id })
@@ -21,7 +21,11 @@ export async function requireRun(
 }
 
 /** By its id or by the name that its caller gave it. */
-export async function getCallbackInScope(params: Named, needed: 'read' | 'write', context: Context): Promise<Callback> {
+export async function getCallbackInScope(
+  params: Named,
+  needed: 'read' | 'write',
+  context: Needs<'actor' | 'db'>,
+): Promise<Callback> {
   await requireRun(params, needed, context)
   const { request_id, callback_id } = params
   const all = await callbacks.listOfRequest(context.db, request_id)

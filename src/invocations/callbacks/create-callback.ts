@@ -1,4 +1,5 @@
 import { conflict } from '../../errors.ts'
+import type { Needs } from '../../operation/context.ts'
 import { operation } from '../../operation.ts'
 import * as callbacks from '../../webhooks/callback-store.ts'
 import { InvocationParams } from '../invocation.ts'
@@ -7,6 +8,8 @@ import { requireRun } from './callbacks-in-scope.ts'
 import { tellUntold } from './tell-end.ts'
 
 const MOST_OF_A_RUN = 10
+
+type CallbackNeeds = Needs<'actor' | 'config' | 'db' | 'events' | 'keyring' | 'newId' | 'now'>
 
 export const createCallback = operation({
   id: 'createCallback',
@@ -27,7 +30,7 @@ export const createCallback = operation({
   body: NewCallback,
   data: CallbackWithSecret,
 
-  async run({ params, body }, context) {
+  async run({ params, body }, context: CallbackNeeds) {
     const { db } = context
     const { id: agent_id } = await requireRun(params, 'write', context)
     // Of several requests at once each sees what those before it have made.

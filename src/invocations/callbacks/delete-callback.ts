@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import type { Needs } from '../../operation/context.ts'
 import { operation } from '../../operation.ts'
 import { enqueue } from '../../storage/jobs/jobs.ts'
 import * as callbacks from '../../webhooks/callback-store.ts'
@@ -18,9 +19,8 @@ export const deleteCallback = operation({
   params: CallbackParams,
   data: z.object({ id: z.string(), deleted: z.literal(true) }),
 
-  async run({ params }, context) {
-    const { db, newId, now } = context
-    const { id } = await getCallbackInScope(params, 'write', context)
+  async run({ params }, { actor, db, newId, now }: Needs<'actor' | 'db' | 'newId' | 'now'>) {
+    const { id } = await getCallbackInScope(params, 'write', { actor, db })
     await callbacks.remove(db, id)
     // What it was sent is removed in the background, as that of every deleted webhook.
     await enqueue(db, { id: newId('job', now()), kind: 'purge', key: 'deleted webhooks', payload: null, run_at: now() })

@@ -1,3 +1,4 @@
+import type { Needs } from '../../operation/context.ts'
 import { operation } from '../../operation.ts'
 import { CallbackParams, CallbackReply } from './callback.ts'
 import { getCallbackInScope } from './callbacks-in-scope.ts'
@@ -14,5 +15,5 @@ export const getCallback = operation({
   params: CallbackParams,
   data: CallbackReply,
 
-  run: ({ params }, context) => getCallbackInScope(params, 'read', context),
+  run: ({ params }, context: Needs<'actor' | 'db'>) => getCallbackInScope(params, 'read', context),
 })

@@ -1,3 +1,4 @@
+import type { Needs } from '../../operation/context.ts'
 import { operation } from '../../operation.ts'
 import { listQuery } from '../../shapes.ts'
 import * as callbacks from '../../webhooks/callback-store.ts'
@@ -17,9 +18,9 @@ export const listCallbacks = operation({
   query: listQuery(['created_at'], {}),
   list: CallbackReply,
 
-  async run({ params, query: { limit, offset, sort } }, context) {
-    await requireRun(params, 'read', context)
-    const oldestFirst = (await callbacks.listOfRequest(context.db, params.request_id)) as Callback[]
+  async run({ params, query: { limit, offset, sort } }, { actor, db }: Needs<'actor' | 'db'>) {
+    await requireRun(params, 'read', { actor, db })
+    const oldestFirst = (await callbacks.listOfRequest(db, params.request_id)) as Callback[]
     const all = sort === 'created_at' ? oldestFirst : oldestFirst.toReversed()
     return { items: all.slice(offset, offset + limit), total: all.length }
   },

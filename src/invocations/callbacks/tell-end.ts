@@ -8,7 +8,7 @@ import type { EndedInvocation } from '../invocation.ts'
 import * as invocations from '../store.ts'
 
 /** Tells a callback that its run has ended, if nobody has told it yet. */
-export function tellEnd(webhook_id: string, parts: Parts): Promise<void> {
+export function tellEnd(webhook_id: string, parts: Pick<Parts, 'events' | 'now' | 'storage'>): Promise<void> {
   return parts.storage.transaction(async (db) => {
     // Other nodes may try the same.
     await webhooks.lock(db, webhook_id)

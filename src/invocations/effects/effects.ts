@@ -19,7 +19,7 @@ export async function effects(
   agent: Agent,
   { memory: policy }: Definition,
   logs: LogEntry[],
-  { events, newId }: Parts,
+  { events, newId }: Pick<Parts, 'events' | 'newId'>,
 ): Promise<Write[]> {
   const { id: request_id, status, context, finished_at: time, duration_ms } = invocation
   const { user_id = null, session_id = null } = context
@@ -46,7 +46,7 @@ export async function waitingEffects(
   invocation: WaitingInvocation,
   agent: Agent,
   { asked, steps, logs, usage }: WaitingOutcome & { asked: readonly Approval[] },
-  { events, now }: Parts,
+  { events, now }: Pick<Parts, 'events' | 'now'>,
 ): Promise<Write[]> {
   if (asked.length === 0) return []
   const logged = steps.reduce((sum, step) => sum + step.logs.length, 0)

@@ -1,6 +1,6 @@
 import type { Agent } from '../../agents/agent.ts'
 import { ApiError, unavailable } from '../../errors.ts'
-import type { Context } from '../../operation/context.ts'
+import type { Needs } from '../../operation/context.ts'
 import type { LiveRun } from '../../runtime/following/live-runs.ts'
 import { type Position, readEventId, type StreamEvent, Transcript } from '../../runtime/following/transcript.ts'
 import type { Watch } from '../../runtime/following/watched-runs.ts'
@@ -15,6 +15,8 @@ import { receiptMilestones, transcriptOf } from '../steps/receipt-steps.ts'
 import { listKept } from '../steps/step-store.ts'
 import { openingEvent } from './stream-events.ts'
 
+export type FollowNeeds = ClientNeeds & Needs<'actor' | 'live' | 'openStream' | 'remote' | 'stopping'>
+
 /**
  * Tells the client what an invocation says after `told`, wherever it runs, and returns it when it has ended. If
  * `endless` is false, it also returns an invocation that waits for people, which may take days.
@@ -23,7 +25,7 @@ export async function followInvocation(
   agent: Agent,
   request_id: string,
   { told, endless }: { told: Position | undefined; endless: boolean },
-  context: Context,
+  context: FollowNeeds,
 ): Promise<Invocation> {
   const { openStream, remote, stopping } = context
   const client = new FollowingClient(request_id, told, context)
@@ -53,7 +55,7 @@ function findRun(
   agent: Agent,
   request_id: string,
   watch: Watch | undefined,
-  { actor, live }: Context,
+  { actor, live }: Needs<'actor' | 'live'>,
 ): LiveRun | undefined {
   const run = live.find(request_id) ?? watch?.copy()
   if (run?.agent_id !== agent.id || !run.began) return undefined
@@ -66,7 +68,7 @@ async function look(
   agent: Agent,
   request_id: string,
   isOpen: boolean,
-  { db, actor }: Context,
+  { db, actor }: Needs<'db' | 'actor'>,
 ): Promise<Invocation | undefined> {
   try {
     return await getInScope(db, actor, 'read', { agent_seq: agent.seq, id: request_id })
@@ -76,17 +78,19 @@ async function look(
   }
 }
 
+type ClientNeeds = Needs<'db' | 'emit' | 'onHangUp'>
+
 /** A client that follows an invocation, and how much of it the client has been told. */
 class FollowingClient {
   readonly hungUp: Promise<void>
   isGone = false
   readonly #request_id: string
-  readonly #context: Context
+  readonly #context: ClientNeeds
   #told: Position | undefined
   /** The attempt of which the client knows that it waits. */
   #toldWaiting = 0
 
-  constructor(request_id: string, told: Position | undefined, context: Context) {
+  constructor(request_id: string, told: Position | undefined, context: ClientNeeds) {
     this.#request_id = request_id
     this.#told = told
     this.#context = context

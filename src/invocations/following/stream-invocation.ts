@@ -1,10 +1,11 @@
 import * as agents from '../../agents/store.ts'
 import { invalid } from '../../errors.ts'
+import type { Needs } from '../../operation/context.ts'
 import { operation } from '../../operation.ts'
 import { type Position, readEventId } from '../../runtime/following/transcript.ts'
 import { InvocationParams } from '../invocation.ts'
 import { getResult, InvocationResult } from '../receipt.ts'
-import { followInvocation } from './follow-invocation.ts'
+import { type FollowNeeds, followInvocation } from './follow-invocation.ts'
 
 export const streamInvocation = operation({
   id: 'streamInvocation',
@@ -21,7 +22,7 @@ export const streamInvocation = operation({
   data: InvocationResult,
   streams: { always: true },
 
-  async run({ params }, context) {
+  async run({ params }, context: FollowNeeds & Needs<'last_event_id'>) {
     const agent = await agents.get(context.db, params.agent_id)
     const told = positionOf(context.last_event_id)
     const ended = await followInvocation(agent, params.request_id, { told, endless: true }, context)

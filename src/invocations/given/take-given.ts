@@ -1,6 +1,6 @@
 import { ApiError, invalid } from '../../errors.ts'
 import type { Actor } from '../../operation/actor.ts'
-import type { Context } from '../../operation/context.ts'
+import type { Needs } from '../../operation/context.ts'
 import { MAX_EARLIER } from '../../operation/earlier-texts.ts'
 import type { Given, GivenCall, GivenRound } from '../../runtime/given.ts'
 import { type Invocation, isFinal } from '../invocation.ts'
@@ -16,7 +16,7 @@ import { idsIn, lastHanded, withRounds } from './restore-rounds.ts'
 export async function takeGiven(
   given: Given,
   { agent_seq, message, context }: Pick<Invocation, 'agent_seq' | 'message' | 'context'>,
-  { actor, db }: Context,
+  { actor, db }: Needs<'actor' | 'db'>,
 ): Promise<Pick<Invocation, 'given' | 'message' | 'context'>> {
   const ids = idsIn(given)
   if (ids.length === 0) return { given, message, context }

@@ -1,13 +1,14 @@
 import { z } from 'zod'
 import * as agents from '../../agents/store.ts'
 import { invalid } from '../../errors.ts'
+import type { Needs } from '../../operation/context.ts'
 import { operation } from '../../operation.ts'
 import { type Invocation, InvocationParams, isFinal } from '../invocation.ts'
 import { getInScope } from '../invocation-in-scope.ts'
 import { withKept } from '../steps/kept-steps.ts'
 import { listKept, NOTHING_KEPT } from '../steps/step-store.ts'
 import { ShownPrompt } from './prompt.ts'
-import { rebuildPrompt } from './rebuild-prompt.ts'
+import { type RebuildNeeds, rebuildPrompt } from './rebuild-prompt.ts'
 
 export const getPrompt = operation({
   id: 'getPrompt',
@@ -29,7 +30,7 @@ export const getPrompt = operation({
   }),
   data: ShownPrompt,
 
-  async run({ params, query }, context) {
+  async run({ params, query }, context: RebuildNeeds & Needs<'actor'>) {
     const { db, actor } = context
     const agent = await agents.get(db, params.agent_id)
     const found = await getInScope(db, actor, 'read', { agent_seq: agent.seq, id: params.request_id })

@@ -5,8 +5,7 @@ import { unavailable } from '../../errors.ts'
 import type { Memory } from '../../memory/memory.ts'
 import * as memory from '../../memory/store.ts'
 import { findSummary } from '../../memory/summaries/summary-store.ts'
-import type { Context } from '../../operation/context.ts'
-import type { Parts } from '../../operation/parts.ts'
+import type { Needs } from '../../operation/context.ts'
 import type { Turn } from '../../runtime/outcome.ts'
 import { buildPrompt, shownMemories } from '../../runtime/prompt/build-prompt.ts'
 import { fitIntoRoom } from '../../runtime/prompt/fit-prompt.ts'
@@ -28,8 +27,10 @@ type Wanted = {
   definition: Definition | undefined
 }
 
+export type RebuildNeeds = Needs<'db' | 'earlier' | 'memo' | 'storage'>
+
 /** Puts together what the model was shown, from what is stored and with the functions by which the run did it. */
-export async function rebuildPrompt(wanted: Wanted, parts: Context): Promise<ShownPrompt> {
+export async function rebuildPrompt(wanted: Wanted, parts: RebuildNeeds): Promise<ShownPrompt> {
   const { db } = parts
   const { invocation, steps, step } = wanted
   const notes: string[] = []
@@ -69,7 +70,7 @@ export async function rebuildPrompt(wanted: Wanted, parts: Context): Promise<Sho
   }
 }
 
-async function givenTo({ agent, invocation: { given } }: Wanted, { db, earlier }: Pick<Context, 'db' | 'earlier'>) {
+async function givenTo({ agent, invocation: { given } }: Wanted, { db, earlier }: Needs<'db' | 'earlier'>) {
   if (!given) return undefined
   const taken = await resolveGiven(given, agent.seq, { db, texts: earlier })
   if (!taken) throw unavailable('Too many long conversations are being read, try again shortly')
@@ -82,7 +83,7 @@ function withRounds({ role, content, rounds }: ReturnType<typeof buildPrompt>[nu
   return [...givenMessages(rounds), ...(content === '' ? [] : [{ role, content }])]
 }
 
-async function definitionThen({ agent, invocation, definition }: Wanted, parts: Parts, notes: string[]) {
+async function definitionThen({ agent, invocation, definition }: Wanted, parts: RebuildNeeds, notes: string[]) {
   if (definition) return definition
   const { version, created_at } = invocation
   if (version === null && agent.updated_at > created_at) {

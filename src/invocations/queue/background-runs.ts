@@ -3,19 +3,22 @@ import * as agents from '../../agents/store.ts'
 import { getDefinition } from '../../deployments/serving.ts'
 import type { Parts } from '../../operation/parts.ts'
 import type { LiveRun } from '../../runtime/following/live-runs.ts'
+import type { RunParts } from '../run-invocation.ts'
 import { listKept, NOTHING_KEPT } from '../steps/step-store.ts'
 import { giveBack, type TakenRun } from './queue-store.ts'
 import { endUnrun, type Queued, runQueued } from './run-queued.ts'
 
+export type BackgroundParts = RunParts & Pick<Parts, 'live' | 'log' | 'memo'>
+
 /** The background runs of this node: sees each that was taken from the queue to its end. */
 export class BackgroundRuns {
-  readonly #parts: Parts
+  readonly #parts: BackgroundParts
   readonly #onWaits: () => void
   readonly #running = new Set<LiveRun>()
   readonly #stop = new AbortController()
 
   /** `onWaits` is called when a run begins to wait. */
-  constructor(parts: Parts, onWaits: () => void) {
+  constructor(parts: BackgroundParts, onWaits: () => void) {
     this.#parts = parts
     this.#onWaits = onWaits
   }

@@ -3,7 +3,7 @@ import { type Taken, Worker } from '../../lib/work/worker.ts'
 import type { Parts } from '../../operation/parts.ts'
 import { announce } from '../../storage/database.ts'
 import { LEASE_MS } from '../../storage/leases/lease.ts'
-import { BackgroundRuns } from './background-runs.ts'
+import { type BackgroundParts, BackgroundRuns } from './background-runs.ts'
 import {
   findNextWake,
   listWaitingAgents,
@@ -22,19 +22,21 @@ const STOP_MS = 5_000
 /** All runs that wait (`status: waiting`) have one lane. */
 const WAITING = 'waiting'
 
+type QueueParts = BackgroundParts & Pick<Parts, 'node'>
+
 /**
  * Runs what `Prefer: respond-async` has queued. Each agent has a lane, so that agents alternate; within it runs begin in
  * the order in which they came. A queued run wakes its lane, and so does the end of a run that counts against the
  * agent's limit.
  */
 export class RunQueue {
-  readonly #parts: Parts
+  readonly #parts: QueueParts
   readonly #worker: Worker<TakenRun>
   /** Puts runs that wait back into the queue when their time comes. */
   readonly #waking: Worker<never>
   readonly #runs: BackgroundRuns
 
-  constructor(parts: Parts) {
+  constructor(parts: QueueParts) {
     const { live, log, now, storage } = parts
     this.#parts = parts
     const failed = (err: unknown) => log.warn({ err }, 'could not look for queued invocations')

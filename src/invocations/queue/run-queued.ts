@@ -6,7 +6,7 @@ import { commitPatiently } from '../../storage/journal/commit-patiently.ts'
 import { effects } from '../effects/effects.ts'
 import { CANCELLED, endWith } from '../invocation.ts'
 import * as rows from '../rows/invocation-rows.ts'
-import { runInvocation } from '../run-invocation.ts'
+import { type RunParts, runInvocation } from '../run-invocation.ts'
 import { withKept } from '../steps/kept-steps.ts'
 import { logsOf } from '../steps/step-store.ts'
 import type { Started } from '../steps/stored-run.ts'
@@ -32,7 +32,7 @@ export type RunEnd = 'ended' | 'waits' | 'given back'
  * on after its last step when its lease ends, here or on another node, unless that has happened too often without a new
  * step.
  */
-export async function runQueued(queued: Queued, stop: AbortSignal, parts: Parts): Promise<RunEnd> {
+export async function runQueued(queued: Queued, stop: AbortSignal, parts: RunParts): Promise<RunEnd> {
   const { invocation, lapses, lease, run } = queued
   if (lapses >= MAX_LAPSES) {
     await endUnrun(queued, 'failed', parts)
@@ -52,7 +52,11 @@ export async function runQueued(queued: Queued, stop: AbortSignal, parts: Parts)
 }
 
 /** Ends an invocation without running it, because it failed too often or its agent was paused. */
-export async function endUnrun(queued: Queued, status: 'failed' | 'cancelled', parts: Parts): Promise<void> {
+export async function endUnrun(
+  queued: Queued,
+  status: 'failed' | 'cancelled',
+  parts: Pick<Parts, 'events' | 'journal' | 'newId' | 'now'>,
+): Promise<void> {
   const { invocation, agent, definition, lease, kept } = queued
   const error = status === 'failed' ? GIVEN_UP : CANCELLED
   const ended = endWith(withKept(invocation, kept), status, error, parts.now())

@@ -35,7 +35,7 @@ export type Started = {
 /** What the store gets of a run while it goes on, and when it ends. */
 export class StoredRun {
   readonly #started: Started
-  readonly #parts: Parts
+  readonly #parts: Pick<Parts, 'journal' | 'now'>
   /** How many of the run's steps are stored. */
   #kept: number
   #nextPosition: number
@@ -44,7 +44,7 @@ export class StoredRun {
   /** Resolves when the step that came last is stored, or could not be. */
   #keeping = NOTHING_KEPT_YET
 
-  constructor(started: Started, parts: Parts) {
+  constructor(started: Started, parts: Pick<Parts, 'journal' | 'now'>) {
     this.#started = started
     this.#parts = parts
     this.#kept = started.kept.length

@@ -5,7 +5,10 @@ import type { Span } from '../../telemetry/tracing.ts'
 import type { Started } from './stored-run.ts'
 
 /** The run in the trace of its request; a run in the background has a trace of its own. */
-export function beginRunSpan({ invocation, agent, definition, span }: Started, { tracer }: Parts): Span | undefined {
+export function beginRunSpan(
+  { invocation, agent, definition, span }: Started,
+  { tracer }: Pick<Parts, 'tracer'>,
+): Span | undefined {
   if (!tracer) return undefined
   const name = `invoke_agent ${agent.name}`
   const { provider, id } = splitModelName(definition.model)

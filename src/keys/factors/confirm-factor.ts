@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { ApiError, conflict, invalid } from '../../errors.ts'
+import type { Needs } from '../../operation/context.ts'
 import { operation } from '../../operation.ts'
 import { KeyParams } from '../key.ts'
 import { concernedAgent, getInScope } from '../key-in-scope.ts'
@@ -24,7 +25,7 @@ export const confirmFactor = operation({
   concerns: concernedAgent,
   data: FactorReply,
 
-  async run({ params, body }, { storage, actor, keyring, now }) {
+  async run({ params, body }, { storage, actor, keyring, now }: Needs<'storage' | 'actor' | 'keyring' | 'now'>) {
     const { key_id } = params
     await getInScope(storage.db, actor, key_id)
     const tried = await spendCode(storage.db, keyring, { key_id, code: body.code, status: 'pending', now: now() })

@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { z } from 'zod'
 import { forbidden } from '../../errors.ts'
+import type { Needs } from '../../operation/context.ts'
 import { operation } from '../../operation.ts'
 import { NEW_FACTOR_STATE, newFactor } from '../../security/one-time-code.ts'
 import { requireNoEscalation } from '../escalation.ts'
@@ -31,7 +32,7 @@ export const enrolFactor = operation({
     })
     .meta({ id: 'NewKeyFactor' }),
 
-  async run({ params }, { db, actor, config, keyring, now }) {
+  async run({ params }, { db, actor, config, keyring, now }: Needs<'db' | 'actor' | 'config' | 'keyring' | 'now'>) {
     const key = await getInScope(db, actor, params.key_id)
     if (actor.id === key.id) throw forbidden('A key cannot give itself a second factor: use another key, or the host')
     requireNoEscalation(actor, key, config)

@@ -1,3 +1,4 @@
+import type { Needs } from '../../operation/context.ts'
 import { operation } from '../../operation.ts'
 import { KeyParams } from '../key.ts'
 import { concernedAgent, getInScope } from '../key-in-scope.ts'
@@ -14,7 +15,7 @@ export const getFactor = operation({
   concerns: concernedAgent,
   data: FactorReply,
 
-  async run({ params }, { db, actor, now }) {
+  async run({ params }, { db, actor, now }: Needs<'db' | 'actor' | 'now'>) {
     const key = await getInScope(db, actor, params.key_id)
     return presentFactor(key.id, await factors.listOf(db, key.id), now())
   },

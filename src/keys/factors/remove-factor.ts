@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { forbidden } from '../../errors.ts'
+import type { Needs } from '../../operation/context.ts'
 import { operation } from '../../operation.ts'
 import { requireNoEscalation } from '../escalation.ts'
 import { KeyParams } from '../key.ts'
@@ -18,7 +19,7 @@ export const removeFactor = operation({
   concerns: concernedAgent,
   data: z.object({ key_id: z.string(), deleted: z.literal(true) }),
 
-  async run({ params }, { db, actor, config }) {
+  async run({ params }, { db, actor, config }: Needs<'db' | 'actor' | 'config'>) {
     const key = await getInScope(db, actor, params.key_id)
     if (actor.id === key.id) throw forbidden('A key cannot remove its own second factor: use another key, or the host')
     requireNoEscalation(actor, key, config)

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import type { Needs } from '../../operation/context.ts'
 import { requireScope } from '../../operation/scope.ts'
 import { operation } from '../../operation.ts'
 import { countEmbedded } from './vectors.ts'
@@ -26,7 +27,7 @@ export const getMemoryStatus = operation({
   permission: 'read',
   data: MemoryStatus,
 
-  async run(_input, { db, actor, embedder }) {
+  async run(_input, { db, actor, embedder }: Needs<'db' | 'actor' | 'embedder'>) {
     requireScope(actor, null)
     if (!embedder) return { embedding: null }
     return { embedding: { model: embedder.model, ...(await countEmbedded(db, embedder.model)) } }

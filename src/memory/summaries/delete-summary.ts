@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import * as agents from '../../agents/store.ts'
+import type { Needs } from '../../operation/context.ts'
 import { requireUser } from '../../operation/scope.ts'
 import { operation } from '../../operation.ts'
 import { SummaryParams, SummaryQuery } from './summary.ts'
@@ -18,7 +19,7 @@ export const deleteSummary = operation({
   query: SummaryQuery,
   data: z.object({ session_id: z.string(), deleted: z.literal(true) }),
 
-  async run({ params: { agent_id, session_id }, query }, { db, actor }) {
+  async run({ params: { agent_id, session_id }, query }, { db, actor }: Needs<'db' | 'actor'>) {
     const { seq: agent_seq } = await agents.get(db, agent_id)
     await removeSummary(db, { agent_seq, user_id: requireUser(actor, query.user_id) ?? null, session_id })
     return { session_id, deleted: true as const }

@@ -1,4 +1,5 @@
 import { conflict } from '../../errors.ts'
+import type { Needs } from '../../operation/context.ts'
 import { operation } from '../../operation.ts'
 import { agentOfDelivery, getInScope } from '../webhook-in-scope.ts'
 import { DeliveryParams, DeliveryReply, presentDelivery } from './delivery.ts'
@@ -19,7 +20,7 @@ export const redeliver = operation({
   concerns: agentOfDelivery,
   data: DeliveryReply,
 
-  async run({ params }, { db, actor, now }) {
+  async run({ params }, { db, actor, now }: Needs<'db' | 'actor' | 'now'>) {
     const webhook = await getInScope(db, actor, params.webhook_id)
     const { id } = await deliveries.get(db, webhook.id, params.delivery_id)
     if (webhook.status === 'disabled') throw conflict('This webhook is disabled: enable it first')

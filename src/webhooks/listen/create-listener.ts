@@ -1,5 +1,6 @@
 import * as agents from '../../agents/store.ts'
 import { conflict, invalid } from '../../errors.ts'
+import type { Needs } from '../../operation/context.ts'
 import { requireScope } from '../../operation/scope.ts'
 import { operation } from '../../operation.ts'
 import { requireKey } from '../webhook-in-scope.ts'
@@ -24,7 +25,7 @@ export const createListener = operation({
   concerns: async ({ body }) => body.agent_id,
   data: ListenerReply,
 
-  async run({ body }, { db, actor, newId, now }) {
+  async run({ body }, { db, actor, newId, now }: Needs<'db' | 'actor' | 'newId' | 'now'>) {
     requireKey(actor)
     const agent = body.agent_id === null ? undefined : await agents.find(db, body.agent_id)
     requireScope(actor, agent?.id ?? null)

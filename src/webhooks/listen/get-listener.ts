@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { z } from 'zod'
 import { notFound } from '../../errors.ts'
+import type { Needs } from '../../operation/context.ts'
 import { operation } from '../../operation.ts'
 import type { Database } from '../../storage/database.ts'
 import { LISTENER_LIFE_MS, ListenerParams, ListenerReply } from './listener.ts'
@@ -38,7 +39,10 @@ export const getListener = operation({
   }),
   data: ListenerReply,
 
-  async run({ params: { listener_id }, query }, { db, storage, actor, now }) {
+  async run(
+    { params: { listener_id }, query },
+    { db, storage, actor, now }: Needs<'db' | 'storage' | 'actor' | 'now'>,
+  ) {
     const listener = await listeners.find(db, listener_id)
     if (listener?.created_by !== actor.id || listener.expires_at <= now()) throw notFound('Listener', listener_id)
     await listeners.markReceived(db, listener_id, query.received ?? [], now())

@@ -1,3 +1,4 @@
+import type { Needs } from '../../../operation/context.ts'
 import { operation } from '../../../operation.ts'
 import { agentOfDelivery, getInScope } from '../../webhook-in-scope.ts'
 import { sentBody } from '../callback-message.ts'
@@ -15,7 +16,7 @@ export const getDelivery = operation({
   concerns: agentOfDelivery,
   data: DeliveryWithBody,
 
-  async run({ params }, { db, actor }) {
+  async run({ params }, { db, actor }: Needs<'db' | 'actor'>) {
     const webhook = await getInScope(db, actor, params.webhook_id)
     const delivery = await deliveries.get(db, webhook.id, params.delivery_id)
     return {
