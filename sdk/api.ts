@@ -388,6 +388,8 @@ export type Agent = {
   name: string
   status: 'running' | 'paused'
   created_at: string
+  /** What answers: `model`, a model with instructions and tools */
+  kind: 'model'
   /** What the agent is for. People read it, the model does not */
   description: string | null
   /** `provider/model`: `builtin/echo`, `builtin/script`, `builtin/recall`, or one of a configured provider */
@@ -570,6 +572,8 @@ export type Agent = {
 
 export type CreateAgent = {
   name: string
+  /** What answers: `model`, a model with instructions and tools */
+  kind?: 'model' | undefined
   /** What the agent is for. People read it, the model does not */
   description?: string | null | undefined
   /** `provider/model`: `builtin/echo`, `builtin/script`, `builtin/recall`, or one of a configured provider */
@@ -805,6 +809,8 @@ export type InvocableAgent = {
 export type UpdateAgent = {
   name?: string | undefined
   status?: 'running' | 'paused' | undefined
+  /** What answers: `model`, a model with instructions and tools */
+  kind?: 'model' | undefined
   /** What the agent is for. People read it, the model does not */
   description?: string | null | undefined
   /** `provider/model`: `builtin/echo`, `builtin/script`, `builtin/recall`, or one of a configured provider */
@@ -1156,6 +1162,8 @@ export type DeploymentWithDefinition = {
   rollback_of: string | null
   /** What it serves: the agent as it was then */
   definition: {
+    /** What answers: `model`, a model with instructions and tools */
+    kind: 'model'
     /** What the agent is for. People read it, the model does not */
     description: string | null
     /** `provider/model`: `builtin/echo`, `builtin/script`, `builtin/recall`, or one of a configured provider */

@@ -24,6 +24,7 @@ onBothEngines('agents', (service) => {
       assert.deepEqual(rest, {
         name: 'first',
         status: 'running',
+        kind: 'model',
         description: null,
         model: 'builtin/echo',
         temperature: null,
@@ -48,6 +49,7 @@ onBothEngines('agents', (service) => {
     test('every field that can be set comes back as it was given', async () => {
       const given = {
         name: 'complete',
+        kind: 'model',
         description: 'Ünïcødé, 漢字, 🛥 and a right-to-left override \u202e',
         model: 'builtin/script',
         temperature: 0.5,
@@ -79,6 +81,15 @@ onBothEngines('agents', (service) => {
       assert.deepEqual(rest, given)
       const read = await call('GET', `/v1/agents/${id}`)
       assert.deepEqual(read.body, body)
+    })
+
+    test('400 for a kind that there is not', async () => {
+      const { status, body } = await call('POST', '/v1/agents', { name: 'strange', kind: 'oracle' })
+      assert.equal(status, 400)
+      assert.deepEqual(
+        body.error.details.map(({ field }: { field: string }) => field),
+        ['kind'],
+      )
     })
 
     test('409 for a name that is taken', async () => {

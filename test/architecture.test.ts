@@ -28,6 +28,14 @@ describe('the house', () => {
     assert.deepEqual(cyclesOf(sources), [])
   })
 
+  test('only the list of runners knows the rooms of the kinds of agents', () => {
+    const inside = (file: string) => file.startsWith('runtime/model-agent/')
+    const from = sources
+      .filter(({ file, imports }) => !inside(file) && imports.some(({ to }) => inside(to)))
+      .map(({ file }) => file)
+    assert.deepEqual(from, ['runtime/runners.ts'])
+  })
+
   test('the command line starts without the server', () => {
     const loaded = [...loadedBy('cli/main.ts', sources)]
     assert.ok(loaded.includes('commander') && loaded.length > 5, 'looked at the right file')

@@ -2,7 +2,7 @@ import { z } from 'zod'
 import type { Keyring } from '../security/keyring.ts'
 import { AgentSecurity, AuthSettings } from '../security/security-settings.ts'
 import { bareShape, parseStored, Time } from '../shapes.ts'
-import { Definition, digestOf } from './definition.ts'
+import { type Definition, DefinitionFields, digestOf } from './definition.ts'
 
 export const AgentStatus = z.enum(['running', 'paused'])
 
@@ -18,7 +18,7 @@ const Access = z.strictObject({
 })
 
 export const CreateAgentBody = z
-  .strictObject({ name: AgentName, ...Definition.shape, ...Access.shape })
+  .strictObject({ name: AgentName, ...DefinitionFields.shape, ...Access.shape })
   .meta({ id: 'CreateAgent' })
 
 /** There are no defaults here: fields that a PATCH does not name stay as they are. */
@@ -26,7 +26,7 @@ export const UpdateAgentBody = z
   .strictObject({
     name: AgentName,
     status: AgentStatus,
-    ...bareShape(Definition.shape),
+    ...bareShape(DefinitionFields.shape),
     ...bareShape(Access.shape),
   })
   .partial()
@@ -40,13 +40,13 @@ export const AgentSummary = z
   .meta({ id: 'AgentSummary' })
 
 export const InvocableAgent = z
-  .object({ ...AgentSummary.shape, description: bareShape(Definition.shape).description })
+  .object({ ...AgentSummary.shape, description: bareShape(DefinitionFields.shape).description })
   .meta({ id: 'InvocableAgent' })
 
 export const AgentReply = z
   .object({
     ...AgentSummary.shape,
-    ...bareShape(Definition.shape),
+    ...bareShape(DefinitionFields.shape),
     security: AgentSecurity.nullable(),
     auth: z.record(z.string(), z.unknown()).nullable().describe('Secrets come back as a hint'),
     updated_at: Time,
@@ -66,6 +66,9 @@ export type Agent = Definition & {
   created_at: number
   updated_at: number
 }
+
+/** An agent that a model answers for. */
+export type ModelAgent = Extract<Agent, { kind: 'model' }>
 
 const AUTH_PURPOSE = 'agent.auth'
 

@@ -2,10 +2,10 @@ import { invalid } from '../errors.ts'
 import type { Context } from '../operation/context.ts'
 import * as providers from '../providers/store.ts'
 import { modelProblem } from '../runtime/models/registry.ts'
+import type { Tool } from '../runtime/spec.ts'
 import { toolProblems } from '../runtime/tools/review-tools.ts'
-import type { Definition } from './definition.ts'
 
-type Checked = { model?: Definition['model'] | undefined; tools?: Definition['tools'] | undefined }
+type Checked = { model?: string | undefined; tools?: readonly Tool[] | undefined }
 
 /**
  * Checks what a shape cannot know: whether the model's provider is configured here, and whether the tools can be used.

@@ -1,19 +1,15 @@
 import { z } from 'zod'
 import { canonicalJson } from '../lib/json.ts'
 import { ApprovalRules } from '../runtime/approvals/approval-policy.ts'
-import { Limits, MemoryPolicy, Script, Tools } from '../runtime/spec.ts'
+import { Limits, MemoryPolicy, Script, type Tool, Tools } from '../runtime/spec.ts'
 import { sha256 } from '../security/digest.ts'
 import { Metadata, parseStored, Text } from '../shapes.ts'
 
 const DEFAULT_MODEL = 'builtin/echo'
 
-/**
- * What an agent is made of; a version is a snapshot of it. Definitions are read, written, picked and compared only by
- * this file. Another kind of agent would be another shape here, with a field that tells the kinds apart. A new field
- * needs a default, because stored agents and versions lack it. A new rule belongs into check-definition.ts, because
- * definitions that were stored before it must still be shown.
- */
-export const Definition = z.strictObject({
+/** An agent of instructions, a model and tools. A definition that names no kind is of this one. */
+const ModelDefinition = z.strictObject({
+  kind: z.literal('model').describe('What answers: `model`, a model with instructions and tools').default('model'),
   description: Text(2000, 0)
     .nullable()
     .describe('What the agent is for. People read it, the model does not')
@@ -30,18 +26,41 @@ export const Definition = z.strictObject({
   approvals: ApprovalRules.describe('How people decide what its tools ask them').prefault({}),
   metadata: Metadata.describe('Yours; the service only keeps it').default({}),
 })
-export type Definition = z.output<typeof Definition>
+/** The kinds of agents. What answers for each stands in `runtime/runners.ts`. */
+const KINDS = { model: ModelDefinition }
+type Kind = keyof typeof KINDS
 
-const FIELDS = Object.keys(Definition.shape) as (keyof Definition)[]
+/**
+ * What an agent is made of, by its kind; a version is a snapshot of it. Definitions are read, written, picked and
+ * compared only by this file. A new field needs a default, because stored agents and versions lack it. A new rule
+ * belongs into check-definition.ts, because definitions that were stored before it must still be shown.
+ */
+export type Definition = { [K in Kind]: z.output<(typeof KINDS)[K]> }[Kind]
+
+/** What clients write and read of a definition: the fields of every kind. */
+export const DefinitionFields = ModelDefinition
+
+const fieldsOf = ({ kind }: Definition) => Object.keys(KINDS[kind].shape) as (keyof Definition)[]
 
 /** Picks the fields of the definition from an agent, or from any object that has them. */
 export function definitionOf(agent: Definition): Definition {
-  return Object.fromEntries(FIELDS.map((field) => [field, agent[field]])) as Definition
+  return Object.fromEntries(fieldsOf(agent).map((field) => [field, agent[field]])) as Definition
+}
+
+/** Whether a model answers, with instructions and tools. */
+export function hasModel<Of extends Definition>(definition: Of): definition is Extract<Of, { kind: 'model' }> {
+  return definition.kind === 'model'
+}
+
+/** What the agent itself calls. */
+export function toolsIn(definition: Definition): readonly Tool[] {
+  return hasModel(definition) ? definition.tools : []
 }
 
 /** Reads a stored definition. It may be older than the shape: fields that did not exist then get their defaults. */
 export function readDefinition(stored: string): Definition {
-  return parseStored(Definition, JSON.parse(stored))
+  const definition = JSON.parse(stored) as { kind?: Kind }
+  return parseStored(KINDS[definition.kind ?? 'model'], definition)
 }
 
 export function readDescription(stored: string): Pick<Definition, 'description'> {
@@ -61,9 +80,8 @@ export function digestOf(agent: Definition): string {
 export type FieldChange = { field: string; from: unknown; to: unknown }
 
 export function changesBetween(from: Definition, to: Definition): FieldChange[] {
-  return FIELDS.filter((field) => canonicalJson(from[field]) !== canonicalJson(to[field])).map((field) => ({
-    field,
-    from: from[field],
-    to: to[field],
-  }))
+  const fields = new Set([...fieldsOf(from), ...fieldsOf(to)])
+  return [...fields]
+    .filter((field) => canonicalJson(from[field]) !== canonicalJson(to[field]))
+    .map((field) => ({ field, from: from[field], to: to[field] }))
 }

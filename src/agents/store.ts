@@ -158,7 +158,7 @@ export async function listShown(db: Database, shown: ShownAgents): Promise<Shown
     .execute()
 }
 
-export async function insert(db: Database, agent: Omit<Agent, 'seq'>): Promise<Agent> {
+export async function insert(db: Database, agent: Unnumbered<Agent>): Promise<Agent> {
   const row = await db
     .insertInto('agents')
     .values(toRow(agent))
@@ -200,7 +200,10 @@ function readSecurity(stored: string): AgentSecurity {
   return parseStored(AgentSecurity, JSON.parse(stored))
 }
 
-function toRow(agent: Omit<Agent, 'seq'>) {
+/** Of each kind. */
+type Unnumbered<Of> = Of extends unknown ? Omit<Of, 'seq'> : never
+
+function toRow(agent: Unnumbered<Agent>) {
   const { id, name, status, security, auth, created_at, updated_at } = agent
   return {
     id,

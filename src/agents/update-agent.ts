@@ -2,7 +2,7 @@ import { withoutUndefined } from '../lib/without-undefined.ts'
 import type { Needs } from '../operation/context.ts'
 import { requireEveryUser } from '../operation/scope.ts'
 import { operation } from '../operation.ts'
-import { AgentParams, AgentReply, presentAgent, sealAuth, UpdateAgentBody } from './agent.ts'
+import { type Agent, AgentParams, AgentReply, presentAgent, sealAuth, UpdateAgentBody } from './agent.ts'
 import { checkAccess } from './check-access.ts'
 import { checkDefinition } from './check-definition.ts'
 import * as agents from './store.ts'
@@ -33,7 +33,7 @@ export const updateAgent = operation({
     checkAccess(body, actor, config)
     await checkDefinition(changes, { db, config })
 
-    const updated = {
+    const updated: Agent = {
       ...agent,
       ...withoutUndefined(changes),
       auth: auth === undefined ? agent.auth : sealAuth(auth, keyring),

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { Definition, definitionOf, digestOf } from '../agents/definition.ts'
+import { type Definition, DefinitionFields, definitionOf, digestOf } from '../agents/definition.ts'
 import { bareShape, KeyName, Label, Time } from '../shapes.ts'
 
 export const DEFAULT_ENVIRONMENT = 'production'
@@ -66,7 +66,7 @@ export const NewDeployment = z
 export const DeploymentWithDefinition = z
   .object({
     ...DeploymentReply.shape,
-    definition: z.object(bareShape(Definition.shape)).describe('What it serves: the agent as it was then'),
+    definition: z.object(bareShape(DefinitionFields.shape)).describe('What it serves: the agent as it was then'),
   })
   .meta({ id: 'DeploymentWithDefinition' })
 

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { changesBetween, Definition, definitionOf } from '../agents/definition.ts'
+import { changesBetween, type Definition, DefinitionFields, definitionOf } from '../agents/definition.ts'
 import * as agents from '../agents/store.ts'
 import type { Needs } from '../operation/context.ts'
 import { operation } from '../operation.ts'
@@ -48,7 +48,7 @@ type Compared = { side: z.input<typeof ComparedSide>; definition: Definition }
 /** The first deployment of an environment is compared with an agent that has nothing but defaults. */
 async function fromSide(db: Database, agent_id: string, wanted: string | null): Promise<Compared> {
   const none = { deployment_id: null, version: null }
-  if (wanted === null) return { side: none, definition: Definition.parse({}) }
+  if (wanted === null) return { side: none, definition: DefinitionFields.parse({}) }
   if (wanted === WORKING_COPY) return { side: none, definition: definitionOf(await agents.get(db, agent_id)) }
   return sideOf(db, await deployments.get(db, agent_id, wanted))
 }

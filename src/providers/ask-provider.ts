@@ -35,6 +35,7 @@ export async function askModel(
     attempt: 1,
     agent_id: 'test',
     agent: {
+      kind: 'model',
       model,
       temperature: null,
       instructions: null,

@@ -69,3 +69,8 @@ function forms(value: string): string[] {
     Buffer.from(value).toString('base64url'),
   ]
 }
+
+/** The values by their names, to hide them. */
+export function valuesOf(secrets: Secrets): Record<string, string> {
+  return Object.fromEntries(Object.entries(secrets).map(([name, { value }]) => [name, value]))
+}

@@ -6,7 +6,7 @@ import { addTokens, NO_USAGE, type Usage } from './models/usage.ts'
 import type { Log, LogEntry, RunEvent } from './outcome.ts'
 import type { LeftOut } from './prompt/fit-prompt.ts'
 import type { ModelWindows } from './prompt/model-windows.ts'
-import type { RunInput } from './run-input.ts'
+import type { ModelInput } from './run-input.ts'
 import type { Step, StepKeeper } from './steps.ts'
 import type { Toolbox } from './tools/toolbox.ts'
 
@@ -14,7 +14,7 @@ import type { Toolbox } from './tools/toolbox.ts'
 export type RunInProgress = {
   request_id: string
   attempt: number
-  input: RunInput
+  input: ModelInput
   model: Model
   windows: ModelWindows
   toolbox: Toolbox

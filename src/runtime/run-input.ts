@@ -1,5 +1,5 @@
 import type { Given, GivenTurn } from './given.ts'
-import type { AgentSpec } from './spec.ts'
+import type { AgentSpec, ModelSpec } from './spec.ts'
 
 /** A memory found for this user, best first. */
 export type Recalled = { content: string; role: 'user' | 'assistant' | null; created_at: number }
@@ -11,8 +11,8 @@ type InvocationContext = {
 }
 
 /** The input of one run. Models read it, and nothing changes it. */
-export type RunInput = {
-  agent: AgentSpec
+export type RunInput<Spec extends AgentSpec = AgentSpec> = {
+  agent: Spec
   message: string
   context: InvocationContext
   history: readonly GivenTurn[]
@@ -21,3 +21,6 @@ export type RunInput = {
   recalled: readonly Recalled[]
   given?: Given | undefined
 }
+
+/** The input of a run whose agent has a model. */
+export type ModelInput = RunInput<ModelSpec>

@@ -176,8 +176,15 @@ export const Script = z.strictObject({
 })
 export type Script = z.infer<typeof Script>
 
-/** What the runtime needs to know about an agent. An agent's record and a deployed version both have these fields. */
-export type AgentSpec = {
+/**
+ * What the runtime needs to know about an agent, by its kind. An agent's record and a deployed version both have these
+ * fields. Of every kind it knows `kind` and `limits.timeout_ms`; the rest is for the runner of that kind.
+ */
+export type AgentSpec = ModelSpec
+
+/** An agent of instructions, a model and tools. */
+export type ModelSpec = {
+  kind: 'model'
   model: string
   temperature: number | null
   instructions: string | null

@@ -4,6 +4,7 @@ import { type ReadYaml, readYaml } from '../../lib/yaml/yaml-read.ts'
 
 /** The fields of an agent that make it what it is, in the order in which people read them. */
 const FIELDS = [
+  'kind',
   'description',
   'model',
   'temperature',

@@ -1,7 +1,7 @@
 import type { Agent } from '../../agents/agent.ts'
-import type { Definition } from '../../agents/definition.ts'
+import { type Definition, hasModel, toolsIn } from '../../agents/definition.ts'
 import { getDefinition } from '../../deployments/serving.ts'
-import { unavailable } from '../../errors.ts'
+import { notFound, unavailable } from '../../errors.ts'
 import type { Memory } from '../../memory/memory.ts'
 import * as memory from '../../memory/store.ts'
 import { findSummary } from '../../memory/summaries/summary-store.ts'
@@ -9,7 +9,7 @@ import type { Needs } from '../../operation/context.ts'
 import type { Turn } from '../../runtime/outcome.ts'
 import { buildPrompt, shownMemories } from '../../runtime/prompt/build-prompt.ts'
 import { fitIntoRoom } from '../../runtime/prompt/fit-prompt.ts'
-import type { Recalled, RunInput } from '../../runtime/run-input.ts'
+import type { ModelInput, Recalled } from '../../runtime/run-input.ts'
 import type { Database } from '../../storage/database.ts'
 import { resolveGiven } from '../given/resolve-given.ts'
 import { type Invocation } from '../invocation.ts'
@@ -35,6 +35,7 @@ export async function rebuildPrompt(wanted: Wanted, parts: RebuildNeeds): Promis
   const { invocation, steps, step } = wanted
   const notes: string[] = []
   const definition = await definitionThen(wanted, parts, notes)
+  if (!hasModel(definition)) throw notFound('Prompt', invocation.id)
   const { model, temperature } = definition
   const common = { step, model, temperature, tools: toolsOf(definition, invocation) }
   if (invocation.erased_at !== null) {
@@ -43,7 +44,7 @@ export async function rebuildPrompt(wanted: Wanted, parts: RebuildNeeds): Promis
   const found = await remembered(wanted, db, notes)
   const given = await givenTo(wanted, parts)
   const { message, context } = invocation
-  const input: RunInput = {
+  const input: ModelInput = {
     agent: definition,
     message,
     context,
@@ -127,7 +128,7 @@ async function summaryThen(
   return undefined
 }
 
-function toolsOf({ tools }: Definition, { given }: Invocation): ShownPrompt['tools'] {
-  const own = tools.map((tool) => ({ type: tool.type, name: tool.type === 'mcp' ? tool.url : tool.name }))
+function toolsOf(definition: Definition, { given }: Invocation): ShownPrompt['tools'] {
+  const own = toolsIn(definition).map((tool) => ({ type: tool.type, name: tool.type === 'mcp' ? tool.url : tool.name }))
   return [...own, ...(given?.tools ?? []).map(({ name }) => ({ type: 'caller' as const, name }))]
 }

@@ -1,3 +1,4 @@
+import { hasModel } from '../../agents/definition.ts'
 import type { Parts } from '../../operation/parts.ts'
 import { splitModelName } from '../../runtime/models/model-name.ts'
 import type { RunOutcome } from '../../runtime/run-outcome.ts'
@@ -11,11 +12,9 @@ export function beginRunSpan(
 ): Span | undefined {
   if (!tracer) return undefined
   const name = `invoke_agent ${agent.name}`
-  const { provider, id } = splitModelName(definition.model)
   const attributes = {
     'gen_ai.operation.name': 'invoke_agent',
-    'gen_ai.provider.name': provider,
-    'gen_ai.request.model': id,
+    ...(hasModel(definition) && modelAttributes(definition.model)),
     'gen_ai.agent.id': agent.id,
     'gen_ai.agent.name': agent.name,
     ...(invocation.context.session_id !== undefined && { 'gen_ai.conversation.id': invocation.context.session_id }),
@@ -24,6 +23,11 @@ export function beginRunSpan(
     ...(invocation.version !== null && { 'moorage.version': invocation.version }),
   }
   return span ? span.child(name, 'internal', attributes) : tracer.begin(name, 'internal', attributes, undefined)
+}
+
+function modelAttributes(model: string) {
+  const { provider, id } = splitModelName(model)
+  return { 'gen_ai.provider.name': provider, 'gen_ai.request.model': id }
 }
 
 /** `error` is the code of the receipt's error. */

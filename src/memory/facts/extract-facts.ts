@@ -1,4 +1,4 @@
-import type { Agent } from '../../agents/agent.ts'
+import type { ModelAgent } from '../../agents/agent.ts'
 import type { Parts } from '../../operation/parts.ts'
 import type { JobHandler } from '../../storage/jobs/job-handler.ts'
 import { askOwnModel } from '../own-model/ask-own-model.ts'
@@ -47,7 +47,7 @@ export function extractFacts(parts: Needed): JobHandler {
 /** Returns why it failed, or undefined. */
 async function extract(
   parts: Needed,
-  agent: Agent,
+  agent: ModelAgent,
   session: Session,
   signal: AbortSignal,
 ): Promise<string | undefined> {

@@ -1,4 +1,4 @@
-import type { Agent } from '../../agents/agent.ts'
+import type { ModelAgent } from '../../agents/agent.ts'
 import type { Parts } from '../../operation/parts.ts'
 import { Cancellation } from '../../runtime/deadline.ts'
 import type { RunOutcome } from '../../runtime/run-outcome.ts'
@@ -6,7 +6,7 @@ import type { RunOutcome } from '../../runtime/run-outcome.ts'
 /** Asks an agent's own model for work on its memory, with other instructions and without the agent's tools. */
 export async function askOwnModel(
   { runtime, telemetry, newId, now }: Pick<Parts, 'runtime' | 'telemetry' | 'newId' | 'now'>,
-  agent: Agent,
+  agent: ModelAgent,
   { instructions, message }: { instructions: string; message: string },
   signal: AbortSignal,
 ): Promise<RunOutcome> {

@@ -1,4 +1,5 @@
-import type { Agent } from '../../agents/agent.ts'
+import type { Agent, ModelAgent } from '../../agents/agent.ts'
+import { hasModel } from '../../agents/definition.ts'
 import * as agents from '../../agents/store.ts'
 import type { Parts } from '../../operation/parts.ts'
 import type { Conversation } from '../../operation/recall.ts'
@@ -10,10 +11,10 @@ const PAUSE_MS = 3_600_000
 /** Work on sessions that the agents' own models do. */
 type SessionWork<Session extends Conversation> = {
   every_ms: number
-  wants: (agent: Agent) => boolean
-  listDue: (agent: Agent) => Promise<Session[]>
+  wants: (agent: ModelAgent) => boolean
+  listDue: (agent: ModelAgent) => Promise<Session[]>
   /** Returns why it failed, or undefined. */
-  work: (agent: Agent, session: Session, signal: AbortSignal) => Promise<string | undefined>
+  work: (agent: ModelAgent, session: Session, signal: AbortSignal) => Promise<string | undefined>
   /** What the log says of a session whose work failed. */
   failed: string
 }
@@ -42,8 +43,8 @@ export function sessionJob<Session extends Conversation>(
   }
 
   async function* listAllDue() {
-    const isDue = (agent: Agent) => agent.status === 'running' && wants(agent)
-    for (const agent of await agents.listWithMemory(storage.db, isDue)) {
+    const isDue = (agent: Agent) => agent.status === 'running' && hasModel(agent) && wants(agent)
+    for (const agent of (await agents.listWithMemory(storage.db, isDue)).filter(hasModel)) {
       for (const session of await listDue(agent)) yield { agent, session }
     }
   }

@@ -1,5 +1,6 @@
-import type { Agent } from '../../agents/agent.ts'
+import type { ModelAgent } from '../../agents/agent.ts'
 import type { Parts } from '../../operation/parts.ts'
+import { isBuiltin } from '../../runtime/models/registry.ts'
 import type { JobHandler } from '../../storage/jobs/job-handler.ts'
 import { askOwnModel } from '../own-model/ask-own-model.ts'
 import { sessionJob } from '../own-model/session-job.ts'
@@ -27,7 +28,7 @@ export function keepSummaries(parts: Needed): JobHandler {
   return sessionJob(parts, {
     every_ms: EVERY_MS,
     // The built-in models do not read: there is nothing that they could summarize.
-    wants: ({ memory, model }) => memory.summarize !== false && !model.startsWith('builtin/'),
+    wants: ({ memory, model }) => memory.summarize !== false && !isBuiltin(model),
     listDue: (agent) => {
       const due = { turns: turnsBetween(agent), since: now() - LOOK_BACK_MS, limit: SESSIONS_AT_ONCE }
       return listDueSessions(storage.db, agent.seq, due)
@@ -37,14 +38,14 @@ export function keepSummaries(parts: Needed): JobHandler {
   })
 }
 
-function turnsBetween({ memory: { summarize } }: Agent): number {
+function turnsBetween({ memory: { summarize } }: ModelAgent): number {
   return typeof summarize === 'number' ? summarize : DEFAULT_TURNS
 }
 
 /** Lets the model read on until few turns are left. Returns why it failed, or undefined. */
 async function bringUpToDate(
   parts: Needed,
-  agent: Agent,
+  agent: ModelAgent,
   due: DueSession,
   signal: AbortSignal,
 ): Promise<string | undefined> {
@@ -58,7 +59,7 @@ async function bringUpToDate(
 }
 
 /** Returns the session with its new summary, or why it failed. Undefined if it was cancelled, or changed meanwhile. */
-async function renew(parts: Needed, agent: Agent, session: DueSession, signal: AbortSignal) {
+async function renew(parts: Needed, agent: ModelAgent, session: DueSession, signal: AbortSignal) {
   const fresh = await listTurnsAfter(parts.storage.db, session, TURNS_AT_ONCE)
   if (fresh.length === 0) return undefined
   let { tokens_used } = session
@@ -85,7 +86,7 @@ async function renew(parts: Needed, agent: Agent, session: DueSession, signal: A
 }
 
 /** What was removed or changed while the model read must not come back in a summary: then nothing is written. */
-function write({ storage, now }: Needed, { model }: Agent, session: DueSession): Promise<boolean> {
+function write({ storage, now }: Needed, { model }: ModelAgent, session: DueSession): Promise<boolean> {
   const { generation, content, turns, through_seq, tokens_used } = session
   return storage.transaction(async (db) => {
     const held = await lockSession(db, session)

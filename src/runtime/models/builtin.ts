@@ -1,15 +1,17 @@
 import type { ToolResult } from '../outcome.ts'
-import type { RunInput } from '../run-input.ts'
+import type { ModelInput } from '../run-input.ts'
 import { estimateTokens, type ModelAnswer } from './model.ts'
 import { type Model, type ModelRequest, maxOutputTokens } from './model-request.ts'
 
 /** Answers with the message itself. */
 export const echo: Model = {
+  isBuiltin: true,
   answer: async (request) => speak(request, request.input.message),
 }
 
 /** Answers with the memories it was given, or else with what the session said about the same words. */
 export const recall: Model = {
+  isBuiltin: true,
   answer: async (request) => speak(request, rememberedAnswer(request.input)),
 }
 
@@ -45,14 +47,14 @@ function words(text: string): string[] {
   return text.match(/\S+\s*|\s+/g) ?? []
 }
 
-function rememberedAnswer({ agent, message, history, recalled }: RunInput): string {
+function rememberedAnswer({ agent, message, history, recalled }: ModelInput): string {
   const memories = recalled.slice(0, Math.min(3, agent.memory.recall)).map((memory) => memory.content)
   const found = memories.length > 0 ? memories : relatedTurns(message, history)
   if (found.length === 0) return 'I remember nothing about that.'
   return `I remember:\n${found.map((content) => `- ${content}`).join('\n')}`
 }
 
-function relatedTurns(message: string, history: RunInput['history']): string[] {
+function relatedTurns(message: string, history: ModelInput['history']): string[] {
   const asked = significantWords(message)
   return history
     .map(({ content }, index) => ({ content, index, shared: overlap(asked, significantWords(content)) }))

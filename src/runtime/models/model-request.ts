@@ -1,11 +1,11 @@
 import type { Deadline } from '../deadline.ts'
 import type { Log } from '../outcome.ts'
-import type { RunInput } from '../run-input.ts'
+import type { ModelInput } from '../run-input.ts'
 import type { ModelAnswer, Round, ToolDefinition } from './model.ts'
 import type { TokenCount } from './usage.ts'
 
 export type ModelRequest = {
-  input: RunInput
+  input: ModelInput
   rounds: readonly Round[]
   tools: readonly ToolDefinition[]
   deadline: Deadline
@@ -21,10 +21,14 @@ export type ModelRequest = {
 }
 
 /** The conversation goes in. Text comes out through `say`, and tool calls as the result. */
-export type Model = { answer(request: ModelRequest): Promise<ModelAnswer> }
+export type Model = {
+  /** It has no limit for its prompts, and understands nothing of them. */
+  isBuiltin?: true
+  answer(request: ModelRequest): Promise<ModelAnswer>
+}
 
 /** The agent's own limit, and what the caller asks for if that is less. Null: the model's own. */
-export function maxOutputTokens({ agent, given }: RunInput): number | null {
+export function maxOutputTokens({ agent, given }: ModelInput): number | null {
   const own = agent.limits.max_output_tokens
   const asked = given?.sampling?.max_output_tokens
   return asked === undefined ? own : Math.min(asked, own ?? Infinity)

@@ -13,6 +13,10 @@ const BUILTIN = new Map<string, Model>([
   ['builtin/script', script],
 ])
 
+export function isBuiltin(model: string): boolean {
+  return BUILTIN.get(model)?.isBuiltin === true
+}
+
 /** Says what is wrong with a model's name where there are these providers, or undefined. */
 export function modelProblem(model: string, providers: Iterable<string>): string | undefined {
   const { provider, id } = splitModelName(model)

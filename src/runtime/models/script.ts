@@ -8,6 +8,7 @@ const NO_SCRIPT: Script = { rules: [], fallback: 'This agent has no script yet.'
 
 /** Plays the rules of the agent's `script`: the first rule that matches the message answers. */
 export const script: Model = {
+  isBuiltin: true,
   async answer(request) {
     const { rules, fallback } = request.input.agent.script ?? NO_SCRIPT
     const rule = rules.find(({ match }) => fits(match, request.input.message))

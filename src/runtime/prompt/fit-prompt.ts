@@ -1,7 +1,7 @@
 import { cutToBytes } from '../../lib/text/text.ts'
 import type { GivenTurn } from '../given.ts'
 import type { Round, ToolDefinition } from '../models/model.ts'
-import type { Recalled, RunInput } from '../run-input.ts'
+import type { ModelInput, Recalled } from '../run-input.ts'
 import { shownMemories, shownSummary, shownTurns } from './build-prompt.ts'
 
 /** Close enough in most languages, and fast. */
@@ -14,7 +14,7 @@ const CUT_MARK = ' […]'
 
 /** The input with as much of the history, its summary and the memories as fits. */
 export type FittedPrompt = {
-  input: RunInput
+  input: ModelInput
   /** The whole prompt, estimated. */
   tokens: number
   /** The history, its summary and the memories in it, which could still be left out. */
@@ -34,13 +34,13 @@ export type LeftOut = {
 type Fixed = { rounds: readonly Round[]; tools: readonly ToolDefinition[] }
 
 /** Leaves out the oldest turns and the least fitting memories. Instructions, message and context stay whole. */
-export function fitPrompt(input: RunInput, fixed: Fixed, budget: number): FittedPrompt {
+export function fitPrompt(input: ModelInput, fixed: Fixed, budget: number): FittedPrompt {
   const needed = tokensOfFixed(input, fixed)
   const fitted = fitIntoRoom(input, Math.max(0, budget - needed))
   return { ...fitted, tokens: needed + fitted.optional }
 }
 
-export function fitIntoRoom(input: RunInput, room: number): Omit<FittedPrompt, 'tokens'> {
+export function fitIntoRoom(input: ModelInput, room: number): Omit<FittedPrompt, 'tokens'> {
   const turns = shownTurns(input)
   const memories = shownMemories(input)
   const summary = summaryOf(input)
@@ -65,12 +65,12 @@ export function fitIntoRoom(input: RunInput, room: number): Omit<FittedPrompt, '
   }
 }
 
-function summaryOf(input: RunInput): GivenTurn[] {
+function summaryOf(input: ModelInput): GivenTurn[] {
   const content = shownSummary(input)
   return content === undefined ? [] : [{ role: 'user', content }]
 }
 
-function tokensOfFixed({ agent, message, context, given }: RunInput, { rounds, tools }: Fixed): number {
+function tokensOfFixed({ agent, message, context, given }: ModelInput, { rounds, tools }: Fixed): number {
   const parts = [
     agent.instructions ?? '',
     given?.instructions ?? '',

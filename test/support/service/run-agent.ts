@@ -1,12 +1,14 @@
 import { Cancellation } from '../../../src/runtime/deadline.ts'
 import type { ToolStep } from '../../../src/runtime/outcome.ts'
 import type { Provider } from '../../../src/runtime/providers/provider-source.ts'
-import { type RunRequest, Runtime, type RuntimeOptions } from '../../../src/runtime/runtime.ts'
-import type { AgentSpec } from '../../../src/runtime/spec.ts'
+import type { RunRequest } from '../../../src/runtime/runner.ts'
+import { Runtime, type RuntimeOptions } from '../../../src/runtime/runtime.ts'
+import type { ModelSpec } from '../../../src/runtime/spec.ts'
 import type { Step } from '../../../src/runtime/steps.ts'
 import { GuardedClient } from '../../../src/security/outgoing/guarded-client.ts'
 
-const BARE_AGENT: AgentSpec = {
+const BARE_AGENT: ModelSpec = {
+  kind: 'model',
   model: 'builtin/echo',
   temperature: null,
   instructions: null,
@@ -18,7 +20,7 @@ const BARE_AGENT: AgentSpec = {
 }
 
 /** The usual limits but for these. */
-export function limitsOf(more: Partial<AgentSpec['limits']>): AgentSpec['limits'] {
+export function limitsOf(more: Partial<ModelSpec['limits']>): ModelSpec['limits'] {
   return { ...BARE_AGENT.limits, ...more }
 }
 
@@ -51,7 +53,7 @@ export function toolCalls({ steps }: { steps: readonly Step[] }): ToolStep[] {
   return calls
 }
 
-export function runOf(agent: Partial<AgentSpec>, run: Partial<RunRequest> = {}): RunRequest {
+export function runOf(agent: Partial<ModelSpec>, run: Partial<RunRequest> = {}): RunRequest {
   return {
     request_id: 'req_1',
     attempt: 1,

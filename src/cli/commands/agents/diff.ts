@@ -52,11 +52,11 @@ async function changesOf(
   agent: Agent | undefined,
   served: Definition | undefined,
 ): Promise<FieldChange[]> {
-  const { changesBetween, Definition } = await import('../../../agents/definition.ts')
+  const { changesBetween, DefinitionFields } = await import('../../../agents/definition.ts')
   const { canonicalJson } = await import('../../../lib/json.ts')
   const changes: FieldChange[] = served
     ? changesBetween(served, body)
-    : changesBetween(Definition.parse({}), body).map(({ field, to }) => ({ field, from: undefined, to }))
+    : changesBetween(DefinitionFields.parse({}), body).map(({ field, to }) => ({ field, from: undefined, to }))
   // Access to the agent is not part of a version. It changes at once, and only if the file names it.
   const security = agent?.security ?? null
   if ('security' in given && canonicalJson(security) !== canonicalJson(body.security)) {

@@ -1,15 +1,15 @@
-import type { Span } from '../telemetry/tracing.ts'
-import { type ModelAnswer, PromptTooLong, type Round } from './models/model.ts'
-import { splitModelName } from './models/model-name.ts'
-import { type ModelRequest } from './models/model-request.ts'
-import { addTokens, type TokenCount, tokensSince } from './models/usage.ts'
-import { AgentFailure } from './outcome.ts'
-import { type FittedPrompt, fitPrompt } from './prompt/fit-prompt.ts'
-import { usable } from './prompt/model-windows.ts'
-import { withRetries } from './providers/retry.ts'
-import type { RunInProgress } from './run-in-progress.ts'
-import { type RunInput } from './run-input.ts'
-import { beginChat, failureType } from './trace-steps.ts'
+import type { Span } from '../../telemetry/tracing.ts'
+import { type ModelAnswer, PromptTooLong, type Round } from '../models/model.ts'
+import { splitModelName } from '../models/model-name.ts'
+import { type ModelRequest } from '../models/model-request.ts'
+import { addTokens, type TokenCount, tokensSince } from '../models/usage.ts'
+import { AgentFailure } from '../outcome.ts'
+import { type FittedPrompt, fitPrompt } from '../prompt/fit-prompt.ts'
+import { usable } from '../prompt/model-windows.ts'
+import { withRetries } from '../providers/retry.ts'
+import type { RunInProgress } from '../run-in-progress.ts'
+import { type ModelInput } from '../run-input.ts'
+import { beginChat, failureType } from '../trace-steps.ts'
 
 const MAX_RESPONSE_CHARACTERS = 1024 * 1024
 
@@ -17,7 +17,7 @@ const NOTHING = { turns: 0, memories: 0 }
 
 /** Shows the model as much as fits. */
 export function askModel(run: RunInProgress, rounds: Round[]): Promise<ModelAnswer> {
-  const budget = run.windows.budget(run.input.agent)
+  const budget = run.windows.budget(run.input.agent, run.model)
   return budget === Infinity ? ask(run, run.input, rounds) : askWithin(run, rounds, budget)
 }
 
@@ -45,7 +45,11 @@ async function askWithin(run: RunInProgress, rounds: Round[], budget: number): P
 }
 
 /** The limit that the provider reports. Without one, the older half of what can be left out is removed. */
-function smallerBudget({ tokens, optional }: FittedPrompt, { max_tokens }: PromptTooLong, { agent }: RunInput): number {
+function smallerBudget(
+  { tokens, optional }: FittedPrompt,
+  { max_tokens }: PromptTooLong,
+  { agent }: ModelInput,
+): number {
   const told = max_tokens === undefined ? Infinity : usable(max_tokens, agent.limits)
   return told < tokens ? told : tokens - optional / 2
 }
@@ -61,7 +65,7 @@ function noteLeftOut(run: RunInProgress, { left_out }: FittedPrompt, tokens: num
 }
 
 /** Each try is one request to the provider, is paid for and has its span. */
-function ask(run: RunInProgress, input: RunInput, rounds: Round[]): Promise<ModelAnswer> {
+function ask(run: RunInProgress, input: ModelInput, rounds: Round[]): Promise<ModelAnswer> {
   const { model, toolbox, deadline, emit, log, left } = run
   const start = left.response.length
   const say = (text: string) => {

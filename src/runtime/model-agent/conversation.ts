@@ -1,11 +1,11 @@
+import { type ModelAnswer, ModelFailure, type Round } from '../models/model.ts'
+import { tokensSince, type Usage } from '../models/usage.ts'
+import { AgentFailure } from '../outcome.ts'
+import { type RunInProgress, Stopped, taken, Waits } from '../run-in-progress.ts'
+import { type ModelStep, nextStep, type PendingCall, type Step } from '../steps.ts'
+import { toldCall } from '../told-steps.ts'
+import { callTools } from '../tools/call-tools.ts'
 import { askModel } from './ask-model.ts'
-import { type ModelAnswer, ModelFailure, type Round } from './models/model.ts'
-import { tokensSince, type Usage } from './models/usage.ts'
-import { AgentFailure } from './outcome.ts'
-import { type RunInProgress, Stopped, taken, Waits } from './run-in-progress.ts'
-import { type ModelStep, nextStep, type PendingCall, type Step } from './steps.ts'
-import { toldCall } from './told-steps.ts'
-import { callTools } from './tools/call-tools.ts'
 
 /** How often one run may wait for a provider that is overloaded. */
 const MAX_WAITS = 8

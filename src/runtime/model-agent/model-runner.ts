@@ -1,0 +1,88 @@
+import { type Redact, redactor, type SecretSource, type Secrets, secretsOf, valuesOf } from '../fill-secrets.ts'
+import { Models } from '../models/registry.ts'
+import { ModelWindows } from '../prompt/model-windows.ts'
+import type { ProxySettings, Reach } from '../providers/provider-sockets.ts'
+import { keysOf, ProviderKeys, type ProviderSource } from '../providers/provider-source.ts'
+import { Stopped } from '../run-in-progress.ts'
+import type { Answered, RunHost, Runner, RunRequest } from '../runner.ts'
+import type { SchemaCheck } from '../schemas/schema-check.ts'
+import type { ModelSpec } from '../spec.ts'
+import { roundsForCaller } from '../steps.ts'
+import { McpServers } from '../tools/mcp/mcp-servers.ts'
+import type { Fetch } from '../tools/tool.ts'
+import { NO_TOOLS, openToolbox, type Toolbox, withCallersTools } from '../tools/toolbox.ts'
+import { converse } from './conversation.ts'
+
+export type ModelRunnerOptions = {
+  providers: ProviderSource
+  secrets: SecretSource
+  /** The guarded client, for addresses that clients of the API choose. Those of the configuration are not guarded. */
+  fetch: Fetch
+  /** The same guard for model providers that clients of the API have set. */
+  reach: Reach
+  /** For requests to the other model providers. */
+  proxy?: ProxySettings | undefined
+  now: () => number
+  /** How long to wait before the first retry of a model call. */
+  retryDelayMs?: number
+  schemaCheck: SchemaCheck
+}
+
+const RETRY_DELAY_MS = 500
+
+/** Agents that are instructions, a model and tools: the model answers, and calls tools until it has an answer. */
+export class ModelRunner implements Runner<ModelSpec> {
+  readonly #options: ModelRunnerOptions
+  readonly #models: Models
+  readonly #windows: ModelWindows
+  readonly #providerKeys = new ProviderKeys()
+  readonly #mcpServers: McpServers
+
+  constructor(options: ModelRunnerOptions) {
+    this.#options = options
+    this.#models = new Models(options)
+    this.#windows = new ModelWindows(options.now)
+    this.#mcpServers = new McpServers(options.now)
+  }
+
+  async run(request: RunRequest<ModelSpec>, host: RunHost): Promise<Answered> {
+    const { request_id, attempt, emit, keeper, span, given } = request
+    const { retryDelayMs = RETRY_DELAY_MS, providers } = this.#options
+    const model = await this.#models.get(request.agent.model)
+    host.hide(this.#providerKeys.redactorOf(await providers()))
+    let toolbox = NO_TOOLS
+    try {
+      if (request.agent.tools.length > 0) toolbox = await this.#openToolbox(request, host)
+      if (host.deadline.stopped) throw new Stopped()
+      if (given?.tools) toolbox = withCallersTools(toolbox, given.tools, host.log)
+      const conversation = { request_id, attempt, input: request, model, windows: this.#windows, toolbox, emit }
+      await converse({ ...conversation, ...host, retryDelayMs, keeper, span, left_out: undefined })
+    } finally {
+      if (toolbox !== NO_TOOLS) await toolbox.close()
+    }
+    const rounds = roundsForCaller(host.left.steps, given?.rounds)
+    return rounds ? { status: 'completed', rounds } : { status: 'completed' }
+  }
+
+  async close(): Promise<void> {
+    await Promise.all([this.#mcpServers.close(), this.#models.close()])
+  }
+
+  async #openToolbox({ agent_id, agent, context }: RunRequest<ModelSpec>, host: RunHost): Promise<Toolbox> {
+    const { providers, secrets: known, fetch, schemaCheck } = this.#options
+    const secrets: Secrets = secretsOf(agent.tools, await known())
+    const redact: Redact = redactor({ ...keysOf(await providers()), ...valuesOf(secrets) })
+    host.hide(redact)
+    return openToolbox(agent.tools, this.#mcpServers, {
+      secrets,
+      redact,
+      deadline: host.deadline,
+      log: host.log,
+      fetch: (url, init) => fetch(url, { ...init, owner: agent_id }),
+      schemaCheck,
+      agent_id,
+      expires_after_seconds: agent.approvals.expires_after_seconds,
+      user_id: context.user_id,
+    })
+  }
+}

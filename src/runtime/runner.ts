@@ -1,0 +1,53 @@
+import type { Span } from '../telemetry/tracing.ts'
+import type { Cancellation, Deadline } from './deadline.ts'
+import type { Redact } from './fill-secrets.ts'
+import type { Round } from './models/model.ts'
+import type { Log, LogEntry, RunEvent } from './outcome.ts'
+import type { Left } from './run-in-progress.ts'
+import type { RunInput } from './run-input.ts'
+import type { AgentSpec } from './spec.ts'
+import type { RecallStep, StepKeeper } from './steps.ts'
+
+/** The input of a run, and who is told about it. */
+export type RunRequest<Spec extends AgentSpec = AgentSpec> = RunInput<Spec> & {
+  request_id: string
+  /** The agent on whose behalf tools are called. */
+  agent_id: string
+  /** How often the run has begun, including this time. */
+  attempt: number
+  /** Stores the run's steps, so that it survives its process. The run goes on after the stored ones. */
+  keeper?: StepKeeper | undefined
+  /** What memory found for this attempt. */
+  recall?: RecallStep | undefined
+  /** The run in its trace, if there is one. */
+  span?: Span | undefined
+  cancellation: Cancellation
+  emit?: ((event: RunEvent) => void) | undefined
+}
+
+/** What the service gives a run, whatever kind its agent is. */
+export type RunHost = {
+  now(): number
+  deadline: Deadline
+  /** Secrets that the runner hides do not get into the log. */
+  log: Log
+  /** All log entries, and how many of them the steps of earlier attempts have. */
+  logs: readonly LogEntry[]
+  logged: number
+  /** What the run has said, spent and done so far, that of earlier attempts included. The runner adds to it. */
+  left: Left
+  /** From now on this removes secrets from the log and from what callers hear of a failure. */
+  hide(redact: Redact): void
+}
+
+/** The agent has answered. What it said, spent and did is in `left`. */
+export type Answered = { status: 'completed'; rounds?: Round[] }
+
+/**
+ * What answers the messages of one kind of agent. `run` resolves when the agent has answered. It throws an AgentFailure
+ * if the agent cannot answer, Waits if the run goes on later, and Stopped when the deadline or a cancellation ended it.
+ */
+export type Runner<Spec extends AgentSpec = AgentSpec> = {
+  run(request: RunRequest<Spec>, host: RunHost): Promise<Answered>
+  close(): Promise<void>
+}
