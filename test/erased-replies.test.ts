@@ -74,12 +74,11 @@ onBothEngines(
         await service().call('POST', `${path}/cancel`)
         const { db } = service().app.parts.storage
         const lease = { key: ['somebody', randomUUID()], owner: 'a node', until: Date.now() + 60_000 }
-        const whenever = { now: Date.now(), isDead: () => false }
         const request = { fingerprint: 'cancel', request_id }
-        await claims.claim(db, lease, request, whenever)
+        await claims.claim(db, lease, request, Date.now())
         await erase(path)
         assert.equal(await claims.complete(db, lease, { status: 200, headers: {}, body: WORD }), false)
-        const next = await claims.claim(db, { ...lease, owner: 'next' }, request, whenever)
+        const next = await claims.claim(db, { ...lease, owner: 'next' }, request, Date.now())
         assert.equal(next.state, 'claimed')
       })
     })

@@ -133,9 +133,9 @@ describe('max_concurrency of an agent, on two nodes', () => {
     assert.deepEqual([calls, most], [4, 3])
   })
 
-  test('an agent without a limit does not pay for it', async () => {
+  test('an agent without a limit does not pay for it: a run is stored and ended', async () => {
     const agent = await newAgent(first)
     const answered = async () => assert.equal((await invoke(second, agent)).status, 200)
-    await until('all is remembered', async () => (await countQueries('postgres', answered)) === 1)
+    await until('all is remembered', async () => (await countQueries('postgres', answered)) === 2)
   })
 })

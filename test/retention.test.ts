@@ -56,12 +56,7 @@ onBothEngines(
       })
       const claim = (key: string, at: number) => {
         const lease = { key: ['key_1', key], owner: 'o', until: at + 30_000 }
-        return claims.claim(
-          storage.db,
-          lease,
-          { fingerprint: 'f', request_id: 'req_1' },
-          { now: at, isDead: () => false },
-        )
+        return claims.claim(storage.db, lease, { fingerprint: 'f', request_id: 'req_1' }, at)
       }
       await claim('old', time - 25 * HOUR)
       await claim('k', time)

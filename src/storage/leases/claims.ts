@@ -34,7 +34,7 @@ export async function claim(
   db: Database,
   { key: [scope = '', key = ''], owner, until }: Lease,
   { fingerprint, request_id }: { fingerprint: string; request_id: string },
-  { now, isDead }: { now: number; isDead: (owner: string) => boolean },
+  now: number,
 ): Promise<Claimed> {
   const unanswered = { status: null, headers: null, body: null }
   const fresh = { fingerprint, owner, lease_until: until, created_at: now, request_id, ...unanswered }
@@ -43,7 +43,7 @@ export async function claim(
     const held = await find(db, scope, key)
     if (!held) continue
     const isFree = held.created_at + VALID_MS <= now || held.fingerprint === FREED
-    const isAbandoned = held.status === null && (held.lease_until <= now || isDead(held.owner))
+    const isAbandoned = held.status === null && held.lease_until <= now
     // What an abandoned request has begun may go on without it, so its key is not free for another request.
     if (!isFree && (!isAbandoned || held.fingerprint !== fingerprint)) return stateOf(held, fingerprint)
     const earlier = isFree ? null : held.request_id

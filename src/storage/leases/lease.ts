@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { type Expression, type RawBuilder, type SqlBool, sql } from 'kysely'
 import type { Logger } from '../../lib/log.ts'
-import type { Database, Engine } from '../database.ts'
+import type { Database } from '../database.ts'
 
 /** How long an owner that has stopped renewing keeps its rows, unless the work says otherwise. */
 export const LEASE_MS = 30_000
@@ -118,15 +118,6 @@ export async function renewHeld(leased: Leased, { db, now, log, lease_ms, held, 
 export function keepLeases(leased: Leased, keeping: Keeping): () => void {
   const timer = setInterval(() => renewHeld(leased, keeping), keeping.lease_ms / (RENEWALS + 1)).unref()
   return () => clearInterval(timer)
-}
-
-/**
- * Whether the owner is a service that has died. We can know that on SQLite only: its store has one service at a time,
- * because the service locks its folder. Every other service name is then the name of an earlier service. The command
- * line has names of another kind.
- */
-export function isOfDeadService(owner: string, engine: Engine, node: string): boolean {
-  return engine === 'sqlite' && owner.startsWith('service:') && !owner.startsWith(`${node}:`)
 }
 
 /** Ends the leases of a dead node. `node` is its name, or how the names of all services begin. */

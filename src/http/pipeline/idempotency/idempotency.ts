@@ -2,7 +2,7 @@ import { ApiError, StillRunning } from '../../../errors.ts'
 import type { Parts } from '../../../operation/parts.ts'
 import type { Database } from '../../../storage/database.ts'
 import * as claims from '../../../storage/leases/claims.ts'
-import { isOfDeadService, keepLeases, LEASE_MS, type Lease } from '../../../storage/leases/lease.ts'
+import { keepLeases, LEASE_MS, type Lease } from '../../../storage/leases/lease.ts'
 import type { Rendered } from '../../dialects/dialect.ts'
 import type { Repeatable, RunHeld, RunWithin } from './repeatable.ts'
 import { keyInUse, keyReused, replayOf, serviceStops, storedReply } from './replay.ts'
@@ -99,9 +99,7 @@ export class Idempotency {
   }
 
   #claim(db: Database, request: Repeatable, lease: Lease): Promise<claims.Claimed> {
-    const { storage, node, now } = this.#parts
-    const isDead = (owner: string) => isOfDeadService(owner, storage.engine, node)
-    return claims.claim(db, lease, request, { now: now(), isDead })
+    return claims.claim(db, lease, request, this.#parts.now())
   }
 
   /** The stored reply. Undefined when the request runs elsewhere. */
