@@ -7,14 +7,14 @@ import { onBothStores } from './support/stores/store.ts'
 
 onBothStores('a claim whose owner seems dead', (opened) => {
   const request = { fingerprint: 'same', request_id: 'req_1' }
-  const at = { now: 1_000, isDead: () => false }
+  const at = 1_000
   const leaseOf = (key: string, owner: string, until: number) => ({ key: ['scope', key], owner, until })
   const answer = { status: 200, headers: {}, body: 'the first answer' }
 
   test('and who answers while a retry takes the key over has answered', async () => {
     const { db } = opened().storage
     const slow = leaseOf('overtaken', 'slow', 500)
-    assert.equal((await claims.claim(db, slow, request, { ...at, now: 0 })).state, 'claimed')
+    assert.equal((await claims.claim(db, slow, request, 0)).state, 'claimed')
     // The answer is stored between the moment at which the retry reads the claim and that at which it takes it over.
     let isAnswered = false
     const meanwhile: KyselyPlugin = {
@@ -36,7 +36,7 @@ onBothStores('a claim whose owner seems dead', (opened) => {
   test('is not free for another request, and is once its own has failed', async () => {
     const { db, write } = opened().storage
     const dead = leaseOf('reused', 'dead', 500)
-    await claims.claim(db, dead, request, { ...at, now: 0 })
+    await claims.claim(db, dead, request, 0)
     const other = { fingerprint: 'other', request_id: 'req_2' }
     const mine = leaseOf('reused', 'mine', 2_000)
     assert.deepEqual(await claims.claim(db, mine, other, at), { state: 'other' })
