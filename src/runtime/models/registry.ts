@@ -56,9 +56,10 @@ export class Models {
     throw new ModelFailure(`The model ${model} is not available: ${modelProblem(model, names)}`)
   }
 
-  /** Ends the connections of the providers that there are now. */
+  /** Ends the connections of the providers that there are now. They end with the process if those cannot be read. */
   async close(): Promise<void> {
-    const providers = await this.#options.providers()
+    const known = async () => this.#options.providers()
+    const providers = await known().catch(() => [])
     await Promise.all(providers.map((provider) => this.#opened.get(provider)?.close()))
   }
 
