@@ -48,8 +48,8 @@ type Declaration<P extends z.ZodObject, Q extends z.ZodObject, B extends z.ZodTy
    * may return what it leaves as `Unwritten`.
    */
   transaction?: boolean
-  /** Mutations are audited, and reads are not, unless this says otherwise. Invocations have receipts instead. */
-  audit?: boolean | ((input: Input<P, Q, B>) => boolean)
+  /** The request is written to the audit log. Every change needs it; invocations have receipts instead. */
+  audit?: Audit<P, Q, B>
   /**
    * The name by which `security.mfa.requiredFor` protects the operation. Every DELETE also has the name `delete`, and
    * every PATCH and PUT the name `update`. `always` asks for a code under every policy.
@@ -77,6 +77,20 @@ type Declaration<P extends z.ZodObject, Q extends z.ZodObject, B extends z.ZodTy
   errors?: ErrorCode[]
 }
 
+type Audit<P extends z.ZodObject, Q extends z.ZodObject, B extends z.ZodType> = {
+  target: AuditTarget<NoInfer<P>> | ((input: Input<P, Q, B>) => AuditTarget<NoInfer<P>>)
+  /** The target is an agent that the path does not name. */
+  isAgent?: true
+  /** Without it every request is audited. */
+  when?(input: Input<P, Q, B>): boolean
+}
+
+/** What was changed: a parameter of the path by its name, or what has its id in the reply. */
+type AuditTarget<P extends z.ZodObject> = (keyof z.output<P> & string) | 'reply' | null
+
+/** Only operations that read may leave out `audit`. */
+type AuditedChange = { method: 'GET' } | { permission: 'read' } | { audit: object }
+
 type Input<P extends z.ZodObject, Q extends z.ZodObject, B extends z.ZodType> = {
   params: z.output<P>
   query: z.output<Q>
@@ -102,10 +116,11 @@ export function operation<
   Q extends z.ZodObject = Empty,
   B extends z.ZodType = Empty,
 >(
-  declared: Declaration<P, Q, B> & {
-    data: D
-    run(input: Input<P, Q, B>, context: Context): Promise<z.input<D> | KnownAnswer<z.input<D>> | Accepted | Unwritten>
-  },
+  declared: Declaration<P, Q, B> &
+    AuditedChange & {
+      data: D
+      run(input: Input<P, Q, B>, context: Context): Promise<z.input<D> | KnownAnswer<z.input<D>> | Accepted | Unwritten>
+    },
 ): typeof declared
 export function operation<
   I extends z.ZodType,
@@ -113,10 +128,11 @@ export function operation<
   Q extends z.ZodObject = Empty,
   B extends z.ZodType = Empty,
 >(
-  declared: Declaration<P, Q, B> & {
-    list: I
-    run(input: Input<P, Q, B>, context: Context): Promise<Page<z.input<I>> | KnownAnswer<Page<z.input<I>>>>
-  },
+  declared: Declaration<P, Q, B> &
+    AuditedChange & {
+      list: I
+      run(input: Input<P, Q, B>, context: Context): Promise<Page<z.input<I>> | KnownAnswer<Page<z.input<I>>>>
+    },
 ): typeof declared
 export function operation<
   L extends z.ZodType,
@@ -124,10 +140,11 @@ export function operation<
   Q extends z.ZodObject = Empty,
   B extends z.ZodType = Empty,
 >(
-  declared: Declaration<P, Q, B> & {
-    lines: L
-    run(input: Input<P, Q, B>, context: Context): Promise<AsyncIterable<z.input<L>>>
-  },
+  declared: Declaration<P, Q, B> &
+    AuditedChange & {
+      lines: L
+      run(input: Input<P, Q, B>, context: Context): Promise<AsyncIterable<z.input<L>>>
+    },
 ): typeof declared
 export function operation(declared: unknown): unknown {
   return declared
@@ -148,12 +165,18 @@ export function isOneTransaction(
   return changes({ method }) && (transaction !== false || mode === 'background')
 }
 
-type Audited = Pick<Operation, 'method' | 'permission' | 'audit'>
+type AnyInput = Parameters<NonNullable<Operation['concerns']>>[0]
 
 /** Whether the request is written to the audit log. */
-export function isAudited({ method, permission, audit }: Audited, input: Parameters<Operation['run']>[0]): boolean {
-  if (typeof audit === 'function') return audit(input as Parameters<typeof audit>[0])
-  return audit ?? (changes({ method }) && permission !== 'read')
+export function isAudited({ audit }: Pick<Operation, 'audit'>, input: AnyInput): boolean {
+  return audit !== undefined && (audit.when?.(input) ?? true)
+}
+
+/** The id of what the request changed. A request that has not run yet has no reply. */
+export function auditTarget({ audit }: Pick<Operation, 'audit'>, input: AnyInput, reply: unknown): string | null {
+  const target = typeof audit?.target === 'function' ? audit.target(input) : audit?.target
+  if (target === 'reply') return (reply as { id: string } | undefined)?.id ?? null
+  return target ? (input.params[target] as string) : null
 }
 
 /** The names by which a policy may ask for a one-time code. */

@@ -93,7 +93,7 @@ import { testWebhook } from './webhooks/test-webhook.ts'
 import { updateWebhook } from './webhooks/update-webhook.ts'
 
 /** The API, in the order of its documentation. */
-export const operations = [
+export const operations: readonly Operation[] = [
   invokeAgent,
   listInvocations,
   getInvocation,
@@ -197,4 +197,4 @@ export const operations = [
 
   getSystem,
   getTelemetry,
-] as unknown as readonly Operation[]
+]

@@ -14,6 +14,7 @@ export const createAgent = operation({
   description:
     'Only `name` is required: a new agent answers at once with the built-in echo model. `security` and `auth` need the permission `manage`.',
   permission: 'write',
+  audit: { target: 'reply', isAgent: true },
   idempotent: true,
   success: 201,
   errors: ['conflict'],

@@ -13,6 +13,7 @@ export const deleteAgent = operation({
   description:
     'Cancels what runs, then removes the agent with its deployments, memory, logs, webhooks and scoped keys.',
   permission: 'delete',
+  audit: { target: 'agent_id' },
   userTokens: true,
   params: AgentParams,
   data: z.object({ id: z.string(), deleted: z.literal(true) }),

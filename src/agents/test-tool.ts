@@ -29,6 +29,7 @@ export const testTool = operation({
   description:
     'Calls a tool once, now, as a run of the agent would: with its secrets, under the rules of `outgoing`, arguments checked. The call has its effect, and nobody is asked to approve it. Nothing is stored but an entry in the audit log.',
   permission: 'write',
+  audit: { target: 'agent_id' },
   mfa: 'update',
   idempotent: true,
   // No transaction, because it waits for the tool.

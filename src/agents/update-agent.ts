@@ -15,6 +15,7 @@ export const updateAgent = operation({
   description:
     'Changes the fields that are named; an object such as `limits` is replaced whole. `status: paused` cancels what runs and refuses new invocations. `security` and `auth` need the permission `manage`.',
   permission: 'write',
+  audit: { target: 'agent_id' },
   userTokens: true,
   accessFields: ['security', 'auth'],
   idempotent: true,

@@ -21,6 +21,7 @@ export const createConsoleLink = operation({
   description:
     'A token that signs a browser in to the console once, within ten minutes, with the key that asks for it. Put it behind `#link=`: what follows a `#` is not sent to servers. On the host it is for the oldest key that may do everything, or for `key_id`.',
   permission: null,
+  audit: { target: null },
   idempotent: true,
   secret: true,
   errors: ['conflict'],

@@ -16,6 +16,7 @@ export const endConsoleSession = operation({
   description: 'The browser is signed out at once, on every node. Without `manage`: sessions of this key only.',
   permission: 'manage',
   ownPermission: 'read',
+  audit: { target: 'session_id' },
   params: z.strictObject({ session_id: z.string() }),
   concerns: async ({ params }, db) => (await keyOfSession(db, params.session_id))?.agent_id ?? null,
   data: z.object({ id: z.string(), deleted: z.literal(true) }),

@@ -22,6 +22,7 @@ export const createDeployment = operation({
   description:
     'Takes a snapshot of the agent under the label `version` and makes it what `environment` serves. A label never changes: one that exists is deployed as it was. Invocations under way finish on the version they started with. With `digest` exactly what you know is deployed, or nothing: 409.',
   permission: 'write',
+  audit: { target: 'reply' },
   mfa: 'deploy',
   idempotent: true,
   success: 201,

@@ -18,6 +18,7 @@ export const rollbackDeployment = operation({
   description:
     'The id of the active deployment undoes it: its environment returns to what it served before and what was not rolled back itself, so that rolling back twice goes further back. The id of an earlier one returns to that. 409 if nothing is left. Appends a new active deployment. `dry_run: true` changes nothing and shows what would change.',
   permission: 'write',
+  audit: { target: ({ body }) => (body.dry_run ? 'deployment_id' : 'reply') },
   mfa: 'rollback',
   idempotent: true,
   errors: ['conflict'],

@@ -25,6 +25,7 @@ export const cancelInvocation = operation({
     'Answers with the receipt once the work has really stopped. Cancelled already: 200 with the receipt; ended otherwise: 409.',
   permission: 'write',
   ownPermission: 'invoke',
+  audit: { target: 'request_id' },
   userTokens: true,
   idempotent: true,
   transaction: false,

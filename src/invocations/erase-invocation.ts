@@ -20,6 +20,7 @@ export const eraseInvocation = operation({
   description:
     'Removes what was said from an invocation that has ended: message, context, response, results of tools, log entries, callbacks, replies kept for an Idempotency-Key, its events for webhooks. The receipt stays for accounting, without words and without whose it was. What memory keeps of it is not touched.',
   permission: 'delete',
+  audit: { target: 'request_id' },
   userTokens: true,
   errors: ['conflict'],
   params: InvocationParams,

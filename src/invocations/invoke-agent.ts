@@ -42,7 +42,7 @@ export const invokeAgent = operation({
   idempotent: true,
   transaction: false,
   // A callback is a webhook of one run, and webhooks are audited.
-  audit: ({ body }) => body.callback !== undefined,
+  audit: { target: 'agent_id', when: ({ body }) => body.callback !== undefined },
   mfaFields: { callback: 'webhooks' },
   errors: ['agent_paused', 'conflict', 'timeout'],
   params: AgentParams,

@@ -22,6 +22,7 @@ export const createKey = operation({
   description:
     'The secret is in this reply only. Nobody grants more than they hold: permissions, scope, tier and expiry.',
   permission: 'manage',
+  audit: { target: 'reply' },
   mfa: 'keys',
   idempotent: true,
   secret: true,

@@ -15,6 +15,7 @@ export const revokeKey = operation({
   description:
     'Takes effect at once, also for a secret in its grace period. Revoking again changes nothing. The last key that may manage the whole service cannot be revoked: 409.',
   permission: 'manage',
+  audit: { target: 'key_id' },
   mfa: 'keys',
   errors: ['conflict'],
   params: KeyParams,

@@ -19,6 +19,7 @@ export const rotateKey = operation({
   description:
     'Same id, new secret, shown in this reply only. The old secret works until the grace period ends; 0 ends it now.',
   permission: 'manage',
+  audit: { target: 'key_id' },
   mfa: 'keys',
   idempotent: true,
   secret: true,

@@ -19,6 +19,7 @@ export const clearMemory = operation({
   description:
     'Forgets what the agent remembered until now: all of it, or what one user, one session or the time before a moment has. If it is interrupted, send it again.',
   permission: 'delete',
+  audit: { target: 'agent_id' },
   userTokens: true,
   mfa: 'clear_memory',
   transaction: false,

@@ -13,6 +13,7 @@ export const deleteMemory = operation({
   summary: 'Delete a memory',
   description: 'It is neither found nor recalled any more.',
   permission: 'delete',
+  audit: { target: 'memory_id' },
   userTokens: true,
   mfa: 'clear_memory',
   params: MemoryParams,

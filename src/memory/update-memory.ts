@@ -15,6 +15,7 @@ export const updateMemory = operation({
   description:
     'Changes the fields that are named; `metadata` is replaced whole. From then on it is found by what it says now. Its user and session stay.',
   permission: 'write',
+  audit: { target: 'memory_id' },
   userTokens: true,
   idempotent: true,
   params: MemoryParams,

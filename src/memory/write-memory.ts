@@ -15,6 +15,7 @@ export const writeMemory = operation({
   description:
     'Notes and facts for the agent to recall, or turns of conversations held elsewhere. All items are written or none.',
   permission: 'write',
+  audit: { target: 'agent_id' },
   userTokens: true,
   idempotent: true,
   success: 201,

@@ -12,6 +12,7 @@ export const deleteProvider = operation({
   description:
     'Agents that name it fail from their next run on. It deletes what was set through the API; one of the same name in `moorage.yaml` stays.',
   permission: 'manage',
+  audit: { target: 'name' },
   mfa: 'secrets',
   params: ProviderParams,
   data: z.object({ name: z.string(), deleted: z.literal(true) }),

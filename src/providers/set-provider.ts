@@ -22,6 +22,7 @@ export const setProvider = operation({
   description:
     'Agents use it as `name/model`, from their next run on. Its key is stored encrypted, and no reply ever shows it. Setting it again replaces it as a whole: without `api_key` it has none. It is called under the rules of `outgoing`, as tools are. 409 for a name that `moorage.yaml` has.',
   permission: 'manage',
+  audit: { target: 'name' },
   mfa: 'secrets',
   errors: ['conflict'],
   params: ProviderParams,

@@ -13,6 +13,7 @@ export const testProvider = operation({
   description:
     'Asks the provider for its list of models, which costs nothing, and says how it went. With `model` it also has that model answer one short message.',
   permission: 'manage',
+  audit: { target: 'name' },
   idempotent: true,
   // No transaction, because it waits for the provider.
   transaction: false,

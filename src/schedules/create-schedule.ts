@@ -16,6 +16,7 @@ export const createSchedule = operation({
   description:
     'At each tick the agent is asked `message`, in the background. Ticks come by `cron` in a `timezone`, in intervals (`every`) or once (`at`). Its runs have the rights of the key that changed it last, and end with that key. A token cannot create one: it would outlive the token.',
   permission: 'write',
+  audit: { target: 'reply' },
   mfa: 'invoke',
   idempotent: true,
   success: 201,

@@ -11,6 +11,7 @@ export const deleteSchedule = operation({
   summary: 'Delete a schedule',
   description: 'No more ticks come. Runs that it has begun go on, and their receipts stay.',
   permission: 'delete',
+  audit: { target: 'schedule_id' },
   params: ScheduleParams,
   data: z.object({ id: z.string(), deleted: z.literal(true) }),
 

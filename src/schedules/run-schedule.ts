@@ -16,6 +16,7 @@ export const runSchedule = operation({
   description:
     'Tries the schedule: begins a run in the background as a tick would, with the rights of this key, also while the schedule is disabled or an earlier run goes on. Its ticks stay as they are.',
   permission: 'write',
+  audit: { target: 'schedule_id' },
   mfa: 'invoke',
   idempotent: true,
   success: 202,

@@ -24,6 +24,7 @@ export const updateSchedule = operation({
   description:
     'Changes the fields that are named; `cron`, `every` and `at` replace each other. From then on its runs have the rights of this key. While it is disabled no tick comes, and none is made up for.',
   permission: 'write',
+  audit: { target: 'schedule_id' },
   mfa: 'invoke',
   idempotent: true,
   params: ScheduleParams,

@@ -11,6 +11,7 @@ export const deleteSecret = operation({
   summary: 'Delete a secret',
   description: 'Tools that name it fail from their next call on.',
   permission: 'manage',
+  audit: { target: 'name' },
   mfa: 'secrets',
   params: SecretParams,
   data: z.object({ name: z.string(), deleted: z.literal(true) }),

@@ -19,6 +19,7 @@ export const setSecret = operation({
   description:
     'Tools use it as `{{secret.NAME}}` in a header, from their next call on. It is stored encrypted, and no reply ever shows it. Setting it again replaces it. A secret of the same name in `moorage.yaml` wins.',
   permission: 'manage',
+  audit: { target: 'name' },
   mfa: 'secrets',
   errors: ['conflict'],
   params: SecretParams,

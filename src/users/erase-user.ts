@@ -25,6 +25,7 @@ export const eraseUser = operation({
   description:
     'Erases what the agents in reach of the key know of a user: memory with the summaries of sessions, schedules, the texts of receipts, log entries, events and stored replies. Receipts stay for accounting, without words and without whose they were. If it is interrupted, send it again. It needs a one-time code if one of these agents wants one for `delete` or `clear_memory`.',
   permission: 'delete',
+  audit: { target: 'user_id' },
   mfa: 'clear_memory',
   acrossAgents: true,
   transaction: false,

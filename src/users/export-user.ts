@@ -20,7 +20,7 @@ export const exportUser = operation({
   description:
     'Everything that the agents in reach of the key know of a user, as JSON lines: memories, summaries of sessions, schedules, receipts with what people decided, and their log entries.',
   permission: 'read',
-  audit: true,
+  audit: { target: 'user_id' },
   params: UserParams,
   lines: UserLine,
 

@@ -16,6 +16,7 @@ export const createWebhook = operation({
   description:
     'Events are posted to `url`, signed with the secret that is in this reply only. A key that is limited to one agent must name that agent. A token cannot create one: it would outlive the token.',
   permission: 'write',
+  audit: { target: 'reply' },
   mfa: 'webhooks',
   idempotent: true,
   secret: true,

@@ -13,6 +13,7 @@ export const deleteWebhook = operation({
   summary: 'Delete a webhook',
   description: 'Nothing more is sent to it, and its deliveries are removed.',
   permission: 'delete',
+  audit: { target: 'webhook_id' },
   mfa: 'webhooks',
   params: WebhookParams,
   concerns: concernedAgent,

@@ -13,6 +13,7 @@ export const rotateWebhookSecret = operation({
   description:
     'The new secret is in this reply only. Until the grace period ends `webhook-signature` carries a signature with each secret; `X-Service-Signature` has room for one and uses the new secret at once.',
   permission: 'write',
+  audit: { target: 'webhook_id' },
   mfa: 'webhooks',
   idempotent: true,
   secret: true,

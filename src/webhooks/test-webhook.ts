@@ -19,6 +19,7 @@ export const testWebhook = operation({
   description:
     'Sends a signed `ping` now, also to a disabled webhook, and says how it went. It is tried once and leaves no delivery.',
   permission: 'write',
+  audit: { target: 'webhook_id' },
   mfa: 'webhooks',
   idempotent: true,
   // No transaction, because it waits for the receiver.

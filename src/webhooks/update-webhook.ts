@@ -13,6 +13,7 @@ export const updateWebhook = operation({
   description:
     'Changes the fields that are named. While it is disabled, nothing is sent and new events pass it by; what was waiting is sent once it is enabled again.',
   permission: 'write',
+  audit: { target: 'webhook_id' },
   mfa: 'webhooks',
   idempotent: true,
   params: WebhookParams,

@@ -6,7 +6,7 @@ import { KnownAnswer } from '../../operation/known-answer.ts'
 import type { Parts } from '../../operation/parts.ts'
 import type { ReplyChannel } from '../../operation/reply-channel.ts'
 import { Unwritten } from '../../operation/unwritten.ts'
-import { isAudited, isOneTransaction, type Operation } from '../../operation.ts'
+import { auditTarget, isAudited, isOneTransaction, type Operation } from '../../operation.ts'
 import type { Given } from '../../runtime/given.ts'
 import type { Database } from '../../storage/database.ts'
 import { commitPatiently } from '../../storage/journal/commit-patiently.ts'
@@ -136,14 +136,12 @@ async function recordChange(
   db: Database,
 ): Promise<void> {
   const { actor, agent_id, operation, input, fields, request_id, address } = call
-  const made = (result as { id?: unknown } | undefined)?.id
-  const target = typeof made === 'string' ? made : (Object.values(Object(input.params)).at(-1) as string | undefined)
-  const isAgent = target?.startsWith('agt_') ? target : null
+  const target = auditTarget(operation, input, result)
   await audit.record(db, {
     actor,
     action: operation.id,
-    agent_id: agent_id ?? isAgent,
-    target: target ?? null,
+    agent_id: operation.audit?.isAgent ? target : agent_id,
+    target,
     request_id,
     address,
     fields,

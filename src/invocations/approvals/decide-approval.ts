@@ -21,6 +21,7 @@ export const decideApproval = operation({
   description:
     'Approves a call, perhaps with other arguments, or rejects it; or answers a question. Decided once: 409 for everybody who comes later. The key that started the run may decide only if the agent says `approvals.self`.',
   permission: 'approve',
+  audit: { target: 'reply' },
   userTokens: true,
   idempotent: true,
   mfa: 'approve',

@@ -20,6 +20,7 @@ export const createCallback = operation({
     'A webhook for one run: it is told when the run waits for a person and when it has ended, at once if it has ended already. Signed, retried and limited as webhooks are. It goes with the receipt.',
   permission: 'write',
   ownPermission: 'invoke',
+  audit: { target: 'reply' },
   userTokens: true,
   mfa: 'webhooks',
   idempotent: true,

@@ -14,6 +14,7 @@ export const deleteCallback = operation({
   description: 'By its id, or by the name that you gave it. Nothing more is sent to it.',
   permission: 'delete',
   ownPermission: 'invoke',
+  audit: { target: 'reply' },
   userTokens: true,
   mfa: 'webhooks',
   params: CallbackParams,

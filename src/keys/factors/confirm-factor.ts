@@ -16,6 +16,7 @@ export const confirmFactor = operation({
   description:
     'The first code of a new factor puts it in force, in place of the one before: it shows that the secret arrived in the app.',
   permission: 'manage',
+  audit: { target: 'key_id' },
   idempotent: true,
   // A wrong code must stay counted, so nothing is rolled back when the request fails.
   transaction: false,

@@ -18,6 +18,7 @@ export const enrolFactor = operation({
   description:
     'Makes a TOTP secret for an authenticator app; it is in this reply only, and counts once a first code of it was confirmed. Needs another key with a second factor and its code in `X-Service-OTP`: a stolen key cannot give itself one. The first factor of all is made on the host, with `moorage mfa enrol`.',
   permission: 'manage',
+  audit: { target: 'key_id' },
   mfa: 'always',
   idempotent: true,
   secret: true,

@@ -14,6 +14,7 @@ export const removeFactor = operation({
   summary: "Remove a key's second factor",
   description: 'Needs another key with a second factor and its code in `X-Service-OTP`, as giving one does.',
   permission: 'manage',
+  audit: { target: 'key_id' },
   mfa: 'always',
   params: KeyParams,
   concerns: concernedAgent,

@@ -13,6 +13,7 @@ export const deleteSummary = operation({
   summary: 'Delete the summary of a session',
   description: 'The turns stay. If the agent keeps summaries, its model makes it anew, from the first turn on.',
   permission: 'delete',
+  audit: { target: 'session_id' },
   userTokens: true,
   mfa: 'clear_memory',
   params: SummaryParams,

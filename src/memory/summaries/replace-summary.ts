@@ -14,6 +14,7 @@ export const replaceSummary = operation({
   description:
     'The model is shown this from the next message on, if the agent keeps summaries. It counts for all that was said so far; with later turns the model goes on from it.',
   permission: 'write',
+  audit: { target: 'session_id' },
   userTokens: true,
   params: SummaryParams,
   query: SummaryQuery,

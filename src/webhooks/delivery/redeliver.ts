@@ -13,6 +13,7 @@ export const redeliver = operation({
   description:
     'Sends the same event with the same id and body once more, at once and with all retries, whether or not it was delivered before.',
   permission: 'write',
+  audit: { target: 'delivery_id' },
   mfa: 'webhooks',
   idempotent: true,
   errors: ['conflict'],

@@ -17,6 +17,7 @@ export const createListener = operation({
   description:
     'For a receiver that has no public address: hears what a webhook would hear, and keeps it until it is asked. It ends two minutes after it was last asked. `moorage webhooks listen` forwards the events to a server on your machine.',
   permission: 'write',
+  audit: { target: 'reply' },
   mfa: 'webhooks',
   idempotent: true,
   success: 201,
