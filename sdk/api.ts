@@ -309,7 +309,7 @@ export type DeliveryAttempt = {
   duration_ms: number
   response_status: number | null
   /** null: the receiver took it */
-  error: 'http_error' | 'redirect' | 'timeout' | 'dns_failed' | 'connect_failed' | 'tls_failed' | 'reset' | 'invalid_response' | 'too_large' | 'blocked_address' | 'invalid_url' | 'internal' | null
+  error: 'http_error' | 'redirect' | 'timeout' | 'dns_failed' | 'connect_failed' | 'tls_failed' | 'reset' | 'invalid_response' | 'too_large' | 'blocked_address' | 'invalid_url' | 'agent_closed' | 'internal' | null
 }
 
 export type Approval = {
@@ -1796,7 +1796,7 @@ export type WebhookWithSecret = {
 }
 
 export type CreateWebhook = {
-  /** Only events of this agent (id or name); null is all agents */
+  /** Only events of this agent (id or name); null is all agents, except those with an address list, client certificates or codes for webhooks of their own */
   agent_id?: string | null | undefined
   /** Public https address; the operator may allow others */
   url: string
@@ -1836,7 +1836,7 @@ export type WebhookTest = {
   delivered: boolean
   response_status: number | null
   /** null: the receiver took it */
-  error: 'http_error' | 'redirect' | 'timeout' | 'dns_failed' | 'connect_failed' | 'tls_failed' | 'reset' | 'invalid_response' | 'too_large' | 'blocked_address' | 'invalid_url' | 'internal' | null
+  error: 'http_error' | 'redirect' | 'timeout' | 'dns_failed' | 'connect_failed' | 'tls_failed' | 'reset' | 'invalid_response' | 'too_large' | 'blocked_address' | 'invalid_url' | 'agent_closed' | 'internal' | null
   duration_ms: number
 }
 
@@ -1880,7 +1880,7 @@ export type HeardEvent = {
 }
 
 export type CreateListener = {
-  /** Only events of this agent (id or name); null is all agents */
+  /** Only events of this agent (id or name); null is all agents, except those with an address list, client certificates or codes for webhooks of their own */
   agent_id?: string | null | undefined
   /** `*` is every event */
   events: ('agent.completed' | 'agent.failed' | 'agent.cancelled' | 'agent.waiting' | 'deployment.created' | 'deployment.rolled_back' | 'webhook.disabled' | 'ping' | '*')[]

@@ -23,7 +23,7 @@ export type Access = {
 }
 
 export function openAccess(parts: GateParts & Pick<Parts, 'memo' | 'storage'>): Access {
-  const { config, storage, memo, now, log } = parts
+  const { config, memo, now, log } = parts
   const { security, auth, roles, server } = config
   const gates = new AgentGates(parts)
   let gate = gateOf(security, readFile)
@@ -52,7 +52,7 @@ export function openAccess(parts: GateParts & Pick<Parts, 'memo' | 'storage'>): 
       return (hasFormOfJwt(token) ? forms?.jwt : forms?.opaque) ?? false
     },
     async guardedAgents() {
-      return gates.guardedOf((await memo('agents', '#guarded', () => agents.listGuarded(storage.db))) ?? [])
+      return gates.guardedOf(await agents.listKnownGuarded(parts))
     },
     close: stopWatching,
   }

@@ -75,7 +75,7 @@ export async function buildParts(
     hits: telemetry.lookups.cell(change, 'hit'),
     misses: telemetry.lookups.cell(change, 'miss'),
   }))
-  const events = openEvents(storage, newId)
+  const events = openEvents({ storage, memo }, newId)
   const journal = openJournal(storage, {
     backlog: config.limits.backlog,
     onBatch: (entries, ms) => {

@@ -279,6 +279,18 @@ describe('mutual TLS of agents', () => {
     assert.deepEqual(await statuses('hello'), [200, 200, 200, 200, 200])
   })
 
+  test('a listener of all agents hears nothing of it, also if a client with a certificate made it', async () => {
+    await create('silent', { caCert: tlsText('ca.pem') })
+    const made = await call('POST', '/v1/listeners', { body: { events: ['*'] }, certificate: 'client' })
+    for (const name of ['silent', 'hello']) {
+      await call('POST', `/v1/agents/${name}/invoke`, { body: { message: 'hi' }, certificate: 'client' })
+    }
+    const { body } = await call('GET', `/v1/listeners/${made.body.data.id}`)
+    const hello = (await call('GET', '/v1/agents/hello')).body.data.id
+    const heard = body.data.deliveries.map((one: { body: string }) => JSON.parse(one.body).agent_id)
+    assert.deepEqual(heard, [hello])
+  })
+
   test('403 for a resumed session without its certificate', async () => {
     await create('resumed', { caCert: tlsText('ca.pem') })
     const { session } = await call('GET', '/v1/agents/resumed', { certificate: 'client' })

@@ -72,8 +72,10 @@ export async function lock(db: Database, id: string): Promise<Agent> {
   return fromRow(row)
 }
 
+type GuardedRow = { id: string; name: string; security: AgentSecurity }
+
 /** The agents with security settings of their own. */
-export async function listGuarded(db: Database): Promise<{ id: string; name: string; security: AgentSecurity }[]> {
+async function listGuarded(db: Database): Promise<GuardedRow[]> {
   const rows = await db
     .selectFrom('agents')
     .select(['id', 'name', 'security'])
@@ -82,6 +84,11 @@ export async function listGuarded(db: Database): Promise<{ id: string; name: str
   return rows.flatMap(({ security, ...agent }) =>
     security === null ? [] : [{ ...agent, security: readSecurity(security) }],
   )
+}
+
+/** The same list as long as nothing of an agent has changed. */
+export async function listKnownGuarded({ memo, storage }: { memo: Memo; storage: Storage }): Promise<GuardedRow[]> {
+  return (await memo('agents', '#guarded', () => listGuarded(storage.db))) ?? []
 }
 
 /** The sealed `auth` of every agent that has its own. */

@@ -4,8 +4,10 @@ import { formatTime } from '../lib/time.ts'
 import { announce, type Database } from '../storage/database.ts'
 import type { Write } from '../storage/journal/rows.ts'
 import { writeRows } from '../storage/journal/write-rows.ts'
+import type { Memo } from '../storage/memo.ts'
 import type { Storage } from '../storage/open-storage.ts'
 import { DELIVERIES, EVENTS } from './delivery/delivery-store.ts'
+import { isKnownWithheld, isStoredWithheld } from './delivery/withheld.ts'
 import { RunsWithCallbacks } from './runs-with-callbacks.ts'
 import * as webhooks from './store.ts'
 
@@ -13,7 +15,7 @@ import * as webhooks from './store.ts'
  * The outbox. An event is stored together with what caused it: one row with its body, and one row for each webhook that
  * will receive it. The subscribers are kept in memory, so that an event that nobody wants costs nothing.
  */
-export function openEvents(storage: Storage, newId: NewId): Events {
+export function openEvents({ storage, memo }: { storage: Storage; memo: Memo }, newId: NewId): Events {
   const listeners: Parameters<Events['onWake']>[0][] = []
   const runsWithCallbacks = new RunsWithCallbacks(storage)
   let known: Subscribers | undefined
@@ -40,11 +42,8 @@ export function openEvents(storage: Storage, newId: NewId): Events {
     }
   }
 
-  /** `called` are the callbacks of the event's run. */
-  const write = (event: NewEvent, subscribers: Subscribers, called: readonly string[]): Write[] => {
-    const webhook_ids = [...wanting(event, subscribers), ...called]
-    return webhook_ids.length === 0 ? [] : rowsOf(event, webhook_ids, newId)
-  }
+  const rows = (event: NewEvent, webhook_ids: readonly string[]): Write[] =>
+    webhook_ids.length === 0 ? [] : rowsOf(event, webhook_ids, newId)
   const insert = async (db: Database, writes: Write[]) => {
     if (writes.length === 0) return
     await writeRows(db, writes)
@@ -56,17 +55,19 @@ export function openEvents(storage: Storage, newId: NewId): Events {
       const subscribers = storage.hears()
         ? (known ?? (await (loading ?? load())))
         : byAgent(await webhooks.listSubscribers(storage.db))
-      return write(event, subscribers, await runsWithCallbacks.callbacksOf(event))
+      const wanting = await listWanting(event, subscribers, (agent_id) => isKnownWithheld(agent_id, { memo, storage }))
+      return rows(event, [...wanting, ...(await runsWithCallbacks.callbacksOf(event))])
     },
-    wake(rows) {
-      if (!rows) return wake(undefined)
-      const deliveries = rows.get(DELIVERIES)
+    wake(written) {
+      if (!written) return wake(undefined)
+      const deliveries = written.get(DELIVERIES)
       if (deliveries) wake(new Set(deliveries.map(({ webhook_id }) => String(webhook_id))))
     },
     async emit(db, event) {
-      await insert(db, write(event, byAgent(await webhooks.listSubscribers(db)), []))
+      const subscribers = byAgent(await webhooks.listSubscribers(db))
+      await insert(db, rows(event, await listWanting(event, subscribers, (agent_id) => isStoredWithheld(agent_id, db))))
     },
-    emitTo: (db, event, webhook_ids) => insert(db, rowsOf(event, webhook_ids, newId)),
+    emitTo: (db, event, webhook_ids) => insert(db, rows(event, webhook_ids)),
     onWake: (listener) => listeners.push(listener),
   }
 }
@@ -78,11 +79,20 @@ function byAgent(subscribers: readonly webhooks.Subscriber[]): Subscribers {
   return Map.groupBy(subscribers, ({ agent_id }) => agent_id)
 }
 
-function wanting({ type, agent_id, time }: NewEvent, subscribers: Subscribers): string[] {
-  const wants = ({ events, until }: webhooks.Subscriber) =>
-    (events.includes(type) || events.includes('*')) && (until === null || until > time)
-  const ofAgent = agent_id === null ? [] : (subscribers.get(agent_id) ?? [])
-  return [...ofAgent, ...(subscribers.get(null) ?? [])].filter(wants).map(({ id }) => id)
+async function listWanting(
+  { type, agent_id, time }: NewEvent,
+  subscribers: Subscribers,
+  isAgentWithheld: (agent_id: string) => Promise<boolean>,
+): Promise<string[]> {
+  const wantingOf = (agent: string | null) =>
+    (subscribers.get(agent) ?? [])
+      .filter(({ events }) => events.includes(type) || events.includes('*'))
+      .filter(({ until }) => until === null || until > time)
+      .map(({ id }) => id)
+  const ofAll = wantingOf(null)
+  if (agent_id === null) return ofAll
+  const ofAgent = wantingOf(agent_id)
+  return ofAll.length === 0 || (await isAgentWithheld(agent_id)) ? ofAgent : [...ofAgent, ...ofAll]
 }
 
 function rowsOf({ type, agent_id, data, time }: NewEvent, webhook_ids: readonly string[], newId: NewId): Write[] {
@@ -103,7 +113,7 @@ function rowsOf({ type, agent_id, data, time }: NewEvent, webhook_ids: readonly 
       created_at: time,
     },
   }))
-  return [{ into: EVENTS, row: { id: event_id, body } }, ...deliveries]
+  return [{ into: EVENTS, row: { id: event_id, agent_id, body } }, ...deliveries]
 }
 
 /** The body is serialised once, so that every attempt sends and signs the same bytes. */

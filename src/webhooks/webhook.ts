@@ -38,7 +38,9 @@ export const CreateWebhookBody = z
       .string()
       .nullable()
       .default(null)
-      .describe('Only events of this agent (id or name); null is all agents'),
+      .describe(
+        'Only events of this agent (id or name); null is all agents, except those with an address list, client certificates or codes for webhooks of their own',
+      ),
     url: WebhookUrl,
     events: Events,
     description: Description.default(null),

@@ -81,7 +81,7 @@ function WebhookDialog({ title, action, webhook, onClose, work }: Props) {
             label="Agent"
             value={agent}
             onInput={setAgent}
-            hint="Its name or id. Without one, the events of every agent are sent."
+            hint="Its name or id. Without one, the events of every agent are sent, except agents that check their callers."
             error={reasonOf(saving.error, 'agent_id')}
           />
         )}

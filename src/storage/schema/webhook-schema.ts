@@ -37,6 +37,7 @@ export function webhookSchema({ text, integer }: ColumnTypes): string[] {
 
     `create table events (
       id ${text} primary key,
+      agent_id ${text},
       body ${text} not null
     )`,
 

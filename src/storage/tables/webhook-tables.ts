@@ -29,6 +29,8 @@ export type WebhooksTable = {
 /** An event is kept as long as one of its deliveries. */
 export type EventsTable = {
   id: string
+  /** The agent that it is about. */
+  agent_id: string | null
   /** The exact bytes that are sent. */
   body: string
 }

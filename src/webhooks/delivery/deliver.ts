@@ -6,11 +6,12 @@ import { signingSecrets, type Webhook } from '../webhook.ts'
 import { type AttemptOutcome, attempt } from './attempt.ts'
 import { sentBody, sentHeaders } from './callback-message.ts'
 import * as queue from './delivery-queue.ts'
-import { type Report, recordAttempts } from './record-attempt.ts'
+import { type Report, recordAttempts, wasSent } from './record-attempt.ts'
+import { isKnownWithheld } from './withheld.ts'
 
 type DeliveryParts = Pick<
   Parts,
-  'config' | 'storage' | 'events' | 'keyring' | 'webhookFetch' | 'newId' | 'now' | 'log' | 'node'
+  'config' | 'storage' | 'memo' | 'events' | 'keyring' | 'webhookFetch' | 'newId' | 'now' | 'log' | 'node'
 >
 
 /** A delivery that this node sends, and the webhook that receives it. */
@@ -86,7 +87,7 @@ export class Dispatcher {
 
   async #send({ webhook, delivery }: Sent): Promise<Report> {
     const outcome = await this.#tryOnce(webhook, delivery)
-    if (outcome) this.#worker.report(webhook.id, outcome.error === null ? 'well' : 'failed')
+    if (outcome && wasSent(outcome)) this.#worker.report(webhook.id, outcome.error === null ? 'well' : 'failed')
     return { webhook, delivery, outcome }
   }
 
@@ -96,7 +97,13 @@ export class Dispatcher {
     const { id, event_id, event, body, attempt_count } = delivery
     const { signal } = this.#abort
     const at = now()
+    const unsent = { at, duration_ms: 0, response_status: null, retry_after_ms: 0 }
     try {
+      // The agent may have begun to check its callers after the event was stored.
+      const agent_id = webhook.agent_id === null ? delivery.agent_id : null
+      if (agent_id !== null && (await isKnownWithheld(agent_id, this.#parts))) {
+        return { ...unsent, error: 'agent_closed' }
+      }
       const secrets = signingSecrets(webhook, keyring, at)
       const sent = { body: sentBody(webhook, body), headers: sentHeaders(webhook, keyring) }
       const message = { url: webhook.url, event_id, event, ...sent, attempt: attempt_count + 1, secrets }
@@ -105,7 +112,7 @@ export class Dispatcher {
     } catch (err) {
       if (signal.aborted) return undefined
       log.error({ err, webhook_id: webhook.id, delivery_id: id }, 'a webhook delivery could not be attempted')
-      return { at, duration_ms: 0, response_status: null, error: 'internal', retry_after_ms: 0 }
+      return { ...unsent, error: 'internal' }
     }
   }
 }

@@ -4,7 +4,7 @@ import type { Database } from '../../storage/database.ts'
 /** How many events are searched at once. */
 const WINDOW = 500
 
-type EventBody = { agent_id: string | null; data: { context?: { user_id?: unknown } } & Record<string, unknown> }
+type EventBody = { data: { context?: { user_id?: unknown } } & Record<string, unknown> }
 
 type Whose = { user_id: string; agent_ids: ReadonlySet<string> }
 
@@ -18,7 +18,7 @@ export async function eraseFromEvents(db: Database, { user_id, agent_ids }: Whos
   for (;;) {
     const events = await db
       .selectFrom('events')
-      .select(['id', 'body'])
+      .select(['id', 'agent_id', 'body'])
       .where('id', '>', after)
       .orderBy('id')
       .limit(WINDOW)
@@ -26,9 +26,10 @@ export async function eraseFromEvents(db: Database, { user_id, agent_ids }: Whos
     const last = events.at(-1)
     if (!last) return erased
     after = last.id
-    for (const { id, body } of events) {
+    for (const { id, agent_id, body } of events) {
+      if (!agent_ids.has(agent_id ?? '')) continue
       const event = JSON.parse(body) as EventBody
-      if (event.data?.context?.user_id !== user_id || !agent_ids.has(event.agent_id ?? '')) continue
+      if (event.data?.context?.user_id !== user_id) continue
       await replaceEvent(db, id, event)
       erased += 1
     }

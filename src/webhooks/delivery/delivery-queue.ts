@@ -40,7 +40,7 @@ export const LEASED_DELIVERIES: Leased = {
 }
 
 /** A delivery that this node may send, with its body. */
-export type TakenDelivery = Delivery & { body: string; lease: Lease }
+export type TakenDelivery = Delivery & { agent_id: string | null; body: string; lease: Lease }
 
 export type TakenDeliveries = {
   /** Undefined if another node is taking its deliveries now, or if it is disabled or deleted. */
@@ -92,10 +92,12 @@ export async function takeDue(db: Database, options: TakeOptions): Promise<Taken
     .orderBy('next_attempt_at')
     .orderBy('id')
     .limit(room)
-  const returning = sql`*, (select body from events where events.id = deliveries.event_id) as body`
+  const ofEvent = (column: 'agent_id' | 'body') =>
+    sql`(select ${sql.ref(column)} from events where events.id = deliveries.event_id) as ${sql.ref(column)}`
+  const returning = sql`*, ${ofEvent('agent_id')}, ${ofEvent('body')}`
   const rows = await take<Row>(db, LEASED_DELIVERIES, { due, owner, until, returning })
-  const items = rows.map(({ body, ...row }) =>
-    Object.assign(fromRow(row), { body, lease: { key: [row.id], owner, until } }),
+  const items = rows.map(({ agent_id, body, ...row }) =>
+    Object.assign(fromRow(row), { agent_id, body, lease: { key: [row.id], owner, until } }),
   )
   const next_at = items.length === limit ? now : await nextDue(db, webhook_id)
   const isFull = items.length < limit && next_at !== undefined && next_at <= now
@@ -114,7 +116,7 @@ async function nextDue(db: Database, webhook_id: string): Promise<number | undef
   return next_at ?? undefined
 }
 
-type Row = Tables['deliveries'] & { body: string }
+type Row = Tables['deliveries'] & Pick<Tables['events'], 'agent_id' | 'body'>
 
 async function isEnabled(db: Database, webhook_id: string): Promise<boolean> {
   const webhook = await db.selectFrom('webhooks').select('status').where('id', '=', webhook_id).executeTakeFirst()

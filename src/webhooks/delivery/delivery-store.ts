@@ -6,7 +6,7 @@ import { longPage, type Page, type PageQuery } from '../../storage/queries/page.
 import { isShown, type ShownAgents } from '../../storage/queries/shown-agents.ts'
 import type { Delivery } from './delivery.ts'
 
-export const EVENTS: BulkTable = { table: 'events', columns: ['id', 'body'] }
+export const EVENTS: BulkTable = { table: 'events', columns: ['id', 'agent_id', 'body'] }
 
 export const DELIVERIES: BulkTable = {
   table: 'deliveries',
@@ -54,11 +54,11 @@ export async function findAgentOf(db: Database, webhook_id: string, id: string):
   const row = await db
     .selectFrom('deliveries')
     .innerJoin('events', 'events.id', 'deliveries.event_id')
-    .select('events.body')
+    .select('events.agent_id')
     .where('deliveries.webhook_id', '=', webhook_id)
     .where('deliveries.id', '=', id)
     .executeTakeFirst()
-  return row ? (JSON.parse(row.body) as { agent_id: string | null }).agent_id : null
+  return row?.agent_id ?? null
 }
 
 type Filter = { shown: ShownAgents; status?: Delivery['status'] | undefined; event?: Delivery['event'] | undefined }
@@ -74,13 +74,12 @@ export async function list(
   if (status !== undefined) select = select.where('status', '=', status)
   // A webhook for all agents may have deliveries about an agent whose gate this request does not pass.
   if (shown.except.length > 0) {
-    const agent = engineOf(db) === 'postgres' ? sql`body::json ->> 'agent_id'` : sql`body ->> 'agent_id'`
     select = select.where(({ exists, selectFrom }) =>
       exists(
         selectFrom('events')
           .select('events.id')
           .whereRef('events.id', '=', 'deliveries.event_id')
-          .where(isShown(db, sql`(${agent})`, shown)),
+          .where(isShown(db, sql.ref('events.agent_id'), shown)),
       ),
     )
   }

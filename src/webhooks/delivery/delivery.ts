@@ -21,6 +21,7 @@ export const AttemptError = z.enum([
   'too_large',
   'blocked_address',
   'invalid_url',
+  'agent_closed',
   'internal',
 ])
 export type AttemptError = z.output<typeof AttemptError>

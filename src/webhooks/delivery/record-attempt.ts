@@ -36,7 +36,7 @@ export async function recordAttempts(
   const due: number[] = []
   let isDelivered = false
   for (const { webhook, delivery, outcome, after: result } of ended) {
-    if (!held.has(delivery.id)) continue
+    if (!held.has(delivery.id) || !wasSent(outcome)) continue
     if (result.status !== 'delivered') {
       if (isDelivered) await webhooks.recordSuccess(db, webhook.id)
       await recordFailure(db, webhook, outcome, parts)
@@ -50,6 +50,11 @@ export async function recordAttempts(
     due.push(time)
   }
   return { due, isDelivered }
+}
+
+/** Whether the receiver was asked: what its agent withholds says nothing about the receiver. */
+export function wasSent({ error }: AttemptOutcome): boolean {
+  return error !== 'agent_closed'
 }
 
 async function recordFailure(
@@ -66,7 +71,7 @@ async function recordFailure(
   }
 }
 
-/** The delivery after one more attempt. If the receiver answered 410 Gone, it is not tried again. */
+/** The delivery after one more attempt. It is not tried again if the receiver answered 410 Gone or may not have it. */
 function after(
   delivery: Delivery,
   { retry_after_ms, ...result }: AttemptOutcome,
@@ -80,6 +85,7 @@ function after(
   if (result.error === null) return { ...counted, status: 'delivered', next_attempt_at: null, delivered_at: now }
 
   const { delivered_at } = delivery
-  const next_attempt_at = result.response_status === GONE ? null : retryAt(tries, retry_after_ms, now, random)
+  const isLast = result.response_status === GONE || result.error === 'agent_closed'
+  const next_attempt_at = isLast ? null : retryAt(tries, retry_after_ms, now, random)
   return { ...counted, status: next_attempt_at === null ? 'failed' : 'pending', next_attempt_at, delivered_at }
 }

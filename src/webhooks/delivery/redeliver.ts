@@ -4,6 +4,7 @@ import { operation } from '../../operation.ts'
 import { agentOfDelivery, getInScope } from '../webhook-in-scope.ts'
 import { DeliveryParams, DeliveryReply, presentDelivery } from './delivery.ts'
 import * as deliveries from './delivery-store.ts'
+import { isStoredWithheld } from './withheld.ts'
 
 export const redeliver = operation({
   id: 'redeliver',
@@ -25,6 +26,12 @@ export const redeliver = operation({
     const webhook = await getInScope(db, actor, params.webhook_id)
     const { id } = await deliveries.get(db, webhook.id, params.delivery_id)
     if (webhook.status === 'disabled') throw conflict('This webhook is disabled: enable it first')
+    const agent_id = webhook.agent_id === null ? await deliveries.findAgentOf(db, webhook.id, id) : null
+    if (agent_id !== null && (await isStoredWithheld(agent_id, db))) {
+      throw conflict(
+        'This agent checks its callers, so its events go only to webhooks that were made for it (agent_id)',
+      )
+    }
     if (!(await deliveries.restart(db, id, now()))) throw conflict('This delivery is being sent right now')
     return presentDelivery(await deliveries.get(db, webhook.id, id))
   },

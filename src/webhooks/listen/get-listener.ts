@@ -4,6 +4,7 @@ import { notFound } from '../../errors.ts'
 import type { Needs } from '../../operation/context.ts'
 import { operation } from '../../operation.ts'
 import type { Database } from '../../storage/database.ts'
+import { listWithheld } from '../delivery/withheld.ts'
 import { LISTENER_LIFE_MS, ListenerParams, ListenerReply } from './listener.ts'
 import * as listeners from './listener-store.ts'
 
@@ -41,7 +42,7 @@ export const getListener = operation({
 
   async run(
     { params: { listener_id }, query },
-    { db, storage, actor, now }: Needs<'db' | 'storage' | 'actor' | 'now'>,
+    { db, storage, memo, actor, now }: Needs<'db' | 'storage' | 'memo' | 'actor' | 'now'>,
   ) {
     const listener = await listeners.find(db, listener_id)
     if (listener?.created_by !== actor.id || listener.expires_at <= now()) throw notFound('Listener', listener_id)
@@ -50,7 +51,9 @@ export const getListener = operation({
 
     const deadline = performance.now() + query.wait_ms
     for (;;) {
-      const deliveries = await listeners.listHeard(db, listener_id, BATCH)
+      // An agent may have begun to check its callers after its event was stored.
+      const except = listener.agent_id === null ? await listWithheld({ memo, storage }) : []
+      const deliveries = await listeners.listHeard(db, listener_id, { except, limit: BATCH })
       const left = deadline - performance.now()
       if (deliveries.length > 0 || left <= 0) return { ...rest, expires_at, deliveries }
       await sleep(Math.min(LOOK_AGAIN_MS, left))

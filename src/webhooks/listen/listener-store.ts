@@ -1,4 +1,6 @@
+import { sql } from 'kysely'
 import { announce, type Database } from '../../storage/database.ts'
+import { isShown } from '../../storage/queries/shown-agents.ts'
 import type { Delivery } from '../delivery/delivery.ts'
 import type { Listener } from './listener.ts'
 
@@ -31,14 +33,19 @@ export async function prolong(db: Database, id: string, expires_at: number): Pro
 
 type Heard = Pick<Delivery, 'id' | 'event_id' | 'event' | 'created_at'> & { body: string }
 
-/** The events that wait for the listener, oldest first. */
-export async function listHeard(db: Database, listener_id: string, limit: number): Promise<Heard[]> {
+/** The events that wait for the listener, oldest first, without those of the agents in `except`. */
+export async function listHeard(
+  db: Database,
+  listener_id: string,
+  { except, limit }: { except: readonly string[]; limit: number },
+): Promise<Heard[]> {
   const rows = await db
     .selectFrom('deliveries')
     .innerJoin('events', 'events.id', 'deliveries.event_id')
     .select(['deliveries.id', 'event_id', 'event', 'created_at', 'body'])
     .where('webhook_id', '=', listener_id)
     .where('status', '=', 'pending')
+    .where(isShown(db, sql.ref('events.agent_id'), { only: null, except }))
     .orderBy('created_at')
     .orderBy('deliveries.id')
     .limit(limit)
