@@ -29,7 +29,7 @@ type Declaration<P extends z.ZodObject, Q extends z.ZodObject, B extends z.ZodTy
   /** The permission that is enough for what the actor itself started. `run` checks that. */
   ownPermission?: Permission
   /**
-   * A token that speaks for one user may call it. It shows only what belongs to that user or to nobody, and creates
+   * A token that speaks for one user may call it. It shows only what belongs to that user or to no user, and creates
    * nothing that acts or listens for others. Such tokens get 403 from every other operation.
    */
   userTokens?: true

@@ -1,14 +1,17 @@
 import assert from 'node:assert/strict'
+import { readFileSync } from 'node:fs'
 import { describe, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { CONSOLE_FLOORS, floorOf, wrongConsoleArrows } from './support/house/console-rules.ts'
 import { crowdedRooms, MOST_FILES, repeatedFileNames, repeatedTypes } from './support/house/house-names.ts'
 import { ROOMS, roomOf, wrongArrows } from './support/house/house-rules.ts'
 import { cyclesOf, filesOf, loadedBy, readImports, readSources, type SourceFile } from './support/house/imports.ts'
+import { unsaidNeeds } from './support/house/signatures.ts'
 
 const sources = readSources(fileURLToPath(new URL('../src', import.meta.url)))
 
 const LONGEST = 300
+const MOST_WORDS = 30
 
 function tooLong(files: readonly { file: string; text: string }[]): string[] {
   return files.filter(({ text }) => text.split('\n').length > LONGEST).map(({ file }) => file)
@@ -83,6 +86,18 @@ describe('the house', () => {
 
   test(`no file is longer than ${LONGEST} lines`, () => {
     assert.deepEqual(tooLong(sources), [])
+  })
+
+  test('a signature says what is used: no operation and no slice takes all parts or the whole context', () => {
+    assert.deepEqual(unsaidNeeds(sources), [], 'say `Needs<…>` or `Pick<Parts, …>`')
+  })
+
+  test(`the table of words has at most ${MOST_WORDS}`, () => {
+    const text = readFileSync(new URL('../docs/ARCHITECTURE.md', import.meta.url), 'utf8')
+    const [, table = ''] = text.split(/^## (?:Words|States)$/m)
+    const words = Array.from(table.matchAll(/\*\*(.+?)\*\*/g), ([, word]) => word)
+    assert.ok(words.includes('agent') && words.length > 20, 'looked at the right table')
+    assert.ok(words.length <= MOST_WORDS, `${words.length}: merge words, or drop those that need no explanation`)
   })
 })
 
@@ -247,6 +262,35 @@ const text = "import x from './in-a-string.ts'"
     const local = { file: 'b.ts', text: 'type Turn = string\nexport const LIMIT = 1' }
     assert.deepEqual(repeatedTypes([shape, local, { file: 'c.ts', text: 'export const LIMIT = 2' }]), [])
     assert.deepEqual(repeatedTypes([shape, { file: 'd.ts', text: 'export class Turn {}' }]), ['Turn: a.ts, d.ts'])
+  })
+
+  test('see a function that takes all parts, and an operation that does not say what it uses', () => {
+    const imports = ['operation/parts.ts', 'operation/context.ts'].map((to) => ({ to, kind: 'type' as const }))
+    const seen = (text: string) => unsaidNeeds([{ file: 'keys/store.ts', text, imports }]).length > 0
+    const run = (parameters: string) => `export const getKey = operation({\n  async run(${parameters}) {\n  },\n})`
+    for (const text of [
+      'function start(parts: Parts): void {}',
+      'function start({ db, now }: Context) {}',
+      'class Queue {\n  readonly #parts: Parts\n}',
+      'type All = Parts & { audit: OpenTrail }',
+      "function start(\n  parts: Pick<Parts, 'now'>,\n  context: Context,\n) {}",
+      'export const getKey = operation({\n  run: ({ params }, context) => find(params, context),\n})',
+      run('{ params }, context'),
+      run('{ params: { key_id } }, { db, config: { limits } }'),
+    ]) {
+      assert.ok(seen(text), text)
+    }
+    for (const text of [
+      "function start({ now }: Pick<Parts, 'now'>) {}",
+      "type Recording = Pick<\n  Parts,\n  'events' | 'now'\n>",
+      "function keyOf(actor: Context['actor']) {}",
+      '/** The whole Context, or all Parts: Parts */',
+      run('_input'),
+      run("{ params: { key_id } }, { db, config: { limits } }: Needs<'db' | 'config'>"),
+      run('{ params }, context: KeyNeeds'),
+    ]) {
+      assert.ok(!seen(text), text)
+    }
   })
 
   test('find a circle, also where a type closes it, and none where a later import does', () => {

@@ -60,7 +60,7 @@ export class AgentGates {
     try {
       return gateOf(own, readAuthority)
     } catch (err) {
-      // The file of its authority is gone or broken. Then nobody gets in.
+      // The file of its authority is gone or broken. Then no client gets in.
       log.error({ err, agent: id }, 'an agent cannot be reached: its caCert cannot be used')
       return { ...gateOf({ ...own, mtls: { enabled: false } }, readAuthority), certificate: () => false }
     }

@@ -152,7 +152,7 @@ async function answerEarlier({ agent, invocation }: Earlier, { db }: Needs<'db'>
   return accepted({ ...invocation, status: 'queued' }, agent)
 }
 
-/** Ended by the stop of the service, not by anybody's wish. */
+/** Ended by the stop of the service, not cancelled by a client. */
 function wasStopped({ keyed, status, error }: Invocation): boolean {
   return keyed && status === 'cancelled' && error === STOPPED
 }

@@ -170,7 +170,7 @@ function endedBy(
 
 function errorOf(outcome: RunOutcome, { cancellation }: LiveRun): Invocation['error'] {
   if (outcome.status === 'completed' || outcome.status === 'waiting') return null
-  // If nobody cancelled the run, the stop of the service did.
+  // If no client cancelled the run, the stop of the service did.
   if (outcome.status === 'cancelled') return cancellation.cancelled ? CANCELLED : STOPPED
   const { reason, message } = outcome
   if (reason === 'no room') return { code: 'unavailable', message }

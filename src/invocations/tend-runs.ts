@@ -80,7 +80,7 @@ export async function stopUnwanted(
   }
 }
 
-/** Without an id, looks up which runs somebody wants to cancel. */
+/** Without an id, looks up which runs clients have asked to cancel. */
 export async function stopCancelled(
   { live, node, storage }: Pick<Parts, 'live' | 'node' | 'storage'>,
   wanted: string | undefined,

@@ -1,6 +1,6 @@
 import { Budget } from '../lib/work/budget.ts'
 
-/** How many bytes of earlier invocations one run takes up. Hardly a model reads so much. */
+/** How many bytes of earlier invocations one run takes up. No model reads more. */
 export const MAX_EARLIER = 2 * 1024 * 1024
 
 /** How many bytes all runs of this process take up together. */
@@ -16,7 +16,7 @@ export class EarlierTexts {
   readonly #bytes = new Budget(MAX_TOGETHER)
   /** One run reads them at a time: they are parsed, and the event loop needs its turn between two of them. */
   readonly #readers = new Budget(1)
-  /** How long somebody who waits for an answer waits for room. */
+  /** How long a run waits for room while its client waits for the answer. */
   patienceMs = 10_000
 
   /**

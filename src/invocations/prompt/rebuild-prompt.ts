@@ -75,7 +75,7 @@ async function givenTo({ agent, invocation: { given } }: Wanted, { db, earlier }
   if (!given) return undefined
   const taken = await resolveGiven(given, agent.seq, { db, texts: earlier })
   if (!taken) throw unavailable('Too many long conversations are being read, try again shortly')
-  // Nothing is awaited any more, so the texts are gone before anybody else reads.
+  // Nothing is awaited from here on, so the texts are gone before the next run reads.
   taken.release()
   return taken.value
 }

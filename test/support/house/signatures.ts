@@ -1,0 +1,53 @@
+import type { SourceFile } from './imports.ts'
+
+/** The files that build all parts, start what uses them, or hand them on to every operation. */
+const HANDS_ALL_ON = new Set([
+  'app.ts',
+  'background.ts',
+  'build-parts.ts',
+  'cli/connect/local-store.ts',
+  'http/pipeline/edge.ts',
+  'http/pipeline/run-operation.ts',
+  'operation.ts',
+  'operation/context.ts',
+])
+
+const COMMENTS = /\/\*[\s\S]*?\*\/|\/\/[^\n]*/g
+/** Named, but only some of it is taken. */
+const PICKED = /\bPick<\s*(?:Parts|Context)\b|\b(?:Parts|Context)\[/g
+const WHOLE = /[:&|<=(,]\s*(?:Parts|Context)\b/
+const RUN = /^ {2}(?:async )?run(?:: )?\(([\s\S]*?)\) (?:\{|=>)/m
+const TYPED = /^(?:\w+|\{[\s\S]*\}):\s*\S/
+
+/** Files in which a function takes all parts or the whole context, and operations that do not say what they use. */
+export function unsaidNeeds(sources: readonly SourceFile[]): string[] {
+  return sources
+    .filter(({ file }) => !HANDS_ALL_ON.has(file))
+    .filter((source) => takesAll(source) || takesUnsaid(source))
+    .map(({ file }) => file)
+}
+
+/** Other libraries have a `Context` too, so only files that import ours are looked at. */
+function takesAll({ text, imports }: SourceFile): boolean {
+  if (!imports.some(({ to }) => to === 'operation/parts.ts' || to === 'operation/context.ts')) return false
+  return WHOLE.test(text.replaceAll(COMMENTS, '').replaceAll(PICKED, ''))
+}
+
+/** A parameter without a type would be the whole context. */
+function takesUnsaid({ text }: SourceFile): boolean {
+  if (!/= operation\(\{/.test(text)) return false
+  const [, context] = parametersIn(RUN.exec(text)?.[1] ?? '')
+  return context !== undefined && !TYPED.test(context)
+}
+
+function parametersIn(text: string): string[] {
+  const found = ['']
+  let depth = 0
+  for (const character of text) {
+    if ('{[(<'.includes(character)) depth++
+    if ('}])>'.includes(character)) depth--
+    if (character === ',' && depth === 0) found.push('')
+    else found[found.length - 1] += character
+  }
+  return found.map((one) => one.trim()).filter((one) => one !== '')
+}
