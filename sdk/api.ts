@@ -107,6 +107,8 @@ export type Invocation = {
     /** Seconds, where the provider of the model has said when to try again */
     retry_after?: number | undefined
   } | null
+  /** The model that answered last; null while none has */
+  model: string | null
   tokens_used: number
   usage: {
     input_tokens: number
@@ -156,6 +158,13 @@ export type InvocationStep = {
   finished_at: string | null
   duration_ms: number
   kind: 'model'
+  /** The one that answered */
+  model: string
+  /** The models of the agent that were asked before it, and why they did not answer */
+  passed_over?: ({
+    model: string
+    error: string
+  })[] | undefined
   usage: {
     input_tokens: number
     output_tokens: number
@@ -392,8 +401,8 @@ export type Agent = {
   kind: 'model'
   /** What the agent is for. People read it, the model does not */
   description: string | null
-  /** `provider/model`: `builtin/echo`, `builtin/script`, `builtin/recall`, or one of a configured provider */
-  model: string
+  /** `provider/model`: `builtin/echo`, `builtin/script`, `builtin/recall`, or one of a configured provider. Of a list, the next one is asked if the one before it cannot answer now */
+  model: string | string[]
   /** null: the model's own */
   temperature: number | null
   /** What the model is told before every message */
@@ -576,8 +585,8 @@ export type CreateAgent = {
   kind?: 'model' | undefined
   /** What the agent is for. People read it, the model does not */
   description?: string | null | undefined
-  /** `provider/model`: `builtin/echo`, `builtin/script`, `builtin/recall`, or one of a configured provider */
-  model?: string | undefined
+  /** `provider/model`: `builtin/echo`, `builtin/script`, `builtin/recall`, or one of a configured provider. Of a list, the next one is asked if the one before it cannot answer now */
+  model?: string | string[] | undefined
   /** null: the model's own */
   temperature?: number | null | undefined
   /** What the model is told before every message */
@@ -813,8 +822,8 @@ export type UpdateAgent = {
   kind?: 'model' | undefined
   /** What the agent is for. People read it, the model does not */
   description?: string | null | undefined
-  /** `provider/model`: `builtin/echo`, `builtin/script`, `builtin/recall`, or one of a configured provider */
-  model?: string | undefined
+  /** `provider/model`: `builtin/echo`, `builtin/script`, `builtin/recall`, or one of a configured provider. Of a list, the next one is asked if the one before it cannot answer now */
+  model?: string | string[] | undefined
   /** null: the model's own */
   temperature?: number | null | undefined
   /** What the model is told before every message */
@@ -1166,8 +1175,8 @@ export type DeploymentWithDefinition = {
     kind: 'model'
     /** What the agent is for. People read it, the model does not */
     description: string | null
-    /** `provider/model`: `builtin/echo`, `builtin/script`, `builtin/recall`, or one of a configured provider */
-    model: string
+    /** `provider/model`: `builtin/echo`, `builtin/script`, `builtin/recall`, or one of a configured provider. Of a list, the next one is asked if the one before it cannot answer now */
+    model: string | string[]
     /** null: the model's own */
     temperature: number | null
     /** What the model is told before every message */
@@ -1644,6 +1653,8 @@ export type UserLine = {
     /** Seconds, where the provider of the model has said when to try again */
     retry_after?: number | undefined
   } | null
+  /** The model that answered last; null while none has */
+  model: string | null
   tokens_used: number
   usage: {
     input_tokens: number

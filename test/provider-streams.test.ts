@@ -122,3 +122,50 @@ function shownAgain(api: ProviderStream['api']) {
     ids: called.map(({ id }) => id),
   }
 }
+
+describe('a provider that sends too much, or odd numbers', () => {
+  const outcomeOf = async (sent: string, contentType?: string) => {
+    requests = []
+    const stream: ProviderStream = {
+      name: '',
+      seen: '',
+      api: 'chat',
+      sent,
+      becomes: {},
+      ...(contentType && { contentType }),
+    }
+    reply = { stream, bytes: Buffer.byteLength(sent) }
+    return runtime.run(runOf({ model: 'local/model' }))
+  }
+  const event = (value: unknown) => `data: ${JSON.stringify(value)}\n\n`
+  const NOT_AN_ANSWER = 'Model provider local sent something that is not an answer'
+
+  for (const [what, sent] of [
+    ['one endless line', `data: ${'x'.repeat(3_000_000)}`],
+    ['one endless JSON', `{"choices":"${'x'.repeat(3_000_000)}`],
+    ['a JSON of a million values', `{"choices":[${'{},'.repeat(500_000)}{}]}`],
+    ['an event of a million values', `data: {"choices":[${'{},'.repeat(500_000)}{}]}\n\n`],
+  ] as const) {
+    test(`${what} is a failure`, async () => {
+      const outcome = await outcomeOf(sent)
+      assert.equal(outcome.status === 'failed' && outcome.message, NOT_AN_ANSWER)
+    })
+  }
+
+  test('a thousand calls at once are a failure', async () => {
+    const tool_calls = Array.from({ length: 1_000 }, (_, index) => ({
+      index,
+      id: `c${index}`,
+      function: { name: 'x' },
+    }))
+    const outcome = await outcomeOf(event({ choices: [{ index: 0, delta: { tool_calls } }] }))
+    assert.equal(outcome.status === 'failed' && outcome.message, 'The model made more than 128 calls at once')
+  })
+
+  test('tokens that cannot be are estimated instead', async () => {
+    const usage = '"usage":{"prompt_tokens":1e300,"completion_tokens":1e400,"total_tokens":-5}'
+    const said = event({ choices: [{ index: 0, delta: { content: 'Hello' }, finish_reason: 'stop' }] })
+    const { usage: counted } = await outcomeOf(`${said}data: {"choices":[],${usage}}\n\n`)
+    assert.ok(counted.total_tokens > 0 && counted.total_tokens < 1_000, JSON.stringify(counted))
+  })
+})

@@ -10,6 +10,7 @@ const asked = (...names: string[]): ModelAnswer => ({
 const taken = { attempt: 1, started_at: 0, finished_at: 1, logs: [] }
 const model = (...names: string[]): Step => ({
   kind: 'model',
+  model: 'local/tiny',
   answer: asked(...names),
   text: '',
   usage: { input_tokens: 1, output_tokens: 1 },

@@ -1,11 +1,12 @@
 import { invalid } from '../errors.ts'
 import type { Context } from '../operation/context.ts'
 import * as providers from '../providers/store.ts'
+import { type ModelNames, namesOf } from '../runtime/models/model-name.ts'
 import { modelProblem } from '../runtime/models/registry.ts'
 import type { Tool } from '../runtime/spec.ts'
 import { toolProblems } from '../runtime/tools/review-tools.ts'
 
-type Checked = { model?: string | undefined; tools?: readonly Tool[] | undefined }
+type Checked = { model?: ModelNames | undefined; tools?: readonly Tool[] | undefined }
 
 /**
  * Checks what a shape cannot know: whether the model's provider is configured here, and whether the tools can be used.
@@ -16,7 +17,15 @@ export async function checkDefinition(
 ): Promise<void> {
   // Uses the transaction's own connection. To wait for another connection could be a deadlock.
   const named = model === undefined ? [] : [...config.providers, ...(await providers.listAll(db))]
-  const problem = model === undefined ? undefined : modelProblem(model, new Set(named.map(({ name }) => name)))
-  const problems = [...(problem ? [{ field: 'model', error: problem }] : []), ...toolProblems(tools)]
+  const known = new Set(named.map(({ name }) => name))
+  const problems = [...(model === undefined ? [] : modelProblems(model, known)), ...toolProblems(tools)]
   if (problems.length > 0) throw invalid(...problems)
+}
+
+function modelProblems(model: ModelNames, known: ReadonlySet<string>) {
+  return namesOf(model).flatMap((name, index, names) => {
+    const field = typeof model === 'string' ? 'model' : `model.${index}`
+    const error = modelProblem(name, known) ?? (names.indexOf(name) < index ? 'is in the list already' : undefined)
+    return error === undefined ? [] : [{ field, error }]
+  })
 }

@@ -6,6 +6,7 @@ import { sha256 } from '../security/digest.ts'
 import { Metadata, parseStored, Text } from '../shapes.ts'
 
 const DEFAULT_MODEL = 'builtin/echo'
+const MAX_MODELS = 5
 
 /** An agent of instructions, a model and tools. A definition that names no kind is of this one. */
 const ModelDefinition = z.strictObject({
@@ -14,8 +15,13 @@ const ModelDefinition = z.strictObject({
     .nullable()
     .describe('What the agent is for. People read it, the model does not')
     .default(null),
-  model: Text(200)
-    .describe('`provider/model`: `builtin/echo`, `builtin/script`, `builtin/recall`, or one of a configured provider')
+  model: z
+    .union([Text(200), z.array(Text(200)).min(1).max(MAX_MODELS)], {
+      error: `must be the name of a model, or a list of 1 to ${MAX_MODELS} names`,
+    })
+    .describe(
+      '`provider/model`: `builtin/echo`, `builtin/script`, `builtin/recall`, or one of a configured provider. Of a list, the next one is asked if the one before it cannot answer now',
+    )
     .default(DEFAULT_MODEL),
   temperature: z.number().min(0).max(2).nullable().describe("null: the model's own").default(null),
   instructions: Text(100_000, 0).nullable().describe('What the model is told before every message').default(null),

@@ -42,6 +42,7 @@ export const Receipt = z
     response: z.string().nullable(),
     calls: z.array(HandedCall).describe("The calls of its caller's own tools with which the answer ended"),
     error: ErrorSummary.nullable(),
+    model: z.string().nullable().describe('The model that answered last; null while none has'),
     tokens_used: z.int(),
     usage: TokenUsage,
     steps: z.array(ReceiptStepShape).describe('What it has done, in the order in which it ended'),
@@ -66,7 +67,8 @@ export function presentInvocation(invocation: Invocation, agent_id: string): Pre
   const usage = usageOf(invocation)
   const steps = presentSteps(invocation.steps)
   const { attempt: attempts } = invocation
-  return { ...rest, request_id: id, agent_id, attempts, calls: handedCalls(rest), tokens_used, usage, steps }
+  const model = invocation.steps.findLast((step) => step.kind === 'model')?.model ?? null
+  return { ...rest, request_id: id, agent_id, attempts, calls: handedCalls(rest), model, tokens_used, usage, steps }
 }
 
 function usageOf({ input_tokens, output_tokens, tokens_used, steps }: Invocation): z.output<typeof TokenUsage> {

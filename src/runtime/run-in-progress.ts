@@ -15,7 +15,8 @@ export type RunInProgress = {
   request_id: string
   attempt: number
   input: ModelInput
-  model: Model
+  /** Finds a model of the agent by its name. */
+  getModel(name: string): Promise<Model>
   windows: ModelWindows
   toolbox: Toolbox
   deadline: Deadline

@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { NOT_ONE_LINE, ONE_LINE } from '../lib/text/text.ts'
 import { type ApprovalRules, Expiry, ToolApproval } from './approvals/approval-policy.ts'
+import type { ModelNames } from './models/model-name.ts'
 
 /** Headers that would let a tool pretend to be another host, or break the framing of its request. */
 const RESERVED_HEADERS = new Set([
@@ -185,7 +186,8 @@ export type AgentSpec = ModelSpec
 /** An agent of instructions, a model and tools. */
 export type ModelSpec = {
   kind: 'model'
-  model: string
+  /** Of several, the next one is asked if the one before it cannot answer now. */
+  model: ModelNames
   temperature: number | null
   instructions: string | null
   tools: readonly Tool[]

@@ -19,6 +19,9 @@ export type RecalledNames = {
   summarized_at: number | null
 }
 
+/** A model that was asked before the one that answered, and why it did not answer. */
+export type PassedOver = { model: string; error: string }
+
 /**
  * The model was asked. `text` is what it added to the response. `left_out` is there if the prompt would have been too
  * long.
@@ -26,6 +29,9 @@ export type RecalledNames = {
 export type ModelStep = StepTimes & {
   kind: 'model'
   answer: ModelAnswer
+  /** The one that answered, of the agent's models. */
+  model: string
+  passed_over?: PassedOver[]
   text: string
   usage: TokenCount
   left_out?: LeftOut

@@ -3,9 +3,9 @@ import { splitModelName } from './models/model-name.ts'
 import type { RunInProgress } from './run-in-progress.ts'
 
 /** Names by the conventions of OpenTelemetry for generative AI. */
-export function beginChat({ span, input: { agent } }: RunInProgress): Span | undefined {
+export function beginChat({ span, input: { agent } }: RunInProgress, model: string): Span | undefined {
   if (!span) return undefined
-  const { provider, id } = splitModelName(agent.model)
+  const { provider, id } = splitModelName(model)
   return span.child(`chat ${id}`, 'client', {
     'gen_ai.operation.name': 'chat',
     'gen_ai.provider.name': provider,

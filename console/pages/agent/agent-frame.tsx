@@ -41,7 +41,7 @@ export function AgentFrame({ name, tab, actions, api, children }: Props) {
         agent.data && (
           <>
             <Status value={agent.data.status} />
-            <code class="soft">{agent.data.model}</code>
+            <code class="soft">{[agent.data.model].flat().join(', ')}</code>
           </>
         )
       }

@@ -17,7 +17,7 @@ import { TEMPLATES } from './templates.ts'
 export function CreateDialog({ onClose }: { onClose(): void }) {
   const [name, setName] = useState('')
   const [template, setTemplate] = useState(TEMPLATES[0])
-  const [model, setModel] = useState(TEMPLATES[0]?.definition.model ?? '')
+  const [model, setModel] = useState(String(TEMPLATES[0]?.definition.model ?? ''))
   const models = useModelNames(true)
   const hasProvider = models.some((known) => !known.startsWith('builtin/'))
   const hint =
@@ -58,7 +58,7 @@ export function CreateDialog({ onClose }: { onClose(): void }) {
                   setModel(
                     choice.id === 'model'
                       ? (models.find((known) => !known.startsWith('builtin/')) ?? '')
-                      : (choice.definition.model ?? ''),
+                      : String(choice.definition.model ?? ''),
                   )
                 }}
               />

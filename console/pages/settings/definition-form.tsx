@@ -41,7 +41,7 @@ export function DefinitionForm({ values, error, onInput }: Props) {
         <Field label="Description" hint="For people; the model does not read it." {...field('description')} />
         <Field
           label="Model"
-          hint="provider/model. Begin to type to see what your providers have."
+          hint="provider/model. Begin to type to see what your providers have. With commas: the next one is asked if the one before cannot answer."
           suggestions={models}
           onFocus={() => setChoosing(true)}
           isMono

@@ -13,7 +13,7 @@ const SUMMARIZE_TURNS = '10'
 export function valuesOf(agent: Definition): FormValues {
   const text = (value: unknown) => (value === null || value === undefined ? '' : String(value))
   return {
-    model: agent.model,
+    model: [agent.model].flat().join(', '),
     temperature: text(agent.temperature),
     'memory.remember': text(agent.memory.remember),
     'memory.facts': agent.memory.facts,
@@ -31,6 +31,12 @@ function turnsOf(summarize: boolean | number): string {
   return summarize === false ? '' : String(summarize)
 }
 
+/** One name, or several with commas between. */
+function modelsIn(text: string): string | string[] {
+  const [first = '', ...others] = text.split(',').map((name) => name.trim())
+  return others.length > 0 ? [first, ...others].filter((name) => name !== '') : first
+}
+
 /** The same in the agent's own shape. What no field says stays as it is. */
 export function wantedOf(agent: Definition, values: FormValues): Record<string, unknown> {
   const text = (name: string) => values[name] || null
@@ -38,7 +44,7 @@ export function wantedOf(agent: Definition, values: FormValues): Record<string, 
   const turns = values['memory.summarize'] ?? ''
   const isSame = turns === turnsOf(agent.memory.summarize)
   return {
-    model: values['model']?.trim(),
+    model: modelsIn(values['model'] ?? ''),
     temperature: number('temperature'),
     ...Object.fromEntries(TEXTS.map((name) => [name, text(name)])),
     memory: {

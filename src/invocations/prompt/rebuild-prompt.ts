@@ -6,6 +6,7 @@ import type { Memory } from '../../memory/memory.ts'
 import * as memory from '../../memory/store.ts'
 import { findSummary } from '../../memory/summaries/summary-store.ts'
 import type { Needs } from '../../operation/context.ts'
+import { firstName } from '../../runtime/models/model-name.ts'
 import type { Turn } from '../../runtime/outcome.ts'
 import { buildPrompt, shownMemories } from '../../runtime/prompt/build-prompt.ts'
 import { fitIntoRoom } from '../../runtime/prompt/fit-prompt.ts'
@@ -36,7 +37,9 @@ export async function rebuildPrompt(wanted: Wanted, parts: RebuildNeeds): Promis
   const notes: string[] = []
   const definition = await definitionThen(wanted, parts, notes)
   if (!hasModel(definition)) throw notFound('Prompt', invocation.id)
-  const { model, temperature } = definition
+  const { temperature } = definition
+  const asked = steps[step]
+  const model = asked?.kind === 'model' ? asked.model : firstName(definition.model)
   const common = { step, model, temperature, tools: toolsOf(definition, invocation) }
   if (invocation.erased_at !== null) {
     return { ...common, messages: [], memories: [], left_out: null, notes: ['What was said has been erased'] }
@@ -53,7 +56,6 @@ export async function rebuildPrompt(wanted: Wanted, parts: RebuildNeeds): Promis
     summary: found.summary,
     given,
   }
-  const asked = steps[step]
   const left_out = (asked?.kind === 'model' && asked.left_out) || null
   const fitted = left_out ? fitIntoRoom(input, left_out.room).input : input
   const shown = new Set<Recalled>(shownMemories(fitted))

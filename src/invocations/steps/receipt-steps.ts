@@ -4,7 +4,7 @@ import { type Position, Transcript } from '../../runtime/following/transcript.ts
 import type { TokenCount } from '../../runtime/models/usage.ts'
 import type { ToolResult } from '../../runtime/outcome.ts'
 import type { LeftOut } from '../../runtime/prompt/fit-prompt.ts'
-import type { RecalledNames, Step } from '../../runtime/steps.ts'
+import type { PassedOver, RecalledNames, Step } from '../../runtime/steps.ts'
 import { milestonesOf, type ShownCall } from '../../runtime/told-steps.ts'
 import { Time } from '../../shapes.ts'
 
@@ -40,6 +40,11 @@ export const ReceiptStepShape = z
     }),
     Taken.extend({
       kind: z.literal('model'),
+      model: z.string().describe('The one that answered'),
+      passed_over: z
+        .array(z.object({ model: z.string(), error: z.string() }))
+        .optional()
+        .describe('The models of the agent that were asked before it, and why they did not answer'),
       usage: TokenUsage,
       characters: z.int().describe('How much of the response it said'),
       finish: z.enum(['length', 'filtered']).optional().describe('Why it stopped early'),
@@ -71,6 +76,8 @@ type Times = { attempt: number; started_at: number | null; finished_at: number |
 
 type ModelReceipt = Times & {
   kind: 'model'
+  model: string
+  passed_over?: PassedOver[]
   usage: z.output<typeof TokenUsage>
   characters: number
   finish?: 'length' | 'filtered'
@@ -97,9 +104,11 @@ export function receiptSteps(steps: readonly Step[]): ReceiptStep[] {
     if (step.kind === 'model') {
       const { finish } = step.answer
       const early = finish === 'stop' ? {} : { finish }
-      const { text, left_out } = step
+      const { text, model, passed_over, left_out } = step
+      const passed = passed_over && { passed_over }
       const cut = left_out && { left_out }
-      return { kind: 'model', ...times, usage: totalOf(step.usage), characters: text.length, ...early, ...cut }
+      const counted = { usage: totalOf(step.usage), characters: text.length }
+      return { kind: 'model', ...times, model, ...passed, ...counted, ...early, ...cut }
     }
     if (step.kind === 'recall') {
       const { turns, memories, summarized_at } = step

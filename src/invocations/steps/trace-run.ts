@@ -1,6 +1,6 @@
 import { hasModel } from '../../agents/definition.ts'
 import type { Parts } from '../../operation/parts.ts'
-import { splitModelName } from '../../runtime/models/model-name.ts'
+import { firstName, splitModelName } from '../../runtime/models/model-name.ts'
 import type { RunOutcome } from '../../runtime/run-outcome.ts'
 import type { Span } from '../../telemetry/tracing.ts'
 import type { Started } from './stored-run.ts'
@@ -14,7 +14,7 @@ export function beginRunSpan(
   const name = `invoke_agent ${agent.name}`
   const attributes = {
     'gen_ai.operation.name': 'invoke_agent',
-    ...(hasModel(definition) && modelAttributes(definition.model)),
+    ...(hasModel(definition) && modelAttributes(firstName(definition.model))),
     'gen_ai.agent.id': agent.id,
     'gen_ai.agent.name': agent.name,
     ...(invocation.context.session_id !== undefined && { 'gen_ai.conversation.id': invocation.context.session_id }),

@@ -1,5 +1,6 @@
 import type { ModelAgent } from '../../agents/agent.ts'
 import type { Parts } from '../../operation/parts.ts'
+import { firstName } from '../../runtime/models/model-name.ts'
 import type { JobHandler } from '../../storage/jobs/job-handler.ts'
 import { askOwnModel } from '../own-model/ask-own-model.ts'
 import { sessionJob } from '../own-model/session-job.ts'
@@ -61,7 +62,7 @@ async function extract(
         facts,
         through,
         generation,
-        model: agent.model,
+        model: firstName(agent.model),
         time,
         newId: () => newId('mem', time),
       }),

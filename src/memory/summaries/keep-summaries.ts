@@ -1,5 +1,6 @@
 import type { ModelAgent } from '../../agents/agent.ts'
 import type { Parts } from '../../operation/parts.ts'
+import { firstName } from '../../runtime/models/model-name.ts'
 import { isBuiltin } from '../../runtime/models/registry.ts'
 import type { JobHandler } from '../../storage/jobs/job-handler.ts'
 import { askOwnModel } from '../own-model/ask-own-model.ts'
@@ -28,7 +29,7 @@ export function keepSummaries(parts: Needed): JobHandler {
   return sessionJob(parts, {
     every_ms: EVERY_MS,
     // The built-in models do not read: there is nothing that they could summarize.
-    wants: ({ memory, model }) => memory.summarize !== false && !isBuiltin(model),
+    wants: ({ memory, model }) => memory.summarize !== false && !isBuiltin(firstName(model)),
     listDue: (agent) => {
       const due = { turns: turnsBetween(agent), since: now() - LOOK_BACK_MS, limit: SESSIONS_AT_ONCE }
       return listDueSessions(storage.db, agent.seq, due)
@@ -91,7 +92,14 @@ function write({ storage, now }: Needed, { model }: ModelAgent, session: DueSess
   return storage.transaction(async (db) => {
     const held = await lockSession(db, session)
     if (held?.generation !== generation) return false
-    const written = { content: content ?? '', turns, through_seq, model, tokens_used, updated_at: now() }
+    const written = {
+      content: content ?? '',
+      turns,
+      through_seq,
+      model: firstName(model),
+      tokens_used,
+      updated_at: now(),
+    }
     await putSummary(db, session, written)
     return true
   })

@@ -1,7 +1,7 @@
 import type { Span } from '../../telemetry/tracing.ts'
-import { type ModelAnswer, PromptTooLong, type Round } from '../models/model.ts'
-import { splitModelName } from '../models/model-name.ts'
-import { type ModelRequest } from '../models/model-request.ts'
+import { type ModelAnswer, ModelFailure, PromptTooLong, type Round } from '../models/model.ts'
+import { namesOf, splitModelName } from '../models/model-name.ts'
+import type { Model, ModelRequest } from '../models/model-request.ts'
 import { addTokens, type TokenCount, tokensSince } from '../models/usage.ts'
 import { AgentFailure } from '../outcome.ts'
 import { type FittedPrompt, fitPrompt } from '../prompt/fit-prompt.ts'
@@ -9,31 +9,60 @@ import { usable } from '../prompt/model-windows.ts'
 import { withRetries } from '../providers/retry.ts'
 import type { RunInProgress } from '../run-in-progress.ts'
 import { type ModelInput } from '../run-input.ts'
+import type { PassedOver } from '../steps.ts'
 import { beginChat, failureType } from '../trace-steps.ts'
 
 const MAX_RESPONSE_CHARACTERS = 1024 * 1024
 
 const NOTHING = { turns: 0, memories: 0 }
 
+/** The answer, the model that gave it, and those that were asked before it and could not. */
+export type AnsweredBy = { answer: ModelAnswer; model: string; passed_over: PassedOver[] }
+
+type NamedModel = Model & { name: string }
+
+/**
+ * Asks the agent's models in their order. The next one is asked only before the first word, and only after a failure that
+ * may pass: what one model refuses as wrong, another would refuse too, or answer differently from what was meant.
+ */
+export async function askModel(run: RunInProgress, rounds: Round[]): Promise<AnsweredBy> {
+  const said = run.left.response.length
+  const names = namesOf(run.input.agent.model)
+  const passed_over: PassedOver[] = []
+  for (const [index, name] of names.entries()) {
+    try {
+      const model = { ...(await run.getModel(name)), name }
+      return { answer: await askOne(run, model, rounds), model: name, passed_over }
+    } catch (error) {
+      const next = names[index + 1]
+      const isPassing = error instanceof ModelFailure && error.retry !== undefined
+      if (next === undefined || !isPassing || run.left.response.length > said || run.deadline.stopped) throw error
+      run.log('warn', `${error.message}; ${next} is asked instead`, error.detail)
+      passed_over.push({ model: name, error: error.message })
+    }
+  }
+  throw new AgentFailure('The agent has no model')
+}
+
 /** Shows the model as much as fits. */
-export function askModel(run: RunInProgress, rounds: Round[]): Promise<ModelAnswer> {
-  const budget = run.windows.budget(run.input.agent, run.model)
-  return budget === Infinity ? ask(run, run.input, rounds) : askWithin(run, rounds, budget)
+function askOne(run: RunInProgress, model: NamedModel, rounds: Round[]): Promise<ModelAnswer> {
+  const budget = run.windows.budget(model.name, run.input.agent, model)
+  return budget === Infinity ? ask(run, model, run.input, rounds) : askWithin(run, model, rounds, budget)
 }
 
 /**
  * If the model refuses the prompt as too long, it is asked again with less of the history, until only the message is
  * left.
  */
-async function askWithin(run: RunInProgress, rounds: Round[], budget: number): Promise<ModelAnswer> {
+async function askWithin(run: RunInProgress, model: NamedModel, rounds: Round[], budget: number): Promise<ModelAnswer> {
   const { input, toolbox, windows, deadline, log } = run
   let refused = false
   for (let tokens = budget; ; ) {
     const fitted = fitPrompt(input, { rounds, tools: toolbox.definitions }, tokens)
     noteLeftOut(run, fitted, tokens)
     try {
-      const answer = await ask(run, fitted.input, rounds)
-      if (refused) windows.learn(input.agent.model, tokens)
+      const answer = await ask(run, model, fitted.input, rounds)
+      if (refused) windows.learn(model.name, tokens)
       return answer
     } catch (error) {
       if (!(error instanceof PromptTooLong) || fitted.optional === 0 || deadline.stopped) throw error
@@ -65,8 +94,8 @@ function noteLeftOut(run: RunInProgress, { left_out }: FittedPrompt, tokens: num
 }
 
 /** Each try is one request to the provider, is paid for and has its span. */
-function ask(run: RunInProgress, input: ModelInput, rounds: Round[]): Promise<ModelAnswer> {
-  const { model, toolbox, deadline, emit, log, left } = run
+function ask(run: RunInProgress, model: NamedModel, input: ModelInput, rounds: Round[]): Promise<ModelAnswer> {
+  const { toolbox, deadline, emit, log, left } = run
   const start = left.response.length
   const say = (text: string) => {
     // The response is all deltas joined together, so the separator between two answers must be part of a delta.
@@ -89,13 +118,18 @@ function ask(run: RunInProgress, input: ModelInput, rounds: Round[]): Promise<Mo
     log,
   }
   const attempt = async () => {
-    const span = beginChat(run)
-    return span ? askTraced(run, request, span) : model.answer(request)
+    const span = beginChat(run, model.name)
+    return span ? askTraced(run, model, request, span) : model.answer(request)
   }
   return withRetries(attempt, { deadline, log, delayMs: run.retryDelayMs })
 }
 
-async function askTraced({ model, left }: RunInProgress, request: ModelRequest, span: Span): Promise<ModelAnswer> {
+async function askTraced(
+  { left }: RunInProgress,
+  model: NamedModel,
+  request: ModelRequest,
+  span: Span,
+): Promise<ModelAnswer> {
   const before = left.usage
   const tellUsage = () => {
     const { input_tokens, output_tokens } = tokensSince(before, left.usage)
@@ -106,7 +140,7 @@ async function askTraced({ model, left }: RunInProgress, request: ModelRequest, 
     tellUsage()
     span.set({
       'gen_ai.response.finish_reasons': [answer.calls.length > 0 ? 'tool_calls' : answer.finish],
-      'gen_ai.response.model': answer.model ?? splitModelName(request.input.agent.model).id,
+      'gen_ai.response.model': answer.model ?? splitModelName(model.name).id,
     })
     span.end()
     return answer

@@ -5,7 +5,7 @@ import { type RunInProgress, Stopped, taken, Waits } from '../run-in-progress.ts
 import { type ModelStep, nextStep, type PendingCall, type Step } from '../steps.ts'
 import { toldCall } from '../told-steps.ts'
 import { callTools } from '../tools/call-tools.ts'
-import { askModel } from './ask-model.ts'
+import { type AnsweredBy, askModel } from './ask-model.ts'
 
 /** How often one run may wait for a provider that is overloaded. */
 const MAX_WAITS = 8
@@ -31,8 +31,8 @@ export async function converse(run: RunInProgress): Promise<void> {
     if (next.kind === 'model') {
       const before = { said: left.response.length, spent: left.usage, started_at: now() }
       try {
-        const answer = await askModel(run, withGiven(next.rounds, run))
-        const step = modelStep(run, handOver(answer, run), before)
+        const asked = await askModel(run, withGiven(next.rounds, run))
+        const step = modelStep(run, { ...asked, answer: handOver(asked.answer, run) }, before)
         left.steps.push(step)
         // The last answer is stored with the receipt. An answer with tool calls must be stored before the tools are
         // called.
@@ -89,12 +89,15 @@ function waitsOf(steps: readonly Step[]): number {
 
 type Before = { said: number; spent: Usage; started_at: number }
 
-function modelStep(run: RunInProgress, answer: ModelAnswer, { said, spent, started_at }: Before): ModelStep {
+function modelStep(run: RunInProgress, asked: AnsweredBy, { said, spent, started_at }: Before): ModelStep {
+  const { answer, model, passed_over } = asked
   const { left_out } = run
   const { response, usage } = run.left
   return {
     kind: 'model',
     answer,
+    model,
+    ...(passed_over.length > 0 && { passed_over }),
     text: response.slice(said),
     usage: tokensSince(spent, usage),
     ...(left_out && { left_out }),

@@ -48,15 +48,15 @@ export class ModelRunner implements Runner<ModelSpec> {
   async run(request: RunRequest<ModelSpec>, host: RunHost): Promise<Answered> {
     const { request_id, attempt, emit, keeper, span, given } = request
     const { retryDelayMs = RETRY_DELAY_MS, providers } = this.#options
-    const model = await this.#models.get(request.agent.model)
     host.hide(this.#providerKeys.redactorOf(await providers()))
     let toolbox = NO_TOOLS
     try {
       if (request.agent.tools.length > 0) toolbox = await this.#openToolbox(request, host)
       if (host.deadline.stopped) throw new Stopped()
       if (given?.tools) toolbox = withCallersTools(toolbox, given.tools, host.log)
-      const conversation = { request_id, attempt, input: request, model, windows: this.#windows, toolbox, emit }
-      await converse({ ...conversation, ...host, retryDelayMs, keeper, span, left_out: undefined })
+      const conversation = { request_id, attempt, input: request, windows: this.#windows, toolbox, emit }
+      const getModel = (name: string) => this.#models.get(name)
+      await converse({ ...conversation, ...host, getModel, retryDelayMs, keeper, span, left_out: undefined })
     } finally {
       if (toolbox !== NO_TOOLS) await toolbox.close()
     }

@@ -33,7 +33,7 @@ export class ModelWindows {
   }
 
   /** Infinity means no limit. */
-  budget({ model, limits }: Pick<ModelSpec, 'model' | 'limits'>, { isBuiltin }: Pick<Model, 'isBuiltin'>): number {
+  budget(model: string, { limits }: Pick<ModelSpec, 'limits'>, { isBuiltin }: Pick<Model, 'isBuiltin'>): number {
     const own = limits.max_input_tokens ?? (isBuiltin ? Infinity : usable(windowOf(model), limits))
     if (this.#learnt.size === 0) return own
     const learnt = this.#learnt.get(model)

@@ -1,9 +1,10 @@
 import { ModelFailure } from '../models/model.ts'
+import { parseObject } from './protocols/read-events.ts'
 import { asModelFailure, BadStatus } from './provider-failure.ts'
 import { type Provider, urlOf } from './provider-source.ts'
 
 /** A gateway's list of several hundred models has about half of this. */
-const MAX_BYTES = 2 * 1024 * 1024
+const MAX_BYTES = 1024 * 1024
 const MAX_MODELS = 2_000
 const TIMEOUT_MS = 15_000
 
@@ -50,13 +51,12 @@ async function readText(response: Response, name: string): Promise<string> {
 /** All three protocols answer with `{ data: [{ id }] }`. */
 function idsIn(text: string, name: string): string[] {
   const noList = new ModelFailure(`Model provider ${name} sent something that is not a list of models`)
-  let parsed: unknown
+  let data: unknown
   try {
-    parsed = JSON.parse(text)
+    data = parseObject(text)['data']
   } catch {
     throw noList
   }
-  const { data } = Object(parsed) as { data?: unknown }
   if (!Array.isArray(data)) throw noList
   const ids = data.slice(0, MAX_MODELS).map((model) => (Object(model) as { id?: unknown }).id)
   // A name that an agent could not have is no use to anybody.

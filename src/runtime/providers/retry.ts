@@ -31,10 +31,17 @@ export function retryAfter(
   now: () => number,
 ): number | undefined {
   const milliseconds = Number(headers['retry-after-ms'] ?? Number.NaN)
-  if (milliseconds >= 0) return Math.ceil(milliseconds)
+  if (milliseconds >= 0) return bounded(milliseconds)
   const value = headers['retry-after']
   if (typeof value !== 'string') return undefined
-  if (/^\d+$/.test(value)) return Number(value) * 1000
+  if (/^\d+$/.test(value)) return bounded(Number(value) * 1000)
   const date = Date.parse(value)
-  return Number.isNaN(date) ? undefined : Math.max(0, date - now())
+  return Number.isNaN(date) ? undefined : bounded(date - now())
+}
+
+/** A provider that names a longer time is not believed. */
+const MAX_WAIT_MS = 24 * 60 * 60 * 1000
+
+function bounded(ms: number): number {
+  return Math.min(Math.max(0, Math.ceil(ms)), MAX_WAIT_MS)
 }

@@ -32,7 +32,13 @@ const INVOCABLE_COLUMNS: Column<InvocableAgent>[] = [
   { title: 'DESCRIPTION', of: (agent) => agent.description },
 ]
 
-type FieldOptions = { model?: string; instructions?: string; description?: string; temperature?: number; file?: string }
+type FieldOptions = {
+  model?: string | string[]
+  instructions?: string
+  description?: string
+  temperature?: number
+  file?: string
+}
 
 export function agents(command: Command, world: World): void {
   takesService(command.command('list'))
@@ -118,9 +124,18 @@ export function agents(command: Command, world: World): void {
     })
 }
 
+/** One name, or a list. */
+function models(text: string): string | string[] {
+  return text.includes(',') ? text.split(',').map((name) => name.trim()) : text
+}
+
 function takesFields(command: Command): Command {
   return command
-    .option('--model <model>', 'provider/model, such as builtin/echo')
+    .option(
+      '--model <model>',
+      'provider/model, such as builtin/echo; several with commas: the next one if one cannot answer',
+      models,
+    )
     .option('--instructions <text>', 'what the agent should do')
     .option('--description <text>', 'what the agent is for')
     .option('--temperature <number>', '0 to 2', number)

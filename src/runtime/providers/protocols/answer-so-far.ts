@@ -8,6 +8,7 @@ export type ReportedTokens = { input?: number; output?: number; cached?: number;
 /** A call as far as it has come. Its arguments come in pieces. `extra` belongs to the provider and goes back to it. */
 export type CallSoFar = { id: string; name: string; arguments: string; extra?: unknown }
 
+const MAX_CALLS = 128
 /** How much of an answer is taken, in characters: text, reasoning and arguments together. */
 const MAX_CHARACTERS = 8 * 1024 * 1024
 
@@ -32,6 +33,12 @@ export class AnswerSoFar {
   addText(text: string): void {
     this.count(text.length)
     this.#unsaid += text
+  }
+
+  addCall(call: CallSoFar): void {
+    if (this.calls.length >= MAX_CALLS) throw new AgentFailure(`The model made more than ${MAX_CALLS} calls at once`)
+    this.count(call.id.length + call.name.length)
+    this.calls.push(call)
   }
 
   sayWhatCame(isLast = false): void {

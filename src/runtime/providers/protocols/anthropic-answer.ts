@@ -95,7 +95,7 @@ class AnthropicAnswer {
       const { id, name, input } = block
       const written = isFields(input) && Object.keys(input).length > 0 ? JSON.stringify(input) : ''
       open.call = { id: textOf(id) || `toolu_${index}`, name: textOf(name), arguments: written }
-      this.#answer.calls.push(open.call)
+      this.#answer.addCall(open.call)
     }
     this.#answer.count(JSON.stringify(block).length)
     this.#blocks.set(index, open)

@@ -105,7 +105,8 @@ class ChatAnswer {
   #takeReasoningDetails(details: unknown[]): void {
     this.#answer.count(JSON.stringify(details).length)
     const before = this.#reasoning['reasoning_details']
-    this.#reasoning['reasoning_details'] = [...(Array.isArray(before) ? before : []), ...details]
+    if (Array.isArray(before)) before.push(...details)
+    else this.#reasoning['reasoning_details'] = details
   }
 
   /**
@@ -122,7 +123,7 @@ class ChatAnswer {
     if (!call || isAnother) {
       call = { id: id === '' ? `call_${this.#answer.calls.length + 1}` : id, name: '', arguments: '' }
       this.#current.set(index, call)
-      this.#answer.calls.push(call)
+      this.#answer.addCall(call)
     }
     if (call.name === '') call.name = name
     const written = called['arguments']
@@ -130,7 +131,10 @@ class ChatAnswer {
     this.#answer.count(more.length)
     call.arguments += more
     // Gemini's mark of what it thought before the call: it refuses the next request without it.
-    if (piece['extra_content'] !== undefined) call.extra = piece['extra_content']
+    if (piece['extra_content'] !== undefined) {
+      this.#answer.count(JSON.stringify(piece['extra_content']).length)
+      call.extra = piece['extra_content']
+    }
   }
 
   #takeUsage(chunk: ReplyFields): void {

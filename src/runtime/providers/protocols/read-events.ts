@@ -6,6 +6,15 @@ export type TakeEvent = (data: string) => void
 /** What a provider sent cannot be read as an answer. */
 export class NotAnAnswer extends Error {}
 
+/** More than any answer needs: a stream repeats some 200 bytes around each word. */
+const MAX_REPLY_BYTES = 32 * 1024 * 1024
+/** One event, or an answer in one piece. */
+const MAX_TEXT = 2 * 1024 * 1024
+/** Shorter texts are parsed in a moment, whatever they hold. */
+const SHORT_TEXT = 64 * 1024
+/** A text with more commas and brackets may hold so many values that it would take too long to parse. */
+const MAX_MARKS = 100_000
+
 /**
  * Reads the pieces of a reply. A server that was asked for a stream may answer with one JSON all the same: that is found
  * out by its first character, because servers and gateways are careless with content types.
@@ -16,13 +25,22 @@ export class ReplyReader {
   readonly #parser: ReturnType<typeof createParser>
   #kind: 'unknown' | 'events' | 'json' = 'unknown'
   #body = ''
+  #bytes = 0
 
   constructor(takeEvent: TakeEvent, takeWhole: (body: string) => void) {
     this.#takeWhole = takeWhole
-    this.#parser = createParser({ onEvent: ({ data }) => takeEvent(data) })
+    this.#parser = createParser({
+      onEvent: ({ data }) => takeEvent(data),
+      maxBufferSize: MAX_TEXT,
+      onError(error) {
+        if (error.type === 'max-buffer-size-exceeded') throw new NotAnAnswer('an event is too long')
+      },
+    })
   }
 
   read(chunk: Buffer): void {
+    this.#bytes += chunk.length
+    if (this.#bytes > MAX_REPLY_BYTES) throw new NotAnAnswer('the reply is too long')
     this.#take(this.#decoder.decode(chunk, { stream: true }))
   }
 
@@ -39,8 +57,9 @@ export class ReplyReader {
       if (first === '') return
       this.#kind = first.startsWith('{') ? 'json' : 'events'
     }
-    if (this.#kind === 'json') this.#body += text
-    else this.#parser.feed(text)
+    if (this.#kind === 'events') this.#parser.feed(text)
+    else if (this.#body.length + text.length > MAX_TEXT) throw new NotAnAnswer('the reply is too long')
+    else this.#body += text
   }
 }
 
@@ -48,6 +67,7 @@ export class ReplyReader {
 export type ReplyFields = Record<string, unknown>
 
 export function parseObject(json: string): ReplyFields {
+  if (json.length > SHORT_TEXT && hasTooManyMarks(json)) throw new NotAnAnswer('the reply holds too many values')
   let value: unknown
   try {
     value = JSON.parse(json)
@@ -56,6 +76,19 @@ export function parseObject(json: string): ReplyFields {
   }
   if (!isFields(value)) throw new NotAnAnswer(`not an object: ${json.slice(0, 200)}`)
   return value
+}
+
+const COMMA = 0x2c
+const BRACKET = 0x5b
+const BRACE = 0x7b
+
+function hasTooManyMarks(json: string): boolean {
+  let marks = 0
+  for (let i = 0; i < json.length && marks <= MAX_MARKS; i++) {
+    const code = json.charCodeAt(i)
+    if (code === COMMA || code === BRACKET || code === BRACE) marks++
+  }
+  return marks > MAX_MARKS
 }
 
 export function isFields(value: unknown): value is ReplyFields {
@@ -70,6 +103,9 @@ export function textOf(value: unknown): string {
   return typeof value === 'string' ? value : ''
 }
 
+/** No count of a provider is larger. */
+const MAX_COUNT = 1e12
+
 export function numberOf(value: unknown): number | undefined {
-  return typeof value === 'number' && value >= 0 ? value : undefined
+  return typeof value === 'number' && value >= 0 && value <= MAX_COUNT ? value : undefined
 }
