@@ -148,11 +148,76 @@ onBothEngines(
       assert.deepEqual(await call(bob, 'POST', `/invocations/${data.request_id}/cancel`), missing)
     })
 
-    test('logs, which tell of everybody, are 403; metrics, which name nobody, are not', async () => {
+    describe('how much was asked, and how long it took', () => {
+      let meg: string
+      const failing = { name: 'failing', model: 'builtin/script', script: { rules: [{ fail: 'no coal left' }] } }
+      const get = async (key: string, path: string) => (await service().call('GET', path, { key })).body.data
+      const sum = (numbers: number[]) => numbers.reduce((total, one) => total + one, 0)
+      const sumsOf = async (key: string, agent: string) => {
+        const { buckets } = await get(key, `/v1/agents/${agent}/performance`)
+        const { values } = await get(key, `/v1/agents/${agent}/metrics?metric=throughput`)
+        const overview: Record<string, never>[] = await get(key, '/v1/overview')
+        const { requests, errors, hours = [] } = overview.find(({ name }) => name === agent) ?? {}
+        return {
+          performance: [
+            sum(buckets.map((one: never) => one['requests'])),
+            sum(buckets.map((one: never) => one['errors'])),
+          ],
+          throughput: sum(values.map(({ value }: { value: number }) => value)),
+          overview: [requests, errors, sum(hours)],
+        }
+      }
+
+      before(async () => {
+        meg = await signJwt({ user_id: 'meg', permissions: ['read', 'write'] })
+        await service().call('POST', '/v1/agents', { body: failing })
+        for (const [key, agent] of [
+          [meg, 'hello'],
+          [meg, 'hello'],
+          [meg, 'failing'],
+          [ada, 'failing'],
+          [ada, 'failing'],
+        ] as const) {
+          await service().call('POST', `/v1/agents/${agent}/invoke`, { key, body: { message: 'hi' } })
+        }
+      })
+
+      test('is told of the user alone', async () => {
+        assert.deepEqual(await sumsOf(meg, 'hello'), { performance: [2, 0], throughput: 2, overview: [2, 0, 2] })
+        assert.deepEqual(await sumsOf(meg, 'failing'), { performance: [1, 1], throughput: 1, overview: [1, 1, 1] })
+        assert.deepEqual(await sumsOf(ada, 'failing'), { performance: [2, 2], throughput: 2, overview: [2, 2, 2] })
+        assert.deepEqual(await sumsOf(service().admin, 'failing'), {
+          performance: [3, 3],
+          throughput: 3,
+          overview: [3, 3, 3],
+        })
+      })
+
+      test('percentiles and maximum are those of the receipts', async () => {
+        const receipts: { duration_ms: number }[] = await get(meg, '/v1/agents/hello/invocations')
+        const longest = Math.max(...receipts.map(({ duration_ms }) => duration_ms))
+        for (const aggregation of ['p99', 'max']) {
+          const path = `/v1/agents/hello/metrics?metric=response_time&granularity=1d&aggregation=${aggregation}`
+          const { values } = await get(meg, path)
+          const most = Math.max(...values.map(({ value }: { value: number }) => value))
+          assert.ok(Math.abs(most - longest) <= longest / 64, `${aggregation}: ${most}, ${longest}`)
+        }
+      })
+
+      test('of a user without an invocation: nothing', async () => {
+        const ned = await signJwt({ user_id: 'ned', permissions: ['read'] })
+        assert.deepEqual(await sumsOf(ned, 'hello'), { performance: [0, 0], throughput: 0, overview: [0, 0, 0] })
+        const [{ p95_ms }] = await get(ned, '/v1/overview')
+        assert.equal(p95_ms, null)
+        const { values } = await get(ned, '/v1/agents/hello/metrics?metric=error_rate')
+        assert.deepEqual(values, [])
+      })
+    })
+
+    test('logs, which tell of everybody, are 403', async () => {
       const refusal = [403, 'forbidden', 'This token speaks for one user, and this concerns others too: use a key']
       assert.deepEqual(await call(bob, 'GET', '/logs'), refusal)
       assert.deepEqual(await call(bob, 'GET', `/logs?request_id=${runs.bob}`), refusal)
-      assert.equal((await call(bob, 'GET', '/metrics?metric=throughput')).success, true)
       assert.ok((await call(service().admin, 'GET', '/logs')).data.length >= 2)
     })
 

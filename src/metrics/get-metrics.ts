@@ -13,19 +13,19 @@ export const getMetrics = operation({
   path: '/v1/agents/{agent_id}/metrics',
   summary: 'Get a metric of an agent over time',
   description:
-    'Counts invocations that completed or failed, in the bucket in which they ended. Buckets are aligned to the epoch in UTC and whole: `start_time` is rounded down and `end_time` up to the granularity. In a bucket without an invocation the throughput is 0; it has no response time and no error rate, and is left out.',
+    'Counts invocations that completed or failed, in the bucket in which they ended. Buckets are aligned to the epoch in UTC and whole: `start_time` is rounded down and `end_time` up to the granularity. In a bucket without an invocation the throughput is 0; it has no response time and no error rate, and is left out. For a token that speaks for one user, only invocations of that user count.',
   permission: 'read',
   userTokens: true,
   params: AgentParams,
   query: MetricsQuery,
   data: MetricSeries,
 
-  async run({ params, query }, { db, now }: Needs<'db' | 'now'>) {
+  async run({ params, query }, { db, actor, now }: Needs<'db' | 'actor' | 'now'>) {
     const { metric } = query
     const { seq } = await agents.get(db, params.agent_id)
     const time = now()
     const { granularity, ...range } = rangeOf(query, time)
-    const totals = await metrics.totals(db, seq, range)
+    const totals = await metrics.totals(db, seq, range, actor.scope)
     const at = (minute: number, value: number) => ({ timestamp: minute * MINUTE_MS, value, unit: UNIT_OF[metric] })
 
     if (metric === 'throughput') {
@@ -46,7 +46,7 @@ export const getMetrics = operation({
       )
       return { metric, granularity, aggregation, values }
     }
-    const histograms = await metrics.histograms(db, seq, range)
+    const histograms = await metrics.histograms(db, seq, range, actor.scope)
     const values = counted.map(([minute, { max_ms }]) =>
       at(minute, Math.min(percentile(histograms.get(minute) ?? [], Number(aggregation.slice(1))), max_ms)),
     )

@@ -13,18 +13,21 @@ export const getPerformance = operation({
   path: '/v1/agents/{agent_id}/performance',
   summary: 'Get all metrics of an agent over time',
   description:
-    'What a dashboard shows, in one request: requests, errors and response times of each bucket. Counts and buckets are those of the metrics; buckets without an invocation are there as well, except those that have not begun.',
+    'What a dashboard shows, in one request: requests, errors and response times of each bucket. Counts and buckets are those of the metrics; buckets without an invocation are there as well, except those that have not begun. For a token that speaks for one user, only invocations of that user count.',
   permission: 'read',
   userTokens: true,
   params: AgentParams,
   query: PerformanceQuery,
   data: PerformanceReply,
 
-  async run({ params, query }, { db, now }: Needs<'db' | 'now'>) {
+  async run({ params, query }, { db, actor, now }: Needs<'db' | 'actor' | 'now'>) {
     const { seq } = await agents.get(db, params.agent_id)
     const time = now()
     const { granularity, ...range } = rangeOf(query, time)
-    const [totals, histograms] = await Promise.all([metrics.totals(db, seq, range), metrics.histograms(db, seq, range)])
+    const [totals, histograms] = await Promise.all([
+      metrics.totals(db, seq, range, actor.scope),
+      metrics.histograms(db, seq, range, actor.scope),
+    ])
     const buckets = begunSteps(range, totals, time).map((minute) => ({
       timestamp: minute * MINUTE_MS,
       ...performanceOf(totals.get(minute), histograms.get(minute) ?? []),

@@ -1,4 +1,5 @@
-import { type RawBuilder, type SqlBool, sql } from 'kysely'
+import { type AliasableExpression, type RawBuilder, type SqlBool, sql } from 'kysely'
+import { firstIdAt } from '../lib/id.ts'
 import type { Database } from '../storage/database.ts'
 import type { BulkTable, Merge, Write } from '../storage/journal/rows.ts'
 import { missingAgents } from '../storage/queries/missing-agents.ts'
@@ -55,30 +56,35 @@ const SUMS = [
   sql<number>`max(max_ms)`.as('max_ms'),
 ] as const
 
+/** Whose invocations are counted: those of one user, or all of them. */
+type CountedUser = { user_id: string | null }
+
 /** The totals by the first minute of each step. Steps without an invocation are absent. */
-export async function totals(db: Database, agent_seq: number, range: Range): Promise<Map<number, Totals>> {
-  const step = stepOf(range)
-  const rows = await db
-    .selectFrom('metrics')
-    .select([step.as('from'), ...SUMS])
-    .where('agent_seq', '=', agent_seq)
-    .where(isWithin(range))
-    .groupBy(step)
-    .execute()
-  return new Map(rows.map(({ from, ...sums }) => [from, sums]))
+export async function totals(
+  db: Database,
+  agent_seq: number,
+  range: Range,
+  whose: CountedUser,
+): Promise<Map<number, Totals>> {
+  const found = (await totalsOfAgents(db, [agent_seq], range, whose)).get(agent_seq) ?? []
+  return new Map(found.map(({ from, count, errors, sum_ms, max_ms }) => [from, { count, errors, sum_ms, max_ms }]))
 }
 
-export async function histograms(db: Database, agent_seq: number, range: Range): Promise<Map<number, Histogram>> {
+export async function histograms(
+  db: Database,
+  agent_seq: number,
+  range: Range,
+  whose: CountedUser,
+): Promise<Map<number, Histogram>> {
   const step = stepOf(range)
   const rows = await db
-    .selectFrom('metric_buckets')
+    .selectFrom(bucketsOf(db, range, whose).as('counted'))
     .select((row) => [step.as('from'), 'bucket', row.fn.sum<number>('count').as('count')])
     .where('agent_seq', '=', agent_seq)
-    .where(isWithin(range))
     .groupBy([step, 'bucket'])
     .orderBy('bucket')
     .execute()
-  return Map.groupBy(rows, ({ from }) => from)
+  return Map.groupBy(inBuckets(rows, whose), ({ from }) => from)
 }
 
 /** The totals of several agents, by the first minute of each step. */
@@ -86,14 +92,14 @@ export async function totalsOfAgents(
   db: Database,
   agent_seqs: number[],
   range: Range,
+  whose: CountedUser,
 ): Promise<Map<number, (Totals & { from: number })[]>> {
   if (agent_seqs.length === 0) return new Map()
   const step = stepOf(range)
   const rows = await db
-    .selectFrom('metrics')
+    .selectFrom(sumsOf(db, range, whose).as('counted'))
     .select(['agent_seq', step.as('from'), ...SUMS])
     .where('agent_seq', 'in', agent_seqs)
-    .where(isWithin(range))
     .groupBy(['agent_seq', step])
     .execute()
   return Map.groupBy(rows, ({ agent_seq }) => agent_seq)
@@ -104,17 +110,65 @@ export async function histogramsOfAgents(
   db: Database,
   agent_seqs: number[],
   range: Range,
+  whose: CountedUser,
 ): Promise<Map<number, Histogram>> {
   if (agent_seqs.length === 0) return new Map()
   const rows = await db
-    .selectFrom('metric_buckets')
+    .selectFrom(bucketsOf(db, range, whose).as('counted'))
     .select((row) => ['agent_seq', 'bucket', row.fn.sum<number>('count').as('count')])
     .where('agent_seq', 'in', agent_seqs)
-    .where(isWithin(range))
     .groupBy(['agent_seq', 'bucket'])
     .orderBy('bucket')
     .execute()
-  return Map.groupBy(rows, ({ agent_seq }) => agent_seq)
+  return Map.groupBy(inBuckets(rows, whose), ({ agent_seq }) => agent_seq)
+}
+
+type Started = { agent_seq: number; start: number }
+
+/** The stored sums of all users, or the invocations of one user in the same columns. */
+function sumsOf(db: Database, range: Range, { user_id }: CountedUser): AliasableExpression<Started & Totals> {
+  if (user_id === null) {
+    return db
+      .selectFrom('metrics')
+      .select(['agent_seq', 'start', 'count', 'errors', 'sum_ms', 'max_ms'])
+      .where(isWithin(range))
+  }
+  return endedOf(db, range, user_id).select([
+    sql<number>`1`.as('count'),
+    sql<number>`case when status = 'failed' then 1 else 0 end`.as('errors'),
+    DURATION.as('sum_ms'),
+    DURATION.as('max_ms'),
+  ])
+}
+
+/** The same for histograms. Of one user, `bucket` is the duration until `inBuckets` has found its bucket. */
+function bucketsOf(
+  db: Database,
+  range: Range,
+  { user_id }: CountedUser,
+): AliasableExpression<Started & Histogram[number]> {
+  if (user_id === null) {
+    return db.selectFrom('metric_buckets').select(['agent_seq', 'start', 'bucket', 'count']).where(isWithin(range))
+  }
+  return endedOf(db, range, user_id).select([DURATION.as('bucket'), sql<number>`1`.as('count')])
+}
+
+function inBuckets<T extends { bucket: number }>(rows: T[], { user_id }: CountedUser): T[] {
+  return user_id === null ? rows : rows.map((row) => ({ ...row, bucket: bucketOf(row.bucket) }))
+}
+
+const DURATION = sql<number>`coalesce(duration_ms, 0)`
+
+/** The invocations of a user that completed or failed in the range. None of them began after its end. */
+function endedOf(db: Database, { from, to }: Range, user_id: string) {
+  return db
+    .selectFrom('invocations')
+    .select(['agent_seq', sql<number>`finished_at / ${sql.lit(MINUTE_MS)}`.as('start')])
+    .where('user_id', '=', user_id)
+    .where('id', '<', firstIdAt('req', to * MINUTE_MS))
+    .where('finished_at', '>=', from * MINUTE_MS)
+    .where('finished_at', '<', to * MINUTE_MS)
+    .where('status', 'in', ['completed', 'failed'])
 }
 
 /** Removes rows that are older, at most `limit` from each table. Returns how many. */

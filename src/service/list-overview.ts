@@ -29,13 +29,13 @@ export const listOverview = operation({
   path: '/v1/overview',
   summary: 'List agents with their last day',
   description:
-    'The agents of `GET /v1/agents`, each with what it serves and how the last 24 hours went: for the first page of a dashboard, in one request.',
+    'The agents of `GET /v1/agents`, each with what it serves and how the last 24 hours went: for the first page of a dashboard, in one request. For a token that speaks for one user, only invocations of that user count.',
   permission: 'read',
   userTokens: true,
   query: listQuery(['created_at', 'updated_at', 'name', 'status', 'id'], {}),
   list: AgentOverview,
 
-  async run({ query }, { db, shownAgents, now }: Needs<'db' | 'shownAgents' | 'now'>) {
+  async run({ query }, { db, actor, shownAgents, now }: Needs<'db' | 'actor' | 'shownAgents' | 'now'>) {
     const { items, total } = await agents.list(db, query, await shownAgents())
     const ids = items.map(({ id }) => id)
     const thisHour = Math.floor(now() / HOUR_MS)
@@ -43,8 +43,8 @@ export const listOverview = operation({
     const seqs = new Map((await agents.listSeqs(db, ids)).map(({ id, seq }) => [id, seq]))
     const [serving, totals, histograms] = await Promise.all([
       deployments.listActive(db, ids, DEFAULT_ENVIRONMENT),
-      metrics.totalsOfAgents(db, [...seqs.values()], range),
-      metrics.histogramsOfAgents(db, [...seqs.values()], range),
+      metrics.totalsOfAgents(db, [...seqs.values()], range, actor.scope),
+      metrics.histogramsOfAgents(db, [...seqs.values()], range, actor.scope),
     ])
     const versions = new Map(serving.map(({ agent_id, version }) => [agent_id, version]))
     const overview = items.map((agent) => {
