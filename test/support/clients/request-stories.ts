@@ -42,11 +42,11 @@ export const STORIES: Record<string, Story> = {
     const hook = { agent_id, url: receiver.url, events: ['agent.completed'] }
     const { id: webhook_id } = await post(service, '/v1/webhooks', hook, 201)
     await post(service, `/v1/agents/${agent_id}/invoke`, { message: 'sample' }, 200)
-    const delivery_id = await until('the event is delivered', async () => {
+    const delivered = until('the event is delivered', async () => {
       const { body } = await service.call('GET', `/v1/webhooks/${webhook_id}/deliveries?status=delivered`)
       return body.data[0]?.id as string | undefined
     })
-    await receiver.close()
+    const delivery_id = await delivered.finally(() => receiver.close())
     return { params: { webhook_id: webhook_id as string, delivery_id } }
   },
 
