@@ -68,11 +68,9 @@ const COUNTED = [
 export async function countRows(db: Database): Promise<Record<string, number>> {
   const ofAgents = await db
     .selectFrom('agent_counts')
-    .select(({ fn }) => [
-      fn.sum<number | null>('invocations').as('invocations'),
-      fn.sum<number | null>('logs').as('logs'),
-    ])
-    .executeTakeFirstOrThrow()
+    .select(({ fn }) => ['counted', fn.sum<number>('rows').as('rows')])
+    .groupBy('counted')
+    .execute()
   const memories = await db
     .selectFrom('memory_scopes')
     .select(({ fn }) => [fn.sum<number | null>('turns').as('turns'), fn.sum<number | null>('notes').as('notes')])
@@ -82,8 +80,9 @@ export async function countRows(db: Database): Promise<Record<string, number>> {
     .executeTakeFirst()
   const counts = await Promise.all(COUNTED.map(async (table) => [table, await countAll(db.selectFrom(table))] as const))
   return {
-    invocations: Number(ofAgents.invocations ?? 0),
-    logs: Number(ofAgents.logs ?? 0),
+    invocations: 0,
+    logs: 0,
+    ...Object.fromEntries(ofAgents.map(({ counted, rows }) => [counted, Number(rows)])),
     memories: Number(memories?.turns ?? 0) + Number(memories?.notes ?? 0),
     ...Object.fromEntries(counts),
   }

@@ -22,7 +22,8 @@ export async function countOfAgents(
 ): Promise<number> {
   const { total } = await db
     .selectFrom('agent_counts')
-    .select(({ fn }) => fn.sum<number | null>(counted).as('total'))
+    .select(({ fn }) => fn.sum<number | null>('rows').as('total'))
+    .where('counted', '=', counted)
     .where(isOneOf(db, sql.ref('agent_seq'), seqs))
     .executeTakeFirstOrThrow()
   return Number(total ?? 0)

@@ -4,14 +4,16 @@ import type { ColumnTypes } from './engine-columns.ts'
 const COUNTED = ['invocations', 'logs'] as const
 
 /** The counts of an agent come and go with it, and triggers change them with the rows that they count. */
-export function countSchema({ engine, integer }: ColumnTypes): string[] {
-  const onAgents = 'insert into agent_counts (agent_seq, invocations, logs) values (new.seq, 0, 0);'
+export function countSchema({ engine, integer, text, keyed }: ColumnTypes): string[] {
+  const zeros = COUNTED.map((table) => `(new.seq, '${table}', 0)`).join(', ')
+  const onAgents = `insert into agent_counts (agent_seq, counted, rows) values ${zeros};`
   return [
     `create table agent_counts (
-      agent_seq ${integer} primary key references agents (seq) on delete cascade,
-      invocations ${integer} not null,
-      logs ${integer} not null
-    )`,
+      agent_seq ${integer} not null references agents (seq) on delete cascade,
+      counted ${text} not null,
+      rows ${integer} not null,
+      primary key (agent_seq, counted)
+    ) ${keyed}`,
     ...(engine === 'postgres'
       ? [
           `create function count_agent() returns trigger language plpgsql as $$ begin ${onAgents} return new; end $$`,
@@ -25,18 +27,22 @@ export function countSchema({ engine, integer }: ColumnTypes): string[] {
 function sqliteTriggers(table: string): string[] {
   const count = (change: string, by: string, row: string) =>
     `create trigger ${table}_counted_${change} after ${change} on ${table} begin
-      update agent_counts set ${table} = ${table} ${by} where agent_seq = ${row}.agent_seq; end`
+      update agent_counts set rows = rows ${by} where agent_seq = ${row}.agent_seq and counted = '${table}'; end`
   return [count('insert', '+ 1', 'new'), count('delete', '- 1', 'old')]
 }
 
-/** They see all rows of a statement at once. Nodes lock the counts in the same order, so that they cannot deadlock. */
+/**
+ * They see all rows of a statement at once. Each list has counts of its own, and nodes lock those of one list after those
+ * of the other, each in the order of the agents: so they cannot deadlock.
+ */
 function postgresTriggers(table: string): string[] {
   const count = (change: string, sign: '+' | '-', row: 'new' | 'old') => [
     `create function count_${table}_${change}() returns trigger language plpgsql as $$ begin
-      perform from agent_counts where agent_seq in (select agent_seq from ${row}_rows) order by agent_seq for no key update;
-      update agent_counts set ${table} = agent_counts.${table} ${sign} changed.count
+      perform from agent_counts where agent_seq in (select agent_seq from ${row}_rows) and counted = '${table}'
+        order by agent_seq for no key update;
+      update agent_counts set rows = agent_counts.rows ${sign} changed.count
         from (select agent_seq, count(*) as count from ${row}_rows group by agent_seq) as changed
-        where agent_counts.agent_seq = changed.agent_seq;
+        where agent_counts.agent_seq = changed.agent_seq and agent_counts.counted = '${table}';
       return null;
     end $$`,
     `create trigger ${table}_counted_${change} after ${change} on ${table} referencing ${row} table as ${row}_rows

@@ -54,4 +54,4 @@ export type NodesTable = {
 }
 
 /** How many invocations and log entries an agent has. Triggers write it, with the rows. */
-export type AgentCountsTable = { agent_seq: number; invocations: number; logs: number }
+export type AgentCountsTable = { agent_seq: number; counted: string; rows: number }
