@@ -1,5 +1,4 @@
 import assert from 'node:assert/strict'
-import { test } from 'node:test'
 import pg from 'pg'
 import { newAgent } from './support/service/agents.ts'
 import { betweenNodes, onBothEngines } from './support/service/service.ts'
