@@ -97,7 +97,7 @@ onBothStores('the counts of an agent', (opened) => {
         for (const [name, n] of taken) await STEPS[name as keyof typeof STEPS](n, world)
         const kept = await counts()
         assert.deepEqual(kept, await rowsOfAgents())
-        most = Math.max(most, ...kept.map(({ rows }) => rows))
+        most = Math.max(most, ...kept.map((count) => count.rows))
       }),
       { numRuns: 15 },
     )
