@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
+import { asHost } from './support/clients/mfa.ts'
 import { LOCAL_TOOLS } from './support/outside/local-server.ts'
 import { JWT_SETTINGS, signJwt } from './support/outside/tokens.ts'
 import { until } from './support/running/until.ts'
@@ -11,7 +12,9 @@ import { createKey } from './support/slices/resources.ts'
 const OTHER_KEY =
   'The key that started a run may not decide for it: use another key, or set approvals.self of the agent'
 const OTHER_PERSON =
-  'Those who started a run may not decide for it, nor the authors of its schedule, nor keys that they made: use the key of somebody else, or set approvals.self of the agent'
+  'Those who started a run may not decide for it, nor the authors of its schedule, nor keys that they made or rotated, nor those who made or rotated theirs: use the key of somebody else, or set approvals.self of the agent'
+const FEWER_MAKERS =
+  'More than 50 others stand behind the key that decides, or behind one that started the run: use a key that the host has made, or set approvals.self of the agent'
 const APPROVE = { decision: 'approve' }
 const TOKEN = 'mrg_a_secret_that_looks_like_a_key'
 
@@ -71,6 +74,65 @@ onBothEngines(
         }
         if (!self) assert.equal((await decide(service(), approval, await approver(service()), APPROVE)).status, 200)
       }
+    })
+
+    test('a key does not decide that the starter has rotated, also not after it has rotated itself', async () => {
+      const lead = await asHost(service(), 'POST', '/v1/keys', { name: 'lead', role: 'admin', tier: 'enterprise' })
+      const path = `/v1/keys/${lead.body.data.id}/rotate`
+      const rotate = async (key: string) => {
+        const { status, body } = await service().call('POST', path, { key, body: { grace_period_seconds: 0 } })
+        assert.equal(status, 200, JSON.stringify(body))
+        return body.data.secret as string
+      }
+      const hostMade = async () =>
+        (await asHost(service(), 'POST', '/v1/keys', { name: 'other', role: 'admin', tier: 'enterprise' })).body.data
+      const [starter, third] = [await hostMade(), await hostMade()]
+      const agent = await newAgent(service(), refundingAgent(till))
+      const { approval } = await startWaiting(service(), agent, 'rotated', {}, starter.secret)
+
+      let secret = await rotate(starter.secret)
+      const refused = async () => {
+        const { status, body } = await decide(service(), approval, secret, APPROVE)
+        assert.deepEqual([status, body.error?.message], [403, OTHER_PERSON])
+      }
+      await refused()
+      secret = await rotate(secret)
+      await refused()
+      // The starter rotates with a key that it has taken over in the same way.
+      const taken = await service().call('POST', `/v1/keys/${third.id}/rotate`, { key: starter.secret })
+      secret = await rotate(taken.body.data.secret)
+      await refused()
+
+      // What the host gives out has been seen by nobody else.
+      const { body } = await asHost(service(), 'POST', path, { grace_period_seconds: 0 })
+      assert.equal((await decide(service(), approval, body.data.secret, APPROVE)).status, 200)
+    })
+
+    test('who made or rotated the key that started a run may not decide for it', async () => {
+      const hostMade = async () =>
+        (await asHost(service(), 'POST', '/v1/keys', { name: 'boss', role: 'admin', tier: 'enterprise' })).body.data
+          .secret as string
+      const [maker, rotator] = [await hostMade(), await hostMade()]
+      const made = await createKey(service(), { role: 'admin', tier: 'enterprise' }, maker)
+      const rotated = await service().call('POST', `/v1/keys/${made.id}/rotate`, { key: rotator })
+      const agent = await newAgent(service(), refundingAgent(till))
+      const { approval } = await startWaiting(service(), agent, 'parent', {}, rotated.body.data.secret)
+      for (const key of [maker, rotator]) {
+        const { status, body } = await decide(service(), approval, key, APPROVE)
+        assert.deepEqual([status, body.error?.message], [403, OTHER_PERSON])
+      }
+      assert.equal((await decide(service(), approval, await approver(service()), APPROVE)).status, 200)
+    })
+
+    test('a key that more than fifty others stand behind decides nothing of others', async () => {
+      const first = (await createKey(service(), { role: 'admin', tier: 'enterprise' })).secret
+      let last = first
+      for (let i = 0; i < 52; i++)
+        last = (await createKey(service(), { role: 'admin', tier: 'enterprise' }, last)).secret
+      const agent = await newAgent(service(), refundingAgent(till))
+      const { approval } = await startWaiting(service(), agent, 'chain', {}, first)
+      const { status, body } = await decide(service(), approval, last, APPROVE)
+      assert.deepEqual([status, body.error?.message], [403, FEWER_MAKERS])
     })
 
     test('the authors of a schedule may not decide what its runs ask, also after others have changed it', () =>

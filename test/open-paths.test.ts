@@ -19,9 +19,15 @@ describe('paths that need no key', () => {
   const ask = (method: string, path: string) => fetch(service.url + path, { method, redirect: 'manual' })
 
   test('GET /health leads to /healthz, behind a prefix too', async () => {
-    const { status, headers } = await ask('GET', '/health')
-    assert.deepEqual([status, headers.get('location')], [308, 'healthz'])
-    assert.deepEqual(await (await fetch(`${service.url}/health`)).json(), { status: 'ok' })
+    for (const [path, location] of [
+      ['/health', 'healthz'],
+      ['/health/', '../healthz'],
+      ['/health/?probe=/', '../healthz'],
+    ] as const) {
+      const { status, headers } = await ask('GET', path)
+      assert.deepEqual([status, headers.get('location')], [308, location])
+      assert.deepEqual(await (await fetch(service.url + path)).json(), { status: 'ok' })
+    }
   })
 
   test('GET / leads to the API reference where there is no console', async () => {

@@ -79,5 +79,28 @@ for (const engine of ENGINES) {
         assert.deepEqual(world.count('model 1'), { came: 1, answered: 1 })
       })
     }
+
+    test('POST …/tools/test: the tool is called again under the same Idempotency-Key', async (t) => {
+      const world = await watchWorld(t, [])
+      const service = await startChildService(t, engine, world.settings)
+      await service.call('POST', '/v1/agents', { name: 'clerk' })
+      const tool = { type: 'http', name: 'write', method: 'POST', url: `${world.url}/write` }
+      const send = () =>
+        service.send('POST', '/v1/agents/clerk/tools/test', { tool, call: {} }, { 'Idempotency-Key': 'try-1' })
+      for (let kills = 0; kills < 2; kills++) {
+        const held = world.hold('write')
+        const answer = send()
+        await held
+        await service.kill()
+        assert.equal(await answer, undefined)
+        if (engine === 'postgres') await service.inStore(endLeases)
+        await service.start()
+      }
+      assert.equal((await send())?.body.data.result, 'answer of write')
+      assert.equal((await send())?.headers.get('idempotent-replayed'), 'true')
+      const keys = world.calls.map(({ key }) => key)
+      assert.match(keys[0] ?? '', /^req_/)
+      assert.deepEqual(keys, Array(3).fill(keys[0]))
+    })
   })
 }

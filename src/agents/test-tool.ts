@@ -49,7 +49,13 @@ export const testTool = operation({
 
   async run(
     { params: { agent_id }, body: { tool, call } },
-    { runtime, request_id, onHangUp, now }: Needs<'runtime' | 'request_id' | 'onHangUp' | 'now'>,
+    {
+      runtime,
+      request_id,
+      repeatable,
+      onHangUp,
+      now,
+    }: Needs<'runtime' | 'request_id' | 'repeatable' | 'onHangUp' | 'now'>,
   ) {
     const problem = tool.type === 'http' ? schemaProblem(tool.input_schema) : undefined
     if (problem) throw invalid({ field: 'tool.input_schema', error: problem })
@@ -58,7 +64,9 @@ export const testTool = operation({
     const cancellation = new Cancellation()
     onHangUp?.(() => cancellation.cancel())
     const started = now()
-    const tried = await runtime.tryTool(tool, call, { agent_id, request_id, cancellation })
+    // The same request may have called the tool before its process died: the tool's server sees that by the key.
+    const key = repeatable?.earlier ?? request_id
+    const tried = await runtime.tryTool(tool, call, { agent_id, key, cancellation })
     return { ...tried, duration_ms: now() - started }
   },
 })

@@ -61,6 +61,7 @@ export const createKey = operation({
       previous_secret_expires_at: null,
       created_at: time,
       created_by: actor.id,
+      rotated_by: null,
       expires_at: body.expires_at,
       last_used_at: null,
       revoked_at: null,

@@ -45,6 +45,8 @@ export const rotateKey = operation({
       hint: hintOf(secret),
       previous_hash: grace > 0 ? key.hash : null,
       previous_secret_expires_at: grace > 0 ? time + grace * 1000 : null,
+      // An earlier rotator that has the secret could rotate with the key itself, to hide that.
+      rotated_by: actor.id === key.id ? key.rotated_by : actor.id,
     }
     await keys.update(db, key.id, changes)
     const shown = presentKey({ ...key, ...changes }, time)

@@ -114,7 +114,9 @@ export async function insert(db: Database, key: Key): Promise<void> {
 export async function update(
   db: Database,
   id: string,
-  changes: Partial<Pick<Key, 'hash' | 'hint' | 'previous_hash' | 'previous_secret_expires_at' | 'revoked_at'>>,
+  changes: Partial<
+    Pick<Key, 'hash' | 'hint' | 'previous_hash' | 'previous_secret_expires_at' | 'rotated_by' | 'revoked_at'>
+  >,
 ): Promise<void> {
   await db.updateTable('keys').set(changes).where('id', '=', id).execute()
   await announce(db, 'keys', id)

@@ -41,11 +41,11 @@ export class Runtime {
     return provider && listModels(provider, fetchOf(provider, fetch), now)
   }
 
-  /** Tries one tool outside of any run. A client that goes away cancels it. */
+  /** Tries one tool outside of any run. `key` names the call to its server. A client that goes away cancels it. */
   async tryTool(
     tool: Tool,
     call: TriedCall | undefined,
-    { agent_id, request_id, cancellation }: Pick<RunRequest, 'agent_id' | 'request_id' | 'cancellation'>,
+    { agent_id, key, cancellation }: Pick<RunRequest, 'agent_id' | 'cancellation'> & { key: string },
   ): Promise<TriedTool> {
     const { now, providers, secrets, fetch, defaultTimeoutMs } = this.#options
     const used = secretsOf([tool], await secrets())
@@ -63,7 +63,7 @@ export class Runtime {
       user_id: undefined,
     }
     try {
-      return await tryTool(tool, call, world, { now, key: request_id })
+      return await tryTool(tool, call, world, { now, key })
     } catch (error) {
       if (!deadline.stopped) throw error
       const message = `No answer within ${defaultTimeoutMs} ms`

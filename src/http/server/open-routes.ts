@@ -49,7 +49,7 @@ export function addOpenRoutes(
 
   // The liveness check does not touch the database: to restart this process would not repair a database that is gone.
   add('/healthz', { probe: true }, () => json(200, { status: 'ok' }))
-  add('/health', { probe: true }, () => ({ status: 308, headers: { Location: 'healthz' }, body: Buffer.alloc(0) }))
+  endpoints.add('GET', '/health', { probe: true, page: leadToHealthz })
   add('/readyz', { probe: true }, async () => {
     const reason = await unready()
     return reason === undefined ? json(200, { status: 'ready' }) : json(503, { status: 'not_ready', reason })
@@ -61,6 +61,13 @@ export function addOpenRoutes(
   addDocument('/v1/openapi.json', {}, () => JSON.stringify(document()))
   for (const { path, headers, body } of referencePages(document, { hasConsole: hasConsole !== undefined }))
     addDocument(path, headers, body)
+}
+
+/** The address is relative, because a proxy may have taken a prefix away. It depends on the path as the client wrote it. */
+const leadToHealthz: Endpoint['page'] = ({ headers, message }, response) => {
+  const [path = ''] = (message.url ?? '').split('?')
+  const Location = path.endsWith('/') ? '../healthz' : 'healthz'
+  return sendPage(response, headers, { status: 308, headers: { Location }, body: Buffer.alloc(0) })
 }
 
 function json(status: number, body: Record<string, string>): ServedPage {

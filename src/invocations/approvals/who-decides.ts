@@ -12,24 +12,24 @@ const NEEDS_PERMISSION = 'To decide takes a key with the permission approve: one
 const NEEDS_OTHER_KEY =
   'The key that started a run may not decide for it: use another key, or set approvals.self of the agent'
 const NEEDS_OTHER_PERSON =
-  'Those who started a run may not decide for it, nor the authors of its schedule, nor keys that they made: use the key of somebody else, or set approvals.self of the agent'
+  'Those who started a run may not decide for it, nor the authors of its schedule, nor keys that they made or rotated, nor those who made or rotated theirs: use the key of somebody else, or set approvals.self of the agent'
+const NEEDS_FEWER_MAKERS =
+  'More than 50 others stand behind the key that decides, or behind one that started the run: use a key that the host has made, or set approvals.self of the agent'
 
-/** How far back the makers of a key are looked for. */
+/** How many makers of a key are looked for. */
 const MOST_MAKERS = 50
+
+/** The makers of keys that were looked up for one request. */
+type KnownMakers = Map<string, ReadonlySet<string>>
 
 /** Why the actor may not decide, and who may. Undefined if it may. */
 export async function whyNotDecide(db: Database, actor: Actor, approval: Approval): Promise<string | undefined> {
-  return whyNot(db, actor, await makersOf(db, actor), approval)
+  return whyNot(db, actor, new Map(), approval)
 }
 
-async function whyNot(
-  db: Database,
-  actor: Actor,
-  makers: ReadonlySet<string>,
-  approval: Approval,
-): Promise<string | undefined> {
+async function whyNot(db: Database, actor: Actor, known: KnownMakers, approval: Approval): Promise<string | undefined> {
   if (!covers(actor.permissions, 'approve')) return NEEDS_PERMISSION
-  const refusal = await whyNotOther(db, actor, makers, approval)
+  const refusal = await whyNotOther(db, actor, known, approval)
   return refusal && (await mayStarterDecide(db, approval)) ? undefined : refusal
 }
 
@@ -37,27 +37,39 @@ async function whyNot(
 async function whyNotOther(
   db: Database,
   actor: Actor,
-  makers: ReadonlySet<string>,
+  known: KnownMakers,
   { started_by, agent_seq, request_id }: Approval,
 ): Promise<string | undefined> {
   if (actor.id === started_by) return NEEDS_OTHER_KEY
   const { authors, user_id } = await invocations.getBeginning(db, agent_seq, request_id)
   // A user may have several tokens. A key that starts runs for a user is somebody else.
   const isSameUser = started_by.startsWith('token:') && user_id !== null && actor.scope.user_id === user_id
-  const isOfStarters = [started_by, ...authors].some((starter) => makers.has(starter))
-  return isSameUser || isOfStarters ? NEEDS_OTHER_PERSON : undefined
+  if (isSameUser) return NEEDS_OTHER_PERSON
+  const makers = await makersOf(db, actor.id, known)
+  for (const starter of [started_by, ...authors]) {
+    const behind = await makersOf(db, starter, known)
+    if (makers.has(starter) || behind.has(actor.id)) return NEEDS_OTHER_PERSON
+    if (Math.max(makers.size, behind.size) > MOST_MAKERS) return NEEDS_FEWER_MAKERS
+  }
+  return undefined
 }
 
 /**
- * The actor, who made its key, who made that key, and so on. The host is left out: its operator makes keys for all
- * others.
+ * The owner of the id, those who made its key or rotated it last, those who did that with their keys, and so on: all of
+ * them may have its secret. The host is left out, because its operator makes keys for all others. More than
+ * `MOST_MAKERS` are not looked for.
  */
-async function makersOf(db: Database, { id }: Actor): Promise<Set<string>> {
-  const makers = new Set<string>()
-  for (let next: string | undefined = id; next && next !== 'local' && makers.size < MOST_MAKERS; ) {
-    makers.add(next)
-    next = (await keys.find(db, next))?.created_by
+async function makersOf(db: Database, id: string, known: KnownMakers): Promise<ReadonlySet<string>> {
+  const found = known.get(id)
+  if (found) return found
+  const makers = new Set(id === 'local' ? [] : [id])
+  // A set is gone through with what is added meanwhile.
+  for (const next of makers) {
+    if (makers.size > MOST_MAKERS) break
+    const key = await keys.find(db, next)
+    for (const maker of [key?.created_by, key?.rotated_by]) if (maker && maker !== 'local') makers.add(maker)
   }
+  known.set(id, makers)
   return makers
 }
 
@@ -78,9 +90,9 @@ export async function withWhyNot<Item extends Approval>(
   items: readonly Item[],
 ): Promise<(Item & { not_for_you: string | null })[]> {
   const said: (Item & { not_for_you: string | null })[] = []
-  const makers = await makersOf(db, actor)
+  const known: KnownMakers = new Map()
   for (const item of items) {
-    const reason = item.status === 'pending' ? await whyNot(db, actor, makers, item) : undefined
+    const reason = item.status === 'pending' ? await whyNot(db, actor, known, item) : undefined
     said.push({ ...item, not_for_you: reason ?? null })
   }
   return said

@@ -22,6 +22,7 @@ function keys({ text, integer }: ColumnTypes): string[] {
       previous_secret_expires_at ${integer},
       created_at ${integer} not null,
       created_by ${text} not null,
+      rotated_by ${text},
       expires_at ${integer},
       last_used_at ${integer},
       revoked_at ${integer}

@@ -13,6 +13,8 @@ export type KeysTable = {
   previous_secret_expires_at: number | null
   created_at: number
   created_by: string
+  /** Who has rotated it last and so has seen its secret. A rotation by the key itself does not change it. */
+  rotated_by: string | null
   expires_at: number | null
   last_used_at: number | null
   revoked_at: number | null
