@@ -64,7 +64,7 @@ export function addOpenRoutes(
 }
 
 /** The address is relative, because a proxy may have taken a prefix away. It depends on the path as the client wrote it. */
-const leadToHealthz: Endpoint['page'] = ({ headers, message }, response) => {
+const leadToHealthz: NonNullable<Endpoint['page']> = ({ headers, message }, response) => {
   const [path = ''] = (message.url ?? '').split('?')
   const Location = path.endsWith('/') ? '../healthz' : 'healthz'
   return sendPage(response, headers, { status: 308, headers: { Location }, body: Buffer.alloc(0) })
