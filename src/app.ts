@@ -68,7 +68,7 @@ export async function startApp(config: Config, overrides: Overrides = {}): Promi
     idempotency,
     console: config.console.enabled
       ? {
-          sessions: new OpenConsole(parts),
+          sessions: new OpenConsole({ ...parts, noteUse: keys.noteUse }),
           door: consoleDoor(config),
           folder: overrides.consoleFolder ?? CONSOLE_FOLDER,
         }

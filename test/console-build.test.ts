@@ -38,7 +38,7 @@ inConsole(
       await dialog.getByLabel('Address', { exact: true }).fill(model.url)
       await dialog.getByLabel('API key', { exact: true }).fill(KEY)
       await dialog.getByRole('button', { name: 'Save and test' }).click()
-      await page.getByText('local answers: it has 2 models').waitFor()
+      await page.getByText('local is saved: its 2 models were listed').waitFor()
       await page.getByText('healthy').waitFor()
 
       // A secret.

@@ -38,12 +38,61 @@ inConsole('deployments in the console', (visit, service) => {
     await page.getByText('production serves v1 again').waitFor()
     assert.deepEqual(await serves(), ['v1'])
     await page.getByText('too warm').waitFor()
-    // v2 was rolled back: the service would refuse to return to that deployment.
-    assert.equal(await page.getByRole('button', { name: 'Return to it' }).count(), 0)
+    // v1 is all that is left.
+    assert.equal(await page.getByRole('button', { name: 'Roll back' }).count(), 0)
 
     await page.getByRole('button', { name: 'Undo' }).click()
     await page.getByText('production serves v2 as before').waitFor()
     assert.deepEqual(await serves(), ['v2'])
+    await leave()
+  })
+
+  test('after a rollback the next label is a free one, and what was rolled back can be served again', async () => {
+    await service().call('POST', '/v1/agents', { body: { name: 'turning' } })
+    const deploy = async (version: string, temperature: number) => {
+      await service().call('PATCH', '/v1/agents/turning', { body: { temperature } })
+      const body = { environment: 'production', version }
+      const { data } = (await service().call('POST', '/v1/agents/turning/deployments', { body })).body
+      return data.id as string
+    }
+    const rollback = async (id: string) =>
+      (await service().call('POST', `/v1/agents/turning/deployments/${id}/rollback`)).body.data.id as string
+    await deploy('v8', 0.1)
+    await deploy('v9', 0.2)
+    await rollback(await rollback(await deploy('v10', 0.3)))
+    const { page, leave } = await visit('/agents/turning/deployments')
+    await page.getByText('since').waitFor()
+    const rows = page.getByRole('row')
+    await rows.nth(1).waitFor()
+    // Production is at v8, and all that was served since was rolled back.
+    assert.equal(await page.getByRole('button', { name: 'Roll back' }).count(), 0)
+    await page.getByRole('button', { name: 'Deploy', exact: true }).click()
+    const dialog = page.getByRole('dialog')
+    await dialog.getByRole('button', { name: 'Deploy v11 to production' }).waitFor()
+    await dialog.getByText('from v8, which it serves, to the working copy').waitFor()
+    await dialog.getByLabel('Version').fill('v9')
+    await dialog.getByText('v9 exists and is not the working copy').waitFor()
+    await page.keyboard.press('Escape')
+    await page.getByRole('row', { name: /^v10/ }).getByRole('button', { name: 'Return to it' }).click()
+    await dialog.getByText('temperature: 0.3').waitFor()
+    await checkAccess(page)
+    await dialog.getByRole('button', { name: 'Serve v10' }).click()
+    await page.getByText('production serves v10 again').waitFor()
+    await page.getByRole('button', { name: 'Roll back' }).waitFor()
+    await leave()
+  })
+
+  test('what was made a moment ago was made just now, by a clock that is a little behind', async () => {
+    await service().call('POST', '/v1/agents', { body: { name: 'prompt' } })
+    const { page, leave } = await visit('/agents/prompt/deployments')
+    await page.clock.setFixedTime(Date.now() - 20_000)
+    await page.reload()
+    await page.getByText('Nothing was deployed yet').waitFor()
+    await page.clock.setFixedTime(Date.now() - 3_000)
+    await page.getByRole('button', { name: 'Deploy' }).click()
+    await page.getByRole('button', { name: 'Deploy v1 to production' }).click()
+    await page.getByText('since just now').waitFor()
+    assert.equal(await page.getByText('in a moment').count(), 0)
     await leave()
   })
 
@@ -67,7 +116,8 @@ inConsole('deployments in the console', (visit, service) => {
     const dialog = page.getByRole('dialog')
     await dialog.getByLabel('Version').fill('x'.repeat(300))
     await dialog.getByRole('button', { name: /^Deploy x+/ }).click()
-    await dialog.getByRole('alert').getByText('invalid_request').waitFor()
+    await dialog.getByText('Version must be 1 to 64 letters').waitFor()
+    assert.equal(await dialog.getByRole('alert').count(), 0)
     await leave()
   })
 })

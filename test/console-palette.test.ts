@@ -25,6 +25,11 @@ inConsole('finding things in the console', (visit, service) => {
     await page.getByRole('dialog').getByLabel('Name').fill('quay')
     await page.getByRole('button', { name: 'Create agent' }).click()
     await page.getByRole('heading', { name: 'quay' }).waitFor()
+    // What was made is not asked for again.
+    await page.getByRole('link', { name: 'Agents', exact: true }).first().click()
+    await page.getByRole('heading', { name: 'Agents' }).waitFor()
+    assert.equal(new URL(page.url()).search, '')
+    assert.equal(await page.getByRole('dialog').count(), 0)
     await page.keyboard.press('Control+k')
     await field.waitFor()
     await page.keyboard.press('ArrowDown')

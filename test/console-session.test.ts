@@ -319,6 +319,23 @@ onBothEngines('the console: sign-in', (service, engine) => {
     assert.deepEqual(await left(), [0, 0])
   })
 
+  test('a sign-in and what the console asks for are uses of the key', async () => {
+    await withService(engine, async (own) => {
+      const { id, secret } = await createKey(own, { role: 'viewer' })
+      const lastUsed = async () => (await own.call('GET', `/v1/keys/${id}`)).body.data.last_used_at
+      assert.equal(await lastUsed(), null)
+      const link = await own.call('POST', '/v1/console-links', { key: secret })
+      assert.equal(link.status, 201)
+      await own.restart()
+      const before = await lastUsed()
+      const tab = new ConsoleTab(() => own, { Host: '127.0.0.1:8787' })
+      await tab.ask('POST', '/console/session', { body: { link_token: link.body.data.token } })
+      assert.equal(await tab.isIn(), true)
+      await own.restart()
+      assert.ok((await lastUsed()) > before)
+    })
+  })
+
   test('a restart signs nobody out', async () => {
     await withService(engine, async (own) => {
       const tab = new ConsoleTab(() => own, { Host: '127.0.0.1:8787' })

@@ -52,7 +52,7 @@ export function watchLocation(isPage: (path: string) => boolean): void {
 export function go(to: string, { replace = false } = {}): void {
   const before = here.value.path
   if (isHeld(to.replace(/\?.*/, ''), to)) return
-  left.set(before, window.location.search)
+  left.set(before, searchWithoutDialog())
   const url = new URL(to.slice(1), BASE)
   if (replace) window.history.replaceState(null, '', url)
   else window.history.pushState(null, '', url)
@@ -65,6 +65,13 @@ function isHeld(path: string, to: string): boolean {
   if (!unsaved.value || path === here.value.path) return false
   wanted.value = to
   return true
+}
+
+/** A dialog is done with when its page is left: a tab that is found again does not open it again. */
+function searchWithoutDialog(): string {
+  const query = new URLSearchParams(here.value.query)
+  query.delete('open')
+  return query.size ? `?${query}` : ''
 }
 
 /** The path with the query that it had when the reader left it. */

@@ -2,10 +2,16 @@ import type { MoorageError } from '../../sdk/client.ts'
 import { Button } from './button.tsx'
 import { Id } from './copy.tsx'
 
+/** The fields whose reason stands beside them, for each error. */
+const told = new WeakMap<MoorageError, Set<string>>()
+
 /** What went wrong: the code, what it means, the request's id, and another try. */
 export function Failure({ error, retry }: { error: MoorageError | undefined; retry?: (() => void) | undefined }) {
   if (!error) return null
-  const { code, message, request_id, details = [] } = error
+  const { code, message, request_id } = error
+  // Each mistake is told once. The fields of a form are made before the failure at its end is.
+  const details = (error.details ?? []).filter(({ field }) => !told.get(error)?.has(field))
+  if (error.details?.length && details.length === 0) return null
   return (
     <div class="failure" role="alert">
       <p>
@@ -34,7 +40,9 @@ export function Failure({ error, retry }: { error: MoorageError | undefined; ret
   )
 }
 
-/** What the service says about one field of a form. */
+/** What the service says about one field of a form, to be shown beside it. */
 export function reasonOf(error: MoorageError | undefined, field: string): string | undefined {
-  return error?.details?.find((detail) => detail.field === field)?.error
+  const reason = error?.details?.find((detail) => detail.field === field)?.error
+  if (error && reason) told.set(error, (told.get(error) ?? new Set()).add(field))
+  return reason
 }

@@ -1,6 +1,7 @@
 import * as factors from '../keys/factors/factor-store.ts'
 import { actorOf, type Key } from '../keys/key.ts'
 import * as keys from '../keys/store.ts'
+import type { KeyVerifier } from '../keys/verify-key.ts'
 import type { Actor } from '../operation/actor.ts'
 import type { Parts } from '../operation/parts.ts'
 import { sha256 } from '../security/digest.ts'
@@ -18,7 +19,7 @@ function subjectsOf({ session, key: { id, agent_id } }: KnownSession): string[] 
   return agent_id === null ? [session.id, id] : [session.id, id, agent_id]
 }
 
-type ConsoleParts = SignInParts & Pick<Parts, 'memo'>
+type ConsoleParts = SignInParts & Pick<Parts, 'memo'> & Pick<KeyVerifier, 'noteUse'>
 
 /** Who is signed in to the console. Sessions in use are kept in memory, as keys are. */
 export class OpenConsole {
@@ -39,7 +40,7 @@ export class OpenConsole {
     secret: string,
     from: Origin & { secure: boolean },
   ): Promise<{ actor: Actor; fresh: string | undefined } | undefined> {
-    const { memo, storage, now } = this.#parts
+    const { memo, storage, now, noteUse } = this.#parts
     const hash = sha256(secret)
     const found = await memo('keys', `console ${hash}`, () => this.#load(hash), subjectsOf)
     if (!found) return undefined
@@ -53,6 +54,7 @@ export class OpenConsole {
       await this.#end(actor, from, 'endStolenSession')
       return undefined
     }
+    noteUse(key.id)
     let fresh: string | undefined
     const changes = useOf(session, hash, time, () => sha256((fresh = newSecret())))
     if (!changes) return { actor, fresh }

@@ -6,6 +6,8 @@ import * as keys from './store.ts'
 export type KeyVerifier = {
   /** The actor of a valid secret, by its hash; undefined for any other hash. */
   verify(hash: string): Promise<Actor | undefined>
+  /** Counts as a use of the key, although its secret was not shown: a browser is signed in with it. */
+  noteUse(key_id: string): void
   /** Stores when keys were last used. */
   flush(): Promise<void>
 }
@@ -27,16 +29,18 @@ export function keyVerifier({ memo, now, storage }: Pick<Parts, 'memo' | 'now' |
     return { key, actor: { ...actor, by_previous_secret_until: key.previous_secret_expires_at ?? 0 } }
   }
   const used = new Map<string, number>()
+  const noteUse = (key_id: string) => void used.set(key_id, now())
 
   const inForce = (found: KnownKey | undefined, hash: string): Actor | undefined => {
     if (!found || statusOf(found.key, now()) !== 'active') return undefined
     const { key, actor } = found
     if (key.hash !== hash && (key.previous_secret_expires_at ?? 0) <= now()) return undefined
-    used.set(key.id, now())
+    noteUse(key.id)
     return actor
   }
 
   return {
+    noteUse,
     async verify(hash) {
       return inForce(await memo('keys', hash, () => load(hash), subjectsOf), hash)
     },

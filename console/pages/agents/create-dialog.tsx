@@ -29,7 +29,8 @@ export function CreateDialog({ onClose }: { onClose(): void }) {
   const action = useAction(async () => {
     const agent = await service.agents.create({ ...template?.definition, name: name.trim(), model })
     toast(`${agent.name} answers now`)
-    go(agentPath(agent.name))
+    // Back leads to the list, not to the dialog.
+    go(agentPath(agent.name), { replace: true })
   })
   return (
     <Dialog title="New agent" onClose={onClose}>

@@ -31,7 +31,7 @@ export function ProviderDialog({ provider, onClose, onSaved }: Props) {
     onSaved()
     const test = may('testProvider') ? await service.providers.test(name.trim()) : undefined
     if (test && !test.ok) return setTested(test)
-    toast(test ? `${name.trim()} answers: it has ${test.models} models` : `${name.trim()} is saved`)
+    toast(test ? `${name.trim()} is saved: its ${test.models} models were listed` : `${name.trim()} is saved`)
     onClose()
   })
   const isVendor = type !== 'openai-compatible'

@@ -4,7 +4,7 @@ import { may } from '../../lib/session-state.ts'
 import { Button } from '../../ui/button.tsx'
 import { Status } from '../../ui/data/status.tsx'
 
-/** Whether the provider answers: it is asked for its models. */
+/** Whether the provider answers: it is asked for its models. Some list them to any key, so this does not say that the key is right. */
 export function ProviderState({ name }: { name: string }) {
   const { data, isLoading, reload } = useResource(
     may('listProviderModels') ? `provider models ${name}` : undefined,
@@ -15,7 +15,7 @@ export function ProviderState({ name }: { name: string }) {
     <span class="provider-state">
       {data.error === null ? (
         <>
-          <Status value="healthy" /> <span class="soft">{data.models.length} models</span>
+          <Status value="answers" /> <span class="soft">its {data.models.length} models were listed</span>
         </>
       ) : (
         <>

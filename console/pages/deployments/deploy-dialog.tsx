@@ -17,7 +17,14 @@ type Props = { agent: Agent; serving: Deployment[]; onClose(): void; onDone(): v
 export function DeployDialog({ agent, serving, onClose, onDone }: Props) {
   const [environment, setEnvironment] = useState('production')
   const current = serving.find((deployment) => deployment.environment === environment)
-  const [version, setVersion] = useState(nextLabel(serving.map((deployment) => deployment.version)))
+  const [typed, setVersion] = useState<string>()
+  const earlier = useResource(`labels ${agent.id}`, (signal) =>
+    service.deployments.list(agent.id, { limit: 100 }, { signal }),
+  )
+  // What a rollback serves again is older than the labels that were made since.
+  const made = earlier.data?.data.filter(({ rollback_of }) => rollback_of === null)
+  const version = typed ?? (made ? nextLabel(made.map((deployment) => deployment.version)) : '')
+  const taken = made?.find((deployment) => deployment.version === version.trim() && deployment.digest !== agent.digest)
   const [message, setMessage] = useState('')
   const [warnings, setWarnings] = useState<string[]>()
   const served = useResource(current && `deployment ${current.id}`, (signal) =>
@@ -50,7 +57,11 @@ export function DeployDialog({ agent, serving, onClose, onDone }: Props) {
             value={version}
             onInput={setVersion}
             error={reasonOf(action.error, 'version')}
-            hint="A label that stays. One that exists is deployed again as it is."
+            hint={
+              taken
+                ? `${taken.version} exists and is not the working copy. A label never changes: choose another.`
+                : 'A label that stays. One that exists is deployed again only if it is the same as the working copy.'
+            }
             isRequired
             hasFocus
           />
@@ -64,11 +75,13 @@ export function DeployDialog({ agent, serving, onClose, onDone }: Props) {
         />
         {before && (
           <>
-            <h3>What changes in {environment}</h3>
+            <h3>
+              What changes in {environment}: from {current?.version}, which it serves, to the working copy
+            </h3>
             <Diff label="What changes" from={before} to={partsOf(agent, before)} />
           </>
         )}
-        <Failure error={served.error} retry={served.reload} />
+        <Failure error={served.error ?? earlier.error} retry={served.error ? served.reload : earlier.reload} />
         <Failure error={action.error} />
         <DialogActions>
           <Button onClick={onClose}>Cancel</Button>

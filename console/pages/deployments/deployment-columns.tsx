@@ -9,12 +9,13 @@ type Deeds = {
   onChanges(deployment: Deployment): void
   onRollback?(deployment: Deployment): void
   serving: Deployment[]
+  canUndo(active: Deployment): boolean
 }
 
-export function deploymentColumns({ onChanges, onRollback, serving }: Deeds): Column<Deployment>[] {
-  const canReturnTo = ({ environment, version, status, replaces }: Deployment) => {
-    if (status === 'active') return replaces !== null
-    if (status === 'rolled_back') return false
+export function deploymentColumns({ onChanges, onRollback, serving, canUndo }: Deeds): Column<Deployment>[] {
+  const canReturnTo = (deployment: Deployment) => {
+    const { environment, version, status } = deployment
+    if (status === 'active') return canUndo(deployment)
     return serving.some((active) => active.environment === environment && active.version !== version)
   }
   return [

@@ -13,9 +13,11 @@ import { Dialog } from '../../ui/dialogs/dialog.tsx'
 import { Empty } from '../../ui/empty.tsx'
 import { ChoiceFilter } from '../../ui/forms/filter.tsx'
 import { AgentFrame } from '../agent/agent-frame.tsx'
+import { canUndo } from './can-undo.ts'
 import { ChangesDialog } from './changes-dialog.tsx'
 import { DeployDialog } from './deploy-dialog.tsx'
 import { deploymentColumns } from './deployment-columns.tsx'
+import { ReturnDialog } from './return-dialog.tsx'
 import { RollbackDialog } from './rollback-dialog.tsx'
 import { Serving } from './serving.tsx'
 
@@ -74,12 +76,17 @@ function Deployments({ agent, query, open, onOpen }: Props) {
     close()
     reloadBoth()
   }
-  const isRollbackAsked = openedDialog() === 'rollback' && active.data && may('rollbackDeployment')
-  const undone = open?.is === 'rollback' ? open.deployment : isRollbackAsked && undoable(serving)
+  const isRollbackAsked = openedDialog() === 'rollback' && active.data && history.data && may('rollbackDeployment')
+  // What a rollback undoes if nobody says which: what production serves.
+  const undone =
+    open?.is === 'rollback'
+      ? open.deployment
+      : isRollbackAsked && serving.find((each) => each.environment === 'production' && canUndo(each, history.data))
   const columns = deploymentColumns({
     onChanges: (deployment) => onOpen({ is: 'changes', deployment }),
     ...(may('rollbackDeployment') && { onRollback: (deployment) => onOpen({ is: 'rollback', deployment }) }),
     serving,
+    canUndo: (deployment) => canUndo(deployment, history.data),
   })
   return (
     <>
@@ -111,18 +118,18 @@ function Deployments({ agent, query, open, onOpen }: Props) {
       {openedDialog() === 'deploy' && active.data && may('createDeployment') && (
         <DeployDialog agent={agent} serving={serving} onClose={close} onDone={done} />
       )}
-      {undone && <RollbackDialog agent={agent} deployment={undone} serving={serving} onClose={close} onDone={done} />}
+      {undone &&
+        (undone.status === 'rolled_back' ? (
+          <ReturnDialog agent={agent} deployment={undone} serving={serving} onClose={close} onDone={done} />
+        ) : (
+          <RollbackDialog agent={agent} deployment={undone} onClose={close} onDone={done} />
+        ))}
       {isRollbackAsked && !undone && (
         <Dialog title="Roll back production" onClose={close}>
-          <p>Production has served nothing else before, so there is nothing to return to.</p>
+          <p>Production has served nothing else that was not rolled back, so there is nothing to return to.</p>
         </Dialog>
       )}
       {open?.is === 'changes' && <ChangesDialog agent={agent} deployment={open.deployment} onClose={close} />}
     </>
   )
-}
-
-/** What a rollback undoes if nobody says which: what production serves. */
-function undoable(serving: Deployment[]): Deployment | undefined {
-  return serving.find(({ environment, replaces }) => environment === 'production' && replaces !== null)
 }

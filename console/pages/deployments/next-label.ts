@@ -1,6 +1,9 @@
-/** `v1.4.0` is followed by `v1.4.1`: the last number of the newest label goes up by one. */
-export function nextLabel(known: string[]): string {
-  const newest = known.toSorted((a, b) => a.localeCompare(b, 'en', { numeric: true })).at(-1)
-  if (!newest) return 'v1'
-  return /\d/.test(newest) ? newest.replace(/(\d+)(?!.*\d)/, (digits) => String(Number(digits) + 1)) : `${newest}-2`
+/** `v1.4.0` is followed by `v1.4.1`: the last number of the newest label goes up until the label is free. */
+export function nextLabel(newestFirst: string[]): string {
+  const known = new Set(newestFirst)
+  let label = newestFirst[0] ?? 'v0'
+  do {
+    label = /\d/.test(label) ? label.replace(/(\d+)(?!.*\d)/, (digits) => String(Number(digits) + 1)) : `${label}-2`
+  } while (known.has(label))
+  return label
 }

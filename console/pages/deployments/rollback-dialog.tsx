@@ -11,7 +11,7 @@ import { Field } from '../../ui/forms/field.tsx'
 import { Form } from '../../ui/forms/form.tsx'
 import { Icon } from '../../ui/icon.tsx'
 
-type Props = { agent: Agent; deployment: Deployment; serving: Deployment[]; onClose(): void; onDone(): void }
+type Props = { agent: Agent; deployment: Deployment; onClose(): void; onDone(): void }
 
 /** Shows what is served and what will be, says what stays as it is, and offers the way back. */
 export function RollbackDialog({ agent, deployment, onClose, onDone }: Props) {
@@ -72,9 +72,11 @@ export function RollbackDialog({ agent, deployment, onClose, onDone }: Props) {
         <Failure error={action.error} />
         <DialogActions>
           <Button onClick={onClose}>Cancel</Button>
-          <Button look="main" type="submit" isBusy={action.isBusy} disabled={!shown}>
-            {shown ? `Serve ${shown.to.version}` : 'Roll back'}
-          </Button>
+          {shown && (
+            <Button look="main" type="submit" isBusy={action.isBusy}>
+              Serve {shown.to.version}
+            </Button>
+          )}
         </DialogActions>
       </Form>
     </Dialog>

@@ -59,7 +59,8 @@ function Settings({ agent, resource }: { agent: Agent; resource: Resource<Agent>
           }}
         />
         <span class="hint">
-          This is the working copy. Environments go on with the version that was deployed to them last.
+          This is the working copy. An environment that was deployed to goes on with its version; elsewhere every save
+          takes effect at once.
         </span>
       </div>
       {draft.isBehind && (

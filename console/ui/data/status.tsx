@@ -6,6 +6,7 @@ const LOOKS: Record<string, string> = {
   delivered: 'good',
   approved: 'good',
   healthy: 'good',
+  answers: 'good',
   live: 'good',
   success: 'good',
   whole: 'good',

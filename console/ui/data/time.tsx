@@ -1,18 +1,19 @@
 import { signal } from '@preact/signals'
 import { agoText, exactText } from '../../lib/text/format.ts'
 
-/** One clock for every relative time on the page. */
-const now = signal(Date.now())
+/** Every relative time on the page is written again at each tick. */
+const tick = signal(0)
 setInterval(() => {
-  if (!document.hidden) now.value = Date.now()
+  if (!document.hidden) tick.value++
 }, 15_000)
 
 /** A relative time; the exact one is shown on hover. */
 export function Ago({ time }: { time: string | null }) {
   if (time === null) return <span class="soft">never</span>
+  void tick.value
   return (
     <time dateTime={time} title={exactText(time)}>
-      {agoText(time, Math.max(now.value, Date.now() - 15_000))}
+      {agoText(time, Date.now())}
     </time>
   )
 }

@@ -1,30 +1,25 @@
-import { dismiss, type Toast, toasts } from '../../lib/toasts.ts'
+import { dismissToast, lastToast } from '../../lib/toasts.ts'
 import { Button } from '../button.tsx'
 
 export function Toasts() {
-  return (
-    <div class="toasts" role="status">
-      {toasts.value.map((shown) => (
-        <ToastLine key={shown.id} shown={shown} />
-      ))}
-    </div>
-  )
-}
-
-function ToastLine({ shown: { id, text, undo } }: { shown: Toast }) {
+  const shown = lastToast.value
   const takeBack = () => {
-    dismiss(id)
-    void undo?.()
+    dismissToast()
+    void shown?.undo?.()
   }
   return (
-    <div class="toast">
-      <span>{text}</span>
-      {undo && (
-        <Button icon="undo" onClick={takeBack}>
-          Undo
-        </Button>
+    <div class="toasts" role="status">
+      {shown && (
+        <div class="toast">
+          <span>{shown.text}</span>
+          {shown.undo && (
+            <Button icon="undo" onClick={takeBack}>
+              Undo
+            </Button>
+          )}
+          <Button look="quiet" icon="close" label="Dismiss" onClick={dismissToast} />
+        </div>
       )}
-      <Button look="quiet" icon="close" label="Dismiss" onClick={() => dismiss(id)} />
     </div>
   )
 }

@@ -85,11 +85,16 @@ export function Field({
       )}
       {(error || hint) && (
         <p id={`${id}-about`} class={error ? 'wrong' : 'hint'}>
-          {error ?? hint}
+          {error ? reasonText(label, error) : hint}
         </p>
       )}
     </div>
   )
+}
+
+/** The service names a field as the API does: `url must use https` is about what the form calls the address. */
+function reasonText(label: string, reason: string): string {
+  return reason.replace(/^(url )?(?=must )/, `${label} `)
 }
 
 type Choice = { value: string; label: string }

@@ -94,7 +94,7 @@ class SessionPages {
 
   async #refuse({ address }: Arrived): Promise<never> {
     await this.#front.steps.countFailure(addressBucket(address))
-    throw new ApiError('unauthorized', 'This key or link does not count, or does no longer')
+    throw new ApiError('unauthorized', 'This key or link is not valid, or no longer valid')
   }
 
   /** Secrets that are guessed count as failures, as guessed keys do. */

@@ -1,0 +1,21 @@
+import type { Deployment, Pagination } from '../../../sdk/client.ts'
+
+/**
+ * Whether a rollback has anything to return to: what was served before with another version, and was not rolled back
+ * itself. Where not every earlier deployment is listed, the service is left to say.
+ */
+export function canUndo(
+  active: Deployment,
+  history: { data: Deployment[]; pagination: Pagination } | undefined,
+): boolean {
+  if (active.replaces === null) return false
+  const at = history?.data.findIndex(({ id }) => id === active.id) ?? -1
+  if (!history || at === -1) return true
+  const bad = new Set([active.version])
+  for (const { environment, status, version } of history.data.slice(at + 1)) {
+    if (environment !== active.environment) continue
+    if (status === 'rolled_back') bad.add(version)
+    if (!bad.has(version)) return true
+  }
+  return history.pagination.has_more
+}
