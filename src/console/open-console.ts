@@ -1,7 +1,6 @@
 import * as factors from '../keys/factors/factor-store.ts'
 import { actorOf, type Key } from '../keys/key.ts'
 import * as keys from '../keys/store.ts'
-import type { KeyVerifier } from '../keys/verify-key.ts'
 import type { Actor } from '../operation/actor.ts'
 import type { Parts } from '../operation/parts.ts'
 import { sha256 } from '../security/digest.ts'
@@ -19,7 +18,8 @@ function subjectsOf({ session, key: { id, agent_id } }: KnownSession): string[] 
   return agent_id === null ? [session.id, id] : [session.id, id, agent_id]
 }
 
-type ConsoleParts = SignInParts & Pick<Parts, 'memo'> & Pick<KeyVerifier, 'noteUse'>
+/** `noteUse` counts a request of the console as a use of its key. */
+type ConsoleParts = SignInParts & Pick<Parts, 'memo'> & { noteUse(key_id: string): void }
 
 /** Who is signed in to the console. Sessions in use are kept in memory, as keys are. */
 export class OpenConsole {
