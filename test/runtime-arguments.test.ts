@@ -9,7 +9,10 @@ import { withService } from './support/service/service.ts'
 
 const check = new SchemaCheck()
 after(() => check.close())
-const problemOf = (value: object, schema: object) => argumentProblem(value as Record<string, unknown>, schema, check)
+const problemOf = (value: object, schema: object, agent_id = 'agt_1') =>
+  argumentProblem(value as Record<string, unknown>, schema, { schemaCheck: check, agent_id })
+
+const OUTPUT = { name: 'output', owner: 'agt_1' }
 
 const many = <T>(count: number, make: (index: number) => T): T[] =>
   Array.from({ length: count }, (_, index) => make(index))
@@ -268,27 +271,51 @@ describe('no check holds the event loop', () => {
     const held = problemOf(bomb, evil).finally(() => {
       isHeld = false
     })
-    assert.equal(await problemOf({ a: 'x' }, property({ pattern: '^y' })), 'arguments.a: must match pattern "^y"')
+    assert.equal(
+      await problemOf({ a: 'x' }, property({ maxLength: 0 })),
+      'arguments.a: must NOT have more than 0 characters',
+    )
     assert.ok(isHeld, 'the other check goes on')
     await held
+  })
+
+  test('the many slow schemas of one agent do not hold up the checks of another', async () => {
+    const bomb = { a: `${'d'.repeat(60)}!` }
+    const evil = (kind: object, index: number) => ({ $comment: `${index}`, ...property(kind) })
+    const dear = { items: { anyOf: [...many(2_000, () => ({ type: 'string' })), { type: 'null' }] } }
+    const ended: string[] = []
+    const held = many(8, async (index) => {
+      await problemOf(bomb, evil({ pattern: '^(d+)+$' }, index), 'agt_evil')
+      await problemOf({ a: many(10_000, () => 1) }, evil(dear, index), 'agt_evil')
+      ended.push('evil')
+    })
+    for (const schema of [property({ type: 'string' }), property({ pattern: '^y' })]) {
+      for (let i = 0; i < 3; i++) {
+        assert.match((await problemOf({ a: 1 }, { ...schema, $comment: `${i}` }, 'agt_good')) ?? 'fits', /string|fits/)
+      }
+    }
+    assert.ok(ended.length < 4, `${ended.length} slow checks came first`)
+    await Promise.all(held)
   })
 
   test('a caller that waits behind others is answered at its deadline', async () => {
     const evil = property({ pattern: '^(c+)+$' })
     const bomb = { a: `${'c'.repeat(60)}!` }
     await problemOf(bomb, evil)
-    const answers = await Promise.all(many(5, () => check.check(evil, bomb, 'it', 300)))
+    const answers = await Promise.all(
+      many(5, () => check.check(evil, bomb, { name: 'it', owner: 'agt_1', deadlineMs: 300 })),
+    )
     for (const answer of answers) assert.deepEqual(answer, { outcome: 'undecided', why: 'time' })
   })
 
   test('all errors are told to those who want them', async () => {
     const both = { type: 'object', required: ['a'], properties: { b: { type: 'string' } } }
-    assert.deepEqual(await check.check(both, { b: 1 }, 'output'), {
+    assert.deepEqual(await check.check(both, { b: 1 }, OUTPUT), {
       outcome: 'errors',
       errors: ["output: must have required property 'a'", 'output.b: must be string'],
     })
-    assert.deepEqual(await check.check(both, { a: 1 }, 'output'), { outcome: 'ok' })
-    assert.deepEqual(await check.check({ type: 'colour' }, {}, 'output'), { outcome: 'undecided', why: 'schema' })
+    assert.deepEqual(await check.check(both, { a: 1 }, OUTPUT), { outcome: 'ok' })
+    assert.deepEqual(await check.check({ type: 'colour' }, {}, OUTPUT), { outcome: 'undecided', why: 'schema' })
   })
 })
 

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { sql } from 'kysely'
 import type { Database } from '../src/storage/database.ts'
+import { JWT_SETTINGS, signJwt } from './support/outside/tokens.ts'
 import { until } from './support/running/until.ts'
 import { newAgent } from './support/service/agents.ts'
 import { startChildService } from './support/service/child-service.ts'
@@ -219,6 +220,42 @@ onBothEngines(
         }
       })
 
+      test('nor is the user told by the name of the token that started a run and decided for another', async () => {
+        const agent = await newAgent(service(), { ...refundingAgent({ url: 'http://127.0.0.1:59999' }) })
+        const { user_id, word } = stranger()
+        const token = await signJwt({ user_id, sub: user_id, permissions: ['read', 'invoke', 'approve'] })
+        const runs = `/v1/agents/${agent}/invocations`
+        const ids: string[] = []
+        for (const [starter, decider] of [
+          [token, await approver(service())],
+          [service().admin, token],
+        ] as const) {
+          const asked = { body: { message: word, context: { user_id } }, headers: { 'Idempotency-Key': 'by-token' } }
+          const { status, body } = await service().call('POST', `/v1/agents/${agent}/invoke`, {
+            key: starter,
+            ...asked,
+          })
+          assert.equal(status, 202, JSON.stringify(body))
+          const { request_id } = body.data
+          const approval = `${runs}/${request_id}/approvals/call_1`
+          const decision = { key: decider, body: { decision: 'reject' } }
+          assert.equal((await service().call('POST', approval, decision)).status, 200)
+          const ended = async () =>
+            (await service().call('GET', `${runs}/${request_id}`)).body.data.finished_at !== null
+          await until('it has ended', ended)
+          ids.push(request_id)
+        }
+        await erase(user_id)
+        const { db } = service().app.parts.storage
+        assert.deepEqual(await tablesWith(db, user_id), [])
+        const receipts = await Promise.all(ids.map((id) => service().call('GET', `${runs}/${id}`)))
+        assert.equal(receipts[0]?.body.data.created_by, 'token:erased')
+        assert.notEqual(receipts[1]?.body.data.created_by, 'token:erased')
+        const said = await Promise.all(ids.map((id) => service().call('GET', `${runs}/${id}/approvals/call_1`)))
+        assert.equal(said[0]?.body.data.started_by, 'token:erased')
+        assert.equal(said[1]?.body.data.decided_by, 'token:erased')
+      })
+
       test('an invocation that is erased alone is gone from events too', async () => {
         const agent = await newAgent(service())
         await createWebhook(service(), { url: 'http://127.0.0.1:59999', agent_id: agent, events: ['*'] })
@@ -252,7 +289,7 @@ onBothEngines(
       })
     })
   },
-  LOCAL_RECEIVERS,
+  { ...LOCAL_RECEIVERS, ...JWT_SETTINGS },
 )
 
 for (const engine of ENGINES) {

@@ -9,7 +9,7 @@ import { removeOfRequests } from '../webhooks/callback-store.ts'
 import { eraseFromApprovals } from './approvals/approval-store.ts'
 import { type Invocation, UNFINISHED_STATUSES } from './invocation.ts'
 import { listNextReceipts, listPageOfReceipts, RECEIPT_KEY } from './rows/receipt-rows.ts'
-import { withoutWords } from './steps/receipt-steps.ts'
+import { withoutToken, withoutWords } from './steps/receipt-steps.ts'
 
 const FILTERS = ['status', 'schedule_id', 'user_id', 'session_id', 'created_by', 'door'] as const
 type Filter = { [column in (typeof FILTERS)[number]]?: string | undefined } & { door?: Door | undefined }
@@ -99,7 +99,7 @@ export async function eraseTexts(db: Database, ended: readonly Invocation[], now
   const ids = ended.map(({ id }) => id)
   await eraseFromApprovals(db, ids)
   await removeOfRequests(db, ids)
-  for (const { id, response, error, steps } of ended) {
+  for (const { id, response, error, steps, created_by } of ended) {
     await db
       .updateTable('invocations')
       .set({
@@ -110,6 +110,7 @@ export async function eraseTexts(db: Database, ended: readonly Invocation[], now
         response: response === null ? null : '',
         error: error === null ? null : JSON.stringify({ ...error, message: '' }),
         steps: JSON.stringify(withoutWords(steps)),
+        created_by: withoutToken(created_by),
         given: null,
         rounds: null,
         erased_at: now,

@@ -74,9 +74,14 @@ export class Runtime {
   }
 
   /** What is wrong with arguments that a person wrote for a call, or undefined. */
-  async checkArguments(args: Record<string, unknown>, input_schema: object): Promise<string | undefined> {
+  async checkArguments(
+    agent_id: string,
+    args: Record<string, unknown>,
+    input_schema: object,
+  ): Promise<string | undefined> {
     const read = parseArguments(JSON.stringify(args))
-    return 'problem' in read ? read.problem : argumentProblem(read.value, input_schema, this.#schemaCheck)
+    if ('problem' in read) return read.problem
+    return argumentProblem(read.value, input_schema, { schemaCheck: this.#schemaCheck, agent_id })
   }
 
   /**

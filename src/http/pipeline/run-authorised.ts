@@ -2,6 +2,7 @@ import type { Actor } from '../../operation/actor.ts'
 import type { ReplyChannel } from '../../operation/reply-channel.ts'
 import { requireScope } from '../../operation/scope.ts'
 import { isOneTransaction } from '../../operation.ts'
+import { sha256 } from '../../security/digest.ts'
 import type { Gate } from '../../security/gate.ts'
 import type { Rendered, Wanted } from '../dialects/dialect.ts'
 import { validate } from '../input/validate.ts'
@@ -102,9 +103,10 @@ async function findClosed(arrived: Arrived, { guardedAgents, parts }: Edge): Pro
 /**
  * One application may sign tokens for many users under one name. They must not get each other's answers, so the user is
  * part of the scope. A console session may do less than its key, and must not get the key's answers. It is JSON, because
- * all parts may contain any separator.
+ * all parts may contain any separator. Of a token only the hash is stored: an erased user must not be named for another
+ * day.
  */
-function repeatScope({ id, scope, console_session }: Actor): string {
+function repeatScope({ kind, id, scope, console_session }: Actor): string {
   if (console_session !== undefined) return JSON.stringify([id, scope.user_id, console_session])
-  return scope.user_id === null ? id : JSON.stringify([id, scope.user_id])
+  return kind === 'token' ? sha256(JSON.stringify([id, scope.user_id])) : id
 }

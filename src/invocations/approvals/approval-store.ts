@@ -3,6 +3,7 @@ import type { Database } from '../../storage/database.ts'
 import type { BulkTable, Write } from '../../storage/journal/rows.ts'
 import { missingAgents } from '../../storage/queries/missing-agents.ts'
 import type { Tables } from '../../storage/tables.ts'
+import { withoutToken } from '../steps/receipt-steps.ts'
 import { appendStep } from '../steps/step-store.ts'
 import { type Approval, type ApprovalStatus, type Settlement, settled } from './approval.ts'
 
@@ -112,6 +113,14 @@ export async function settlePending(
 /** Removes the texts and the user from the approvals of ended runs. */
 export async function eraseFromApprovals(db: Database, request_ids: readonly string[]): Promise<void> {
   if (request_ids.length === 0) return
+  for (const column of ['started_by', 'decided_by'] as const) {
+    await db
+      .updateTable('approvals')
+      .set({ [column]: withoutToken('token:') })
+      .where('request_id', 'in', request_ids)
+      .where(column, 'like', 'token:%')
+      .execute()
+  }
   await db
     .updateTable('approvals')
     .set({ arguments: '{}', changed_arguments: null, note: null, answer: null, user_id: null, session_id: null })

@@ -4,7 +4,6 @@ import { conflict, forbidden, invalid, notFound } from '../../errors.ts'
 import { withKeyName } from '../../keys/key-names.ts'
 import type { Needs } from '../../operation/context.ts'
 import { operation } from '../../operation.ts'
-import type { Runtime } from '../../runtime/runtime.ts'
 import { announce } from '../../storage/database.ts'
 import type { Invocation } from '../invocation.ts'
 import { requireReach } from '../invocation-in-scope.ts'
@@ -43,7 +42,7 @@ export const decideApproval = operation({
     const refusal = await whyNotDecide(db, actor, approval)
     if (refusal) throw forbidden(refusal)
     requireUndecided(await withKeyName(db, actor, approval, ['decided_by']), invocation, now())
-    await checkDecision(body, approval, runtime)
+    await checkDecision(body, approval, (args) => runtime.checkArguments(agent.id, args, approval.input_schema))
 
     const { decision, ...how } = body
     const status = decision === 'approve' ? 'approved' : 'rejected'
@@ -67,9 +66,12 @@ function requireUndecided(approval: Named, invocation: Invocation, now: number):
   if (expires_at <= now) throw conflict('It was expired already')
 }
 
-async function checkDecision(body: z.output<typeof DecideBody>, approval: Approval, runtime: Runtime): Promise<void> {
+async function checkDecision(
+  body: z.output<typeof DecideBody>,
+  { kind, tool }: Approval,
+  problemOf: (args: Record<string, unknown>) => Promise<string | undefined>,
+): Promise<void> {
   const { decision, answer, arguments: changed } = body
-  const { kind, tool, input_schema } = approval
   const isAnswer = decision === 'approve' && kind === 'question'
   if (isAnswer && answer === undefined) throw invalid({ field: 'answer', error: 'is required: this is a question' })
   if (!isAnswer && answer !== undefined) throw invalid({ field: 'answer', error: 'is for approving a question' })
@@ -77,6 +79,6 @@ async function checkDecision(body: z.output<typeof DecideBody>, approval: Approv
   if (decision === 'reject' || kind === 'question') {
     throw invalid({ field: 'arguments', error: 'is for approving the call of a tool' })
   }
-  const problem = await runtime.checkArguments(changed, input_schema)
+  const problem = await problemOf(changed)
   if (problem) throw invalid({ field: 'arguments', error: `does not fit the input_schema of ${tool}: ${problem}` })
 }

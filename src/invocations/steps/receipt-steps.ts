@@ -141,12 +141,17 @@ export function withoutWords(steps: readonly ReceiptStep[]): ReceiptStep[] {
   return steps.map((step) => {
     if (step.kind === 'approval') {
       const { arguments: _given, note: _note, answer: _answer, ...rest } = step
-      return rest
+      return { ...rest, by: withoutToken(rest.by) }
     }
     if (step.kind === 'recall') return { ...step, turns: [], memories: [], summarized_at: null }
     if (step.kind !== 'tool') return step
     return { ...step, arguments: {}, ...('error' in step ? { error: '' } : { result: '' }) }
   })
+}
+
+/** The id of a token tells a person. What stands for it in erased data is the id of no actor. */
+export function withoutToken<Id extends string | null>(id: Id): Id | 'token:erased' {
+  return id?.startsWith('token:') ? 'token:erased' : id
 }
 
 /** An answer of the model, and its tool calls in the order in which they ended. */

@@ -1,34 +1,47 @@
 import { Worker } from 'node:worker_threads'
 import type { CheckAnswer, CheckRequest } from './schema-check-worker.ts'
 
-/** How long a check may run once it has begun, and how long its caller waits in all. */
+/** How long a check may run once the thread has taken it, and how long its caller waits in all. */
 type Patience = { runMs: number; waitMs: number }
 
-type Waiting = { request: CheckRequest; runMs: number; until: number; timer: NodeJS.Timeout; end(a: CheckAnswer): void }
+/** `ran_ms` is how long the thread had it. */
+export type Checked = { answer: CheckAnswer; ran_ms: number }
+
+type Waiting = {
+  request: CheckRequest
+  runMs: number
+  until: number
+  taken_at?: number
+  timer: NodeJS.Timeout
+  end(checked: Checked): void
+}
 
 const MEMORY = { maxOldGenerationSizeMb: 256 }
 
 const TOO_LATE: CheckAnswer = { outcome: 'undecided', why: 'time' }
 
 /**
- * A thread that checks one value after the other. A check that runs too long ends with the thread, and the next one gets
- * a new thread.
+ * A thread that checks one value after the other. Owners take turns, so that the many checks of one do not hold up the
+ * others. A check that runs too long ends with the thread, and the next one gets a new thread.
  */
 export class CheckThread {
-  readonly #queue: Waiting[] = []
+  /** The owner whose turn is next stands first. */
+  readonly #queues = new Map<string, Waiting[]>()
   #worker: Worker | undefined
   #isReady = false
   #current: Waiting | undefined
 
-  check(request: CheckRequest, { runMs, waitMs }: Patience): Promise<CheckAnswer> {
+  check(owner: string, request: CheckRequest, { runMs, waitMs }: Patience): Promise<Checked> {
     return new Promise((end) => {
       const giveUp = () => {
-        this.#queue.splice(this.#queue.indexOf(waiting), 1)
-        end(TOO_LATE)
+        this.#leave(owner, waiting)
+        end({ answer: TOO_LATE, ran_ms: 0 })
       }
       const timer = setTimeout(giveUp, waitMs)
-      const waiting = { request, runMs, until: performance.now() + waitMs, timer, end }
-      this.#queue.push(waiting)
+      const waiting: Waiting = { request, runMs, until: performance.now() + waitMs, timer, end }
+      const queue = this.#queues.get(owner)
+      if (queue) queue.push(waiting)
+      else this.#queues.set(owner, [waiting])
       this.#work()
     })
   }
@@ -39,38 +52,65 @@ export class CheckThread {
     await worker?.terminate()
   }
 
-  /** Nothing is checked any more, until somebody asks again. */
+  /** Nothing is checked any more, until the next call of `check`. */
   #giveUp(): void {
     this.#worker = undefined
     this.#give(TOO_LATE)
-    for (const { timer, end } of this.#queue.splice(0)) {
+    const left = [...this.#queues.values()].flat()
+    this.#queues.clear()
+    for (const { timer, end } of left) {
       clearTimeout(timer)
-      end(TOO_LATE)
+      end({ answer: TOO_LATE, ran_ms: 0 })
     }
   }
 
   #work(): void {
-    if (this.#current || this.#queue.length === 0) return
+    if (this.#current || this.#queues.size === 0) return
     this.#worker ??= this.#start()
     this.#worker.ref()
     if (!this.#isReady) return
-    const next = this.#queue.shift() as Waiting
+    const next = this.#next()
     clearTimeout(next.timer)
-    next.timer = setTimeout(() => this.#replace(), Math.min(next.runMs, next.until - performance.now()))
+    next.timer = setTimeout(() => this.#replace(), next.until - performance.now())
     this.#current = next
     this.#worker.postMessage(next.request)
+  }
+
+  /** The owner goes to the end of the line. */
+  #next(): Waiting {
+    const [owner, queue] = this.#queues.entries().next().value as [string, Waiting[]]
+    const next = queue.shift() as Waiting
+    this.#queues.delete(owner)
+    if (queue.length > 0) this.#queues.set(owner, queue)
+    return next
+  }
+
+  #leave(owner: string, waiting: Waiting): void {
+    const others = (this.#queues.get(owner) ?? []).filter((other) => other !== waiting)
+    if (others.length > 0) this.#queues.set(owner, others)
+    else this.#queues.delete(owner)
+  }
+
+  /** From here on its time counts. On a busy machine the thread may get to it late. */
+  #taken(): void {
+    const current = this.#current
+    if (!current) return
+    current.taken_at = performance.now()
+    clearTimeout(current.timer)
+    current.timer = setTimeout(() => this.#replace(), Math.min(current.runMs, current.until - current.taken_at))
   }
 
   #start(): Worker {
     const worker = new Worker(new URL('./schema-check-worker.ts', import.meta.url), { resourceLimits: MEMORY })
     this.#isReady = false
-    worker.on('message', (message: 'ready' | CheckAnswer) => {
+    worker.on('message', (message: 'ready' | 'taken' | CheckAnswer) => {
       // A thread that was given up may still say something.
       if (this.#worker !== worker) return
+      if (message === 'taken') return this.#taken()
       if (message === 'ready') this.#isReady = true
       else this.#give(message)
       // A thread without work does not keep the process alive.
-      if (this.#queue.length === 0) worker.unref()
+      if (this.#queues.size === 0) worker.unref()
       this.#work()
     })
     // It ran out of memory, or could not even start.
@@ -92,8 +132,10 @@ export class CheckThread {
   }
 
   #give(answer: CheckAnswer): void {
-    clearTimeout(this.#current?.timer)
-    this.#current?.end(answer)
+    const current = this.#current
+    if (!current) return
+    clearTimeout(current.timer)
     this.#current = undefined
+    current.end({ answer, ran_ms: current.taken_at === undefined ? 0 : performance.now() - current.taken_at })
   }
 }

@@ -31,6 +31,7 @@ function serve(port: NonNullable<typeof parentPort>): void {
   /** Compiled schemas by their text; undefined for one that cannot be read. The least recently used go first. */
   const compiled = new Map<string, ValidateFunction | undefined>()
   port.on('message', ({ schema, value, name }: CheckRequest) => {
+    port.postMessage('taken')
     const known = compiled.has(schema)
     const validate = known ? compiled.get(schema) : compile(JSON.parse(schema))
     compiled.delete(schema)

@@ -1,12 +1,22 @@
+import { createHash } from 'node:crypto'
 import { CheckThread } from './check-thread.ts'
 import type { CheckAnswer } from './schema-check-worker.ts'
 
 /** Most checks take less than a millisecond. */
 const QUICK_MS = 200
-/** How long a caller waits, unless it says otherwise. */
-const DEADLINE_MS = 5_000
 const SLOW_MS = 1_000
-const MAX_SLOW_SCHEMAS = 1_000
+/** How long a caller waits in all, unless it says otherwise: on a busy machine a check may wait before it begins. */
+const DEADLINE_MS = 15_000
+const KEPT_SCHEMAS = 1_000
+/** How long an owner is distrusted after a schema of it took long. */
+const DISTRUST_MS = 60_000
+const KEPT_OWNERS = 1_000
+
+/** Regular expressions may backtrack without end. */
+const HAS_PATTERN = /"pattern(Properties)?":/
+
+/** `name` stands for the value in errors. Checks of different owners (agents) take turns. */
+type Checking = { name: string; owner: string; deadlineMs?: number }
 
 /**
  * Checks values against JSON Schemas, in full and outside the event loop. Schemas and values come from strangers, and a
@@ -14,24 +24,57 @@ const MAX_SLOW_SCHEMAS = 1_000
  */
 export class SchemaCheck {
   readonly #quick = new CheckThread()
-  /** Schemas that once took long have a thread of their own, so that others do not wait for them. */
+  /** Schemas that once took long, or may do so, have a thread of their own, so that others do not wait for them. */
   readonly #slow = new CheckThread()
-  readonly #slowSchemas = new Set<string>()
+  /** What is known of schemas, by the hashes of their texts. */
+  readonly #speeds = new Map<string, 'quick' | 'slow'>()
+  /** Until when an owner is distrusted. */
+  readonly #distrusted = new Map<string, number>()
 
-  /** `name` stands for the value in errors. What cannot be decided in time, or by this schema at all, is undecided. */
-  async check(schema: object, value: unknown, name: string, deadlineMs = DEADLINE_MS): Promise<CheckAnswer> {
+  /** What cannot be decided in time, or by this schema at all, is undecided. */
+  async check(
+    schema: object,
+    value: unknown,
+    { name, owner, deadlineMs = DEADLINE_MS }: Checking,
+  ): Promise<CheckAnswer> {
     const until = performance.now() + deadlineMs
     const request = { schema: JSON.stringify(schema), value: JSON.stringify(value), name }
-    if (!this.#slowSchemas.has(request.schema)) {
-      const answer = await this.#quick.check(request, { runMs: QUICK_MS, waitMs: deadlineMs })
-      if (answer.outcome !== 'undecided' || answer.why !== 'time' || performance.now() >= until) return answer
-      if (this.#slowSchemas.size >= MAX_SLOW_SCHEMAS) this.#slowSchemas.clear()
-      this.#slowSchemas.add(request.schema)
+    const hash = createHash('sha256').update(request.schema).digest('base64')
+    if ((this.#speeds.get(hash) ?? this.#guess(request.schema, owner)) === 'quick') {
+      const { answer, ran_ms } = await this.#quick.check(owner, request, { runMs: QUICK_MS, waitMs: deadlineMs })
+      if (!isLate(answer)) return answer
+      // A check that the thread did not get to says nothing about its schema.
+      if (ran_ms > 0) {
+        keep(this.#speeds, hash, 'slow', KEPT_SCHEMAS)
+        keep(this.#distrusted, owner, performance.now() + DISTRUST_MS, KEPT_OWNERS)
+      }
+      if (performance.now() >= until) return answer
     }
-    return this.#slow.check(request, { runMs: SLOW_MS, waitMs: until - performance.now() })
+    const patience = { runMs: SLOW_MS, waitMs: until - performance.now() }
+    const { answer, ran_ms } = await this.#slow.check(owner, request, patience)
+    if (ran_ms >= QUICK_MS) keep(this.#speeds, hash, 'slow', KEPT_SCHEMAS)
+    else if (!isLate(answer) && !this.#speeds.has(hash)) keep(this.#speeds, hash, 'quick', KEPT_SCHEMAS)
+    return answer
   }
 
   async close(): Promise<void> {
     await Promise.all([this.#quick.close(), this.#slow.close()])
   }
+
+  /** Where a schema that is not known is tried first. */
+  #guess(schema: string, owner: string): 'quick' | 'slow' {
+    const isDistrusted = (this.#distrusted.get(owner) ?? 0) > performance.now()
+    return isDistrusted || HAS_PATTERN.test(schema) ? 'slow' : 'quick'
+  }
+}
+
+function isLate(answer: CheckAnswer): boolean {
+  return answer.outcome === 'undecided' && answer.why === 'time'
+}
+
+/** The oldest entry goes when there are too many. */
+function keep<Value>(map: Map<string, Value>, key: string, value: Value, most: number): void {
+  map.delete(key)
+  map.set(key, value)
+  if (map.size > most) map.delete(map.keys().next().value as string)
 }

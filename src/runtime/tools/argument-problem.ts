@@ -10,11 +10,11 @@ const TOO_COSTLY = 'they took too long to be checked against the input_schema of
 export async function argumentProblem(
   args: Record<string, unknown>,
   schema: object,
-  check: SchemaCheck,
+  { schemaCheck, agent_id }: { schemaCheck: SchemaCheck; agent_id: string },
 ): Promise<string | undefined> {
   const problem = schemaProblem(schema)
   if (problem) return `the input_schema of this tool ${problem}`
-  const answer = await check.check(schema, args, 'arguments')
+  const answer = await schemaCheck.check(schema, args, { name: 'arguments', owner: agent_id })
   if (answer.outcome === 'errors') return answer.errors[0]
   return answer.outcome === 'undecided' && answer.why === 'time' ? TOO_COSTLY : undefined
 }

@@ -140,7 +140,7 @@ export async function callTool(
 ): Promise<ToolResult> {
   if (!tool) return { error: `There is no tool ${name}` }
   if ('problem' in args) return { error: `${args.problem}: ${args.raw}` }
-  const problem = await argumentProblem(args.value, tool.definition.input_schema, world.schemaCheck)
+  const problem = await argumentProblem(args.value, tool.definition.input_schema, world)
   if (problem) return { error: `Invalid arguments: ${problem}` }
   try {
     return { result: await tool.call(args.value, headers) }
@@ -167,7 +167,7 @@ async function askAbout(
   args: Record<string, unknown>,
   world: ToolWorld,
 ): Promise<AskedCall | undefined> {
-  if (await argumentProblem(args, input_schema, world.schemaCheck)) return undefined
+  if (await argumentProblem(args, input_schema, world)) return undefined
   return {
     kind,
     tool: name,
