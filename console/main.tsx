@@ -12,8 +12,8 @@ watchLocation((path) => matchRoute(path) !== undefined)
 watchPaletteKey()
 restoreTheme()
 // Known before a dialog gives it away: css/base.css.
-const { style, clientWidth } = document.documentElement
-style.setProperty('--gutter', `${innerWidth - clientWidth}px`)
+// The width of the root does not say it: it counts the room as its own while there is nothing to scroll.
+document.documentElement.style.setProperty('--gutter', `${innerWidth - document.body.offsetWidth}px`)
 const root = document.getElementById('app')
 if (root) render(<App />, root)
 void loadSession()

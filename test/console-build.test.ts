@@ -39,7 +39,7 @@ inConsole(
       await dialog.getByLabel('API key', { exact: true }).fill(KEY)
       await dialog.getByRole('button', { name: 'Save and test' }).click()
       await page.getByText('local is saved: its 2 models were listed').waitFor()
-      await page.getByText('healthy').waitFor()
+      await page.getByText('answers', { exact: true }).waitFor()
 
       // A secret.
       await click('Secrets')

@@ -57,7 +57,7 @@ inConsole(
     test('what the service finds wrong stands at its field, which gets the focus', async () => {
       const { page, expect, leave } = await visit('/keys?open=key', PHONE)
       await page.getByLabel('Name').fill('robot')
-      await page.getByRole('textbox', { name: 'Agent' }).fill('nobody-of-that-name')
+      await page.getByRole('combobox', { name: 'Agent' }).fill('nobody-of-that-name')
       expect(/400/)
       await page.getByRole('button', { name: 'Create key' }).click()
       await page.locator('.field', { hasText: 'Agent' }).getByText('no such agent').waitFor()

@@ -49,7 +49,11 @@ export function DeployDialog({ agent, serving, onClose, onDone }: Props) {
             onInput={setEnvironment}
             error={reasonOf(action.error, 'environment')}
             pattern="[a-z0-9][a-z0-9\-]{0,31}"
-            hint={current ? `serves ${current.version} now` : 'serves the working copy until its first deployment'}
+            hint={
+              current
+                ? `serves ${current.version} now`
+                : 'small letters, digits and hyphens; serves the working copy until its first deployment'
+            }
             isRequired
           />
           <Field

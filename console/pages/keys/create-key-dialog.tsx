@@ -1,5 +1,6 @@
 import { useState } from 'preact/hooks'
 import type { Key, KeyWithSecret, Self } from '../../../sdk/client.ts'
+import { useAgentNames } from '../../lib/agents/agent-names.ts'
 import { useAction, useResource } from '../../lib/resource.ts'
 import { service } from '../../lib/service.ts'
 import { countText } from '../../lib/text/format.ts'
@@ -21,6 +22,15 @@ const PERMISSIONS: { value: Permission; about: string }[] = [
   { value: 'manage', about: 'keys, audit log, the service itself' },
 ]
 
+/** What the roles of a service hold, unless its configuration changes them. */
+const ROLES: Record<string, Permission[]> = {
+  admin: ['read', 'write', 'delete', 'manage', 'approve'],
+  developer: ['read', 'write'],
+  viewer: ['read'],
+  caller: ['invoke'],
+  approver: ['read', 'approve'],
+}
+
 type Props = { onClose(): void; onCreated(key: KeyWithSecret): void }
 
 export function CreateKeyDialog({ onClose, onCreated }: Props) {
@@ -29,6 +39,7 @@ export function CreateKeyDialog({ onClose, onCreated }: Props) {
   const [agent, setAgent] = useState('')
   const [tier, setTier] = useState<string>()
   const [expires, setExpires] = useState('')
+  const names = useAgentNames().data
   const self = useResource('self', (signal) => service.keys.self({ signal })).data
   const action = useAction(async () => {
     onCreated(
@@ -54,6 +65,12 @@ export function CreateKeyDialog({ onClose, onCreated }: Props) {
           isRequired
           hasFocus
         />
+        <Select
+          label="As"
+          value={roleOf(permissions)}
+          choices={[...Object.keys(ROLES), ''].map((value) => ({ value, label: value || 'chosen below' }))}
+          onChange={(role) => setPermissions(ROLES[role] ?? permissions)}
+        />
         <Checks
           legend="It may"
           choices={PERMISSIONS}
@@ -65,6 +82,7 @@ export function CreateKeyDialog({ onClose, onCreated }: Props) {
           label="Agent"
           value={agent}
           onInput={setAgent}
+          suggestions={names && [...names.values()]}
           hint="The name or id of the only agent it may see. Without one, it sees every agent."
           error={reasonOf(action.error, 'agent_id')}
         />
@@ -95,6 +113,13 @@ export function CreateKeyDialog({ onClose, onCreated }: Props) {
       </Form>
     </Dialog>
   )
+}
+
+/** The role that holds exactly these permissions; empty if none does. */
+function roleOf(permissions: Permission[]): string {
+  const isSame = (held: Permission[]) =>
+    held.length === permissions.length && held.every((one) => permissions.includes(one))
+  return Object.keys(ROLES).find((role) => isSame(ROLES[role] ?? [])) ?? ''
 }
 
 /** `pro: 1,000 requests a minute, 2,000 at once` */

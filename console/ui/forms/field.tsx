@@ -1,5 +1,5 @@
 import type { ComponentChildren } from 'preact'
-import { useEffect, useId, useRef } from 'preact/hooks'
+import { useEffect, useId, useRef, useState } from 'preact/hooks'
 
 type Labelled = {
   label: string
@@ -32,7 +32,7 @@ type FieldProps = Labelled & {
 export function Field({
   label,
   hint,
-  error,
+  error: refusal,
   value,
   onInput,
   rows,
@@ -45,6 +45,8 @@ export function Field({
   ...rest
 }: FieldProps) {
   const id = useId()
+  const [objection, setObjection] = useState<string>()
+  const error = objection ?? refusal
   const element = useRef<HTMLInputElement & HTMLTextAreaElement>(null)
   useEffect(() => {
     if (hasFocus) element.current?.focus()
@@ -59,7 +61,12 @@ export function Field({
     class: isMono ? 'mono' : '',
     'aria-invalid': error !== undefined,
     'aria-describedby': hint || error ? `${id}-about` : undefined,
-    onInput: (event: { currentTarget: { value: string } }) => onInput(event.currentTarget.value),
+    onInvalid: ({ currentTarget }: { currentTarget: HTMLInputElement | HTMLTextAreaElement }) =>
+      setObjection(objectionTo(currentTarget, label, hint)),
+    onInput: (event: { currentTarget: { value: string } }) => {
+      setObjection(undefined)
+      onInput(event.currentTarget.value)
+    },
   }
   return (
     <div class={isBare ? 'field bare' : 'field'}>
@@ -90,6 +97,18 @@ export function Field({
       )}
     </div>
   )
+}
+
+/** What the browser finds wrong, in our words. Where the hint is a sentence about the form of the value, it says what is meant. */
+function objectionTo(
+  { validity, validationMessage }: HTMLInputElement | HTMLTextAreaElement,
+  label: string,
+  hint: ComponentChildren,
+): string {
+  if (validity.valueMissing) return `${label} is missing.`
+  if (validity.typeMismatch) return `${label} must be a whole address: https://example.com`
+  if (validity.patternMismatch) return `${label} does not fit.${typeof hint === 'string' ? ` ${hint}` : ''}`
+  return validationMessage
 }
 
 /** The service names a field as the API does: `url must use https` is about what the form calls the address. */

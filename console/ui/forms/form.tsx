@@ -7,7 +7,8 @@ type Props = { class?: string; onSubmit(): unknown; children: ComponentChildren 
 export function Form({ class: name, onSubmit, children }: Props) {
   const element = useRef<HTMLFormElement>(null)
   const submit = async () => {
-    await onSubmit()
+    // What the form itself finds wrong is told beside the field, where a bubble of the browser would cover the hint.
+    if (element.current?.checkValidity()) await onSubmit()
     // The reader sees the first field that the service found wrong, also if it was scrolled away.
     requestAnimationFrame(() => element.current?.querySelector<HTMLElement>('[aria-invalid="true"]')?.focus())
   }
@@ -15,6 +16,7 @@ export function Form({ class: name, onSubmit, children }: Props) {
     <form
       ref={element}
       class={name}
+      noValidate
       onSubmit={(event) => {
         event.preventDefault()
         void submit()
