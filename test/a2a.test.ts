@@ -6,6 +6,7 @@ import { LOCAL_TOOLS } from './support/outside/local-server.ts'
 import { until } from './support/running/until.ts'
 import { holdRuns } from './support/service/held-runs.ts'
 import { onAnyEngine, onBothEngines } from './support/service/service.ts'
+import { approver } from './support/slices/approvals.ts'
 import { createAgent, createKey } from './support/slices/resources.ts'
 
 const RULES = [
@@ -191,7 +192,7 @@ onBothEngines(
       assert.deepEqual(streamed, [TaskState.TASK_STATE_WORKING, TASK_STATE_INPUT_REQUIRED])
       const following = client.resubscribeTask({ tenant: '', id: task.id })
       await following.next()
-      const { secret } = await createKey(service(), { role: 'approver' })
+      const secret = await approver(service())
       const decided = await service().call('POST', `/v1/agents/harbour/invocations/${task.id}/approvals/call_1`, {
         key: secret,
         body: { decision: 'approve', answer: 'seven' },

@@ -4,7 +4,8 @@ import { inConsole } from './support/console/console.ts'
 import { type SpeakingModel, startSpeakingModel } from './support/outside/speaking-model.ts'
 import { untilHolds } from './support/running/until.ts'
 import { localProvider } from './support/service/with-model.ts'
-import { createAgent, createKey } from './support/slices/resources.ts'
+import { approver } from './support/slices/approvals.ts'
+import { createAgent } from './support/slices/resources.ts'
 
 let model: SpeakingModel
 
@@ -122,7 +123,7 @@ inConsole(
       const { agent_id, request_id, call_id } = data[0]
       assert.match((await what.getAttribute('href')) ?? '', new RegExp(`/approvals\\?request=${request_id}$`))
       const path = `/v1/agents/${agent_id}/invocations/${request_id}/approvals/${call_id}`
-      const { secret: key } = await createKey(service(), { role: 'admin' })
+      const key = await approver(service())
       const decided = await service().call('POST', path, { key, body: { decision: 'reject' } })
       assert.equal(decided.status, 200, decided.text)
       await page.getByText('That is settled.').waitFor()
