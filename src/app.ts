@@ -10,15 +10,18 @@ import { type FirstStart, firstStart } from './first-start.ts'
 import { consoleDoor } from './http/pipeline/guards/console-door.ts'
 import { Idempotency } from './http/pipeline/idempotency/idempotency.ts'
 import { CONSOLE_FOLDER } from './http/server/console/console-files.ts'
+import { openEarly } from './http/server/early-server.ts'
 import { openMetricsPort } from './http/server/metrics-port.ts'
 import { createServer, type Server } from './http/server/server.ts'
 import { spendCode } from './keys/factors/spend-code.ts'
 import { type KeyVerifier, keyVerifier } from './keys/verify-key.ts'
+import { createLog } from './lib/log.ts'
 import { adoptRestored } from './logs/follow-log.ts'
 import type { Parts } from './operation/parts.ts'
 import { operations } from './operations.ts'
 import { openLimiter } from './security/limits/open-limiter.ts'
 import type { Jobs } from './storage/jobs/run-jobs.ts'
+import { MigrationWatch } from './storage/schema/migration-watch.ts'
 import { lockFolder } from './storage/sqlite/lock.ts'
 import { Dispatcher } from './webhooks/delivery/deliver.ts'
 
@@ -43,7 +46,10 @@ export async function startApp(config: Config, overrides: Overrides = {}): Promi
   await using opened = new AsyncDisposableStack()
   // Several services may share a PostgreSQL database. A SQLite store is served by one service only.
   if (!config.database.url) opened.defer(lockFolder(config.data))
-  const { parts, probe, beginStop, close } = await buildParts(config, overrides)
+  const ownLog = overrides.log ?? createLog(config.log)
+  const watch = overrides.watch ?? new MigrationWatch(ownLog)
+  const early = opened.adopt(await openEarly(config.server, watch), (server) => server.close())
+  const { parts, probe, beginStop, close } = await buildParts(config, { ...overrides, log: ownLog, watch })
   opened.defer(close)
   const { storage, log, now } = parts
   await freeLeases(parts)
@@ -74,7 +80,7 @@ export async function startApp(config: Config, overrides: Overrides = {}): Promi
         }
       : undefined,
   }
-  const server = createServer(edge, probe)
+  const server = createServer(edge, probe, early)
   const dispatcher = new Dispatcher(parts)
   const background = startBackground(parts)
   opened.defer(() => drain({ server, dispatcher, background, beginStop }, parts, overrides.lingerMs ?? LINGER_MS))
@@ -82,8 +88,8 @@ export async function startApp(config: Config, overrides: Overrides = {}): Promi
   const metrics = await openMetrics(parts)
   opened.defer(() => metrics?.close())
 
-  // The only key is shown after the service listens, when nothing can go wrong any more.
-  const url = await server.listen()
+  // The only key is shown after the service answers, when nothing can go wrong any more.
+  const url = server.open()
   await parts.nodes.join()
   const first = await firstStart(parts)
   const closing = opened.move()

@@ -27,6 +27,8 @@ import { nodeName } from './storage/leases/lease.ts'
 import { NodeList } from './storage/leases/node-list.ts'
 import { openMemo } from './storage/memo.ts'
 import { openStorage, type Storage } from './storage/open-storage.ts'
+import type { Migration } from './storage/schema/migration.ts'
+import { MigrationWatch } from './storage/schema/migration-watch.ts'
 import { findSetting, writeOnce } from './storage/stored-settings.ts'
 import { countCalls } from './telemetry/count-calls.ts'
 import { openTracer } from './telemetry/open-tracer.ts'
@@ -43,6 +45,10 @@ export type Overrides = {
   outgoing?: Pick<OutgoingPolicy, 'lookup' | 'nameservers' | 'ca'>
   lingerMs?: number
   consoleFolder?: string
+  /** The migrations that this program knows. */
+  migrations?: readonly Migration[]
+  /** Is told how far they are. */
+  watch?: MigrationWatch
   /** Where the settings came from, if that is known. */
   settings?: readonly ShownSetting[]
 }
@@ -58,8 +64,10 @@ export async function buildParts(
   await using opened = new AsyncDisposableStack()
   const clock = overrides.now ?? Date.now
   const ownLog = overrides.log ?? createLog(config.log)
-  const storage = opened.adopt(await openStorage({ ...config, warn: (message) => ownLog.warn(message) }), (store) =>
-    store.close(),
+  const { migrations, watch = new MigrationWatch(ownLog) } = overrides
+  const storage = opened.adopt(
+    await openStorage({ ...config, migrations, watch, warn: (message) => ownLog.warn(message) }),
+    (store) => store.close(),
   )
   // All nodes go by one clock, the database's: leases mean the same on each of them.
   const now = () => clock() + storage.skew()

@@ -19,7 +19,10 @@ async function start(args: string[]): Promise<void> {
   const { config, settings } = loadConfig({ flags: { config: file, data, server } })
   const app = await startApp(config, { settings })
   // The process ends and can be started again. Otherwise it would answer every request with an error.
-  app.parts.storage.lost.then(fail)
+  app.parts.storage.lost.then((err) => {
+    app.parts.log.error({ err }, 'the store cannot be used any more: this process ends')
+    fail(err)
+  })
   const stop = (signal: string) => {
     app.parts.log.info({ signal }, 'stopping: requests under way may finish')
     app.stop().then(() => {

@@ -40,6 +40,7 @@ export const CHANGES = [
   'secrets',
   'providers',
   'schedules',
+  'schema',
 ] as const
 
 /** Kinds of data that nodes keep in memory and must forget when it changes, or must act on at once. */
@@ -66,6 +67,11 @@ export async function announce(db: Database, change: Change, id?: string): Promi
   const announcement: Announcement = id === undefined ? change : `${change} ${id}`
   if (announcements.has(announcement)) return
   announcements.add(announcement)
+  await notifyNodes(db, announcement)
+}
+
+/** Tells the other nodes once the transaction commits. A service on SQLite looks for itself whether its file changed. */
+export async function notifyNodes(db: Database, announcement: Announcement): Promise<void> {
   if (engineOf(db) === 'postgres') await sql`select pg_notify(${notifyChannel}, ${announcement})`.execute(db)
 }
 

@@ -18,7 +18,9 @@ import { openPool, type PostgresOptions } from './postgres/postgres.ts'
 import { PostgresWire } from './postgres/postgres-wire.ts'
 import { postgresBatches } from './postgres/postgres-write-batch.ts'
 import { VectorThread } from './postgres/vector-thread.ts'
-import { migrate } from './schema/migrate.ts'
+import { findStranger, MIGRATIONS, migrate } from './schema/migrate.ts'
+import type { Migration } from './schema/migration.ts'
+import type { MigrationWatch } from './schema/migration-watch.ts'
 import { isDamaged } from './sqlite/damage.ts'
 import { privateFolder, privateStore } from './sqlite/private-files.ts'
 import { openSqlite, type SqliteOptions } from './sqlite/sqlite.ts'
@@ -52,8 +54,8 @@ export type Storage = {
   hears(): boolean
   /** The connections to PostgreSQL, or the threads that read SQLite: how many work, how many are free, and what waits for one. */
   pool(): PoolState
-  /** The damage that a statement has met in the file of a SQLite store, if any. Only a restored backup helps. */
-  damage(): Error | undefined
+  /** Why no request can be served from this store any more: its file is damaged, or its schema is too new. */
+  unusable(): string | undefined
   /** Resolves when the store is unusable and only a new process can help. */
   lost: Promise<Error>
   close(): Promise<void>
@@ -77,6 +79,9 @@ export type StorageOptions = {
     /** How often the connection that listens to PostgreSQL is pinged. */
     pingMs?: number
   }
+  /** The migrations that this program knows. */
+  migrations?: readonly Migration[] | undefined
+  watch?: MigrationWatch | undefined
   warn?(message: string): void
   /** This node's own clock. */
   clock?(): number
@@ -91,6 +96,8 @@ const FILE = 'moorage.db'
 export async function openStorage({
   data,
   database,
+  migrations = MIGRATIONS,
+  watch,
   warn = () => {},
   clock = Date.now,
 }: StorageOptions): Promise<Storage> {
@@ -105,7 +112,7 @@ export async function openStorage({
   }
   const forgetAll = () => forget(CHANGES)
 
-  let damage: Error | undefined
+  let unusable: string | undefined
   const lost = Promise.withResolvers<Error>()
   const wire = url ? new PostgresWire() : undefined
   const databaseClock = new DatabaseClock(clock)
@@ -116,7 +123,7 @@ export async function openStorage({
         silentMs,
         readTimeout,
         onForeignChange: forgetAll,
-        onDamage: (error) => (damage ??= error),
+        onDamage: () => (unusable ??= 'the file of the database is damaged'),
         onLost: lost.resolve,
       })
   const db = new Kysely<Tables>({ dialect })
@@ -143,7 +150,7 @@ export async function openStorage({
     onChange: (listener) => listeners.push(listener),
     skew: () => databaseClock.skew,
     pool,
-    damage: () => damage,
+    unusable: () => unusable,
     lost: lost.promise,
     hears: () => listener?.hears() ?? true,
     async close() {
@@ -152,12 +159,24 @@ export async function openStorage({
       await db.destroy()
     },
   }
+  listeners.push((change) => {
+    if (change !== 'schema') return
+    findStranger(db, migrations).then(
+      (stranger) => {
+        if (!stranger) return
+        unusable = stranger.message
+        lost.resolve(stranger)
+      },
+      // A database that is away, or that is still empty, has not changed.
+      () => {},
+    )
+  })
   const onChange = (announcement: string) => forget([announcement])
   const onMessage = (part: string) => wire?.hear(part)
   const hearing = { onChange, onMessage, onMissed: forgetAll, onDeaf: () => warn(DEAF), pingMs, clock: databaseClock }
   const listener = url ? listen({ url, listenUrl: listenUrl ?? url, ...hearing }) : undefined
   try {
-    await (url ? migratePatiently(url) : migrate(db, engine))
+    await (url ? migratePatiently(url, migrations, watch) : migrate(db, engine, migrations, { watch }))
     if (url) await databaseClock.ask((text) => db.executeQuery<{ time: number }>(CompiledQuery.raw(text)))
   } catch (error) {
     await storage.close()
@@ -198,11 +217,15 @@ function openFile(options: SqliteOptions): Opened {
 }
 
 /** A migration, or the wait for one on another node, may take longer than any other statement. */
-async function migratePatiently(url: string): Promise<void> {
+async function migratePatiently(
+  url: string,
+  migrations: readonly Migration[],
+  watch: MigrationWatch | undefined,
+): Promise<void> {
   const { dialect } = openPostgres({ url, poolSize: 1, silentMs: 0, readTimeout: 0 }, () => false)
   const db = new Kysely<Tables>({ dialect })
   try {
-    await migrate(db, 'postgres')
+    await migrate(db, 'postgres', migrations, { watch })
   } finally {
     await db.destroy()
   }

@@ -3,6 +3,7 @@ import { openApiDocument } from '../reference/openapi.ts'
 import type { OpenApi } from '../reference/openapi-document.ts'
 import { referencePages } from '../reference/reference.ts'
 import type { Endpoint } from './endpoint.ts'
+import { probePages, type Unready } from './probe-pages.ts'
 import { type ServedPage, sendPage } from './replies/send-page.ts'
 import type { Router } from './router.ts'
 
@@ -29,13 +30,12 @@ const WELCOME: ServedPage = {
 
 /**
  * Adds the routes that need no key: the health checks, which answer everybody, and the documents of the API, which
- * answer clients that pass the service's gate. `unready` says why requests cannot be served at the moment, or
- * undefined.
+ * answer clients that pass the service's gate.
  */
 export function addOpenRoutes(
   endpoints: Router<Endpoint>,
   { operations, console: hasConsole }: Pick<Edge, 'operations' | 'console'>,
-  unready: () => Promise<string | undefined>,
+  unready: () => Promise<Unready | undefined>,
 ): void {
   const add = (path: string, who: Endpoint, answer: () => ServedPage | Promise<ServedPage>) => {
     const page: Endpoint['page'] = async ({ headers }, response) => sendPage(response, headers, await answer())
@@ -47,13 +47,8 @@ export function addOpenRoutes(
     add(path, { open: true }, () => (made ??= { status: 200, headers, body: Buffer.from(body()) }))
   }
 
-  // The liveness check does not touch the database: to restart this process would not repair a database that is gone.
-  add('/healthz', { probe: true }, () => json(200, { status: 'ok' }))
+  for (const [path, answer] of Object.entries(probePages(unready))) add(path, { probe: true }, answer)
   endpoints.add('GET', '/health', { probe: true, page: leadToHealthz })
-  add('/readyz', { probe: true }, async () => {
-    const reason = await unready()
-    return reason === undefined ? json(200, { status: 'ready' }) : json(503, { status: 'not_ready', reason })
-  })
 
   let described: OpenApi | undefined
   const document = () => (described ??= openApiDocument(operations))
@@ -68,8 +63,4 @@ const leadToHealthz: NonNullable<Endpoint['page']> = ({ headers, message }, resp
   const [path = ''] = (message.url ?? '').split('?')
   const Location = path.endsWith('/') ? '../healthz' : 'healthz'
   return sendPage(response, headers, { status: 308, headers: { Location }, body: Buffer.alloc(0) })
-}
-
-function json(status: number, body: Record<string, string>): ServedPage {
-  return { status, headers: {}, body: Buffer.from(JSON.stringify(body)) }
 }

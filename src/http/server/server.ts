@@ -7,12 +7,12 @@ import type { Edge } from '../pipeline/edge.ts'
 import { preflightAnswer } from '../pipeline/guards/cors.ts'
 import type { Arrived } from '../pipeline/stages.ts'
 import { answerRaw, connectRefusal, parserError } from './connections/broken-request.ts'
-import { Connections } from './connections/connections.ts'
+import type { Connections } from './connections/connections.ts'
 import { limitHandles } from './connections/handle-limit.ts'
-import { createHttpServer, listen } from './connections/http-server.ts'
 import { reloadTls } from './connections/tls.ts'
 import { together } from './connections/together.ts'
 import { addConsoleRoutes } from './console/console-routes.ts'
+import type { EarlyServer } from './early-server.ts'
 import type { Endpoint } from './endpoint.ts'
 import { arrive, type Front, letIn, openFront } from './front.ts'
 import { addOpenRoutes } from './open-routes.ts'
@@ -25,8 +25,8 @@ import { type FoundPath, Router } from './router.ts'
 import { badTarget, lostId } from './transport.ts'
 
 export type Server = {
-  /** Resolves with the service's address. */
-  listen(): Promise<string>
+  /** Answers every request from now on. Returns the service's address. */
+  open(): string
   /** Reports not ready from now on. Each reply is the last on its connection. New connections are still served. */
   beginClosing(): void
   /** Takes no new connections, lets running requests finish, then closes the connections. */
@@ -36,21 +36,24 @@ export type Server = {
 /** Says why the store cannot be used at the moment, or undefined. */
 type Health = { problem(): Promise<string | undefined> }
 
-export function createServer(edge: Edge, store: Health): Server {
+/** `early` listens already. */
+export function createServer(edge: Edge, store: Health, early: EarlyServer): Server {
   const { config, log } = edge.parts
-  const { tls, stallTimeout } = config.server
+  const { tls } = config.server
   const front = openFront(edge)
-  const connections = new Connections((socket) => front.requests.flood(socket))
+  const { server, connections } = early
+  connections.onFlood = (socket) => front.requests.flood(socket)
   const endpoints = new Router<Endpoint>()
   for (const route of front.routes) endpoints.add(route.method, route.path, { route })
-  addOpenRoutes(endpoints, edge, async () => (connections.closing ? 'the service is stopping' : await store.problem()))
+  addOpenRoutes(endpoints, edge, async () => {
+    const reason = connections.closing ? 'the service is stopping' : await store.problem()
+    return reason === undefined ? undefined : { reason }
+  })
   addProtectedResources(endpoints, front)
   if (edge.console) addConsoleRoutes(endpoints, front, edge.console)
   const handle = requestHandler(front, endpoints)
-  const server = createHttpServer(config.server, connections.oneAtATime(together(handle)))
 
   limitHandles(server, edge.parts)
-  connections.watch(server, stallTimeout)
   server.on('connect', (_request, socket: Socket) => refuse(front, connections, socket, connectRefusal()))
   server.on('clientError', (error: NodeJS.ErrnoException, socket: Socket) => {
     if (error.code === 'ECONNRESET') socket.destroy()
@@ -58,7 +61,7 @@ export function createServer(edge: Edge, store: Health): Server {
   })
   const stopReloading = tls ? reloadTls(server as HttpServer & HttpsServer, tls, log) : () => {}
   return {
-    listen: () => listen(server, config.server),
+    open: () => early.handOver(connections.oneAtATime(together(handle))),
     beginClosing: () => connections.beginClosing(),
     async close(patience) {
       stopReloading()

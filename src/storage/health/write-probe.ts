@@ -12,21 +12,22 @@ const SEEN_WITHIN_MS = 400
  * stalled transaction.
  */
 export class WriteProbe {
-  readonly #storage: Pick<Storage, 'db' | 'damage'>
+  readonly #storage: Pick<Storage, 'db' | 'unusable'>
   readonly #now: () => number
   #lookedAt = Number.NEGATIVE_INFINITY
   #waits = false
   #answer: Promise<string | undefined> = Promise.resolve(undefined)
 
-  constructor(storage: Pick<Storage, 'db' | 'damage'>, now: () => number) {
+  constructor(storage: Pick<Storage, 'db' | 'unusable'>, now: () => number) {
     this.#storage = storage
     this.#now = now
   }
 
   /** Says why the store takes no writes, or undefined. Answers within two seconds, whatever the store does. */
   async problem(): Promise<string | undefined> {
-    // A damaged store may still take the writes of the probe.
-    if (this.#storage.damage()) return 'the file of the database is damaged'
+    // Such a store may still take the writes of the probe.
+    const unusable = this.#storage.unusable()
+    if (unusable) return unusable
     if (!this.#waits && performance.now() - this.#lookedAt >= LOOK_EVERY_MS) {
       this.#lookedAt = performance.now()
       this.#answer = this.#look()

@@ -1,9 +1,10 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { type Kysely, sql } from 'kysely'
-import type { Database, Engine } from '../database.ts'
+import { type Database, type Engine, notifyNodes } from '../database.ts'
 import { isUndone } from '../failures.ts'
 import { firstSchema } from './first-schema.ts'
 import type { Migration } from './migration.ts'
+import type { MigrationWatch } from './migration-watch.ts'
 
 /** In order. */
 export const MIGRATIONS: readonly Migration[] = [firstSchema]
@@ -16,56 +17,86 @@ const LOCK = 7_766_837
 const PATIENCE = { lock_ms: 2_000, again_ms: 1_000 }
 const TRIES = 30
 
+type MigrateOptions = { lock_ms?: number; again_ms?: number; watch?: MigrationWatch | undefined }
+
 /**
  * Brings the schema up to date in one transaction. Nodes that start together wait for each other, and the second one
- * finds nothing to do. Nodes that serve go on meanwhile. A schema that is newer than this program is used as it is,
- * unless one of the migrations that this program does not know breaks older ones.
+ * finds nothing to do. Nodes that serve go on meanwhile, until a migration that breaks them is committed. A schema that
+ * is newer than this program is used as it is, unless one of the migrations that this program does not know breaks it.
  */
 export async function migrate(
   database: Database,
   engine: Engine,
   migrations: readonly Migration[] = MIGRATIONS,
-  { lock_ms, again_ms } = PATIENCE,
+  { lock_ms = PATIENCE.lock_ms, again_ms = PATIENCE.again_ms, watch }: MigrateOptions = {},
 ): Promise<void> {
-  for (let tries = 1; ; tries++) {
-    try {
-      return await database.transaction().execute((db) => migrateOnce(db, engine, migrations, lock_ms))
-    } catch (error) {
-      // A node that reads a table and then writes to it may deadlock with a migration.
-      if (!(isLockTimeout(error) || isUndone(error)) || tries === TRIES) throw error
-      await delay(again_ms)
+  try {
+    for (let tries = 1; ; tries++) {
+      try {
+        await database.transaction().execute(async (db) => {
+          if (engine === 'postgres') await lockSchema(db, lock_ms, watch)
+          await migrateOnce(db, engine, migrations, watch)
+        })
+        return watch?.finish()
+      } catch (error) {
+        // A node that reads a table and then writes to it may deadlock with a migration.
+        if (!(isLockTimeout(error) || isUndone(error)) || tries === TRIES) throw error
+        await delay(again_ms)
+      }
     }
+  } finally {
+    watch?.end()
   }
+}
+
+async function lockSchema(db: Database, lock_ms: number, watch: MigrationWatch | undefined): Promise<void> {
+  const { rows } = await sql<{ locked: boolean }>`select pg_try_advisory_xact_lock(${sql.lit(LOCK)}) as locked`.execute(
+    db,
+  )
+  if (!rows[0]?.locked) {
+    watch?.wait()
+    await sql`select pg_advisory_xact_lock(${sql.lit(LOCK)})`.execute(db)
+  }
+  await sql`set local lock_timeout = ${sql.lit(lock_ms)}`.execute(db)
 }
 
 async function migrateOnce(
   db: Database,
   engine: Engine,
   migrations: readonly Migration[],
-  lock_ms: number,
+  watch: MigrationWatch | undefined,
 ): Promise<void> {
-  if (engine === 'postgres') {
-    await sql`select pg_advisory_xact_lock(${sql.lit(LOCK)})`.execute(db)
-    await sql`set local lock_timeout = ${sql.lit(lock_ms)}`.execute(db)
-  }
   await refuseUnreleased(db, engine)
   await sql`create table if not exists migrations (
     name text primary key, breaks integer not null, migrated_at bigint not null)`.execute(db)
-  const done = await db.selectFrom('migrations').selectAll().execute()
-  const unknown = done.find(({ name, breaks }) => breaks && !migrations.some((known) => known.name === name))
-  if (unknown) {
-    throw new Error(
-      `the database was changed by a newer Moorage ("${unknown.name}"), and this version cannot work with it: start that version, or restore a backup`,
-    )
-  }
-  for (const { name, breaks = false, run } of migrations) {
-    if (done.some((earlier) => earlier.name === name)) continue
-    await run(db as unknown as Kysely<unknown>, engine)
+  const stranger = await findStranger(db, migrations)
+  if (stranger) throw stranger
+  const done = await db.selectFrom('migrations').select('name').execute()
+  const ahead = migrations.filter(({ name }) => !done.some((earlier) => earlier.name === name))
+  for (const [i, { name, breaks = false, run }] of ahead.entries()) {
+    watch?.begin({ name, step: i + 1, steps: ahead.length })
+    await run(db as unknown as Kysely<unknown>, engine, (rows_done, rows) => watch?.tellRows(rows_done, rows))
     await db
       .insertInto('migrations')
       .values({ name, breaks: Number(breaks), migrated_at: Date.now() })
       .execute()
   }
+  if (ahead.some(({ breaks }) => breaks)) await notifyNodes(db, 'schema')
+}
+
+/** The error that says which migration, unknown to this program, has made the schema unusable for it. */
+export async function findStranger(
+  db: Database,
+  migrations: readonly Migration[] = MIGRATIONS,
+): Promise<Error | undefined> {
+  const breaking = await db.selectFrom('migrations').select('name').where('breaks', '=', 1).execute()
+  const stranger = breaking.find(({ name }) => !migrations.some((known) => known.name === name))
+  return (
+    stranger &&
+    new Error(
+      `the database was changed by a newer Moorage ("${stranger.name}"), and this version cannot work with it: start that version, or restore a backup`,
+    )
+  )
 }
 
 /** Stores of the time before the first release had a table `schema_version`. */

@@ -11,5 +11,6 @@ export type Migration = {
   /** Names it in the table `migrations`. It never changes. */
   name: string
   breaks?: true
-  run(db: Kysely<unknown>, engine: Engine): Promise<void>
+  /** One that changes many rows tells from time to time how many are done, and of how many. */
+  run(db: Kysely<unknown>, engine: Engine, tellRows: (rows_done: number, rows: number) => void): Promise<void>
 }

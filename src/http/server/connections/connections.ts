@@ -28,13 +28,9 @@ export class Connections {
   readonly #stalls = new WeakMap<Socket, { unread: number; since: number }>()
   #stallCheck: NodeJS.Timeout | undefined
   readonly #ending = new WeakSet<Socket>()
-  readonly #onFlood: (socket: Socket) => void
+  /** Called with a connection that is dropped because too many requests wait on it. */
+  onFlood: (socket: Socket) => void = () => {}
   #closing = false
-
-  /** `onFlood` is called with a connection that is dropped because too many requests wait on it. */
-  constructor(onFlood: (socket: Socket) => void) {
-    this.#onFlood = onFlood
-  }
 
   /** Whether the server is closing. Each connection's next reply is then its last. */
   get closing(): boolean {
@@ -78,7 +74,7 @@ export class Connections {
     const { socket } = request
     const waiting = this.#waiting.get(socket) ?? []
     if (waiting.length >= MAX_WAITING) {
-      if (!socket.destroyed) this.#onFlood(socket)
+      if (!socket.destroyed) this.onFlood(socket)
       drop(socket)
       return
     }

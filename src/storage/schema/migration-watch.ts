@@ -1,0 +1,81 @@
+import type { Logger } from '../../lib/log.ts'
+
+const TELL_EVERY_MS = 5_000
+
+/** The migration that runs, and how far it is. Only migrations that this start has to run are counted. */
+export type MigrationProgress = { name: string; step: number; steps: number; rows_done?: number; rows?: number }
+
+/** Knows what the migrations of this start do, for probes, and tells it in the log. */
+export class MigrationWatch {
+  readonly #log: Pick<Logger, 'info'>
+  readonly #tellEveryMs: number
+  #running: MigrationProgress | undefined
+  #isWaiting = false
+  #begun = 0
+  #timer: NodeJS.Timeout | undefined
+
+  constructor(log: Pick<Logger, 'info'>, tellEveryMs = TELL_EVERY_MS) {
+    this.#log = log
+    this.#tellEveryMs = tellEveryMs
+  }
+
+  get running(): MigrationProgress | undefined {
+    return this.#running
+  }
+
+  /** What the start does now, in words. Undefined when it does not migrate. */
+  get doing(): string | undefined {
+    if (this.#isWaiting) return 'another node changes the database, and this one waits until that is done'
+    if (!this.#running) return undefined
+    const { name, step, steps, rows_done, rows } = this.#running
+    const far = rows === undefined ? '' : `, ${rows_done} of ${rows} rows`
+    return `the database is being migrated: ${name}, step ${step} of ${steps}${far}`
+  }
+
+  /** Another node migrates the same database. */
+  wait(): void {
+    this.#isWaiting = true
+    this.#tell('another node migrates the database: this one waits')
+  }
+
+  /** A migration begins. After a try that failed, the first one begins again. */
+  begin(running: MigrationProgress): void {
+    this.#isWaiting = false
+    this.#running = running
+    this.#tell('a migration of the database begins')
+  }
+
+  tellRows(rows_done: number, rows: number): void {
+    if (this.#running) this.#running = { ...this.#running, rows_done, rows }
+  }
+
+  /** All migrations are committed, or there was none to run. */
+  finish(): void {
+    if (this.#running) this.#log.info({ ...this.#fields() }, 'the database is migrated')
+    this.end()
+  }
+
+  /** Nothing more is told. */
+  end(): void {
+    clearInterval(this.#timer)
+    this.#timer = undefined
+    this.#running = undefined
+    this.#isWaiting = false
+  }
+
+  #tell(message: string): void {
+    if (!this.#timer) this.#begun = performance.now()
+    this.#log.info(this.#fields(), message)
+    this.#timer ??= setInterval(() => {
+      this.#log.info(
+        this.#fields(),
+        this.#isWaiting ? 'this node still waits' : 'the migration of the database goes on',
+      )
+    }, this.#tellEveryMs).unref()
+  }
+
+  #fields() {
+    const { name: migration, ...far } = this.#running ?? {}
+    return { migration, ...far, seconds: Math.round((performance.now() - this.#begun) / 1000) }
+  }
+}
