@@ -86,7 +86,7 @@ inConsole('metrics, memory, schedules and settings in the console', (visit, serv
     await page.getByLabel('Times').fill('61 * * * *')
     expect(/400/)
     await page.getByRole('button', { name: 'Set schedule' }).click()
-    await page.getByRole('alert').getByText('cron').waitFor()
+    await page.locator('.field', { hasText: 'Times' }).locator('.wrong').waitFor()
     await page.getByRole('button', { name: 'Again and again' }).click()
     await page.getByLabel('Every').fill('2h')
     await page.getByRole('button', { name: 'Set schedule' }).click()
@@ -118,7 +118,7 @@ inConsole('metrics, memory, schedules and settings in the console', (visit, serv
     await page.getByLabel('Summarize after turns').fill('1')
     expect(/400/)
     await page.getByRole('button', { name: 'Save' }).click()
-    await page.getByRole('alert').getByText('memory.summarize').waitFor()
+    await page.locator('.field', { hasText: 'Summarize after turns' }).locator('.wrong').waitFor()
     await page.getByLabel('Summarize after turns').fill('6')
     // What is saved is shown at once, also if the agent is loaded again much later.
     const later = Promise.withResolvers<void>()

@@ -31,8 +31,8 @@ export function DefinitionForm({ values, error, onInput }: Props) {
     <Field label={label} hint={hint} inputMode="numeric" pattern="[0-9.]*" {...field(name)} />
   )
   const choice = (name: string, label: string, choices: typeof FACTS, hint?: string) => {
-    const { value, onInput: onChange } = field(name)
-    return <Select label={label} hint={hint} value={value} choices={choices} onChange={onChange} />
+    const { onInput: onChange, ...rest } = field(name)
+    return <Select label={label} hint={hint} choices={choices} onChange={onChange} {...rest} />
   }
   return (
     <>

@@ -124,19 +124,24 @@ type SelectProps = Labelled & {
   onChange(value: string): void
 }
 
-export function Select({ label, hint, value, choices, onChange, isBare }: SelectProps) {
+export function Select({ label, hint, error, value, choices, onChange, isBare }: SelectProps) {
   const id = useId()
   return (
     <div class={isBare ? 'field bare' : 'field'}>
       <label for={id}>{label}</label>
-      <select id={id} value={value} onChange={(event) => onChange(event.currentTarget.value)}>
+      <select
+        id={id}
+        value={value}
+        aria-invalid={error !== undefined}
+        onChange={(event) => onChange(event.currentTarget.value)}
+      >
         {choices.map((choice) => (
           <option key={choice.value} value={choice.value}>
             {choice.label}
           </option>
         ))}
       </select>
-      {hint && <p class="hint">{hint}</p>}
+      {(error || hint) && <p class={error ? 'wrong' : 'hint'}>{error ? reasonText(label, error) : hint}</p>}
     </div>
   )
 }

@@ -9,8 +9,13 @@ export function Form({ class: name, onSubmit, children }: Props) {
   const submit = async () => {
     // What the form itself finds wrong is told beside the field, where a bubble of the browser would cover the hint.
     if (element.current?.checkValidity()) await onSubmit()
-    // The reader sees the first field that the service found wrong, also if it was scrolled away.
-    requestAnimationFrame(() => element.current?.querySelector<HTMLElement>('[aria-invalid="true"]')?.focus())
+    // The reader sees the first field that the service found wrong, also if it was scrolled or folded away.
+    requestAnimationFrame(() => {
+      const wrong = element.current?.querySelector<HTMLElement>('[aria-invalid="true"]')
+      const folded = wrong?.closest('details')
+      if (folded) folded.open = true
+      wrong?.focus()
+    })
   }
   return (
     <form
