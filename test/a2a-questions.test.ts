@@ -4,6 +4,7 @@ import { type StreamResponse, type Task, TaskState } from '@a2a-js/sdk'
 import { connectA2a, saying } from './support/clients/a2a-client.ts'
 import { LOCAL_TOOLS, startLocalServer } from './support/outside/local-server.ts'
 import { onBothEngines } from './support/service/service.ts'
+import { approver } from './support/slices/approvals.ts'
 import { createAgent, createKey } from './support/slices/resources.ts'
 
 const { TASK_STATE_COMPLETED, TASK_STATE_INPUT_REQUIRED, TASK_STATE_WORKING } = TaskState
@@ -110,7 +111,7 @@ onBothEngines(
       const { secret: reader } = await createKey(service(), { permissions: ['read', 'invoke'] })
       const clerk = await connectA2a(service(), 'strict', { key: reader })
       await assert.rejects(clerk.sendMessage(answer), /lacks the permission "approve"/)
-      const { secret } = await createKey(service(), { permissions: ['read', 'invoke', 'approve'] })
+      const secret = await approver(service(), { role: undefined, permissions: ['read', 'invoke', 'approve'] })
       const decider = await connectA2a(service(), 'strict', { key: secret })
       assert.deepEqual(told((await decider.sendMessage(answer)) as Task), DONE)
     })

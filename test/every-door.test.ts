@@ -136,6 +136,18 @@ const DOORS: Record<string, { sdk: Call; cli: string }> = {
   },
   listSecrets: { sdk: (c) => c.secrets.list(), cli: 'secrets list' },
   deleteSecret: { sdk: (c) => c.secrets.delete('S'), cli: 'secrets remove S --yes' },
+  testTool: {
+    sdk: (c) => c.agents.testTool('a', { tool: { type: 'http', name: 't', url: 'https://example.com' } }),
+    cli: 'api POST /v1/agents/a/tools/test --body {"tool":{"type":"http","name":"t","url":"https://example.com"}}',
+  },
+  setProvider: {
+    sdk: (c) => c.providers.set('p', { type: 'openai-compatible', base_url: 'https://example.com/v1' }),
+    cli: 'providers set p --base-url https://example.com/v1',
+  },
+  listProviders: { sdk: (c) => c.providers.list(), cli: 'providers list' },
+  listProviderModels: { sdk: (c) => c.providers.models('p'), cli: 'providers models p' },
+  testProvider: { sdk: (c) => c.providers.test('p'), cli: 'providers test p' },
+  deleteProvider: { sdk: (c) => c.providers.delete('p'), cli: 'providers remove p --yes' },
   listAuditLog: { sdk: (c) => c.audit.list(), cli: 'audit list' },
   getAuditHead: { sdk: (c) => c.audit.head(), cli: 'audit head' },
   getTelemetry: { sdk: (c) => c.telemetry.get(), cli: 'telemetry' },

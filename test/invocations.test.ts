@@ -68,7 +68,10 @@ onBothEngines(
         const { created_at, started_at, finished_at, created_by, created_by_name, agent_id, usage, steps, ...found } =
           await receipt(service(), 'hello', request_id)
         const [{ started_at: asked_at, finished_at: answered_at, duration_ms: step_ms, ...step }] = steps
-        assert.deepEqual([step, steps.length], [{ kind: 'model', attempt: 1, usage, characters: 4 }, 1])
+        assert.deepEqual(
+          [step, steps.length],
+          [{ kind: 'model', attempt: 1, model: 'builtin/echo', usage, characters: 4 }, 1],
+        )
         assert.ok(started_at <= asked_at && asked_at <= answered_at && answered_at <= finished_at)
         assert.equal(step_ms, Date.parse(answered_at) - Date.parse(asked_at))
         assert.match(agent_id, /^agt_/)
@@ -89,6 +92,7 @@ onBothEngines(
           response: 'Ahoy',
           calls: [],
           error: null,
+          model: 'builtin/echo',
           tokens_used: rest.tokens_used,
           attempts: 1,
           duration_ms,

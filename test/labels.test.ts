@@ -18,6 +18,7 @@ const FREE_TEXT_OF: Record<string, string[]> = {
   decideApproval: ['note', 'answer'],
   createAgent: ['description', 'tools.description'],
   updateAgent: ['description', 'tools.description'],
+  testTool: ['tool.description'],
 }
 /** Not shown to anybody: a secret, a certificate. */
 const UNSEEN = /(^|\.)(secret|clientSecret|caCert)$/

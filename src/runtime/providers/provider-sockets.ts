@@ -1,4 +1,7 @@
-import { Agent, type Dispatcher, EnvHttpProxyAgent } from 'undici'
+import type { Dispatcher } from 'undici'
+import { lazily } from '../../lib/lazily.ts'
+
+const undici = lazily<typeof import('undici')>('undici')
 
 /** The proxies that the operator's environment names. */
 export type ProxySettings = { http?: string | undefined; https?: string | undefined; except?: string | undefined }
@@ -36,6 +39,7 @@ export function openSockets(baseUrl: string, proxy: ProxySettings = {}): Provide
   // A run has a deadline of its own: a model may think for minutes before its first word.
   const options = { headersTimeout: 0, bodyTimeout: 0 }
   const isProxied = (http ?? https) !== undefined && !LOOPBACK.test(new URL(baseUrl).hostname)
+  const { Agent, EnvHttpProxyAgent } = undici()
   const dispatcher = isProxied
     ? new EnvHttpProxyAgent({ ...options, httpProxy: http ?? '', httpsProxy: https ?? '', noProxy: except })
     : new Agent(options)

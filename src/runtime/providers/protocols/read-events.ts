@@ -1,4 +1,7 @@
-import { createParser } from 'eventsource-parser'
+import type { createParser } from 'eventsource-parser'
+import { lazily } from '../../../lib/lazily.ts'
+
+const parsers = lazily<typeof import('eventsource-parser')>('eventsource-parser')
 
 /** Takes the data of each event. */
 export type TakeEvent = (data: string) => void
@@ -29,7 +32,7 @@ export class ReplyReader {
 
   constructor(takeEvent: TakeEvent, takeWhole: (body: string) => void) {
     this.#takeWhole = takeWhole
-    this.#parser = createParser({
+    this.#parser = parsers().createParser({
       onEvent: ({ data }) => takeEvent(data),
       maxBufferSize: MAX_TEXT,
       onError(error) {
