@@ -81,7 +81,7 @@ onAnyEngine(
           assert.equal(reply.headers.get('access-control-allow-credentials'), null)
           assert.equal(
             reply.headers.get('access-control-expose-headers'),
-            'X-Request-Id, X-RateLimit-Limit, X-RateLimit-Remaining, X-RateLimit-Reset, Idempotent-Replayed, Retry-After, Location, Preference-Applied, Deprecation, Sunset, Mcp-Session-Id',
+            'X-Request-Id, X-RateLimit-Limit, X-RateLimit-Remaining, X-RateLimit-Reset, Idempotent-Replayed, Retry-After, Location, ETag, Preference-Applied, Deprecation, Sunset, Mcp-Session-Id',
           )
         }
       })

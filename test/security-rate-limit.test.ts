@@ -222,14 +222,16 @@ describe('two nodes that share a Redis', () => {
     assert.deepEqual([...new Set(during.replies.map(({ status }) => status))], [200])
     assert.match(first.log() + second.log(), /Redis does not answer: this node limits rates by its own share/)
 
+    const warnings = () => first.log().match(/Redis does not answer/g)?.length ?? 0
     const alone = await createKey(first, { role: 'viewer', tier: 'free' })
+    // A reply that was still on its way when Redis stopped may have ended the outage once.
+    const told = warnings()
     const each = await burst(130, () => first.call('GET', '/v1/keys/self', { key: alone.secret }))
     const passed = each.replies.filter(({ status }) => status === 200).length
     assert.ok(passed >= 50 && passed <= 50 + each.refilled, `${passed} passed on one of two nodes`)
-    const warnings = () => first.log().match(/Redis does not answer/g)?.length
-    assert.equal(warnings(), 1, 'once a minute')
+    assert.equal(warnings(), told, 'once a minute')
     await later(first, 60_000, () => first.call('GET', '/v1/keys/self'))
-    assert.equal(warnings(), 2)
+    assert.equal(warnings(), told + 1)
 
     await redis.start()
     await until(
