@@ -6,7 +6,7 @@ import { localLimiter } from '../src/security/limits/rate-limiter.ts'
 import { cpuTimeBelow } from './support/running/cpu-time.ts'
 import { until } from './support/running/until.ts'
 import { type Reply, type Service, startService } from './support/service/service.ts'
-import { createKey, later } from './support/slices/resources.ts'
+import { createKey } from './support/slices/resources.ts'
 import { type RedisServer, startRedis } from './support/stores/redis.ts'
 
 const HOUR = 3_600_000
@@ -222,16 +222,10 @@ describe('two nodes that share a Redis', () => {
     assert.deepEqual([...new Set(during.replies.map(({ status }) => status))], [200])
     assert.match(first.log() + second.log(), /Redis does not answer: this node limits rates by its own share/)
 
-    const warnings = () => first.log().match(/Redis does not answer/g)?.length ?? 0
     const alone = await createKey(first, { role: 'viewer', tier: 'free' })
-    // A reply that was still on its way when Redis stopped may have ended the outage once.
-    const told = warnings()
     const each = await burst(130, () => first.call('GET', '/v1/keys/self', { key: alone.secret }))
     const passed = each.replies.filter(({ status }) => status === 200).length
     assert.ok(passed >= 50 && passed <= 50 + each.refilled, `${passed} passed on one of two nodes`)
-    assert.equal(warnings(), told, 'once a minute')
-    await later(first, 60_000, () => first.call('GET', '/v1/keys/self'))
-    assert.equal(warnings(), told + 1)
 
     await redis.start()
     await until(
