@@ -223,9 +223,12 @@ describe('two nodes that share a Redis', () => {
     assert.match(first.log() + second.log(), /Redis does not answer: this node limits rates by its own share/)
 
     const alone = await createKey(first, { role: 'viewer', tier: 'free' })
+    const warnings = () => first.log().match(/Redis does not answer/g)?.length
+    const told = warnings()
     const each = await burst(130, () => first.call('GET', '/v1/keys/self', { key: alone.secret }))
     const passed = each.replies.filter(({ status }) => status === 200).length
     assert.ok(passed >= 50 && passed <= 50 + each.refilled, `${passed} passed on one of two nodes`)
+    assert.equal(warnings(), told, 'an outage that goes on is not told with every request')
 
     await redis.start()
     await until(
