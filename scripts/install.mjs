@@ -87,23 +87,25 @@ async function runAlone(command, args, cwd) {
   // npm must not run on the Node that it is about to delete and install again.
   const path = (process.env.PATH ?? '').split(delimiter).filter((folder) => !folder.endsWith(BIN))
   const env = { ...process.env, PATH: path.join(delimiter) }
-  const child = spawn(command, args, {
+  let output = ''
+  let stoppedBy
+  let child
+  const stop = (signal) => {
+    stoppedBy = signal
+    if (isWindows) child.kill()
+    else process.kill(-child.pid, 'SIGKILL')
+  }
+  // Before npm is there: a signal that comes while it starts ends it too.
+  const signals = ['SIGINT', 'SIGTERM', 'SIGHUP']
+  for (const signal of signals) process.on(signal, stop)
+  child = spawn(command, args, {
     cwd,
     env,
     stdio: ['ignore', 'pipe', 'pipe'],
     detached: !isWindows,
     shell: isWindows,
   })
-  let output = ''
-  let stoppedBy
   for (const stream of [child.stdout, child.stderr]) stream.on('data', (chunk) => (output += chunk))
-  const stop = (signal) => {
-    stoppedBy = signal
-    if (isWindows) child.kill()
-    else process.kill(-child.pid, 'SIGKILL')
-  }
-  const signals = ['SIGINT', 'SIGTERM', 'SIGHUP']
-  for (const signal of signals) process.on(signal, stop)
   const ended = await new Promise((resolve) => {
     child.on('error', (error) => resolve({ error }))
     child.on('close', (code) => resolve({ code }))

@@ -72,7 +72,7 @@ export async function buildParts(
   // All nodes go by one clock, the database's: leases mean the same on each of them.
   const now = () => clock() + storage.skew()
   const probe = new WriteProbe(storage, now)
-  const log = outageLog(ownLog, probe)
+  const log = outageLog(ownLog, now, probe)
   const masterKey = await checkedMasterKey(config, storage)
   const ring = keyring(masterKey)
   const newId = idSource()

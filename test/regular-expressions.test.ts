@@ -13,7 +13,6 @@ const LIMIT_MS = 100
 const SHORT_TEXT_ONLY: Record<string, string> = {
   'cli/terminal/table.ts': 'cells of a table on the terminal of whoever asked for it',
   'runtime/fill-secrets.ts': 'secrets of the operator',
-  'runtime/embedders/embeddings.ts': 'an address of the operator',
 }
 
 const UNITS = [

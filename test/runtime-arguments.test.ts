@@ -273,7 +273,7 @@ describe('no check holds the event loop', () => {
       isHeld = false
     })
     assert.equal(
-      await problemOf({ a: 'x' }, property({ maxLength: 0 })),
+      await problemOf({ a: 'x' }, property({ maxLength: 0 }), 'agt_other'),
       'arguments.a: must NOT have more than 0 characters',
     )
     assert.ok(isHeld, 'the other check goes on')

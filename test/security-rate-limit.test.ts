@@ -6,7 +6,7 @@ import { localLimiter } from '../src/security/limits/rate-limiter.ts'
 import { cpuTimeBelow } from './support/running/cpu-time.ts'
 import { until } from './support/running/until.ts'
 import { type Reply, type Service, startService } from './support/service/service.ts'
-import { createKey } from './support/slices/resources.ts'
+import { createKey, later } from './support/slices/resources.ts'
 import { type RedisServer, startRedis } from './support/stores/redis.ts'
 
 const HOUR = 3_600_000
@@ -224,11 +224,13 @@ describe('two nodes that share a Redis', () => {
 
     const alone = await createKey(first, { role: 'viewer', tier: 'free' })
     const warnings = () => first.log().match(/Redis does not answer/g)?.length
-    const told = warnings()
+    const told = warnings() ?? 0
     const each = await burst(130, () => first.call('GET', '/v1/keys/self', { key: alone.secret }))
     const passed = each.replies.filter(({ status }) => status === 200).length
     assert.ok(passed >= 50 && passed <= 50 + each.refilled, `${passed} passed on one of two nodes`)
     assert.equal(warnings(), told, 'an outage that goes on is not told with every request')
+    await later(first, 60_000, () => first.call('GET', '/v1/keys/self'))
+    assert.equal(warnings(), told + 1, 'it is told again after a minute')
 
     await redis.start()
     await until(

@@ -166,9 +166,12 @@ describe('a run that does not end by itself', () => {
   test('409 still for a run that somebody cancels', () =>
     withSlowAgent('sqlite', async (service, invoke) => {
       const running = invoke('endless')
-      await runs(service, 1)
-      const [run] = service.app.parts.live.all()
-      await service.call('POST', `/v1/agents/slow/invocations/${run?.request_id}/cancel`)
+      const run = await until('the run is listed', async () => {
+        const { body } = await service.call('GET', '/v1/agents/slow/invocations')
+        return body.data[0]
+      })
+      const cancelled = await service.call('POST', `/v1/agents/slow/invocations/${run.request_id}/cancel`)
+      assert.equal(cancelled.status, 200, cancelled.text)
       const { status, body } = await running
       assert.deepEqual([status, body.error.code], [409, 'conflict'])
     }))

@@ -11,6 +11,11 @@ export const ONE_LINE = /^[^\p{Cc}\u2028-\u202e\u2066-\u2069]*$/u
 
 export const NOT_ONE_LINE = 'must not contain line breaks, control characters or changes of direction'
 
+/** An address or a path, as something can be put behind it. */
+export function withoutEndingSlashes(address: string): string {
+  return address.replace(/(?<!\/)\/+$/, '')
+}
+
 /** Cuts text to so many bytes of UTF-8, between two characters. */
 export function cutToBytes(text: string, bytes: number): string {
   // Each UTF-16 unit of a character takes three bytes at most.

@@ -9,12 +9,14 @@ type Words = { level: 'warn' | 'error'; lost: string; back: string }
 export class Outage {
   readonly #log: Logger
   readonly #words: Words
+  readonly #now: () => number
   #since: number | undefined
   #toldAt = 0
   #failures = 0
 
-  constructor(log: Logger, words: Words) {
+  constructor(log: Logger, now: () => number, words: Words) {
     this.#log = log
+    this.#now = now
     this.#words = words
   }
 
@@ -23,7 +25,7 @@ export class Outage {
   }
 
   failed(err?: unknown): void {
-    const time = performance.now()
+    const time = this.#now()
     const { level, lost } = this.#words
     this.#failures += 1
     if (this.#since === undefined) {
@@ -44,6 +46,6 @@ export class Outage {
   }
 
   #cost() {
-    return { failures: this.#failures, seconds: Math.round((performance.now() - (this.#since ?? 0)) / 1000) }
+    return { failures: this.#failures, seconds: Math.round((this.#now() - (this.#since ?? 0)) / 1000) }
   }
 }

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { withoutEndingSlashes } from '../../lib/text/text.ts'
 
 /** Turns texts into vectors. */
 export type Embeddings = {
@@ -27,7 +28,7 @@ const REFUSALS = new Set([400, 413, 422])
 
 /** `POST {baseUrl}/embeddings`, the API of OpenAI, Ollama, vLLM, llama.cpp and most gateways. */
 export function embeddingEndpoint({ baseUrl, model, apiKey, dimensions }: EmbeddingEndpoint): Embeddings {
-  const url = `${baseUrl.replace(/\/+$/, '')}/embeddings`
+  const url = `${withoutEndingSlashes(baseUrl)}/embeddings`
   return {
     model: vectorName(model, dimensions),
     async embed(texts, signal) {

@@ -1,3 +1,4 @@
+import { withoutEndingSlashes } from '../../lib/text/text.ts'
 import { ModelFailure } from '../models/model.ts'
 import { parseObject } from './protocols/read-events.ts'
 import { asModelFailure, BadStatus } from './provider-failure.ts'
@@ -19,7 +20,7 @@ export async function listModels(
   if (!baseUrl) throw new ModelFailure(`Model provider ${name} has no address`)
   const signal = AbortSignal.timeout(TIMEOUT_MS)
   try {
-    const url = `${baseUrl.replace(/\/+$/, '')}/models${type === 'anthropic' ? '?limit=1000' : ''}`
+    const url = `${withoutEndingSlashes(baseUrl)}/models${type === 'anthropic' ? '?limit=1000' : ''}`
     const response = await fetch(url, { headers: headersOf(provider), signal })
     const text = await readText(response, name)
     if (!response.ok) throw new BadStatus(response.status, Object.fromEntries(response.headers), text)

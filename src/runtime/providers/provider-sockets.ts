@@ -1,5 +1,6 @@
 import type { Dispatcher } from 'undici'
 import { lazily } from '../../lib/lazily.ts'
+import { withoutEndingSlashes } from '../../lib/text/text.ts'
 
 const undici = lazily<typeof import('undici')>('undici')
 
@@ -78,7 +79,7 @@ function dispatch(dispatcher: Dispatcher, baseUrl: string, post: Post, receiver:
   signal.addEventListener('abort', abort, { once: true })
   const release = () => signal.removeEventListener('abort', abort)
   dispatcher.dispatch(
-    { origin, path: pathname.replace(/\/+$/, '') + path + search, method: 'POST', headers, body },
+    { origin, path: withoutEndingSlashes(pathname) + path + search, method: 'POST', headers, body },
     {
       onRequestStart(begun) {
         controller = begun

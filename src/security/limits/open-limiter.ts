@@ -19,7 +19,7 @@ export async function openLimiter(url: string | undefined, now: () => number, lo
     connectTimeout: 2_000,
     retryStrategy: (attempt) => Math.min(attempt * 200, 2_000),
   })
-  const outage = new Outage(log, {
+  const outage = new Outage(log, now, {
     level: 'warn',
     lost: 'Redis does not answer: this node limits rates by its own share until it does',
     back: 'Redis answers again: the nodes limit rates together',

@@ -13,8 +13,8 @@ const AWAY = new Set<unknown>([503, 504])
  * The log for everything that uses the database. While the database is away, its failures and the requests that they
  * cost are not lines of their own: the first failure is told, and the end of the outage with the number of all.
  */
-export function outageLog(log: Logger, probe: WriteProbe): Logger {
-  const outage = new Outage(log, {
+export function outageLog(log: Logger, now: () => number, probe: WriteProbe): Logger {
+  const outage = new Outage(log, now, {
     level: 'error',
     lost: 'the database is not available',
     back: 'the database is available again',

@@ -29,7 +29,7 @@ export function limitHandles(server: HttpServer, { log, telemetry, newId, now }:
   const most = mostOpenFiles()
   if (most === undefined) return
   const serve = server.listeners('connection') as ((socket: Socket) => void)[]
-  const outage = new Outage(log, {
+  const outage = new Outage(log, now, {
     level: 'error',
     lost: `the process has no file handles left (${most}): connections are refused`,
     back: 'there are file handles again: connections are accepted',
